@@ -1,0 +1,34 @@
+"""The one exception family: what is wrong, and how to mend it. Imports nothing of the package."""
+
+
+class OnnxpadError(Exception):
+    """What is wrong and how to mend it, in one line that a user can act on.
+
+    `exit_code` is what the command line exits with.
+    """
+
+    exit_code = 2
+
+
+class UsageError(OnnxpadError):
+    """An option, argument or call that cannot be honoured."""
+
+
+class ModelError(OnnxpadError):
+    """A model that cannot be read, or that the specification forbids."""
+
+
+class OutputError(OnnxpadError):
+    """A result that cannot be written where it was asked for."""
+
+
+class ValidationError(OnnxpadError):
+    """A rewritten model that does not compute what the original computes."""
+
+    exit_code = 3
+
+
+class ProviderError(OnnxpadError):
+    """An execution provider asked for by name that this machine does not have."""
+
+    exit_code = 4

@@ -1,0 +1,87 @@
+"""Findings, changes and certificates: frozen values with no behaviour. Imports nothing of the package."""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+
+class Severity(enum.StrEnum):
+    """How much a finding matters; ordered by `rank`."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+    @property
+    def rank(self) -> int:
+        """0 for info, 1 for warning, 2 for error."""
+        return tuple(Severity).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing seen in a graph: a padding to rewrite, or one that stays and why.
+
+    Attributes:
+        code: Stable code of the rule, as `PAD101`.
+        severity: `info` for what stays as it is; `warning` or `error` for what can be fixed.
+        node: Name of the node, or `<name of its first output>` where it has none.
+        op_type: Operator of that node, as `Conv`.
+        message: What is there, in one line, with the names and numbers.
+        reason: Why it is not rewritten, in one line; empty where it can be.
+        evidence: What the rule learnt, for `rewrite` and for readers of the JSON report.
+    """
+
+    code: str
+    severity: Severity
+    node: str
+    op_type: str
+    message: str
+    reason: str = ""
+    evidence: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def fixable(self) -> bool:
+        """Whether `fix` rewrites it."""
+        return not self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Why a change computes the same: what was compared, for which sizes, and on what assumptions.
+
+    Attributes:
+        statement: What was derived from both graphs and found equal, in one line.
+        sizes: The sizes it holds for, as `every size` or `height 224, width 224`.
+        assumptions: What it takes for granted beyond the specification, as `finite data`.
+    """
+
+    statement: str
+    sizes: str = "every size"
+    assumptions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One rewrite that was made.
+
+    Attributes:
+        code: Code of the rule that made it.
+        node: Name of the operator whose padding it is, as in `Finding.node`.
+        op_type: Operator of that node.
+        before: How the padding was written, as `Pad (1,1) (1,1) -> Conv pads (0,0) (0,0)`.
+        after: How it is written now.
+        certificate: Why both are equal.
+        removed: Names of the nodes that went with it.
+        probe: What running both sides showed, as `equal on 6 inputs`; empty where nothing ran.
+    """
+
+    code: str
+    node: str
+    op_type: str
+    before: str
+    after: str
+    certificate: Certificate
+    removed: tuple[str, ...] = ()
+    probe: str = ""
