@@ -372,10 +372,12 @@ def _write(text: str) -> None:
     """The report to stdout; a reader that went away, as `head` does, is no error to report."""
     try:
         print(text, end="", flush=True)
-    except BrokenPipeError:
-        # The interpreter flushes stdout once more on its way out.
+    except OSError as error:
+        # The interpreter flushes stdout once more on its way out, and would fail once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(BROKEN_PIPE) from None
+        if isinstance(error, BrokenPipeError):
+            raise typer.Exit(BROKEN_PIPE) from None
+        raise OutputError(f"stdout: {error.strerror}") from error
 
 
 def _paint() -> "Paint":

@@ -4,6 +4,7 @@ Imports `finding` and `verdict`. Lines are never cut or wrapped: a terminal wrap
 log or `grep` wants them whole.
 """
 
+import math
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -189,7 +190,7 @@ def _run_name(run: Run) -> str:
 def _run_result(run: Run, paint: Paint) -> str:
     """`equal bit for bit`, or the outputs that differ, the worst first; then the times."""
     differing = [c for c in run.comparisons if not c.equal]
-    differing.sort(key=lambda c: (c.ok, -c.max_abs))
+    differing.sort(key=lambda c: (c.ok, -c.max_abs if c.max_abs == c.max_abs else -math.inf))
     if not run.comparisons:
         result = shown(run.note) or "did not run"
     elif not differing:
