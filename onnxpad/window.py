@@ -30,26 +30,27 @@ Side: TypeAlias = Literal["begin", "end"]
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A kernel that slides along one axis.
+    """A kernel that slides along one axis; its length may be one that only run time knows.
 
     Raises:
         ModelError: A kernel, stride or dilation below 1, which no operator admits.
     """
 
-    kernel: int
+    kernel: Extent
     stride: int = 1
     dilation: int = 1
 
     def __post_init__(self) -> None:
         """Refuses what would otherwise divide by zero or slide backwards."""
-        if min(self.kernel, self.stride, self.dilation) < 1:
+        kernel = self.kernel if isinstance(self.kernel, int) else 1
+        if min(kernel, self.stride, self.dilation) < 1:
             raise ModelError(
                 f"kernel {self.kernel}, stride {self.stride}, dilation {self.dilation}: "
                 "each must be at least 1; correct the operator's attributes"
             )
 
     @property
-    def extent(self) -> int:
+    def extent(self) -> Extent:
         """Elements from the first tap to the last: the kernel with its dilation gaps."""
         return (self.kernel - 1) * self.dilation + 1
 
