@@ -95,7 +95,7 @@ def fix(
     start = time.perf_counter()
     _check_style(style)
     graph = _load(model)
-    nodes = graph.node_count
+    nodes = sum(1 for _ in graph.nodes)
     prober = None
     if validate:
         from onnxpad.neighbourhood import Probes
@@ -113,7 +113,7 @@ def fix(
         changed=graph.changed,
         seconds=time.perf_counter() - start,
         nodes_before=nodes,
-        nodes_after=graph.node_count,
+        nodes_after=sum(1 for _ in graph.nodes),
         _graph=graph,
     )
 
@@ -167,5 +167,10 @@ def _validate(model: Model, graph: Graph, probes: int, progress: Progress | None
     from onnxpad.validation import validate_models
 
     original = model if isinstance(model, onnx.ModelProto) else Path(model)
-    verdict = validate_models(original, graph.to_bytes(), progress=progress)
+
+    def report(step: str) -> None:
+        if progress is not None:
+            progress(step, 0, 0)
+
+    verdict = validate_models(original, graph.to_bytes(), progress=report)
     return replace(verdict, probes=probes)

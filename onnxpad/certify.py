@@ -6,7 +6,7 @@ position is outside the data, and which positions an average counts. It decides 
 no pass. May import: graph, operators, signs, size, values, window.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
@@ -18,7 +18,7 @@ from onnxpad.graph import Graph
 from onnxpad.operators import (
     FLOATS,
     PadOp,
-    Unreadable,
+    UnreadableError,
     WindowOp,
     is_padded,
     lowest,
@@ -47,7 +47,7 @@ LEAST: Final = "least"  # loses every comparison
 _LOWEST_FINITE: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE}
 
 
-class Uncertified(Exception):
+class UncertifiedError(Exception):
     """The two graphs could not be shown to compute the same."""
 
 
@@ -91,29 +91,29 @@ class Certifier:
         """What the elements of a window operator's first output are made of.
 
         Raises:
-            Uncertified: Its producer is no such operator, or says something that cannot be read.
+            UncertifiedError: Its producer is no such operator, or cannot be read.
         """
         node = self._graph.producer(tensor)
         if node is None or operator_of(self._graph, node) is None:
-            raise Uncertified(f"nothing computes {tensor.name!r} by a sliding window")
+            raise UncertifiedError(f"nothing computes {tensor.name!r} by a sliding window")
         if tensor.name != node.outputs[0].name:
-            raise Uncertified(f"{tensor.name!r} is not the operator's first output")
+            raise UncertifiedError(f"{tensor.name!r} is not the operator's first output")
         try:
             op = read_window(self._graph, self._analysis, node)
             return self._read_padding(op.data, op)
-        except Unreadable as error:
-            raise Uncertified(str(error)) from error
+        except UnreadableError as error:
+            raise UncertifiedError(str(error)) from error
 
     def padding(self, tensor: Tensor) -> Reading:
         """What the elements of a tensor are made of, through the `Pad`s that give it.
 
         Raises:
-            Uncertified: One of them says something that cannot be read.
+            UncertifiedError: One of them says something that cannot be read.
         """
         try:
             return self._read_padding(tensor, None)
-        except Unreadable as error:
-            raise Uncertified(str(error)) from error
+        except UnreadableError as error:
+            raise UncertifiedError(str(error)) from error
 
     def _read_padding(self, tensor: Tensor, op: WindowOp | None) -> Reading:
         layers: list[Layer] = []
@@ -173,27 +173,29 @@ class Certifier:
         """Why two readings are the same for every admitted size.
 
         Raises:
-            Uncertified: They differ, or could not be compared; the message says how.
+            UncertifiedError: They differ, or could not be compared; the message says how.
         """
         if before.root != after.root:
-            raise Uncertified(f"reads {after.root!r} where the original reads {before.root!r}")
+            raise UncertifiedError(f"reads {after.root!r} where the original reads {before.root!r}")
         if before.opaque != after.opaque:
-            raise Uncertified("the copied padding differs")
+            raise UncertifiedError("the copied padding differs")
         if (before.op is None) != (after.op is None):
-            raise Uncertified("the operator is gone")
+            raise UncertifiedError("the operator is gone")
         if before.op is None or after.op is None:
             if _merged(before.layers) != _merged(after.layers):
-                raise Uncertified("the padding differs")
-            return Certificate(f"every element of {before.direct!r} is the same one of {before.root!r}")
+                raise UncertifiedError("the padding differs")
+            return Certificate(
+                f"every element of {before.direct!r} is the same one of {before.root!r}"
+            )
         return self._certify_window(before, before.op, after, after.op)
 
     def _certify_window(
         self, before: Reading, old: WindowOp, after: Reading, new: WindowOp
     ) -> Certificate:
         if _unpadded(old) != _unpadded(new) or _weights(old.node) != _weights(new.node):
-            raise Uncertified("the window itself differs")
+            raise UncertifiedError("the window itself differs")
         if _has_indices(old.node) and before.direct != after.direct:
-            raise Uncertified("the indices count positions of another tensor")
+            raise UncertifiedError("the indices count positions of another tensor")
         sizes = self._sizes(before.root, len(old.windows))
         first = _Sliding(old, before.layers, sizes)
         second = _Sliding(new, after.layers, sizes)
@@ -203,27 +205,31 @@ class Certifier:
                 ("the first window starts at", a.start, b.start),
             ):
                 if not isinstance(one, int | Size) or one != other:
-                    raise Uncertified(f"on axis {axis + 2} {what} {other}, not {one}")
+                    raise UncertifiedError(f"on axis {axis + 2} {what} {other}, not {one}")
         statement = (
-            f"reads the same positions of {before.root!r}, {_plural(len(first.axes), 'axis', 'axes')},"
-            f" with {_told(first.layers)} outside"
+            f"reads the same positions of {before.root!r} on {len(first.axes)} axes, "
+            f"with {_told(first.layers)} outside"
         )
         holds = _sizes_told(sizes)
         if _same_layers(first.layers, second.layers):
             return Certificate(statement, holds)
         if old.operator.padding != "never wins":
-            raise Uncertified(f"outside the data {_told(second.layers)} instead of {_told(first.layers)}")
+            raise UncertifiedError(
+                f"outside the data {_told(second.layers)} instead of {_told(first.layers)}"
+            )
         assumptions: set[str] = set()
         root = self._graph.tensor(before.root)
-        one = _merged(tuple(self._losing(layer, root, assumptions) for layer in first.layers))
-        other = _merged(tuple(self._losing(layer, root, assumptions) for layer in second.layers))
-        if not _same_layers(one, other):
-            raise Uncertified(f"outside the data {_told(second.layers)} instead of {_told(first.layers)}")
+        losing = _merged(tuple(self._losing(layer, root, assumptions) for layer in first.layers))
+        others = _merged(tuple(self._losing(layer, root, assumptions) for layer in second.layers))
+        if not _same_layers(losing, others):
+            raise UncertifiedError(
+                f"outside the data {_told(second.layers)} instead of {_told(first.layers)}"
+            )
         for axis, (window, sliding, size) in enumerate(
             zip(old.windows, first.axes, sizes, strict=True)
         ):
             if not _meets_data(window, sliding, size):
-                raise Uncertified(f"on axis {axis + 2} a window may lie wholly in the padding")
+                raise UncertifiedError(f"on axis {axis + 2} a window may lie wholly in the padding")
         return Certificate(statement, holds, tuple(sorted(assumptions)))
 
     def _losing(self, layer: Layer, root: Tensor, assumptions: set[str]) -> Layer:
@@ -246,7 +252,7 @@ class Certifier:
         """The spatial sizes of the tensor that is read; fresh symbols where nobody knows them."""
         shape = self._analysis.shape(self._graph.tensor(root))
         if shape is not None and len(shape) != axes + 2:
-            raise Uncertified(f"{root!r} has {len(shape)} axes, the window {axes}")
+            raise UncertifiedError(f"{root!r} has {len(shape)} axes, the window {axes}")
         return tuple(
             size if isinstance(size, int | Size) else symbol(f"{root}[{axis}]")
             for axis, size in enumerate(shape[2:] if shape is not None else (None,) * axes, 2)
@@ -270,15 +276,18 @@ class _Sliding:
     """
 
     def __init__(self, op: WindowOp, layers: tuple[Layer, ...], sizes: tuple[Extent, ...]) -> None:
-        own: str | int = {"zero": 0, "never wins": LEAST, "excluded": EXCLUDED}[op.padding]
+        fills: dict[str, str | int] = {"zero": 0, "never wins": LEAST, "excluded": EXCLUDED}
+        own = fills[op.padding]
         beyond: str | int = EXCLUDED if op.operator.padding == "excluded" else own
         axes, pads = [], []
         for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True)):
-            begin = sum((layer.amounts[axis + 2][0] for layer in layers), start=0)
-            end = sum((layer.amounts[axis + 2][1] for layer in layers), start=0)
+            begin = _total(layer.amounts[axis + 2][0] for layer in layers)
+            end = _total(layer.amounts[axis + 2][1] for layer in layers)
             inner = size + begin + end
             if op.auto_pad.startswith("SAME"):
-                pad = same_pads(inner, window, odd="begin" if op.auto_pad == "SAME_LOWER" else "end")
+                pad = same_pads(
+                    inner, window, odd="begin" if op.auto_pad == "SAME_LOWER" else "end"
+                )
                 output = same_output_size(inner, window)
             else:
                 pad = (0, 0) if op.auto_pad == "VALID" else op.pads[axis]
@@ -299,6 +308,13 @@ class _Sliding:
         )
         self.axes = tuple(axes)
         self.layers = _merged(tuple(_cut(everything, sizes, self.axes)))
+
+
+def _total(amounts: Iterable[Extent]) -> Extent:
+    total: Extent = 0
+    for amount in amounts:
+        total = total + amount
+    return total
 
 
 def _cut(
@@ -395,10 +411,6 @@ def _unpadded(op: WindowOp) -> tuple[object, ...]:
 
 def _weights(node: Node) -> list[str]:
     return [tensor.name for tensor in node.inputs[1:]]
-
-
-def _plural(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
 
 
 def _told(layers: tuple[Layer, ...]) -> str:

@@ -3,7 +3,7 @@
 The cut runs from the tensor that is read to the tensor that the change must not alter, with all
 that computes the amounts of the `Pad`s between them, so a misreading of that computation shows.
 Channels are cut to one, weights become small integers. May import: certify, graph, operators,
-size, validation, values, window.
+signs, size, validation, values, window.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,8 +22,9 @@ from onnx.helper import (
 from onnx.numpy_helper import from_array
 
 from onnxpad.graph import Graph
-from onnxpad.operators import OPERATORS, operator_of
-from onnxpad.size import Extent, Size, evaluate
+from onnxpad.operators import FLOATS, OPERATORS, operator_of
+from onnxpad.signs import Signs
+from onnxpad.size import Extent, Size, evaluate, symbol
 from onnxpad.validation import ProbeResult, probe
 from onnxpad.values import Analysis
 
@@ -35,7 +36,7 @@ _LARGE: Final = 1 << 22
 _SCENES: Final = 6
 
 
-class Unprobeable(Exception):
+class UnprobeableError(Exception):
     """Why a neighbourhood cannot be cut out and run by itself."""
 
 
@@ -62,6 +63,7 @@ class Probes:
         """Cuts out of this graph, as it is at each call."""
         self._graph = graph
         self._analysis = Analysis(graph)
+        self._signs = Signs(graph)
         self._seen: dict[tuple[bytes, bytes], ProbeResult] = {}
         self.count = 0
 
@@ -70,18 +72,18 @@ class Probes:
         try:
             scenes = self._scenes(tensor, root)
             return Cut(tuple((scene, self._cut(tensor, root, scene)) for scene in scenes))
-        except Unprobeable as error:
+        except UnprobeableError as error:
             return Cut((), str(error))
 
     def after(self, tensor: Tensor, root: str, before: Cut) -> tuple[bool, str]:
-        """Whether the changed neighbourhood computes the same, and what was seen, in a few words."""
+        """Whether the changed neighbourhood computes the same, and what was seen."""
         if not before.scenes:
             return True, f"not probed: {before.why}"
         runs, reasons = 0, []
         for scene, model in before.scenes:
             try:
                 result = self._compare(model, self._cut(tensor, root, scene))
-            except Unprobeable as error:
+            except UnprobeableError as error:
                 return True, f"not probed: {error}"
             if not result.ok:
                 return False, f"{result.detail} (data {'x'.join(map(str, scene.shape))})"
@@ -100,8 +102,6 @@ class Probes:
             result = self._seen[key] = probe(before, after)
         return result
 
-    # -- scenes -------------------------------------------------------------------------------------
-
     def _scenes(self, tensor: Tensor, root: str) -> list[Scene]:
         node = self._graph.producer(tensor)
         window = node is not None and operator_of(self._graph, node) is not None
@@ -109,8 +109,8 @@ class Probes:
         if shape is None:
             rank = self._rank(node) if node is not None else None
             if rank is None:
-                raise Unprobeable(f"the number of axes of {root!r} is not known")
-            shape = (None,) * rank  # type: ignore[assignment]
+                raise UnprobeableError(f"the number of axes of {root!r} is not known")
+            shape = tuple(symbol(f"{root}[{axis}]") for axis in range(rank))
         names = sorted(
             {s.name: s for size in shape if isinstance(size, Size) for s in size.symbols}.items()
         )
@@ -131,17 +131,17 @@ class Probes:
                     sizes = (1, 1, *sizes[2:])
                 scenes.setdefault(sizes, Scene(sizes, values))
         if not scenes:
-            raise Unprobeable(f"no size of {root!r} could be chosen")
+            raise UnprobeableError(f"no size of {root!r} could be chosen")
         return self._bounded(list(scenes.values()))
 
     def _bounded(self, scenes: list[Scene]) -> list[Scene]:
         fitting = [scene for scene in scenes if int(np.prod(scene.shape)) <= _LARGE]
         if not fitting:
-            raise Unprobeable(f"data of {'x'.join(map(str, scenes[0].shape))} is too large")
+            raise UnprobeableError(f"data of {'x'.join(map(str, scenes[0].shape))} is too large")
         small, large = fitting[: _SCENES - 2], fitting[_SCENES - 2 :]
         return small + large[-4:]
 
-    def _size(self, size: Extent | None, values: Mapping[str, int], free: int) -> int:
+    def _size(self, size: Extent, values: Mapping[str, int], free: int) -> int:
         if isinstance(size, int):
             return size
         return evaluate(size, values) if isinstance(size, Size) else free
@@ -156,10 +156,11 @@ class Probes:
             return None if shape is None else len(shape)
         return None
 
-    # -- cutting ----------------------------------------------------------------------------------------
-
     def _cut(self, tensor: Tensor, root: str, scene: Scene) -> ModelProto:
-        return _Cutting(self._graph, self._analysis, root, scene).model(tensor)
+        cutting = _Cutting(self._graph, self._analysis, root, scene)
+        if self._signs.non_negative(self._graph.tensor(root)):
+            cutting.spare_negatives()
+        return cutting.model(tensor)
 
 
 class _Cutting:
@@ -173,14 +174,20 @@ class _Cutting:
         self._names: dict[str, str] = {root: "data"}
         dtype = analysis.dtype(graph.tensor(root))
         if dtype is None:
-            raise Unprobeable(f"the element type of {root!r} is not known")
+            raise UnprobeableError(f"the element type of {root!r} is not known")
         self._dtype = dtype
+
+    def spare_negatives(self) -> None:
+        """Lets nothing below zero come in, where the graph lets nothing in either."""
+        if self._dtype in FLOATS:
+            self._proto.node.append(make_node("Relu", ["data"], ["positive"]))
+            self._names = dict.fromkeys(self._names, "positive")
 
     def model(self, tensor: Tensor) -> ModelProto:
         for node in self._order(tensor):
             self._add(node)
         if tensor.name not in self._names:
-            raise Unprobeable(f"{tensor.name!r} is not computed from the data alone")
+            raise UnprobeableError(f"{tensor.name!r} is not computed from the data alone")
         self._proto.node.append(make_node("Identity", [self._names[tensor.name]], ["result"]))
         self._proto.input.append(self._info("data", self._scene.shape))
         self._proto.output.append(self._info("result", None))
@@ -222,17 +229,19 @@ class _Cutting:
             return None
         found = self._analysis.integers(node.outputs[0])
         if found is None:
-            raise Unprobeable(f"the shape of {node.inputs[0].name!r} is not known")
+            raise UnprobeableError(f"the shape of {node.inputs[0].name!r} is not known")
         known = []
         for size in found:
             if isinstance(size, Size):
                 if any(s.name not in self._scene.symbols for s in size.symbols):
-                    raise Unprobeable(f"the shape of {node.inputs[0].name!r} is not fixed by the data")
+                    raise UnprobeableError(
+                        f"the shape of {node.inputs[0].name!r} is not fixed by the data"
+                    )
                 known.append(evaluate(size, self._scene.symbols))
             elif isinstance(size, int):
                 known.append(size)
             else:
-                raise Unprobeable(f"the shape of {node.inputs[0].name!r} is not known")
+                raise UnprobeableError(f"the shape of {node.inputs[0].name!r} is not known")
         array = np.asarray(known, np.int64)
         return array if node.op == "Shape" else array.reshape(())
 
@@ -261,9 +270,10 @@ class _Cutting:
         if row.weight is None:
             return
         shape = self._analysis.shape(node.inputs[row.weight])
-        kernel = node.attrs.get("kernel_shape") or (shape[2:] if shape is not None else ())
-        if not kernel or not all(isinstance(k, int) for k in kernel):
-            raise Unprobeable("the kernel's size is known only at run time")
+        said = node.attrs.get("kernel_shape") or (shape[2:] if shape is not None else ())
+        kernel = [k for k in said if isinstance(k, int)]
+        if not kernel or len(kernel) != len(said):
+            raise UnprobeableError("the kernel's size is known only at run time")
         count = int(np.prod(kernel))
         top = 3 if count <= 64 else 1  # sums stay exact in float16
         values = np.random.default_rng(count).integers(-top, top + 1, (2, 1, *kernel))
@@ -278,7 +288,7 @@ class _Cutting:
         if tensor.name not in self._names:
             array = self._graph.constant(tensor)
             if array is None:
-                raise Unprobeable(f"{tensor.name!r} is known only at run time")
+                raise UnprobeableError(f"{tensor.name!r} is known only at run time")
             self._constant(tensor.name, array)
         return self._names[tensor.name]
 
@@ -286,5 +296,3 @@ class _Cutting:
         self._names[name] = f"t{len(self._names)}"
         proto = from_array(np.ascontiguousarray(values).reshape(values.shape), self._names[name])
         self._proto.initializer.append(proto)
-
-

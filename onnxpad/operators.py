@@ -26,7 +26,7 @@ FLOATS: Final = frozenset(
 )
 
 
-class Unreadable(Exception):
+class UnreadableError(Exception):
     """A node that is legal, or may be, but that says something this table does not cover."""
 
 
@@ -63,9 +63,7 @@ OPERATORS: Final[Mapping[str, Operator]] = {
     row.op_type: row
     for row in (
         Operator("Conv", 1, {}, "zero", False, True),
-        Operator(
-            "MaxPool", None, {"dilations": 10, "ceil_mode": 10}, "never wins", True, False
-        ),
+        Operator("MaxPool", None, {"dilations": 10, "ceil_mode": 10}, "never wins", True, False),
         Operator(
             "AveragePool",
             None,
@@ -188,7 +186,7 @@ def read_window(graph: Graph, analysis: Analysis, node: Node) -> WindowOp:
 
     Raises:
         ModelError: An attribute that the specification forbids (length, type, sign).
-        Unreadable: A node whose window cannot be known.
+        UnreadableError: A node whose window cannot be known.
     """
     operator = OPERATORS[node.op]
     where = f"{node.op} {graph.label(node)!r}"
@@ -196,23 +194,25 @@ def read_window(graph: Graph, analysis: Analysis, node: Node) -> WindowOp:
         raise ModelError(f"{where} has no data input or no output: the model is damaged")
     for name, opset in operator.since.items():
         if name in node.attrs and graph.opset < opset:
-            raise Unreadable(f"opset {graph.opset} has no attribute {name}")
+            raise UnreadableError(f"opset {graph.opset} has no attribute {name}")
     kernel = _kernel(graph, analysis, node, operator, where)
     rank = len(kernel)
     strides = _integers(node, "strides", rank, where, least=1) or (1,) * rank
     dilations = _integers(node, "dilations", rank, where, least=1) or (1,) * rank
     pads = _integers(node, "pads", 2 * rank, where)
     if pads is not None and min(pads) < 0:
-        raise Unreadable(f"its pads {_brief(pads)} are negative, which the specification forbids")
+        raise UnreadableError(
+            f"its pads {_brief(pads)} are negative, which the specification forbids"
+        )
     auto_pad = _string(node, "auto_pad", where) or "NOTSET"
     if auto_pad not in {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"}:
-        raise Unreadable(f"auto_pad={auto_pad!r} is none of NOTSET, VALID, SAME_UPPER, SAME_LOWER")
+        raise UnreadableError(
+            f"auto_pad={auto_pad!r} is none of NOTSET, VALID, SAME_UPPER, SAME_LOWER"
+        )
     return WindowOp(
         node=node,
         operator=operator,
-        windows=tuple(
-            Window(k, s, d) for k, s, d in zip(kernel, strides, dilations, strict=True)
-        ),
+        windows=tuple(Window(k, s, d) for k, s, d in zip(kernel, strides, dilations, strict=True)),
         auto_pad=auto_pad,
         pads=pairs_of(pads) if pads is not None else ((0, 0),) * rank,
         pads_written=pads is not None,
@@ -234,12 +234,12 @@ def _kernel(
         raise ModelError(f"{where} has no weight input: the model is damaged")
     shape = analysis.shape(weight)
     if shape is not None and len(shape) < 3:
-        raise Unreadable(f"its weight {weight.name!r} has no spatial axis")
+        raise UnreadableError(f"its weight {weight.name!r} has no spatial axis")
     if written is None and shape is None:
         # The kernel's size is anybody's guess, but the padding can be read without it.
         rank = _rank(graph, analysis, node)
         if rank is None:
-            raise Unreadable(f"nothing says how many axes its weight {weight.name!r} has")
+            raise UnreadableError(f"nothing says how many axes its weight {weight.name!r} has")
         shape = (symbol("?"),) * (rank + 2)
     if written is None:
         assert shape is not None
@@ -273,14 +273,14 @@ def read_pad(graph: Graph, analysis: Analysis, node: Node) -> PadOp:
 
     Raises:
         ModelError: Amounts that the specification forbids (odd number, wrong type, wrong rank).
-        Unreadable: A mode that is not known.
+        UnreadableError: A mode that is not known.
     """
     where = f"Pad {graph.label(node)!r}"
     if not node.inputs or not node.inputs[0].name or not node.outputs:
         raise ModelError(f"{where} has no data input or no output: the model is damaged")
     mode = _string(node, "mode", where) or "constant"
     if mode not in {"constant", "reflect", "edge", "wrap"}:
-        raise Unreadable(f"mode {mode!r} is none of constant, reflect, edge, wrap")
+        raise UnreadableError(f"mode {mode!r} is none of constant, reflect, edge, wrap")
     axes: tuple[int, ...] | None = None
     flat: Sequence[Extent] | None
     value: float | int | None
@@ -369,7 +369,7 @@ def _integers(
         return None
     if not isinstance(value, list) or not all(type(item) is int for item in value):
         raise ModelError(f"{where}: {name} must be a list of integers")
-    if not value and name != "pads" or not value and count is not None:
+    if (not value and name != "pads") or (not value and count is not None):
         return None  # onnxruntime fills in an empty list as it does an absent one
     if count is not None and len(value) != count:
         raise ModelError(f"{where}: {name} has {len(value)} values, but {count} are needed")

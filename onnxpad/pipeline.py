@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
-from onnxpad.certify import Certifier, Reading, Uncertified
+from onnxpad.certify import Certifier, Reading, UncertifiedError
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.graph import Graph
-from onnxpad.operators import Unreadable, operator_of
+from onnxpad.operators import UnreadableError, operator_of
 from onnxpad.passes import PASSES
 from onnxpad.rule import Context, Match, Pass
 from onnxpad.site import told
@@ -113,7 +113,7 @@ class _Editor:
         mark = graph.mark()
         try:
             self.outcome.changes.append(self._apply(rule, match))
-        except Uncertified as error:
+        except UncertifiedError as error:
             graph.rollback(mark)
             self._given_up.add((rule.code, match.finding.node, id(node)))
             self.outcome.undone.append(
@@ -133,14 +133,16 @@ class _Editor:
             self._check_uses(tensor, stands, uses)
         certificate = self._certifier.certify(reading, self._read(node, stands))
         if self._strict and certificate.assumptions:
-            raise Uncertified(f"it assumes {', '.join(certificate.assumptions)}, and --strict forbids that")
+            raise UncertifiedError(
+                f"it assumes {', '.join(certificate.assumptions)}, and --strict forbids that"
+            )
         after = self._describe(node) if stands is tensor else repr(stands.name)
         removed = graph.sweep()
         seen = ""
         if self._prober is not None:
             same, seen = self._prober.after(stands, reading.root, cut)
             if not same:
-                raise Uncertified(f"its probe differs: {seen}")
+                raise UncertifiedError(f"its probe differs: {seen}")
         return Change(
             code=rule.code,
             node=graph.label(node),
@@ -160,9 +162,9 @@ class _Editor:
     def _check_uses(self, old: Tensor, new: Tensor, uses: list[tuple[Node, int]]) -> None:
         graph = self._context.graph
         if graph.is_output(old) or graph.uses(old):
-            raise Uncertified(f"{old.name!r} is still read")
+            raise UncertifiedError(f"{old.name!r} is still read")
         if any(node.inputs[index].name != new.name for node, index in uses):
-            raise Uncertified(f"not everything that read {old.name!r} reads {new.name!r} now")
+            raise UncertifiedError(f"not everything that read {old.name!r} reads {new.name!r} now")
 
     def _describe(self, node: Node) -> str:
         """How the padding of a node is written, from the data to the node."""
@@ -180,8 +182,8 @@ class _Editor:
 
     def _describe_window(self, node: Node) -> str:
         op = self._context.window(node)
-        if isinstance(op, Unreadable):
-            return node.op
+        if isinstance(op, UnreadableError):
+            return str(node.op)
         if op.auto_pad != "NOTSET":
             return f"{node.op} auto_pad={op.auto_pad}"
         counted = " counted" if op.count_include_pad and op.pads_written else ""
@@ -189,15 +191,10 @@ class _Editor:
 
     def _describe_pad(self, node: Node) -> str:
         pad = self._context.pad(node)
-        amounts = getattr(pad, "constant_amounts", None)
-        mode = getattr(pad, "mode", "constant")
-        told_amounts = "?" if amounts is None else told(amounts)
-        how = f" {mode}" if mode != "constant" else ""
-        computed = (
-            " (computed)"
-            if self._context.graph.opset >= 11
-            and self._context.graph.constant(node.inputs[1]) is None
-            else ""
-        )
-        return f"Pad{how} {told_amounts}{computed}"
-
+        if isinstance(pad, UnreadableError):
+            return "Pad"
+        amounts = "?" if pad.constant_amounts is None else told(pad.constant_amounts)
+        how = f" {pad.mode}" if pad.mode != "constant" else ""
+        graph = self._context.graph
+        computed = graph.opset >= 11 and graph.constant(node.inputs[1]) is None
+        return f"Pad{how} {amounts}{' (computed)' if computed else ''}"

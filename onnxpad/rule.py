@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
-from onnxpad.operators import PadOp, Unreadable, WindowOp, operator_of, read_pad, read_window
+from onnxpad.operators import PadOp, UnreadableError, WindowOp, operator_of, read_pad, read_window
 from onnxpad.signs import Signs
 from onnxpad.site import Sites
 from onnxpad.values import Analysis
@@ -28,49 +28,49 @@ class Context:
     """
 
     def __init__(self, graph: Graph, style: str = "fold") -> None:
-        """Reads the graph's list of operators once; nodes inserted later are read when asked for."""
+        """Starts with nothing read; what is read is kept until `forget`."""
         self.graph = graph
         self.style = style
         self.analysis = Analysis(graph)
         self.signs = Signs(graph)
         self.sites = Sites(graph, self.analysis, self.signs)
-        self._windows: dict[int, WindowOp | Unreadable] = {}
-        self._pads: dict[int, PadOp | Unreadable] = {}
+        self._windows: dict[int, WindowOp | UnreadableError] = {}
+        self._pads: dict[int, PadOp | UnreadableError] = {}
 
     def windows(self) -> Iterator[WindowOp]:
         """The window operators of the table that can be read, in file order."""
-        for node in list(self.graph.nodes):
-            if operator_of(self.graph, node) is not None and self.graph.is_live(node):
+        for node in self.graph.nodes:
+            if operator_of(self.graph, node) is not None:
                 read = self.window(node)
                 if isinstance(read, WindowOp):
                     yield read
 
     def pads(self) -> Iterator[PadOp]:
         """The `Pad` nodes that can be read, in file order."""
-        for node in list(self.graph.nodes):
-            if node.op == "Pad" and self.graph.is_standard(node) and self.graph.is_live(node):
+        for node in self.graph.nodes:
+            if node.op == "Pad" and self.graph.is_standard(node):
                 read = self.pad(node)
                 if isinstance(read, PadOp):
                     yield read
 
-    def window(self, node: Node) -> WindowOp | Unreadable:
+    def window(self, node: Node) -> WindowOp | UnreadableError:
         """What a window operator's node says, or why it cannot be read."""
         read = self._windows.get(id(node))
         if read is None:
             try:
                 read = read_window(self.graph, self.analysis, node)
-            except Unreadable as error:
+            except UnreadableError as error:
                 read = error
             self._windows[id(node)] = read
         return read
 
-    def pad(self, node: Node) -> PadOp | Unreadable:
+    def pad(self, node: Node) -> PadOp | UnreadableError:
         """What a `Pad` node says, or why it cannot be read."""
         read = self._pads.get(id(node))
         if read is None:
             try:
                 read = read_pad(self.graph, self.analysis, node)
-            except Unreadable as error:
+            except UnreadableError as error:
                 read = error
             self._pads[id(node)] = read
         return read

@@ -9,9 +9,7 @@ Node: TypeAlias = Any
 Tensor: TypeAlias = Any
 
 # Operators whose result has no negative element, whatever they read (NaN aside).
-_ALWAYS: Final = frozenset(
-    {"Relu", "Sigmoid", "HardSigmoid", "Softmax", "Exp", "Abs", "Sqrt"}
-)
+_ALWAYS: Final = frozenset({"Relu", "Sigmoid", "HardSigmoid", "Softmax", "Exp", "Abs", "Sqrt"})
 # Operators whose result has no negative element when none of these inputs has one.
 _PRESERVING: Final[dict[str, Callable[[Node], list[Tensor]]]] = {
     **{
@@ -25,6 +23,7 @@ _PRESERVING: Final[dict[str, Callable[[Node], list[Tensor]]]] = {
     **{op: (lambda node: list(node.inputs)) for op in ("Concat", "Add", "Mul", "Sum")},
     "Where": lambda node: list(node.inputs[1:]),
 }  # fmt: skip
+
 
 class Signs:
     """Proofs that a tensor holds nothing below zero, kept for one graph."""
@@ -70,7 +69,9 @@ class Signs:
             return self._clipped(node)
         if node.op == "Pad":
             return self._padded(node)
-        if node.op in _PRESERVING and not (tensor.name != node.outputs[0].name and node.op != "Split"):
+        if node.op in _PRESERVING and not (
+            tensor.name != node.outputs[0].name and node.op != "Split"
+        ):
             return [t for t in _PRESERVING[node.op](node) if t.name]
         return False
 

@@ -16,9 +16,9 @@ from onnx.helper import tensor_dtype_to_np_dtype
 from onnxpad.graph import Graph
 from onnxpad.operators import (
     FLOATS,
-    Pair,
     PadOp,
-    Unreadable,
+    Pair,
+    UnreadableError,
     WindowOp,
     is_padded,
     lowest,
@@ -28,7 +28,7 @@ from onnxpad.operators import (
 from onnxpad.signs import Signs
 from onnxpad.size import Extent, Size, always, less_equal, symbol
 from onnxpad.values import Analysis
-from onnxpad.window import constant_in_effect, pool_output_size, same_raw_total
+from onnxpad.window import Side, constant_in_effect, pool_output_size, same_raw_total
 
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
@@ -36,7 +36,7 @@ Pairs: TypeAlias = tuple[Pair, ...]
 
 STYLES: Final = ("fold", "pad", "symmetric")
 
-# What onnxruntime's CPU provider pads; elsewhere an explicit Pad would trade one refusal for another.
+# What onnxruntime's CPU provider pads; for the rest a Pad would trade one refusal for another.
 _PADDED_SINCE_11: Final = frozenset(
     {
         TensorProto.FLOAT,
@@ -51,7 +51,7 @@ _PADDED_SINCE_11: Final = frozenset(
 _PADDED_SINCE_2: Final = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
 
 
-class Refusal(Exception):
+class RefusalError(Exception):
     """Why a padding stays as it is, in words that a user can act on."""
 
 
@@ -100,8 +100,6 @@ class Sites:
         self._analysis = analysis
         self._signs = signs
 
-    # -- what a site says ---------------------------------------------------------------------
-
     def own_pads(self, op: WindowOp) -> Pairs:
         """The operator's own padding in numbers, `auto_pad` resolved.
 
@@ -109,14 +107,14 @@ class Sites:
         size and onnxruntime, if it runs the operator at all, computes the same.
 
         Raises:
-            Refusal: The pads depend on a size, or the engines disagree.
+            RefusalError: The pads depend on a size, or the engines disagree.
         """
         if op.auto_pad == "NOTSET":
             return op.pads
         pads = self._auto_pads(op)
         if op.pads_written and op.pads != pads and (is_padded(op.pads) or is_padded(pads)):
             does = "refuses it" if op.operator.auto_pad_excludes_pads else "heeds auto_pad"
-            raise Refusal(
+            raise RefusalError(
                 f"auto_pad={op.auto_pad} and pads {told(op.pads)} are both there and disagree: the "
                 f"specification forbids that, onnxruntime {does}, shape inference heeds pads; "
                 "remove one of them"
@@ -126,17 +124,17 @@ class Sites:
     def _auto_pads(self, op: WindowOp) -> Pairs:
         if op.auto_pad == "VALID":
             return ((0, 0),) * len(op.windows)
-        odd = "begin" if op.auto_pad == "SAME_LOWER" else "end"
+        odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
         sizes = self._spatial(op)
         resolved: list[Pair] = []
         for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True), 2):
             if not isinstance(window.kernel, int):
-                raise Refusal(f"the kernel's size on axis {axis} is known only at run time")
+                raise RefusalError(f"the kernel's size on axis {axis} is known only at run time")
             if isinstance(size, int) and size < 1:
-                raise Refusal(f"{op.data.name!r} is empty on axis {axis}")
+                raise RefusalError(f"{op.data.name!r} is empty on axis {axis}")
             pads = constant_in_effect(size, window, odd=odd)
             if pads is None:
-                raise Refusal(
+                raise RefusalError(
                     f"the pads depend on {self._named(op.data, axis, size)} "
                     f"(stride {window.stride}), which is not fixed; export with fixed sizes"
                 )
@@ -144,31 +142,28 @@ class Sites:
         self._check_engines(op, sizes, odd)
         return tuple(resolved)
 
-    def _check_engines(self, op: WindowOp, sizes: Sequence[Extent], odd: str) -> None:
+    def _check_engines(self, op: WindowOp, sizes: Sequence[Extent], odd: Side) -> None:
         """Refuses where onnxruntime runs the SAME operator, and as the specification does not."""
         dilated = any(window.dilation != 1 for window in op.windows)
         if op.operator.pools:
             if any(window.dilation != 1 and window.kernel != 1 for window in op.windows):
-                raise Refusal(
+                raise RefusalError(
                     f"{op.auto_pad} with dilation on a pool: onnxruntime pads for the undilated "
                     "kernel, the specification for the dilated one, so the sizes differ"
                 )
             if self._pool_stops(op, dilated):
-                least = None  # onnxruntime gives no answer below zero: writing pads is a repair
-            else:
-                least = -1 if odd == "end" else -2
+                return  # onnxruntime gives no answer below zero: writing pads is a repair
+            least = -1 if odd == "end" else -2
         elif dilated:
             return  # onnxruntime refuses SAME with dilation: writing pads is a repair
         else:
             least = -2 if odd == "end" else -3
-        if least is None:
-            return
         for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True), 2):
             # The raw total is never below kernel - stride.
             if isinstance(window.kernel, int) and window.kernel - window.stride >= least:
                 continue
             if always(less_equal(least, same_raw_total(size, window))) is not True:
-                raise Refusal(
+                raise RefusalError(
                     f"{op.auto_pad} with kernel {window.kernel} below stride {window.stride} on "
                     f"axis {axis}: onnxruntime starts at an inner element, the specification at "
                     "the first"
@@ -190,7 +185,7 @@ class Sites:
         """The `Pad` that the operator reads, directly or through Identity, if it can be merged.
 
         Raises:
-            Refusal: There is a `Pad` and it cannot; the message says why.
+            RefusalError: There is a `Pad` and it cannot; the message says why.
         """
         pad = self.pad_before(op)
         if pad is None:
@@ -199,20 +194,24 @@ class Sites:
         if full is not None and not is_padded(full):
             return None
         if pad.mode != "constant":
-            raise Refusal(f"it copies data ({pad.mode}), which no operator's pads do")
+            raise RefusalError(f"it copies data ({pad.mode}), which no operator's pads do")
         if full is None:
-            raise Refusal(self.unknown_amounts(pad))
+            raise RefusalError(self.unknown_amounts(pad))
         if is_padded(full[:2]):
-            raise Refusal(f"it pads batch or channels {told(full[:2])}, which no operator's pads do")
+            raise RefusalError(
+                f"it pads batch or channels {told(full[:2])}, which no operator's pads do"
+            )
         if any(amount < 0 for pair in full for amount in pair):
-            raise Refusal(f"it crops {told(full[2:])}: an operator's pads cannot be negative")
+            raise RefusalError(f"it crops {told(full[2:])}: an operator's pads cannot be negative")
         if op.auto_pad.startswith("SAME"):
-            raise Refusal(f"{op.auto_pad} of {op.node.op} stays, and depends on the padded size")
+            raise RefusalError(
+                f"{op.auto_pad} of {op.node.op} stays, and depends on the padded size"
+            )
         if has_indices(op):
-            raise Refusal("the operator's Indices count positions of the padded tensor")
+            raise RefusalError("the operator's Indices count positions of the padded tensor")
         self._check_fill(op, pad)
         if op.padding == "excluded" and is_padded(op.pads) and op.auto_pad == "NOTSET":
-            raise Refusal(
+            raise RefusalError(
                 "the AveragePool pads by itself without counting it (count_include_pad=0), and "
                 "would have to count this padding"
             )
@@ -228,7 +227,7 @@ class Sites:
             if node.op == "Pad":
                 try:
                     return read_pad(self._graph, self._analysis, node)
-                except Unreadable:
+                except UnreadableError:
                     return None
             if node.op != "Identity":
                 return None
@@ -249,15 +248,15 @@ class Sites:
 
     def _check_fill(self, op: WindowOp, pad: PadOp) -> None:
         if pad.value is None:
-            raise Refusal("the value it pads with is known only at run time")
+            raise RefusalError("the value it pads with is known only at run time")
         if op.operator.padding != "never wins":
             if pad.value != 0:
-                raise Refusal(f"it pads with {pad.value}, {op.node.op} with 0")
+                raise RefusalError(f"it pads with {pad.value}, {op.node.op} with 0")
             return
         dtype = self._analysis.dtype(op.data)
         least = lowest(dtype) if dtype is not None else None
         if dtype is None or least is None:
-            raise Refusal(f"the element type of {op.data.name!r} is not known")
+            raise RefusalError(f"the element type of {op.data.name!r} is not known")
         if pad.value == least:
             return
         if dtype in FLOATS:
@@ -265,18 +264,16 @@ class Sites:
                 return
             if pad.value <= 0 and self._signs.non_negative(pad.data):
                 return
-        raise Refusal(
+        raise RefusalError(
             f"it pads with {pad.value}, which can win in a MaxPool whose data may be below it; "
             f"the operator's own padding never wins"
         )
-
-    # -- the form it is to have -------------------------------------------------------------------
 
     def plan(self, op: WindowOp, style: str, outer: Outer | None) -> Plan:
         """How the site is to be written in a style.
 
         Raises:
-            Refusal: Its own padding cannot be resolved, or the operator cannot carry that form.
+            RefusalError: Its own padding is not known, or it cannot carry that form.
         """
         own = self.own_pads(op)
         around = outer.amounts if outer is not None else ((0, 0),) * len(own)
@@ -292,7 +289,7 @@ class Sites:
             op.operator.padding == "excluded" and is_padded(inside) and not is_padded(own)
         )
         if counts and not op.count_include_pad and self._graph.opset < 7:
-            raise Refusal(f"AveragePool of opset {self._graph.opset} cannot count its padding")
+            raise RefusalError(f"AveragePool of opset {self._graph.opset} cannot count its padding")
         keep = outer.node if outer is not None and outside == around else None
         return Plan(op, inside, outside, source, keep, counts)
 
@@ -300,16 +297,16 @@ class Sites:
         self, op: WindowOp, own: Pairs, around: Pairs, inside: Pairs, source: Tensor
     ) -> None:
         if op.padding == "excluded" and is_padded(own):
-            raise Refusal(
+            raise RefusalError(
                 "an AveragePool with count_include_pad=0 leaves its padding out of the divisor, "
                 "which no Pad can say"
             )
         if has_indices(op):
-            raise Refusal("the operator's Indices count positions of the tensor it reads")
+            raise RefusalError("the operator's Indices count positions of the tensor it reads")
         if op.operator.pads_below_kernel and inside != own:
             for axis, (pair, window) in enumerate(zip(inside, op.windows, strict=True), 2):
                 if not isinstance(window.kernel, int) or max(pair) >= window.kernel:
-                    raise Refusal(
+                    raise RefusalError(
                         f"the pads on axis {axis} would be {pair}, and a pool's must be smaller "
                         f"than its kernel {window.kernel}"
                     )
@@ -323,7 +320,7 @@ class Sites:
                 and window.kernel != 1
                 and always(less_equal(window.dilation, size)) is not True
             ):
-                raise Refusal(
+                raise RefusalError(
                     f"with dilation {window.dilation} on axis {axis + 2} a window may lie wholly "
                     "in the padding"
                 )
@@ -339,11 +336,11 @@ class Sites:
         if isinstance(was, int | Size) and was == would:
             return
         if isinstance(was, int) and isinstance(would, int):
-            raise Refusal(
+            raise RefusalError(
                 f"with ceil_mode the output has {was} elements on axis {axis + 2}, and would have "
                 f"{would}: a last window that starts in the operator's own padding is dropped"
             )
-        raise Refusal(
+        raise RefusalError(
             f"with ceil_mode the number of windows depends on the size of axis {axis + 2}, which "
             "is not fixed"
         )
@@ -351,12 +348,10 @@ class Sites:
     def _check_pad(self, source: Tensor) -> None:
         opset, dtype = self._graph.opset, self._analysis.dtype(source)
         if opset < 2:
-            raise Refusal("opset 1 has no Pad that onnxruntime runs")
+            raise RefusalError("opset 1 has no Pad that onnxruntime runs")
         if dtype not in (_PADDED_SINCE_2 if opset < 11 else _PADDED_SINCE_11):
             kind = TensorProto.DataType.Name(dtype).lower() if dtype is not None else "unknown"
-            raise Refusal(f"onnxruntime has no Pad for element type {kind} at opset {opset}")
-
-    # -- writing it ---------------------------------------------------------------------------------
+            raise RefusalError(f"onnxruntime has no Pad for element type {kind} at opset {opset}")
 
     def express(self, plan: Plan) -> None:
         """Writes a site as planned; what this leaves unused is for `Graph.sweep`."""
@@ -394,15 +389,13 @@ class Sites:
             inputs.append(graph.add_initializer(value, f"{name}_value"))
         return graph.insert("Pad", inputs, {"mode": "constant"}, before=node, name=name)
 
-    # -- sizes ----------------------------------------------------------------------------------------
-
     def _spatial(self, op: WindowOp) -> tuple[Extent, ...]:
         return self._spatial_of(op.data, len(op.windows))
 
     def _spatial_of(self, tensor: Tensor, axes: int) -> tuple[Extent, ...]:
         shape = self._analysis.shape(tensor)
         if shape is not None and len(shape) != axes + 2:
-            raise Refusal(
+            raise RefusalError(
                 f"{tensor.name!r} has {len(shape)} axes, but the window slides over {axes}"
             )
         found = shape[2:] if shape is not None else (None,) * axes
@@ -427,9 +420,7 @@ def split(total: Pairs, style: str) -> tuple[Pairs, Pairs]:
         inside = ((0, 0),) * len(total)
     else:
         inside = tuple((min(pair), min(pair)) for pair in total)
-    return inside, tuple(
-        (b - i, e - j) for (b, e), (i, j) in zip(total, inside, strict=True)
-    )
+    return inside, tuple((b - i, e - j) for (b, e), (i, j) in zip(total, inside, strict=True))
 
 
 def add(one: Pairs, other: Pairs) -> Pairs:

@@ -156,7 +156,7 @@ def end_read(size: Extent, window: Window, begin: Extent, output: Extent) -> Ext
 
 
 def transposed_output_size(
-    size: Extent, window: Window, begin: Extent, end: Extent, output_padding: int = 0
+    size: Extent, window: Window, begin: Extent, end: Extent, output_padding: Extent = 0
 ) -> Extent:
     """Length of a ConvTranspose's output; its pads crop, `output_padding` appends at the end.
 
@@ -165,7 +165,9 @@ def transposed_output_size(
     return (size - 1) * window.stride + window.extent + output_padding - begin - end
 
 
-def transposed_same_pads(window: Window, output_padding: int = 0, *, odd: Side) -> tuple[int, int]:
+def transposed_same_pads(
+    window: Window, output_padding: int = 0, *, odd: Side
+) -> tuple[Extent, Extent]:
     """Pads (begin, end) of a ConvTranspose with SAME and no `output_shape`, for every size.
 
     They crop the full output to `size * stride`, and the size cancels out. Where the full output
@@ -174,7 +176,7 @@ def transposed_same_pads(window: Window, output_padding: int = 0, *, odd: Side) 
     Source: ONNX ConvTranspose, `total_padding[i]` with `output_shape = input_shape * strides`;
     the clamp at 0 and the unchanged `output_padding` are onnxruntime's.
     """
-    return _split(max(window.extent + output_padding - window.stride, 0), odd)
+    return _split(maximum(window.extent + output_padding - window.stride, 0), odd)
 
 
 def transposed_pads_for_output(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from onnxpad.rule import Context, Match, Pass
-from onnxpad.site import Refusal
+from onnxpad.site import RefusalError
 
 
 class DropValid(Pass):
@@ -38,7 +38,7 @@ class DropValid(Pass):
                 continue
             try:
                 plan = context.sites.plan(op, "fold", None)
-            except Refusal as refusal:
+            except RefusalError as refusal:
                 yield self.refused(context, op.node, "auto_pad=VALID", str(refusal))
             else:
                 yield self.found(context, op.node, "auto_pad=VALID: no padding", plan)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from onnxpad.operators import onnx_order
 from onnxpad.rule import Context, Match, Pass
-from onnxpad.site import Refusal, told
+from onnxpad.site import RefusalError, told
 
 
 class FoldPad(Pass):
@@ -55,13 +55,11 @@ class FoldPad(Pass):
                 if outer is None:
                     continue
                 plan = context.sites.plan(op, context.style, outer)
-            except Refusal as refusal:
+            except RefusalError as refusal:
                 yield self.refused(context, pad.node, message, str(refusal))
                 continue
             if plan.outer != outer.amounts:
-                match = self.found(
-                    context, pad.node, message, plan, pads=onnx_order(outer.amounts)
-                )
+                match = self.found(context, pad.node, message, plan, pads=onnx_order(outer.amounts))
                 yield Match(match.finding, op.node, plan)
 
     def rewrite(self, match: Match, context: Context) -> None:

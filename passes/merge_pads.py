@@ -48,11 +48,11 @@ class MergePads(Pass):
             if reason:
                 yield self.refused(context, second.node, message, reason)
             else:
-                yield self.found(context, second.node, f"{message}: {told(amounts)}", (first, amounts))
+                yield self.found(
+                    context, second.node, f"{message}: {told(amounts)}", (first, amounts)
+                )
 
-    def _sum(
-        self, context: Context, first: PadOp, second: PadOp
-    ) -> tuple[tuple[Pair, ...], str]:
+    def _sum(self, context: Context, first: PadOp, second: PadOp) -> tuple[tuple[Pair, ...], str]:
         graph = context.graph
         rank = self._rank(context, first, second)
         one = first.over(rank) if rank is not None else None
@@ -88,7 +88,9 @@ class MergePads(Pass):
         first, amounts = match.plan
         graph, node = context.graph, match.node
         if graph.opset < 11:
-            graph.set_attribute(node, "pads" if graph.opset > 1 else "paddings", onnx_order(amounts))
+            graph.set_attribute(
+                node, "pads" if graph.opset > 1 else "paddings", onnx_order(amounts)
+            )
         else:
             name = f"{node.name or node.outputs[0].name}_pads"
             pads = np.asarray(onnx_order(amounts), np.int64)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from onnxpad.operators import Unreadable, operator_of
+from onnxpad.operators import UnreadableError, operator_of
 from onnxpad.rule import Context, Match, Pass
 
 
@@ -31,14 +31,13 @@ class ReportUnreadable(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every window operator and `Pad` that cannot be read."""
-        for node in list(context.graph.nodes):
+        for node in context.graph.nodes:
+            read: object = None
             if operator_of(context.graph, node) is not None:
                 read = context.window(node)
             elif node.op == "Pad" and context.graph.is_standard(node):
                 read = context.pad(node)
-            else:
-                continue
-            if isinstance(read, Unreadable):
+            if isinstance(read, UnreadableError):
                 yield self.refused(context, node, f"{node.op} that no rule reads", str(read))
 
     def rewrite(self, match: Match, context: Context) -> None:

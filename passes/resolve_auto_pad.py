@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from onnxpad.finding import Severity
 from onnxpad.operators import onnx_order
 from onnxpad.rule import Context, Match, Pass
-from onnxpad.site import Refusal, told
+from onnxpad.site import RefusalError, told
 
 
 class ResolveAutoPad(Pass):
@@ -48,10 +48,10 @@ class ResolveAutoPad(Pass):
                 pads = context.sites.own_pads(op)
                 try:
                     plan = context.sites.plan(op, context.style, None)
-                except Refusal:
+                except RefusalError:
                     # The style's form cannot be had; pads in the operator always can.
                     plan = context.sites.plan(op, "fold", None)
-            except Refusal as refusal:
+            except RefusalError as refusal:
                 yield self.refused(context, op.node, message, str(refusal))
                 continue
             stops = any(w.dilation != 1 for w in op.windows) and not op.operator.pools

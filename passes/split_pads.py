@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from onnxpad.operators import WindowOp, is_padded, onnx_order
 from onnxpad.rule import Context, Match, Pass
-from onnxpad.site import Outer, Refusal, split, told
+from onnxpad.site import Outer, RefusalError, split, told
 
 
 class SplitPads(Pass):
@@ -46,7 +46,7 @@ class SplitPads(Pass):
             message = f"pads {told(op.pads)}, style {context.style}"
             try:
                 plan = context.sites.plan(op, context.style, self._outer(context, op))
-            except Refusal as refusal:
+            except RefusalError as refusal:
                 yield self.refused(context, op.node, message, str(refusal))
             else:
                 yield self.found(context, op.node, message, plan, pads=onnx_order(op.pads))
@@ -54,7 +54,7 @@ class SplitPads(Pass):
     def _outer(self, context: Context, op: WindowOp) -> Outer | None:
         try:
             return context.sites.outer(op)
-        except Refusal:
+        except RefusalError:
             return None
 
     def rewrite(self, match: Match, context: Context) -> None:

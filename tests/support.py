@@ -62,7 +62,9 @@ def canonical(proto: onnx.ModelProto) -> list[Any]:
     ]
 
 
-def run(proto: onnx.ModelProto, feeds: Mapping[str, Array], *, optimised: bool = False) -> list[Array]:
+def run(
+    proto: onnx.ModelProto, feeds: Mapping[str, Array], *, optimised: bool = False
+) -> list[Array]:
     """What onnxruntime computes on the CPU, with graph optimisation off unless asked for."""
     import onnxruntime as ort
 

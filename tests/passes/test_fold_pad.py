@@ -43,12 +43,17 @@ FOLDS = [
         id="with axes",
     ),
     pytest.param(
-        one("a = Pad <pads = [0, 0, 1, 2, 0, 0, 2, 1]> (x) y = Conv (a, w)", initializers=W, opset=9),
+        one(
+            "a = Pad <pads = [0, 0, 1, 2, 0, 0, 2, 1]> (x) y = Conv (a, w)", initializers=W, opset=9
+        ),
         one("y = Conv <pads = [1, 2, 2, 1]> (x, w)", initializers=W, opset=9),
         id="opset 9, amounts as an attribute",
     ),
     pytest.param(
-        one("a = Pad (x, p, c) y = MaxPool <kernel_shape = [3, 3]> (a)", initializers=f"{PADS}, {LOW}"),
+        one(
+            "a = Pad (x, p, c) y = MaxPool <kernel_shape = [3, 3]> (a)",
+            initializers=f"{PADS}, {LOW}",
+        ),
         one("y = MaxPool <kernel_shape = [3, 3], pads = [1, 2, 2, 1]> (x)"),
         id="MaxPool, -inf",
     ),
@@ -61,7 +66,9 @@ FOLDS = [
     ),
     pytest.param(
         one("a = Pad (x, p) y = AveragePool <kernel_shape = [3, 3]> (a)", initializers=PADS),
-        one("y = AveragePool <count_include_pad = 1, kernel_shape = [3, 3], pads = [1, 2, 2, 1]> (x)"),
+        one(
+            "y = AveragePool <count_include_pad = 1, kernel_shape = [3, 3], pads = [1, 2, 2, 1]> (x)"
+        ),
         id="AveragePool counts what was data",
     ),
     pytest.param(
@@ -70,7 +77,9 @@ FOLDS = [
             " count_include_pad = 1> (a)",
             initializers=PADS,
         ),
-        one("y = AveragePool <count_include_pad = 1, kernel_shape = [4, 4], pads = [2, 3, 3, 2]> (x)"),
+        one(
+            "y = AveragePool <count_include_pad = 1, kernel_shape = [4, 4], pads = [2, 3, 3, 2]> (x)"
+        ),
         id="AveragePool that counts its own",
     ),
     pytest.param(
@@ -138,7 +147,11 @@ FOLDS = [
         id="a kernel that only run time knows",
     ),
     pytest.param(
-        one("a = Pad (x, p) y = Conv (a, w)", inputs="float[N, 2, H, V] x", initializers=f"{W}, {PADS}"),
+        one(
+            "a = Pad (x, p) y = Conv (a, w)",
+            inputs="float[N, 2, H, V] x",
+            initializers=f"{W}, {PADS}",
+        ),
         one("y = Conv <pads = [1, 2, 2, 1]> (x, w)", inputs="float[N, 2, H, V] x", initializers=W),
         id="any size",
     ),
@@ -187,7 +200,10 @@ STAYS = [
         id="MaxPool, 0 on data that may be negative",
     ),
     pytest.param(
-        one("a = Pad (x, p, c) y = MaxPool <kernel_shape = [2, 3]> (a)", initializers=f"{PADS}, {LOW}"),
+        one(
+            "a = Pad (x, p, c) y = MaxPool <kernel_shape = [2, 3]> (a)",
+            initializers=f"{PADS}, {LOW}",
+        ),
         "smaller than its kernel",
         id="pads as large as the kernel",
     ),

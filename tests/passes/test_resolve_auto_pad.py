@@ -28,7 +28,9 @@ RESOLVED = [
     ),
     pytest.param(
         one(
-            'y = Conv <auto_pad = "SAME_UPPER"> (x, w)', inputs="float[N, 2, H, V] x", initializers=W
+            'y = Conv <auto_pad = "SAME_UPPER"> (x, w)',
+            inputs="float[N, 2, H, V] x",
+            initializers=W,
         ),
         one("y = Conv <pads = [1, 1, 1, 1]> (x, w)", inputs="float[N, 2, H, V] x", initializers=W),
         id="stride 1 needs no size",
@@ -92,12 +94,23 @@ RESOLVED = [
         id="kernel below stride: onnxruntime stops on the original",
     ),
     pytest.param(
-        one('y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)', initializers=W, opset=1, ir=3),
-        one("y = Conv <pads = [1, 0, 1, 1], strides = [2, 2]> (x, w)", initializers=W, opset=1, ir=3),
+        one(
+            'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)',
+            initializers=W,
+            opset=1,
+            ir=3,
+        ),
+        one(
+            "y = Conv <pads = [1, 0, 1, 1], strides = [2, 2]> (x, w)", initializers=W, opset=1, ir=3
+        ),
         id="opset 1",
     ),
 ]
-REPAIRED = {"dilated: onnxruntime refuses the original", "kernel below stride: onnxruntime stops on the original", "pads that say the same"}
+REPAIRED = {
+    "dilated: onnxruntime refuses the original",
+    "kernel below stride: onnxruntime stops on the original",
+    "pads that say the same",
+}
 
 
 @pytest.mark.parametrize(("before", "after"), RESOLVED)
