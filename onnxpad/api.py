@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import onnx
 
-from onnxpad import pipeline
+from onnxpad import collection, pipeline
 from onnxpad.errors import UsageError
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.graph import Graph
@@ -94,23 +94,25 @@ def fix(
     """
     start = time.perf_counter()
     _check_style(style)
-    graph = _load(model)
-    nodes = sum(1 for _ in graph.nodes)
-    prober = None
-    if validate:
-        from onnxpad.neighbourhood import Probes
+    with collection.paused():
+        graph = _load(model)
+        nodes = sum(1 for _ in graph.nodes)
+        prober = None
+        if validate:
+            from onnxpad.neighbourhood import Probes
 
-        prober = Probes(graph)
-    outcome = pipeline.rewrite(graph, style, strict=strict, prober=prober, progress=progress)
+            prober = Probes(graph)
+        outcome = pipeline.rewrite(graph, style, strict=strict, prober=prober, progress=progress)
+    changed = graph.changed
     verdict = None
-    if validate and graph.changed:
+    if validate and changed:
         verdict = _validate(model, graph, prober.count if prober is not None else 0, progress)
     return FixResult(
         changes=tuple(outcome.changes),
         findings=tuple(outcome.findings),
         undone=tuple(outcome.undone),
         validation=verdict,
-        changed=graph.changed,
+        changed=changed,
         seconds=time.perf_counter() - start,
         nodes_before=nodes,
         nodes_after=sum(1 for _ in graph.nodes),
@@ -139,7 +141,8 @@ def check(
     """
     _check_style(style)
     chosen, left_out = tuple(select), tuple(ignore)
-    found = pipeline.find(_load(model), style)
+    with collection.paused():
+        found = pipeline.find(_load(model), style)
     return CheckResult(
         tuple(
             finding

@@ -278,6 +278,8 @@ class Graph:
     @property
     def changed(self) -> bool:
         """Whether anything differs from the original; looks at every node."""
+        if not self._journal:
+            return False
         replaced, added = differences(self._skeleton, self._view)
         return bool(replaced or added)
 

@@ -115,11 +115,11 @@ class _Editor:
             self.outcome.changes.append(self._apply(rule, match))
         except UncertifiedError as error:
             graph.rollback(mark)
+            self._context.forget(node)
             self._given_up.add((rule.code, match.finding.node, id(node)))
             self.outcome.undone.append(
                 replace(match.finding, severity=Severity.INFO, reason=f"undone: {error}")
             )
-        self._context.forget(node)
 
     def _apply(self, rule: Pass, match: Match) -> Change:
         graph, node, tensor = self._context.graph, match.node, match.node.outputs[0]

@@ -1,21 +1,19 @@
 """graphsurgeon nodes and tensors for the graph of a model, and the checks that come with them.
 
-Imports attributes, errors, scope, skeleton, wire.
+Imports attributes, collection, errors, scope, skeleton, wire.
 
 graphsurgeon compares nodes deeply and tensors by name, and its lists search by that: so nothing
 here or in `graph` asks it whether two things are equal, or has it remove anything.
 """
 
-import gc
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import onnx
 import onnx_graphsurgeon as gs
 
-from onnxpad import attributes
+from onnxpad import attributes, collection
 from onnxpad.errors import ModelError
 from onnxpad.scope import bodies, captured
 from onnxpad.skeleton import Skeleton
@@ -143,7 +141,7 @@ def build(skeleton: Skeleton) -> View:
     Raises:
         ModelError: A tensor has no source or several, or the graph has a cycle.
     """
-    with _no_collection():
+    with collection.paused():
         view = View({}, {}, {}, {}, {}, Entry(None), Entry(None))
         _add_sources(skeleton, view)
         unsorted = _add_nodes(skeleton, view)
@@ -180,18 +178,6 @@ def describe(node: Node) -> str:
         return str(node.name)
     outputs = [tensor.name for tensor in node.outputs if tensor.name]
     return f"<{outputs[0] if outputs else node.op}>"
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Without garbage collection: there is no garbage, and looking for it takes two thirds."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _add_sources(skeleton: Skeleton, view: View) -> None:
