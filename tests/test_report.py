@@ -127,9 +127,16 @@ class TestFixText:
     def test_refusals_are_grouped_by_reason_and_all_counted(self) -> None:
         findings = (*(refusal(f"c{i}") for i in range(50)), refusal("d", "it has two consumers"))
         text = fix_text(fixed(findings=findings))
-        line_with(text, "51 findings")
+        line_with(text, "51 findings", "51 PAD501")
         line_with(text, "PAD501", "50 nodes", "the pads depend on the height", "c0, c1", "more")
         line_with(text, "d (Conv)", "SAME_UPPER on d", "it has two consumers")
+
+    def test_many_reasons_are_limited_and_all_counted(self) -> None:
+        findings = tuple(refusal(f"c{i}", f"reason {i}") for i in range(100))
+        text = fix_text(fixed(findings=(*findings, refusal("d", code="PAD101"))))
+        line_with(text, "101 findings", "100 PAD501", "1 PAD101")
+        assert text.count("reason ") == LINES_A_GROUP
+        line_with(text, f"and {101 - LINES_A_GROUP} more like these")
 
     def test_what_was_undone_is_told_once_and_loudly(self) -> None:
         taken_back = refusal("conv7", "the probe differs at size 5", code="PAD201")
@@ -234,7 +241,7 @@ class TestFixText:
         report = fixed(findings=(refusal("a"),), undone=(refusal("b", "no"),))
         painted = fix_text(report, coloured)
         assert "\x1b[" in painted
-        for code in ("32", "1;31", "1", "0"):
+        for code in ("32", "1;31", "1", "2", "0"):
             painted = painted.replace(f"\x1b[{code}m", "")
         assert painted == fix_text(report)
 

@@ -16,10 +16,18 @@ from onnxpad.verdict import Comparison, Run
 LINES_A_GROUP = 20
 NODES_A_REASON = 8
 WIDEST_COLUMN = 40
+STAYS = "; stays: "
 
 Paint = Callable[[str, str], str]  # (text, role) -> the text as it goes out
 
-_SGR = {"good": "32", "warning": "33", "error": "1;31", "info": "36", "strong": "1"}
+_SGR = {
+    "good": "32",
+    "info": "36",
+    "warning": "33",
+    "error": "1;31",
+    "strong": "1",
+    "faint": "2",
+}
 
 _T = TypeVar("_T")
 
@@ -30,7 +38,7 @@ def plain(text: str, role: str) -> str:
 
 
 def coloured(text: str, role: str) -> str:
-    """The text in the terminal colour of its role: a severity, `good` or `strong`."""
+    """The text in the terminal colour of its role: a severity, `good`, `strong` or `faint`."""
     return f"\x1b[{_SGR[role]}m{text}\x1b[0m"
 
 
@@ -114,7 +122,8 @@ def _changes(changes: Sequence[Change], paint: Paint) -> Iterator[list[str]]:
         if len({_why(change) for change in group}) == 1:
             head = f"{head}, {_why(group[0])}"
         else:
-            rows = [f"{row}; {_why(c)}" for row, c in zip(rows, listed, strict=True)]
+            whys = [paint(_why(change), "faint") for change in listed]
+            rows = [f"{row}; {why}" for row, why in zip(rows, whys, strict=True)]
         names = [_node(change) for change in listed]
         yield [head, *_columns(names, rows), *_indented(_more(len(group) - LINES_A_GROUP))]
 
@@ -141,7 +150,7 @@ def _undone(undone: Sequence[Finding], paint: Paint) -> list[str]:
     if not undone:
         return []
     head = f"UNDONE: {counted(len(undone), 'change')} taken back, the padding there is as it came"
-    return [paint(head, "error"), *_indented(_refusals(undone, paint))]
+    return [paint(head, "error"), *_indented(_refusals(undone, paint, because="; "))]
 
 
 def _kept(findings: Sequence[Finding], undone: Sequence[Finding], paint: Paint) -> list[str]:
@@ -149,19 +158,24 @@ def _kept(findings: Sequence[Finding], undone: Sequence[Finding], paint: Paint) 
     kept = [f for f in findings if (f.code, f.node, f.reason) not in told]
     if not kept:
         return []
-    return [f"Left as it is: {counted(len(kept), 'finding')}", *_indented(_refusals(kept, paint))]
+    by_code = _grouped(kept, lambda finding: finding.code)
+    codes = ", ".join(f"{len(group):,} {group[0].code}" for group in by_code)
+    head = f"Left as it is: {counted(len(kept), 'finding')} ({codes})"
+    return [head, *_indented(_refusals(kept, paint, because=STAYS))]
 
 
-def _refusals(findings: Iterable[Finding], paint: Paint) -> list[str]:
+def _refusals(findings: Iterable[Finding], paint: Paint, because: str) -> list[str]:
     groups = _by_reason(findings)
-    return [f"{paint(group[0].code, 'strong')}  {_refusal(group)}" for group in groups]
+    listed, rest = groups[:LINES_A_GROUP], groups[LINES_A_GROUP:]
+    lines = [f"{paint(group[0].code, 'strong')}  {_refusal(group, because)}" for group in listed]
+    return [*lines, *_more(sum(map(len, rest)))]
 
 
-def _refusal(group: Sequence[Finding]) -> str:
+def _refusal(group: Sequence[Finding], because: str = STAYS) -> str:
     """One line for the findings that share a code and a reason: all counted, the first named."""
     first = group[0]
     if len(group) == 1:
-        reason = f"; left because {shown(first.reason)}" if first.reason else ""
+        reason = f"{because}{shown(first.reason)}" if first.reason else ""
         return f"{_node(first)}: {shown(first.message)}{reason}"
     return f"{counted(len(group), 'node')}: {shown(first.reason or first.message)}: {_nodes(group)}"
 
