@@ -1,0 +1,445 @@
+"""Sizes against plain integers: every claim of a form is checked by counting."""
+
+import math
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onnxpad import size
+from onnxpad.quasi_affine import LIMIT
+from onnxpad.size import NMAX, Extent, Size, Symbol, Unknown
+
+INT64_MAX = 2**63 - 1
+
+Values = Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Expression:
+    """One computation twice: on extents, and on plain integers without the module under test."""
+
+    text: str
+    extent: Extent
+    at: Callable[[Values], int]
+
+
+def plain_trunc(a: int, d: int) -> int:
+    return math.trunc(Fraction(a, d))
+
+
+BINARY: dict[str, tuple[Callable[[Extent, Extent], Extent], Callable[[int, int], int]]] = {
+    "+": (lambda a, b: a + b, lambda a, b: a + b),
+    "-": (lambda a, b: a - b, lambda a, b: a - b),
+    "max": (size.maximum, max),
+    "min": (size.minimum, min),
+    "<": (size.less, lambda a, b: int(a < b)),
+    "<=": (size.less_equal, lambda a, b: int(a <= b)),
+    "==": (size.equal, lambda a, b: int(a == b)),
+}
+DIVIDING: dict[str, tuple[Callable[[Extent, int], Extent], Callable[[int, int], int]]] = {
+    "*": (lambda a, d: a * d, lambda a, d: a * d),
+    "//": (lambda a, d: a // d, lambda a, d: math.floor(Fraction(a, d))),
+    "%": (lambda a, d: a % d, lambda a, d: a - d * math.floor(Fraction(a, d))),
+    "floor": (size.floor_div, lambda a, d: math.floor(Fraction(a, d))),
+    "ceil": (size.ceil_div, lambda a, d: math.ceil(Fraction(a, d))),
+    "trunc": (size.trunc_div, plain_trunc),
+    "modulo": (size.modulo, lambda a, d: a - d * math.floor(Fraction(a, d))),
+    "fmod": (size.fmod, lambda a, d: a - d * plain_trunc(a, d)),
+}
+UNARY: dict[str, tuple[Callable[[Extent], Extent], Callable[[int], int]]] = {
+    "-": (lambda a: -a, lambda a: -a),
+    "abs": (size.absolute, abs),
+}
+
+
+def constant(value: int) -> Expression:
+    return Expression(str(value), value, lambda values: value)
+
+
+def variable(symbol: Symbol) -> Expression:
+    extent = size.symbol(symbol.name, symbol.minimum, symbol.maximum, symbol.step)
+    return Expression(symbol.name, extent, lambda values: values[symbol.name])
+
+
+def binary(name: str, a: Expression, b: Expression) -> Expression:
+    sized, plain = BINARY[name]
+    return Expression(
+        f"{name}({a.text}, {b.text})",
+        sized(a.extent, b.extent),
+        lambda values: plain(a.at(values), b.at(values)),
+    )
+
+
+def dividing(name: str, a: Expression, divisor: int) -> Expression:
+    sized, plain = DIVIDING[name]
+    return Expression(
+        f"{name}({a.text}, {divisor})",
+        sized(a.extent, divisor),
+        lambda values: plain(a.at(values), divisor),
+    )
+
+
+def unary(name: str, a: Expression) -> Expression:
+    sized, plain = UNARY[name]
+    return Expression(f"{name}({a.text})", sized(a.extent), lambda values: plain(a.at(values)))
+
+
+def product(a: Expression, b: Expression) -> Expression:
+    return Expression(
+        f"({a.text}) * ({b.text})",
+        a.extent * b.extent,
+        lambda values: a.at(values) * b.at(values),
+    )
+
+
+def where(cond: Expression, a: Expression, b: Expression) -> Expression:
+    return Expression(
+        f"where({cond.text}, {a.text}, {b.text})",
+        size.where(cond.extent, a.extent, b.extent),
+        lambda values: a.at(values) if cond.at(values) else b.at(values),
+    )
+
+
+def expressions(*symbols: Symbol) -> st.SearchStrategy[Expression]:
+    divisors = st.integers(-6, 6).filter(bool)
+    leaves = st.one_of(
+        st.sampled_from([variable(symbol) for symbol in symbols]),
+        st.integers(-9, 9).map(constant),
+        st.sampled_from([INT64_MAX, -INT64_MAX, NMAX]).map(constant),
+    )
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.builds(binary, st.sampled_from(sorted(BINARY)), inner, inner),
+            st.builds(dividing, st.sampled_from(sorted(DIVIDING)), inner, divisors),
+            st.builds(unary, st.sampled_from(sorted(UNARY)), inner),
+            st.builds(product, inner, inner),
+            st.builds(where, inner, inner, inner),
+        ),
+        max_leaves=8,
+    )
+
+
+def random_expression(chance: random.Random, symbols: list[Symbol], depth: int) -> Expression:
+    """Return an expression like those of padding arithmetic: deeper than hypothesis likes to go."""
+    if depth == 0:
+        if chance.random() < 0.75:
+            return variable(chance.choice(symbols))
+        return constant(chance.randint(-5, 12))
+    inner = random_expression(chance, symbols, depth - 1)
+    kind = chance.random()
+    if kind < 0.5:
+        return dividing(chance.choice(sorted(DIVIDING)), inner, chance.choice([-3, -2, 2, 3, 4]))
+    if kind < 0.9:
+        other = random_expression(chance, symbols, chance.randrange(depth))
+        return binary(chance.choice(sorted(BINARY)), inner, other)
+    other = random_expression(chance, symbols, chance.randrange(depth))
+    return where(binary("<", inner, other), other, inner)
+
+
+HEIGHT = Symbol("height")
+WIDTH = Symbol("width")
+DOMAINS = [
+    pytest.param(HEIGHT, id="any size"),
+    pytest.param(Symbol("height", 0, NMAX), id="from 0"),
+    pytest.param(Symbol("height", 32, 1024, 32), id="strided, every value tabulated"),
+    pytest.param(Symbol("height", 3, NMAX, 4), id="strided, from no multiple"),
+    pytest.param(Symbol("height", -40, 60), id="negative sizes"),
+    pytest.param(Symbol("height", 1, LIMIT), id="last that is tabulated"),
+    pytest.param(Symbol("height", 1, LIMIT + 1), id="first that is not"),
+]
+
+
+def sizes(symbol: Symbol, first: int = 150) -> list[int]:
+    """Return the smallest, the greatest and some admitted values between them."""
+    chance = random.Random(symbol.count)
+    last = symbol.count - 1
+    indices = {*range(min(first, symbol.count)), *range(max(0, last - 20), symbol.count)}
+    indices.update(chance.randrange(symbol.count) for _ in range(50))
+    return [symbol.least + index * symbol.step for index in sorted(indices)]
+
+
+def check(expression: Expression, samples: list[dict[str, int]]) -> None:
+    """Compare an extent with plain integers at all samples."""
+    extent = expression.extent
+    if isinstance(extent, Unknown):
+        assert extent.reason
+        return
+    expected = [expression.at(values) for values in samples]
+    assert [size.evaluate(extent, values) for values in samples] == expected, expression.text
+    lo, hi = size.bounds(extent)
+    assert lo is not None
+    assert hi is not None
+    assert all(lo <= value <= hi for value in expected), expression.text
+    assert isinstance(extent, int) == (lo == hi), expression.text
+
+
+@pytest.mark.parametrize("symbol", DOMAINS)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_any_expression_of_one_symbol_is_exact_or_unknown(
+    symbol: Symbol, data: st.DataObject
+) -> None:
+    expression = data.draw(expressions(symbol))
+    check(expression, [{"height": value} for value in sizes(symbol)])
+
+
+@settings(max_examples=100, deadline=None)
+@given(expression=expressions(HEIGHT, WIDTH, Symbol("depth", 8, 64, 8)))
+def test_any_expression_of_several_symbols_is_exact_or_unknown(expression: Expression) -> None:
+    chance = random.Random(0)
+    axes = {"height": sizes(HEIGHT), "width": sizes(WIDTH), "depth": [8, 16, 24, 32, 64]}
+    samples = [{n: chance.choice(axis[:20]) for n, axis in axes.items()} for _ in range(60)]
+    samples += [{n: chance.choice(axis) for n, axis in axes.items()} for _ in range(60)]
+    check(expression, samples)
+
+
+@pytest.mark.parametrize("symbol", DOMAINS)
+def test_deep_expressions_are_exact_at_every_small_size(symbol: Symbol) -> None:
+    chance = random.Random(7)
+    samples = [{"height": value} for value in sizes(symbol, first=400)]
+    known = 0
+    for _ in range(40):
+        expression = random_expression(chance, [symbol], depth=chance.randint(2, 5))
+        check(expression, samples)
+        known += not isinstance(expression.extent, Unknown)
+    assert known >= 35, "the arithmetic of padding stays in the form"
+
+
+@pytest.mark.parametrize(
+    "symbol",
+    [HEIGHT, Symbol("height", 32, 1024, 32), Symbol("height", 1, 6000)],
+    ids=["any size", "strided", "up to 6000"],
+)
+def test_equal_if_and_only_if_equal_everywhere(symbol: Symbol) -> None:
+    chance = random.Random(11)
+    same = 0
+    for _ in range(400):
+        a, b = (random_expression(chance, [symbol], depth=chance.randint(1, 2)) for _ in "ab")
+        if isinstance(a.extent, Unknown) or isinstance(b.extent, Unknown):
+            continue
+        # Beyond the thresholds, two periods of each decide: see quasi_affine.
+        enough = max(size.threshold(a.extent), size.threshold(b.extent), symbol.least)
+        enough += 2 * (size.period(a.extent) + size.period(b.extent))
+        last = min(enough, symbol.maximum)
+        counted = all(
+            a.at({"height": value}) == b.at({"height": value})
+            for value in range(symbol.least, last + 1, symbol.step)
+        )
+        assert (a.extent == b.extent) is counted, f"{a.text} and {b.text}"
+        assert not counted or hash(a.extent) == hash(b.extent)
+        same += counted
+    assert 3 <= same <= 200, "the sample holds both kinds"
+
+
+@pytest.mark.parametrize("maximum", [300, LIMIT, LIMIT + 1, 6000])
+def test_bounds_are_reached(maximum: int) -> None:
+    symbol = Symbol("height", 1, maximum)
+    chance = random.Random(maximum)
+    for _ in range(12):
+        expression = random_expression(chance, [symbol], depth=chance.randint(1, 4))
+        if not isinstance(expression.extent, Unknown):
+            counted = [expression.at({"height": n}) for n in range(1, maximum + 1)]
+            assert size.bounds(expression.extent) == (min(counted), max(counted)), expression.text
+
+
+def test_residues_are_those_of_the_values() -> None:
+    chance = random.Random(5)
+    for symbol in (HEIGHT, Symbol("height", 32, 4096, 32)):
+        for _ in range(40):
+            expression = random_expression(chance, [symbol], depth=3)
+            extent = expression.extent
+            if not isinstance(extent, Size):
+                continue
+            period, threshold = size.residues(extent)[symbol]
+            assert (period, threshold) == (size.period(extent), size.threshold(extent))
+            counted = {n: expression.at({"height": n}) for n in sizes(symbol, first=200)}
+            for n, value in counted.items():
+                later, last = n + period, n + 2 * period
+                if n >= threshold and later in counted and last in counted:
+                    assert value + counted[last] == 2 * counted[later], expression.text
+
+
+def test_same_totals_and_their_halves() -> None:
+    """SAME_UPPER and SAME_LOWER as every size sees them, against counting."""
+    n = size.symbol("height")
+    for kernel in range(1, 8):
+        for stride in range(1, 6):
+            for dilation in range(1, 4):
+                span = (kernel - 1) * dilation + 1
+                out = size.ceil_div(n, stride)
+                total = size.maximum((out - 1) * stride + span - n, 0)
+                halves = size.floor_div(total, 2), size.ceil_div(total, 2)
+                for value in (*range(1, 40), 224, NMAX):
+                    windows = len(range(0, value, stride))
+                    last = (windows - 1) * stride + span
+                    expected = max(last - value, 0)
+                    at = {"height": value}
+                    assert size.evaluate(total, at) == expected
+                    assert [size.evaluate(half, at) for half in halves] == [
+                        expected // 2,
+                        expected - expected // 2,
+                    ]
+                assert size.period(total) in {1, stride}
+                assert isinstance(total, int) == (stride == 1 or span == 1)
+
+
+def test_sentinels_beyond_every_size_vanish() -> None:
+    n = size.symbol("height")
+    assert size.minimum(n, INT64_MAX) == n
+    assert size.less(n, INT64_MAX) == 1
+    assert size.clip(n, -INT64_MAX - 1, NMAX) == n
+    # tf2onnx: the end of the Slice that takes back the padding to a multiple of the dilation rate.
+    crop = -n % 6
+    end = size.where(size.equal(crop, 0), NMAX, -crop)
+    length = n + crop
+    end = size.where(size.less(end, 0), end + length, size.minimum(end, length))
+    assert end == n
+
+
+def test_a_crossing_beyond_the_admitted_sizes_does_not_count() -> None:
+    n = size.symbol("height", 1, 10**6)
+    assert size.maximum(n - 10**6, 0) == 0
+    assert size.less(n, 10**6 + 1) == 1
+    assert isinstance(size.less(n, 10**6), Unknown)
+    assert size.less(size.symbol("height", 1, 10**6 - 1), 10**6) == 1
+    # One class of two crosses 0, and only behind the last size.
+    crossing = size.where(n % 2, 10**6 - n, 1)
+    assert size.maximum(crossing, 0) == crossing
+
+
+def test_what_does_not_vary_is_an_int() -> None:
+    n = size.symbol("height")
+    assert type(size.symbol("height", 5, 5)) is int
+    assert type(size.symbol("height", 30, 40, 32)) is int
+    for extent in (n - n, n * 0, n % 1, (n * 6) % 3, size.maximum(-n, 4), size.less(n, 1)):
+        assert type(extent) is int
+    assert n != 1
+    assert len({n, size.symbol("height"), n + 0, size.symbol("width")}) == 2
+
+
+def test_multiples_of_one_size_divide_each_other() -> None:
+    n = size.symbol("height")
+    m = size.symbol("width")
+    assert (n * 6 + 12) // (n + 2) == 6
+    assert (n * 2 + m * 4) // (n + m * 2) == 2
+    assert 0 // n == 0
+    assert (n * 6) % n == 0
+    assert isinstance((n + 1) // n, Unknown)
+    assert isinstance((n * 2) // (n - 1), Unknown), "n - 1 may be 0"
+
+
+def test_several_symbols() -> None:
+    n, m = size.symbol("height"), size.symbol("width", 32, 1024, 32)
+    both = n + m
+    assert isinstance(both, Size)
+    assert [symbol.name for symbol in both.symbols] == ["height", "width"]
+    assert both - n == m
+    assert size.maximum(both, n) == both
+    assert size.less(n, both) == 1
+    assert (n + m * 3) // 2 == n // 2 + m // 2 * 3, "32 divides width"
+    assert size.where(n % 2, both, both + 1) == both + (n + 1) % 2
+    for extent in (n * m, size.maximum(n, m), (n + m // 32) // 2, size.less(n, m)):
+        assert isinstance(extent, Unknown)
+        assert "height and width" in extent.reason
+
+
+def test_unknown_absorbs_everything_and_keeps_its_first_reason() -> None:
+    n = size.symbol("height")
+    first, second = Unknown("first"), Unknown("second")
+    both_ways = [
+        *(f(first, x) for f, _ in BINARY.values() for x in (1, n, second)),
+        *(f(x, first) for f, _ in BINARY.values() for x in (1, n)),
+        *(f(first, 2) for f, _ in DIVIDING.values()),
+        *(f(x, first) for f in (size.floor_div, size.fmod, size.modulo) for x in (1, n)),
+        *(f(first) for f, _ in UNARY.values()),
+        *(1 + first, 1 - first, 2 * first, 7 // first, 7 % first, n + first, n * first),
+        *(size.where(first, 1, 2), size.where(n % 2, first, 1), size.clip(first, 0, n)),
+    ]
+    for extent in both_ways:
+        assert isinstance(extent, Unknown)
+        assert extent.reason == "first"
+    assert first != first
+    assert first != 1
+    assert first != n
+    assert len({first, second}) == 2
+    assert size.always(first) is None
+    assert size.bounds(first) == (None, None)
+    assert size.residues(first) == {}
+
+
+def test_where_needs_only_what_it_chooses() -> None:
+    n, unknown = size.symbol("height"), Unknown("no shape")
+    assert size.where(1, n, unknown) == n
+    assert size.where(size.less(n, 0), unknown, n) == n
+    assert size.where(n, 3, unknown) == 3, "no size is 0"
+    assert size.where(unknown, n, n) == n
+
+
+def test_always() -> None:
+    n = size.symbol("height")
+    assert size.always(size.less(0, n)) is True
+    assert size.always(size.less(n, 0)) is False
+    assert size.always(size.less(n, 9)) is None
+    assert size.always(size.equal(size.ceil_div(n, 4) * 4 - n, -n % 4)) is True
+
+
+def test_a_division_by_zero_is_unknown() -> None:
+    for a in (3, size.symbol("height")):
+        for divide in (size.floor_div, size.ceil_div, size.trunc_div, size.modulo, size.fmod):
+            result = divide(a, 0)
+            assert isinstance(result, Unknown)
+            assert "division by 0" in result.reason
+
+
+def test_limits_give_unknown() -> None:
+    n = size.symbol("height")
+    assert isinstance(n // LIMIT, Size)
+    assert isinstance(n // (LIMIT + 1), Unknown)
+    assert isinstance(size.maximum(n, LIMIT), Size)
+    assert isinstance(size.maximum(n, LIMIT + 2), Unknown)
+    assert isinstance(n // 61 + n // 67, Size)
+    assert isinstance(n // 61 + n // 71, Unknown), "61 * 71 is over the limit"
+    assert isinstance(n * n, Unknown)
+    tabulated = size.symbol("height", 1, 100)
+    assert size.evaluate(tabulated * tabulated // 61 + tabulated // 71, {"height": 99}) == 161
+
+
+def test_no_truth_value() -> None:
+    for extent in (size.symbol("height"), Unknown("no shape")):
+        with pytest.raises(TypeError, match="truth value"):
+            bool(extent)
+
+
+def test_symbols_without_a_value_are_refused() -> None:
+    for arguments in ((5, 4, 1), (33, 63, 32), (1, 9, 0)):
+        with pytest.raises(ValueError, match="`height`"):
+            size.symbol("height", *arguments)
+
+
+def test_evaluate_refuses_what_is_not_admitted() -> None:
+    n = size.symbol("height", 32, 1024, 32)
+    for value in (0, 33, 1056):
+        with pytest.raises(ValueError, match="no admitted value"):
+            size.evaluate(n, {"height": value})
+    with pytest.raises(ValueError, match="`height`"):
+        size.evaluate(n, {"width": 32})
+
+
+def test_numpy_integers_are_taken_for_what_they_are() -> None:
+    n = size.symbol("height")
+    array = np.array([n, 3], dtype=object)
+    assert list(array + np.int64(2)) == [n + 2, 5]
+    two: Any = np.int64(2)
+    assert two * n == n * 2
+    assert n * two == n * 2
+    assert list(n + array) == [n * 2, n + 3]
+    with pytest.raises(TypeError):
+        size.maximum(n, 1.5)  # type: ignore[arg-type]
