@@ -542,7 +542,7 @@ def test_the_bar_that_ends_before_its_time_never_shows(monkeypatch: pytest.Monke
     assert bar._shown is None
 
 
-def test_the_styles_are_those_of_the_api() -> None:
-    from onnxpad.api import STYLES
+def test_the_styles_are_those_of_the_engine() -> None:
+    from onnxpad.site import STYLES
 
     assert tuple(Style) == STYLES

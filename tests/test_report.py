@@ -103,6 +103,7 @@ class TestFixText:
         text = fix_text(fixed(changes=(change("a"), change("b", certificate=other))))
         line_with(text, "a (Conv)", SAME_READS.statement)
         line_with(text, "b (Conv)", other.statement, other.sizes)
+        line_with(text, "PAD201", "2 changes", "equal on 6 inputs")
 
     @pytest.mark.parametrize("count", [LINES_A_GROUP, LINES_A_GROUP + 1, 200])
     def test_many_alike_are_limited_and_counted(self, count: int) -> None:

@@ -114,24 +114,27 @@ def _headline(report: FixReport, paint: Paint) -> str:
 
 
 def _changes(changes: Sequence[Change], paint: Paint) -> Iterator[list[str]]:
-    """A block a code; why it is exact stands at the top where one reason covers all."""
+    """A block a code; what is said of all its changes alike stands once, at the top."""
     for group in _grouped(changes, lambda change: change.code):
-        head = f"{paint(group[0].code, 'strong')}  {counted(len(group), 'change')}"
         listed = group[:LINES_A_GROUP]
+        head = f"{paint(group[0].code, 'strong')}  {counted(len(group), 'change')}"
         rows = [f"{shown(c.before)}  becomes  {shown(c.after)}" for c in listed]
-        if len({_why(change) for change in group}) == 1:
-            head = f"{head}, {_why(group[0])}"
-        else:
-            whys = [paint(_why(change), "faint") for change in listed]
-            rows = [f"{row}; {why}" for row, why in zip(rows, whys, strict=True)]
+        for said in (_proof, _probe):
+            if len({said(change) for change in group}) == 1:
+                head += said(group[0])
+            else:
+                rows = [row + paint(said(c), "faint") for row, c in zip(rows, listed, strict=True)]
         names = [_node(change) for change in listed]
         yield [head, *_columns(names, rows), *_indented(_more(len(group) - LINES_A_GROUP))]
 
 
-def _why(change: Change) -> str:
+def _proof(change: Change) -> str:
     certificate = change.certificate
-    probe = f"; probe: {shown(change.probe)}" if change.probe else ""
-    return f"exact for {shown(certificate.sizes)}: {shown(certificate.statement)}{probe}"
+    return f"; exact for {shown(certificate.sizes)}: {shown(certificate.statement)}"
+
+
+def _probe(change: Change) -> str:
+    return f"; probe: {shown(change.probe)}" if change.probe else ""
 
 
 def _assumptions(changes: Sequence[Change], paint: Paint) -> list[str]:
