@@ -25,7 +25,7 @@ INTERRUPTED, BROKEN_PIPE, INTERNAL = 130, 141, 70
 
 
 class Style(enum.StrEnum):
-    """Where constant padding goes; the values of `api.STYLES`, without importing it."""
+    """Where constant padding goes; the values of `site.STYLES`, without importing it."""
 
     FOLD = "fold"
     PAD = "pad"

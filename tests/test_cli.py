@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import onnx
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -403,6 +404,60 @@ def test_the_version() -> None:
     assert onnxpad_runs("--version").stdout == f"onnxpad {onnxpad.__version__}\n"
 
 
+# Once with the real api.
+
+SAME = """
+<ir_version: 9, opset_import: ["" : 17]>
+same (float[1, 1, 6, 6] x) => (float[1, 1, 3, 3] y)
+<float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}>
+{ y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w) }
+"""
+
+
+@pytest.fixture
+def same(tmp_path: Path) -> Path:
+    path = tmp_path / "same.onnx"
+    onnx.save(onnx.parser.parse_model(SAME), path)
+    return path
+
+
+def test_check_fix_check(same: Path) -> None:
+    result = onnxpad_runs("check", same)
+    assert result.exit_code == 1
+    assert "warning PAD101" in result.stdout
+    result = onnxpad_runs("fix", same, "--in-place", "--format", "json")
+    report = json.loads(result.stdout)
+    assert (result.exit_code, report["outcome"], report["written"]) == (0, "fixed", str(same))
+    assert [(change["code"], change["op_type"]) for change in report["changes"]] == [
+        ("PAD101", "Conv")
+    ]
+    assert report["validation"]["ok"] is True
+    (conv,) = onnx.load(same).graph.node
+    pads = {a.name: onnx.helper.get_attribute_value(a) for a in conv.attribute}["pads"]
+    assert pads == [0, 0, 1, 1]
+    assert onnxpad_runs("check", same, "--fail-on", "info").exit_code == 0
+    assert onnxpad_runs("fix", same, "--check").exit_code == 0
+
+
+def test_what_is_no_model_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "text.onnx").write_text("no model")
+    (tmp_path / "empty.onnx").write_bytes(b"")
+    for command in ("fix", "check"):
+        for name in ("text.onnx", "empty.onnx", "gone.onnx"):
+            result = onnxpad_runs(command, tmp_path / name)
+            assert result.exit_code == 2
+            assert error_line(result).count(str(tmp_path / name)) == 1
+
+
+def test_a_check_runs_no_model(same: Path) -> None:
+    code = (
+        "import sys\nfrom onnxpad.cli import app\n"
+        f"try: app(['check', {str(same)!r}])\nexcept SystemExit as end: assert end.code == 1\n"
+        "assert not {'onnxruntime', 'rich', 'pydantic'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=True)
+
+
 # In a process of its own: what only a real stdout, terminal or import shows.
 
 STUBBED = """
@@ -542,7 +597,7 @@ def test_the_bar_that_ends_before_its_time_never_shows(monkeypatch: pytest.Monke
     assert bar._shown is None
 
 
-def test_the_styles_are_those_of_the_api() -> None:
-    from onnxpad.api import STYLES
+def test_the_styles_are_those_of_the_engine() -> None:
+    from onnxpad.site import STYLES
 
     assert tuple(Style) == STYLES

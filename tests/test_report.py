@@ -75,7 +75,7 @@ def fixed(**values: object) -> FixReport:
         validation=VALID,
         nodes_before=31,
         nodes_after=30,
-        seconds=1.25,
+        seconds=1.2,
     )
     return replace(base, **values)  # type: ignore[arg-type]
 
@@ -98,11 +98,16 @@ class TestFixText:
         assert text.count(SAME_READS.statement) == 1
         line_with(text, "PAD201", "5 changes", SAME_READS.sizes, "equal on 6 inputs")
 
-    def test_different_reasons_stand_at_their_changes(self) -> None:
+    def test_different_reasons_stand_below_their_changes(self) -> None:
         other = Certificate("the surplus end pad is never read", "every size")
         text = fix_text(fixed(changes=(change("a"), change("b", certificate=other))))
-        line_with(text, "a (Conv)", SAME_READS.statement)
-        line_with(text, "b (Conv)", other.statement, other.sizes)
+        lines = text.splitlines()
+        first = lines.index(line_with(text, "a (Conv)", "becomes"))
+        assert SAME_READS.statement in lines[first + 1]
+        assert "b (Conv)" in lines[first + 2]
+        assert other.statement in lines[first + 3]
+        assert other.sizes in lines[first + 3]
+        line_with(text, "PAD201", "2 changes", "equal on 6 inputs")
 
     @pytest.mark.parametrize("count", [LINES_A_GROUP, LINES_A_GROUP + 1, 200])
     def test_many_alike_are_limited_and_counted(self, count: int) -> None:
@@ -127,9 +132,16 @@ class TestFixText:
     def test_refusals_are_grouped_by_reason_and_all_counted(self) -> None:
         findings = (*(refusal(f"c{i}") for i in range(50)), refusal("d", "it has two consumers"))
         text = fix_text(fixed(findings=findings))
-        line_with(text, "51 findings")
+        line_with(text, "51 findings", "51 PAD501")
         line_with(text, "PAD501", "50 nodes", "the pads depend on the height", "c0, c1", "more")
         line_with(text, "d (Conv)", "SAME_UPPER on d", "it has two consumers")
+
+    def test_many_reasons_are_limited_and_all_counted(self) -> None:
+        findings = tuple(refusal(f"c{i}", f"reason {i}") for i in range(100))
+        text = fix_text(fixed(findings=(*findings, refusal("d", code="PAD101"))))
+        line_with(text, "101 findings", "100 PAD501", "1 PAD101")
+        assert text.count("reason ") == LINES_A_GROUP
+        line_with(text, f"and {101 - LINES_A_GROUP} more like these")
 
     def test_what_was_undone_is_told_once_and_loudly(self) -> None:
         taken_back = refusal("conv7", "the probe differs at size 5", code="PAD201")
@@ -180,7 +192,7 @@ class TestFixText:
             ),
             pytest.param(
                 {"outcome": Outcome.UNCHANGED, "changes": (), "written": ""},
-                "Nothing written.",
+                "Nothing written (1.2 s)",
                 id="unchanged",
             ),
             pytest.param(
@@ -195,7 +207,7 @@ class TestFixText:
     ) -> None:
         last = fix_text(fixed(**values)).splitlines()[-1]
         assert last.startswith(ending)
-        assert "1.25 s" in last
+        assert "1.2 s" in last
 
     def test_unvalidated_changes_are_called_so(self) -> None:
         assert "Not validated" in fix_text(fixed(validate=False, validation=None))
@@ -234,7 +246,7 @@ class TestFixText:
         report = fixed(findings=(refusal("a"),), undone=(refusal("b", "no"),))
         painted = fix_text(report, coloured)
         assert "\x1b[" in painted
-        for code in ("32", "1;31", "1", "0"):
+        for code in ("32", "1;31", "1", "2", "0"):
             painted = painted.replace(f"\x1b[{code}m", "")
         assert painted == fix_text(report)
 

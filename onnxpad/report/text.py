@@ -19,7 +19,14 @@ WIDEST_COLUMN = 40
 
 Paint = Callable[[str, str], str]  # (text, role) -> the text as it goes out
 
-_SGR = {"good": "32", "warning": "33", "error": "1;31", "info": "36", "strong": "1"}
+_SGR = {
+    "good": "32",
+    "info": "36",
+    "warning": "33",
+    "error": "1;31",
+    "strong": "1",
+    "faint": "2",
+}
 
 _T = TypeVar("_T")
 
@@ -30,7 +37,7 @@ def plain(text: str, role: str) -> str:
 
 
 def coloured(text: str, role: str) -> str:
-    """The text in the terminal colour of its role: a severity, `good` or `strong`."""
+    """The text in the terminal colour of its role: a severity, `good`, `strong` or `faint`."""
     return f"\x1b[{_SGR[role]}m{text}\x1b[0m"
 
 
@@ -106,23 +113,29 @@ def _headline(report: FixReport, paint: Paint) -> str:
 
 
 def _changes(changes: Sequence[Change], paint: Paint) -> Iterator[list[str]]:
-    """A block a code; why it is exact stands at the top where one reason covers all."""
+    """A block a code; what is said of all its changes alike stands once, at the top."""
     for group in _grouped(changes, lambda change: change.code):
-        head = f"{paint(group[0].code, 'strong')}  {counted(len(group), 'change')}"
         listed = group[:LINES_A_GROUP]
-        rows = [f"{shown(c.before)}  becomes  {shown(c.after)}" for c in listed]
-        if len({_why(change) for change in group}) == 1:
-            head = f"{head}, {_why(group[0])}"
-        else:
-            rows = [f"{row}; {_why(c)}" for row, c in zip(rows, listed, strict=True)]
-        names = [_node(change) for change in listed]
-        yield [head, *_columns(names, rows), *_indented(_more(len(group) - LINES_A_GROUP))]
+        common = [said for said in (_proof, _probe) if len({said(c) for c in group}) == 1]
+        head = [counted(len(group), "change"), *(said(group[0]) for said in common)]
+        rows = _columns(
+            [_node(change) for change in listed],
+            [f"{shown(c.before)}  becomes  {shown(c.after)}" for c in listed],
+        )
+        block = [f"{paint(group[0].code, 'strong')}  {'; '.join(filter(None, head))}"]
+        for change, row in zip(listed, rows, strict=True):
+            own = "; ".join(said(change) for said in (_proof, _probe) if said not in common)
+            block += [row, f"      {paint(own, 'faint')}"] if own else [row]
+        yield block + _indented(_more(len(group) - LINES_A_GROUP))
 
 
-def _why(change: Change) -> str:
+def _proof(change: Change) -> str:
     certificate = change.certificate
-    probe = f"; probe: {shown(change.probe)}" if change.probe else ""
-    return f"exact for {shown(certificate.sizes)}: {shown(certificate.statement)}{probe}"
+    return f"exact for {shown(certificate.sizes)}: {shown(certificate.statement)}"
+
+
+def _probe(change: Change) -> str:
+    return f"probe: {shown(change.probe)}" if change.probe else ""
 
 
 def _assumptions(changes: Sequence[Change], paint: Paint) -> list[str]:
@@ -141,7 +154,7 @@ def _undone(undone: Sequence[Finding], paint: Paint) -> list[str]:
     if not undone:
         return []
     head = f"UNDONE: {counted(len(undone), 'change')} taken back, the padding there is as it came"
-    return [paint(head, "error"), *_indented(_refusals(undone, paint))]
+    return [paint(head, "error"), *_indented(_refusals(undone, paint, stays=""))]
 
 
 def _kept(findings: Sequence[Finding], undone: Sequence[Finding], paint: Paint) -> list[str]:
@@ -149,21 +162,32 @@ def _kept(findings: Sequence[Finding], undone: Sequence[Finding], paint: Paint) 
     kept = [f for f in findings if (f.code, f.node, f.reason) not in told]
     if not kept:
         return []
-    return [f"Left as it is: {counted(len(kept), 'finding')}", *_indented(_refusals(kept, paint))]
+    by_code = _grouped(kept, lambda finding: finding.code)
+    codes = ", ".join(f"{len(group):,} {group[0].code}" for group in by_code)
+    head = f"Left as it is: {counted(len(kept), 'finding')} ({codes})"
+    return [head, *_indented(_refusals(kept, paint, stays="stays: "))]
 
 
-def _refusals(findings: Iterable[Finding], paint: Paint) -> list[str]:
+def _refusals(findings: Iterable[Finding], paint: Paint, stays: str) -> list[str]:
     groups = _by_reason(findings)
-    return [f"{paint(group[0].code, 'strong')}  {_refusal(group)}" for group in groups]
+    listed, rest = groups[:LINES_A_GROUP], groups[LINES_A_GROUP:]
+    lines = [f"{paint(group[0].code, 'strong')}  {_refusal(group, stays)}" for group in listed]
+    return [*lines, *_more(sum(map(len, rest)))]
 
 
-def _refusal(group: Sequence[Finding]) -> str:
-    """One line for the findings that share a code and a reason: all counted, the first named."""
+def _refusal(group: Sequence[Finding], stays: str = "stays: ") -> str:
+    """One line for the findings that share a code and a reason: all counted, the first named.
+
+    Args:
+        group: The findings.
+        stays: What introduces a reason that does not say by itself what became of the padding.
+    """
     first = group[0]
     if len(group) == 1:
-        reason = f"; left because {shown(first.reason)}" if first.reason else ""
+        reason = f"; {stays}{shown(first.reason)}" if first.reason else ""
         return f"{_node(first)}: {shown(first.message)}{reason}"
-    return f"{counted(len(group), 'node')}: {shown(first.reason or first.message)}: {_nodes(group)}"
+    reason = f"{stays}{shown(first.reason)}" if first.reason else shown(first.message)
+    return f"{counted(len(group), 'node')}; {reason}: {_nodes(group)}"
 
 
 def _validation(report: FixReport, paint: Paint) -> list[str]:
@@ -201,7 +225,7 @@ def _run_result(run: Run, paint: Paint) -> str:
         result = f"{worst}; and {counted(rest, 'more output')}" if rest > 0 else worst
     if run.comparisons:
         before, after = run.seconds
-        result += f" ({before:.3g} s -> {after:.3g} s)"
+        result += f" ({_time(before)} -> {_time(after)})"
         result += f"; {shown(run.note)}" if run.note else ""
     return result if run.ok else f"{paint('DIFFERS', 'error')}: {result}"
 
@@ -223,7 +247,7 @@ def _ending(report: FixReport, paint: Paint) -> str:
         ending = "Nothing written; --keep-invalid writes it all the same"
     if written and report.outcome is Outcome.INVALID:
         ending += " although the validation failed (--keep-invalid)"
-    return f"{ending}. {report.seconds:.2f} s"
+    return f"{ending} ({_time(report.seconds)})"
 
 
 def _label(finding: Finding, paint: Paint) -> str:
@@ -258,6 +282,15 @@ def _grouped(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[list[_T
 
 def _indented(lines: Iterable[str]) -> list[str]:
     return [f"  {line}" for line in lines]
+
+
+def _time(seconds: float) -> str:
+    """The time in the unit that people would use.
+
+    >>> _time(0.000316), _time(0.25), _time(75.0)
+    ('0.3 ms', '250.0 ms', '75.0 s')
+    """
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
 
 
 def _columns(names: Sequence[str], rows: Sequence[str]) -> list[str]:
