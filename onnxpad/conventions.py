@@ -2,8 +2,8 @@
 
 May import `window`, `size` and `errors`.
 
-Every function answers with the pads as the framework states them and the output size it gives. An
-output size below 1 is an error in every framework named here.
+Every function answers with the pads as the framework states them and the output size it gives;
+where that is below 1, no framework has an answer.
 
 Without a function of their own:
 
@@ -132,7 +132,8 @@ def torch_pool(
     Source: `pooling_output_shape_pad_lr`, aten/src/ATen/native/Pool.h.
 
     Raises:
-        UsageError: Padding above half the extent, which PyTorch refuses.
+        UsageError: Padding above half the extent, which PyTorch refuses (2.13 already above half
+            the undilated kernel).
     """
     extent = _known_extent(window)
     if padding > extent // 2:
@@ -153,7 +154,15 @@ def torch_transposed(
     """PyTorch ConvTranspose*d: `padding` crops both sides, `output_padding` appends at the end.
 
     Source: torch.nn.ConvTranspose1d, "Shape".
+
+    Raises:
+        UsageError: An output_padding that PyTorch refuses.
     """
+    if output_padding >= max(window.stride, window.dilation):
+        raise UsageError(
+            f"PyTorch's output_padding is below the stride {window.stride} or the dilation "
+            f"{window.dilation}, not {output_padding}; give one that is"
+        )
     return _transposed(size, window, padding, padding, output_padding)
 
 
