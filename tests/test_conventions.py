@@ -192,7 +192,7 @@ def test_caffe_pools_one_more_on_an_even_map(size: int) -> None:
 
 
 def test_a_long_transposed_convolution_by_both_frameworks() -> None:
-    """Padding 9 and output_padding 4 in PyTorch: valid in Keras, 4 zeros behind, 9 cut each side."""
+    """Padding 9 and output_padding 4 in PyTorch: valid in Keras, 4 zeros behind, 9 cut."""
     window, size = Window(7, 6), 249
     torch, keras = torch_transposed(size, window, 9, 4), keras_transposed_valid(size, window)
     assert torch.output == 1481
