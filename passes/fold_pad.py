@@ -48,8 +48,9 @@ class FoldPad(Pass):
             if pad is None:
                 continue
             full = pad.over(len(op.windows) + 2)
-            amounts = f" {told(full[2:])}" if full is not None else ""
-            message = f"Pad{amounts} before {op.node.op} {context.graph.label(op.node)!r}"
+            if full is None:
+                continue  # what is not known of a Pad's amounts is told by the rule on amounts
+            message = f"Pad {told(full[2:])} before {op.node.op} {context.graph.label(op.node)!r}"
             try:
                 outer = context.sites.outer(op)
                 if outer is None:
