@@ -122,10 +122,12 @@ class _Check:
         other = self._first(self._rewritten, "rewritten", samples, seed)
         if not other:
             note = f"a repair, with nothing to compare: the original does not run ({why})"
-            return [
-                Run(self._provider, "off", draw.label, (), (0.0, result.seconds), note, ok=True)
-                for draw, result in zip(self._draws, self._expected, strict=True)
+            runs = [
+                Run(self._provider, "off", inputs.label, (), (0.0, result.seconds), note, ok=True)
+                for inputs, result in zip(self._draws, self._expected, strict=True)
             ]
+            self._expected = [replace(result, seconds=0.0) for result in self._expected]
+            return runs
         beyond = "" if other == why else f"; nor does the rewritten model run: {other}"
         self.warnings.append(f"not validated: {why}{beyond}")
         return []
@@ -150,28 +152,26 @@ class _Check:
             with open_session(source, provider=self._provider) as session:
                 accepted: list[dict[str, int]] = []
                 for sizes in size_choices(self._inputs):
-                    result = self._sample(session, sizes, seed + len(accepted))
-                    if result.error:
-                        why = why or result.error
-                        continue
-                    accepted.append(sizes)
-                    if len(accepted) == samples:
+                    if len(accepted) == max(1, samples):
                         break
-                while accepted and len(self._draws) < samples:
-                    count = len(self._draws)
+                    error = self._sample(session, sizes, seed + len(accepted))
+                    why = why or error
+                    if not error:
+                        accepted.append(sizes)
+                for count in range(len(accepted), samples if accepted else 0):
                     self._sample(session, accepted[count % len(accepted)], seed + count)
         except EngineError as error:
             return str(error)
         return "" if self._draws else why
 
-    def _sample(self, session: Session, sizes: Mapping[str, int], seed: int) -> _Result:
-        """Run inputs of these sizes, and keep them if the model accepts them."""
+    def _sample(self, session: Session, sizes: Mapping[str, int], seed: int) -> str:
+        """Run inputs of these sizes and keep them; else why the model does not accept them."""
         inputs = draw(self._inputs, sizes, seed)
         result = _run(session, inputs)
         if not result.error:
             self._draws.append(inputs)
             self._expected.append(result)
-        return result
+        return result.error
 
     def _again(self, source: Source, which: str, optimisation: Optimisation) -> list[_Result]:
         """A result for each of the inputs found."""
@@ -238,7 +238,7 @@ def _run(session: Session, inputs: Draw) -> _Result:
 def _suffered(found: Comparison, expected: _Result, theirs: _Result, ours: _Result) -> bool:
     """Whether full optimisation moves this output of the original likewise, or about as far."""
     name = found.output
-    if compare(name, theirs.outputs[name], ours.outputs[name]).ok:
+    if compare(name, theirs.outputs.get(name), ours.outputs[name]).ok:
         return True
-    own = compare(name, expected.outputs[name], theirs.outputs[name])
+    own = compare(name, expected.outputs[name], theirs.outputs.get(name))
     return not own.ok and 2 * own.max_abs >= found.max_abs
