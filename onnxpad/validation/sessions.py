@@ -204,8 +204,8 @@ def _without_cpp(text: str) -> str:
         return text
     rest = text[found.end() :]
     end = _closing(rest, "(", ")")
-    if rest[:end].endswith("operator()"):
-        end += _closing(rest[end:], "(", ")")
+    while rest[end : end + 1] not in {"", " "}:  # `<lambda()>::operator()(int)` has three
+        end += _closing(rest[end:], "(", ")") or len(rest)
     rest = rest[end:].removeprefix(" const").lstrip()
     if rest.startswith("[with "):
         rest = rest[_closing(rest, "[", "]") :].lstrip()

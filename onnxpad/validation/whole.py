@@ -211,7 +211,7 @@ class _Check:
         if theirs.error:
             note = f"with full optimisation the original does not run either: {theirs.error}"
         elif ours.error:
-            return replace(run, note=f"with full optimisation only {run.note.removeprefix('the ')}")
+            return replace(run, note=f"with full optimisation only {run.note}")
         else:
             worse = [
                 each.output

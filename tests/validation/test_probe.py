@@ -1,6 +1,7 @@
 """Fault injection: a probe accepts what is equal and catches every padding mistake."""
 
 import itertools
+from collections.abc import Iterator
 
 import onnx
 import pytest
@@ -11,14 +12,16 @@ INDICES = "(float[1,1,5,6] x) => (float[1,1,?,?] y, int64[1,1,?,?] i)"
 PAD = "int64[8] p = {0,0,1,1,0,0,1,1}"
 
 
-def parse(signature: str, body: str, opset: int = 17) -> onnx.ModelProto:
-    return onnx.parser.parse_model(
-        f'<ir_version: 9, opset_import: ["" : {opset}]> g {signature} {{ {body} }}'
+def parse(signature: str, body: str) -> onnx.ModelProto:
+    model = onnx.parser.parse_model(
+        f'<ir_version: 9, opset_import: ["" : 17]> g {signature} {{ {body} }}'
     )
+    assert isinstance(model, onnx.ModelProto)
+    return model
 
 
 @pytest.fixture(autouse=True)
-def _silent(capfd):
+def _silent(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
     yield
     assert capfd.readouterr() == ("", "")
 
@@ -126,7 +129,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("signature", "before", "good", "bad"), CASES)
-def test_tells_a_right_rewrite_from_a_wrong_one(signature, before, good, bad):
+def test_tells_a_right_rewrite_from_a_wrong_one(
+    signature: str, before: str, good: str, bad: str
+) -> None:
     original = parse(signature, before)
     right = probe(original, parse(signature, good))
     assert right.ok
@@ -140,7 +145,7 @@ def test_tells_a_right_rewrite_from_a_wrong_one(signature, before, good, bad):
 
 
 @pytest.mark.parametrize("elem", ["float", "float16", "double", "int8", "uint8"])
-def test_every_type_shows_a_pad_that_wins(elem):
+def test_every_type_shows_a_pad_that_wins(elem: str) -> None:
     signature = f"({elem}[1,1,5] x) => ({elem}[1,1,?] y) <int64[6] p = {{0,0,1,0,0,1}}>"
     pads = parse(signature, "y = MaxPool <kernel_shape = [3], pads = [1,1]> (x)")
     pad = parse(signature, "q = Pad (x, p) y = MaxPool <kernel_shape = [3]> (q)")
@@ -149,7 +154,7 @@ def test_every_type_shows_a_pad_that_wins(elem):
     assert probe(pads, pad).ok == (elem == "uint8")
 
 
-def test_negative_zero_is_zero():
+def test_negative_zero_is_zero() -> None:
     signature = "(float[1,1,5] x) => (float[1,1,?] y)"
     minus = parse(signature, "m = Neg (x) z = Sub (x, x) n = Neg (z) y = Add (m, n)")
     assert probe(minus, parse(signature, "y = Neg (x)")).ok
@@ -164,7 +169,7 @@ def same_pads(size: int, kernel: int, stride: int, dilation: int, lower: bool) -
 
 @pytest.mark.parametrize("elem", ["float", "float16", "uint8"])
 @pytest.mark.parametrize("lower", [False, True])
-def test_same_with_dilation_is_judged_by_the_reference_evaluator(elem, lower):
+def test_same_with_dilation_is_judged_by_the_reference_evaluator(elem: str, lower: bool) -> None:
     op, out = ("ConvInteger", "int32") if elem == "uint8" else ("Conv", elem)
     auto_pad = "SAME_LOWER" if lower else "SAME_UPPER"
     for sizes, stride, dilation in itertools.product([(5, 8), (6, 9)], [1, 2], [2, 3]):
@@ -174,17 +179,15 @@ def test_same_with_dilation_is_judged_by_the_reference_evaluator(elem, lower):
         )
         operands = "(x, w, z)" if elem == "uint8" else "(x, w)"
         common = f"strides = [{stride},{stride}], dilations = [{dilation},{dilation}]"
+        explicit = f"y = {op} <pads = {{}}, {common}> {operands}"
         before = parse(signature, f'y = {op} <auto_pad = "{auto_pad}", {common}> {operands}')
-
-        def explicit(pads, signature=signature, common=common, operands=operands):
-            return parse(signature, f"y = {op} <pads = {pads}, {common}> {operands}")
 
         pairs = [
             same_pads(size, k, stride, dilation, lower)
             for size, k in zip(sizes, (2, 3), strict=True)
         ]
         pads = [pair[side] for side in (0, 1) for pair in pairs]
-        right_one = probe(before, explicit(pads))
+        right_one = probe(before, parse(signature, explicit.format(pads)))
         assert right_one.ok, right_one.detail
         assert right_one.runs
         for axis, step in itertools.product(range(2), (-1, 1)):
@@ -192,11 +195,11 @@ def test_same_with_dilation_is_judged_by_the_reference_evaluator(elem, lower):
             if begin >= 0:  # a shifted begin is always seen; a surplus end need not be read
                 wrong = pads.copy()
                 wrong[axis], wrong[axis + 2] = begin, max(0, end)
-                assert not probe(before, explicit(wrong)).ok
+                assert not probe(before, parse(signature, explicit.format(wrong))).ok
 
 
 @pytest.mark.parametrize("elem", ["double", "bfloat16"])
-def test_types_without_a_kernel_are_compared_on_the_reference_evaluator(elem):
+def test_types_without_a_kernel_are_compared_on_the_reference_evaluator(elem: str) -> None:
     signature = (
         f"({elem}[1,1,5] x) => ({elem}[1,1,?] y) "
         f"<{elem}[1,1,3] w = {{1,2,3}}, int64[6] p = {{0,0,2,0,0,1}}>"
@@ -208,7 +211,7 @@ def test_types_without_a_kernel_are_compared_on_the_reference_evaluator(elem):
     assert not probe(before, parse(signature, "y = Conv <pads = [1,2]> (x, w)")).ok
 
 
-def test_what_no_engine_can_say_is_not_probed():
+def test_what_no_engine_can_say_is_not_probed() -> None:
     signature = "(bfloat16[1,1,5] x) => (bfloat16[1,1,?] y) <int64[6] p = {0,0,1,0,0,1}>"
     before = parse(signature, "q = Pad (x, p) y = MaxPool <kernel_shape = [3]> (q)")
     result = probe(before, parse(signature, "y = MaxPool <kernel_shape = [3], pads = [1,1]> (x)"))
@@ -218,7 +221,7 @@ def test_what_no_engine_can_say_is_not_probed():
     assert "MaxPool" in result.detail
 
 
-def test_pools_are_never_judged_by_the_reference_evaluator():
+def test_pools_are_never_judged_by_the_reference_evaluator() -> None:
     signature = "(float[1,1,9] x) => (float[1,1,?] y)"
     before = parse(
         signature, 'y = MaxPool <kernel_shape = [1], strides = [3], auto_pad = "SAME_LOWER"> (x)'
@@ -236,7 +239,7 @@ def test_pools_are_never_judged_by_the_reference_evaluator():
         ("q = Pad (x, r) y = Conv (q, w)", "r"),
     ],
 )
-def test_a_rewrite_that_does_not_run_is_no_rewrite(after, says):
+def test_a_rewrite_that_does_not_run_is_no_rewrite(after: str, says: str) -> None:
     signature = "(float[1,1,5] x) => (float[1,1,?] y) <float[1,1,3] w = {1,2,3}>"
     result = probe(parse(signature, "y = Conv (x, w)"), parse(signature, after))
     assert (result.ok, result.runs) == (False, 0)
@@ -245,7 +248,7 @@ def test_a_rewrite_that_does_not_run_is_no_rewrite(after, says):
     assert "\n" not in result.detail
 
 
-def test_an_open_size_is_not_probed():
+def test_an_open_size_is_not_probed() -> None:
     model = parse("(float[1,1,N] x) => (float[1,1,N] y)", "y = Relu (x)")
     result = probe(model, model)
     assert (result.ok, result.runs) == (True, 0)
