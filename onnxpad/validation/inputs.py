@@ -112,19 +112,22 @@ class Draw:
     label: str
 
 
-def describe(model: onnx.ModelProto, pinned: onnx.ModelProto | None = None) -> tuple[Input, ...]:
-    """The inputs to feed `model`, with the sizes that `pinned`, a version of it, has fixed.
+def describe(model: onnx.ModelProto) -> tuple[Input, ...]:
+    """The inputs to feed `model`.
 
     Initializers that are inputs too (overridable from IR version 4 on) keep their value.
 
     Raises:
-        UndrawableError: An input is a sequence, a map or a sparse tensor, which is not drawn.
+        UndrawableError: An input is a sequence, a map or a sparse tensor.
     """
     consumers = _Consumers(model.graph)
-    inputs = tuple(_input(value, consumers) for value in _fed(model.graph))
-    if pinned is None:
-        return inputs
-    shapes = {value.name: _shape(value) for value in _fed(pinned.graph)}
+    return tuple(_input(value, consumers) for value in _fed(model.graph))
+
+
+def pinned(inputs: Iterable[Input], model: onnx.ModelProto) -> tuple[Input, ...]:
+    """`inputs` with the open sizes that `model`, another version of theirs, has fixed."""
+    inputs = tuple(inputs)
+    shapes = {value.name: _shape(value) for value in _fed(model.graph)}
     fixed = {
         dim: size
         for each in inputs

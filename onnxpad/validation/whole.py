@@ -18,6 +18,7 @@ from onnxpad.validation.inputs import (
     count_nodes,
     describe,
     draw,
+    pinned,
     size_choices,
 )
 from onnxpad.validation.sessions import (
@@ -73,13 +74,12 @@ def validate_models(
     """
     for provider in providers:
         require_provider(provider)
-    model = read_proto(original)
-    small = count_nodes(model.graph) <= _MOST_NODES
     try:
-        inputs = describe(model, pinned=read_proto(rewritten))
+        inputs, nodes = _outline(original)
+        inputs = pinned(inputs, read_proto(rewritten))
     except UndrawableError as error:
         return Validation(True, (), (f"not validated: {error}",))
-    del model  # its weights need not wait in memory for the sessions to end
+    small = nodes <= _MOST_NODES
     runs: list[Run] = []
     warnings: list[str] = []
     if not small:
@@ -91,6 +91,12 @@ def validate_models(
             runs += check.optimised()
         warnings += check.warnings
     return Validation(all(run.ok for run in runs), tuple(runs), tuple(warnings))
+
+
+def _outline(source: Source) -> tuple[tuple[Input, ...], int]:
+    """Inputs and number of nodes; the model is let go before a session needs its memory."""
+    model = read_proto(source)
+    return describe(model), count_nodes(model.graph)
 
 
 class _Check:

@@ -4,7 +4,14 @@ import numpy as np
 import onnx
 import pytest
 
-from onnxpad.validation.inputs import UndrawableError, count_nodes, describe, draw, size_choices
+from onnxpad.validation.inputs import (
+    UndrawableError,
+    count_nodes,
+    describe,
+    draw,
+    pinned,
+    size_choices,
+)
 from onnxpad.validation.sessions import Array, open_session
 
 
@@ -135,7 +142,7 @@ def test_open_channels_and_rank_come_from_the_convolution() -> None:
 def test_sizes_fixed_in_the_rewritten_model_are_used() -> None:
     text = "g (float[{0}] x, float[N,H] z) => (float[{0}] y) {{ y = Add (x, z) }}"
     model = parse(text.format("N,H"))
-    inputs = describe(model, pinned=parse(text.format("5,7")))
+    inputs = pinned(describe(model), parse(text.format("5,7")))
     assert [each.shape for each in inputs] == [(5, 7), (5, 7)]
     assert list(size_choices(inputs)) == [{}]
 

@@ -154,6 +154,13 @@ def test_every_type_shows_a_pad_that_wins(elem: str) -> None:
     assert probe(pads, pad).ok == (elem == "uint8")
 
 
+@pytest.mark.parametrize("elem", ["float", "uint8", "bool", "string", "int64"])
+def test_every_pattern_is_run_on_scalars_too(elem: str) -> None:
+    signature = f"({elem} x, {elem}[2] z) => ({elem} y, {elem}[2] u)"
+    model = parse(signature, "y = Identity (x) u = Identity (z)")
+    assert probe(model, model).runs == 7
+
+
 def test_negative_zero_is_zero() -> None:
     signature = "(float[1,1,5] x) => (float[1,1,?] y)"
     minus = parse(signature, "m = Neg (x) z = Sub (x, x) n = Neg (z) y = Add (m, n)")

@@ -63,7 +63,7 @@ def test_external_data_is_found_beside_the_path(tmp_path: Path) -> None:
 CONV = "g (float[1,1,7] x) => (float[1,1,?] y) <float[1,1,3] w = {1,2,3}> { y = Conv <% (x, w) }"
 LOADING = {
     CONV.replace("<%", '<auto_pad = "SAME_UPPER", pads = [1,1]>'): "A Conv/ConvTranspose node has",
-    CONV.replace("<%", "<pads = [-1,1]>"): "negative",
+    CONV.replace("<%", "<pads = [-1,1]>"): "Conv: Attribute pads must not contain negative",
     CONV.replace("float", "double").replace("<%", "<group = 1>"): "Could not find an implem",
     CONV.replace("Conv <%", "Convolve"): "Convolve",
 }
@@ -74,9 +74,8 @@ def test_errors_of_loading_are_one_readable_line(text: str) -> None:
     with pytest.raises(EngineError) as caught:
         open_session(parse(text))
     assert LOADING[text] in str(caught.value)
-    for clutter in ("\n", "[ONNXRuntimeError]", "onnxruntime_src", "::"):
-        assert clutter not in str(caught.value).partition("was false")[2]
-        assert not str(caught.value).startswith(clutter)
+    for clutter in ("\n", "[ONNXRuntimeError]", "onnxruntime_src", "[ShapeInferenceError]", ".h:"):
+        assert clutter not in str(caught.value)
 
 
 def test_errors_of_running_name_the_operator() -> None:
@@ -102,6 +101,13 @@ def test_errors_of_feeding_are_one_line() -> None:
                 session.run(feeds)
             assert str(caught.value)
             assert "\n" not in str(caught.value)
+
+
+def test_a_type_that_cannot_be_fed_is_named() -> None:
+    model = parse("g (bfloat16[2] x) => (bfloat16[2] y) { y = Identity (x) }")
+    data = np.zeros(2, onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16))
+    with open_session(model) as session, pytest.raises(EngineError, match=r"no bfloat16.*'x'$"):
+        session.run({"x": data})
 
 
 def test_what_cannot_be_said_in_a_line_is_cut() -> None:
