@@ -1,7 +1,9 @@
 """Sessions: quiet, honest about providers, and their errors in one readable line."""
 
+import gc
 import subprocess
 import sys
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,6 +60,16 @@ def test_external_data_is_found_beside_the_path(tmp_path: Path) -> None:
     with open_session(path) as session:
         outputs = session.run({"x": np.zeros(4, np.float32)})
     assert np.array_equal(outputs["y"], np.arange(4))  # type: ignore[arg-type]
+
+
+def test_a_closed_session_is_freed_at_once() -> None:
+    gc.disable()
+    try:
+        with open_session(parse(NOISY)) as session:
+            freed = weakref.ref(session._session)
+        assert freed() is None
+    finally:
+        gc.enable()
 
 
 CONV = "g (float[1,1,7] x) => (float[1,1,?] y) <float[1,1,3] w = {1,2,3}> { y = Conv <% (x, w) }"

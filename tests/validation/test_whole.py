@@ -138,6 +138,15 @@ def test_what_the_optimiser_does_to_the_rewritten_model_only_is_a_failure() -> N
     assert validate_models(FUSED_POOL, PADDED_POOL, samples=4).ok
 
 
+def test_what_the_optimiser_moves_as_far_in_the_original_is_a_warning() -> None:
+    signature = POOL.replace("{0,0,1,0,0,1}>", "{0,0,1,0,0,0}, int64[6] r = {0,0,0,0,0,1}>")
+    end_apart = "a = Pad (x, r) n = Neg (a) m = Neg (n) "
+    begin_fused = "q = Pad (m, p) y = MaxPool <kernel_shape = [2]> (q)"
+    found = validate_models(FUSED_POOL, parse(signature, end_apart + begin_fused), samples=8)
+    assert found.ok
+    assert "of the original as well" in found.warnings[0]
+
+
 WIDE = "(float[1,1,9] x) => (float[1,1,?] y) <int64[6] p = {0,0,2,0,0,2}>"
 UNLOADABLE = parse(WIDE, "q = Pad (x, p) y = MaxPool <kernel_shape = [2]> (q)")
 LOADABLE = parse(WIDE, APART)
