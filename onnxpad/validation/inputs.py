@@ -35,6 +35,8 @@ _SIZES = (
 
 _MOST_ELEMENTS = 1 << 23  # of one input of guessed size: an image of 1600x1600 fits
 
+_QUANTISERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
+
 _INDICES: Mapping[tuple[str, int], tuple[int, int]] = {
     ("Gather", 1): (0, 0),
     ("GatherElements", 1): (0, 0),
@@ -102,6 +104,15 @@ class Input:
     elem_type: int
     shape: tuple[int | str, ...]
     bound: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A model's inputs, the nodes in it and in the graphs inside it, and whether it quantises."""
+
+    inputs: tuple[Input, ...]
+    nodes: int
+    quantised: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,9 +189,15 @@ def draw(inputs: Iterable[Input], sizes: Mapping[str, int], seed: int) -> Draw:
     return Draw(feeds, ", ".join([*texts, f"seed {seed}"]))
 
 
-def count_nodes(graph: onnx.GraphProto) -> int:
-    """Nodes of a graph and of the graphs inside it."""
-    return sum(1 for _ in _nodes(graph))
+def outline(model: onnx.ModelProto) -> Outline:
+    """What validation needs to know of a model, so that the model itself can be let go.
+
+    Raises:
+        UndrawableError: An input is a sequence, a map or a sparse tensor.
+    """
+    operators = [node.op_type for node in _nodes(model.graph)]
+    quantised = not _QUANTISERS.isdisjoint(operators)
+    return Outline(describe(model), len(operators), quantised)
 
 
 def _is_batch(dim: str, axis: int, rank: int) -> bool:

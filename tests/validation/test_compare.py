@@ -61,6 +61,7 @@ def test_equal(before: Any, after: Any) -> None:
 def test_different(before: Any, after: Any, says: str) -> None:
     found = compare("y", before, after)
     assert (found.equal, found.ok) == (False, False)
+    assert np.isnan(found.max_abs) or "NaN" not in found.detail
     assert says in found.detail
     assert "\n" not in found.detail
 

@@ -6,9 +6,9 @@ import pytest
 
 from onnxpad.validation.inputs import (
     UndrawableError,
-    count_nodes,
     describe,
     draw,
+    outline,
     pinned,
     size_choices,
 )
@@ -171,4 +171,4 @@ def test_nodes_inside_branches_are_counted() -> None:
         "<then_branch = t () => (float[1] u) { u = Neg (d) }, "
         "else_branch = f () => (float[1] v) { w = Neg (d) v = Neg (w) }> }"
     )
-    assert count_nodes(model.graph) == 4
+    assert (outline(model).nodes, outline(model).quantised) == (4, False)

@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from onnxpad.errors import ModelError, ProviderError
-from onnxpad.validation import validate_models, whole
+from onnxpad.validation import sessions, validate_models, whole
 from onnxpad.verdict import Validation
 
 
@@ -156,13 +156,31 @@ def test_a_model_the_optimiser_refuses() -> None:
     # fused, the pads would reach the kernel's size, which onnxruntime refuses to load
     both = validate_models(UNLOADABLE, UNLOADABLE)
     assert both.ok
-    assert "the original does not run either" in both.warnings[0]
+    assert "the original does not run: " in both.warnings[0]
     ours = validate_models(LOADABLE, UNLOADABLE)
     assert not ours.ok
     assert "only the rewritten model does not run" in ours.runs[-1].note
     theirs = validate_models(UNLOADABLE, LOADABLE)
     assert theirs.ok
     assert not theirs.warnings
+
+
+def test_rounding_of_fused_quantised_operators_is_a_warning() -> None:
+    weights = ",".join(str(i * 37 % 5 - 2) for i in range(36))
+    signature = (
+        f"(float[1,2,8,8] x) => (float[1,2,?,?] y) <int8[2,2,3,3] w = {{{weights}}}, float s = "
+        "{0.02}, float t = {0.002}, float k = {0.01}, uint8 z = {128}, int8 c = {0}>"
+    )
+    body = (
+        "a = QuantizeLinear (x, s, z) b = DequantizeLinear (a, s, z) {} "
+        "v = DequantizeLinear (w, k, c) q = Conv <pads = [1,1,1,1]> (d, v) "
+        "r = QuantizeLinear (q, t, z) y = DequantizeLinear (r, t, z)"
+    )
+    apart = parse(signature, body.format("n = Neg (b) d = Neg (n)"))
+    fused = parse(signature, body.format("d = Identity (b)"))
+    found = validate_models(apart, fused, samples=6)
+    assert found.ok
+    assert any("rounding in fused quantised operators" in each for each in found.warnings)
 
 
 def test_sizes_are_tried_until_the_original_accepts_one() -> None:
@@ -245,6 +263,11 @@ def test_paths_bytes_and_models_alike(tmp_path: Path) -> None:
 def test_a_missing_provider_is_an_error() -> None:
     with pytest.raises(ProviderError):
         validate_models(PAD, FOLD, providers=("NoSuchProvider",))
+
+
+def test_every_provider_is_run() -> None:
+    found = validate_models(PAD, FOLD, providers=(sessions.CPU,) * 2)
+    assert steps(found) == [("off", True, True), ("full", True, True)] * 2
 
 
 def test_not_a_number_at_the_same_places_is_equal() -> None:
