@@ -11,8 +11,9 @@ class Comparison:
         output: Name of the output tensor.
         equal: Whether both are the same bit for bit (NaN at the same places counts as the same).
         max_abs: Greatest absolute difference; 0.0 when equal, NaN where it cannot be said.
-        max_rel: Greatest difference relative to the original; 0.0 when equal.
-        detail: What differs beyond numbers (shape, dtype, NaN positions), in one line, or empty.
+        max_rel: `max_abs` relative to the original output's greatest magnitude; 0.0 when equal.
+        detail: What differs, in one line: shape, type, or the first element and how many; empty
+            where `ok`.
         ok: Whether the difference is within what was asked for.
     """
 

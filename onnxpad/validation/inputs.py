@@ -35,6 +35,8 @@ _SIZES = (
 
 _MOST_ELEMENTS = 1 << 23  # of one input of guessed size: an image of 1600x1600 fits
 
+_QUANTISERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
+
 _INDICES: Mapping[tuple[str, int], tuple[int, int]] = {
     ("Gather", 1): (0, 0),
     ("GatherElements", 1): (0, 0),
@@ -104,6 +106,15 @@ class Input:
     bound: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A model's inputs, the nodes in it and in the graphs inside it, and whether it quantises."""
+
+    inputs: tuple[Input, ...]
+    nodes: int
+    quantised: bool
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Draw:
     """Inputs for one run, and how a report calls them."""
@@ -112,19 +123,22 @@ class Draw:
     label: str
 
 
-def describe(model: onnx.ModelProto, pinned: onnx.ModelProto | None = None) -> tuple[Input, ...]:
-    """The inputs to feed `model`, with the sizes that `pinned`, a version of it, has fixed.
+def describe(model: onnx.ModelProto) -> tuple[Input, ...]:
+    """The inputs to feed `model`.
 
     Initializers that are inputs too (overridable from IR version 4 on) keep their value.
 
     Raises:
-        UndrawableError: An input is a sequence, a map or a sparse tensor, which is not drawn.
+        UndrawableError: An input is a sequence, a map or a sparse tensor.
     """
     consumers = _Consumers(model.graph)
-    inputs = tuple(_input(value, consumers) for value in _fed(model.graph))
-    if pinned is None:
-        return inputs
-    shapes = {value.name: _shape(value) for value in _fed(pinned.graph)}
+    return tuple(_input(value, consumers) for value in _fed(model.graph))
+
+
+def pinned(inputs: Iterable[Input], model: onnx.ModelProto) -> tuple[Input, ...]:
+    """`inputs` with the open sizes that `model`, another version of theirs, has fixed."""
+    inputs = tuple(inputs)
+    shapes = {value.name: _shape(value) for value in _fed(model.graph)}
     fixed = {
         dim: size
         for each in inputs
@@ -175,9 +189,15 @@ def draw(inputs: Iterable[Input], sizes: Mapping[str, int], seed: int) -> Draw:
     return Draw(feeds, ", ".join([*texts, f"seed {seed}"]))
 
 
-def count_nodes(graph: onnx.GraphProto) -> int:
-    """Nodes of a graph and of the graphs inside it."""
-    return sum(1 for _ in _nodes(graph))
+def outline(model: onnx.ModelProto) -> Outline:
+    """What validation needs to know of a model, so that the model itself can be let go.
+
+    Raises:
+        UndrawableError: An input is a sequence, a map or a sparse tensor.
+    """
+    operators = [node.op_type for node in _nodes(model.graph)]
+    quantised = not _QUANTISERS.isdisjoint(operators)
+    return Outline(describe(model), len(operators), quantised)
 
 
 def _is_batch(dim: str, axis: int, rank: int) -> bool:

@@ -174,7 +174,7 @@ def _draw(inputs: Sequence[Input], label: str, pattern: _Pattern) -> Draw:
     feeds = {}
     for each in inputs:
         shape = tuple(int(dim) for dim in each.shape)
-        feeds[each.name] = _typed(pattern(each, shape), each.elem_type)
+        feeds[each.name] = _typed(np.asarray(pattern(each, shape)), each.elem_type)
     return Draw(feeds, label)
 
 
@@ -211,7 +211,7 @@ def _typed(integers: Array, elem_type: int) -> Array:
         return integers.astype(np.str_).astype(np.object_)
     dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(elem_type))
     if dtype.kind == "b":
-        return integers > 0
+        return np.asarray(integers > 0)
     if dtype.kind == "u":
-        integers = integers + _REACH
-    return integers.astype(np.float32 if dtype.kind not in "iufc" else dtype).astype(dtype)
+        return np.asarray(integers + _REACH).astype(dtype)
+    return integers.astype(np.float32).astype(dtype)  # bfloat16 and float8 convert from float32

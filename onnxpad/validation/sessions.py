@@ -28,6 +28,11 @@ Value: TypeAlias = "Array | Sequence[Value] | Mapping[Any, Any] | None"
 CPU = "CPUExecutionProvider"
 
 _ONE_LINE = 300
+_NODES = (
+    r"Non-zero status code \w+ while \w+ (?P<op>\S+) node\. Name:'(?P<name>.*?)' Status Message: ",
+    r"Node \((?P<name>.*?)\) Op \((?P<op>\w+)\) \[\w+\] ",
+)
+"""How onnxruntime speaks of a node while it runs, and while it infers shapes."""
 _SILENT = 4  # onnxruntime's log severity "fatal": what fails is raised, and said once
 
 
@@ -80,6 +85,11 @@ class Session:
         try:
             values = self._session.run(names, dict(feeds), self._run_options)
         except Exception as error:  # onnxruntime's own errors share no narrower base class
+            for name, data in feeds.items():
+                if data.dtype.isbuiltin == 2:  # numpy's mark of a type from another package
+                    raise EngineError(
+                        f"onnxruntime's Python API takes no {data.dtype}, the type of {name!r}"
+                    ) from None
             raise EngineError(first_line(error)) from None
         return dict(zip(names, values, strict=True))
 
@@ -185,16 +195,18 @@ def first_line(error: Exception) -> str:
     """
     text = " ".join(str(error).split())
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", text)
+    text = re.sub(r"^Load model from .+? failed: ?", "", text)
     text = _without_cpp(text)
-    text = re.sub(
-        r"Non-zero status code returned while running (\S+) node\. Name:'(.*?)' Status Message: ",
-        lambda found: f"{found[1]}{f' {found[2]!r}' if found[2] else ''}: ",
-        text,
-    )
-    text = _without_cpp(text).strip()
-    if not text:
-        return type(error).__name__
+    for pattern in _NODES:
+        text = re.sub(pattern, _node, text)
+    text = _without_cpp(text)
+    text = re.sub(r"\w+\.(cc|h):\d+ \w+ ", "", text).rstrip(" :") or type(error).__name__
     return text if len(text) <= _ONE_LINE else f"{text[: _ONE_LINE - 3].rstrip()}..."
+
+
+def _node(found: re.Match[str]) -> str:
+    """The operator, and its name if it has one."""
+    return f"{found['op']} {found['name']!r}: " if found["name"] else f"{found['op']}: "
 
 
 def _without_cpp(text: str) -> str:
@@ -204,8 +216,8 @@ def _without_cpp(text: str) -> str:
         return text
     rest = text[found.end() :]
     end = _closing(rest, "(", ")")
-    if rest[:end].endswith("operator()"):
-        end += _closing(rest[end:], "(", ")")
+    while rest[end : end + 1] not in {"", " "}:  # `<lambda()>::operator()(int)` has three
+        end += _closing(rest[end:], "(", ")") or len(rest)
     rest = rest[end:].removeprefix(" const").lstrip()
     if rest.startswith("[with "):
         rest = rest[_closing(rest, "[", "]") :].lstrip()

@@ -1,0 +1,97 @@
+"""Values compared: equal, equal but for rounding, or different, and how that is said."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onnxpad.validation import compare as module
+from onnxpad.validation.compare import compare
+
+NAN, INF = math.nan, math.inf
+
+
+def f32(*values: float) -> Any:
+    return np.array(values, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(f32(1, -2, 3), f32(1, -2, 3), id="floats"),
+        pytest.param(f32(0.0), f32(-0.0), id="zeros of both signs"),
+        pytest.param(f32(NAN, INF, -INF, 1), f32(NAN, INF, -INF, 1), id="NaN and infinities"),
+        pytest.param(np.array(3), np.array(3), id="scalars"),
+        pytest.param(np.zeros((0, 3)), np.zeros((0, 3)), id="no elements"),
+        pytest.param(np.array(["a"], object), np.array(["a"], object), id="strings"),
+        pytest.param(None, None, id="empty optionals"),
+        pytest.param([f32(1), f32(2, 3)], [f32(1), f32(2, 3)], id="sequences"),
+        pytest.param([{1: 0.5, 2: NAN}], [{1: 0.5, 2: NAN}], id="maps"),
+        pytest.param(np.array([1 + 2j]), np.array([1 + 2j]), id="complex"),
+    ],
+)
+def test_equal(before: Any, after: Any) -> None:
+    found = compare("y", before, after)
+    assert (found.equal, found.ok, found.max_abs, found.max_rel) == (True, True, 0.0, 0.0)
+    assert not found.detail
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        pytest.param(f32(1, 2), f32(1, 2.1), "at [1] (1 of 2 elements", id="far apart"),
+        pytest.param(f32(1, NAN), f32(1, 2), "NaN", id="NaN lost"),
+        pytest.param(f32(1, 2), f32(NAN, 2), "NaN", id="NaN gained"),
+        pytest.param(f32(INF), f32(-INF), "infinity", id="the other infinity"),
+        pytest.param(f32(3.4e38), f32(INF), "infinity", id="overflow"),
+        pytest.param(np.array([7]), np.array([8]), "7 became 8", id="integers off by one"),
+        pytest.param(np.array([True]), np.array([False]), "True became False", id="booleans"),
+        pytest.param(np.array(["a"], object), np.array(["b"], object), "a became b", id="strings"),
+        pytest.param(f32(1, 2), f32(1, 2, 3), "has shape 3, was 2", id="shape"),
+        pytest.param(f32(1), np.array(1, np.float32), "shape scalar, was 1", id="rank"),
+        pytest.param(f32(1), np.array([1.0]), "has type float64, was float32", id="type"),
+        pytest.param(f32(1), None, "is empty, was a tensor", id="nothing left"),
+        pytest.param([f32(1)], [f32(1), f32(1)], "sequence of 2, was a sequence of 1", id="length"),
+        pytest.param([f32(1), f32(2)], [f32(1), f32(3)], "element 1: 2.0 became 3.0", id="inside"),
+        pytest.param([{1: 0.5}], [{2: 0.5}], "other keys", id="keys"),
+        pytest.param([{1: 0.5}], [{1: 0.75}], "0.5 became 0.75", id="values of a map"),
+    ],
+)
+def test_different(before: Any, after: Any, says: str) -> None:
+    found = compare("y", before, after)
+    assert (found.equal, found.ok) == (False, False)
+    assert np.isnan(found.max_abs) or "NaN" not in found.detail
+    assert says in found.detail
+    assert "\n" not in found.detail
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fine", "coarse"),
+    [(np.float64, 1e-11, 1e-8), (np.float32, 1e-5, 1e-3), (np.float16, 2e-3, 3e-2)],
+)
+def test_rounding_is_allowed_relative_to_the_output(
+    dtype: type, fine: float, coarse: float
+) -> None:
+    before: Any = np.array([1000, 1, 0], dtype)
+    for error, ok in ((fine, True), (coarse, False)):
+        after: Any = (before * (1 + error)).astype(dtype)
+        assert not np.array_equal(before, after)
+        found = compare("y", before, after)
+        assert (found.equal, found.ok) == (False, ok)
+        assert found.max_abs == float(np.abs(after.astype(float) - before.astype(float)).max())
+        assert found.max_rel == pytest.approx(found.max_abs / 1000)
+    # near zero the output's greatest magnitude is the measure
+    assert compare("y", before, before + np.array([0, 0, fine * 10], dtype)).ok
+
+
+def test_blocks_are_one_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BLOCK", 4)
+    before = np.arange(24, dtype=np.float32).reshape(4, 6)
+    after = before.copy()
+    after[1, 3] += 1
+    after[3, 5] += 5
+    found = compare("y", before, after)
+    assert found.max_abs == 5
+    assert found.max_rel == pytest.approx(5 / 23)
+    assert "9.0 became 10.0 at [1, 3] (2 of 24 elements differ)" in found.detail

@@ -1,0 +1,174 @@
+"""Inputs drawn: accepted by the graph, of the right types, and the same again for a seed."""
+
+import numpy as np
+import onnx
+import pytest
+
+from onnxpad.validation.inputs import (
+    UndrawableError,
+    describe,
+    draw,
+    outline,
+    pinned,
+    size_choices,
+)
+from onnxpad.validation.sessions import Array, open_session
+
+
+def parse(text: str, ir: int = 9) -> onnx.ModelProto:
+    model = onnx.parser.parse_model(f'<ir_version: {ir}, opset_import: ["" : 21]> {text}')
+    assert isinstance(model, onnx.ModelProto)
+    return model
+
+
+def first(model: onnx.ModelProto, seed: int = 0) -> dict[str, Array]:
+    inputs = describe(model)
+    return dict(draw(inputs, next(size_choices(inputs)), seed).feeds)
+
+
+FED = ["float", "float16", "double", "bool", "string"]
+FED += [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+UNFED = ["bfloat16", "float8e4m3fn", "int4", "complex64"]  # no word for them in onnxruntime's API
+
+
+@pytest.mark.parametrize("elem", FED + UNFED)
+@pytest.mark.parametrize("shape", ["[2,3]", ""])
+def test_every_type(elem: str, shape: str) -> None:
+    model = parse(f"g ({elem}{shape} x) => ({elem}{shape} y) {{ y = Identity (x) }}")
+    elem_type = model.graph.input[0].type.tensor_type.elem_type
+    data = first(model)["x"]
+    assert data.shape == ((2, 3) if shape == "[2,3]" else ())
+    assert data.dtype == onnx.helper.tensor_dtype_to_np_dtype(elem_type)
+    assert np.array_equal(data, first(model)["x"])
+
+
+@pytest.mark.parametrize("elem", FED)
+def test_onnxruntime_takes_scalars_and_tensors(elem: str) -> None:
+    model = parse(
+        f"g ({elem}[2,3] x, {elem} s) => ({elem}[2,3] y, {elem} t) "
+        "{ y = Identity (x) t = Identity (s) }"
+    )
+    feeds = first(model)
+    with open_session(model) as session:
+        outputs = session.run(feeds)
+    assert np.array_equal(outputs["y"], feeds["x"])  # type: ignore[arg-type]
+    assert np.array_equal(outputs["t"], feeds["s"])  # type: ignore[arg-type]
+
+
+def test_floats_have_both_signs_and_seeds_differ() -> None:
+    model = parse("g (float[9,9] x, float[9,9] y) => (float[9,9] z) { z = Add (x, y) }")
+    feeds = first(model)
+    assert feeds["x"].min() < 0 < feeds["x"].max()
+    assert not np.array_equal(feeds["x"], feeds["y"])
+    assert not np.array_equal(feeds["x"], first(model, seed=1)["x"])
+
+
+GATHERS = {
+    "directly": "y = Gather (d, i)",
+    "on another axis": "y = Gather <axis = 1> (e, i)",
+    "on a negative axis": "y = Gather <axis = -1> (e, i)",
+    "behind layout operators": "a = Reshape (i, m) b = Cast <to = 6> (a) y = Gather (d, b)",
+    "from a constant": "k = Constant <value = float[5] {1,2,3,4,5}> () y = Gather (k, i)",
+    "the least of two": "a = Gather (d, i) b = Gather (l, i) y = Add (a, b)",
+    "inside a branch": "y = If (c) <then_branch = t () => (float[?] u) { u = Gather (d, i) }, "
+    "else_branch = f () => (float[?] v) { v = Gather (d, i) }>",
+}
+
+
+@pytest.mark.parametrize("body", GATHERS.values(), ids=GATHERS.keys())
+def test_indices_stay_within_the_gathered_axis(body: str) -> None:
+    model = parse(
+        "g (int64[400] i, bool c) => (float[?] y) <float[5] d = {1,2,3,4,5}, "
+        "float[2,5] e = {1,2,3,4,5,6,7,8,9,0}, float[7] l = {1,2,3,4,5,6,7}, int64[1] m = {-1}> "
+        f"{{ {body} }}"
+    )
+    feeds = first(model)
+    assert set(feeds["i"]) == set(range(5))
+    with open_session(model) as session:
+        session.run(feeds)
+
+
+def test_integers_of_unknown_use_are_small_and_bytes_are_whole() -> None:
+    model = parse(
+        "g (int64[500] m, uint8[5000] u, int8[5000] s) => (int64[500] a, uint8[5000] b, "
+        "int8[5000] c) { a = Abs (m) b = Identity (u) c = Identity (s) }"
+    )
+    feeds = first(model)
+    assert set(feeds["m"]) == {0, 1}
+    assert (feeds["u"].min(), feeds["u"].max()) == (0, 255)
+    assert (feeds["s"].min(), feeds["s"].max()) == (-128, 127)
+
+
+def test_open_sizes_are_shared_by_name_and_tried_in_turn() -> None:
+    model = parse(
+        "g (float[batch,3,H,W] x, float[batch,3,H,W] z, float[?,?] u) => (float[batch,3,H,W] y) "
+        "{ y = Add (x, z) }"
+    )
+    inputs = describe(model)
+    choices = list(size_choices(inputs))
+    assert len({tuple(choice.items()) for choice in choices}) == len(choices)
+    parities = set()
+    for choice in choices:
+        feeds = draw(inputs, choice, 0).feeds
+        assert feeds["x"].shape == feeds["z"].shape
+        assert feeds["x"].shape[1] == 3
+        assert max(each.size for each in feeds.values()) <= 1 << 23
+        parities.add(tuple(size % 2 for size in feeds["x"].shape[2:]))
+    assert draw(inputs, choices[0], 0).feeds["x"].shape[0] == 1
+    assert len(parities) >= 3
+    assert any(choice["H"] % 32 == choice["W"] % 32 == 0 for choice in choices)
+
+
+def test_a_long_signal_is_tried_and_a_huge_image_is_not() -> None:
+    signal = describe(parse("g (float[N,T] x) => (float[N,T] y) { y = Relu (x) }"))
+    image = describe(parse("g (float[N,3,H,W] x) => (float[N,3,H,W] y) { y = Relu (x) }"))
+    assert max(choice["T"] for choice in size_choices(signal)) >= 10_000
+    assert max(choice["H"] for choice in size_choices(image)) <= 1_024
+
+
+def test_open_channels_and_rank_come_from_the_convolution() -> None:
+    model = parse(
+        "g (float[?,?,?,?] x, float[] v) => (float[?,?,?,?] y, float[?,?,?] z) "
+        "<float[2,2,1,1] w = {1,2,3,4}, float[2,1,3] k = {1,2,3,4,5,6}, float one = {1}> "
+        "{ a = Sub (x, one) y = Conv <group = 1> (a, w) z = Conv <group = 2> (v, k) }"
+    )
+    feeds = first(model)
+    assert feeds["x"].shape[1] == 2
+    assert feeds["v"].shape[1] == 2
+    with open_session(model) as session:
+        session.run(feeds)
+
+
+def test_sizes_fixed_in_the_rewritten_model_are_used() -> None:
+    text = "g (float[{0}] x, float[N,H] z) => (float[{0}] y) {{ y = Add (x, z) }}"
+    model = parse(text.format("N,H"))
+    inputs = pinned(describe(model), parse(text.format("5,7")))
+    assert [each.shape for each in inputs] == [(5, 7), (5, 7)]
+    assert list(size_choices(inputs)) == [{}]
+
+
+@pytest.mark.parametrize("ir", [3, 9])
+def test_initializers_that_are_inputs_keep_their_value(ir: int) -> None:
+    model = parse("g (float[2] x, float[2] w) => (float[2] y) { y = Add (x, w) }", ir)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(2, np.float32), "w"))
+    assert list(first(model)) == ["x"]
+
+
+def test_labels_name_what_was_fed() -> None:
+    model = parse("g (float[1,3,4,4] x, int64 n) => (float[1,3,4,4] y) { y = Relu (x) }")
+    assert draw(describe(model), {}, 7).label == "x float32 1x3x4x4, n int64 scalar, seed 7"
+
+
+def test_sequences_are_not_drawn() -> None:
+    model = parse("g (seq(float[2]) x) => (seq(float[2]) y) { y = Identity (x) }")
+    with pytest.raises(UndrawableError, match="'x' is a sequence"):
+        describe(model)
+
+
+def test_nodes_inside_branches_are_counted() -> None:
+    model = parse(
+        "g (bool c) => (float[1] y) <float[1] d = {1}> { y = If (c) "
+        "<then_branch = t () => (float[1] u) { u = Neg (d) }, "
+        "else_branch = f () => (float[1] v) { w = Neg (d) v = Neg (w) }> }"
+    )
+    assert (outline(model).nodes, outline(model).quantised) == (4, False)

@@ -1,0 +1,279 @@
+"""Whole models: what counts against a rewrite, what repairs, what onnxruntime does itself."""
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+from onnxpad.errors import ModelError, ProviderError
+from onnxpad.validation import sessions, validate_models, whole
+from onnxpad.verdict import Validation
+
+
+def parse(signature: str, body: str, opset: int = 17) -> onnx.ModelProto:
+    model = onnx.parser.parse_model(
+        f'<ir_version: 9, opset_import: ["" : {opset}, "custom" : 1]> g {signature} {{ {body} }}'
+    )
+    assert isinstance(model, onnx.ModelProto)
+    return model
+
+
+@pytest.fixture(autouse=True)
+def _silent(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
+    yield
+    assert capfd.readouterr() == ("", "")
+
+
+LINE = "(float[1,1,7] x) => (float[1,1,?] y) <float[1,1,3] w = {1,2,3}, int64[6] p = {0,0,1,0,0,1}>"
+PAD = parse(LINE, "q = Pad (x, p) y = Conv (q, w)")
+FOLD = parse(LINE, "y = Conv <pads = [1,1]> (x, w)")
+
+
+def steps(found: Validation) -> list[tuple[str, bool, bool]]:
+    """(optimisation, every output equal or near, run ok), a run."""
+    return [
+        (run.optimisation, all(each.ok for each in run.comparisons), run.ok) for run in found.runs
+    ]
+
+
+def test_an_exact_rewrite_is_equal_bit_for_bit() -> None:
+    found = validate_models(PAD, FOLD)
+    assert found.ok
+    assert not found.warnings
+    assert steps(found) == [("off", True, True), ("full", True, True)]
+    assert [each.equal for each in found.runs[0].comparisons] == [True]
+    assert found.runs[0].inputs == "x float32 1x1x7, seed 0"
+
+
+@pytest.mark.parametrize("pads", ["[0,2]", "[2,0]", "[0,1]", "[2,2]"])
+def test_a_wrong_rewrite_fails_and_full_optimisation_is_not_tried(pads: str) -> None:
+    found = validate_models(PAD, parse(LINE, f"y = Conv <pads = {pads}> (x, w)"))
+    assert not found.ok
+    assert steps(found) == [("off", False, False)]
+    assert found.runs[0].comparisons[0].detail
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y = Conv <pads = [-1,1]> (x, w)",
+        'y = Conv <auto_pad = "SAME_UPPER", dilations = [2]> (x, w)',
+        "z = Conv <pads = [1,1]> (x, w) y = custom.Op (z)",
+    ],
+)
+def test_a_rewrite_that_does_not_run_fails(body: str) -> None:
+    found = validate_models(PAD, parse(LINE, body))
+    assert not found.ok
+    assert found.runs[0].note.startswith("the rewritten model does not run: ")
+
+
+def test_a_lost_output_or_input_fails() -> None:
+    two = "(float[2] x, float[2] z) => (float[2] y, float[2] u)"
+    original = parse(two, "y = Add (x, z) u = Neg (x)")
+    lost = validate_models(original, parse(two.replace(", float[2] u", ""), "y = Add (x, z)"))
+    assert not lost.ok
+    assert lost.runs[0].note == "the rewritten model has no output u"
+    narrow = parse(two.replace(", float[2] z", ""), "y = Add (x, x) u = Neg (x)")
+    assert not validate_models(original, narrow).ok
+
+
+DILATED = parse(LINE, 'y = Conv <auto_pad = "SAME_UPPER", dilations = [2]> (x, w)')
+
+
+def test_what_only_the_rewritten_model_runs_is_a_repair() -> None:
+    found = validate_models(
+        DILATED, parse(LINE, "y = Conv <pads = [2,2], dilations = [2]> (x, w)"), samples=2
+    )
+    assert found.ok
+    assert not found.warnings
+    assert steps(found) == [("off", True, True)] * 2 + [("full", True, True)] * 2
+    assert "repair" in found.runs[0].note
+    assert "Dilation not supported" in found.runs[0].note
+    assert not found.runs[0].comparisons
+
+
+def test_what_neither_model_runs_is_not_validated() -> None:
+    found = validate_models(DILATED, DILATED)
+    assert (found.ok, found.runs) == (True, ())
+    assert found.warnings[0].startswith("not validated: Conv: Dilation not supported")
+    custom = parse(LINE, "z = custom.Op (x) y = Conv (z, w)")
+    found = validate_models(custom, parse(LINE, "z = custom.Op (x) y = Conv <pads = [0,0]> (z, w)"))
+    assert (found.ok, found.runs) == (True, ())
+    assert len(found.warnings) == 1
+    assert "custom" in found.warnings[0]
+
+
+def test_inputs_that_cannot_be_drawn_are_not_validated() -> None:
+    model = parse("(seq(float[2]) x) => (seq(float[2]) y)", "y = Identity (x)")
+    found = validate_models(model, model)
+    assert (found.ok, found.runs) == (True, ())
+    assert found.warnings[0].startswith("not validated: input 'x' is a sequence")
+
+
+POOL = "(float[1,1,64] x) => (float[1,1,?] y) <int64[6] p = {0,0,1,0,0,1}>"
+APART = "q = Pad (x, p) n = Neg (q) a = Neg (n) y = MaxPool <kernel_shape = [2]> (a)"  # not fused
+PADDED_POOL = parse(POOL, APART)
+FUSED_POOL = parse(POOL, "q = Pad (x, p) y = MaxPool <kernel_shape = [2]> (q)")
+
+
+def test_what_the_optimiser_does_to_the_original_too_is_a_warning() -> None:
+    # onnxruntime fuses Pad(0) into MaxPool, which is wrong where the data are negative
+    found = validate_models(FUSED_POOL, FUSED_POOL, samples=4)
+    assert found.ok
+    full = [run for run in found.runs if run.optimisation == "full"]
+    assert not all(each.ok for run in full for each in run.comparisons)
+    assert all(run.ok for run in found.runs)
+    assert len(found.warnings) == 1
+    assert "of the original as well" in found.warnings[0]
+
+
+def test_what_the_optimiser_does_to_the_rewritten_model_only_is_a_failure() -> None:
+    found = validate_models(PADDED_POOL, FUSED_POOL, samples=4)
+    assert not found.ok
+    assert all(run.ok for run in found.runs if run.optimisation == "off")
+    assert any("of the rewritten model only" in run.note for run in found.runs)
+    assert validate_models(FUSED_POOL, PADDED_POOL, samples=4).ok
+
+
+def test_what_the_optimiser_moves_as_far_in_the_original_is_a_warning() -> None:
+    signature = POOL.replace("{0,0,1,0,0,1}>", "{0,0,1,0,0,0}, int64[6] r = {0,0,0,0,0,1}>")
+    end_apart = "a = Pad (x, r) n = Neg (a) m = Neg (n) "
+    begin_fused = "q = Pad (m, p) y = MaxPool <kernel_shape = [2]> (q)"
+    found = validate_models(FUSED_POOL, parse(signature, end_apart + begin_fused), samples=8)
+    assert found.ok
+    assert "of the original as well" in found.warnings[0]
+
+
+WIDE = "(float[1,1,9] x) => (float[1,1,?] y) <int64[6] p = {0,0,2,0,0,2}>"
+UNLOADABLE = parse(WIDE, "q = Pad (x, p) y = MaxPool <kernel_shape = [2]> (q)")
+LOADABLE = parse(WIDE, APART)
+
+
+def test_a_model_the_optimiser_refuses() -> None:
+    # fused, the pads would reach the kernel's size, which onnxruntime refuses to load
+    both = validate_models(UNLOADABLE, UNLOADABLE)
+    assert both.ok
+    assert "the original does not run: " in both.warnings[0]
+    ours = validate_models(LOADABLE, UNLOADABLE)
+    assert not ours.ok
+    assert "only the rewritten model does not run" in ours.runs[-1].note
+    theirs = validate_models(UNLOADABLE, LOADABLE)
+    assert theirs.ok
+    assert not theirs.warnings
+
+
+def test_rounding_of_fused_quantised_operators_is_a_warning() -> None:
+    weights = ",".join(str(i * 37 % 5 - 2) for i in range(36))
+    signature = (
+        f"(float[1,2,8,8] x) => (float[1,2,?,?] y) <int8[2,2,3,3] w = {{{weights}}}, float s = "
+        "{0.02}, float t = {0.002}, float k = {0.01}, uint8 z = {128}, int8 c = {0}>"
+    )
+    body = (
+        "a = QuantizeLinear (x, s, z) b = DequantizeLinear (a, s, z) {} "
+        "v = DequantizeLinear (w, k, c) q = Conv <pads = [1,1,1,1]> (d, v) "
+        "r = QuantizeLinear (q, t, z) y = DequantizeLinear (r, t, z)"
+    )
+    apart = parse(signature, body.format("n = Neg (b) d = Neg (n)"))
+    fused = parse(signature, body.format("d = Identity (b)"))
+    found = validate_models(apart, fused, samples=6)
+    assert found.ok
+    assert any("rounding in fused quantised operators" in each for each in found.warnings)
+
+
+def test_sizes_are_tried_until_the_original_accepts_one() -> None:
+    signature = "(float[N,2,H] x) => (float[N,2,?] y) <int64[3] s = {-1,2,32}>"
+    model = parse(signature, "a = Reshape (x, s) z = Reshape (x, t) y = Add (x, x)")
+    assert validate_models(model, model).warnings  # t is nowhere: no size can do
+    model = parse(signature, "a = Reshape (x, s) y = Add (x, x)")
+    found = validate_models(model, model, samples=3)
+    assert found.ok
+    assert len({run.inputs for run in found.runs}) == 3
+    for run in found.runs:
+        batch, channels, height = map(int, run.inputs.split(",")[0].split()[-1].split("x"))
+        assert (batch * channels * height) % 64 == 0
+
+
+def test_more_samples_than_sizes_differ_in_data() -> None:
+    found = validate_models(PAD, FOLD, samples=3, seed=5)
+    assert [run.inputs.rpartition(", ")[2] for run in found.runs] == [
+        "seed 5",
+        "seed 6",
+        "seed 7",
+    ] * 2
+
+
+def test_a_size_pinned_by_the_rewrite_is_the_one_run() -> None:
+    def model(size: str) -> onnx.ModelProto:
+        return parse(f"(float[1,1,{size}] x) => (float[1,1,?] y)", "y = Neg (x)")
+
+    found = validate_models(model("N"), model("19"))
+    assert found.ok
+    assert found.runs[0].inputs.startswith("x float32 1x1x19")
+
+
+def test_huge_models_skip_full_optimisation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole, "_MOST_NODES", 1)
+    found = validate_models(PAD, FOLD)
+    assert found.ok
+    assert steps(found) == [("off", True, True)]
+    assert "full optimisation not tried" in found.warnings[0]
+
+
+def test_never_two_sessions_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    import onnxruntime
+
+    plain = onnxruntime.InferenceSession
+    alive: list[int] = []
+    said: list[str] = []
+
+    class Counted(plain):  # type: ignore[misc, valid-type]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            assert not alive
+            alive.append(id(self))
+            super().__init__(*args, **kwargs)
+
+        def __del__(self) -> None:
+            alive.remove(id(self))
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", Counted)
+    gc.disable()  # freed at once, not some time later
+    try:
+        found = validate_models(FUSED_POOL, FUSED_POOL, samples=4, progress=said.append)
+    finally:
+        gc.enable()
+    assert found.warnings
+    assert len(said) == 4
+    assert not alive
+
+
+def test_paths_bytes_and_models_alike(tmp_path: Path) -> None:
+    path = tmp_path / "fold.onnx"
+    onnx.save(FOLD, path)
+    for source in (path, str(path), path.read_bytes(), FOLD):
+        before = FOLD.SerializeToString()
+        assert validate_models(PAD, source).ok
+        assert FOLD.SerializeToString() == before
+    with pytest.raises(ModelError):
+        validate_models(PAD, tmp_path / "nowhere.onnx")
+
+
+def test_a_missing_provider_is_an_error() -> None:
+    with pytest.raises(ProviderError):
+        validate_models(PAD, FOLD, providers=("NoSuchProvider",))
+
+
+def test_every_provider_is_run() -> None:
+    found = validate_models(PAD, FOLD, providers=(sessions.CPU,) * 2)
+    assert steps(found) == [("off", True, True), ("full", True, True)] * 2
+
+
+def test_not_a_number_at_the_same_places_is_equal() -> None:
+    signature = "(float[50] x) => (float[50] y)"
+    roots = parse(signature, "y = Sqrt (x)")
+    found = validate_models(roots, parse(signature, "z = Identity (x) y = Sqrt (z)"))
+    assert found.ok
+    assert found.runs[0].comparisons[0].equal
+    assert not validate_models(roots, parse(signature, "z = Abs (x) y = Sqrt (z)")).ok
