@@ -34,6 +34,8 @@ Tensor: TypeAlias = Any
 # Beyond this many elements an axis is cut down where nothing pads it.
 _LARGE: Final = 1 << 22
 _SCENES: Final = 6
+# Any that every onnxruntime reads: the cut is a model of its own.
+_IR_VERSION: Final = 8
 
 
 class UnprobeableError(Exception):
@@ -191,7 +193,7 @@ class _Cutting:
         self._proto.node.append(make_node("Identity", [self._names[tensor.name]], ["result"]))
         self._proto.input.append(self._info("data", self._scene.shape))
         self._proto.output.append(self._info("result", None))
-        model = ModelProto(ir_version=max(self._graph.ir_version, 8), graph=self._proto)
+        model = ModelProto(ir_version=_IR_VERSION, graph=self._proto)
         model.opset_import.append(make_opsetid("", self._graph.opset))
         return model
 
