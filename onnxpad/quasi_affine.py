@@ -1,4 +1,4 @@
-"""Eventually quasi-affine functions of an index, in normal form. Imports nothing of the package.
+"""Eventually quasi-affine functions of an index, in normal form. Imports nothing.
 
 Such a function f is defined for 0 <= i < count and has a threshold T and a period P with
 f(i) - 2 f(i+P) + f(i+2P) = 0 for every i >= T: from T on it is affine on each residue class mod P.
