@@ -1,4 +1,4 @@
-"""Findings, changes and certificates: frozen values with no behaviour. Imports nothing of the package."""
+"""Findings, changes and certificates: frozen values. Imports nothing of the package."""
 
 import enum
 from collections.abc import Mapping

@@ -30,26 +30,27 @@ Side: TypeAlias = Literal["begin", "end"]
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A kernel that slides along one axis.
+    """A kernel that slides along one axis; its length may be one that only run time knows.
 
     Raises:
         ModelError: A kernel, stride or dilation below 1, which no operator admits.
     """
 
-    kernel: int
+    kernel: Extent
     stride: int = 1
     dilation: int = 1
 
     def __post_init__(self) -> None:
         """Refuses what would otherwise divide by zero or slide backwards."""
-        if min(self.kernel, self.stride, self.dilation) < 1:
+        kernel = self.kernel if isinstance(self.kernel, int) else 1
+        if min(kernel, self.stride, self.dilation) < 1:
             raise ModelError(
                 f"kernel {self.kernel}, stride {self.stride}, dilation {self.dilation}: "
                 "each must be at least 1; correct the operator's attributes"
             )
 
     @property
-    def extent(self) -> int:
+    def extent(self) -> Extent:
         """Elements from the first tap to the last: the kernel with its dilation gaps."""
         return (self.kernel - 1) * self.dilation + 1
 
@@ -155,7 +156,7 @@ def end_read(size: Extent, window: Window, begin: Extent, output: Extent) -> Ext
 
 
 def transposed_output_size(
-    size: Extent, window: Window, begin: Extent, end: Extent, output_padding: int = 0
+    size: Extent, window: Window, begin: Extent, end: Extent, output_padding: Extent = 0
 ) -> Extent:
     """Length of a ConvTranspose's output; its pads crop, `output_padding` appends at the end.
 
@@ -164,7 +165,9 @@ def transposed_output_size(
     return (size - 1) * window.stride + window.extent + output_padding - begin - end
 
 
-def transposed_same_pads(window: Window, output_padding: int = 0, *, odd: Side) -> tuple[int, int]:
+def transposed_same_pads(
+    window: Window, output_padding: int = 0, *, odd: Side
+) -> tuple[Extent, Extent]:
     """Pads (begin, end) of a ConvTranspose with SAME and no `output_shape`, for every size.
 
     They crop the full output to `size * stride`, and the size cancels out. Where the full output
@@ -173,7 +176,7 @@ def transposed_same_pads(window: Window, output_padding: int = 0, *, odd: Side) 
     Source: ONNX ConvTranspose, `total_padding[i]` with `output_shape = input_shape * strides`;
     the clamp at 0 and the unchanged `output_padding` are onnxruntime's.
     """
-    return _split(max(window.extent + output_padding - window.stride, 0), odd)
+    return _split(maximum(window.extent + output_padding - window.stride, 0), odd)
 
 
 def transposed_pads_for_output(

@@ -1,1 +1,24 @@
 """The passes, in running order."""
+
+from typing import Final
+
+from onnxpad.passes.drop_empty_pad import DropEmptyPad
+from onnxpad.passes.drop_valid import DropValid
+from onnxpad.passes.fix_amounts import FixAmounts
+from onnxpad.passes.fold_pad import FoldPad
+from onnxpad.passes.merge_pads import MergePads
+from onnxpad.passes.report_unreadable import ReportUnreadable
+from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
+from onnxpad.passes.split_pads import SplitPads
+from onnxpad.rule import Pass
+
+PASSES: Final[tuple[type[Pass], ...]] = (
+    ReportUnreadable,
+    DropEmptyPad,
+    ResolveAutoPad,
+    DropValid,
+    FoldPad,
+    SplitPads,
+    MergePads,
+    FixAmounts,
+)

@@ -1,0 +1,121 @@
+"""Attributes of nodes as Python values, and back. Imports nothing of the package."""
+
+from collections.abc import Sequence
+from typing import TypeAlias, cast
+
+import numpy as np
+import onnx
+
+Value: TypeAlias = (
+    "int | float | str | bytes | list[int] | list[float] | list[str] | list[bytes]"
+    " | onnx.AttributeProto"
+)
+
+_Type = onnx.AttributeProto.AttributeType
+_FIELDS = (
+    *("f", "i", "s", "t", "g", "tp", "sparse_tensor", "ref_attr_name"),
+    *("floats", "ints", "strings", "tensors", "graphs", "type_protos", "sparse_tensors"),
+)
+
+
+def read(attribute: onnx.AttributeProto) -> Value:
+    """The value of an attribute; the attribute itself if it is no number, string or list of these.
+
+    A string that is not UTF-8 comes as bytes. Tensors may lack their elements.
+    """
+    kind = attribute.type or _kind(attribute)
+    if attribute.ref_attr_name:
+        return attribute
+    if kind == _Type.INT:
+        return attribute.i
+    if kind == _Type.INTS:
+        return list(attribute.ints)
+    if kind == _Type.FLOAT:
+        return attribute.f
+    if kind == _Type.STRING:
+        return _text(attribute.s)
+    if kind == _Type.FLOATS:
+        return list(attribute.floats)
+    if kind == _Type.STRINGS:
+        texts = [_text(item) for item in attribute.strings]
+        if all(isinstance(item, str) for item in texts):
+            return cast("list[str]", texts)
+        return list(attribute.strings)
+    return attribute
+
+
+def normal(value: object) -> Value:
+    """A value as `read` would give it back.
+
+    Raises:
+        TypeError: Attributes cannot hold it here.
+    """
+    if isinstance(value, bool | int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return float(np.float32(value))
+    if isinstance(value, str | bytes | onnx.AttributeProto):
+        return value
+    if isinstance(value, Sequence | np.ndarray):
+        items = [normal(item) for item in value]
+        kinds = {type(item) for item in items}
+        if kinds <= {int} or kinds <= {float} or kinds <= {str} or kinds <= {bytes}:
+            return cast("list[int]", items)
+    raise TypeError(f"no attribute holds {value!r}")
+
+
+def same(left: Value, right: Value) -> bool:
+    """Whether two values are saved alike."""
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return type(left) is type(right) and left == right
+
+
+def write(attribute: onnx.AttributeProto, value: Value) -> None:
+    """Gives an attribute another value; its name, doc string and unknown fields stay."""
+    for field in _FIELDS:
+        attribute.ClearField(field)
+    match value:
+        case int():
+            attribute.type, attribute.i = _Type.INT, value
+        case float():
+            attribute.type, attribute.f = _Type.FLOAT, value
+        case str() | bytes():
+            attribute.type, attribute.s = _Type.STRING, _bytes(value)
+        case [float(), *_]:
+            attribute.type = _Type.FLOATS
+            attribute.floats.extend(cast("list[float]", value))
+        case [str() | bytes(), *_]:
+            attribute.type = _Type.STRINGS
+            attribute.strings.extend(map(_bytes, cast("list[str]", value)))
+        case list():
+            attribute.type = _Type.INTS
+            attribute.ints.extend(cast("list[int]", value))
+        case _:
+            raise TypeError(f"attribute '{attribute.name}' cannot be written")
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text
+
+
+def _text(text: bytes) -> str | bytes:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return text
+
+
+def _kind(attribute: onnx.AttributeProto) -> int:
+    """The type of an attribute that does not say it, as IR version 1 allows."""
+    if attribute.HasField("i"):
+        return _Type.INT
+    if attribute.HasField("f"):
+        return _Type.FLOAT
+    if attribute.HasField("s"):
+        return _Type.STRING
+    if attribute.ints:
+        return _Type.INTS
+    if attribute.floats:
+        return _Type.FLOATS
+    return _Type.STRINGS if attribute.strings else _Type.UNDEFINED

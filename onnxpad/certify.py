@@ -1,0 +1,424 @@
+"""Proof that a rewritten graph computes the same: what is read is derived twice and compared.
+
+For a tensor of the graph before a change, and for the tensor that stands for it after, this module
+derives what each element is made of: the positions that a window reads, what lies there when a
+position is outside the data, and which positions an average counts. It decides nothing and knows
+no pass. May import: graph, operators, signs, size, values, window.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+from onnx import TensorProto
+from onnx.helper import tensor_dtype_to_np_dtype
+
+from onnxpad.finding import Certificate
+from onnxpad.graph import Graph
+from onnxpad.operators import (
+    FLOATS,
+    PadOp,
+    UnreadableError,
+    WindowOp,
+    is_padded,
+    lowest,
+    operator_of,
+    read_pad,
+    read_window,
+)
+from onnxpad.signs import Signs
+from onnxpad.size import Extent, Size, always, less_equal, maximum, minimum, symbol
+from onnxpad.values import Analysis
+from onnxpad.window import (
+    Window,
+    last_read,
+    output_size,
+    pool_output_size,
+    same_output_size,
+    same_pads,
+)
+
+Node: TypeAlias = Any
+Tensor: TypeAlias = Any
+Amounts: TypeAlias = tuple[tuple[Extent, Extent], ...]
+
+EXCLUDED: Final = "excluded"  # counts neither in the sum nor in the divisor
+LEAST: Final = "least"  # loses every comparison
+_LOWEST_FINITE: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE}
+
+
+class UncertifiedError(Exception):
+    """The two graphs could not be shown to compute the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Constant padding around what lies further inside: (begin, end) per axis and what fills it."""
+
+    amounts: Amounts
+    fill: float | int | str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the elements of a tensor are made of.
+
+    Attributes:
+        root: Name of the tensor that is read.
+        layers: Constant paddings around it, from the inside out, over all axes.
+        opaque: A padding that copies data (reflect, edge, wrap): its mode and amounts, outermost.
+        op: The window that slides over all this, or None.
+        direct: Name of the tensor that the operator itself reads.
+    """
+
+    root: str
+    layers: tuple[Layer, ...]
+    opaque: tuple[str, Amounts] | None
+    op: WindowOp | None
+    direct: str
+
+
+class Certifier:
+    """Derives readings of tensors of one graph, and compares them."""
+
+    def __init__(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
+        """Reads the graph as it is at each call; keeps nothing of it but the sizes."""
+        self._graph = graph
+        self._analysis = analysis
+        self._signs = signs
+
+    def window(self, tensor: Tensor) -> Reading:
+        """What the elements of a window operator's first output are made of.
+
+        Raises:
+            UncertifiedError: Its producer is no such operator, or cannot be read.
+        """
+        node = self._graph.producer(tensor)
+        if node is None or operator_of(self._graph, node) is None:
+            raise UncertifiedError(f"nothing computes {tensor.name!r} by a sliding window")
+        if tensor.name != node.outputs[0].name:
+            raise UncertifiedError(f"{tensor.name!r} is not the operator's first output")
+        try:
+            op = read_window(self._graph, self._analysis, node)
+            return self._read_padding(op.data, op)
+        except UnreadableError as error:
+            raise UncertifiedError(str(error)) from error
+
+    def padding(self, tensor: Tensor) -> Reading:
+        """What the elements of a tensor are made of, through the `Pad`s that give it.
+
+        Raises:
+            UncertifiedError: One of them says something that cannot be read.
+        """
+        try:
+            return self._read_padding(tensor, None)
+        except UnreadableError as error:
+            raise UncertifiedError(str(error)) from error
+
+    def _read_padding(self, tensor: Tensor, op: WindowOp | None) -> Reading:
+        layers: list[Layer] = []
+        opaque = None
+        current = tensor
+        rank = None if op is None else len(op.windows) + 2
+        # Indices count positions of the tensor that is pooled, so nothing further up is the same.
+        while op is None or not _has_indices(op.node):
+            node = self._graph.producer(current)
+            if node is None or not self._graph.is_standard(node):
+                break
+            if node.op == "Identity":
+                current = node.inputs[0]
+                continue
+            if node.op != "Pad":
+                break
+            pad = read_pad(self._graph, self._analysis, node)
+            full = _full(pad, rank if rank is not None else self._rank(pad))
+            if full is None:
+                break
+            if not is_padded(full):
+                current = pad.data
+                continue
+            if pad.mode != "constant" or pad.value is None:
+                if op is None and not layers and opaque is None:
+                    value = "" if pad.mode != "constant" else f" {node.inputs[2].name}"
+                    opaque = (pad.mode + value, full)
+                    current = pad.data
+                break
+            if op is not None and any(is_padded([pair]) for pair in full[:2]):
+                break
+            if not self._loses_nothing(pad, full):
+                break
+            layers.append(Layer(full, pad.value))
+            current = pad.data
+            rank = len(full)
+        return Reading(current.name, tuple(reversed(layers)), opaque, op, tensor.name)
+
+    def _rank(self, pad: PadOp) -> int | None:
+        if pad.axes is None and pad.amounts is not None:
+            return len(pad.amounts)
+        shape = self._analysis.shape(pad.data)
+        return None if shape is None else len(shape)
+
+    def _loses_nothing(self, pad: PadOp, full: Amounts) -> bool:
+        """Whether the layer can be reasoned about: a crop must not reach past the other side."""
+        crops = [minimum(begin, 0) + minimum(end, 0) for begin, end in full]
+        if all(crop == 0 for crop in crops):
+            return True
+        shape = self._analysis.shape(pad.data)
+        return shape is not None and all(
+            always(less_equal(0, size + crop)) is True
+            for size, crop in zip(shape, crops, strict=True)
+        )
+
+    def certify(self, before: Reading, after: Reading) -> Certificate:
+        """Why two readings are the same for every admitted size.
+
+        Raises:
+            UncertifiedError: They differ, or could not be compared; the message says how.
+        """
+        if before.root != after.root:
+            raise UncertifiedError(f"reads {after.root!r} where the original reads {before.root!r}")
+        if before.opaque != after.opaque:
+            raise UncertifiedError("the copied padding differs")
+        if (before.op is None) != (after.op is None):
+            raise UncertifiedError("the operator is gone")
+        if before.op is None or after.op is None:
+            if _merged(before.layers) != _merged(after.layers):
+                raise UncertifiedError("the padding differs")
+            return Certificate(
+                f"every element of {before.direct!r} is the same one of {before.root!r}"
+            )
+        return self._certify_window(before, before.op, after, after.op)
+
+    def _certify_window(
+        self, before: Reading, old: WindowOp, after: Reading, new: WindowOp
+    ) -> Certificate:
+        if _unpadded(old) != _unpadded(new) or _weights(old.node) != _weights(new.node):
+            raise UncertifiedError("the window itself differs")
+        if _has_indices(old.node) and before.direct != after.direct:
+            raise UncertifiedError("the indices count positions of another tensor")
+        sizes = self._sizes(before.root, len(old.windows))
+        first = _Sliding(old, before.layers, sizes)
+        second = _Sliding(new, after.layers, sizes)
+        for axis, (a, b) in enumerate(zip(first.axes, second.axes, strict=True)):
+            for what, one, other in (
+                ("the output has", a.output, b.output),
+                ("the first window starts at", a.start, b.start),
+            ):
+                if not isinstance(one, int | Size) or one != other:
+                    raise UncertifiedError(f"on axis {axis + 2} {what} {other}, not {one}")
+        statement = (
+            f"reads the same positions of {before.root!r} on {len(first.axes)} axes, "
+            f"with {_told(first.layers)} outside"
+        )
+        holds = _sizes_told(sizes)
+        if _same_layers(first.layers, second.layers):
+            return Certificate(statement, holds)
+        if old.operator.padding != "never wins":
+            raise UncertifiedError(
+                f"outside the data {_told(second.layers)} instead of {_told(first.layers)}"
+            )
+        assumptions: set[str] = set()
+        root = self._graph.tensor(before.root)
+        losing = _merged(tuple(self._losing(layer, root, assumptions) for layer in first.layers))
+        others = _merged(tuple(self._losing(layer, root, assumptions) for layer in second.layers))
+        if not _same_layers(losing, others):
+            raise UncertifiedError(
+                f"outside the data {_told(second.layers)} instead of {_told(first.layers)}"
+            )
+        for axis, (window, sliding, size) in enumerate(
+            zip(old.windows, first.axes, sizes, strict=True)
+        ):
+            if not _meets_data(window, sliding, size):
+                raise UncertifiedError(f"on axis {axis + 2} a window may lie wholly in the padding")
+        return Certificate(statement, holds, tuple(sorted(assumptions)))
+
+    def _losing(self, layer: Layer, root: Tensor, assumptions: set[str]) -> Layer:
+        """The layer with a fill that loses every comparison called so."""
+        dtype = self._analysis.dtype(root)
+        if layer.fill == LEAST or dtype is None or isinstance(layer.fill, str):
+            return layer
+        least = lowest(dtype)
+        if dtype in FLOATS:
+            if layer.fill == least or (dtype in _LOWEST_FINITE and layer.fill <= _finite(dtype)):
+                assumptions.add("finite data")
+                return replace(layer, fill=LEAST)
+            if layer.fill <= 0 and self._signs.non_negative(root):
+                assumptions.add("finite data")
+                return replace(layer, fill=LEAST)
+            return layer
+        return replace(layer, fill=LEAST) if layer.fill == least else layer
+
+    def _sizes(self, root: str, axes: int) -> tuple[Extent, ...]:
+        """The spatial sizes of the tensor that is read; fresh symbols where nobody knows them."""
+        shape = self._analysis.shape(self._graph.tensor(root))
+        if shape is not None and len(shape) != axes + 2:
+            raise UncertifiedError(f"{root!r} has {len(shape)} axes, the window {axes}")
+        return tuple(
+            size if isinstance(size, int | Size) else symbol(f"{root}[{axis}]")
+            for axis, size in enumerate(shape[2:] if shape is not None else (None,) * axes, 2)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """One axis of a sliding window: where its first window starts, and how many there are."""
+
+    start: Extent  # relative to the first element of the root
+    output: Extent
+    last: Extent  # last position read, relative to the same
+
+
+class _Sliding:
+    """A window over layers of padding over data of the given sizes, in canonical form.
+
+    `layers` end where reading ends: what is never read is not told apart. Where a pool that rounds
+    up reads past all padding, an outermost layer says what counts there.
+    """
+
+    def __init__(self, op: WindowOp, layers: tuple[Layer, ...], sizes: tuple[Extent, ...]) -> None:
+        fills: dict[str, str | int] = {"zero": 0, "never wins": LEAST, "excluded": EXCLUDED}
+        own = fills[op.padding]
+        beyond: str | int = EXCLUDED if op.operator.padding == "excluded" else own
+        axes, pads = [], []
+        for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True)):
+            begin = _total(layer.amounts[axis + 2][0] for layer in layers)
+            end = _total(layer.amounts[axis + 2][1] for layer in layers)
+            inner = size + begin + end
+            if op.auto_pad.startswith("SAME"):
+                pad = same_pads(
+                    inner, window, odd="begin" if op.auto_pad == "SAME_LOWER" else "end"
+                )
+                output = same_output_size(inner, window)
+            else:
+                pad = (0, 0) if op.auto_pad == "VALID" else op.pads[axis]
+                output = (
+                    pool_output_size(inner, window, *pad, ceil_mode=op.ceil_mode)
+                    if op.operator.pools
+                    else output_size(inner, window, *pad)
+                )
+            pads.append(pad)
+            start = -(begin + pad[0])
+            axes.append(_Axis(start, output, last_read(begin + pad[0], window, output)))
+        none: Amounts = ((0, 0), (0, 0))
+        everything = (
+            *layers,
+            Layer((*none, *pads), own),
+            # Wide enough to reach past whatever is read; cut to it below.
+            Layer((*none, *((0, maximum(axis.last + 1, 0)) for axis in axes)), beyond),
+        )
+        self.axes = tuple(axes)
+        self.layers = _merged(tuple(_cut(everything, sizes, self.axes)))
+
+
+def _total(amounts: Iterable[Extent]) -> Extent:
+    total: Extent = 0
+    for amount in amounts:
+        total = total + amount
+    return total
+
+
+def _cut(
+    layers: tuple[Layer, ...], sizes: tuple[Extent, ...], axes: tuple[_Axis, ...]
+) -> Iterator[Layer]:
+    """The layers without what lies past the last position read."""
+    edges = list(sizes)
+    for layer in layers:
+        amounts = list(layer.amounts)
+        for axis, reading in enumerate(axes):
+            begin, end = amounts[axis + 2]
+            if not (isinstance(end, int) and end < 0):
+                left = maximum(reading.last + 1 - edges[axis], 0)
+                edges[axis] = edges[axis] + end
+                end = minimum(end, left)
+            else:
+                edges[axis] = edges[axis] + end
+            amounts[axis + 2] = (begin, end)
+        yield Layer(tuple(amounts), layer.fill)
+
+
+def _merged(layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
+    """The layers without empty ones, neighbours of equal fill as one.
+
+    Two layers are one where neither crops, or both do, or the outer one crops no more than the
+    inner one pads, on every side.
+    """
+    merged: list[Layer] = []
+    for layer in layers:
+        if all(begin == 0 and end == 0 for begin, end in layer.amounts):
+            continue
+        if merged and merged[-1].fill == layer.fill and _summable(merged[-1], layer):
+            inner = merged.pop()
+            layer = Layer(
+                tuple(
+                    (b0 + b1, e0 + e1)
+                    for (b0, e0), (b1, e1) in zip(inner.amounts, layer.amounts, strict=True)
+                ),
+                layer.fill,
+            )
+            if all(begin == 0 and end == 0 for begin, end in layer.amounts):
+                continue
+        merged.append(layer)
+    return tuple(merged)
+
+
+def _summable(inner: Layer, outer: Layer) -> bool:
+    def sums(one: Extent, other: Extent) -> bool:
+        if not (isinstance(one, int) and isinstance(other, int)):
+            return always(less_equal(0, one)) is True and always(less_equal(0, other)) is True
+        return (one <= 0 and other <= 0) or (one >= 0 and one + other >= 0)
+
+    return all(
+        sums(b0, b1) and sums(e0, e1)
+        for (b0, e0), (b1, e1) in zip(inner.amounts, outer.amounts, strict=True)
+    )
+
+
+def _same_layers(one: tuple[Layer, ...], other: tuple[Layer, ...]) -> bool:
+    known = all(isinstance(n, int | Size) for layer in one for pair in layer.amounts for n in pair)
+    return known and one == other
+
+
+def _meets_data(window: Window, axis: _Axis, size: Extent) -> bool:
+    """Whether every window reads at least one element of the data."""
+    reach = (window.kernel - 1) * window.dilation
+    conditions = [
+        less_equal(1, size),
+        less_equal(0, axis.start + reach),
+        less_equal(axis.start + (axis.output - 1) * window.stride, size - 1),
+    ]
+    if window.dilation != 1 and window.kernel != 1:
+        conditions.append(less_equal(window.dilation, size))
+    return all(always(condition) is True for condition in conditions)
+
+
+def _full(pad: PadOp, rank: int | None) -> tuple[tuple[int, int], ...] | None:
+    return None if rank is None else pad.over(rank)
+
+
+def _finite(dtype: int) -> float:
+    import numpy as np
+
+    return float(np.finfo(tensor_dtype_to_np_dtype(dtype)).min)
+
+
+def _has_indices(node: Node) -> bool:
+    return len(node.outputs) > 1 and bool(node.outputs[1].name)
+
+
+def _unpadded(op: WindowOp) -> tuple[object, ...]:
+    return (op.operator.op_type, op.windows, op.node.attrs.get("group"), op.node.attrs.get("p"))
+
+
+def _weights(node: Node) -> list[str]:
+    return [tensor.name for tensor in node.inputs[1:]]
+
+
+def _told(layers: tuple[Layer, ...]) -> str:
+    fills = [str(layer.fill) for layer in layers]
+    return " then ".join(fills) or "nothing"
+
+
+def _sizes_told(sizes: tuple[Extent, ...]) -> str:
+    if all(isinstance(size, int) for size in sizes):
+        return "size " + "x".join(map(str, sizes))
+    return "every size"

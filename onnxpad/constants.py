@@ -1,0 +1,137 @@
+"""What a model says about its constants. Imports errors, skeleton, view."""
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from onnxpad.errors import ModelError
+from onnxpad.skeleton import Skeleton
+from onnxpad.view import Declared, Node, Tensor, View
+
+LIMIT: Final = 4096
+"""Elements up to which the value of a constant is read."""
+
+_LISTED: Final = {
+    "value_int": np.int64,
+    "value_ints": np.int64,
+    "value_float": np.float32,
+    "value_floats": np.float32,
+    "value_string": np.object_,
+    "value_strings": np.object_,
+}
+
+
+def whole_initializer(skeleton: Skeleton, view: View, name: str) -> onnx.TensorProto | None:
+    """A dense initializer with its elements, or None where there is none of that name."""
+    initializer = view.initializers.get(name)
+    if initializer is None or initializer.sparse:
+        return None
+    proto = onnx.TensorProto()
+    if initializer.records:
+        proto.ParseFromString(skeleton.whole(initializer.records[0]))
+    else:
+        proto.CopyFrom(initializer.proto)
+    return proto
+
+
+class Constants:
+    """Initializers and Constant nodes of a graph; what has been read is kept."""
+
+    def __init__(self, skeleton: Skeleton, view: View, is_standard: Callable[[Node], bool]) -> None:
+        """`is_standard` tells the operator Constant from others of that name."""
+        self._skeleton = skeleton
+        self._view = view
+        self._is_standard = is_standard
+        self._values: dict[str, np.ndarray[Any, Any] | None] = {}
+
+    def forget(self, name: str) -> None:
+        """Has a tensor read again, since it may be another."""
+        self._values.pop(name, None)
+
+    def declared(self, tensor: Tensor) -> Declared | None:
+        """Type and shape of a graph input, an initializer or a Constant; None for all else."""
+        if tensor.name in self._view.inputs:
+            return self._view.inputs[tensor.name]
+        initializer = self._view.initializers.get(tensor.name)
+        if initializer:
+            return Declared(initializer.proto.data_type, initializer.dims)
+        value = self._held(tensor)
+        if isinstance(value, onnx.AttributeProto):
+            if value.HasField("t"):
+                return Declared(value.t.data_type, tuple(value.t.dims))
+            sparse = value.sparse_tensor
+            return Declared(sparse.values.data_type, tuple(sparse.dims))
+        if value is None:
+            return None
+        return Declared(onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+
+    def value(self, tensor: Tensor) -> np.ndarray[Any, Any] | None:
+        """The elements of a constant, read-only, or None.
+
+        Raises:
+            ModelError: They do not fit its type and shape.
+        """
+        name = tensor.name
+        if name not in self._values:
+            self._values[name] = self._read(tensor)
+        return self._values[name]
+
+    def _read(self, tensor: Tensor) -> np.ndarray[Any, Any] | None:
+        initializer = self._view.initializers.get(tensor.name)
+        if initializer:
+            # A caller may override an initializer that is an input.
+            if tensor.name in self._view.inputs or initializer.sparse:
+                return None
+            if not _small(initializer.proto):
+                return None
+            proto = whole_initializer(self._skeleton, self._view, tensor.name)
+            return None if proto is None else _array(proto, tensor.name)
+        value = self._held(tensor)
+        if isinstance(value, onnx.AttributeProto):
+            if not value.HasField("t") or not _small(value.t):
+                return None
+            record = self._view.entries[id(tensor.inputs[0])].record
+            if record is not None:
+                node = onnx.NodeProto.FromString(self._skeleton.whole(record))
+                value = next(item for item in node.attribute if item.name == value.name)
+            return _array(value.t, tensor.name)
+        return None if value is None or value.size > LIMIT else value
+
+    def _held(self, tensor: Tensor) -> onnx.AttributeProto | np.ndarray[Any, Any] | None:
+        """What the Constant behind a tensor holds: a tensor perhaps without elements, or a list."""
+        node = tensor.inputs[0] if tensor.inputs else None
+        if node is None or node.op != "Constant" or not self._is_standard(node):
+            return None
+        if len(node.attrs) != 1:
+            return None
+        name, value = next(iter(node.attrs.items()))
+        if isinstance(value, onnx.AttributeProto):
+            known = value.HasField("t") or value.HasField("sparse_tensor")
+            return value if known and not value.ref_attr_name else None
+        if name not in _LISTED:
+            return None
+        array: np.ndarray[Any, Any] = np.array(value, dtype=_LISTED[name])
+        array.setflags(write=False)
+        return array
+
+
+def _small(proto: onnx.TensorProto) -> bool:
+    """Whether a tensor has its elements in the model, in one piece, and few."""
+    external = proto.data_location == onnx.TensorProto.DataLocation.EXTERNAL
+    return not external and not proto.HasField("segment") and math.prod(proto.dims) <= LIMIT
+
+
+def _array(proto: onnx.TensorProto, name: str) -> np.ndarray[Any, Any]:
+    try:
+        array = np.array(numpy_helper.to_array(proto))
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        raise ModelError(
+            f"the elements of tensor '{name}' do not fit its type and shape "
+            f"({list(proto.dims)}); export the model again"
+        ) from error
+    array.setflags(write=False)
+    return array

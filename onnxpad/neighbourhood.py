@@ -1,0 +1,298 @@
+"""Cuts a change's neighbourhood out of a graph, as small models that a runtime can compare.
+
+The cut runs from the tensor that is read to the tensor that the change must not alter, with all
+that computes the amounts of the `Pad`s between them, so a misreading of that computation shows.
+Channels are cut to one, weights become small integers. May import: certify, graph, operators,
+signs, size, validation, values, window.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
+from onnx.helper import (
+    make_attribute,
+    make_node,
+    make_opsetid,
+    make_tensor_value_info,
+    tensor_dtype_to_np_dtype,
+)
+from onnx.numpy_helper import from_array
+
+from onnxpad.graph import Graph
+from onnxpad.operators import FLOATS, OPERATORS, operator_of
+from onnxpad.signs import Signs
+from onnxpad.size import Extent, Size, evaluate, symbol
+from onnxpad.validation import ProbeResult, probe
+from onnxpad.values import Analysis
+
+Node: TypeAlias = Any
+Tensor: TypeAlias = Any
+
+# Beyond this many elements an axis is cut down where nothing pads it.
+_LARGE: Final = 1 << 22
+_SCENES: Final = 6
+
+
+class UnprobeableError(Exception):
+    """Why a neighbourhood cannot be cut out and run by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One choice of sizes: the shape of the tensor that is read, and what each symbol is."""
+
+    shape: tuple[int, ...]
+    symbols: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The neighbourhood before a change, once per scene; or why there is none."""
+
+    scenes: tuple[tuple[Scene, ModelProto], ...]
+    why: str = ""
+
+
+class Probes:
+    """Compares neighbourhoods before and after a change; equal ones run once."""
+
+    def __init__(self, graph: Graph) -> None:
+        """Cuts out of this graph, as it is at each call."""
+        self._graph = graph
+        self._analysis = Analysis(graph)
+        self._signs = Signs(graph)
+        self._seen: dict[tuple[bytes, bytes], ProbeResult] = {}
+        self.count = 0
+
+    def before(self, tensor: Tensor, root: str) -> Cut:
+        """What computes a tensor from `root`, in a few scenes."""
+        try:
+            scenes = self._scenes(tensor, root)
+            return Cut(tuple((scene, self._cut(tensor, root, scene)) for scene in scenes))
+        except UnprobeableError as error:
+            return Cut((), str(error))
+
+    def after(self, tensor: Tensor, root: str, before: Cut) -> tuple[bool, str]:
+        """Whether the changed neighbourhood computes the same, and what was seen."""
+        if not before.scenes:
+            return True, f"not probed: {before.why}"
+        runs, reasons = 0, []
+        for scene, model in before.scenes:
+            try:
+                result = self._compare(model, self._cut(tensor, root, scene))
+            except UnprobeableError as error:
+                return True, f"not probed: {error}"
+            if not result.ok:
+                return False, f"{result.detail} (data {'x'.join(map(str, scene.shape))})"
+            runs += result.runs
+            if result.detail:
+                reasons.append(result.detail)
+        if not runs:
+            return True, reasons[0] if reasons else "not probed"
+        self.count += 1
+        return True, f"equal on {runs} inputs"
+
+    def _compare(self, before: ModelProto, after: ModelProto) -> ProbeResult:
+        key = (before.SerializeToString(), after.SerializeToString())
+        result = self._seen.get(key)
+        if result is None:
+            result = self._seen[key] = probe(before, after)
+        return result
+
+    def _scenes(self, tensor: Tensor, root: str) -> list[Scene]:
+        node = self._graph.producer(tensor)
+        window = node is not None and operator_of(self._graph, node) is not None
+        shape = self._analysis.shape(self._graph.tensor(root))
+        if shape is None:
+            rank = self._rank(node) if node is not None else None
+            if rank is None:
+                raise UnprobeableError(f"the number of axes of {root!r} is not known")
+            shape = tuple(symbol(f"{root}[{axis}]") for axis in range(rank))
+        names = sorted(
+            {s.name: s for size in shape if isinstance(size, Size) for s in size.symbols}.items()
+        )
+        scenes: dict[tuple[int, ...], Scene] = {}
+        for start in (0, 7, 61):
+            for step in range(_SCENES):
+                values = {
+                    name: min(symbol.minimum + (start + step + i) * symbol.step, symbol.maximum)
+                    for i, (name, symbol) in enumerate(names)
+                }
+                sizes = tuple(
+                    self._size(size, values, 1 + start + step + axis)
+                    for axis, size in enumerate(shape)
+                )
+                if min(sizes, default=1) < 1:
+                    continue
+                if window:
+                    sizes = (1, 1, *sizes[2:])
+                scenes.setdefault(sizes, Scene(sizes, values))
+        if not scenes:
+            raise UnprobeableError(f"no size of {root!r} could be chosen")
+        return self._bounded(list(scenes.values()))
+
+    def _bounded(self, scenes: list[Scene]) -> list[Scene]:
+        fitting = [scene for scene in scenes if int(np.prod(scene.shape)) <= _LARGE]
+        if not fitting:
+            raise UnprobeableError(f"data of {'x'.join(map(str, scenes[0].shape))} is too large")
+        small, large = fitting[: _SCENES - 2], fitting[_SCENES - 2 :]
+        return small + large[-4:]
+
+    def _size(self, size: Extent, values: Mapping[str, int], free: int) -> int:
+        if isinstance(size, int):
+            return size
+        return evaluate(size, values) if isinstance(size, Size) else free
+
+    def _rank(self, node: Node) -> int | None:
+        kernel = node.attrs.get("kernel_shape")
+        if isinstance(kernel, list):
+            return len(kernel) + 2
+        row = OPERATORS.get(node.op)
+        if row is not None and row.weight is not None:
+            shape = self._analysis.shape(node.inputs[row.weight])
+            return None if shape is None else len(shape)
+        return None
+
+    def _cut(self, tensor: Tensor, root: str, scene: Scene) -> ModelProto:
+        cutting = _Cutting(self._graph, self._analysis, root, scene)
+        if self._signs.non_negative(self._graph.tensor(root)):
+            cutting.spare_negatives()
+        return cutting.model(tensor)
+
+
+class _Cutting:
+    """One cut in the making. Tensors are renamed by order, so like cuts are the same bytes."""
+
+    def __init__(self, graph: Graph, analysis: Analysis, root: str, scene: Scene) -> None:
+        self._graph = graph
+        self._analysis = analysis
+        self._scene = scene
+        self._proto = GraphProto(name="probe")
+        self._names: dict[str, str] = {root: "data"}
+        dtype = analysis.dtype(graph.tensor(root))
+        if dtype is None:
+            raise UnprobeableError(f"the element type of {root!r} is not known")
+        self._dtype = dtype
+
+    def spare_negatives(self) -> None:
+        """Lets nothing below zero come in, where the graph lets nothing in either."""
+        if self._dtype in FLOATS:
+            self._proto.node.append(make_node("Relu", ["data"], ["positive"]))
+            self._names = dict.fromkeys(self._names, "positive")
+
+    def model(self, tensor: Tensor) -> ModelProto:
+        for node in self._order(tensor):
+            self._add(node)
+        if tensor.name not in self._names:
+            raise UnprobeableError(f"{tensor.name!r} is not computed from the data alone")
+        self._proto.node.append(make_node("Identity", [self._names[tensor.name]], ["result"]))
+        self._proto.input.append(self._info("data", self._scene.shape))
+        self._proto.output.append(self._info("result", None))
+        model = ModelProto(ir_version=max(self._graph.ir_version, 8), graph=self._proto)
+        model.opset_import.append(make_opsetid("", self._graph.opset))
+        return model
+
+    def _info(self, name: str, shape: Sequence[int] | None) -> ValueInfoProto:
+        return make_tensor_value_info(name, self._dtype, shape)
+
+    def _order(self, tensor: Tensor) -> Iterator[Node]:
+        """The nodes between the root and the tensor, producers first."""
+        done: set[int] = set()
+        stack: list[tuple[Tensor, bool]] = [(tensor, False)]
+        while stack:
+            current, ready = stack.pop()
+            node = self._graph.producer(current)
+            if node is None or id(node) in done or current.name in self._names:
+                continue
+            if ready:
+                done.add(id(node))
+                yield node
+                continue
+            if self._graph.constant(current) is not None or self._given(node) is not None:
+                done.add(id(node))
+                yield node
+                continue
+            stack.append((current, True))
+            stack.extend((t, False) for t in self._read(node) if t.name)
+
+    def _read(self, node: Node) -> list[Tensor]:
+        """The inputs that the cut keeps: of a window operator only the data."""
+        inputs: list[Tensor] = list(node.inputs)
+        return inputs[:1] if operator_of(self._graph, node) is not None else inputs
+
+    def _given(self, node: Node) -> np.ndarray[Any, Any] | None:
+        """What a node that only asks for sizes gives in this scene."""
+        if node.op not in {"Shape", "Size"} or not self._graph.is_standard(node):
+            return None
+        found = self._analysis.integers(node.outputs[0])
+        if found is None:
+            raise UnprobeableError(f"the shape of {node.inputs[0].name!r} is not known")
+        known = []
+        for size in found:
+            if isinstance(size, Size):
+                if any(s.name not in self._scene.symbols for s in size.symbols):
+                    raise UnprobeableError(
+                        f"the shape of {node.inputs[0].name!r} is not fixed by the data"
+                    )
+                known.append(evaluate(size, self._scene.symbols))
+            elif isinstance(size, int):
+                known.append(size)
+            else:
+                raise UnprobeableError(f"the shape of {node.inputs[0].name!r} is not known")
+        array = np.asarray(known, np.int64)
+        return array if node.op == "Shape" else array.reshape(())
+
+    def _add(self, node: Node) -> None:
+        given = self._given(node)
+        if given is not None:
+            self._constant(node.outputs[0].name, given)
+            return
+        proto = self._graph.node_proto(node)
+        kept = NodeProto(op_type=proto.op_type, domain=proto.domain)
+        kept.attribute.extend(proto.attribute)
+        if operator_of(self._graph, node) is not None:
+            kept.input.append(self._name(node.inputs[0]))
+            self._weigh(node, kept)
+        else:
+            kept.input.extend(self._name(t) if t.name else "" for t in node.inputs)
+        for output in node.outputs:
+            if output.name:
+                self._names[output.name] = f"t{len(self._names)}"
+            kept.output.append(self._names.get(output.name, ""))
+        self._proto.node.append(kept)
+
+    def _weigh(self, node: Node, kept: NodeProto) -> None:
+        """Gives the operator a weight of its own, of one channel, in small integers."""
+        row = OPERATORS[node.op]
+        if row.weight is None:
+            return
+        shape = self._analysis.shape(node.inputs[row.weight])
+        said = node.attrs.get("kernel_shape") or (shape[2:] if shape is not None else ())
+        kernel = [k for k in said if isinstance(k, int)]
+        if not kernel or len(kernel) != len(said):
+            raise UnprobeableError("the kernel's size is known only at run time")
+        count = int(np.prod(kernel))
+        top = 3 if count <= 64 else 1  # sums stay exact in float16
+        values = np.random.default_rng(count).integers(-top, top + 1, (2, 1, *kernel))
+        weight = values.astype(tensor_dtype_to_np_dtype(self._dtype))
+        self._constant("weight", weight)
+        kept.input.append(self._names["weight"])
+        others = [a for a in kept.attribute if a.name != "group"]
+        del kept.attribute[:]
+        kept.attribute.extend([*others, make_attribute("group", 1)])
+
+    def _name(self, tensor: Tensor) -> str:
+        if tensor.name not in self._names:
+            array = self._graph.constant(tensor)
+            if array is None:
+                raise UnprobeableError(f"{tensor.name!r} is known only at run time")
+            self._constant(tensor.name, array)
+        return self._names[tensor.name]
+
+    def _constant(self, name: str, values: np.ndarray[Any, Any]) -> None:
+        self._names[name] = f"t{len(self._names)}"
+        proto = from_array(np.ascontiguousarray(values).reshape(values.shape), self._names[name])
+        self._proto.initializer.append(proto)

@@ -1,0 +1,200 @@
+"""Runs the passes to a fixed point, and undoes what cannot be certified or fails its probe.
+
+May import: certify, finding, graph, operators, passes, rule.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeAlias
+
+from onnxpad.certify import Certifier, Reading, UncertifiedError
+from onnxpad.finding import Change, Finding, Severity
+from onnxpad.graph import Graph
+from onnxpad.operators import UnreadableError, operator_of
+from onnxpad.passes import PASSES
+from onnxpad.rule import Context, Match, Pass
+from onnxpad.site import told
+
+Node: TypeAlias = Any
+Tensor: TypeAlias = Any
+Progress: TypeAlias = Callable[[str, int, int], None]
+
+
+class Prober(Protocol):
+    """Runs a change's neighbourhood, before and after, on a runtime."""
+
+    def before(self, tensor: Tensor, root: str) -> Any:
+        """What computes a tensor from `root`, cut out of the graph as it is now."""
+
+    def after(self, tensor: Tensor, root: str, before: Any) -> tuple[bool, str]:
+        """Whether the same, cut out of the changed graph, computes the same; and what was seen."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a run of the passes did."""
+
+    changes: list[Change] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    undone: list[Finding] = field(default_factory=list)
+
+
+def find(graph: Graph, style: str) -> list[Finding]:
+    """Everything the passes find in a graph that stays as it is."""
+    return [match.finding for _, match in _matches(Context(graph, style))]
+
+
+def _matches(
+    context: Context, passes: Sequence[type[Pass]] = PASSES
+) -> Iterator[tuple[Pass, Match]]:
+    for kind in passes:
+        rule = kind()
+        for match in rule.find(context):
+            yield rule, match
+
+
+def rewrite(
+    graph: Graph,
+    style: str,
+    *,
+    strict: bool = False,
+    prober: Prober | None = None,
+    progress: Progress | None = None,
+    passes: Sequence[type[Pass]] = PASSES,
+) -> Outcome:
+    """Applies every pass until none finds anything more, in place.
+
+    Each change is certified, and probed where there is a prober, before the next is looked for.
+    With `strict`, a change whose certificate names an assumption is undone too.
+    """
+    context = Context(graph, style)
+    editor = _Editor(context, strict, prober)
+    total = sum(1 for _ in context.windows()) + sum(1 for _ in context.pads())
+    for last in (False, True):
+        stage = [kind for kind in passes if kind.last is last]
+        while True:
+            changes = len(editor.outcome.changes)
+            for rule, match in _matches(context, stage):
+                if match.plan is not None:
+                    editor.apply(rule, match)
+                    if progress is not None:
+                        progress("rewriting", len(editor.outcome.changes), total)
+            if len(editor.outcome.changes) == changes:
+                break
+    outcome = editor.outcome
+    outcome.findings = [
+        match.finding
+        for rule, match in _matches(context, passes)
+        if match.plan is None or not editor.gave_up(rule, match)
+    ]
+    return outcome
+
+
+class _Editor:
+    """Makes one change at a time, or takes it back."""
+
+    def __init__(self, context: Context, strict: bool, prober: Prober | None) -> None:
+        self.outcome = Outcome()
+        self._context = context
+        self._strict = strict
+        self._prober = prober
+        self._certifier = Certifier(context.graph, context.analysis, context.signs)
+        self._given_up: set[tuple[str, str, int]] = set()
+
+    def gave_up(self, rule: Pass, match: Match) -> bool:
+        """Whether this very change was taken back before."""
+        return (rule.code, match.finding.node, id(match.node)) in self._given_up
+
+    def apply(self, rule: Pass, match: Match) -> None:
+        """Makes a change, or undoes it and says why."""
+        if self.gave_up(rule, match):
+            return
+        graph, node = self._context.graph, match.node
+        mark = graph.mark()
+        try:
+            self.outcome.changes.append(self._apply(rule, match))
+        except UncertifiedError as error:
+            graph.rollback(mark)
+            self._context.forget(node)
+            self._given_up.add((rule.code, match.finding.node, id(node)))
+            self.outcome.undone.append(
+                replace(match.finding, severity=Severity.INFO, reason=f"undone: {error}")
+            )
+
+    def _apply(self, rule: Pass, match: Match) -> Change:
+        graph, node, tensor = self._context.graph, match.node, match.node.outputs[0]
+        reading = self._read(node, tensor)
+        cut = self._prober.before(tensor, reading.root) if self._prober is not None else None
+        text = self._describe(node)
+        uses = [(use.node, use.index) for use in graph.uses(tensor)]
+        stands = rule.rewrite(match, self._context) or tensor
+        self._context.forget(node)
+        if stands is not tensor:
+            self._check_uses(tensor, stands, uses)
+        certificate = self._certifier.certify(reading, self._read(node, stands))
+        if self._strict and certificate.assumptions:
+            raise UncertifiedError(
+                f"it assumes {', '.join(certificate.assumptions)}, and --strict forbids that"
+            )
+        after = self._describe(node) if stands is tensor else repr(stands.name)
+        removed = graph.sweep()
+        seen = ""
+        if self._prober is not None:
+            same, seen = self._prober.after(stands, reading.root, cut)
+            if not same:
+                raise UncertifiedError(f"its probe differs: {seen}")
+        return Change(
+            code=rule.code,
+            node=graph.label(node),
+            op_type=node.op,
+            before=text,
+            after=after,
+            certificate=certificate,
+            removed=removed,
+            probe=seen,
+        )
+
+    def _read(self, node: Node, tensor: Tensor) -> Reading:
+        if operator_of(self._context.graph, node) is not None:
+            return self._certifier.window(tensor)
+        return self._certifier.padding(tensor)
+
+    def _check_uses(self, old: Tensor, new: Tensor, uses: list[tuple[Node, int]]) -> None:
+        graph = self._context.graph
+        if graph.is_output(old) or graph.uses(old):
+            raise UncertifiedError(f"{old.name!r} is still read")
+        if any(node.inputs[index].name != new.name for node, index in uses):
+            raise UncertifiedError(f"not everything that read {old.name!r} reads {new.name!r} now")
+
+    def _describe(self, node: Node) -> str:
+        """How the padding of a node is written, from the data to the node."""
+        steps = []
+        current: Node | None = node
+        while current is not None and self._context.graph.is_standard(current):
+            if operator_of(self._context.graph, current) is not None and current is node:
+                steps.append(self._describe_window(current))
+            elif current.op == "Pad":
+                steps.append(self._describe_pad(current))
+            elif current.op != "Identity":
+                break
+            current = self._context.graph.producer(current.inputs[0])
+        return " -> ".join(reversed(steps))
+
+    def _describe_window(self, node: Node) -> str:
+        op = self._context.window(node)
+        if isinstance(op, UnreadableError):
+            return str(node.op)
+        if op.auto_pad != "NOTSET":
+            return f"{node.op} auto_pad={op.auto_pad}"
+        counted = " counted" if op.count_include_pad and op.pads_written else ""
+        return f"{node.op} pads {told(op.pads)}{counted}"
+
+    def _describe_pad(self, node: Node) -> str:
+        pad = self._context.pad(node)
+        if isinstance(pad, UnreadableError):
+            return "Pad"
+        amounts = "?" if pad.constant_amounts is None else told(pad.constant_amounts)
+        how = f" {pad.mode}" if pad.mode != "constant" else ""
+        graph = self._context.graph
+        computed = graph.opset >= 11 and graph.constant(node.inputs[1]) is None
+        return f"Pad{how} {amounts}{' (computed)' if computed else ''}"

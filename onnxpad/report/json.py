@@ -1,0 +1,113 @@
+"""Reports as JSON for other programs. Imports `finding`, `verdict` and the package's version.
+
+The schema's number is `version`. Within one number, fields are added and never change or go.
+Numbers that JSON cannot carry: NaN is null, infinity the string "inf" or "-inf".
+"""
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping, Sequence
+
+from onnxpad import __version__
+from onnxpad.finding import Certificate, Change, Finding, Severity
+from onnxpad.report import CheckReport, FileReport, FixReport
+from onnxpad.verdict import Comparison, Run, Validation
+
+SCHEMA = 1
+
+RECORDS = Finding | Change | Certificate | Validation | Run | Comparison
+
+
+def fix_json(report: FixReport) -> str:
+    """The report of one `fix` as one JSON object, with a newline at the end."""
+    document = {
+        **_head("fix", report.exit_code),
+        "model": report.model,
+        "style": report.style,
+        "outcome": report.outcome,
+        "written": report.written or None,
+        "check": report.check,
+        "nodes_before": report.nodes_before,
+        "nodes_after": report.nodes_after,
+        "seconds": report.seconds,
+        "changes": report.changes,
+        "findings": [_finding(finding) for finding in report.findings],
+        "undone": [_finding(finding) for finding in report.undone],
+        "validation": report.validation,
+    }
+    return _dump(document)
+
+
+def check_json(report: CheckReport) -> str:
+    """The report of one `check` as one JSON object with a list of files."""
+    document = {
+        **_head("check", report.exit_code),
+        "style": report.style,
+        "fail_on": report.fail_on,
+        "files": [_file(file) for file in report.files],
+        "summary": {
+            "files": len(report.files),
+            "unreadable": sum(bool(file.error) for file in report.files),
+            "failing": sum(file.failing for file in report.files),
+            **{severity.value: report.count(severity) for severity in Severity},
+        },
+    }
+    return _dump(document)
+
+
+def _head(command: str, exit_code: int) -> dict[str, object]:
+    tool = {"name": "onnxpad", "version": __version__}
+    return {"version": SCHEMA, "tool": tool, "command": command, "exit_code": exit_code}
+
+
+def _file(file: FileReport) -> dict[str, object]:
+    return {
+        "path": file.path,
+        "error": file.error or None,
+        "failing": file.failing,
+        "findings": [_finding(finding) for finding in file.findings],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    return {**_fields(finding), "fixable": finding.fixable}
+
+
+def _dump(document: Mapping[str, object]) -> str:
+    # ASCII with escapes is the same JSON on every console encoding.
+    return json.dumps(_plain(document), indent=2, allow_nan=False) + "\n"
+
+
+def _fields(value: RECORDS) -> dict[str, object]:
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+
+
+def _plain(value: object) -> object:
+    """The value in JSON's own types: evidence may hold anything a rule learnt."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return _number(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, RECORDS):
+        return _plain(_fields(value))
+    if isinstance(value, set | frozenset):
+        return sorted((_plain(item) for item in value), key=str)
+    tolist = getattr(value, "tolist", None)  # numpy's scalars and arrays, without importing it
+    if callable(tolist):
+        return _plain(tolist())
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        return [_plain(item) for item in value]
+    return str(value)
+
+
+def _number(value: float) -> float | str | None:
+    if math.isnan(value):
+        return None
+    return str(float(value)) if math.isinf(value) else float(value)

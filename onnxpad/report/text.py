@@ -1,0 +1,310 @@
+"""Reports as text for people: a line a change, refusals by reason, every count in full.
+
+Imports `finding` and `verdict`. Lines are never cut or wrapped: a terminal wraps them itself, and a
+log or `grep` wants them whole.
+"""
+
+import math
+import unicodedata
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from onnxpad.finding import Change, Finding, Severity
+from onnxpad.report import CheckReport, FileReport, FixReport, Outcome
+from onnxpad.verdict import Comparison, Run
+
+LINES_A_GROUP = 20
+NODES_A_REASON = 8
+WIDEST_COLUMN = 40
+
+Paint = Callable[[str, str], str]  # (text, role) -> the text as it goes out
+
+_SGR = {
+    "good": "32",
+    "info": "36",
+    "warning": "33",
+    "error": "1;31",
+    "strong": "1",
+    "faint": "2",
+}
+
+_T = TypeVar("_T")
+
+
+def plain(text: str, role: str) -> str:
+    """The text as it is: for files, pipes and NO_COLOR."""
+    return text
+
+
+def coloured(text: str, role: str) -> str:
+    """The text in the terminal colour of its role: a severity, `good`, `strong` or `faint`."""
+    return f"\x1b[{_SGR[role]}m{text}\x1b[0m"
+
+
+def shown(name: str) -> str:
+    r"""A name fit for one line of a terminal: a model may call its nodes anything.
+
+    >>> print(shown("features.0/畳み込み"), shown("a\nb\x1b[2J"))
+    features.0/畳み込み a\nb\x1b[2J
+    """
+    if name.isprintable():
+        return name
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
+
+
+def counted(count: int, noun: str) -> str:
+    """The count with its noun in the right number.
+
+    >>> counted(1, "change"), counted(1200, "node")
+    ('1 change', '1,200 nodes')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def fix_text(report: FixReport, paint: Paint = plain) -> str:
+    """What one `fix` did: changes, what was taken back, what stays, the validation, the file."""
+    blocks = [
+        [_headline(report, paint)],
+        *_changes(report.changes, paint),
+        _assumptions(report.changes, paint),
+        _undone(report.undone, paint),
+        _kept(report.findings, report.undone, paint),
+        _validation(report, paint),
+        [_ending(report, paint)],
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def file_text(file: FileReport, paint: Paint = plain) -> str:
+    """What `check` found in one file, each line with the path; empty where nothing was found."""
+    lines: list[str] = []
+    fixable = [finding for finding in file.findings if finding.fixable]
+    for group in _grouped(fixable, lambda finding: (finding.severity, finding.code)):
+        label = _label(group[0], paint)
+        lines += [f"{label} {_node(f)}: {shown(f.message)}" for f in group[:LINES_A_GROUP]]
+        lines += [f"{label} {more}" for more in _more(len(group) - LINES_A_GROUP)]
+    refused = [finding for finding in file.findings if not finding.fixable]
+    lines += [f"{_label(group[0], paint)} {_refusal(group)}" for group in _by_reason(refused)]
+    return "".join(f"{shown(file.path)}: {line}\n" for line in lines)
+
+
+def check_summary(report: CheckReport, paint: Paint = plain) -> str:
+    """The closing line of `check`: how many files, and how many findings of each severity."""
+    counts = [
+        paint(counted(count, severity), severity)
+        for severity in reversed(Severity)
+        if (count := report.count(severity))
+    ]
+    if unreadable := sum(bool(file.error) for file in report.files):
+        counts.append(paint(f"{unreadable:,} unreadable", "error"))
+    found = ", ".join(counts) or paint("nothing found", "good")
+    return f"{counted(len(report.files), 'file')}: {found}\n"
+
+
+def _headline(report: FixReport, paint: Paint) -> str:
+    model = paint(shown(report.model), "strong")
+    if report.outcome is Outcome.UNCHANGED:
+        nothing = "no change was kept" if report.undone else "nothing to change"
+        return f"{model}: {nothing} for style {report.style}"
+    changes = counted(len(report.changes), "change")
+    nodes = f"{report.nodes_before:,} -> {counted(report.nodes_after, 'node')}"
+    would = " would be made" if report.check else ""
+    return f"{model}: {changes}{would} for style {report.style}, {nodes}"
+
+
+def _changes(changes: Sequence[Change], paint: Paint) -> Iterator[list[str]]:
+    """A block a code; what is said of all its changes alike stands once, at the top."""
+    for group in _grouped(changes, lambda change: change.code):
+        listed = group[:LINES_A_GROUP]
+        common = [said for said in (_proof, _probe) if len({said(c) for c in group}) == 1]
+        head = [counted(len(group), "change"), *(said(group[0]) for said in common)]
+        rows = _columns(
+            [_node(change) for change in listed],
+            [f"{shown(c.before)}  becomes  {shown(c.after)}" for c in listed],
+        )
+        block = [f"{paint(group[0].code, 'strong')}  {'; '.join(filter(None, head))}"]
+        for change, row in zip(listed, rows, strict=True):
+            own = "; ".join(said(change) for said in (_proof, _probe) if said not in common)
+            block += [row, f"      {paint(own, 'faint')}"] if own else [row]
+        yield block + _indented(_more(len(group) - LINES_A_GROUP))
+
+
+def _proof(change: Change) -> str:
+    certificate = change.certificate
+    return f"exact for {shown(certificate.sizes)}: {shown(certificate.statement)}"
+
+
+def _probe(change: Change) -> str:
+    return f"probe: {shown(change.probe)}" if change.probe else ""
+
+
+def _assumptions(changes: Sequence[Change], paint: Paint) -> list[str]:
+    pairs = [(taken, change) for change in changes for taken in change.certificate.assumptions]
+    groups = _grouped(pairs, lambda pair: pair[0])
+    if not groups:
+        return []
+    lines = [
+        f"{shown(group[0][0])}: {counted(len(group), 'change')}: {_nodes([c for _, c in group])}"
+        for group in groups
+    ]
+    return [paint("Taken for granted (--strict refuses these)", "warning"), *_indented(lines)]
+
+
+def _undone(undone: Sequence[Finding], paint: Paint) -> list[str]:
+    if not undone:
+        return []
+    head = f"UNDONE: {counted(len(undone), 'change')} taken back, the padding there is as it came"
+    return [paint(head, "error"), *_indented(_refusals(undone, paint, stays=""))]
+
+
+def _kept(findings: Sequence[Finding], undone: Sequence[Finding], paint: Paint) -> list[str]:
+    told = {(finding.code, finding.node, finding.reason) for finding in undone}
+    kept = [f for f in findings if (f.code, f.node, f.reason) not in told]
+    if not kept:
+        return []
+    by_code = _grouped(kept, lambda finding: finding.code)
+    codes = ", ".join(f"{len(group):,} {group[0].code}" for group in by_code)
+    head = f"Left as it is: {counted(len(kept), 'finding')} ({codes})"
+    return [head, *_indented(_refusals(kept, paint, stays="stays: "))]
+
+
+def _refusals(findings: Iterable[Finding], paint: Paint, stays: str) -> list[str]:
+    groups = _by_reason(findings)
+    listed, rest = groups[:LINES_A_GROUP], groups[LINES_A_GROUP:]
+    lines = [f"{paint(group[0].code, 'strong')}  {_refusal(group, stays)}" for group in listed]
+    return [*lines, *_more(sum(map(len, rest)))]
+
+
+def _refusal(group: Sequence[Finding], stays: str = "stays: ") -> str:
+    """One line for the findings that share a code and a reason: all counted, the first named.
+
+    Args:
+        group: The findings.
+        stays: What introduces a reason that does not say by itself what became of the padding.
+    """
+    first = group[0]
+    if len(group) == 1:
+        reason = f"; {stays}{shown(first.reason)}" if first.reason else ""
+        return f"{_node(first)}: {shown(first.message)}{reason}"
+    reason = f"{stays}{shown(first.reason)}" if first.reason else shown(first.message)
+    return f"{counted(len(group), 'node')}; {reason}: {_nodes(group)}"
+
+
+def _validation(report: FixReport, paint: Paint) -> list[str]:
+    validation = report.validation
+    if validation is None:
+        skipped = report.changes and not report.validate
+        return [paint("Not validated (--no-validate)", "warning")] if skipped else []
+    verdict = paint("passed", "good") if validation.ok else paint("FAILED", "error")
+    probes = f", {counted(validation.probes, 'change')} probed alone" if validation.probes else ""
+    names = [_run_name(run) for run in validation.runs]
+    rows = [_run_result(run, paint) for run in validation.runs]
+    return [
+        f"Validation {verdict}: {counted(len(validation.runs), 'run')} of the whole model{probes}",
+        *_columns(names, rows),
+        *(f"  {paint('warning', 'warning')}: {shown(line)}" for line in validation.warnings),
+    ]
+
+
+def _run_name(run: Run) -> str:
+    provider = run.provider.removesuffix("ExecutionProvider")
+    return f"{shown(provider)}, optimisation {run.optimisation}, {shown(run.inputs)}"
+
+
+def _run_result(run: Run, paint: Paint) -> str:
+    """`equal bit for bit`, or the outputs that differ, the worst first; then the times."""
+    differing = [c for c in run.comparisons if not c.equal]
+    differing.sort(key=lambda c: (c.ok, -c.max_abs if c.max_abs == c.max_abs else -math.inf))
+    if not run.comparisons:
+        result = shown(run.note) or "did not run"
+    elif not differing:
+        result = f"{counted(len(run.comparisons), 'output')} equal bit for bit"
+    else:
+        worst = "; ".join(_difference(c) for c in differing[:NODES_A_REASON])
+        rest = len(differing) - NODES_A_REASON
+        result = f"{worst}; and {counted(rest, 'more output')}" if rest > 0 else worst
+    if run.comparisons:
+        before, after = run.seconds
+        result += f" ({_time(before)} -> {_time(after)})"
+        result += f"; {shown(run.note)}" if run.note else ""
+    return result if run.ok else f"{paint('DIFFERS', 'error')}: {result}"
+
+
+def _difference(comparison: Comparison) -> str:
+    numbers = f"max abs {comparison.max_abs:.3g}, max rel {comparison.max_rel:.3g}"
+    return f"{shown(comparison.output)}: {shown(comparison.detail) or numbers}"
+
+
+def _ending(report: FixReport, paint: Paint) -> str:
+    written = shown(report.written)
+    if report.outcome is Outcome.UNCHANGED:
+        ending = f"Copied byte for byte to {written}" if written else "Nothing written"
+    elif report.check:
+        ending = "Nothing written (--check)"
+    elif written:
+        ending = f"Wrote {paint(written, 'strong')}"
+    else:
+        ending = "Nothing written; --keep-invalid writes it all the same"
+    if written and report.outcome is Outcome.INVALID:
+        ending += " although the validation failed (--keep-invalid)"
+    return f"{ending} ({_time(report.seconds)})"
+
+
+def _label(finding: Finding, paint: Paint) -> str:
+    return f"{paint(finding.severity, finding.severity)} {paint(finding.code, 'strong')}"
+
+
+def _node(item: Finding | Change) -> str:
+    return f"{shown(item.node)} ({shown(item.op_type)})"
+
+
+def _nodes(items: Sequence[Finding] | Sequence[Change]) -> str:
+    names = ", ".join(shown(item.node) for item in items[:NODES_A_REASON])
+    rest = len(items) - NODES_A_REASON
+    return f"{names} and {rest:,} more" if rest > 0 else names
+
+
+def _more(count: int) -> list[str]:
+    return [f"and {count:,} more like these; --format json lists all"] if count > 0 else []
+
+
+def _by_reason(findings: Iterable[Finding]) -> list[list[Finding]]:
+    return _grouped(findings, lambda f: (f.severity, f.code, f.reason or f.message))
+
+
+def _grouped(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[list[_T]]:
+    """The items by key, both in the order of first appearance."""
+    groups: dict[Hashable, list[_T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return list(groups.values())
+
+
+def _indented(lines: Iterable[str]) -> list[str]:
+    return [f"  {line}" for line in lines]
+
+
+def _time(seconds: float) -> str:
+    """The time in the unit that people would use.
+
+    >>> _time(0.000316), _time(0.25), _time(75.0)
+    ('0.3 ms', '250.0 ms', '75.0 s')
+    """
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
+
+
+def _columns(names: Sequence[str], rows: Sequence[str]) -> list[str]:
+    """Indented lines whose second parts start at one column, unless a name is very long."""
+    column = max((w for name in names if (w := _width(name)) <= WIDEST_COLUMN), default=0)
+    return [
+        f"  {name}{' ' * max(0, column - _width(name))}  {row}"
+        for name, row in zip(names, rows, strict=True)
+    ]
+
+
+def _width(text: str) -> int:
+    """How many terminal cells the text takes: two for wide characters, none for combining ones."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
+    return len(text) + wide - sum(unicodedata.combining(c) > 0 for c in text)

@@ -1,0 +1,177 @@
+"""What a pass is: it finds, with reasons, and rewrites what it found; and the catalogue of passes.
+
+May import: errors, finding, graph, operators, signs, site, size, values.
+"""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar, TypeAlias
+
+from onnxpad.finding import Finding, Severity
+from onnxpad.graph import Graph
+from onnxpad.operators import PadOp, UnreadableError, WindowOp, operator_of, read_pad, read_window
+from onnxpad.signs import Signs
+from onnxpad.site import Sites
+from onnxpad.values import Analysis
+
+Node: TypeAlias = Any
+Tensor: TypeAlias = Any
+
+
+class Context:
+    """One graph, what is known of it, and the style that padding is to have.
+
+    Everything is read from the graph as it is now, so a pass that is resumed after one of its
+    findings was rewritten sees the rewritten graph.
+    """
+
+    def __init__(self, graph: Graph, style: str = "fold") -> None:
+        """Starts with nothing read; what is read is kept until `forget`."""
+        self.graph = graph
+        self.style = style
+        self.analysis = Analysis(graph)
+        self.signs = Signs(graph)
+        self.sites = Sites(graph, self.analysis, self.signs)
+        self._windows: dict[int, WindowOp | UnreadableError] = {}
+        self._pads: dict[int, PadOp | UnreadableError] = {}
+
+    def windows(self) -> Iterator[WindowOp]:
+        """The window operators of the table that can be read, in file order."""
+        for node in self.graph.nodes:
+            if operator_of(self.graph, node) is not None:
+                read = self.window(node)
+                if isinstance(read, WindowOp):
+                    yield read
+
+    def pads(self) -> Iterator[PadOp]:
+        """The `Pad` nodes that can be read, in file order."""
+        for node in self.graph.nodes:
+            if node.op == "Pad" and self.graph.is_standard(node):
+                read = self.pad(node)
+                if isinstance(read, PadOp):
+                    yield read
+
+    def window(self, node: Node) -> WindowOp | UnreadableError:
+        """What a window operator's node says, or why it cannot be read."""
+        read = self._windows.get(id(node))
+        if read is None:
+            try:
+                read = read_window(self.graph, self.analysis, node)
+            except UnreadableError as error:
+                read = error
+            self._windows[id(node)] = read
+        return read
+
+    def pad(self, node: Node) -> PadOp | UnreadableError:
+        """What a `Pad` node says, or why it cannot be read."""
+        read = self._pads.get(id(node))
+        if read is None:
+            try:
+                read = read_pad(self.graph, self.analysis, node)
+            except UnreadableError as error:
+                read = error
+            self._pads[id(node)] = read
+        return read
+
+    def forget(self, node: Node) -> None:
+        """Drops what was read of a node that has changed since."""
+        self._windows.pop(id(node), None)
+        self._pads.pop(id(node), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What a pass found at a node, and what it would do about it.
+
+    Attributes:
+        finding: What the user is told.
+        node: The node whose first output must stay the same.
+        plan: What `rewrite` needs; None for a refusal.
+    """
+
+    finding: Finding
+    node: Node
+    plan: Any = None
+
+
+class Pass:
+    """Base of the passes: one idea, one code.
+
+    A subclass's docstring is the catalogue's page on its code. `find` only reads, and decides;
+    `rewrite` only writes what was decided.
+    """
+
+    code: ClassVar[str]
+    severity: ClassVar[Severity] = Severity.WARNING
+    # Runs when the passes before it find nothing more to do.
+    last: ClassVar[bool] = False
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Everything there is to say about a graph, refusals included, in file order."""
+        raise NotImplementedError
+
+    def rewrite(self, match: Match, context: Context) -> Tensor | None:
+        """Does what a match planned.
+
+        Returns the tensor that stands for the node's first output from now on, or None where that
+        output is still there.
+        """
+        raise NotImplementedError
+
+    def found(
+        self,
+        context: Context,
+        node: Node,
+        message: str,
+        plan: Any,
+        *,
+        severity: Severity | None = None,
+        **evidence: object,
+    ) -> Match:
+        """A match that will be rewritten."""
+        return self._match(context, node, message, "", severity or self.severity, plan, evidence)
+
+    def refused(
+        self, context: Context, node: Node, message: str, reason: str, **evidence: object
+    ) -> Match:
+        """A match that stays as it is, with the reason."""
+        return self._match(context, node, message, reason, Severity.INFO, None, evidence)
+
+    def _match(
+        self,
+        context: Context,
+        node: Node,
+        message: str,
+        reason: str,
+        severity: Severity,
+        plan: Any,
+        evidence: Mapping[str, object],
+    ) -> Match:
+        label = context.graph.label(node)
+        told = MappingProxyType(dict(evidence))
+        return Match(
+            Finding(self.code, severity, label, node.op, message, reason, told), node, plan
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of the catalogue: what a code means."""
+
+    code: str
+    severity: Severity
+    title: str
+    text: str
+
+
+def catalogue() -> Mapping[str, Page]:
+    """Every code with its page, in the order of the codes."""
+    from onnxpad.passes import PASSES
+
+    pages = {}
+    for kind in sorted(PASSES, key=lambda each: each.code):
+        text = inspect.cleandoc(kind.__doc__ or "")
+        pages[kind.code] = Page(kind.code, kind.severity, text.split("\n", 1)[0], text)
+    return MappingProxyType(pages)

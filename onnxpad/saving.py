@@ -1,0 +1,108 @@
+"""What of a model differs from its file, as records to splice in.
+
+Imports attributes, skeleton, view, wire.
+"""
+
+from collections.abc import Iterator
+
+import onnx
+
+from onnxpad import attributes
+from onnxpad.skeleton import Skeleton
+from onnxpad.view import Entry, Node, View
+from onnxpad.wire import Chunk, Record, encode
+
+_NODE, _INITIALIZER, _INPUT, _VALUE_INFO, _ANNOTATION = 1, 5, 11, 13, 14
+
+
+def node_proto(skeleton: Skeleton, entry: Entry) -> onnx.NodeProto:
+    """A node as it is now, with all its elements."""
+    if entry.record is None:
+        return _amended(onnx.NodeProto(name=entry.node.name), entry.node)[0]
+    proto = onnx.NodeProto.FromString(skeleton.whole(entry.record))
+    return _amended(proto, entry.node)[0] if entry.touched else proto
+
+
+def differences(skeleton: Skeleton, view: View) -> tuple[dict[Record, list[Chunk]], list[Chunk]]:
+    """What stands in place of records of the graph, and what is added at its end."""
+    replaced: dict[Record, list[Chunk]] = {
+        record: [] for records in view.gone.values() for record in records
+    }
+    for entry in view.entries.values():
+        if not entry.alive and entry.record:
+            replaced[entry.record] = []
+    # A node inserted before another is written with the next one that the file has.
+    inserted: list[Chunk] = []
+    for entry in view.order():
+        if entry.record is None:
+            inserted.append(encode(_NODE, node_proto(skeleton, entry).SerializeToString()))
+            continue
+        record = entry.record
+        chunk: Chunk = skeleton.data[record.begin : record.end]
+        if entry.touched:
+            proto = onnx.NodeProto.FromString(skeleton.whole(record))
+            proto, differs = _amended(proto, entry.node)
+            if differs:
+                chunk = encode(_NODE, proto.SerializeToString())
+        if inserted or isinstance(chunk, bytes):
+            replaced[record] = [*inserted, chunk]
+            inserted = []
+    replaced.update((record, []) for record in _dead_annotations(skeleton, view))
+    return replaced, [*inserted, *_added(skeleton, view)]
+
+
+def _amended(proto: onnx.NodeProto, node: Node) -> tuple[onnx.NodeProto, bool]:
+    """A node's proto made to say what the node says, and whether it did not before."""
+    before = proto.SerializeToString(deterministic=True)
+    if proto.op_type != node.op:
+        proto.op_type = node.op
+        proto.ClearField("overload")
+    if (node.domain or "") != proto.domain:
+        proto.domain = node.domain or ""
+    inputs = [tensor.name for tensor in node.inputs]
+    if list(proto.input) != inputs:
+        proto.input[:] = inputs
+    outputs = [tensor.name for tensor in node.outputs]
+    if list(proto.output) != outputs:
+        proto.output[:] = outputs
+    for index in reversed(range(len(proto.attribute))):
+        attribute = proto.attribute[index]
+        if attribute.name not in node.attrs:
+            del proto.attribute[index]
+            continue
+        value = node.attrs[attribute.name]
+        # What is no number, string or list cannot be set, so it is what the file has.
+        if isinstance(value, onnx.AttributeProto):
+            continue
+        if not attributes.same(attributes.read(attribute), value):
+            attributes.write(attribute, value)
+    known = {attribute.name for attribute in proto.attribute}
+    for name, value in node.attrs.items():
+        if name not in known:
+            attributes.write(proto.attribute.add(name=name), value)
+    return proto, proto.SerializeToString(deterministic=True) != before
+
+
+def _dead_annotations(skeleton: Skeleton, view: View) -> Iterator[Record]:
+    """The records that describe tensors which are gone."""
+    if not view.gone:
+        return
+    graph = skeleton.light.graph
+    for value, record in zip(graph.value_info, skeleton.fields[_VALUE_INFO], strict=True):
+        if value.name in view.gone:
+            yield record
+    annotations = zip(graph.quantization_annotation, skeleton.fields[_ANNOTATION], strict=True)
+    for annotation, record in annotations:
+        if annotation.tensor_name in view.gone:
+            yield record
+
+
+def _added(skeleton: Skeleton, view: View) -> Iterator[Chunk]:
+    """Added initializers, as graph inputs too where the IR version demands it."""
+    for initializer in view.initializers.values():
+        if not initializer.records:
+            proto = initializer.proto
+            yield encode(_INITIALIZER, proto.SerializeToString())
+            if skeleton.light.ir_version < 4:
+                value = onnx.helper.make_tensor_value_info(proto.name, proto.data_type, proto.dims)
+                yield encode(_INPUT, value.SerializeToString())

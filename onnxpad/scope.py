@@ -1,0 +1,88 @@
+"""What lies inside a model: bodies of nodes and what they read, all names, all tensors.
+
+Imports nothing of the package.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+import onnx
+
+
+def bodies(attribute: onnx.AttributeProto) -> Iterator[onnx.GraphProto]:
+    """The graphs that an attribute holds, as an If, Loop or Scan does."""
+    if attribute.HasField("g"):
+        yield attribute.g
+    yield from attribute.graphs
+
+
+def captured(body: onnx.GraphProto) -> dict[str, None]:
+    """The names that a body reads and has not defined by then, in the order read.
+
+    In a body out of order that may be a name of its own: one too many is the safe side.
+    """
+    known = {value.name for value in body.input}
+    known.update(tensor.name for tensor in body.initializer)
+    known.update(tensor.values.name for tensor in body.sparse_initializer)
+    free: dict[str, None] = {}
+    for node in body.node:
+        names = list(node.input)
+        for attribute in node.attribute:
+            for inner in bodies(attribute):
+                names.extend(captured(inner))
+        free.update(dict.fromkeys(name for name in names if name and name not in known))
+        known.update(node.output)
+    free.update(dict.fromkeys(value.name for value in body.output if value.name not in known))
+    return free
+
+
+def names(graph: onnx.GraphProto) -> Iterator[str]:
+    """The names of all tensors and nodes of a graph and of the bodies in it, with repetitions."""
+    for value in chain(graph.input, graph.output, graph.value_info):
+        yield value.name
+    for tensor in graph.initializer:
+        yield tensor.name
+    for sparse in graph.sparse_initializer:
+        yield sparse.values.name
+    for annotation in graph.quantization_annotation:
+        yield annotation.tensor_name
+    yield from node_names(graph.node)
+
+
+def node_names(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
+    """The names of nodes, of what they read and write, and those in their bodies."""
+    for node in nodes:
+        yield node.name
+        yield from node.input
+        yield from node.output
+        for attribute in node.attribute:
+            for body in bodies(attribute):
+                yield from names(body)
+
+
+def tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """All tensors that a model holds, wherever they are."""
+    graphs = [model.graph]
+    for training in model.training_info:
+        graphs += [training.initialization, training.algorithm]
+    attributes: list[onnx.AttributeProto] = []
+    for function in model.functions:
+        attributes += function.attribute_proto
+        attributes += chain.from_iterable(node.attribute for node in function.node)
+    while graphs or attributes:
+        for graph in graphs:
+            yield from graph.initializer
+            for sparse in graph.sparse_initializer:
+                yield from (sparse.values, sparse.indices)
+            attributes += chain.from_iterable(node.attribute for node in graph.node)
+        graphs = []
+        for attribute in attributes:
+            if attribute.HasField("t"):
+                yield attribute.t
+            yield from attribute.tensors
+            for sparse in attribute.sparse_tensors:
+                yield from (sparse.values, sparse.indices)
+            if attribute.HasField("sparse_tensor"):
+                yield from (attribute.sparse_tensor.values, attribute.sparse_tensor.indices)
+            graphs += bodies(attribute)
+        attributes = []

@@ -1,0 +1,89 @@
+"""Which floating-point tensors can hold no value below zero. May import: graph."""
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from onnxpad.graph import Graph
+
+Node: TypeAlias = Any
+Tensor: TypeAlias = Any
+
+# Operators whose result has no negative element, whatever they read (NaN aside).
+_ALWAYS: Final = frozenset({"Relu", "Sigmoid", "HardSigmoid", "Softmax", "Exp", "Abs", "Sqrt"})
+# Operators whose result has no negative element when none of these inputs has one.
+_PRESERVING: Final[dict[str, Callable[[Node], list[Tensor]]]] = {
+    **{
+        op: (lambda node: node.inputs[:1])
+        for op in (
+            "Identity", "Dropout", "MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool",
+            "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Gather",
+            "Expand", "Tile", "SpaceToDepth", "DepthToSpace",
+        )
+    },
+    **{op: (lambda node: list(node.inputs)) for op in ("Concat", "Add", "Mul", "Sum")},
+    "Where": lambda node: list(node.inputs[1:]),
+}  # fmt: skip
+
+
+class Signs:
+    """Proofs that a tensor holds nothing below zero, kept for one graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        """Starts with nothing proved."""
+        self._graph = graph
+        self._known: dict[str, bool] = {}
+
+    def non_negative(self, tensor: Tensor) -> bool:
+        """Whether no element of a floating-point tensor can be below zero (NaN is not below zero).
+
+        Integers are not asked for: their sums, products and magnitudes can wrap around.
+        """
+        pending = [tensor]
+        while pending:
+            current = pending[-1]
+            if current.name in self._known:
+                pending.pop()
+                continue
+            needs = self._needs(current)
+            if isinstance(needs, bool):
+                self._known[current.name] = needs
+                continue
+            unknown = [t for t in needs if t.name not in self._known]
+            if unknown and all(self._known.get(t.name, True) for t in needs):
+                pending.extend(unknown)
+            else:
+                self._known[current.name] = all(self._known[t.name] for t in needs)
+        return self._known[tensor.name]
+
+    def _needs(self, tensor: Tensor) -> bool | list[Tensor]:
+        """Decided, or the tensors on which it depends."""
+        array = self._graph.constant(tensor)
+        if array is not None:
+            return bool(array.dtype.kind in "fiub" and (array >= 0).all())
+        node = self._graph.producer(tensor)
+        if node is None or not self._graph.is_standard(node):
+            return False
+        if node.op in _ALWAYS:
+            return True
+        if node.op == "Clip":
+            return self._clipped(node)
+        if node.op == "Pad":
+            return self._padded(node)
+        if node.op in _PRESERVING and not (
+            tensor.name != node.outputs[0].name and node.op != "Split"
+        ):
+            return [t for t in _PRESERVING[node.op](node) if t.name]
+        return False
+
+    def _clipped(self, node: Node) -> bool | list[Tensor]:
+        if self._graph.opset < 11:
+            limits = [node.attrs.get("min", -1.0), node.attrs.get("max", 1.0)]
+            return all(isinstance(limit, int | float) and limit >= 0 for limit in limits)
+        if len(node.inputs) > 1 and node.inputs[1].name:
+            return [t for t in node.inputs[1:3] if t.name]
+        return False
+
+    def _padded(self, node: Node) -> bool | list[Tensor]:
+        if self._graph.opset < 11:
+            return [node.inputs[0]] if float(node.attrs.get("value", 0.0)) >= 0 else False
+        return [t for t in (node.inputs[0], *node.inputs[2:3]) if t.name]

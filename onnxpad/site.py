@@ -1,0 +1,442 @@
+"""A padding site: a window operator with the `Pad` it reads, its canonical padding, and its style.
+
+All padding of a site is first brought into one form, per spatial axis what the operator pads by
+itself and what a `Pad` in front of it pads, and then expressed in the style asked for. May import:
+errors, graph, operators, signs, size, values, window.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from onnx import TensorProto
+from onnx.helper import tensor_dtype_to_np_dtype
+
+from onnxpad.graph import Graph
+from onnxpad.operators import (
+    FLOATS,
+    PadOp,
+    Pair,
+    UnreadableError,
+    WindowOp,
+    is_padded,
+    lowest,
+    onnx_order,
+    read_pad,
+)
+from onnxpad.signs import Signs
+from onnxpad.size import Extent, Size, always, less_equal, symbol
+from onnxpad.values import Analysis
+from onnxpad.window import Side, constant_in_effect, pool_output_size, same_raw_total
+
+Node: TypeAlias = Any
+Tensor: TypeAlias = Any
+Pairs: TypeAlias = tuple[Pair, ...]
+
+STYLES: Final = ("fold", "pad", "symmetric")
+
+# What onnxruntime's CPU provider pads; for the rest a Pad would trade one refusal for another.
+_PADDED_SINCE_11: Final = frozenset(
+    {
+        TensorProto.FLOAT,
+        TensorProto.DOUBLE,
+        TensorProto.FLOAT16,
+        TensorProto.INT8,
+        TensorProto.UINT8,
+        TensorProto.INT32,
+        TensorProto.INT64,
+    }
+)
+_PADDED_SINCE_2: Final = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
+
+
+class RefusalError(Exception):
+    """Why a padding stays as it is, in words that a user can act on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """A `Pad` in front of a site that may be merged with the operator's own padding.
+
+    Attributes:
+        node: The `Pad`.
+        amounts: (begin, end) per spatial axis.
+        source: The tensor that it pads.
+    """
+
+    node: Node
+    amounts: Pairs
+    source: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a site's padding is to be written.
+
+    Attributes:
+        op: The operator as it is.
+        inner: (begin, end) per spatial axis that the operator pads by itself.
+        outer: (begin, end) per spatial axis that a `Pad` in front of it pads.
+        source: The tensor that this `Pad`, or else the operator, reads.
+        keep: The `Pad` that already does so, if there is one.
+        count_include_pad: What that attribute becomes.
+    """
+
+    op: WindowOp
+    inner: Pairs
+    outer: Pairs
+    source: Tensor
+    keep: Node | None
+    count_include_pad: bool
+
+
+class Sites:
+    """Reads the sites of one graph and writes them."""
+
+    def __init__(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
+        """Reads the graph as it is at each call."""
+        self._graph = graph
+        self._analysis = analysis
+        self._signs = signs
+
+    def own_pads(self, op: WindowOp) -> Pairs:
+        """The operator's own padding in numbers, `auto_pad` resolved.
+
+        SAME resolves as the specification says, where that is one constant for every admitted
+        size and onnxruntime, if it runs the operator at all, computes the same.
+
+        Raises:
+            RefusalError: The pads depend on a size, or the engines disagree.
+        """
+        if op.auto_pad == "NOTSET":
+            return op.pads
+        pads = self._auto_pads(op)
+        if op.pads_written and op.pads != pads and (is_padded(op.pads) or is_padded(pads)):
+            does = "refuses it" if op.operator.auto_pad_excludes_pads else "heeds auto_pad"
+            raise RefusalError(
+                f"auto_pad={op.auto_pad} and pads {told(op.pads)} are both there and disagree: the "
+                f"specification forbids that, onnxruntime {does}, shape inference heeds pads; "
+                "remove one of them"
+            )
+        return pads
+
+    def _auto_pads(self, op: WindowOp) -> Pairs:
+        if op.auto_pad == "VALID":
+            return ((0, 0),) * len(op.windows)
+        odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
+        sizes = self._spatial(op)
+        resolved: list[Pair] = []
+        for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True), 2):
+            if not isinstance(window.kernel, int):
+                raise RefusalError(f"the kernel's size on axis {axis} is known only at run time")
+            if isinstance(size, int) and size < 1:
+                raise RefusalError(f"{op.data.name!r} is empty on axis {axis}")
+            pads = constant_in_effect(size, window, odd=odd)
+            if pads is None:
+                raise RefusalError(
+                    f"the pads depend on {self._named(op.data, axis, size)} "
+                    f"(stride {window.stride}), which is not fixed; export with fixed sizes"
+                )
+            resolved.append(pads)
+        self._check_engines(op, sizes, odd)
+        return tuple(resolved)
+
+    def _check_engines(self, op: WindowOp, sizes: Sequence[Extent], odd: Side) -> None:
+        """Refuses where onnxruntime runs the SAME operator, and as the specification does not."""
+        dilated = any(window.dilation != 1 for window in op.windows)
+        if op.operator.pools:
+            if any(window.dilation != 1 and window.kernel != 1 for window in op.windows):
+                raise RefusalError(
+                    f"{op.auto_pad} with dilation on a pool: onnxruntime pads for the undilated "
+                    "kernel, the specification for the dilated one, so the sizes differ"
+                )
+            if self._pool_stops(op, dilated):
+                return  # onnxruntime gives no answer below zero: writing pads is a repair
+            least = -1 if odd == "end" else -2
+        elif dilated:
+            return  # onnxruntime refuses SAME with dilation: writing pads is a repair
+        else:
+            least = -2 if odd == "end" else -3
+        for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True), 2):
+            # The raw total is never below kernel - stride.
+            if isinstance(window.kernel, int) and window.kernel - window.stride >= least:
+                continue
+            if always(less_equal(least, same_raw_total(size, window))) is not True:
+                raise RefusalError(
+                    f"{op.auto_pad} with kernel {window.kernel} below stride {window.stride} on "
+                    f"axis {axis}: onnxruntime starts at an inner element, the specification at "
+                    "the first"
+                )
+
+    def _pool_stops(self, op: WindowOp, dilated: bool) -> bool:
+        """Whether onnxruntime stops with an error where SAME would pad by less than nothing."""
+        kind = op.operator.op_type
+        if kind == "AveragePool":
+            return self._graph.opset < 19
+        return (
+            kind == "MaxPool"
+            and not dilated
+            and not has_indices(op)
+            and self._analysis.dtype(op.data) in {TensorProto.FLOAT, TensorProto.FLOAT16}
+        )
+
+    def outer(self, op: WindowOp) -> Outer | None:
+        """The `Pad` that the operator reads, directly or through Identity, if it can be merged.
+
+        Raises:
+            RefusalError: There is a `Pad` and it cannot; the message says why.
+        """
+        pad = self.pad_before(op)
+        if pad is None:
+            return None
+        full = pad.over(len(op.windows) + 2)
+        if full is not None and not is_padded(full):
+            return None
+        if pad.mode != "constant":
+            raise RefusalError(f"it copies data ({pad.mode}), which no operator's pads do")
+        if full is None:
+            raise RefusalError(self.unknown_amounts(pad))
+        if is_padded(full[:2]):
+            raise RefusalError(
+                f"it pads batch or channels {told(full[:2])}, which no operator's pads do"
+            )
+        if any(amount < 0 for pair in full for amount in pair):
+            raise RefusalError(f"it crops {told(full[2:])}: an operator's pads cannot be negative")
+        if op.auto_pad.startswith("SAME"):
+            raise RefusalError(
+                f"{op.auto_pad} of {op.node.op} stays, and depends on the padded size"
+            )
+        if has_indices(op):
+            raise RefusalError("the operator's Indices count positions of the padded tensor")
+        self._check_fill(op, pad)
+        if op.padding == "excluded" and is_padded(op.pads) and op.auto_pad == "NOTSET":
+            raise RefusalError(
+                "the AveragePool pads by itself without counting it (count_include_pad=0), and "
+                "would have to count this padding"
+            )
+        return Outer(pad.node, full[2:], pad.data)
+
+    def pad_before(self, op: WindowOp) -> PadOp | None:
+        """The `Pad` that the operator reads, directly or through Identity."""
+        tensor = op.data
+        while True:
+            node = self._graph.producer(tensor)
+            if node is None or not self._graph.is_standard(node):
+                return None
+            if node.op == "Pad":
+                try:
+                    return read_pad(self._graph, self._analysis, node)
+                except UnreadableError:
+                    return None
+            if node.op != "Identity":
+                return None
+            tensor = node.inputs[0]
+
+    def unknown_amounts(self, pad: PadOp) -> str:
+        """Why the amounts of a `Pad` are not known, in words for a refusal."""
+        names = {
+            symbol.name
+            for pair in pad.amounts or ()
+            for amount in pair
+            if isinstance(amount, Size)
+            for symbol in amount.symbols
+        }
+        if names:
+            return f"its amounts depend on the size {', '.join(map(repr, sorted(names)))}"
+        return "its amounts are known only at run time"
+
+    def _check_fill(self, op: WindowOp, pad: PadOp) -> None:
+        if pad.value is None:
+            raise RefusalError("the value it pads with is known only at run time")
+        if op.operator.padding != "never wins":
+            if pad.value != 0:
+                raise RefusalError(f"it pads with {pad.value}, {op.node.op} with 0")
+            return
+        dtype = self._analysis.dtype(op.data)
+        least = lowest(dtype) if dtype is not None else None
+        if dtype is None or least is None:
+            raise RefusalError(f"the element type of {op.data.name!r} is not known")
+        if pad.value == least:
+            return
+        if dtype in FLOATS:
+            if dtype != TensorProto.BFLOAT16 and pad.value <= _lowest_finite(dtype):
+                return
+            if pad.value <= 0 and self._signs.non_negative(pad.data):
+                return
+        raise RefusalError(
+            f"it pads with {pad.value}, which can win in a MaxPool whose data may be below it; "
+            f"the operator's own padding never wins"
+        )
+
+    def plan(self, op: WindowOp, style: str, outer: Outer | None) -> Plan:
+        """How the site is to be written in a style.
+
+        Raises:
+            RefusalError: Its own padding is not known, or it cannot carry that form.
+        """
+        own = self.own_pads(op)
+        around = outer.amounts if outer is not None else ((0, 0),) * len(own)
+        inside, outside = split(add(own, around), style)
+        source = outer.source if outer is not None else op.data
+        if inside == own and outside == around:
+            keep = outer.node if outer is not None else None
+            return Plan(op, own, around, op.data, keep, op.count_include_pad)
+        self._check_form(op, own, around, inside, source)
+        if outside != around and is_padded(outside):
+            self._check_pad(source)
+        counts = op.count_include_pad or (
+            op.operator.padding == "excluded" and is_padded(inside) and not is_padded(own)
+        )
+        if counts and not op.count_include_pad and self._graph.opset < 7:
+            raise RefusalError(f"AveragePool of opset {self._graph.opset} cannot count its padding")
+        keep = outer.node if outer is not None and outside == around else None
+        return Plan(op, inside, outside, source, keep, counts)
+
+    def _check_form(
+        self, op: WindowOp, own: Pairs, around: Pairs, inside: Pairs, source: Tensor
+    ) -> None:
+        if op.padding == "excluded" and is_padded(own):
+            raise RefusalError(
+                "an AveragePool with count_include_pad=0 leaves its padding out of the divisor, "
+                "which no Pad can say"
+            )
+        if has_indices(op):
+            raise RefusalError("the operator's Indices count positions of the tensor it reads")
+        if op.operator.pads_below_kernel and inside != own:
+            for axis, (pair, window) in enumerate(zip(inside, op.windows, strict=True), 2):
+                if not isinstance(window.kernel, int) or max(pair) >= window.kernel:
+                    raise RefusalError(
+                        f"the pads on axis {axis} would be {pair}, and a pool's must be smaller "
+                        f"than its kernel {window.kernel}"
+                    )
+        sizes = self._spatial_of(source, len(own))
+        for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True)):
+            if op.ceil_mode:
+                self._check_ceil(op, axis, size, add(own, around)[axis], own[axis], inside[axis])
+            if (
+                op.operator.padding == "never wins"
+                and window.dilation != 1
+                and window.kernel != 1
+                and always(less_equal(window.dilation, size)) is not True
+            ):
+                raise RefusalError(
+                    f"with dilation {window.dilation} on axis {axis + 2} a window may lie wholly "
+                    "in the padding"
+                )
+
+    def _check_ceil(
+        self, op: WindowOp, axis: int, size: Extent, total: Pair, own: Pair, inside: Pair
+    ) -> None:
+        def count(pads: Pair) -> Extent:
+            inner = size + (total[0] - pads[0]) + (total[1] - pads[1])
+            return pool_output_size(inner, op.windows[axis], *pads, ceil_mode=True)
+
+        was, would = count(own), count(inside)
+        if isinstance(was, int | Size) and was == would:
+            return
+        if isinstance(was, int) and isinstance(would, int):
+            raise RefusalError(
+                f"with ceil_mode the output has {was} elements on axis {axis + 2}, and would have "
+                f"{would}: a last window that starts in the operator's own padding is dropped"
+            )
+        raise RefusalError(
+            f"with ceil_mode the number of windows depends on the size of axis {axis + 2}, which "
+            "is not fixed"
+        )
+
+    def _check_pad(self, source: Tensor) -> None:
+        opset, dtype = self._graph.opset, self._analysis.dtype(source)
+        if opset < 2:
+            raise RefusalError("opset 1 has no Pad that onnxruntime runs")
+        if dtype not in (_PADDED_SINCE_2 if opset < 11 else _PADDED_SINCE_11):
+            kind = TensorProto.DataType.Name(dtype).lower() if dtype is not None else "unknown"
+            raise RefusalError(f"onnxruntime has no Pad for element type {kind} at opset {opset}")
+
+    def express(self, plan: Plan) -> None:
+        """Writes a site as planned; what this leaves unused is for `Graph.sweep`."""
+        graph, node = self._graph, plan.op.node
+        if plan.op.auto_pad != "NOTSET":
+            graph.set_attribute(node, "auto_pad", None)
+        if plan.inner != plan.op.pads or plan.op.auto_pad != "NOTSET":
+            written = is_padded(plan.inner) or plan.op.pads_written
+            graph.set_attribute(node, "pads", onnx_order(plan.inner) if written else None)
+        if plan.count_include_pad != plan.op.count_include_pad:
+            graph.set_attribute(node, "count_include_pad", int(plan.count_include_pad))
+        if plan.keep is not None:
+            return
+        source = plan.source
+        if is_padded(plan.outer):
+            source = self._insert_pad(plan, source)
+        if source.name != node.inputs[0].name:
+            graph.set_input(node, 0, source)
+
+    def _insert_pad(self, plan: Plan, source: Tensor) -> Tensor:
+        graph, node = self._graph, plan.op.node
+        dtype = self._analysis.dtype(source)
+        assert dtype is not None
+        wins = plan.op.operator.padding == "never wins"
+        fill = lowest(dtype) if wins else 0
+        assert fill is not None
+        pads = onnx_order(((0, 0), (0, 0), *plan.outer))
+        name = f"{node.name or node.outputs[0].name}_pad"
+        if graph.opset < 11:
+            attributes = {"mode": "constant", "pads": pads, "value": float(fill)}
+            return graph.insert("Pad", [source], attributes, before=node, name=name)
+        inputs = [source, graph.add_initializer(np.asarray(pads, np.int64), f"{name}_pads")]
+        if fill != 0:
+            value = np.asarray(fill, tensor_dtype_to_np_dtype(dtype))
+            inputs.append(graph.add_initializer(value, f"{name}_value"))
+        return graph.insert("Pad", inputs, {"mode": "constant"}, before=node, name=name)
+
+    def _spatial(self, op: WindowOp) -> tuple[Extent, ...]:
+        return self._spatial_of(op.data, len(op.windows))
+
+    def _spatial_of(self, tensor: Tensor, axes: int) -> tuple[Extent, ...]:
+        shape = self._analysis.shape(tensor)
+        if shape is not None and len(shape) != axes + 2:
+            raise RefusalError(
+                f"{tensor.name!r} has {len(shape)} axes, but the window slides over {axes}"
+            )
+        found = shape[2:] if shape is not None else (None,) * axes
+        return tuple(
+            size if isinstance(size, int | Size) else symbol(f"{tensor.name}[{axis}]")
+            for axis, size in enumerate(found, 2)
+        )
+
+    def _named(self, tensor: Tensor, axis: int, size: Extent) -> str:
+        shape = self._analysis.shape(tensor)
+        known = shape is not None and isinstance(shape[axis], Size)
+        names = sorted(s.name for s in size.symbols) if known and isinstance(size, Size) else []
+        of = f" = a function of {', '.join(map(repr, names))}" if names else ""
+        return f"the size of axis {axis} of {tensor.name!r}{of}"
+
+
+def split(total: Pairs, style: str) -> tuple[Pairs, Pairs]:
+    """(inside, outside): what the operator pads and what a `Pad` in front of it pads."""
+    if style == "fold":
+        inside = total
+    elif style == "pad":
+        inside = ((0, 0),) * len(total)
+    else:
+        inside = tuple((min(pair), min(pair)) for pair in total)
+    return inside, tuple((b - i, e - j) for (b, e), (i, j) in zip(total, inside, strict=True))
+
+
+def add(one: Pairs, other: Pairs) -> Pairs:
+    """The sum, axis by axis and side by side."""
+    return tuple((b0 + b1, e0 + e1) for (b0, e0), (b1, e1) in zip(one, other, strict=True))
+
+
+def has_indices(op: WindowOp) -> bool:
+    """Whether the operator also gives the positions of its maxima."""
+    return len(op.node.outputs) > 1 and bool(op.node.outputs[1].name)
+
+
+def told(pairs: Pairs) -> str:
+    """Pads for people: `(begin, end)` per axis."""
+    return " ".join(f"({begin}, {end})" for begin, end in pairs)
+
+
+def _lowest_finite(dtype: int) -> float:
+    return float(np.finfo(tensor_dtype_to_np_dtype(dtype)).min)

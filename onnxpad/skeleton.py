@@ -1,0 +1,174 @@
+"""A model file without its weights, and how edits are spliced into it. Imports errors, wire."""
+
+import mmap
+import stat
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+import onnx
+from google.protobuf.message import DecodeError, EncodeError  # type: ignore[import-untyped]
+
+from onnxpad.errors import ModelError
+from onnxpad.wire import Chunk, Kind, Record, WireError, header, scan, strip
+
+GRAPH_FIELD: Final = 7
+
+# What people hand over in place of a model, by how it begins.
+_MISTAKEN: Final = (
+    (b"version https://git-lfs", "is a Git LFS pointer; run 'git lfs pull' to get the model"),
+    (b"PK\x03\x04", "is a zip archive; unpack it, or export the checkpoint to ONNX"),
+    (b"\x1f\x8b", "is compressed with gzip; decompress it first"),
+    (b"\x89HDF", "is an HDF5 file; export the model to ONNX (tf2onnx does it for Keras)"),
+    (b"<!DOCTYPE", "is a web page; download the model file itself"),
+    (b"<!doctype", "is a web page; download the model file itself"),
+    (b"<html", "is a web page; download the model file itself"),
+    (b"ORTM", "is in onnxruntime's ORT format; give the .onnx file that it was made from"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Skeleton:
+    """A model as bytes, as the records these consist of, and as a proto without its weights.
+
+    Attributes:
+        data: The model file.
+        light: The model without the elements of tensors over 1 KiB.
+        model: The records of the model.
+        graphs: The records of each `graph` field of the model: protobuf merges several into one.
+        fields: The records of the graph by field number. They pair with the elements of `light`:
+            the first of field 1 is what `light.graph.node[0]` comes from.
+    """
+
+    data: memoryview
+    light: onnx.ModelProto
+    model: tuple[Record, ...]
+    graphs: tuple[tuple[Record, ...], ...]
+    fields: Mapping[int, Sequence[Record]]
+
+    def whole(self, record: Record) -> memoryview:
+        """The message that a record holds, as bytes, with everything that `light` lacks."""
+        return self.data[record.body : record.end]
+
+    def splice(
+        self, replaced: Mapping[Record, Sequence[Chunk]], appended: Sequence[Chunk]
+    ) -> Iterator[Chunk]:
+        """Yields the model with some records of its graph replaced, and more at the graph's end.
+
+        Args:
+            replaced: What stands in place of a record, as encoded records; nothing removes it.
+            appended: Encoded records to add.
+        """
+        position = 0
+        graphs = [record for record in self.model if _is_graph(record)]
+        for record, parts in zip(graphs, self.graphs, strict=True):
+            last = appended if record is graphs[-1] else ()
+            edited = [part for part in parts if part in replaced]
+            if not edited and not last:
+                continue
+            body: list[Chunk] = []
+            begin = record.body
+            for part in edited:
+                body.append(self.data[begin : part.begin])
+                body.extend(replaced[part])
+                begin = part.end
+            body.append(self.data[begin : record.end])
+            body.extend(last)
+            yield self.data[position : record.begin]
+            yield header(GRAPH_FIELD, sum(map(len, body)))
+            yield from body
+            position = record.end
+        yield self.data[position:]
+
+
+def read_file(path: Path) -> Skeleton:
+    """The skeleton of a model file, which is mapped into memory rather than read.
+
+    Raises:
+        ModelError: There is no such file, or it is no ONNX model.
+    """
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise ModelError(f"{path} is a folder; name the .onnx file in it")
+        if not stat.S_ISREG(mode):
+            raise ModelError(f"{path} is not a regular file; save the model to a file first")
+        with path.open("rb") as file:
+            if not path.stat().st_size:
+                raise ModelError(f"{path} is empty; export or download it again")
+            # Never closed: the view keeps it, and both go with the last reference.
+            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except FileNotFoundError:
+        raise ModelError(f"{path} does not exist; check the path") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ModelError(f"{path} cannot be read: {reason}") from None
+    return read_bytes(data, str(path))
+
+
+def read_proto(proto: onnx.ModelProto) -> Skeleton:
+    """The skeleton of a model in memory, which stays as it is.
+
+    Raises:
+        ModelError: It is over 2 GiB, or no valid model.
+    """
+    try:
+        data = proto.SerializeToString()
+    except (EncodeError, ValueError) as error:
+        raise ModelError(
+            f"the model cannot be serialised ({error}); over 2 GiB, save it with external data "
+            "and pass the path"
+        ) from None
+    return read_bytes(memoryview(data), "the model")
+
+
+def read_bytes(data: memoryview, name: str) -> Skeleton:
+    """The skeleton of a serialised model; `name` says in messages what it is.
+
+    Raises:
+        ModelError: The bytes are no ONNX model.
+    """
+    try:
+        model = tuple(scan(data, 0, len(data)))
+        graphs = []
+        pieces = []
+        for record in model:
+            if _is_graph(record):
+                graphs.append(tuple(scan(data, record.body, record.end)))
+                body = strip(data, graphs[-1], Kind.GRAPH)
+                pieces += [header(GRAPH_FIELD, len(body)), body]
+            else:
+                pieces.append(strip(data, [record], Kind.MODEL))
+        light = onnx.ModelProto.FromString(b"".join(pieces))
+    except WireError as error:
+        where = f"at byte {error.position} of {len(data)}"
+        raise ModelError(_describe(data, name, where)) from None
+    except DecodeError:
+        raise ModelError(_describe(data, name, "inside a record")) from None
+    if not graphs:
+        raise ModelError(_describe(data, name, "it holds no graph"))
+    if not light.ir_version:
+        raise ModelError(f"{name} has no ir_version, so it is no ONNX model; export it again")
+    fields = defaultdict(list)
+    for part in chain.from_iterable(graphs):
+        if part.delimited:
+            fields[part.field].append(part)
+    return Skeleton(data, light, model, tuple(graphs), fields)
+
+
+def _is_graph(record: Record) -> bool:
+    return record.field == GRAPH_FIELD and record.delimited
+
+
+def _describe(data: memoryview, name: str, where: str) -> str:
+    """What to tell about bytes that are no model."""
+    begin = bytes(data[:64]).lstrip()
+    for magic, message in _MISTAKEN:
+        if begin.startswith(magic):
+            return f"{name} {message}"
+    if begin and all(byte in b"\t\r\n" or 32 <= byte < 127 for byte in begin):
+        return f"{name} is text, not an ONNX model in binary form; export or download it again"
+    return f"{name} is damaged, cut short or no ONNX model ({where}); export or download it again"

@@ -1,0 +1,9 @@
+"""Running models to check a rewrite: one change exactly, or the whole model.
+
+May import `onnxpad.errors` and `onnxpad.verdict`; imports onnxruntime when a session is opened.
+"""
+
+from onnxpad.validation.probe import ProbeResult, probe
+from onnxpad.validation.whole import validate_models
+
+__all__ = ["ProbeResult", "probe", "validate_models"]

@@ -1,0 +1,322 @@
+"""Inputs a model accepts, drawn from what its graph says about them.
+
+Imports nothing of the package outside `validation`. Sizes the graph leaves open are guesses, most
+likely first: whoever runs the model tries them in turn until one is accepted.
+"""
+
+import zlib
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import onnx
+from onnx import AttributeProto, TensorProto
+
+from onnxpad.errors import ModelError
+from onnxpad.validation.compare import shape_text
+from onnxpad.validation.sessions import Array
+
+_SIZES = (
+    (1, 64, 65),
+    (1, 64, 64),
+    (1, 224, 224),
+    (1, 33, 32),
+    (1, 32, 32),
+    (2, 96, 96),
+    (1, 256, 256),
+    (1, 8, 8),
+    (1, 512, 512),
+    (32, 32, 32),
+    (1, 16000, 16000),
+    (1, 1, 1),
+)
+"""Guesses for (batch, even axes, odd axes): both parities, multiples of 32, large, tiny."""
+
+_MOST_ELEMENTS = 1 << 23  # of one input of guessed size: an image of 1600x1600 fits
+
+_INDICES: Mapping[tuple[str, int], tuple[int, int]] = {
+    ("Gather", 1): (0, 0),
+    ("GatherElements", 1): (0, 0),
+    ("EmbedLayerNormalization", 0): (2, 0),
+    ("EmbedLayerNormalization", 1): (4, 0),
+}
+"""(operator, its input): (the input it indexes, that one's axis unless an attribute says)."""
+
+_CARRIERS = frozenset(
+    {
+        "Cast",
+        "Clip",
+        "Concat",
+        "Dropout",
+        "Expand",
+        "Flatten",
+        "Gather",
+        "Identity",
+        "Pad",
+        "Reshape",
+        "Slice",
+        "Split",
+        "Squeeze",
+        "Tile",
+        "Transpose",
+        "Unsqueeze",
+    }
+)
+"""Operators that pass integers on as they are, so that a bound behind them is one before them."""
+
+_CHANNEL_KEEPERS = frozenset(
+    {
+        "Add",
+        "BatchNormalization",
+        "Cast",
+        "Clip",
+        "Div",
+        "Identity",
+        "Mul",
+        "Pad",
+        "QuantizeLinear",
+        "DequantizeLinear",
+        "Relu",
+        "Sub",
+    }
+)
+
+
+class UndrawableError(ModelError):
+    """An input that nothing can be drawn for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input to be fed.
+
+    Attributes:
+        name: Name of the graph input.
+        elem_type: `TensorProto.DataType`.
+        shape: A size, or the name of one that is open, an axis.
+        bound: Integers drawn are below it, as indices must be; None where nothing bounds them.
+    """
+
+    name: str
+    elem_type: int
+    shape: tuple[int | str, ...]
+    bound: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draw:
+    """Inputs for one run, and how a report calls them."""
+
+    feeds: Mapping[str, Array]
+    label: str
+
+
+def describe(model: onnx.ModelProto, pinned: onnx.ModelProto | None = None) -> tuple[Input, ...]:
+    """The inputs to feed `model`, with the sizes that `pinned`, a version of it, has fixed.
+
+    Initializers that are inputs too (overridable from IR version 4 on) keep their value.
+
+    Raises:
+        UndrawableError: An input is a sequence, a map or a sparse tensor, which is not drawn.
+    """
+    consumers = _Consumers(model.graph)
+    inputs = tuple(_input(value, consumers) for value in _fed(model.graph))
+    if pinned is None:
+        return inputs
+    shapes = {value.name: _shape(value) for value in _fed(pinned.graph)}
+    fixed = {
+        dim: size
+        for each in inputs
+        for dim, size in zip(each.shape, shapes.get(each.name) or (), strict=False)
+        if isinstance(dim, str) and isinstance(size, int)
+    }
+    return tuple(
+        replace(each, shape=tuple(fixed.get(d, d) if isinstance(d, str) else d for d in each.shape))
+        for each in inputs
+    )
+
+
+def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
+    """Sizes for the open dimensions, likely ones first; one empty choice where none is open."""
+    inputs = tuple(inputs)
+    first: dict[str, int] = {}
+    batches: set[str] = set()
+    for each in inputs:
+        for axis, dim in enumerate(each.shape):
+            if isinstance(dim, str):
+                first.setdefault(dim, axis)
+                if _is_batch(dim.lower(), axis, len(each.shape)):
+                    batches.add(dim)
+    seen = []
+    for batch, even, odd in _SIZES:
+        sizes = {
+            dim: batch if dim in batches else (odd if axis % 2 else even)
+            for dim, axis in first.items()
+        }
+        small = all(np.prod(_sized(each, sizes)) <= _MOST_ELEMENTS for each in inputs)
+        if sizes not in seen and (small or not sizes):
+            seen.append(sizes)
+            yield sizes
+
+
+def draw(inputs: Iterable[Input], sizes: Mapping[str, int], seed: int) -> Draw:
+    """Inputs of these sizes; the same seed gives the same data."""
+    feeds = {}
+    texts = []
+    for each in inputs:
+        shape = _sized(each, sizes)
+        generator = np.random.default_rng([seed, zlib.crc32(each.name.encode())])
+        feeds[each.name] = _data(each, shape, generator)
+        kind = TensorProto.DataType.Name(each.elem_type).lower()
+        texts.append(f"{each.name} {'float32' if kind == 'float' else kind} {shape_text(shape)}")
+    if len(texts) > 6:
+        texts[5:] = [f"and {len(texts) - 5} more"]
+    return Draw(feeds, ", ".join([*texts, f"seed {seed}"]))
+
+
+def count_nodes(graph: onnx.GraphProto) -> int:
+    """Nodes of a graph and of the graphs inside it."""
+    return sum(1 for _ in _nodes(graph))
+
+
+def _is_batch(dim: str, axis: int, rank: int) -> bool:
+    """Whether an open dimension counts examples, going by its name (lower case) and place."""
+    if "batch" in dim:
+        return True
+    measured = any(word in dim for word in ("height", "width", "len", "seq", "time", "frame"))
+    return axis == 0 and rank > 1 and not measured
+
+
+def _sized(each: Input, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(sizes[dim] if isinstance(dim, str) else dim for dim in each.shape)
+
+
+def _data(each: Input, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+    """Normally distributed floats; integers below the bound, else 0 and 1, else whole bytes."""
+    if each.elem_type == TensorProto.STRING:
+        return np.asarray(generator.integers(0, 10, shape)).astype(np.str_).astype(np.object_)
+    dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(each.elem_type))
+    if dtype.kind in "iu" and each.bound is not None:
+        limits = np.iinfo(dtype)
+        return np.asarray(
+            generator.integers(0, min(each.bound, int(limits.max) + 1), shape)
+        ).astype(dtype)
+    if dtype.kind in "iu" and dtype.itemsize == 1:
+        limits = np.iinfo(dtype)
+        return np.asarray(generator.integers(limits.min, limits.max, shape, dtype, endpoint=True))
+    if dtype.kind in "biu":
+        return np.asarray(generator.integers(0, 2, shape)).astype(dtype)
+    real = np.asarray(generator.standard_normal(shape))
+    if dtype.kind == "c":
+        return (real + 1j * generator.standard_normal(shape)).astype(dtype)
+    return real.astype(np.float32).astype(dtype)  # bfloat16 and float8 convert from float32
+
+
+def _fed(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
+    kept = {tensor.name for tensor in graph.initializer}
+    kept |= {sparse.values.name for sparse in graph.sparse_initializer}
+    return [value for value in graph.input if value.name not in kept]
+
+
+def _tensor_type(value: onnx.ValueInfoProto) -> onnx.TypeProto.Tensor:
+    kind = value.type
+    if kind.HasField("optional_type"):
+        kind = kind.optional_type.elem_type
+    if kind.HasField("tensor_type"):
+        return kind.tensor_type
+    found = (kind.WhichOneof("value") or "untyped value").removesuffix("_type").replace("_", " ")
+    raise UndrawableError(f"input {value.name!r} is a {found}: only tensors can be drawn as inputs")
+
+
+def _shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
+    """A size or a name an axis, made up where the graph has none; None without a rank."""
+    kind = _tensor_type(value)
+    if not kind.HasField("shape"):
+        return None
+    return tuple(
+        dim.dim_value
+        if dim.HasField("dim_value") and dim.dim_value >= 0
+        else dim.dim_param or f"{value.name}[{axis}]"
+        for axis, dim in enumerate(kind.shape.dim)
+    )
+
+
+def _input(value: onnx.ValueInfoProto, consumers: "_Consumers") -> Input:
+    shape = _shape(value)
+    weight = consumers.weight(value.name)
+    if shape is None:
+        rank = len(weight[0]) if weight else 1
+        shape = tuple(f"{value.name}[{axis}]" for axis in range(rank))
+    if weight and len(shape) == len(weight[0]) and isinstance(shape[1], str):
+        shape = (shape[0], weight[1], *shape[2:])
+    return Input(value.name, _tensor_type(value).elem_type, shape, consumers.bound(value.name))
+
+
+class _Consumers:
+    """Who reads what in a graph and the graphs inside it."""
+
+    def __init__(self, graph: onnx.GraphProto) -> None:
+        self._readers: dict[str, list[tuple[onnx.NodeProto, int]]] = {}
+        self._shapes: dict[str, tuple[int | str, ...]] = {}
+        for value in (*graph.value_info, *graph.input):
+            if value.type.HasField("tensor_type"):
+                self._shapes[value.name] = _shape(value) or ()
+        self._shapes |= {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
+        for node in _nodes(graph):
+            for index, name in enumerate(node.input):
+                self._readers.setdefault(name, []).append((node, index))
+            if node.op_type == "Constant":
+                for attribute in node.attribute:
+                    if attribute.type == AttributeProto.TENSOR:
+                        self._shapes[node.output[0]] = tuple(attribute.t.dims)
+
+    def bound(self, name: str) -> int | None:
+        """What every index drawn for `name` must be below; None where nothing is indexed."""
+        bounds = []
+        for node, index in self._reached(name, _CARRIERS):
+            if (node.op_type, index) in _INDICES:
+                data, axis = _INDICES[node.op_type, index]
+                shape = self._shapes.get(node.input[data], ())
+                axis = _integer(node, "axis", axis)
+                if -len(shape) <= axis < len(shape) and isinstance(size := shape[axis], int):
+                    bounds.append(size)
+        return max(1, min(bounds)) if bounds else None
+
+    def weight(self, name: str) -> tuple[tuple[int | str, ...], int] | None:
+        """The shape of the first convolution's weight and the channels it asks of `name`."""
+        for node, index in self._reached(name, _CHANNEL_KEEPERS):
+            if index == 0 and node.op_type in {"Conv", "ConvTranspose"} and len(node.input) > 1:
+                shape = self._shapes.get(node.input[1], ())
+                axis = 1 if node.op_type == "Conv" else 0
+                if len(shape) > 2 and isinstance(size := shape[axis], int):
+                    return shape, size * (_integer(node, "group", 1) if axis else 1)
+        return None
+
+    def _reached(self, name: str, through: frozenset[str]) -> Iterator[tuple[onnx.NodeProto, int]]:
+        """Readers of `name`, and of what operators in `through` make of it."""
+        waiting, seen = deque([name]), {name}
+        while waiting:
+            for node, index in self._readers.get(waiting.popleft(), ()):
+                yield node, index
+                if node.op_type in through and (index == 0 or node.op_type == "Concat"):
+                    fresh = set(node.output) - seen
+                    seen |= fresh
+                    waiting.extend(fresh)
+
+
+def _integer(node: onnx.NodeProto, name: str, default: int) -> int:
+    return next((each.i for each in node.attribute if each.name == name), default)
+
+
+def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    waiting = [graph]
+    while waiting:
+        current = waiting.pop()
+        for node in current.node:
+            yield node
+            for attribute in node.attribute:
+                if attribute.type == AttributeProto.GRAPH:
+                    waiting.append(attribute.g)
+                elif attribute.type == AttributeProto.GRAPHS:
+                    waiting.extend(attribute.graphs)

@@ -1,0 +1,217 @@
+"""One change, checked exactly: both sides run on small integers, where float sums have no rounding.
+
+Imports nothing of the package outside `validation`.
+"""
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from onnxpad.validation.compare import compare
+from onnxpad.validation.inputs import Draw, Input, UndrawableError, describe
+from onnxpad.validation.sessions import Array, EngineError, Value, first_line, open_session
+
+_REACH = 8  # data are the integers from -8 to 8
+_STEPS = (1, 5, 3, 7, 2)  # a ramp's step an axis: neighbours differ along each
+
+_REFERENCE_OPS = frozenset(
+    {
+        "Add",
+        "Cast",
+        "Concat",
+        "Constant",
+        "ConstantOfShape",
+        "Conv",
+        "ConvInteger",
+        "Gather",
+        "Identity",
+        "Mul",
+        "Pad",
+        "Relu",
+        "Reshape",
+        "Shape",
+        "Slice",
+        "Squeeze",
+        "Sub",
+        "Transpose",
+        "Unsqueeze",
+    }
+)
+"""What the reference evaluator computes as the specification says. Not the pools: it is wrong
+about most padded ones; nor ConvTranspose, where it crashes or clamps; nor QLinearConv, which it
+rounds differently."""
+
+_NO_KERNEL = "Could not find an implementation"
+
+_Runner = Callable[[Mapping[str, Array]], dict[str, Value]]
+_Engine = Callable[[onnx.ModelProto, Sequence[str]], _Runner]
+_Pattern = Callable[[Input, tuple[int, ...]], Array]
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeResult:
+    """What running both sides of a change showed.
+
+    Attributes:
+        ok: Whether nothing that ran speaks against the change.
+        runs: Inputs that both sides were compared on; 0 where neither engine could say.
+        detail: The first difference, or why nothing was run; else empty.
+    """
+
+    ok: bool
+    runs: int
+    detail: str
+
+
+def probe(before: onnx.ModelProto, after: onnx.ModelProto, *, seeds: int = 3) -> ProbeResult:
+    """Whether two small models give the same outputs, bit for bit, on data that shows padding.
+
+    Both have the same inputs of static shape, outputs of the same names, and weights of small
+    integers. The oracle is onnxruntime with optimisation off; where it cannot run `before`, the
+    reference evaluator, for operators it is right about.
+    """
+    names = [output.name for output in before.graph.output]
+    try:
+        draws = list(_draws(describe(before), seeds))
+    except UndrawableError as error:
+        return ProbeResult(True, 0, f"not probed: {error}")
+    expected, why = _answers(_onnxruntime, before, names, draws)
+    referred = not expected
+    if referred:
+        expected, doubt = _answers(_reference, before, names, draws)
+        if not expected:
+            return ProbeResult(True, 0, f"not probed: {why} ({doubt})")
+    draws = list(expected)
+    found, trouble = _answers(_onnxruntime, after, names, draws)
+    if referred and not found:
+        found, _ = _answers(_reference, after, names, draws)
+        if not found and (trouble == why or _NO_KERNEL in trouble):
+            return ProbeResult(True, 0, f"not probed: {trouble}")
+    for draw in draws:
+        if draw not in found:
+            return ProbeResult(False, len(found), f"the rewritten side does not run: {trouble}")
+        for name in names:
+            seen = compare(name, expected[draw][name], found[draw][name])
+            if not seen.equal:
+                detail = seen.detail or f"max abs difference {seen.max_abs:g}"
+                return ProbeResult(False, len(draws), f"{name}: {detail}, on {draw.label}")
+    return ProbeResult(True, len(draws), "")
+
+
+def _answers(
+    engine: _Engine, model: onnx.ModelProto, names: Sequence[str], draws: Sequence[Draw]
+) -> tuple[dict[Draw, dict[str, Value]], str]:
+    """Outputs for each of the inputs that `model` runs on, and the first complaint."""
+    answers: dict[Draw, dict[str, Value]] = {}
+    complaint = ""
+    try:
+        run = engine(model, names)
+    except EngineError as error:
+        return answers, str(error)
+    for draw in draws:
+        try:
+            answers[draw] = run(draw.feeds)
+        except EngineError as error:
+            complaint = complaint or str(error)
+    return answers, complaint
+
+
+def _onnxruntime(model: onnx.ModelProto, names: Sequence[str]) -> _Runner:
+    session = open_session(model, threads=1)
+    return lambda feeds: session.run(feeds, names)
+
+
+def _reference(model: onnx.ModelProto, names: Sequence[str]) -> _Runner:
+    """The reference evaluator, for models made of what it is right about.
+
+    Raises:
+        EngineError: The model has an operator that it is not trusted with.
+    """
+    for node in model.graph.node:
+        if node.domain not in {"", "ai.onnx"} or node.op_type not in _REFERENCE_OPS:
+            raise EngineError(f"the reference evaluator is no oracle for {node.op_type}")
+        if any(each.name == "mode" and each.s != b"constant" for each in node.attribute):
+            raise EngineError(f"the reference evaluator is no oracle for this {node.op_type}")
+    from onnx.reference import ReferenceEvaluator
+
+    def run(feeds: Mapping[str, Array]) -> dict[str, Value]:
+        try:
+            with np.errstate(all="ignore"):
+                values = evaluator.run(list(names), dict(feeds))
+        except Exception as error:  # whatever its operators raise
+            raise EngineError(f"the reference evaluator fails: {first_line(error)}") from None
+        return dict(zip(names, values, strict=True))
+
+    try:
+        evaluator = ReferenceEvaluator(model)
+    except Exception as error:  # whatever its operators raise
+        raise EngineError(f"the reference evaluator fails: {first_line(error)}") from None
+    return run
+
+
+def _draws(inputs: Sequence[Input], seeds: int) -> Iterator[Draw]:
+    """Random data, then what shows a fill value that wins, a shift, and a side or axis swapped.
+
+    Raises:
+        UndrawableError: The shape of an input is not fixed.
+    """
+    for each in inputs:
+        if open_sizes := [dim for dim in each.shape if isinstance(dim, str)]:
+            raise UndrawableError(f"input {each.name!r} has an open size, {open_sizes[0]}")
+    for seed in range(seeds):
+        yield _draw(inputs, f"random integers, seed {seed}", _random(seed, -_REACH, _REACH))
+    yield _draw(inputs, "negative integers", _random(seeds, -_REACH, -1))
+    yield _draw(inputs, "positive integers", _random(seeds, 1, _REACH))
+    yield _draw(inputs, "a ramp", lambda each, shape: _ramp(shape))
+    yield _draw(inputs, "marked borders", lambda each, shape: _borders(shape))
+
+
+def _draw(inputs: Sequence[Input], label: str, pattern: _Pattern) -> Draw:
+    feeds = {}
+    for each in inputs:
+        shape = tuple(int(dim) for dim in each.shape)
+        feeds[each.name] = _typed(pattern(each, shape), each.elem_type)
+    return Draw(feeds, label)
+
+
+def _random(seed: int, low: int, high: int) -> _Pattern:
+    def pattern(each: Input, shape: tuple[int, ...]) -> Array:
+        generator = np.random.default_rng([seed, zlib.crc32(each.name.encode())])
+        return np.asarray(generator.integers(low, high, shape, endpoint=True))
+
+    return pattern
+
+
+def _ramp(shape: tuple[int, ...]) -> Array:
+    """Steps along every axis, another one each, wrapped to stay small."""
+    total = np.zeros(shape, np.int64)
+    for axis, places in enumerate(np.indices(shape, sparse=True)):
+        total = total + _STEPS[axis % len(_STEPS)] * places
+    return total % (2 * _REACH + 1) - _REACH
+
+
+def _borders(shape: tuple[int, ...]) -> Array:
+    """Zero inside; along the first and last position of each axis a mark of its own."""
+    marks = np.zeros(shape, np.int64)
+    for axis, size in enumerate(shape):
+        places = np.moveaxis(marks, axis, 0)
+        if size:
+            places[0] += axis + 1
+            places[-1] -= axis + 2
+    return np.clip(marks, -_REACH, _REACH)
+
+
+def _typed(integers: Array, elem_type: int) -> Array:
+    """`integers` in a tensor type, moved to begin at 0 where it has no negative ones."""
+    if elem_type == TensorProto.STRING:
+        return integers.astype(np.str_).astype(np.object_)
+    dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(elem_type))
+    if dtype.kind == "b":
+        return integers > 0
+    if dtype.kind == "u":
+        integers = integers + _REACH
+    return integers.astype(np.float32 if dtype.kind not in "iufc" else dtype).astype(dtype)

@@ -1,0 +1,254 @@
+"""onnxruntime sessions: the only module that imports onnxruntime, and only when one is opened.
+
+May import `onnxpad.errors`.
+"""
+
+import os
+import re
+import time
+import types
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal, Self, TypeAlias
+
+import numpy.typing as npt
+import onnx
+from google.protobuf.message import DecodeError, EncodeError  # type: ignore[import-untyped]
+
+from onnxpad.errors import ModelError, ProviderError
+
+Source: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto
+Optimisation: TypeAlias = Literal["off", "full"]
+Array: TypeAlias = npt.NDArray[Any]
+Value: TypeAlias = "Array | Sequence[Value] | Mapping[Any, Any] | None"
+"""What an output holds: a tensor, a sequence, a map, or the nothing of an optional."""
+
+CPU = "CPUExecutionProvider"
+
+_ONE_LINE = 300
+_SILENT = 4  # onnxruntime's log severity "fatal": what fails is raised, and said once
+
+
+class EngineError(ModelError):
+    """A model that onnxruntime cannot load, or cannot run on the inputs given."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """What a provider is opened with, so that its answers can serve as an oracle."""
+
+    provider: Mapping[str, str] = field(default_factory=dict)
+    session: Mapping[str, str] = field(default_factory=dict)
+
+
+_SETTINGS: Mapping[str, _Settings] = {
+    CPU: _Settings(session={"session.intra_op.allow_spinning": "0"}),
+}
+
+
+class Session:
+    """An open model. `close` frees its weights; two need never be held at once."""
+
+    def __init__(self, session: Any, run_options: Any) -> None:  # noqa: D107
+        self._session = session
+        self._run_options = run_options
+        self._outputs = [output.name for output in session.get_outputs()]
+
+    def __enter__(self) -> Self:
+        """Itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Free the model; running it afterwards is an error."""
+        self._session = None
+
+    def run(
+        self, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None
+    ) -> dict[str, Value]:
+        """Each output (or those named) by name, of one run on `feeds`.
+
+        Raises:
+            EngineError: What onnxruntime says against these inputs, in one line.
+        """
+        names = self._outputs if outputs is None else list(outputs)
+        try:
+            values = self._session.run(names, dict(feeds), self._run_options)
+        except Exception as error:  # onnxruntime's own errors share no narrower base class
+            raise EngineError(first_line(error)) from None
+        return dict(zip(names, values, strict=True))
+
+    def timed(self, feeds: Mapping[str, Array]) -> tuple[dict[str, Value], float]:
+        """What `run` gives, and the seconds it took."""
+        begin = time.perf_counter()
+        return self.run(feeds), time.perf_counter() - begin
+
+
+def open_session(
+    source: Source,
+    *,
+    provider: str = CPU,
+    optimisation: Optimisation = "off",
+    threads: int | None = None,
+) -> Session:
+    """A session of `source` that really runs on `provider`.
+
+    Args:
+        source: A path (external data is found beside it), serialized bytes, or a model.
+        provider: Execution provider, as `CPUExecutionProvider`, which also backs any other.
+        optimisation: `off` is the oracle: nothing is fused. `full` is what is deployed.
+        threads: Threads a run may use; None leaves it to onnxruntime.
+
+    Raises:
+        EngineError: What onnxruntime says against the model, in one line.
+        ModelError: The source is too large to hand over in memory.
+        ProviderError: The provider is not installed, or does not start.
+    """
+    require_provider(provider)
+    runtime = _onnxruntime()
+    settings = _SETTINGS.get(provider, _Settings())
+    options = runtime.SessionOptions()
+    options.log_severity_level = _SILENT
+    level = runtime.GraphOptimizationLevel
+    options.graph_optimization_level = (
+        level.ORT_DISABLE_ALL if optimisation == "off" else level.ORT_ENABLE_ALL
+    )
+    if threads is not None:
+        options.intra_op_num_threads = threads
+    for key, value in settings.session.items():
+        options.add_session_config_entry(key, value)
+    providers: list[Any] = [(provider, dict(settings.provider))]
+    if provider != CPU:
+        providers.append(CPU)
+    try:
+        session = runtime.InferenceSession(
+            _payload(source), options, providers=providers, enable_fallback=False
+        )
+    except Exception as error:  # onnxruntime's own errors share no narrower base class
+        raise EngineError(first_line(error)) from None
+    started = session.get_providers()
+    if provider not in started:  # a failed start falls back without an exception
+        raise ProviderError(
+            f"{provider} is installed but does not start on this machine (its libraries or its "
+            f"device are missing); use {' or '.join(started)}"
+        )
+    run_options = runtime.RunOptions()
+    run_options.log_severity_level = _SILENT
+    return Session(session, run_options)
+
+
+def require_provider(provider: str) -> None:
+    """Return if onnxruntime has `provider`.
+
+    Raises:
+        ProviderError: It has not; the message names those it has.
+    """
+    available = _onnxruntime().get_available_providers()
+    if provider not in available:
+        raise ProviderError(
+            f"onnxruntime here has no {provider}; it has {', '.join(available)}. "
+            "Choose one of these, or install the onnxruntime package that brings it"
+        )
+
+
+def read_proto(source: Source) -> onnx.ModelProto:
+    """The model, without its external data.
+
+    Raises:
+        ModelError: No readable ONNX model is there.
+    """
+    if isinstance(source, onnx.ModelProto):
+        return source
+    try:
+        if isinstance(source, bytes):
+            return onnx.load_model_from_string(source)
+        return onnx.load(source, load_external_data=False)
+    except OSError as error:
+        raise ModelError(f"{os.fspath(source)!r} cannot be read: {error.strerror}") from None
+    except DecodeError:
+        where = "the bytes given" if isinstance(source, bytes) else repr(os.fspath(source))
+        raise ModelError(f"{where}: not an ONNX model (protobuf cannot parse it)") from None
+
+
+def first_line(error: Exception) -> str:
+    r"""One readable line of what an onnxruntime exception says.
+
+    Status codes, C++ source positions and signatures go; the operator and the reason stay.
+
+    >>> first_line(ValueError("[ONNXRuntimeError] : 3 : NO_SUCHFILE : File\n doesn't exist"))
+    "File doesn't exist"
+    """
+    text = " ".join(str(error).split())
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", text)
+    text = _without_cpp(text)
+    text = re.sub(
+        r"Non-zero status code returned while running (\S+) node\. Name:'(.*?)' Status Message: ",
+        lambda found: f"{found[1]}{f' {found[2]!r}' if found[2] else ''}: ",
+        text,
+    )
+    text = _without_cpp(text).strip()
+    if not text:
+        return type(error).__name__
+    return text if len(text) <= _ONE_LINE else f"{text[: _ONE_LINE - 3].rstrip()}..."
+
+
+def _without_cpp(text: str) -> str:
+    """`text` without `/src/onnxruntime/core/x.cc:50 ns::f(const T&) [with T = int]`."""
+    found = re.search(r"\S*[/\\]onnxruntime[/\\]\S+:\d+ ", text)
+    if found is None:
+        return text
+    rest = text[found.end() :]
+    end = _closing(rest, "(", ")")
+    if rest[:end].endswith("operator()"):
+        end += _closing(rest[end:], "(", ")")
+    rest = rest[end:].removeprefix(" const").lstrip()
+    if rest.startswith("[with "):
+        rest = rest[_closing(rest, "[", "]") :].lstrip()
+    return f"{text[: found.start()]}{rest}"
+
+
+def _closing(text: str, opening: str, closing: str) -> int:
+    """Where the first bracketed part of `text` has ended; 0 if there is none."""
+    depth = 0
+    for index, character in enumerate(text):
+        depth += (character == opening) - (character == closing)
+        if character == closing and depth == 0:
+            return index + 1
+    return 0
+
+
+def _payload(source: Source) -> str | bytes:
+    """What onnxruntime opens: a path, for external data, or bytes."""
+    if isinstance(source, bytes):
+        return source
+    if not isinstance(source, onnx.ModelProto):
+        return os.fspath(source)
+    try:
+        payload: bytes = source.SerializeToString()
+    except (EncodeError, ValueError):
+        raise ModelError(
+            "the model is over 2 GiB, more than fits one message: save it and give its path"
+        ) from None
+    return payload
+
+
+@cache
+def _onnxruntime() -> types.ModuleType:
+    """The onnxruntime module, made quiet: stdout and stderr belong to the report."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import onnxruntime
+    except ImportError as error:
+        raise ProviderError(
+            f"onnxruntime cannot be imported ({first_line(error)}); "
+            "install one of onnxruntime and onnxruntime-gpu, not both"
+        ) from None
+    onnxruntime.set_default_logger_severity(_SILENT)
+    module: types.ModuleType = onnxruntime
+    return module

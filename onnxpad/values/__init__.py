@@ -1,0 +1,9 @@
+"""Shapes and small contents of tensors, at sizes that need not be known.
+
+Imports `size` and `window`.
+"""
+
+from onnxpad.values.analysis import LARGEST_SIZE, Analysis
+from onnxpad.values.value import Value
+
+__all__ = ["LARGEST_SIZE", "Analysis", "Value"]

@@ -1,0 +1,210 @@
+"""Answers what is known of a tensor, on demand. Imports `size` and the rules.
+
+Every answer follows from graph inputs, initializers and operators alone; a declared shape in
+between is never read. Answers hold for the sizes at which every operator upstream is defined: where
+two shapes must agree for an operator to run, either stands for both.
+"""
+
+import math
+from collections.abc import Generator, Mapping
+from typing import Any
+
+from onnxpad.size import Extent, symbol
+from onnxpad.values.arithmetic import ARITHMETIC
+from onnxpad.values.call import (
+    CONSTANT_LIMIT,
+    LIMIT,
+    Ask,
+    Call,
+    GraphView,
+    Kind,
+    UndeterminedError,
+    known,
+)
+from onnxpad.values.dtypes import DTYPES, first_input_dtype
+from onnxpad.values.layout import LAYOUT
+from onnxpad.values.shapes import SHAPES
+from onnxpad.values.value import INTEGERS, Shape, Value, constant_elements
+from onnxpad.values.windows import WINDOWS
+
+LARGEST_SIZE = 2**24 - 2**16
+"""The greatest size an axis is taken to have, unless `dims` says otherwise.
+
+Exporters compute pads in float32, which holds every integer up to 2^24, and in int32; a receptive
+field of 65,536 fits in between.
+"""
+
+_SHAPE_RULES = SHAPES | WINDOWS
+_VALUE_RULES = ARITHMETIC | LAYOUT
+
+
+class Analysis:
+    """What is known of the tensors of one graph. Computed when asked for, and kept."""
+
+    def __init__(self, graph: GraphView, dims: Mapping[str, Extent] | None = None) -> None:
+        """Analyse a graph.
+
+        Args:
+            graph: The graph, which must not change while this is in use.
+            dims: Sizes of axes of the graph's inputs, by the name of their symbol or dimension.
+        """
+        self._graph = graph
+        self._dims = dict(dims or {})
+        self._known: dict[Kind, dict[str, Any]] = {kind: {} for kind in Kind}
+        self._input_shapes: dict[str, Shape | None] | None = None
+
+    def shape(self, tensor: Any) -> Shape | None:
+        """Return the sizes of a tensor's axes; None where its rank is not known.
+
+        A named dimension of an input is a symbol of that name, an unnamed one `input[axis]`. A name
+        that stands at several axes is a different symbol at each, the later ones `name
+        (input[axis])`.
+        """
+        shape: Shape | None = self._answer(Kind.SHAPE, tensor)
+        return shape
+
+    def value(self, tensor: Any) -> Value | None:
+        """Return the content of a small tensor; None where nothing of it is evaluated."""
+        value: Value | None = self._answer(Kind.VALUE, tensor)
+        return value
+
+    def integers(self, tensor: Any) -> tuple[Extent, ...] | None:
+        """Return the content of a small tensor of integers, flat; None where it is none."""
+        value = self.value(tensor)
+        if value is None or value.dtype not in INTEGERS:
+            return None
+        return tuple(value.data.reshape(-1).tolist())
+
+    def dtype(self, tensor: Any) -> int | None:
+        """Return a tensor's element type, a number of ONNX's `TensorProto.DataType`."""
+        dtype: int | None = self._answer(Kind.DTYPE, tensor)
+        return dtype
+
+    def _answer(self, kind: Kind, tensor: Any) -> Any:
+        """Answer a request and all those it leads to, with an explicit stack."""
+        known = self._known
+        if tensor.name in known[kind]:
+            return known[kind][tensor.name]
+        stack = [self._start(kind, tensor)]
+        answer: Any = None
+        while stack:
+            memory, name, rule = stack[-1]
+            try:
+                wanted, needed = rule.send(answer)
+            except StopIteration as end:
+                memory[name] = answer = end.value
+                stack.pop()
+            except UndeterminedError:
+                memory[name] = answer = None
+                stack.pop()
+            else:
+                answer = None
+                if needed.name in known[wanted]:
+                    answer = known[wanted][needed.name]
+                else:
+                    stack.append(self._start(wanted, needed))
+        return answer
+
+    def _start(
+        self, kind: Kind, tensor: Any
+    ) -> tuple[dict[str, Any], str, Generator[Any, Any, Any]]:
+        """Begin to answer a request. Until it has an answer, it is unknown."""
+        memory = self._known[kind]
+        memory[tensor.name] = None
+        if kind is Kind.SHAPE:
+            return memory, tensor.name, self._shape(tensor)
+        if kind is Kind.VALUE:
+            return memory, tensor.name, self._value(tensor)
+        return memory, tensor.name, self._dtype(tensor)
+
+    def _shape(self, tensor: Any) -> Ask[Shape | None]:
+        call = self._call(tensor)
+        if call is None:
+            return self._declared_shape(tensor)
+        rule = _SHAPE_RULES.get(call.node.op)
+        return None if rule is None else (yield from rule(call))
+
+    def _dtype(self, tensor: Any) -> Ask[int | None]:
+        call = self._call(tensor)
+        if call is None:
+            declared = self._graph.declared(tensor)
+            return declared[0] if declared else None
+        return (yield from DTYPES.get(call.node.op, first_input_dtype)(call))
+
+    def _value(self, tensor: Any) -> Ask[Value | None]:
+        call = self._call(tensor)
+        if call is None:
+            return self._constant_value(tensor)
+        rule = _VALUE_RULES.get(call.node.op)
+        if rule is None:
+            return None
+        # The rule may then rely on both: it makes no large array, and need not know its own shape.
+        shape: Shape | None = yield Kind.SHAPE, tensor
+        dtype: int | None = yield Kind.DTYPE, tensor
+        if shape is None or dtype is None:
+            return None
+        call.shape, call.dtype = known(shape), dtype
+        if math.prod(call.shape) > LIMIT:
+            return None
+        data = yield from rule(call)
+        return Value(dtype, data) if data.shape == call.shape else None
+
+    def _call(self, tensor: Any) -> Call | None:
+        """Return the standard operator that computes a tensor; None for what none computes.
+
+        Raises:
+            UndeterminedError: Some other operator computes it.
+        """
+        node = self._graph.producer(tensor)
+        if node is None or node.op == "Constant":
+            return None
+        if not self._graph.is_standard(node):
+            raise UndeterminedError(f"{node.op} is no standard operator")
+        outputs = [output.name for output in node.outputs]
+        return Call(node, self._graph.opset, outputs.index(tensor.name))
+
+    def _declared_shape(self, tensor: Any) -> Shape | None:
+        """Return the shape of an input, an initializer or a Constant."""
+        if self._input_shapes is None:
+            self._input_shapes = self._symbols()
+        if tensor.name in self._input_shapes:
+            return self._input_shapes[tensor.name]
+        declared = self._graph.declared(tensor)
+        return None if declared is None or declared[1] is None else known(declared[1])
+
+    def _symbols(self) -> dict[str, Shape | None]:
+        """Return the shapes of the graph's inputs, with a symbol for each axis left open."""
+        shapes: dict[str, Shape | None] = {}
+        taken: set[str] = set()
+        for tensor, (_, declared) in self._graph.inputs.items():
+            extents: list[Extent] = []
+            for axis, dimension in enumerate(declared or ()):
+                if isinstance(dimension, int) and dimension >= 0:
+                    extents.append(dimension)
+                    continue
+                place = f"{tensor}[{axis}]"
+                label = dimension if isinstance(dimension, str) and dimension else place
+                name = label
+                while name in taken:
+                    name = f"{label} ({place})" if name == label else f"{name}'"
+                taken.add(name)
+                if name in self._dims:
+                    extents.append(self._dims[name])
+                elif label in self._dims:
+                    extents.append(self._dims[label])
+                else:
+                    extents.append(symbol(name, maximum=LARGEST_SIZE))
+            shapes[tensor] = None if declared is None else tuple(extents)
+        return shapes
+
+    def _constant_value(self, tensor: Any) -> Value | None:
+        """Return the content of a constant that is small enough to be read."""
+        declared = self._graph.declared(tensor)
+        if declared is None or declared[1] is None:
+            return None
+        shape = known(declared[1])
+        if math.prod(shape) > CONSTANT_LIMIT:
+            return None
+        array = self._graph.constant(tensor)
+        data = None if array is None else constant_elements(array, declared[0])
+        return None if data is None else Value(declared[0], data)

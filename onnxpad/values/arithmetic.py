@@ -1,0 +1,253 @@
+"""Contents that operators compute. Imports `size`, `values.call`, `values.floats`, `values.value`.
+
+An element that overflows its type, or that a type may round in more than one way, is unknown.
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto
+
+from onnxpad import size
+from onnxpad.size import Extent, Unknown
+from onnxpad.values import floats
+from onnxpad.values.call import Ask, Call, UndeterminedError, ValueRule
+from onnxpad.values.floats import FLOATS
+from onnxpad.values.shapes import reduced_axes
+from onnxpad.values.value import BOOL, INTEGERS, Elements, elements, fit
+
+IntegerFunction = Callable[..., Extent]
+FloatFunction = Callable[..., Any]
+
+
+def _each(function: Callable[..., object], *operands: Elements) -> Elements:
+    """Apply a function element by element, with numpy's broadcasting."""
+    try:
+        result = np.frompyfunc(function, len(operands), 1)(*operands)
+    except ValueError as error:
+        raise UndeterminedError(str(error)) from None
+    if isinstance(result, np.ndarray):
+        return result
+    return elements([result], ())
+
+
+def _applied(dtype: int, integer: IntegerFunction | None, real: FloatFunction | None) -> Any:
+    """Return the function for elements of a type, with its result in that type."""
+    if dtype in INTEGERS and integer is not None:
+        return lambda *operands: fit(integer(*operands), dtype)
+    if dtype in FLOATS and real is not None:
+        return lambda *operands: real(*operands, dtype)
+    raise UndeterminedError(f"elements of type {TensorProto.DataType.Name(dtype)} are not computed")
+
+
+def _elementwise(integer: IntegerFunction | None, real: FloatFunction | None) -> ValueRule:
+    """Apply a function to the inputs, one by one or folded from the first."""
+
+    def rule(call: Call) -> Ask[Elements]:
+        if call.has_attribute("broadcast"):
+            raise UndeterminedError("broadcasting of opset 6 and before")
+        function = _applied(call.dtype, integer, real)
+        operands = yield from call.values()
+        if len(operands) == 1 and call.node.op in _VARIADIC:
+            return operands[0]
+        if len(operands) > 2:
+            return reduce(partial(_each, function), operands)
+        return _each(function, *operands)
+
+    return rule
+
+
+_VARIADIC = frozenset({"Max", "Min", "Sum"})
+
+
+def _comparison(integer: IntegerFunction, real: FloatFunction) -> ValueRule:
+    """Compare two inputs."""
+
+    def rule(call: Call) -> Ask[Elements]:
+        if call.has_attribute("broadcast"):
+            raise UndeterminedError("broadcasting of opset 6 and before")
+        left = yield from call.value_of(0)
+        right = yield from call.value_of(1)
+        return _each(real if left.dtype in FLOATS else integer, left.data, right.data)
+
+    return rule
+
+
+def _sign(a: Extent) -> Extent:
+    return size.less(0, a) - size.less(a, 0)
+
+
+def _power(base: Extent, exponent: Extent) -> Extent:
+    """Return base^exponent where a double holds it: onnxruntime computes with doubles."""
+    if not isinstance(exponent, int) or not 0 <= exponent <= 64:
+        return Unknown("a power that is not small")
+    power: Extent = 1
+    for _ in range(exponent):
+        power = power * base
+        low, high = size.bounds(power)
+        if low is None or high is None or max(-low, high) > 2**53:
+            return Unknown("a power that is not small")
+    return power
+
+
+def _pow(call: Call) -> Ask[Elements]:
+    base = yield from call.value_of(0)
+    exponent = yield from call.value_of(1)
+    powers = exponent.data
+    if exponent.dtype in FLOATS:
+        powers = _each(lambda a: int(a) if isinstance(a, float) and a.is_integer() else a, powers)
+    if base.dtype not in INTEGERS:
+        raise UndeterminedError("a power of floats")
+    return _each(lambda a, b: fit(_power(a, b), call.dtype), base.data, powers)
+
+
+def _clip(call: Call) -> Ask[Elements]:
+    data = (yield from call.value_of(0)).data
+    for index, name, integer, real in (
+        (1, "min", size.maximum, floats.maximum),
+        (2, "max", size.minimum, floats.minimum),
+    ):
+        if call.opset >= 11 and call.has(index):
+            bound = (yield from call.value_of(index)).data.reshape(())
+        elif call.opset < 11 and call.has_attribute(name):
+            bound = elements([call.real(name, 0.0)], ())
+        else:
+            continue
+        data = _each(_applied(call.dtype, integer, real), data, bound)
+    return data
+
+
+def _where(call: Call) -> Ask[Elements]:
+    condition = (yield from call.value_of(0)).data
+    left = (yield from call.value_of(1)).data
+    right = (yield from call.value_of(2)).data
+    if call.dtype in FLOATS:
+        return _each(partial(_where_float, call.dtype), condition, left, right)
+    return _each(size.where, condition, left, right)
+
+
+def _where_float(dtype: int, condition: Extent, a: floats.Real, b: floats.Real) -> floats.Real:
+    return floats.where(condition, a, b, dtype)
+
+
+def _cast(call: Call) -> Ask[Elements]:
+    value = yield from call.value_of(0)
+    return _each(_conversion(value.dtype, call.dtype), value.data)
+
+
+def _conversion(source: int, target: int) -> Callable[[Any], object]:
+    """Return the function that casts an element."""
+    if source == target:
+        return lambda a: a
+    if source in FLOATS:
+        if target in FLOATS:
+            return lambda a: floats.convert(a, target)
+        if target in INTEGERS:
+            return lambda a: fit(floats.to_integer(a), target)
+        if target == BOOL:
+            return lambda a: 1 - floats.equal(a, 0.0)
+    elif source in INTEGERS or source == BOOL:
+        if target in FLOATS:
+            return lambda a: floats.from_integer(a, target)
+        if target in INTEGERS:
+            return lambda a: fit(a, target)
+        if target == BOOL:
+            return lambda a: 1 - size.equal(a, 0)
+    raise UndeterminedError("a cast of what is not computed")
+
+
+def _reduction(integer: IntegerFunction, real: FloatFunction | None, empty: object) -> ValueRule:
+    """Fold the elements along axes."""
+
+    def rule(call: Call) -> Ask[Elements]:
+        data = (yield from call.value_of(0)).data
+        axes = yield from reduced_axes(call, data.ndim)
+        kept = [axis for axis in range(data.ndim) if axis not in axes]
+        count = int(np.prod([data.shape[axis] for axis in axes], dtype=np.int64))
+        if not axes:
+            return data
+        if count == 0 and empty is None:
+            raise UndeterminedError("a reduction of nothing")
+        rows = data.transpose([*kept, *axes]).reshape(-1, count)
+        results = [_fold(list(row), call.dtype, integer, real, empty) for row in rows]
+        return elements(results, call.shape)
+
+    return rule
+
+
+def _fold(
+    row: Sequence[Any],
+    dtype: int,
+    integer: IntegerFunction,
+    real: FloatFunction | None,
+    empty: object,
+) -> object:
+    function = _applied(dtype, integer, real)
+    return reduce(function, row[1:], row[0]) if len(row) else empty
+
+
+def _logic(function: Callable[..., Extent]) -> ValueRule:
+    """Apply a function to inputs whose elements are 0 or 1."""
+
+    def rule(call: Call) -> Ask[Elements]:
+        return _each(function, *(yield from call.values()))
+
+    return rule
+
+
+def _quotient(a: Extent, b: Extent) -> Extent:
+    return size.trunc_div(a, b) if b != 0 else Unknown("a division by 0")
+
+
+def _mod(call: Call) -> Ask[Elements]:
+    if call.integer("fmod", 0):
+        rule = _elementwise(_nonzero(size.fmod), floats.remainder)
+    else:
+        rule = _elementwise(_nonzero(size.modulo), None)
+    return (yield from rule(call))
+
+
+def _nonzero(function: IntegerFunction) -> IntegerFunction:
+    return lambda a, b: function(a, b) if b != 0 else Unknown("a division by 0")
+
+
+ARITHMETIC: dict[str, ValueRule] = {
+    "Abs": _elementwise(size.absolute, floats.absolute),
+    "Add": _elementwise(operator.add, floats.add),
+    "And": _logic(size.minimum),
+    "Cast": _cast,
+    "CastLike": _cast,
+    "Ceil": _elementwise(None, floats.ceil),
+    "Clip": _clip,
+    "Div": _elementwise(_quotient, floats.divide),
+    "Equal": _comparison(size.equal, floats.equal),
+    "Floor": _elementwise(None, floats.floor),
+    "Greater": _comparison(lambda a, b: size.less(b, a), lambda a, b: floats.less(b, a)),
+    "GreaterOrEqual": _comparison(
+        lambda a, b: size.less_equal(b, a), lambda a, b: floats.less_equal(b, a)
+    ),
+    "Less": _comparison(size.less, floats.less),
+    "LessOrEqual": _comparison(size.less_equal, floats.less_equal),
+    "Max": _elementwise(size.maximum, floats.maximum),
+    "Min": _elementwise(size.minimum, floats.minimum),
+    "Mod": _mod,
+    "Mul": _elementwise(operator.mul, floats.multiply),
+    "Neg": _elementwise(operator.neg, floats.negative),
+    "Not": _logic(lambda a: 1 - a),
+    "Or": _logic(size.maximum),
+    "Pow": _pow,
+    "ReduceMax": _reduction(size.maximum, floats.maximum, None),
+    "ReduceMin": _reduction(size.minimum, floats.minimum, None),
+    "ReduceProd": _reduction(operator.mul, None, 1),
+    "ReduceSum": _reduction(operator.add, None, 0),
+    "Round": _elementwise(None, floats.nearest),
+    "Sign": _elementwise(_sign, None),
+    "Sub": _elementwise(operator.sub, floats.subtract),
+    "Sum": _elementwise(operator.add, floats.add),
+    "Where": _where,
+    "Xor": _logic(lambda a, b: 1 - size.equal(a, b)),
+}
+"""Operators that compute their elements."""

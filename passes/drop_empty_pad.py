@@ -1,0 +1,52 @@
+"""A `Pad` that pads nothing. May import: operators, rule."""
+
+from collections.abc import Iterator
+
+from onnxpad.operators import is_padded
+from onnxpad.rule import Context, Match, Pass, Tensor
+
+
+class DropEmptyPad(Pass):
+    """A `Pad` whose amounts are all zero.
+
+    ## What it does
+    Lets everything that reads it read its input. Where its output is an output of the graph, or is
+    read inside a subgraph, it becomes an Identity.
+
+    ## Why it matters
+    Exporters write such a `Pad` for layers that need none at this size; it costs a copy, and
+    blocks targets that have no `Pad`.
+
+    ## Example
+        p = Pad (x, zeros)
+        y = Relu (p)
+    becomes
+        y = Relu (x)
+
+    ## When it is exact
+    Always, in every mode, once the amounts are known to be zero.
+
+    ## References
+    ONNX Pad-25.
+    """
+
+    code = "PAD204"
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every `Pad` whose amounts are known to be zero."""
+        for pad in context.pads():
+            amounts = pad.constant_amounts
+            if amounts is not None and not is_padded(amounts):
+                yield self.found(context, pad.node, "Pad of nothing", pad)
+
+    def rewrite(self, match: Match, context: Context) -> Tensor | None:
+        """Takes the `Pad` out of the way of what reads it."""
+        graph, pad = context.graph, match.plan
+        output, data = pad.node.outputs[0], pad.data
+        uses = list(graph.uses(output))
+        if graph.is_output(output) or any(use.index < 0 for use in uses):
+            graph.replace_op(pad.node, "Identity", [data], {})
+            return None
+        for use in uses:
+            graph.set_input(use.node, use.index, data)
+        return data

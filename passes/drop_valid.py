@@ -1,0 +1,48 @@
+"""VALID, which pads nothing. May import: rule, site."""
+
+from collections.abc import Iterator
+
+from onnxpad.rule import Context, Match, Pass
+from onnxpad.site import RefusalError
+
+
+class DropValid(Pass):
+    """`auto_pad=VALID` says in a way that some runtimes reject that nothing is padded.
+
+    ## What it does
+    Drops the attribute; pads are zero without it.
+
+    ## Why it matters
+    candle and others reject any `auto_pad`, and a `Pad` in front of such an operator is folded by
+    few tools.
+
+    ## Example
+        y = Conv <auto_pad = "VALID", strides = [2, 2]> (x, w)
+    becomes
+        y = Conv <strides = [2, 2]> (x, w)
+
+    ## When it is exact
+    Always; `ceil_mode` stays and applies as before. Refused where `pads` are written too and are
+    not zero: the specification forbids that, and the engines differ.
+
+    ## References
+    ONNX Conv-22, MaxPool-22, AveragePool-22, LpPool-22, "auto_pad".
+    """
+
+    code = "PAD102"
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every operator with VALID."""
+        for op in context.windows():
+            if op.auto_pad != "VALID":
+                continue
+            try:
+                plan = context.sites.plan(op, "fold", None)
+            except RefusalError as refusal:
+                yield self.refused(context, op.node, "auto_pad=VALID", str(refusal))
+            else:
+                yield self.found(context, op.node, "auto_pad=VALID: no padding", plan)
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        """Drops `auto_pad`."""
+        context.sites.express(match.plan)

@@ -1,0 +1,67 @@
+"""A `Pad` that its operator can carry itself. May import: operators, rule, site."""
+
+from collections.abc import Iterator
+
+from onnxpad.operators import onnx_order
+from onnxpad.rule import Context, Match, Pass
+from onnxpad.site import RefusalError, told
+
+
+class FoldPad(Pass):
+    """A `Pad` in front of an operator that could pad by itself.
+
+    ## What it does
+    Adds the amounts of a `Pad` to the pads of the Conv or pool that reads it, directly or through
+    Identity, and lets the operator read what the `Pad` read. The `Pad` goes when nothing else
+    reads it. In style `symmetric` only the part that is equal on both sides is taken.
+
+    ## Why it matters
+    A `Pad` of its own costs a pass over memory, falls from the accelerator to the CPU in several
+    runtimes, and is missing in others; computed amounts are rejected by TensorRT.
+
+    ## Example
+        p = Pad (x, pads)
+        y = Conv <strides = [2, 2]> (p, w)
+    becomes
+        y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)
+
+    ## When it is exact
+    Mode constant, amounts known and not negative, nothing on batch or channels, and the value is
+    what the operator's own padding amounts to: 0 for Conv and LpPool; 0 for AveragePool, which then
+    counts its padding (`count_include_pad=1`) and so must not have padded without counting before;
+    the lowest value for MaxPool, or one that no element of the data can lose to, whose Indices
+    nothing reads. A pool's pads must stay below its kernel, and with `ceil_mode` the number of
+    windows must stay the same.
+
+    ## References
+    ONNX Pad-25, Conv-22, MaxPool-22, AveragePool-22, LpPool-22.
+    """
+
+    code = "PAD201"
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every `Pad` in front of a window operator, seen from each operator."""
+        if context.style == "pad":
+            return
+        for op in context.windows():
+            pad = context.sites.pad_before(op)
+            if pad is None:
+                continue
+            full = pad.over(len(op.windows) + 2)
+            amounts = f" {told(full[2:])}" if full is not None else ""
+            message = f"Pad{amounts} before {op.node.op} {context.graph.label(op.node)!r}"
+            try:
+                outer = context.sites.outer(op)
+                if outer is None:
+                    continue
+                plan = context.sites.plan(op, context.style, outer)
+            except RefusalError as refusal:
+                yield self.refused(context, pad.node, message, str(refusal))
+                continue
+            if plan.outer != outer.amounts:
+                match = self.found(context, pad.node, message, plan, pads=onnx_order(outer.amounts))
+                yield Match(match.finding, op.node, plan)
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        """Writes the sum of both paddings in the style asked for."""
+        context.sites.express(match.plan)

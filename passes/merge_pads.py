@@ -1,0 +1,100 @@
+"""A `Pad` of a `Pad`. May import: operators, rule, site, values."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from onnxpad.operators import PadOp, Pair, onnx_order
+from onnxpad.rule import Context, Match, Pass
+from onnxpad.site import add, told
+
+
+class MergePads(Pass):
+    """Two constant `Pad`s in a row that one could do.
+
+    ## What it does
+    Adds the amounts of the first to the second, which then reads what the first read.
+
+    ## Why it matters
+    Each `Pad` costs a pass over memory.
+
+    ## Example
+        p = Pad (x, first)
+        q = Pad (p, second)
+    becomes
+        q = Pad (x, sum)
+
+    ## When it is exact
+    Both have mode constant, known amounts and the same value, nothing else reads the first, and on
+    each side both pad, or both crop, or the second crops no more than the first pads.
+
+    ## References
+    ONNX Pad-25.
+    """
+
+    code = "PAD203"
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every constant `Pad` that reads a constant `Pad`."""
+        for second in context.pads():
+            producer = context.graph.producer(second.data)
+            if producer is None or producer.op != "Pad" or not context.graph.is_standard(producer):
+                continue
+            first = context.pad(producer)
+            if not isinstance(first, PadOp) or {first.mode, second.mode} != {"constant"}:
+                continue
+            message = f"Pad of Pad {context.graph.label(producer)!r}"
+            amounts, reason = self._sum(context, first, second)
+            if reason:
+                yield self.refused(context, second.node, message, reason)
+            else:
+                yield self.found(
+                    context, second.node, f"{message}: {told(amounts)}", (first, amounts)
+                )
+
+    def _sum(self, context: Context, first: PadOp, second: PadOp) -> tuple[tuple[Pair, ...], str]:
+        graph = context.graph
+        rank = self._rank(context, first, second)
+        one = first.over(rank) if rank is not None else None
+        two = second.over(rank) if rank is not None else None
+        if one is None or two is None:
+            return (), "the amounts of one of them are known only at run time"
+        if first.value is None or first.value != second.value:
+            return (), f"they pad with different values ({first.value}, {second.value})"
+        between = first.node.outputs[0]
+        if graph.is_output(between) or len(graph.uses(between)) != 1:
+            return (), "the first is read elsewhere too"
+        shape = context.analysis.shape(first.data)
+        for axis, (inner, outer) in enumerate(zip(one, two, strict=True)):
+            for a, b in zip(inner, outer, strict=True):
+                if not ((a >= 0 and a + b >= 0) or (a <= 0 and b <= 0)):
+                    return (), f"on axis {axis} one crops what the other pads"
+            crop = sum(min(a + b, 0) for a, b in zip(inner, outer, strict=True))
+            if crop or min(*inner, *outer) < 0:
+                size = shape[axis] if shape is not None else None
+                if not isinstance(size, int) or size + crop < 0 or size + sum(inner) < 0:
+                    return (), f"axis {axis} is cropped, and may be too small for it"
+        return add(one, two), ""
+
+    def _rank(self, context: Context, first: PadOp, second: PadOp) -> int | None:
+        for pad in (first, second):
+            if pad.axes is None and pad.amounts is not None:
+                return len(pad.amounts)
+        shape = context.analysis.shape(first.data)
+        return None if shape is None else len(shape)
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        """Gives the second the sum, over all axes, and the first's input."""
+        first, amounts = match.plan
+        graph, node = context.graph, match.node
+        if graph.opset < 11:
+            graph.set_attribute(
+                node, "pads" if graph.opset > 1 else "paddings", onnx_order(amounts)
+            )
+        else:
+            name = f"{node.name or node.outputs[0].name}_pads"
+            pads = np.asarray(onnx_order(amounts), np.int64)
+            graph.set_input(node, 1, graph.add_initializer(pads, name))
+            if len(node.inputs) > 3:
+                graph.set_input(node, 3, None)
+        graph.set_input(node, 0, first.data)

@@ -1,0 +1,45 @@
+"""Operators that the specification does not allow as they stand. May import: operators, rule."""
+
+from collections.abc import Iterator
+
+from onnxpad.operators import UnreadableError, operator_of
+from onnxpad.rule import Context, Match, Pass
+
+
+class ReportUnreadable(Pass):
+    """A window operator or `Pad` that says something no rule can rely on.
+
+    ## What it does
+    Names the node and what is wrong with it; nothing is rewritten around it.
+
+    ## Why it matters
+    Such models load in one runtime and fail, or mean something else, in another.
+
+    ## Example
+        y = Conv <auto_pad = "SAME"> (x, w)
+    stays
+        y = Conv <auto_pad = "SAME"> (x, w)
+
+    ## When it is exact
+    Nothing is changed.
+
+    ## References
+    ONNX Conv-22, "auto_pad" and "pads": the values allowed.
+    """
+
+    code = "PAD901"
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every window operator and `Pad` that cannot be read."""
+        for node in context.graph.nodes:
+            read: object = None
+            if operator_of(context.graph, node) is not None:
+                read = context.window(node)
+            elif node.op == "Pad" and context.graph.is_standard(node):
+                read = context.pad(node)
+            if isinstance(read, UnreadableError):
+                yield self.refused(context, node, f"{node.op} that no rule reads", str(read))
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        """Never called: nothing found here can be rewritten."""
+        raise NotImplementedError

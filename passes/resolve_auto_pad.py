@@ -1,0 +1,69 @@
+"""SAME_UPPER and SAME_LOWER, written out. May import: finding, operators, rule, site."""
+
+from collections.abc import Iterator
+
+from onnxpad.finding import Severity
+from onnxpad.operators import onnx_order
+from onnxpad.rule import Context, Match, Pass
+from onnxpad.site import RefusalError, told
+
+
+class ResolveAutoPad(Pass):
+    """`auto_pad=SAME_UPPER` or `SAME_LOWER` leaves the padding to the runtime.
+
+    ## What it does
+    Writes the pads out wherever they are one constant for every size that the graph admits: the
+    size is fixed, or the stride is 1, or what is read is the same at every size.
+
+    ## Why it matters
+    TensorRT and many importers reject `auto_pad`; others put the odd pixel on the wrong side.
+    onnxruntime refuses it on a dilated Conv, and stops on a pool whose kernel is smaller than its
+    stride: such models run once the pads are written, and the finding is an error.
+
+    ## Example
+        y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)
+    becomes
+        y = Conv <pads = [0, 0, 1, 1], strides = [2, 2]> (x, w)
+
+    ## When it is exact
+    The output has ceil(size / stride) elements; the padding needed for that is split evenly, an odd
+    one at the end for SAME_UPPER, at the begin for SAME_LOWER. Refused where it depends on a size
+    that is not fixed, and where onnxruntime computes something else than the specification says: a
+    kernel more than two below its stride, a dilated pool, `pads` beside `auto_pad`.
+
+    ## References
+    ONNX Conv-22, MaxPool-22, AveragePool-22, LpPool-22, "auto_pad".
+    """
+
+    code = "PAD101"
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every operator with SAME."""
+        for op in context.windows():
+            if not op.auto_pad.startswith("SAME"):
+                continue
+            strides = tuple(window.stride for window in op.windows)
+            message = f"auto_pad={op.auto_pad}, strides {strides}"
+            try:
+                pads = context.sites.own_pads(op)
+                try:
+                    plan = context.sites.plan(op, context.style, None)
+                except RefusalError:
+                    # The style's form cannot be had; pads in the operator always can.
+                    plan = context.sites.plan(op, "fold", None)
+            except RefusalError as refusal:
+                yield self.refused(context, op.node, message, str(refusal))
+                continue
+            stops = any(w.dilation != 1 for w in op.windows) and not op.operator.pools
+            yield self.found(
+                context,
+                op.node,
+                f"{message}: pads {told(pads)}",
+                plan,
+                severity=Severity.ERROR if stops else Severity.WARNING,
+                pads=onnx_order(pads),
+            )
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        """Drops `auto_pad` and writes the pads in the style asked for."""
+        context.sites.express(match.plan)

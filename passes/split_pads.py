@@ -1,0 +1,62 @@
+"""Pads that the style wants in a `Pad` of their own. May import: operators, rule, site."""
+
+from collections.abc import Iterator
+
+from onnxpad.operators import WindowOp, is_padded, onnx_order
+from onnxpad.rule import Context, Match, Pass
+from onnxpad.site import Outer, RefusalError, split, told
+
+
+class SplitPads(Pass):
+    """An operator's own pads, where the style asked for wants a `Pad` in front of it.
+
+    ## What it does
+    In style `pad` the operator keeps no pads, in style `symmetric` only what is equal on both
+    sides; the rest goes into a `Pad` in front of it, merged with one that is there already. In the
+    default style `fold` this rule finds nothing.
+
+    ## Why it matters
+    Some runtimes reject pads that differ between begin and end, or any pads of a pool.
+
+    ## Example
+        y = Conv <pads = [0, 0, 1, 1], strides = [2, 2]> (x, w)
+    becomes
+        p = Pad (x, pads)
+        y = Conv <pads = [0, 0, 0, 0], strides = [2, 2]> (p, w)
+
+    ## When it is exact
+    The `Pad` writes what the operator's padding amounts to: 0 for Conv and LpPool, the lowest value
+    for MaxPool, 0 for AveragePool with `count_include_pad=1`. Refused for AveragePool without it,
+    whose padding is left out of the divisor, for MaxPool whose Indices are given, and where
+    `ceil_mode` would give another number of windows.
+
+    ## References
+    ONNX Pad-25, Conv-22, MaxPool-22, AveragePool-22, LpPool-22.
+    """
+
+    code = "PAD202"
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every operator that carries pads which the style wants elsewhere."""
+        if context.style == "fold":
+            return
+        for op in context.windows():
+            if op.auto_pad != "NOTSET" or not is_padded(split(op.pads, context.style)[1]):
+                continue
+            message = f"pads {told(op.pads)}, style {context.style}"
+            try:
+                plan = context.sites.plan(op, context.style, self._outer(context, op))
+            except RefusalError as refusal:
+                yield self.refused(context, op.node, message, str(refusal))
+            else:
+                yield self.found(context, op.node, message, plan, pads=onnx_order(op.pads))
+
+    def _outer(self, context: Context, op: WindowOp) -> Outer | None:
+        try:
+            return context.sites.outer(op)
+        except RefusalError:
+            return None
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        """Writes the `Pad`."""
+        context.sites.express(match.plan)

@@ -1,0 +1,116 @@
+"""Models as text, models compared as wholes, and onnxruntime as an oracle, for all tests."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+import onnxpad
+
+Array = np.ndarray[Any, Any]
+
+
+def model(text: str) -> onnx.ModelProto:
+    """A model from ONNX text, checked."""
+    proto = onnx.parser.parse_model(text)
+    onnx.checker.check_model(proto)
+    return proto
+
+
+def one(
+    body: str,
+    *,
+    inputs: str = "float[1, 2, 9, 8] x",
+    outputs: str = "float[] y",
+    initializers: str = "",
+    opset: int = 17,
+    ir: int = 9,
+    check: bool = True,
+) -> onnx.ModelProto:
+    """A model of one graph from its nodes; `y` is its output unless said otherwise."""
+    given = f"<{initializers}>" if initializers else ""
+    text = (
+        f'<ir_version: {ir}, opset_import: ["" : {opset}]>\n'
+        f"g ({inputs}) => ({outputs}) {given} {{ {body} }}"
+    )
+    proto = onnx.parser.parse_model(text)
+    for output in proto.graph.output:  # its rank is onnxruntime's to say
+        output.type.tensor_type.ClearField("shape")
+    return proto
+
+
+def canonical(proto: onnx.ModelProto) -> list[Any]:
+    """The nodes with what they read, initializers by value, so that new names do not matter."""
+    values = {i.name: numpy_helper.to_array(i) for i in proto.graph.initializer}
+    names: dict[str, str] = {i.name: i.name for i in proto.graph.input}
+
+    def told(name: str) -> Any:
+        if name in values:
+            return (values[name].dtype.name, values[name].tolist())
+        return names.setdefault(name, f"t{len(names)}") if name else ""
+
+    return [
+        (
+            node.op_type,
+            sorted((a.name, str(onnx.helper.get_attribute_value(a))) for a in node.attribute),
+            [told(name) for name in node.input],
+            [told(name) for name in node.output],
+        )
+        for node in proto.graph.node
+    ]
+
+
+def run(
+    proto: onnx.ModelProto, feeds: Mapping[str, Array], *, optimised: bool = False
+) -> list[Array]:
+    """What onnxruntime computes on the CPU, with graph optimisation off unless asked for."""
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    level = ort.GraphOptimizationLevel
+    options.graph_optimization_level = level.ORT_ENABLE_ALL if optimised else level.ORT_DISABLE_ALL
+    session = ort.InferenceSession(
+        proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    return list(session.run(None, dict(feeds)))
+
+
+def feeds_of(proto: onnx.ModelProto, seed: int = 0, size: int = 9) -> dict[str, Array]:
+    """Small integers, negative ones among them, for every input; open dimensions get `size`."""
+    random = np.random.default_rng(seed)
+    held = {i.name for i in proto.graph.initializer}
+    feeds = {}
+    for value in proto.graph.input:
+        if value.name in held:
+            continue
+        tensor = value.type.tensor_type
+        shape = [d.dim_value if d.HasField("dim_value") else size for d in tensor.shape.dim]
+        kind = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+        low = 0 if np.dtype(kind).kind == "u" else -8
+        feeds[value.name] = random.integers(low, 9, shape).astype(kind)
+    return feeds
+
+
+def assert_same(before: onnx.ModelProto, after: onnx.ModelProto, size: int = 9) -> None:
+    """Both models give the same bits on small integers."""
+    for seed in range(2):
+        feeds = feeds_of(before, seed, size)
+        for one, other in zip(run(before, feeds), run(after, feeds), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def fixed(proto: onnx.ModelProto, style: str = "fold", *, runs: bool = True) -> onnxpad.FixResult:
+    """What `fix` makes of a model, after the checks that every rewrite must pass."""
+    kept = proto.SerializeToString()
+    result = onnxpad.fix(proto, style=style)
+    assert proto.SerializeToString() == kept, "the input model was changed"
+    assert not result.undone
+    again = onnxpad.fix(result.model, style=style, validate=False)
+    assert not again.changed, [c.before + " => " + c.after for c in again.changes]
+    assert result.validation is None or result.validation.ok
+    if runs:
+        assert_same(proto, result.model)
+    return result

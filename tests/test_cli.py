@@ -1,0 +1,603 @@
+"""What the commands promise: streams, files, exit codes. The api is a stand-in with set answers."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import onnx
+import pytest
+from typer.testing import CliRunner, Result
+
+import onnxpad
+from onnxpad.cli import Format, Style, app, expand_codes, model_files
+from onnxpad.errors import ModelError, UsageError
+from onnxpad.finding import Certificate, Change, Finding, Severity
+from onnxpad.report.progress import DELAY, ProgressBar
+from onnxpad.verdict import Comparison, Run, Validation
+
+CHANGE = Change("PAD201", "conv1", "Conv", "Pad", "Conv pads (0,1)", Certificate("same reads"))
+WARNING = Finding("PAD201", Severity.WARNING, "conv1", "Conv", "a Pad in front")
+REFUSED = Finding("PAD501", Severity.INFO, "conv2", "Conv", "SAME_UPPER", "the height is open")
+DIFFERS = Comparison("y", equal=False, max_abs=1.0, max_rel=1.0, detail="", ok=False)
+FAILED = Validation(
+    ok=False, runs=(Run("CPUExecutionProvider", "off", "x", (DIFFERS,), (0.1, 0.1), "", ok=False),)
+)
+
+
+PASSED = Validation(ok=True, runs=(), probes=1)
+
+
+@dataclass
+class Fixed:
+    """A FixResult with set answers; saving writes a mark."""
+
+    changes: tuple[Change, ...] = (CHANGE,)
+    findings: tuple[Finding, ...] = (REFUSED,)
+    undone: tuple[Finding, ...] = ()
+    validation: Validation | None = PASSED
+    changed: bool = True
+    seconds: float = 0.5
+    nodes_before: int = 2
+    nodes_after: int = 1
+
+    def save(self, path: Path) -> None:
+        Path(path).write_bytes(b"fixed" if self.changed else b"original")
+
+
+UNCHANGED = Fixed(changes=(), validation=None, changed=False)
+
+
+@dataclass
+class Api:
+    """The api's two functions, answering as told and remembering what they were asked."""
+
+    fixed: Fixed | BaseException = field(default_factory=Fixed)
+    found: dict[str, tuple[Finding, ...] | Exception] = field(default_factory=dict)
+    asked: list[dict[str, Any]] = field(default_factory=list)
+
+    def fix(self, model: Path, **options: Any) -> Fixed:
+        self.asked.append({"model": model, **options})
+        options["progress"]("certify", 0, 1)
+        if isinstance(self.fixed, BaseException):
+            raise self.fixed
+        return self.fixed
+
+    def check(self, model: Path, **options: Any) -> SimpleNamespace:
+        self.asked.append({"model": model, **options})
+        found = self.found.get(model.name, ())
+        if isinstance(found, Exception):
+            raise found
+        return SimpleNamespace(
+            findings=found,
+            failing=lambda fail_on: tuple(f for f in found if f.severity.rank >= fail_on.rank),
+        )
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> Api:
+    api = Api()
+    monkeypatch.setitem(sys.modules, "onnxpad.api", api)
+    monkeypatch.setattr(onnxpad, "api", api, raising=False)
+    rule = SimpleNamespace(catalogue=lambda: {"PAD101": 0, "PAD201": 0, "PAD202": 0, "PAD501": 0})
+    monkeypatch.setitem(sys.modules, "onnxpad.rule", rule)
+    return api
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"original")
+    return path
+
+
+def onnxpad_runs(*args: object) -> Result:
+    return CliRunner().invoke(app, [str(arg) for arg in args])
+
+
+def error_line(result: Result) -> str:
+    """The one line on stderr, of a run that printed nothing else."""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    return line
+
+
+class TestFix:
+    def test_writes_beside_the_model(self, api: Api, model: Path) -> None:
+        result = onnxpad_runs("fix", model)
+        assert result.exit_code == 0
+        assert result.stderr == ""
+        assert model.with_name("model.fixed.onnx").read_bytes() == b"fixed"
+        assert model.read_bytes() == b"original"
+        assert "model.fixed.onnx" in result.stdout
+
+    def test_the_options_reach_the_api(self, api: Api, model: Path) -> None:
+        onnxpad_runs("fix", model)
+        onnxpad_runs("fix", model, "--style", "pad", "--strict", "--no-validate")
+        plain, other = api.asked
+        assert plain["model"] == model
+        assert (plain["style"], plain["validate"], plain["strict"]) == ("fold", True, False)
+        assert (other["style"], other["validate"], other["strict"]) == ("pad", False, True)
+
+    def test_output_is_written_where_asked(self, api: Api, model: Path, tmp_path: Path) -> None:
+        target = tmp_path / "out.onnx"
+        assert onnxpad_runs("fix", model, "-o", target).exit_code == 0
+        assert target.read_bytes() == b"fixed"
+        assert sorted(tmp_path.iterdir()) == [model, target]
+
+    def test_in_place_replaces_the_file_behind_a_link(
+        self, api: Api, model: Path, tmp_path: Path
+    ) -> None:
+        link = tmp_path / "link.onnx"
+        link.symlink_to(model)
+        assert onnxpad_runs("fix", link, "--in-place").exit_code == 0
+        assert link.is_symlink()
+        assert model.read_bytes() == b"fixed"
+
+    def test_unchanged_writes_nothing_and_says_so(self, api: Api, model: Path) -> None:
+        api.fixed = UNCHANGED
+        result = onnxpad_runs("fix", model)
+        assert result.exit_code == 0
+        assert "nothing to change" in result.stdout
+        assert "Nothing written" in result.stdout
+        assert list(model.parent.iterdir()) == [model]
+
+    def test_unchanged_with_a_name_is_copied(self, api: Api, model: Path, tmp_path: Path) -> None:
+        api.fixed = UNCHANGED
+        result = onnxpad_runs("fix", model, "-o", tmp_path / "out.onnx")
+        assert result.exit_code == 0
+        assert "Copied byte for byte" in result.stdout
+        assert (tmp_path / "out.onnx").read_bytes() == b"original"
+
+    @pytest.mark.parametrize("extra", [(), ("--in-place",), ("-o", "out.onnx")])
+    def test_check_writes_nothing_and_exits_1(
+        self, api: Api, model: Path, extra: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(model.parent)
+        result = onnxpad_runs("fix", model, "--check", *extra)
+        assert result.exit_code == 1
+        assert list(model.parent.iterdir()) == [model]
+        assert model.read_bytes() == b"original"
+        assert result.stderr == ""
+
+    def test_check_of_a_clean_model_exits_0(self, api: Api, model: Path) -> None:
+        api.fixed = UNCHANGED
+        assert onnxpad_runs("fix", model, "--check").exit_code == 0
+
+    @pytest.mark.parametrize("extra", [(), ("--check",), ("--in-place",)])
+    def test_failed_validation_writes_nothing(
+        self, api: Api, model: Path, extra: tuple[str, ...]
+    ) -> None:
+        api.fixed = Fixed(validation=FAILED)
+        result = onnxpad_runs("fix", model, *extra)
+        assert result.exit_code == 3
+        assert list(model.parent.iterdir()) == [model]
+        assert model.read_bytes() == b"original"
+        assert "validation failed" in error_line(result)
+        assert "FAILED" in result.stdout
+
+    def test_failed_validation_is_written_when_asked(self, api: Api, model: Path) -> None:
+        api.fixed = Fixed(validation=FAILED)
+        assert onnxpad_runs("fix", model, "--keep-invalid").exit_code == 3
+        assert model.with_name("model.fixed.onnx").read_bytes() == b"fixed"
+
+    @pytest.mark.parametrize("outcome", [Fixed(), UNCHANGED, Fixed(validation=FAILED)])
+    def test_json_alone_is_on_stdout(self, api: Api, model: Path, outcome: Fixed) -> None:
+        api.fixed = outcome
+        result = onnxpad_runs("fix", model, "--format", "json")
+        assert json.loads(result.stdout)["exit_code"] == result.exit_code
+
+    @pytest.mark.parametrize(
+        ("name", "fixed"),
+        [
+            ("a.onnx", "a.fixed.onnx"),
+            ("v1.2", "v1.2.fixed.onnx"),
+            ("a.b.onnx", "a.b.fixed.onnx"),
+        ],
+    )
+    def test_the_name_of_the_result(self, api: Api, tmp_path: Path, name: str, fixed: str) -> None:
+        (tmp_path / name).write_bytes(b"original")
+        onnxpad_runs("fix", tmp_path / name)
+        assert (tmp_path / fixed).read_bytes() == b"fixed"
+
+
+class TestFixRefuses:
+    """Before any work: the api is never asked."""
+
+    def refused(self, api: Api, *args: object) -> str:
+        result = onnxpad_runs("fix", *args)
+        assert result.exit_code == 2
+        assert result.stdout == ""
+        assert api.asked == []
+        return error_line(result)
+
+    def test_in_place_with_output(self, api: Api, model: Path) -> None:
+        assert "--in-place and --output" in self.refused(api, model, "--in-place", "-o", "x.onnx")
+
+    def test_output_that_is_the_model(self, api: Api, model: Path, tmp_path: Path) -> None:
+        symbolic, hard = tmp_path / "s.onnx", tmp_path / "h.onnx"
+        symbolic.symlink_to(model)
+        hard.hardlink_to(model)
+        for same in (model, symbolic, hard, tmp_path / "sub" / ".." / "model.onnx"):
+            assert "--in-place replaces it" in self.refused(api, model, "-o", same)
+
+    def test_output_that_is_no_file(self, api: Api, model: Path, tmp_path: Path) -> None:
+        assert "is not a file" in self.refused(api, model, "-o", tmp_path)
+        assert "is not a file" in self.refused(api, model, "-o", os.devnull)
+
+    def test_output_without_a_folder(self, api: Api, model: Path, tmp_path: Path) -> None:
+        assert "make it first" in self.refused(api, model, "-o", tmp_path / "no" / "out.onnx")
+
+    def test_a_folder(self, api: Api, tmp_path: Path) -> None:
+        assert "onnxpad check" in self.refused(api, tmp_path)
+
+    @pytest.mark.parametrize(
+        ("args", "said"),
+        [
+            pytest.param((), "MODEL", id="no model"),
+            pytest.param(("m.onnx", "--bad"), "--bad", id="unknown option"),
+            pytest.param(("m.onnx", "--style", "x"), "'fold', 'pad', 'symmetric'", id="style"),
+            pytest.param(("m.onnx", "n.onnx"), "n.onnx", id="two models"),
+        ],
+    )
+    def test_bad_usage(self, api: Api, args: tuple[str, ...], said: str) -> None:
+        line = self.refused(api, *args)
+        assert said in line
+        assert "fix --help" in line
+
+
+class TestErrors:
+    def test_a_package_error_is_one_line_with_its_code(self, api: Api, model: Path) -> None:
+        api.fixed = ModelError("model.onnx: is not an ONNX model\nat byte 3\x1b[2J")
+        result = onnxpad_runs("fix", model)
+        assert result.exit_code == ModelError.exit_code
+        assert "is not an ONNX model\\nat byte 3\\x1b[2J" in error_line(result)
+
+    def test_an_error_of_the_system_names_the_file(self, api: Api, model: Path) -> None:
+        api.fixed = PermissionError(13, "Permission denied", str(model))
+        result = onnxpad_runs("fix", model)
+        assert (result.exit_code, error_line(result)) == (2, f"error: {model}: Permission denied")
+
+    def test_an_interruption(self, api: Api, model: Path) -> None:
+        api.fixed = KeyboardInterrupt()
+        result = onnxpad_runs("fix", model)
+        assert (result.exit_code, "interrupted" in result.stderr) == (130, True)
+        assert "Traceback" not in result.stderr
+
+    def test_a_defect_says_what_where_and_how_to_see_more(
+        self, api: Api, model: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        api.fixed = ZeroDivisionError("by zero")
+        result = onnxpad_runs("fix", model)
+        assert result.exit_code == 70
+        line = error_line(result)
+        assert "ZeroDivisionError: by zero at test_cli.py:" in line
+        monkeypatch.setenv("ONNXPAD_DEBUG", "1")
+        assert "Traceback" in onnxpad_runs("fix", model).stderr
+
+
+class TestCheck:
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        for name in ("b.onnx", "a.onnx", "deep/er/c.ONNX", "deep/notes.txt"):
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"")
+        return tmp_path
+
+    def asked(self, api: Api, root: Path) -> list[str]:
+        return [str(call["model"].relative_to(root)) for call in api.asked]
+
+    def test_folders_are_searched_and_sorted(self, api: Api, folder: Path) -> None:
+        assert onnxpad_runs("check", folder).exit_code == 0
+        assert self.asked(api, folder) == ["a.onnx", "b.onnx", "deep/er/c.ONNX"]
+
+    def test_a_model_is_checked_once(self, api: Api, folder: Path) -> None:
+        onnxpad_runs("check", folder / "b.onnx", folder, folder)
+        assert self.asked(api, folder) == ["b.onnx", "a.onnx", "deep/er/c.ONNX"]
+
+    @pytest.mark.parametrize(
+        ("findings", "fail_on", "code"),
+        [
+            ((), "info", 0),
+            ((REFUSED,), "warning", 0),
+            ((REFUSED,), "info", 1),
+            ((WARNING,), "warning", 1),
+            ((WARNING,), "error", 0),
+        ],
+    )
+    def test_findings_fail_from_a_severity_on(
+        self, api: Api, model: Path, findings: tuple[Finding, ...], fail_on: str, code: int
+    ) -> None:
+        api.found = {"model.onnx": findings}
+        assert onnxpad_runs("check", model, "--fail-on", fail_on).exit_code == code
+
+    def test_the_default_fails_on_warnings(self, api: Api, model: Path) -> None:
+        api.found = {"model.onnx": (WARNING, REFUSED)}
+        result = onnxpad_runs("check", model)
+        assert result.exit_code == 1
+        assert f"{model}: warning PAD201 conv1" in result.stdout
+        assert f"{model}: info PAD501 conv2" in result.stdout
+        assert result.stdout.splitlines()[-1] == "1 file: 1 warning, 1 info"
+        assert result.stderr == ""
+
+    @pytest.mark.parametrize("form", Format)
+    def test_the_unreadable_does_not_hide_the_others(
+        self, api: Api, folder: Path, form: Format
+    ) -> None:
+        api.found = {"a.onnx": ModelError("cut short at byte 3"), "c.ONNX": (WARNING,)}
+        result = onnxpad_runs("check", folder, folder / "gone", "--format", form)
+        assert result.exit_code == 2
+        assert error_line(result) == f"error: {folder / 'a.onnx'}: cut short at byte 3"
+        if form is Format.TEXT:
+            assert "c.ONNX: warning PAD201" in result.stdout
+            assert result.stdout.endswith("1 unreadable\n")
+        else:
+            document = json.loads(result.stdout)
+            assert [bool(file["error"]) for file in document["files"]] == [1, 0, 0, 0]
+            assert document["exit_code"] == 2
+
+    def test_an_empty_folder_is_a_mistake(self, api: Api, tmp_path: Path) -> None:
+        result = onnxpad_runs("check", tmp_path)
+        assert result.exit_code == 2
+        assert f"{tmp_path}: no .onnx file" in error_line(result)
+
+    def test_codes_are_passed_on_in_full(self, api: Api, model: Path) -> None:
+        onnxpad_runs("check", model, "--select", "PAD2,pad501", "--ignore", "PAD202")
+        onnxpad_runs("check", model)
+        chosen, everything = api.asked
+        assert chosen["select"] == ("PAD201", "PAD202", "PAD501")
+        assert chosen["ignore"] == ("PAD202",)
+        assert (everything["select"], everything["ignore"]) == ((), ())
+
+    @pytest.mark.parametrize("option", ["--select", "--ignore"])
+    @pytest.mark.parametrize("codes", ["PAD9", "PAD101,", "", "PAD1011"])
+    def test_unknown_codes_are_bad_usage(
+        self, api: Api, model: Path, option: str, codes: str
+    ) -> None:
+        result = onnxpad_runs("check", model, option, codes)
+        assert result.exit_code == 2
+        assert option in error_line(result)
+        assert "PAD101, PAD201" in result.stderr
+        assert api.asked == []
+
+
+@pytest.mark.parametrize(
+    ("selectors", "codes"),
+    [
+        (["PAD1"], ("PAD101", "PAD102")),
+        (["PAD101", "PAD101,PAD201"], ("PAD101", "PAD201")),
+        ([" pad201 "], ("PAD201",)),
+        (["PAD"], ("PAD101", "PAD102", "PAD201")),
+    ],
+)
+def test_code_selections(selectors: Sequence[str], codes: tuple[str, ...]) -> None:
+    assert expand_codes("--select", selectors, ["PAD201", "PAD102", "PAD101"]) == codes
+
+
+def test_an_unknown_code_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(UsageError, match="'PAD3' names no code; there is PAD101"):
+        expand_codes("--select", ["PAD3"], ["PAD101"])
+
+
+def test_links_to_folders_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(b"")
+    (tmp_path / "loop").symlink_to(tmp_path, target_is_directory=True)
+    assert model_files(tmp_path) == [tmp_path / "m.onnx"]
+
+
+def test_no_arguments_show_the_help() -> None:
+    result = onnxpad_runs()
+    assert result.exit_code == 0
+    assert "Usage:" in result.stdout
+    assert "fix" in result.stdout
+    assert "check" in result.stdout
+
+
+def test_the_version() -> None:
+    assert onnxpad_runs("--version").stdout == f"onnxpad {onnxpad.__version__}\n"
+
+
+# Once with the real api.
+
+SAME = """
+<ir_version: 9, opset_import: ["" : 17]>
+same (float[1, 1, 6, 6] x) => (float[1, 1, 3, 3] y)
+<float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}>
+{ y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w) }
+"""
+
+
+@pytest.fixture
+def same(tmp_path: Path) -> Path:
+    path = tmp_path / "same.onnx"
+    onnx.save(onnx.parser.parse_model(SAME), path)
+    return path
+
+
+def test_check_fix_check(same: Path) -> None:
+    result = onnxpad_runs("check", same)
+    assert result.exit_code == 1
+    assert "warning PAD101" in result.stdout
+    result = onnxpad_runs("fix", same, "--in-place", "--format", "json")
+    report = json.loads(result.stdout)
+    assert (result.exit_code, report["outcome"], report["written"]) == (0, "fixed", str(same))
+    assert [(change["code"], change["op_type"]) for change in report["changes"]] == [
+        ("PAD101", "Conv")
+    ]
+    assert report["validation"]["ok"] is True
+    (conv,) = onnx.load(same).graph.node
+    pads = {a.name: onnx.helper.get_attribute_value(a) for a in conv.attribute}["pads"]
+    assert pads == [0, 0, 1, 1]
+    assert onnxpad_runs("check", same, "--fail-on", "info").exit_code == 0
+    assert onnxpad_runs("fix", same, "--check").exit_code == 0
+
+
+def test_what_is_no_model_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "text.onnx").write_text("no model")
+    (tmp_path / "empty.onnx").write_bytes(b"")
+    for command in ("fix", "check"):
+        for name in ("text.onnx", "empty.onnx", "gone.onnx"):
+            result = onnxpad_runs(command, tmp_path / name)
+            assert result.exit_code == 2
+            assert error_line(result).count(str(tmp_path / name)) == 1
+
+
+def test_a_check_runs_no_model(same: Path) -> None:
+    code = (
+        "import sys\nfrom onnxpad.cli import app\n"
+        f"try: app(['check', {str(same)!r}])\nexcept SystemExit as end: assert end.code == 1\n"
+        "assert not {'onnxruntime', 'rich', 'pydantic'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=True)
+
+
+# In a process of its own: what only a real stdout, terminal or import shows.
+
+STUBBED = """
+    import sys
+    from time import sleep
+    from types import ModuleType, SimpleNamespace
+    from onnxpad.finding import *
+    api = sys.modules["onnxpad.api"] = ModuleType("onnxpad.api")
+    import onnxpad; onnxpad.api = api
+    name = "\\u7573\\u307f/conv"
+    found = Finding("PAD201", Severity.WARNING, name, "Conv", "a Pad " + "x" * 200)
+    change = Change("PAD201", name, "Conv", "Pad", "pads", Certificate("same"))
+    api.check = lambda *args, **options: SimpleNamespace(
+        findings=(found,) * 20, failing=lambda fail_on: (found,) * 20
+    )
+    result = SimpleNamespace(
+        changes=(change,) * 20, findings=(), undone=(), validation=None, changed=True,
+        seconds=0.0, nodes_before=1, nodes_after=1, save=lambda path: None,
+    )
+    def fix(*args, progress, **options):
+        progress("certify", 1, 4)
+        sleep(DELAY)
+        return result
+    DELAY = 0.0
+    api.fix = fix
+    from onnxpad.cli import app
+"""
+
+
+def script(*lines: str) -> list[str]:
+    return [sys.executable, "-c", "\n".join((textwrap.dedent(STUBBED), *lines))]
+
+
+def in_terminal(command: list[str], **env: str) -> str:
+    """What a command shows in a terminal of its own, all streams together."""
+    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
+    master, slave = pty.openpty()
+    clean = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TERM")}
+    with subprocess.Popen(
+        command, stdin=slave, stdout=slave, stderr=slave, env={**clean, "TERM": "xterm", **env}
+    ):
+        os.close(slave)
+        output = b""
+        while True:
+            try:
+                chunk = os.read(master, 65536)
+            except OSError:  # Linux's end of a terminal
+                break
+            if not chunk:
+                break
+            output += chunk
+    os.close(master)
+    return output.decode()
+
+
+def test_a_check_imports_nothing_it_does_not_need(model: Path) -> None:
+    lines = (
+        "try: app(['check', 'm.onnx', '--format', sys.argv[1]])",
+        "except SystemExit: pass",
+        "heavy = {'onnx', 'numpy', 'onnxruntime', 'rich', 'pydantic', 'onnx_graphsurgeon'}",
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)",
+    )
+    for form in Format:
+        done = subprocess.run([*script(*lines), form], capture_output=True, text=True, check=True)
+        assert done.stderr == "[]\n"
+
+
+@pytest.mark.parametrize("args", [["--version"], ["--help"], [], ["check", "--help"]])
+def test_help_and_version_start_without_the_engine(args: list[str]) -> None:
+    code = (
+        "import sys\nfrom onnxpad.cli import app\n"
+        f"try: app({args!r})\nexcept SystemExit as end: assert not end.code, end.code\n"
+        "assert not {'onnx', 'numpy', 'rich', 'onnxpad.api'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=True)
+
+
+def test_a_terminal_has_colours_and_no_bar_for_quick_work() -> None:
+    shown = in_terminal(script("app(['fix', 'm.onnx'])"))
+    assert "\x1b[1mPAD201\x1b[0m" in shown
+    assert "certify" not in shown
+
+
+@pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_colours_can_be_turned_off(env: dict[str, str]) -> None:
+    assert "\x1b" not in in_terminal(script("app(['fix', 'm.onnx'])"), **env)
+
+
+def test_long_work_shows_a_bar() -> None:
+    shown = in_terminal(script("DELAY = 2.0", "app(['fix', 'm.onnx'])"))
+    assert "certify" in shown
+    assert "1/4" in shown
+    assert "Wrote" in shown[shown.rindex("certify") :]
+
+
+def test_a_pipe_has_whole_plain_lines() -> None:
+    command = script("app(['check', 'm.onnx'])")
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "COLUMNS": "80"})
+    lines = done.stdout.decode().splitlines()
+    assert len(lines) == 21
+    assert all("x" * 200 in line for line in lines[:20])
+    assert b"\x1b" not in done.stdout
+    assert done.stderr == b""
+
+
+def test_a_console_that_cannot_show_a_name_gets_it_escaped() -> None:
+    env = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = subprocess.run(script("app(['check', 'm.onnx'])"), capture_output=True, env=env)
+    assert done.returncode == 1
+    assert b"\\u7573\\u307f/conv" in done.stdout
+
+
+def test_a_reader_that_went_away_is_no_error() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = script("app(['check', 'm.onnx'])")
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_full_disk_is_an_error_of_the_system() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    with Path("/dev/full").open("w") as full:
+        command = script("app(['check', 'm.onnx'])")
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (2, "error: stdout: No space left on device\n")
+
+
+def test_the_bar_that_ends_before_its_time_never_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with ProgressBar() as bar:
+        bar("stage", 0, 0)
+    bar._timer.join(timeout=DELAY / 2)
+    assert not bar._timer.is_alive()
+    assert bar._shown is None
+
+
+def test_the_styles_are_those_of_the_engine() -> None:
+    from onnxpad.site import STYLES
+
+    assert tuple(Style) == STYLES

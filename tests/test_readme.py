@@ -1,0 +1,89 @@
+"""The README is true: its example, its gate, its commands, its codes."""
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import onnx
+import pytest
+from typer.testing import CliRunner
+
+from onnxpad.cli import app
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+SHELL = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()]
+BEFORE, AFTER = [text for kind, text in BLOCKS if kind == ""]
+COMMANDS = [line for line in SHELL if line.startswith("onnxpad ")]
+
+
+def graph_of(model: onnx.ModelProto) -> list[object]:
+    """What the nodes of a graph are, whatever the order of their attributes."""
+    return [
+        (
+            node.op_type,
+            list(node.input),
+            list(node.output),
+            {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute},
+        )
+        for node in model.graph.node
+    ]
+
+
+def test_the_example_is_what_fix_does() -> None:
+    from onnxpad.api import fix
+
+    result = fix(onnx.parser.parse_model(BEFORE))
+    assert graph_of(result.model) == graph_of(onnx.parser.parse_model(AFTER))
+    assert result.validation is not None
+    exact = [run for run in result.validation.runs if run.optimisation == "off"]
+    assert exact
+    assert all(comparison.equal for run in exact for comparison in run.comparisons)
+
+
+@pytest.mark.parametrize("text", [BEFORE, AFTER])
+def test_the_example_is_a_valid_model(text: str) -> None:
+    onnx.checker.check_model(onnx.parser.parse_model(text), full_check=True)
+
+
+def test_ci_runs_the_gate_of_the_readme() -> None:
+    (gate,) = [line for line in SHELL if "pytest" in line]
+    assert gate in CI.splitlines()
+    installation = "pip install -e '.[test]'"
+    assert any(installation in line for line in SHELL)
+    assert installation.replace("install", "install --quiet") in CI
+
+
+def test_ci_is_a_valid_script() -> None:
+    subprocess.run(["bash", "-n", ROOT / ".ci" / "run"], check=True)
+    assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+def test_there_are_commands() -> None:
+    assert {command.split()[1] for command in COMMANDS} == {"fix", "check"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_commands_are_accepted(command: str) -> None:
+    """The options are parsed before `--help` shows itself, so a wrong one is an error."""
+    words = shlex.split(command.partition("#")[0].partition(">")[0])[1:]
+    result = CliRunner().invoke(app, [*words, "--help"])
+    assert result.exit_code == 0, result.stderr
+    options = {word for word in words if word.startswith("-")}
+    assert all(option in result.stdout for option in options)
+
+
+def test_the_models_it_names_are_there() -> None:
+    named = [word for line in SHELL for word in line.split() if word.startswith("models/")]
+    assert named
+    assert all((ROOT / path).is_file() for path in named)
+
+
+def test_the_codes_are_those_of_the_catalogue() -> None:
+    from onnxpad.rule import catalogue
+
+    assert re.findall(r"^\| (PAD\d+) \|", README, flags=re.MULTILINE) == list(catalogue())

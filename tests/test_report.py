@@ -1,0 +1,379 @@
+"""What the reports say: content, counts and safety, not exact layout."""
+
+import json
+import math
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from onnxpad import __version__
+from onnxpad.finding import Certificate, Change, Finding, Severity
+from onnxpad.report import CheckReport, FileReport, FixReport, Outcome
+from onnxpad.report.json import check_json, fix_json
+from onnxpad.report.text import (
+    LINES_A_GROUP,
+    check_summary,
+    coloured,
+    file_text,
+    fix_text,
+)
+from onnxpad.verdict import Comparison, Run, Validation
+
+SAME_READS = Certificate("the same elements are read", "height 224, width 224")
+
+
+def change(node: str = "conv1", **values: object) -> Change:
+    base = Change(
+        code="PAD201",
+        node=node,
+        op_type="Conv",
+        before="Pad (0,1) (0,1) -> Conv pads (0,0) (0,0)",
+        after="Conv pads (0,1) (0,1)",
+        certificate=SAME_READS,
+        removed=("pad1",),
+        probe="equal on 6 inputs",
+    )
+    return replace(base, **values)  # type: ignore[arg-type]
+
+
+def refusal(node: str, reason: str = "the pads depend on the height", **values: object) -> Finding:
+    base = Finding("PAD501", Severity.INFO, node, "Conv", f"SAME_UPPER on {node}", reason)
+    return replace(base, **values)  # type: ignore[arg-type]
+
+
+def warning(node: str, code: str = "PAD201") -> Finding:
+    return Finding(code, Severity.WARNING, node, "Conv", f"Pad before {node} can be folded")
+
+
+EQUAL = Comparison("logits", equal=True, max_abs=0.0, max_rel=0.0, detail="", ok=True)
+NOISE = Comparison("logits", equal=False, max_abs=1.5e-7, max_rel=2e-6, detail="", ok=True)
+WRONG = Comparison("boxes", equal=False, max_abs=0.75, max_rel=3.0, detail="", ok=False)
+SHAPE = Comparison("mask", False, math.nan, math.nan, "shape 1x3 against 1x4", False)
+
+
+def run(*comparisons: Comparison, level: str = "off", note: str = "") -> Run:
+    ok = all(comparison.ok for comparison in comparisons)
+    inputs = "x float32 1x3x224x224, seed 0"
+    return Run("CPUExecutionProvider", level, inputs, comparisons, (0.1, 0.2), note, ok)
+
+
+VALID = Validation(ok=True, runs=(run(EQUAL), run(NOISE, level="full")), probes=3)
+
+
+def fixed(**values: object) -> FixReport:
+    base = FixReport(
+        model="model.onnx",
+        style="fold",
+        outcome=Outcome.FIXED,
+        written="model.fixed.onnx",
+        check=False,
+        validate=True,
+        changes=(change(),),
+        findings=(),
+        undone=(),
+        validation=VALID,
+        nodes_before=31,
+        nodes_after=30,
+        seconds=1.2,
+    )
+    return replace(base, **values)  # type: ignore[arg-type]
+
+
+def line_with(text: str, *parts: str) -> str:
+    """The one line that holds all parts."""
+    (line,) = [line for line in text.splitlines() if all(part in line for part in parts)]
+    return line
+
+
+class TestFixText:
+    def test_a_change_is_one_line_from_node_to_result(self) -> None:
+        line = line_with(fix_text(fixed()), "conv1 (Conv)")
+        before, after = line.split("becomes")
+        assert change().before in before
+        assert change().after in after
+
+    def test_the_reason_all_changes_share_is_said_once(self) -> None:
+        text = fix_text(fixed(changes=tuple(change(f"conv{i}") for i in range(5))))
+        assert text.count(SAME_READS.statement) == 1
+        line_with(text, "PAD201", "5 changes", SAME_READS.sizes, "equal on 6 inputs")
+
+    def test_different_reasons_stand_below_their_changes(self) -> None:
+        other = Certificate("the surplus end pad is never read", "every size")
+        text = fix_text(fixed(changes=(change("a"), change("b", certificate=other))))
+        lines = text.splitlines()
+        first = lines.index(line_with(text, "a (Conv)", "becomes"))
+        assert SAME_READS.statement in lines[first + 1]
+        assert "b (Conv)" in lines[first + 2]
+        assert other.statement in lines[first + 3]
+        assert other.sizes in lines[first + 3]
+        line_with(text, "PAD201", "2 changes", "equal on 6 inputs")
+
+    @pytest.mark.parametrize("count", [LINES_A_GROUP, LINES_A_GROUP + 1, 200])
+    def test_many_alike_are_limited_and_counted(self, count: int) -> None:
+        text = fix_text(fixed(changes=tuple(change(f"conv{i}") for i in range(count))))
+        assert text.count("becomes") == min(count, LINES_A_GROUP)
+        assert f"{count} changes" in text
+        assert ("like these" in text) == (count > LINES_A_GROUP)
+        if count > LINES_A_GROUP:
+            line_with(text, f"and {count - LINES_A_GROUP} more like these", "--format json")
+
+    def test_few_of_another_code_are_not_lost_behind_many(self) -> None:
+        many = tuple(change(f"conv{i}") for i in range(100))
+        text = fix_text(fixed(changes=(*many, change("pool", code="PAD203", op_type="MaxPool"))))
+        line_with(text, "pool (MaxPool)", "becomes")
+
+    def test_assumptions_are_named_with_their_changes(self) -> None:
+        assumed = replace(SAME_READS, assumptions=("finite data",))
+        text = fix_text(fixed(changes=(change("a"), change("b", certificate=assumed))))
+        line_with(text, "finite data", "1 change", "b")
+        assert "Taken for granted" not in fix_text(fixed())
+
+    def test_refusals_are_grouped_by_reason_and_all_counted(self) -> None:
+        findings = (*(refusal(f"c{i}") for i in range(50)), refusal("d", "it has two consumers"))
+        text = fix_text(fixed(findings=findings))
+        line_with(text, "51 findings", "51 PAD501")
+        line_with(text, "PAD501", "50 nodes", "the pads depend on the height", "c0, c1", "more")
+        line_with(text, "d (Conv)", "SAME_UPPER on d", "it has two consumers")
+
+    def test_many_reasons_are_limited_and_all_counted(self) -> None:
+        findings = tuple(refusal(f"c{i}", f"reason {i}") for i in range(100))
+        text = fix_text(fixed(findings=(*findings, refusal("d", code="PAD101"))))
+        line_with(text, "101 findings", "100 PAD501", "1 PAD101")
+        assert text.count("reason ") == LINES_A_GROUP
+        line_with(text, f"and {101 - LINES_A_GROUP} more like these")
+
+    def test_what_was_undone_is_told_once_and_loudly(self) -> None:
+        taken_back = refusal("conv7", "the probe differs at size 5", code="PAD201")
+        text = fix_text(fixed(undone=(taken_back,), findings=(taken_back, refusal("conv8"))))
+        assert text.count("conv7 (Conv)") == 1
+        assert text.index("UNDONE: 1 change") < text.index("the probe differs at size 5")
+        line_with(text, "Left as it is", "1 finding")
+
+    def test_nothing_changed_but_undone_is_not_called_nothing_to_change(self) -> None:
+        nothing = fixed(outcome=Outcome.UNCHANGED, changes=(), written="", validation=None)
+        assert "nothing to change" in fix_text(nothing)
+        assert "nothing to change" not in fix_text(replace(nothing, undone=(refusal("conv7"),)))
+
+    def test_each_run_says_where_how_and_what(self) -> None:
+        text = fix_text(fixed())
+        line_with(text, "Validation passed", "2 runs", "3 changes")
+        line_with(text, "CPU", "optimisation off", "1x3x224x224, seed 0", "equal bit for bit")
+        line_with(text, "CPU", "optimisation full", "logits", "1.5e-07", "2e-06")
+
+    def test_a_failed_run_names_the_worst_output_first(self) -> None:
+        failed = Validation(ok=False, runs=(run(NOISE, WRONG, SHAPE),))
+        text = fix_text(fixed(outcome=Outcome.INVALID, validation=failed, written=""))
+        line = line_with(text, "DIFFERS")
+        assert line.index("boxes") < line.index("logits")
+        assert "shape 1x3 against 1x4" in line
+        line_with(text, "Validation FAILED")
+        line_with(text, "Nothing written", "--keep-invalid")
+
+    def test_a_run_that_did_not_happen_says_why(self) -> None:
+        skipped = Validation(ok=True, runs=(run(note="no kernel for bfloat16"),), warnings=("w1",))
+        text = fix_text(fixed(validation=skipped))
+        line_with(text, "optimisation off", "no kernel for bfloat16")
+        line_with(text, "warning", "w1")
+
+    @pytest.mark.parametrize(
+        ("values", "ending"),
+        [
+            pytest.param({}, "Wrote model.fixed.onnx", id="fixed"),
+            pytest.param(
+                {"outcome": Outcome.FIXABLE, "check": True, "written": ""},
+                "Nothing written (--check)",
+                id="check",
+            ),
+            pytest.param(
+                {"outcome": Outcome.UNCHANGED, "changes": (), "written": "out.onnx"},
+                "Copied byte for byte to out.onnx",
+                id="copied",
+            ),
+            pytest.param(
+                {"outcome": Outcome.UNCHANGED, "changes": (), "written": ""},
+                "Nothing written (1.2 s)",
+                id="unchanged",
+            ),
+            pytest.param(
+                {"outcome": Outcome.INVALID},
+                "Wrote model.fixed.onnx although the validation failed",
+                id="kept",
+            ),
+        ],
+    )
+    def test_the_last_line_says_where_the_result_went(
+        self, values: dict[str, object], ending: str
+    ) -> None:
+        last = fix_text(fixed(**values)).splitlines()[-1]
+        assert last.startswith(ending)
+        assert "1.2 s" in last
+
+    def test_unvalidated_changes_are_called_so(self) -> None:
+        assert "Not validated" in fix_text(fixed(validate=False, validation=None))
+
+    def test_no_text_of_a_model_reaches_the_terminal_as_control_code(self) -> None:
+        wild = "a\nb\x1b[2J\u202e\udce9"
+        everything = fixed(
+            model=wild,
+            written=wild,
+            changes=(
+                change(wild, op_type=wild, before=wild, after=wild, probe=wild),
+                change(certificate=Certificate(wild, wild, (wild,))),
+            ),
+            findings=(refusal(wild, wild, message=wild), refusal("x", op_type=wild)),
+            undone=(refusal(wild, "undone", op_type=wild, message=wild),),
+            validation=Validation(
+                ok=False,
+                runs=(
+                    replace(run(replace(WRONG, output=wild, detail=wild)), inputs=wild, note=wild),
+                    replace(run(note=wild), provider=wild),
+                ),
+                warnings=(wild,),
+            ),
+        )
+        text = fix_text(everything)
+        assert all(line.isprintable() for line in text.splitlines())
+        assert "a\\nb" in text
+
+    def test_wide_names_take_their_cells_in_the_column(self) -> None:
+        text = fix_text(fixed(changes=(change("畳み"), change("abcd"))))
+        wide = line_with(text, "畳み").index("Pad (0,1)")
+        narrow = line_with(text, "abcd").index("Pad (0,1)")
+        assert wide == narrow - 2  # two characters of two cells each
+
+    def test_colours_change_nothing_but_colour(self) -> None:
+        report = fixed(findings=(refusal("a"),), undone=(refusal("b", "no"),))
+        painted = fix_text(report, coloured)
+        assert "\x1b[" in painted
+        for code in ("32", "1;31", "1", "2", "0"):
+            painted = painted.replace(f"\x1b[{code}m", "")
+        assert painted == fix_text(report)
+
+
+class TestCheckText:
+    def test_every_line_carries_the_file(self) -> None:
+        file = FileReport("a/b.onnx", (warning("c1"), refusal("c2")), failing=1)
+        first, second = file_text(file).splitlines()
+        assert first == "a/b.onnx: warning PAD201 c1 (Conv): Pad before c1 can be folded"
+        assert second.startswith("a/b.onnx: info PAD501 c2 (Conv): SAME_UPPER on c2")
+        assert "the pads depend on the height" in second
+
+    def test_many_findings_of_one_code_are_limited_and_counted(self) -> None:
+        file = FileReport("m.onnx", tuple(warning(f"c{i}") for i in range(200)), failing=200)
+        lines = file_text(file).splitlines()
+        assert len(lines) == LINES_A_GROUP + 1
+        assert "and 180 more" in lines[-1]
+
+    def test_the_summary_counts_files_and_severities(self) -> None:
+        files = (
+            FileReport("a", (warning("c1"), warning("c2"), refusal("c3")), 2),
+            FileReport("b", error="b: no"),
+        )
+        summary = check_summary(CheckReport("fold", Severity.WARNING, files))
+        assert summary == "2 files: 2 warnings, 1 info, 1 unreadable\n"
+        clean = CheckReport("fold", Severity.WARNING, (FileReport("a"),))
+        assert check_summary(clean) == "1 file: nothing found\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "code"),
+    [
+        pytest.param((FileReport("a", (refusal("c"),)),), 0, id="refusals do not fail"),
+        pytest.param((FileReport("a", (warning("c"),), 1),), 1, id="findings"),
+        pytest.param((FileReport("a", error="bad"),), 2, id="unreadable"),
+        pytest.param(
+            (FileReport("a", (warning("c"),), 1), FileReport("b", error="bad")), 2, id="both"
+        ),
+    ],
+)
+def test_the_exit_code_of_a_check(files: tuple[FileReport, ...], code: int) -> None:
+    assert CheckReport("fold", Severity.WARNING, files).exit_code == code
+
+
+class TestJson:
+    def test_every_field_of_every_record_is_there(self) -> None:
+        report = fixed(findings=(refusal("c2"),), undone=(refusal("c3"),))
+        document = json.loads(fix_json(report))
+        assert document["version"] == 1
+        assert document["tool"] == {"name": "onnxpad", "version": __version__}
+        assert document["exit_code"] == 0
+        assert document["outcome"] == "fixed"
+        assert document["written"] == "model.fixed.onnx"
+        (record,) = document["changes"]
+        assert set(record) == {field.name for field in fields(Change)}
+        assert set(record["certificate"]) == {field.name for field in fields(Certificate)}
+        assert record["removed"] == ["pad1"]
+        for key in ("findings", "undone"):
+            (found,) = document[key]
+            assert set(found) == {field.name for field in fields(Finding)} | {"fixable"}
+            assert found["fixable"] is False
+        assert set(document["validation"]) == {field.name for field in fields(Validation)}
+        first = document["validation"]["runs"][0]
+        assert set(first) == {field.name for field in fields(Run)}
+        assert set(first["comparisons"][0]) == {field.name for field in fields(Comparison)}
+
+    def test_nothing_is_limited(self) -> None:
+        changes = tuple(change(f"conv{i}") for i in range(500))
+        assert len(json.loads(fix_json(fixed(changes=changes)))["changes"]) == 500
+
+    def test_what_json_cannot_carry_is_still_json(self) -> None:
+        infinite = replace(SHAPE, max_abs=math.inf)
+        text = fix_json(fixed(validation=Validation(False, (run(SHAPE, infinite),))))
+
+        def refuse(constant: str) -> object:
+            raise AssertionError(constant)
+
+        document = json.loads(text, parse_constant=refuse)
+        nan, infinity = document["validation"]["runs"][0]["comparisons"]
+        assert nan["max_abs"] is None
+        assert infinity["max_abs"] == "inf"
+
+    def test_any_evidence_is_carried(self) -> None:
+        evidence = {
+            "pads": ((0, 1), [np.int64(2), np.float32(0.5)]),
+            "array": np.arange(3),
+            "severity": Severity.INFO,
+            "yes": True,
+            "none": None,
+            "names": {"b", "a"},
+            "other": 1 + 2j,
+            3: b"x",
+        }
+        finding = refusal("c", evidence=evidence)
+        document = json.loads(fix_json(fixed(findings=(finding,))))
+        assert document["findings"][0]["evidence"] == {
+            "pads": [[0, 1], [2, 0.5]],
+            "array": [0, 1, 2],
+            "severity": "info",
+            "yes": True,
+            "none": None,
+            "names": ["a", "b"],
+            "other": "(1+2j)",
+            "3": "b'x'",
+        }
+
+    def test_it_is_ascii_whatever_the_names(self) -> None:
+        text = fix_json(fixed(changes=(change("畳み\udce9"),)))
+        assert text.isascii()
+        assert json.loads(text)["changes"][0]["node"] == "畳み\udce9"
+
+    def test_a_check_is_a_list_of_files(self) -> None:
+        files = (FileReport("a", (warning("c"), refusal("d")), 1), FileReport("b", error="b: no"))
+        document = json.loads(check_json(CheckReport("pad", Severity.WARNING, files)))
+        assert document["version"] == 1
+        assert document["exit_code"] == 2
+        assert (document["style"], document["fail_on"]) == ("pad", "warning")
+        first, second = document["files"]
+        assert [f["node"] for f in first["findings"]] == ["c", "d"]
+        assert [f["fixable"] for f in first["findings"]] == [True, False]
+        assert (first["error"], first["failing"]) == (None, 1)
+        assert (second["error"], second["findings"]) == ("b: no", [])
+        assert document["summary"] == {
+            "files": 2,
+            "unreadable": 1,
+            "failing": 1,
+            "info": 1,
+            "warning": 1,
+            "error": 0,
+        }
