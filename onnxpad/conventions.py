@@ -201,6 +201,7 @@ def half_kernel(size: Extent, window: Window) -> AxisPadding:
 
 
 def _known_extent(window: Window) -> int:
+    """The window's extent, where a convention needs it as a number."""
     if not isinstance(window.extent, int):
         raise UsageError("the kernel's size is known only at run time; give it as a number")
     return window.extent

@@ -1,7 +1,7 @@
 """One axis of a sliding window: sizes, pads, and what is read. May import `size` and `errors`.
 
 Positions count from the first real element: padding at the begin has negative positions, padding
-at the end starts at `size`. Input sizes may be symbolic (`Extent`); kernel, stride and dilation
+at the end starts at `size`. Sizes and the kernel may be symbolic (`Extent`), stride and dilation
 are integers. Nothing here branches on a size, so one formula serves known and unknown sizes.
 
 Sources: "ONNX" is the operator's page of the ONNX specification (docs/Operators.md);
@@ -133,11 +133,15 @@ def constant_in_effect(size: Extent, window: Window, *, odd: Side) -> tuple[int,
     every window. Where SAME itself is constant, its own pads come back.
     """
     begin, end = same_pads(size, window, odd=odd)
+    if isinstance(begin, int) and isinstance(end, int):
+        return begin, end
+    if not isinstance(window.extent, int):
+        return None
     if isinstance(end, Unknown):  # what holds for every size needs no knowledge of this one
         begin, end = same_pads(symbol("any size"), window, odd=odd)
     _, greatest = bounds(end)
-    # A constant begin is all it takes: SAME's totals are less than a stride apart, so the greatest
-    # end fits no window more than any other.
+    # For one extent, a constant begin is all it takes: SAME's totals are less than a stride apart,
+    # so the greatest end fits no window more than any other.
     return (begin, greatest) if isinstance(begin, int) and greatest is not None else None
 
 
