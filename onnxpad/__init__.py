@@ -1,6 +1,8 @@
 """Finds, fixes and proves the padding of exported ONNX graphs."""
 
-from onnxpad.api import CheckResult, FixResult, check, fix
+import importlib
+from typing import TYPE_CHECKING
+
 from onnxpad.errors import (
     ModelError,
     OnnxpadError,
@@ -10,6 +12,9 @@ from onnxpad.errors import (
     ValidationError,
 )
 from onnxpad.finding import Certificate, Change, Finding, Severity
+
+if TYPE_CHECKING:
+    from onnxpad.api import CheckResult, FixResult, check, fix
 
 __version__ = "0.1.0"
 
@@ -29,3 +34,14 @@ __all__ = [
     "check",
     "fix",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """The engine's names, imported when first asked for: `onnxpad --help` does without onnx."""
+    if name in __all__:
+        return getattr(importlib.import_module("onnxpad.api"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -30,7 +30,7 @@ from onnxpad.signs import Signs
 from onnxpad.size import Extent, Size, always, less_equal, maximum, minimum, symbol
 from onnxpad.values import Analysis
 from onnxpad.window import (
-    Window,
+    AnyWindow,
     last_read,
     output_size,
     pool_output_size,
@@ -378,7 +378,7 @@ def _same_layers(one: tuple[Layer, ...], other: tuple[Layer, ...]) -> bool:
     return known and one == other
 
 
-def _meets_data(window: Window, axis: _Axis, size: Extent) -> bool:
+def _meets_data(window: AnyWindow, axis: _Axis, size: Extent) -> bool:
     """Whether every window reads at least one element of the data."""
     reach = (window.kernel - 1) * window.dilation
     conditions = [

@@ -20,7 +20,7 @@ Without a function of their own:
 from dataclasses import dataclass
 
 from onnxpad.errors import UsageError
-from onnxpad.size import Extent, ceil_div, maximum
+from onnxpad.size import Extent, ceil_div
 from onnxpad.window import (
     Window,
     output_size,
@@ -47,7 +47,7 @@ class AxisPadding:
     begin: Extent
     end: Extent
     output: Extent
-    output_padding: Extent = 0
+    output_padding: int = 0
 
 
 def tensorflow_same(size: Extent, window: Window) -> AxisPadding:
@@ -85,8 +85,7 @@ def keras_transposed_same(size: Extent, window: Window) -> AxisPadding:
     the gradient of `tensorflow_same` for the pads.
     """
     begin, end = transposed_same_pads(window, odd="end")
-    lacking = maximum(window.stride - window.extent, 0)
-    return _transposed(size, window, begin, end, lacking)
+    return _transposed(size, window, begin, end, max(window.stride - window.extent, 0))
 
 
 def keras_transposed_valid(size: Extent, window: Window) -> AxisPadding:
@@ -94,7 +93,7 @@ def keras_transposed_valid(size: Extent, window: Window) -> AxisPadding:
 
     Source: `compute_conv_transpose_output_shape`, keras/src/backend/common/backend_utils.py.
     """
-    return _transposed(size, window, 0, 0, maximum(window.stride - window.extent, 0))
+    return _transposed(size, window, 0, 0, max(window.stride - window.extent, 0))
 
 
 def torch_conv(size: Extent, window: Window, padding: int) -> AxisPadding:
@@ -135,11 +134,10 @@ def torch_pool(
         UsageError: Padding above half the extent, which PyTorch refuses (2.13 already above half
             the undilated kernel).
     """
-    extent = _known_extent(window)
-    if padding > extent // 2:
+    if padding > window.extent // 2:
         raise UsageError(
-            f"PyTorch's pools pad at most half the window: {extent // 2} for an extent of "
-            f"{extent}, not {padding}; pad in an operator of its own"
+            f"PyTorch's pools pad at most half the window: {window.extent // 2} for an extent of "
+            f"{window.extent}, not {padding}; pad in an operator of its own"
         )
     if ceil_mode:
         output = pool_output_size(size, window, padding, padding, ceil_mode=True)
@@ -197,18 +195,11 @@ def half_kernel(size: Extent, window: Window) -> AxisPadding:
 
     Source: Darknet, `parse_convolutional` (`pad=1`), src/parser.c; common in PyTorch.
     """
-    return torch_conv(size, window, _known_extent(window) // 2)
-
-
-def _known_extent(window: Window) -> int:
-    """The window's extent, where a convention needs it as a number."""
-    if not isinstance(window.extent, int):
-        raise UsageError("the kernel's size is known only at run time; give it as a number")
-    return window.extent
+    return torch_conv(size, window, window.extent // 2)
 
 
 def _transposed(
-    size: Extent, window: Window, begin: Extent, end: Extent, output_padding: Extent
+    size: Extent, window: Window, begin: int, end: int, output_padding: int
 ) -> AxisPadding:
     """A transposed window's padding with the output size that follows from it."""
     output = transposed_output_size(size, window, begin, end, output_padding)

@@ -15,7 +15,7 @@ from onnxpad.errors import ModelError
 from onnxpad.graph import Graph
 from onnxpad.size import Extent, Size, symbol
 from onnxpad.values import Analysis
-from onnxpad.window import Window
+from onnxpad.window import AnyWindow, OpenWindow, Window
 
 Node: TypeAlias = Any  # graphsurgeon carries no types
 Tensor: TypeAlias = Any
@@ -94,7 +94,7 @@ class WindowOp:
 
     node: Node
     operator: Operator
-    windows: tuple[Window, ...]
+    windows: tuple[AnyWindow, ...]
     auto_pad: str
     pads: tuple[Pair, ...]
     pads_written: bool
@@ -212,7 +212,10 @@ def read_window(graph: Graph, analysis: Analysis, node: Node) -> WindowOp:
     return WindowOp(
         node=node,
         operator=operator,
-        windows=tuple(Window(k, s, d) for k, s, d in zip(kernel, strides, dilations, strict=True)),
+        windows=tuple(
+            Window(k, s, d) if isinstance(k, int) else OpenWindow(k, s, d)
+            for k, s, d in zip(kernel, strides, dilations, strict=True)
+        ),
         auto_pad=auto_pad,
         pads=pairs_of(pads) if pads is not None else ((0, 0),) * rank,
         pads_written=pads is not None,
@@ -223,7 +226,7 @@ def read_window(graph: Graph, analysis: Analysis, node: Node) -> WindowOp:
 
 def _kernel(
     graph: Graph, analysis: Analysis, node: Node, operator: Operator, where: str
-) -> tuple[Extent, ...]:
+) -> tuple[int | Size, ...]:
     written = _integers(node, "kernel_shape", None, where, least=1)
     if operator.weight is None:
         if written is None:

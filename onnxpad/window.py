@@ -1,8 +1,9 @@
 """One axis of a sliding window: sizes, pads, and what is read. May import `size` and `errors`.
 
 Positions count from the first real element: padding at the begin has negative positions, padding
-at the end starts at `size`. Sizes and the kernel may be symbolic (`Extent`), stride and dilation
-are integers. Nothing here branches on a size, so one formula serves known and unknown sizes.
+at the end starts at `size`. Input sizes may be symbolic (`Extent`); kernel, stride and dilation are
+integers, but for a kernel that only run time knows (`OpenWindow`). Nothing here branches on a size,
+so one formula serves known and unknown sizes.
 
 Sources: "ONNX" is the operator's page of the ONNX specification (docs/Operators.md);
 "onnxruntime" is measured on its CPU provider with graph optimisation off (1.31).
@@ -14,6 +15,7 @@ from typing import Literal, TypeAlias, overload
 from onnxpad.errors import ModelError
 from onnxpad.size import (
     Extent,
+    Size,
     Unknown,
     bounds,
     ceil_div,
@@ -30,24 +32,37 @@ Side: TypeAlias = Literal["begin", "end"]
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A kernel that slides along one axis; its length may be one that only run time knows.
+    """A kernel that slides along one axis.
 
     Raises:
         ModelError: A kernel, stride or dilation below 1, which no operator admits.
     """
 
-    kernel: Extent
+    kernel: int
     stride: int = 1
     dilation: int = 1
 
     def __post_init__(self) -> None:
         """Refuses what would otherwise divide by zero or slide backwards."""
-        kernel = self.kernel if isinstance(self.kernel, int) else 1
-        if min(kernel, self.stride, self.dilation) < 1:
+        if min(self.kernel, self.stride, self.dilation) < 1:
             raise ModelError(
                 f"kernel {self.kernel}, stride {self.stride}, dilation {self.dilation}: "
                 "each must be at least 1; correct the operator's attributes"
             )
+
+    @property
+    def extent(self) -> int:
+        """Elements from the first tap to the last: the kernel with its dilation gaps."""
+        return (self.kernel - 1) * self.dilation + 1
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWindow:
+    """A kernel whose length only run time knows, which slides along one axis."""
+
+    kernel: Size
+    stride: int = 1
+    dilation: int = 1
 
     @property
     def extent(self) -> Extent:
@@ -55,7 +70,10 @@ class Window:
         return (self.kernel - 1) * self.dilation + 1
 
 
-def output_size(size: Extent, window: Window, begin: Extent, end: Extent) -> Extent:
+AnyWindow: TypeAlias = Window | OpenWindow
+
+
+def output_size(size: Extent, window: AnyWindow, begin: Extent, end: Extent) -> Extent:
     """Number of windows that fit in the padded line.
 
     Below 1 no window fits and the operator is not defined (onnxruntime: "Invalid input shape").
@@ -67,7 +85,7 @@ def output_size(size: Extent, window: Window, begin: Extent, end: Extent) -> Ext
 
 
 def pool_output_size(
-    size: Extent, window: Window, begin: Extent, end: Extent, *, ceil_mode: bool
+    size: Extent, window: AnyWindow, begin: Extent, end: Extent, *, ceil_mode: bool
 ) -> Extent:
     """Number of windows a pool computes.
 
@@ -89,7 +107,7 @@ def pool_output_size(
     return minimum(ceil_div(span, window.stride) + 1, ceil_div(size + begin, window.stride))
 
 
-def same_output_size(size: Extent, window: Window) -> Extent:
+def same_output_size(size: Extent, window: AnyWindow) -> Extent:
     """Output size that SAME asks for: the input's, divided by the stride and rounded up.
 
     Source: ONNX Conv "auto_pad"; TensorFlow, `tf.nn` "Notes on padding".
@@ -97,7 +115,7 @@ def same_output_size(size: Extent, window: Window) -> Extent:
     return ceil_div(size, window.stride)
 
 
-def same_raw_total(size: Extent, window: Window) -> Extent:
+def same_raw_total(size: Extent, window: AnyWindow) -> Extent:
     """Padding SAME needs on both sides together, before it is clamped at 0.
 
     Lies between `extent - stride` (where the stride divides the size) and `extent - 1`. Negative
@@ -114,8 +132,8 @@ def same_raw_total(size: Extent, window: Window) -> Extent:
 @overload
 def same_pads(size: int, window: Window, *, odd: Side) -> tuple[int, int]: ...
 @overload
-def same_pads(size: Extent, window: Window, *, odd: Side) -> tuple[Extent, Extent]: ...
-def same_pads(size: Extent, window: Window, *, odd: Side) -> tuple[Extent, Extent]:
+def same_pads(size: Extent, window: AnyWindow, *, odd: Side) -> tuple[Extent, Extent]: ...
+def same_pads(size: Extent, window: AnyWindow, *, odd: Side) -> tuple[Extent, Extent]:
     """Pads (begin, end) of SAME_UPPER (`odd="end"`) or SAME_LOWER (`odd="begin"`).
 
     Source: ONNX Conv "auto_pad"; TensorFlow `GetWindowedOutputSizeVerbose`
@@ -124,7 +142,7 @@ def same_pads(size: Extent, window: Window, *, odd: Side) -> tuple[Extent, Exten
     return _split(maximum(same_raw_total(size, window), 0), odd)
 
 
-def constant_in_effect(size: Extent, window: Window, *, odd: Side) -> tuple[int, int] | None:
+def constant_in_effect(size: Extent, window: AnyWindow, *, odd: Side) -> tuple[int, int] | None:
     """Constant pads that read what SAME reads, at every admitted size; None if there are none.
 
     SAME pads vary with the remainder of the size by the stride, but padding that no window
@@ -135,22 +153,22 @@ def constant_in_effect(size: Extent, window: Window, *, odd: Side) -> tuple[int,
     begin, end = same_pads(size, window, odd=odd)
     if isinstance(begin, int) and isinstance(end, int):
         return begin, end
-    if not isinstance(window.extent, int):
+    if isinstance(window, OpenWindow):
         return None
     if isinstance(end, Unknown):  # what holds for every size needs no knowledge of this one
         begin, end = same_pads(symbol("any size"), window, odd=odd)
     _, greatest = bounds(end)
-    # For one extent, a constant begin is all it takes: SAME's totals are less than a stride apart,
+    # For one kernel, a constant begin is all it takes: SAME's totals are less than a stride apart,
     # so the greatest end fits no window more than any other.
     return (begin, greatest) if isinstance(begin, int) and greatest is not None else None
 
 
-def last_read(begin: Extent, window: Window, output: Extent) -> Extent:
+def last_read(begin: Extent, window: AnyWindow, output: Extent) -> Extent:
     """Position of the last element that the last of `output` windows reads."""
     return (output - 1) * window.stride + window.extent - 1 - begin
 
 
-def end_read(size: Extent, window: Window, begin: Extent, output: Extent) -> Extent:
+def end_read(size: Extent, window: AnyWindow, begin: Extent, output: Extent) -> Extent:
     """End padding that is really read: from `size` to the last position read, or 0.
 
     Less than the declared end padding where the stride leaves some of it out; more where a pool's
@@ -160,7 +178,7 @@ def end_read(size: Extent, window: Window, begin: Extent, output: Extent) -> Ext
 
 
 def transposed_output_size(
-    size: Extent, window: Window, begin: Extent, end: Extent, output_padding: Extent = 0
+    size: Extent, window: Window, begin: Extent, end: Extent, output_padding: int = 0
 ) -> Extent:
     """Length of a ConvTranspose's output; its pads crop, `output_padding` appends at the end.
 
@@ -169,9 +187,7 @@ def transposed_output_size(
     return (size - 1) * window.stride + window.extent + output_padding - begin - end
 
 
-def transposed_same_pads(
-    window: Window, output_padding: int = 0, *, odd: Side
-) -> tuple[Extent, Extent]:
+def transposed_same_pads(window: Window, output_padding: int = 0, *, odd: Side) -> tuple[int, int]:
     """Pads (begin, end) of a ConvTranspose with SAME and no `output_shape`, for every size.
 
     They crop the full output to `size * stride`, and the size cancels out. Where the full output
@@ -180,7 +196,7 @@ def transposed_same_pads(
     Source: ONNX ConvTranspose, `total_padding[i]` with `output_shape = input_shape * strides`;
     the clamp at 0 and the unchanged `output_padding` are onnxruntime's.
     """
-    return _split(maximum(window.extent + output_padding - window.stride, 0), odd)
+    return _split(max(window.extent + output_padding - window.stride, 0), odd)
 
 
 def transposed_pads_for_output(

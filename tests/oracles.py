@@ -1,6 +1,6 @@
 """What the arithmetic is compared with: a window that walks indices, and onnxruntime.
 
-Shares no formula with `onnxpad.window`: of a window only kernel, stride and dilation are read.
+Shares no formula with `onnxpad.window`: of a `Window` only kernel, stride and dilation are read.
 """
 
 from collections.abc import Sequence
@@ -11,17 +11,17 @@ import onnx
 import onnxruntime
 from onnx import helper
 
-from tests.strategies import KnownWindow
+from onnxpad.window import Window
 
 LOWEST = float(np.finfo(np.float32).min)
 
 
-def taps(window: KnownWindow, start: int) -> range:
+def taps(window: Window, start: int) -> range:
     """Positions that a window starting at `start` reads."""
     return range(start, start + window.kernel * window.dilation, window.dilation)
 
 
-def walk(window: KnownWindow, begin: int, count: int) -> list[range]:
+def walk(window: Window, begin: int, count: int) -> list[range]:
     """Positions that each of the first `count` windows reads; the first starts at `-begin`."""
     reads: list[range] = []
     start = -begin
@@ -31,16 +31,14 @@ def walk(window: KnownWindow, begin: int, count: int) -> list[range]:
     return reads
 
 
-def fitting(size: int, window: KnownWindow, begin: int, end: int) -> list[range]:
+def fitting(size: int, window: Window, begin: int, end: int) -> list[range]:
     """Positions that each window reads that lies in the padded line, found by trying each start."""
     line = range(-begin, size + end)
     starts = line[:: window.stride]
     return [taps(window, start) for start in starts if taps(window, start)[-1] in line]
 
 
-def scattered(
-    values: Sequence[float], weights: Sequence[float], window: KnownWindow
-) -> list[float]:
+def scattered(values: Sequence[float], weights: Sequence[float], window: Window) -> list[float]:
     """Full output of a transposed window: every input element adds the weights where it lands."""
     line: list[float] = []
     for start, value in zip(
@@ -68,7 +66,7 @@ class Operator:
     def __init__(
         self,
         op_type: str,
-        window: KnownWindow,
+        window: Window,
         weights: Sequence[float] = (),
         **attributes: object,
     ) -> None:

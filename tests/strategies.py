@@ -1,25 +1,8 @@
 """Hypothesis strategies for the arithmetic of windows. Imports `onnxpad.window` only."""
 
-from dataclasses import dataclass
-
 from hypothesis import strategies as st
 
 from onnxpad.window import Side, Window
-
-
-@dataclass(frozen=True)
-class KnownWindow(Window):
-    """A window whose kernel is a number: nothing but that, told to the type checker."""
-
-    kernel: int
-
-    @property
-    def extent(self) -> int:
-        """As of any window."""
-        extent = super().extent
-        assert isinstance(extent, int)
-        return extent
-
 
 sizes = st.integers(1, 40)
 """Input sizes: small enough to walk, large enough for every residue and the clipped windows."""
@@ -33,10 +16,10 @@ sides: st.SearchStrategy[Side] = st.sampled_from(("begin", "end"))
 
 def windows(
     max_kernel: int = 6, max_stride: int = 5, max_dilation: int = 3
-) -> st.SearchStrategy[KnownWindow]:
+) -> st.SearchStrategy[Window]:
     """Windows of one axis; a stride above the extent, even kernels and dilation included."""
     return st.builds(
-        KnownWindow,
+        Window,
         kernel=st.integers(1, max_kernel),
         stride=st.integers(1, max_stride),
         dilation=st.integers(1, max_dilation),

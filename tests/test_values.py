@@ -4,10 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.agreement import disagreements, parse, single
+from tests.agreement import disagreements, single
 
 I64, I32, F32, F64, B = np.int64, np.int32, np.float32, np.float64, np.bool_
 
@@ -77,7 +75,13 @@ CASES = [
     ("Not", {"a": np.array([0, 1], B)}, 17, {}),
     *(
         ("Cast", {"a": array}, 17, {"to": to})
-        for array in (SIGNED, i(0, 1, 200, dtype=I32), REALS, np.array([0, 1], B), REALS.astype(F64))
+        for array in (
+            SIGNED,
+            i(0, 1, 200, dtype=I32),
+            REALS,
+            np.array([0, 1], B),
+            REALS.astype(F64),
+        )
         for to in (1, 6, 7, 9, 11)
     ),
     ("CastLike", {"a": REALS, "b": SIGNED}, 17, {}),
@@ -112,7 +116,12 @@ CASES = [
     ("GatherElements", {"a": MATRIX, "i": i(1, 0, -1, 2).reshape(1, 4)}, 17, {"axis": 0}),
     ("GatherElements", {"a": MATRIX, "i": i(1, 0, -1).reshape(3, 1)}, 17, {"axis": 1}),
     ("Slice", {"a": MATRIX, "s": i(1), "e": i(2**63 - 1)}, 17, {}),
-    ("Slice", {"a": MATRIX, "s": i(-1, -1), "e": i(-(2**63), -9), "x": i(0, 1), "t": i(-1, -2)}, 17, {}),
+    (
+        "Slice",
+        {"a": MATRIX, "s": i(-1, -1), "e": i(-(2**63), -9), "x": i(0, 1), "t": i(-1, -2)},
+        17,
+        {},
+    ),
     ("Slice", {"a": MATRIX, "s": i(-3), "e": i(-1), "x": i(1)}, 17, {}),
     ("Slice", {"a": MATRIX, "s": i(3), "e": i(1), "x": i(-1)}, 17, {}),
     ("Slice", {"a": MATRIX}, 9, {"starts": [0, 1], "ends": [2, 100]}),
@@ -142,7 +151,9 @@ CASES = [
 @pytest.mark.parametrize(
     ("op", "inputs", "opset", "attributes"), CASES, ids=[f"{n}-{c[0]}" for n, c in enumerate(CASES)]
 )
-def test_operator_agrees_with_onnxruntime(op: str, inputs: Any, opset: int, attributes: Any) -> None:
+def test_operator_agrees_with_onnxruntime(
+    op: str, inputs: Any, opset: int, attributes: Any
+) -> None:
     model = single(op, inputs, opset, **attributes)
     wrong, known = disagreements(model)
     assert not wrong

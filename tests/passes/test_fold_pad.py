@@ -67,7 +67,8 @@ FOLDS = [
     pytest.param(
         one("a = Pad (x, p) y = AveragePool <kernel_shape = [3, 3]> (a)", initializers=PADS),
         one(
-            "y = AveragePool <count_include_pad = 1, kernel_shape = [3, 3], pads = [1, 2, 2, 1]> (x)"
+            "y = AveragePool <kernel_shape = [3, 3], pads = [1, 2, 2, 1], count_include_pad = 1>"
+            " (x)"
         ),
         id="AveragePool counts what was data",
     ),
@@ -78,7 +79,8 @@ FOLDS = [
             initializers=PADS,
         ),
         one(
-            "y = AveragePool <count_include_pad = 1, kernel_shape = [4, 4], pads = [2, 3, 3, 2]> (x)"
+            "y = AveragePool <kernel_shape = [4, 4], pads = [2, 3, 3, 2], count_include_pad = 1>"
+            " (x)"
         ),
         id="AveragePool that counts its own",
     ),
@@ -94,7 +96,8 @@ FOLDS = [
             initializers=f"{W}, {PADS}",
         ),
         one(
-            "y = Conv <pads = [1, 2, 2, 1]> (x, w) z = Conv <pads = [1, 2, 2, 1], strides = [2, 2]> (x, w)",
+            "y = Conv <pads = [1, 2, 2, 1]> (x, w)"
+            " z = Conv <pads = [1, 2, 2, 1], strides = [2, 2]> (x, w)",
             outputs="float[] y, float[] z",
             initializers=W,
         ),
