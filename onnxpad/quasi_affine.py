@@ -1,4 +1,4 @@
-"""Eventually quasi-affine functions of an index, in normal form. Imports nothing of the package.
+"""Eventually quasi-affine functions of an index, in normal form. Imports nothing.
 
 Such a function f is defined for 0 <= i < count and has a threshold T and a period P with
 f(i) - 2 f(i+P) + f(i+2P) = 0 for every i >= T: from T on it is affine on each residue class mod P.
@@ -16,7 +16,7 @@ threshold or period above `LIMIT` raises `InexpressibleError`.
 """
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd, lcm
@@ -49,9 +49,8 @@ class QuasiAffine:
 
     @property
     def slopes(self) -> list[int]:
-        """What each residue class gains in one period, from the class of T on."""
-        middle = len(self.values) - self.period
-        return list(map(operator.sub, self.values[middle:], self.values[self.threshold : middle]))
+        """What each residue class gains in one period, from the class of T on; none for a table."""
+        return _slopes(self.values, self.period)
 
     def at(self, index: int) -> int:
         """Return f(index)."""
@@ -126,36 +125,38 @@ def translate(f: QuasiAffine, offset: int) -> QuasiAffine:
 
 def add(f: QuasiAffine, g: QuasiAffine) -> QuasiAffine:
     """Return f + g."""
-    return _combine(operator.add, f, g)
+    threshold, period = max(f.threshold, g.threshold), lcm(f.period, g.period)
+    pairs = zip(_table(f, threshold, period), _table(g, threshold, period), strict=True)
+    return _normal([a + b for a, b in pairs], period, f.count)
 
 
 def multiply(f: QuasiAffine, g: QuasiAffine) -> QuasiAffine:
     """Return f * g, where no residue class grows in both."""
-    if f.period:
-        period = lcm(f.period, g.period)
-        threshold = max(f.threshold, g.threshold)
-        _check(threshold, period, f.count)
-        gains = (_slopes_from(h, threshold, period) for h in (f, g))
-        if any(map(operator.mul, *gains)):
-            raise InexpressibleError("a product of two sizes that both grow")
-    return _combine(operator.mul, f, g)
+    threshold, period = max(f.threshold, g.threshold), lcm(f.period, g.period)
+    left, right = _table(f, threshold, period), _table(g, threshold, period)
+    if any(map(operator.mul, _slopes(left, period), _slopes(right, period))):
+        raise InexpressibleError("a product of two sizes that both grow")
+    return _normal([a * b for a, b in zip(left, right, strict=True)], period, f.count)
 
 
 def divide(f: QuasiAffine, divisor: int) -> QuasiAffine:
     """Return floor(f / divisor), for a positive divisor."""
     # After that many periods every class has gained a multiple of the divisor.
     periods = lcm(*(divisor // gcd(divisor, slope) for slope in set(f.slopes)))
-    return _map(lambda value: value // divisor, f, f.threshold, f.period * periods)
+    table = _table(f, f.threshold, f.period * periods)
+    return _normal([value // divisor for value in table], f.period * periods, f.count)
 
 
 def positive_part(f: QuasiAffine) -> QuasiAffine:
     """Return max(f, 0)."""
-    return _map(lambda value: max(value, 0), f, _settled(f), f.period)
+    table = _table(f, _settled(f), f.period)
+    return _normal([value if value > 0 else 0 for value in table], f.period, f.count)
 
 
 def negative(f: QuasiAffine) -> QuasiAffine:
     """Return 1 where f < 0, else 0."""
-    return _map(lambda value: int(value < 0), f, _settled(f), f.period)
+    table = _table(f, _settled(f), f.period)
+    return _normal([1 if value < 0 else 0 for value in table], f.period, f.count)
 
 
 def _settled(f: QuasiAffine) -> int:
@@ -174,37 +175,19 @@ def _settled(f: QuasiAffine) -> int:
     return settled
 
 
-def _combine(operation: Callable[[int, int], int], f: QuasiAffine, g: QuasiAffine) -> QuasiAffine:
-    """Apply `operation` point by point; the result has the thresholds' max and the periods' lcm."""
+def _table(f: QuasiAffine, threshold: int, period: int) -> list[int]:
+    """Return f(0) .. f(T+2P-1) for a greater threshold and a multiple of the period.
+
+    Refuses what would be slow, and tables longer than the proof of equality allows.
+    """
+    table = list(f.values)
     if not f.period:
-        return QuasiAffine(tuple(map(operation, f.values, g.values)), 0, f.count)
-    threshold, period = max(f.threshold, g.threshold), lcm(f.period, g.period)
-    _check(threshold, period, f.count)
+        return table
     length = threshold + 2 * period
-    return _normal(list(map(operation, _table(f, length), _table(g, length))), period, f.count)
-
-
-def _map(
-    operation: Callable[[int], int], f: QuasiAffine, threshold: int, period: int
-) -> QuasiAffine:
-    """Apply `operation` point by point; the result has this threshold and period."""
-    if not f.period:
-        return QuasiAffine(tuple(map(operation, f.values)), 0, f.count)
-    _check(threshold, period, f.count)
-    return _normal(list(map(operation, _table(f, threshold + 2 * period))), period, f.count)
-
-
-def _check(threshold: int, period: int, count: int) -> None:
-    """Refuse what would be slow, and tables longer than the proof of equality allows."""
-    if period > LIMIT or threshold > LIMIT or 2 * (threshold + 2 * period) > count:
+    if period > LIMIT or threshold > LIMIT or 2 * length > f.count:
         raise InexpressibleError(
             f"a size that repeats only after {period} steps from step {threshold} on"
         )
-
-
-def _table(f: QuasiAffine, length: int) -> list[int]:
-    """Return f(0) .. f(length-1)."""
-    table = list(f.values)
     slopes, block = f.slopes, table[len(table) - f.period :]
     while len(table) < length:
         block = list(map(operator.add, block, slopes))
@@ -213,14 +196,16 @@ def _table(f: QuasiAffine, length: int) -> list[int]:
     return table
 
 
-def _slopes_from(f: QuasiAffine, threshold: int, period: int) -> list[int]:
-    """Return what each class mod `period` gains in one, from the class of `threshold` on."""
-    table = _table(f, threshold + 2 * period)
-    return list(map(operator.sub, table[threshold + period :], table[threshold:]))
+def _slopes(table: Sequence[int], period: int) -> list[int]:
+    """Return what each residue class gains in one period, given f(0) .. f(T+2P-1)."""
+    last, before = len(table) - period, len(table) - 2 * period
+    return list(map(operator.sub, table[last:], table[before:last]))
 
 
 def _normal(table: list[int], period: int, count: int) -> QuasiAffine:
     """Return the normal form of f(0) .. f(T+2P-1)."""
+    if not period:
+        return QuasiAffine(tuple(table), 0, count)
     threshold = len(table) - 2 * period
     for prime in _prime_factors(period):
         while period % prime == 0:

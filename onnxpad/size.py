@@ -1,4 +1,4 @@
-"""A size that need not be known yet, and exact arithmetic of sizes. Imports `quasi_affine`.
+"""A size that need not be known yet. Imports `formula`, `quasi_affine`, `symbol`.
 
 A `Size` is a constant plus, for each symbol, an eventually quasi-affine function of it that is 0 at
 the symbol's least value. The parts are unique and each is in normal form, so two sizes are equal
@@ -9,52 +9,42 @@ Every claim is about the admitted values: from a symbol's minimum to its maximum
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import lcm
 from typing import NoReturn, TypeAlias
 
-from onnxpad import quasi_affine
+from onnxpad import formula, quasi_affine
 from onnxpad.quasi_affine import InexpressibleError, QuasiAffine
+from onnxpad.symbol import NMAX, Symbol
 
-NMAX = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Symbol:
-    """A number that a graph leaves open: the multiples of `step` from `minimum` to `maximum`.
-
-    Two symbols with the same fields are the same symbol.
-    """
-
-    name: str
-    minimum: int = 1
-    maximum: int = NMAX
-    step: int = 1
-
-    def __post_init__(self) -> None:
-        """Refuse a symbol with no value."""
-        if self.step < 1 or self.count < 1:
-            raise ValueError(
-                f"no multiple of {self.step} lies between {self.minimum} and {self.maximum}: "
-                f"give `{self.name}` a positive step and a range that holds one"
-            )
-
-    @property
-    def least(self) -> int:
-        """The least admitted value."""
-        return -(-self.minimum // self.step) * self.step
-
-    @property
-    def count(self) -> int:
-        """How many values are admitted."""
-        return self.maximum // self.step - -(-self.minimum // self.step) + 1
-
-    def index(self, value: int) -> int:
-        """Return which admitted value this is, from 0 on."""
-        index, rest = divmod(value - self.least, self.step)
-        if rest or not 0 <= index < self.count:
-            raise ValueError(f"{value} is no admitted value of {self}")
-        return index
+__all__ = [
+    "NMAX",
+    "Extent",
+    "Size",
+    "Symbol",
+    "Unknown",
+    "absolute",
+    "always",
+    "bounds",
+    "ceil_div",
+    "clip",
+    "equal",
+    "evaluate",
+    "explain",
+    "floor_div",
+    "fmod",
+    "less",
+    "less_equal",
+    "maximum",
+    "minimum",
+    "modulo",
+    "period",
+    "residues",
+    "symbol",
+    "threshold",
+    "trunc_div",
+    "where",
+]
 
 
 class _Arithmetic:
@@ -137,8 +127,16 @@ class Size(_Arithmetic):
         return tuple(symbol for symbol, _ in self.terms)
 
     def __repr__(self) -> str:
-        """Return a formula, or the symbols that it varies with."""
-        return f"f({', '.join(symbol.name for symbol in self.symbols)})"
+        """Return a formula, as `2*ceil(height/2) - 1`; what has none is `f(height)`."""
+        terms, texts = self.terms, []
+        total = self.constant
+        if len(terms) == 1:  # a limit is best told where the constant is not split off
+            terms, total = (_form(self, "a formula"),), 0
+        for symbol, form in terms:
+            found = formula.recognise(form, symbol)
+            texts.append(found.text if found else f"f({symbol.name})")
+            total += found.constant if found else 0
+        return formula.join(texts, total)
 
 
 Extent: TypeAlias = int | Size | Unknown
@@ -208,6 +206,8 @@ def modulo(a: Extent, d: Extent) -> Extent:
 
 def fmod(a: Extent, d: Extent) -> Extent:
     """Return the remainder of `trunc_div`, with the sign of a, as ONNX Mod with fmod=1."""
+    if isinstance(a, int) and isinstance(d, int) and d:
+        return a % d if (a < 0) is (d < 0) else -(-a % d)
     return _total(lambda a, d: _subtract(a, _multiply(_trunc_div(a, d), d)), a, d)
 
 
@@ -293,6 +293,20 @@ def period(a: Extent) -> int:
 def threshold(a: Extent) -> int:
     """Return the greatest threshold of `residues`; 0 for what does not vary."""
     return max((threshold for _, threshold in residues(a).values()), default=0)
+
+
+def explain(a: Extent, name: str) -> str:
+    """Say what `a` is, as cases or a formula, where its one symbol goes by this name.
+
+    A size of several symbols keeps their names.
+    """
+    if not isinstance(a, Size) or len(a.terms) > 1:
+        return str(a)
+    symbol, form = _form(a, "an explanation")
+    named = replace(symbol, name=name)
+    found = formula.cases(form, named, most=2) or formula.recognise(form, named)
+    found = found or formula.cases(form, named, most=8)
+    return str(found or f"varies with {name}, with period {period(a)} from {threshold(a)} on")
 
 
 def _operate(operation: Callable[[_Known, _Known], _Known], left: object, right: object) -> Extent:

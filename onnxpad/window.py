@@ -151,11 +151,15 @@ def constant_in_effect(size: Extent, window: AnyWindow, *, odd: Side) -> tuple[i
     every window. Where SAME itself is constant, its own pads come back.
     """
     begin, end = same_pads(size, window, odd=odd)
+    if isinstance(begin, int) and isinstance(end, int):
+        return begin, end
+    if isinstance(window, OpenWindow):
+        return None
     if isinstance(end, Unknown):  # what holds for every size needs no knowledge of this one
         begin, end = same_pads(symbol("any size"), window, odd=odd)
     _, greatest = bounds(end)
-    # A constant begin is all it takes: SAME's totals are less than a stride apart, so the greatest
-    # end fits no window more than any other.
+    # For one kernel, a constant begin is all it takes: SAME's totals are less than a stride apart,
+    # so the greatest end fits no window more than any other.
     return (begin, greatest) if isinstance(begin, int) and greatest is not None else None
 
 

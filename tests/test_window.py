@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from onnxpad.errors import ModelError
 from onnxpad.size import Extent, Size, Unknown, evaluate, symbol
 from onnxpad.window import (
+    AnyWindow,
+    OpenWindow,
     Side,
     Window,
     constant_in_effect,
@@ -140,9 +142,49 @@ def test_constant_in_effect_of_a_known_size_is_same(size: int, window: Window, o
     assert constant_in_effect(size, window, odd=odd) == same_pads(size, window, odd=odd)
 
 
+def test_constant_in_effect_does_not_hold_across_kernels() -> None:
+    """(0, 1) is right for kernel 2; with kernel 1 it would make one output too many."""
+    kernel = symbol("k", minimum=1, maximum=2)
+    assert isinstance(kernel, Size)
+    either = OpenWindow(kernel)
+    assert constant_in_effect(7, either, odd="end") is None
+    assert constant_in_effect(symbol("n"), either, odd="end") is None
+
+
 @given(windows(max_stride=1), sides)
 def test_same_with_stride_1_needs_no_size(window: Window, odd: Side) -> None:
     assert same_pads(UNKNOWN, window, odd=odd) == same_pads(1, window, odd=odd)
+
+
+def slid(size: Extent, window: AnyWindow, begin: int, end: int, odd: Side) -> list[Extent]:
+    """What every function says that slides a window."""
+    same = same_output_size(size, window)
+    return [
+        output_size(size, window, begin, end),
+        pool_output_size(size, window, begin, end, ceil_mode=False),
+        pool_output_size(size, window, begin, end, ceil_mode=True),
+        same,
+        same_raw_total(size, window),
+        *same_pads(size, window, odd=odd),
+        last_read(begin, window, same),
+        end_read(size, window, begin, same),
+    ]
+
+
+def spread(size: Extent, window: Window, begin: int, end: int, odd: Side) -> list[Extent]:
+    """What every function says that spreads a size by a transposed window."""
+    return [
+        transposed_output_size(size, window, begin, end),
+        *transposed_pads_for_output(size, window, size * 3, odd=odd),
+    ]
+
+
+def check_each(of_symbol: list[Extent], of_numbers: dict[int, list[Extent]]) -> None:
+    """Compares what was said of the symbol `n` with what was said of each of its numbers."""
+    for position, extent in enumerate(of_symbol):
+        assert isinstance(extent, int | Size)
+        for n, extents in of_numbers.items():
+            assert evaluate(extent, {"n": n}) == extents[position]
 
 
 @settings(max_examples=40, deadline=None)
@@ -150,26 +192,24 @@ def test_same_with_stride_1_needs_no_size(window: Window, odd: Side) -> None:
 def test_a_symbolic_size_gives_what_each_of_its_sizes_gives(
     window: Window, begin: int, end: int, odd: Side
 ) -> None:
-    def everything(size: Extent) -> list[Extent]:
-        same = same_output_size(size, window)
-        return [
-            output_size(size, window, begin, end),
-            pool_output_size(size, window, begin, end, ceil_mode=False),
-            pool_output_size(size, window, begin, end, ceil_mode=True),
-            same,
-            same_raw_total(size, window),
-            *same_pads(size, window, odd=odd),
-            last_read(begin, window, same),
-            end_read(size, window, begin, same),
-            transposed_output_size(size, window, begin, end),
-            *transposed_pads_for_output(size, window, size * 3, odd=odd),
-        ]
+    for said in (slid, spread):
+        check_each(
+            said(symbol("n"), window, begin, end, odd),
+            {n: said(n, window, begin, end, odd) for n in range(1, 14)},
+        )
 
-    for of_symbol, *of_sizes in zip(
-        everything(symbol("n")), *(everything(n) for n in range(1, 14)), strict=True
-    ):
-        assert isinstance(of_symbol, int | Size)
-        assert of_sizes == [evaluate(of_symbol, {"n": n}) for n in range(1, 14)]
+
+@settings(max_examples=20, deadline=None)
+@given(sizes, windows(max_stride=4), st.integers(0, 4), st.integers(0, 4), sides)
+def test_a_symbolic_kernel_gives_what_each_of_its_kernels_gives(
+    size: int, drawn: Window, begin: int, end: int, odd: Side
+) -> None:
+    kernel, steps = symbol("n"), (drawn.stride, drawn.dilation)
+    assert isinstance(kernel, Size)
+    check_each(
+        slid(size, OpenWindow(kernel, *steps), begin, end, odd),
+        {n: slid(size, Window(n, *steps), begin, end, odd) for n in range(1, 9)},
+    )
 
 
 @given(st.integers(1, 12), windows(), st.integers(0, 3), st.integers(0, 3), st.integers(0, 2))
@@ -188,6 +228,8 @@ def test_transposed_same_crops_to_size_times_stride(
 ) -> None:
     full = scattered([1.0] * size, [1.0] * window.kernel, window) + [0.0] * output_padding
     begin, end = transposed_same_pads(window, output_padding, odd=odd)
+    assert isinstance(begin, int)
+    assert isinstance(end, int)
     wanted = len(list(range(size)) * window.stride)
     assert len(full[begin : len(full) - end]) == min(wanted, len(full))
     longer, shorter = (begin, end) if odd == "begin" else (end, begin)

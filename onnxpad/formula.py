@@ -1,0 +1,156 @@
+"""A function as people write it: `2*ceil(height/2) - 1`. Imports `quasi_affine`, `symbol`.
+
+`recognise` guesses a rounded quotient, a remainder, or a quotient limited on one side, and returns
+the guess only where its normal form is the function's. `cases` lists values class by class.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import gcd
+
+from onnxpad import quasi_affine
+from onnxpad.quasi_affine import InexpressibleError, QuasiAffine
+from onnxpad.symbol import Symbol
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A text with the constant to add to it, and the function that both are."""
+
+    text: str
+    constant: int
+    function: QuasiAffine
+
+    def __str__(self) -> str:
+        """Return the sum."""
+        return join([self.text], self.constant)
+
+
+def join(texts: Iterable[str], constant: int) -> str:
+    """Return the sum of these texts and a constant."""
+    parts = [*texts, *([str(constant)] if constant else [])]
+    return " + ".join(parts).replace("+ -", "- ")
+
+
+def recognise(f: QuasiAffine, symbol: Symbol) -> Formula | None:
+    """Return f, which is not constant, as a formula; None where no known shape fits."""
+    threshold, period = quasi_affine.repetition(f)
+    gains = {f.at(index + period) - f.at(index) for index in range(threshold, threshold + period)}
+    if len(gains) > 1 or threshold + 2 * period > f.count:
+        return None
+    if gains == {0}:
+        guess = _remainder(f, period, symbol)
+        return guess if guess and guess.function == f else None
+    guess = _quotient(f, threshold, period, symbol)
+    if guess is None or guess.function == f:
+        return guess
+    least, greatest = f.bounds()
+    if _at_least(guess.function, least) == f:
+        return Formula(f"max({guess}, {least})", 0, f)
+    mirrored = quasi_affine.scale(f, -1)
+    if _at_least(quasi_affine.scale(guess.function, -1), -greatest) == mirrored:
+        return Formula(f"min({guess}, {greatest})", 0, f)
+    return None
+
+
+def _at_least(f: QuasiAffine, limit: int) -> QuasiAffine | None:
+    """Return max(f, limit); None where that has no form."""
+    try:
+        above = quasi_affine.positive_part(quasi_affine.translate(f, -limit))
+    except InexpressibleError:
+        return None
+    return quasi_affine.translate(above, limit)
+
+
+def _quotient(f: QuasiAffine, threshold: int, period: int, symbol: Symbol) -> Formula | None:
+    """Return factor * floor((p * n + b) / q) + constant as f is from the threshold on."""
+    indices = range(threshold, threshold + 2 * period)
+    start = f.at(threshold)
+    factor = gcd(*(f.at(index) - start for index in indices))
+    gain = f.at(threshold + period) - start
+    factor = -factor if gain < 0 else factor
+    common = gcd(gain // factor, period * symbol.step)
+    p, q = gain // factor // common, period * symbol.step // common
+    spans = [q * ((f.at(index) - start) // factor) - p * symbol.value(index) for index in indices]
+    lo, hi = max(spans), min(spans) + q - 1
+    if lo > hi:
+        return None
+    # Of all offsets that round alike: that of floor, that of ceil, or the least.
+    floor, ceil = -lo % q, (-1 - lo) % q
+    shift = floor if floor <= hi - lo else ceil if ceil <= hi - lo else 0
+    whole, offset = divmod(lo + shift, q)
+    constant = start + factor * whole
+    function = quasi_affine.divide(_times(symbol, p, offset), q)
+    function = quasi_affine.translate(quasi_affine.scale(function, factor), constant)
+    if offset == 0 and p * symbol.step % q == 0:
+        return Formula(_multiple(factor * p, symbol.name, q), constant, function)
+    top = _multiple(p, symbol.name)
+    if offset == 0:
+        text = f"floor({top}/{q})"
+    else:
+        text = f"ceil({top}/{q})" if offset == q - 1 else f"floor(({top} + {offset})/{q})"
+    return Formula(_multiple(factor, text), constant, function)
+
+
+def _remainder(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
+    """Return constant + factor * ((b + n) mod P) or the same with -n."""
+    constant = min(f.values)
+    factor = gcd(*(value - constant for value in f.values))
+    first = (f.at(0) - constant) // factor
+    modulus = period * symbol.step
+    for sign, top in ((1, symbol.name), (-1, f"-{symbol.name}")):
+        offset = (first * symbol.step - sign * symbol.least) % modulus
+        shifted = _times(symbol, sign, offset)
+        whole = quasi_affine.scale(quasi_affine.divide(shifted, modulus), -modulus)
+        rest = quasi_affine.divide(quasi_affine.add(shifted, whole), symbol.step)
+        function = quasi_affine.translate(quasi_affine.scale(rest, factor), constant)
+        if function == f:
+            text = f"(({top} + {offset}) mod {modulus})" if offset else f"({top} mod {modulus})"
+            return Formula(_multiple(factor, text, symbol.step), constant, function)
+    return None
+
+
+def _times(symbol: Symbol, factor: int, offset: int) -> QuasiAffine:
+    """Return `factor` times the symbol plus `offset` as a function of its index."""
+    multiple = quasi_affine.scale(quasi_affine.identity(symbol.count), factor * symbol.step)
+    return quasi_affine.translate(multiple, factor * symbol.least + offset)
+
+
+def _multiple(factor: int, text: str, divisor: int = 1) -> str:
+    """Return a multiple of a text, divided without a rest."""
+    common = gcd(factor, divisor)
+    factor, divisor = factor // common, divisor // common
+    product = text if factor == 1 else f"-{text}" if factor == -1 else f"{factor}*{text}"
+    return product if divisor == 1 else f"{product}/{divisor}"
+
+
+def cases(f: QuasiAffine, symbol: Symbol, most: int) -> str | None:
+    """Return the values of f as `0 when height is even, 1 when odd`; None if more than `most`."""
+    threshold, period = quasi_affine.repetition(f)
+    modulus = period * symbol.step
+    if threshold + period > most or threshold + 2 * period > f.count:
+        return None
+    early: dict[int, list[str]] = {}
+    for index in range(threshold):
+        early.setdefault(f.at(index), []).append(str(symbol.value(index)))
+    late: dict[int, list[str]] = {}
+    for rest in range(modulus):
+        index = threshold + (rest - symbol.value(threshold)) % modulus // symbol.step
+        if rest % symbol.step == 0:
+            if f.at(index) != f.at(index + period):
+                return None
+            late.setdefault(f.at(index), []).append(str(rest))
+    parts = _chosen(early, f"{symbol.name} is ")
+    if len(late) == 1:
+        return ", ".join([*parts, f"else {f.at(threshold)}"])
+    if modulus == 2:
+        late = {value: ["odd" if rests == ["1"] else "even"] for value, rests in late.items()}
+    subject = f"{symbol.name} is " if modulus == 2 else f"{symbol.name} mod {modulus} is "
+    text = ", ".join(_chosen(late, subject))
+    return f"{', '.join(parts)}; beyond that {text}" if parts else text
+
+
+def _chosen(groups: dict[int, list[str]], subject: str) -> list[str]:
+    """Return which value is taken when, with the subject said once."""
+    parts = [f"{value} when {' or '.join(groups[value])}" for value in sorted(groups)]
+    return [part.replace("when ", f"when {subject}", 1) for part in parts[:1]] + parts[1:]

@@ -1,0 +1,120 @@
+"""Formulas and cases: what they say, read again and computed, is the size they were made from."""
+
+import math
+import re
+from fractions import Fraction
+
+import pytest
+
+from onnxpad import size
+from onnxpad.size import Extent, Size, Symbol
+
+ANY = Symbol("height")
+STRIDED = Symbol("height", 32, 1024, 32)
+FOURFOLD = Symbol("height", 4, step=4)
+
+
+def compute(text: str, height: int) -> Fraction:
+    """Compute a formula."""
+    names = {"floor": math.floor, "ceil": math.ceil, "max": max, "min": min}
+    python = text.replace(" mod ", " % ")
+    return Fraction(eval(python, {"__builtins__": {}}, {**names, "height": Fraction(height)}))
+
+
+def look_up(text: str, height: int) -> int:
+    """Find the case that holds for a height, of `1 when height is 2 or 3, 2 when 5, else 0`."""
+    for part in text.split("; beyond that "):
+        subject = height
+        names = {}
+        for case in part.split(", "):
+            if case.startswith("else "):
+                return int(case.removeprefix("else "))
+            value, condition = case.split(" when ")
+            if named := re.fullmatch(r"height(?: mod (\d+))? is (.*)", condition):
+                modulus, condition = named.groups()
+                if modulus is None and not condition[0].isdigit():
+                    modulus, names = "2", {"even": 0, "odd": 1}
+                subject = height % int(modulus) if modulus else height
+            if subject in [int(names.get(name, name)) for name in condition.split(" or ")]:
+                return int(value)
+    raise AssertionError(f"{text} says nothing of {height}")
+
+
+def sized(symbol: Symbol) -> Extent:
+    return size.symbol(symbol.name, symbol.minimum, symbol.maximum, symbol.step)
+
+
+def quotients(n: Extent) -> list[Extent]:
+    quotients = [
+        factor * size.floor_div(n * p + b, q) + c
+        for factor in (-3, -1, 1, 32)
+        for p, q in ((1, 1), (1, 2), (2, 1), (3, 4), (1, 5), (2, 64))
+        for b in (-3, 0, 1, 2)
+        for c in (0, 7)
+    ]
+    limited = [f(x, 9) for x in quotients[::5] for f in (size.maximum, size.minimum)]
+    return [*quotients, *limited]
+
+
+def remainders(n: Extent) -> list[Extent]:
+    return [
+        factor * ((sign * n + b) % q) + c
+        for factor in (-2, 1, 3)
+        for sign in (1, -1)
+        for q in (2, 3, 4, 64)
+        for b in (0, 1, 3)
+        for c in (0, 7)
+    ]
+
+
+@pytest.mark.parametrize("symbol", [ANY, STRIDED, FOURFOLD], ids=["any", "32s", "4s"])
+def test_formulas_compute_the_size(symbol: Symbol) -> None:
+    values = [symbol.value(index) for index in range(min(symbol.count, 140))]
+    recognised = 0
+    extents = [*quotients(sized(symbol)), *remainders(sized(symbol))]
+    for extent in extents:
+        text = repr(extent)
+        if not isinstance(extent, Size) or "f(" in text:
+            continue
+        for value in values:
+            assert compute(text, value) == size.evaluate(extent, {"height": value}), text
+        recognised += 1
+    assert recognised > len(extents) // 2
+
+
+@pytest.mark.parametrize("symbol", [ANY, STRIDED, FOURFOLD], ids=["any", "32s", "4s"])
+def test_cases_hold(symbol: Symbol) -> None:
+    n = sized(symbol)
+    first, third = symbol.value(0), symbol.value(2)
+    extents = [
+        *(n % (symbol.step * period) // symbol.step for period in (2, 3, 5)),
+        *(size.equal(n // symbol.step % period, 1) for period in (2, 3, 5, 8)),
+        *(size.where(size.less(n, third), 7, n // symbol.step % period) for period in (1, 2, 3)),
+        *(size.less(n, third), size.equal(n, first), size.where(size.equal(n, first), -1, 4)),
+    ]
+    for extent in extents:
+        text = size.explain(extent, "height")
+        read = look_up if " when " in text else compute
+        for index in range(60 if symbol.count > 60 else symbol.count):
+            value = symbol.value(index)
+            assert read(text, value) == size.evaluate(extent, {"height": value}), text
+
+
+def test_a_size_is_told_in_terms_of_another_name() -> None:
+    total = size.ceil_div(sized(ANY), 2) * 2 + 1 - sized(ANY)
+    assert size.explain(total, "its width") == "1 when its width is even, 2 when odd"
+    assert size.explain(sized(ANY) // 3 + 1, "length") == "floor(length/3) + 1"
+    assert size.explain(5, "length") == "5"
+    assert size.explain(size.Unknown("no shape"), "length") == "unknown (no shape)"
+
+
+def test_several_symbols_are_a_sum() -> None:
+    both = sized(STRIDED) // 64 - size.ceil_div(size.symbol("width"), 3) + 4
+    assert repr(both) == "floor(height/64) - ceil(width/3) + 4"
+
+
+def test_what_has_no_formula_still_says_its_period() -> None:
+    n = sized(ANY)
+    wild = n % 7 * (n % 3) + n
+    assert repr(wild) == "f(height)"
+    assert size.explain(wild, "length") == "varies with length, with period 21 from 1 on"
