@@ -2,7 +2,8 @@
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -10,7 +11,7 @@ from typing import TypeAlias
 import onnx
 
 from onnxpad import collection, pipeline
-from onnxpad.errors import UsageError
+from onnxpad.errors import ModelError, UsageError
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.site import STYLES
@@ -94,7 +95,7 @@ def fix(
     """
     start = time.perf_counter()
     _check_style(style)
-    with collection.paused():
+    with _naming(model), collection.paused():
         graph = _load(model)
         nodes = sum(1 for _ in graph.nodes)
         prober = None
@@ -141,7 +142,7 @@ def check(
     """
     _check_style(style)
     chosen, left_out = tuple(select), tuple(ignore)
-    with collection.paused():
+    with _naming(model), collection.paused():
         found = pipeline.find(_load(model), style)
     return CheckResult(
         tuple(
@@ -156,6 +157,17 @@ def check(
 def _check_style(style: str) -> None:
     if style not in STYLES:
         raise UsageError(f"unknown style {style!r}; choose one of {', '.join(STYLES)}")
+
+
+@contextmanager
+def _naming(model: Model) -> Iterator[None]:
+    """Errors about a model name its file, once."""
+    try:
+        yield
+    except ModelError as error:
+        if isinstance(model, onnx.ModelProto) or str(model) in str(error):
+            raise
+        raise ModelError(f"{model}: {error}") from error
 
 
 def _load(model: Model) -> Graph:

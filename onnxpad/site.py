@@ -13,6 +13,7 @@ import numpy as np
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
+from onnxpad.errors import ModelError
 from onnxpad.graph import Graph
 from onnxpad.operators import (
     FLOATS,
@@ -395,8 +396,9 @@ class Sites:
     def _spatial_of(self, tensor: Tensor, axes: int) -> tuple[Extent, ...]:
         shape = self._analysis.shape(tensor)
         if shape is not None and len(shape) != axes + 2:
-            raise RefusalError(
-                f"{tensor.name!r} has {len(shape)} axes, but the window slides over {axes}"
+            raise ModelError(
+                f"{tensor.name!r} has {len(shape)} axes, but a window that slides over {axes} reads "
+                f"it, which takes {axes + 2}; correct the model or export it again"
             )
         found = shape[2:] if shape is not None else (None,) * axes
         return tuple(
