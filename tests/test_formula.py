@@ -108,6 +108,20 @@ def test_a_size_is_told_in_terms_of_another_name() -> None:
     assert size.explain(size.Unknown("no shape"), "length") == "unknown (no shape)"
 
 
+def test_formulas_read_as_they_are_written() -> None:
+    n, strided = sized(ANY), sized(STRIDED)
+    texts = {
+        "ceil(height/2)": size.ceil_div(n, 2),
+        "2*ceil(height/2) - 1": size.ceil_div(n, 2) * 2 - 1,
+        "floor((3*height + 2)/4)": (n * 3 + 2) // 4,
+        "(-height mod 4)": -n % 4,
+        "max(height - 5, 0)": size.maximum(n - 5, 0),
+        "height/32": strided // 32,
+        "ceil(height/8)": size.ceil_div(sized(FOURFOLD), 8),
+    }
+    assert {text: repr(extent) for text, extent in texts.items()} == {text: text for text in texts}
+
+
 def test_several_symbols_are_a_sum() -> None:
     both = sized(STRIDED) // 64 - size.ceil_div(size.symbol("width"), 3) + 4
     assert repr(both) == "floor(height/64) - ceil(width/3) + 4"
