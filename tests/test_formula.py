@@ -1,6 +1,7 @@
 """Formulas and cases: what they say, read again and computed, is the size they were made from."""
 
 import math
+import random
 import re
 from fractions import Fraction
 
@@ -98,6 +99,21 @@ def test_cases_hold(symbol: Symbol) -> None:
         for index in range(60 if symbol.count > 60 else symbol.count):
             value = symbol.value(index)
             assert read(text, value) == size.evaluate(extent, {"height": value}), text
+
+
+@pytest.mark.parametrize("maximum", range(2, 9))
+def test_any_function_of_few_sizes_is_told_right(maximum: int) -> None:
+    chance = random.Random(maximum)
+    n = size.symbol("height", 1, maximum)
+    for _ in range(40):
+        table = [chance.randint(-1, chance.randint(0, 3)) for _ in range(maximum)]
+        extent: Extent = 0
+        for value, result in enumerate(table, 1):
+            extent = extent + size.equal(n, value) * result
+        for text in (repr(extent), size.explain(extent, "height")):
+            read = look_up if " when " in text else compute
+            if "f(" not in text and "varies" not in text:
+                assert [read(text, value) for value in range(1, maximum + 1)] == table, text
 
 
 def test_a_size_is_told_in_terms_of_another_name() -> None:
