@@ -10,18 +10,19 @@ from onnx import numpy_helper
 
 from onnxpad.errors import ModelError
 from onnxpad.skeleton import Skeleton
-from onnxpad.view import Declared, Node, Tensor, View
+from onnxpad.view import Declared, Node, Tensor, View, constant_shape
 
 LIMIT: Final = 4096
 """Elements up to which the value of a constant is read."""
 
-_LISTED: Final = {
-    "value_int": np.int64,
-    "value_ints": np.int64,
-    "value_float": np.float32,
-    "value_floats": np.float32,
-    "value_string": np.object_,
-    "value_strings": np.object_,
+# Attributes of Constant that hold no tensor: what one element is read as, and its type.
+_LISTED: Final[dict[str, tuple[type, type[np.generic]]]] = {
+    "value_int": (int, np.int64),
+    "value_ints": (int, np.int64),
+    "value_float": (float, np.float32),
+    "value_floats": (float, np.float32),
+    "value_string": (str, np.object_),
+    "value_strings": (str, np.object_),
 }
 
 
@@ -62,9 +63,9 @@ class Constants:
         value = self._held(tensor)
         if isinstance(value, onnx.AttributeProto):
             if value.HasField("t"):
-                return Declared(value.t.data_type, tuple(value.t.dims))
+                return Declared(value.t.data_type, constant_shape(value.t.dims, tensor.name))
             sparse = value.sparse_tensor
-            return Declared(sparse.values.data_type, tuple(sparse.dims))
+            return Declared(sparse.values.data_type, constant_shape(sparse.dims, tensor.name))
         if value is None:
             return None
         return Declared(onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
@@ -112,9 +113,12 @@ class Constants:
         if isinstance(value, onnx.AttributeProto):
             known = value.HasField("t") or value.HasField("sparse_tensor")
             return value if known and not value.ref_attr_name else None
-        if name not in _LISTED:
+        if name not in _LISTED or isinstance(value, list) != name.endswith("s"):
             return None
-        array: np.ndarray[Any, Any] = np.array(value, dtype=_LISTED[name])
+        kind, dtype = _LISTED[name]
+        if not all(isinstance(item, kind) for item in (value if name.endswith("s") else [value])):
+            return None
+        array: np.ndarray[Any, Any] = np.array(value, dtype=dtype)
         array.setflags(write=False)
         return array
 
@@ -126,6 +130,7 @@ def _small(proto: onnx.TensorProto) -> bool:
 
 
 def _array(proto: onnx.TensorProto, name: str) -> np.ndarray[Any, Any]:
+    constant_shape(proto.dims, name)
     try:
         array = np.array(numpy_helper.to_array(proto))
     except (ValueError, TypeError, KeyError, IndexError) as error:

@@ -54,11 +54,9 @@ def differences(skeleton: Skeleton, view: View) -> tuple[dict[Record, list[Chunk
 def _amended(proto: onnx.NodeProto, node: Node) -> tuple[onnx.NodeProto, bool]:
     """A node's proto made to say what the node says, and whether it did not before."""
     before = proto.SerializeToString(deterministic=True)
-    if proto.op_type != node.op:
-        proto.op_type = node.op
+    if (proto.op_type, proto.domain) != (node.op, node.domain or ""):
+        proto.op_type, proto.domain = node.op, node.domain or ""
         proto.ClearField("overload")
-    if (node.domain or "") != proto.domain:
-        proto.domain = node.domain or ""
     inputs = [tensor.name for tensor in node.inputs]
     if list(proto.input) != inputs:
         proto.input[:] = inputs

@@ -6,9 +6,7 @@ graphsurgeon compares nodes deeply and tensors by name, and its lists search by 
 here or in `graph` asks it whether two things are equal, or has it remove anything.
 """
 
-import gc
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -143,19 +141,18 @@ def build(skeleton: Skeleton) -> View:
     Raises:
         ModelError: A tensor has no source or several, or the graph has a cycle.
     """
-    with _no_collection():
-        view = View({}, {}, {}, {}, {}, Entry(None), Entry(None))
-        _add_sources(skeleton, view)
-        unsorted = _add_nodes(skeleton, view)
-        if _add_captures(view) or unsorted:
-            _refuse_cycle(view)
-        _chain(view)
-        for value in skeleton.light.graph.output:
-            if value.name not in view.tensors:
-                raise ModelError(
-                    f"graph output '{value.name}' is produced by nothing; rename or remove it"
-                )
-        return view
+    view = View({}, {}, {}, {}, {}, Entry(None), Entry(None))
+    _add_sources(skeleton, view)
+    unsorted = _add_nodes(skeleton, view)
+    if _add_captures(view) or unsorted:
+        _refuse_cycle(view)
+    _chain(view)
+    for value in skeleton.light.graph.output:
+        if value.name not in view.tensors:
+            raise ModelError(
+                f"graph output '{value.name}' is produced by nothing; rename or remove it"
+            )
+    return view
 
 
 def declaration(value: onnx.ValueInfoProto) -> Declared:
@@ -174,6 +171,18 @@ def declaration(value: onnx.ValueInfoProto) -> Declared:
     return Declared(tensor.elem_type, tuple(shape))
 
 
+def constant_shape(dims: Sequence[int], name: str) -> tuple[int, ...]:
+    """The shape of a constant.
+
+    Raises:
+        ModelError: A dimension is negative.
+    """
+    shape = tuple(dims)
+    if min(shape, default=0) < 0:
+        raise ModelError(f"constant '{name}' has the shape {list(shape)}; export the model again")
+    return shape
+
+
 def describe(node: Node) -> str:
     """How messages name a node: its name, or that of its first output in angle brackets."""
     if node.name:
@@ -182,28 +191,19 @@ def describe(node: Node) -> str:
     return f"<{outputs[0] if outputs else node.op}>"
 
 
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Without garbage collection: there is no garbage, and looking for it takes two thirds."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
 def _add_sources(skeleton: Skeleton, view: View) -> None:
     """Adds graph inputs and initializers."""
     graph, records = skeleton.light.graph, skeleton.fields
     for proto, record in zip(graph.initializer, records[5], strict=True):
-        _add_source(view.tensors, proto.name)
-        view.initializers[proto.name] = Initializer(proto, tuple(proto.dims), (record,), False)
+        name = proto.name
+        _add_source(view.tensors, name)
+        dims = constant_shape(proto.dims, name)
+        view.initializers[name] = Initializer(proto, dims, (record,))
     for sparse, record in zip(graph.sparse_initializer, records[15], strict=True):
         name = sparse.values.name
         _add_source(view.tensors, name)
-        view.initializers[name] = Initializer(sparse.values, tuple(sparse.dims), (record,), True)
+        dims = constant_shape(sparse.dims, name)
+        view.initializers[name] = Initializer(sparse.values, dims, (record,), sparse=True)
     seen = set()
     for value, record in zip(graph.input, records[11], strict=True):
         name = value.name
@@ -283,13 +283,17 @@ def _add_nodes(skeleton: Skeleton, view: View) -> bool:
 
 
 def captures(node: Node, tensors: dict[str, Tensor]) -> tuple[Tensor, ...]:
-    """What the bodies of a node read of the graph around it, each tensor once."""
+    """What the bodies of a node read of the graph around it, each tensor once.
+
+    A body may define what bears the name of an output of the node.
+    """
     names: dict[str, None] = {}
     for value in node.attrs.values():
         if isinstance(value, onnx.AttributeProto):
             for body in bodies(value):
                 names.update(captured(body))
-    return tuple(tensors[name] for name in names if name in tensors)
+    own = {tensor.name for tensor in node.outputs} if names else ()
+    return tuple(tensors[name] for name in names if name in tensors and name not in own)
 
 
 def _add_captures(view: View) -> bool:
