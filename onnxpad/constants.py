@@ -33,9 +33,8 @@ def whole_initializer(skeleton: Skeleton, view: View, name: str) -> onnx.TensorP
         return None
     proto = onnx.TensorProto()
     if initializer.records:
-        proto.ParseFromString(skeleton.whole(initializer.records[0]))
-    else:
-        proto.CopyFrom(initializer.proto)
+        return skeleton.whole(initializer.records[0], proto)
+    proto.CopyFrom(initializer.proto)
     return proto
 
 
@@ -97,7 +96,7 @@ class Constants:
                 return None
             record = self._view.entries[id(tensor.inputs[0])].record
             if record is not None:
-                node = onnx.NodeProto.FromString(self._skeleton.whole(record))
+                node = self._skeleton.whole(record, onnx.NodeProto())
                 value = next(item for item in node.attribute if item.name == value.name)
             return _array(value.t, tensor.name)
         return None if value is None or value.size > LIMIT else value

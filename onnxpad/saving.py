@@ -19,7 +19,7 @@ def node_proto(skeleton: Skeleton, entry: Entry) -> onnx.NodeProto:
     """A node as it is now, with all its elements."""
     if entry.record is None:
         return _amended(onnx.NodeProto(name=entry.node.name), entry.node)[0]
-    proto = onnx.NodeProto.FromString(skeleton.whole(entry.record))
+    proto = skeleton.whole(entry.record, onnx.NodeProto())
     return _amended(proto, entry.node)[0] if entry.touched else proto
 
 
@@ -40,8 +40,7 @@ def differences(skeleton: Skeleton, view: View) -> tuple[dict[Record, list[Chunk
         record = entry.record
         chunk: Chunk = skeleton.data[record.begin : record.end]
         if entry.touched:
-            proto = onnx.NodeProto.FromString(skeleton.whole(record))
-            proto, differs = _amended(proto, entry.node)
+            proto, differs = _amended(skeleton.whole(record, onnx.NodeProto()), entry.node)
             if differs:
                 chunk = encode(_NODE, proto.SerializeToString())
         if inserted or isinstance(chunk, bytes):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import onnx
 from google.protobuf.message import DecodeError, EncodeError  # type: ignore[import-untyped]
@@ -20,6 +20,8 @@ from onnxpad.external import external_tensors
 from onnxpad.wire import Chunk, Kind, Record, WireError, header, scan, strip
 
 GRAPH_FIELD: Final = 7
+
+MessageT = TypeVar("MessageT", onnx.NodeProto, onnx.TensorProto)
 
 # What people hand over in place of a model, by how it begins.
 _MISTAKEN: Final = (
@@ -55,9 +57,18 @@ class Skeleton:
     fields: Mapping[int, Sequence[Record]]
     external: tuple[onnx.TensorProto, ...]
 
-    def whole(self, record: Record) -> memoryview:
-        """The message that a record holds, as bytes, with everything that `light` lacks."""
-        return self.data[record.body : record.end]
+    def whole(self, record: Record, message: MessageT) -> MessageT:
+        """Has an empty message hold what a record does, with everything that `light` lacks.
+
+        Raises:
+            ModelError: What `light` lacks is malformed.
+        """
+        try:
+            message.ParseFromString(self.data[record.body : record.end])
+        except DecodeError:
+            where = f"between bytes {record.begin} and {record.end}"
+            raise ModelError(f"the model is damaged {where}; export it again") from None
+        return message
 
     def splice(
         self, replaced: Mapping[Record, Sequence[Chunk]], appended: Sequence[Chunk]
