@@ -136,12 +136,14 @@ class Edits:
 
     def add_initializer(self, tensor: Tensor, initializer: Initializer) -> None:
         """Adds a constant."""
+        self._view.added.append(tensor.name)
         self._restore_initializer(tensor, initializer)
         self._journal.append(partial(self._unadd_initializer, tensor))
         self._suspect([tensor])
 
     def _unadd_initializer(self, tensor: Tensor) -> None:
         self._remove_initializer(tensor)
+        self._view.added.pop()
         del self._view.gone[tensor.name]
         self._names().release(tensor.name)
 

@@ -96,9 +96,9 @@ def _dead_annotations(skeleton: Skeleton, view: View) -> Iterator[Record]:
 
 def _added(skeleton: Skeleton, view: View) -> Iterator[Chunk]:
     """Added initializers, as graph inputs too where the IR version demands it."""
-    for initializer in view.initializers.values():
-        if not initializer.records:
-            proto = initializer.proto
+    for name in view.added:
+        if name in view.initializers:
+            proto = view.initializers[name].proto
             yield encode(_INITIALIZER, proto.SerializeToString())
             if skeleton.light.ir_version < 4:
                 value = onnx.helper.make_tensor_value_info(proto.name, proto.data_type, proto.dims)

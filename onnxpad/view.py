@@ -113,6 +113,7 @@ class View:
         entries: The nodes by identity, in file order, also those that were removed.
         inputs: True inputs, also those with a default from IR version 4 on.
         initializers: By name.
+        added: Names of initializers in the order they were added, also of those removed since.
         gone: Names of tensors that were removed, with what records went with them.
         head: What precedes the first node.
         tail: What follows the last node.
@@ -122,6 +123,7 @@ class View:
     entries: dict[int, Entry]
     inputs: dict[str, Declared]
     initializers: dict[str, Initializer]
+    added: list[str]
     gone: dict[str, tuple[Record, ...]]
     head: Entry
     tail: Entry
@@ -141,7 +143,7 @@ def build(skeleton: Skeleton) -> View:
     Raises:
         ModelError: A tensor has no source or several, or the graph has a cycle.
     """
-    view = View({}, {}, {}, {}, {}, Entry(None), Entry(None))
+    view = View({}, {}, {}, {}, [], {}, Entry(None), Entry(None))
     _add_sources(skeleton, view)
     unsorted = _add_nodes(skeleton, view)
     if _add_captures(view) or unsorted:
