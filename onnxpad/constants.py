@@ -84,9 +84,7 @@ class Constants:
         initializer = self._view.initializers.get(tensor.name)
         if initializer:
             # A caller may override an initializer that is an input.
-            if tensor.name in self._view.inputs or initializer.sparse:
-                return None
-            if not _small(initializer.proto):
+            if tensor.name in self._view.inputs or not _small(initializer.proto):
                 return None
             proto = whole_initializer(self._skeleton, self._view, tensor.name)
             return None if proto is None else _array(proto, tensor.name)

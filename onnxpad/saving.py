@@ -54,8 +54,10 @@ def _amended(proto: onnx.NodeProto, node: Node) -> tuple[onnx.NodeProto, bool]:
     """A node's proto made to say what the node says, and whether it did not before."""
     before = proto.SerializeToString(deterministic=True)
     if (proto.op_type, proto.domain) != (node.op, node.domain or ""):
-        proto.op_type, proto.domain = node.op, node.domain or ""
+        proto.op_type = node.op
         proto.ClearField("overload")
+        if proto.domain != (node.domain or ""):
+            proto.ClearField("domain")
     inputs = [tensor.name for tensor in node.inputs]
     if list(proto.input) != inputs:
         proto.input[:] = inputs

@@ -246,10 +246,10 @@ def _add_nodes(skeleton: Skeleton, view: View) -> bool:
     records = skeleton.fields[1]
     for proto, record in zip(skeleton.light.graph.node, records, strict=True):
         values = {item.name: attributes.read(item) for item in proto.attribute}
-        name = proto.name
-        if not isinstance(name, str):
-            name = bytes(name).decode(errors="backslashreplace")
-        node = gs.Node(proto.op_type, name, values, domain=proto.domain or None)
+        label = proto.name
+        if not isinstance(label, str):
+            label = bytes(label).decode(errors="backslashreplace")
+        node = gs.Node(proto.op_type, label, values, domain=proto.domain or None)
         identity = id(node)
         view.entries[identity] = Entry(node, record)
         inputs = []

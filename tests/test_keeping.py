@@ -354,6 +354,28 @@ def test_survives_a_fold(trap: Callable[[onnx.ModelProto], bytes | None]) -> Non
 
 
 @pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: str(trap.__name__))
+def test_survives_additions(trap: Callable[[onnx.ModelProto], bytes | None]) -> None:
+    model = onnx.parser.parse_model(MODEL)
+    raw = trap(model) or bytes(model.SerializeToString())
+    expected = onnx.ModelProto.FromString(raw)
+    graph = Graph.from_proto(expected)
+    last = list(graph.nodes)[-1]
+    amounts = graph.add_initializer(np.arange(8), "fresh_amounts")
+    graph.insert("Pad", [graph.tensor("x"), amounts], {"mode": "edge"}, before=last, name="fresh")
+
+    values = onnx.numpy_helper.from_array(np.arange(8), "fresh_amounts")
+    expected.graph.initializer.append(values)
+    if expected.ir_version < 4:
+        value = helper.make_tensor_value_info("fresh_amounts", onnx.TensorProto.INT64, [8])
+        expected.graph.input.append(value)
+    node = helper.make_node(
+        "Pad", ["x", "fresh_amounts"], ["fresh_output"], name="fresh", mode="edge"
+    )
+    expected.graph.node.insert(len(expected.graph.node) - 1, node)
+    assert canonical(graph.to_proto()) == canonical(expected)
+
+
+@pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: str(trap.__name__))
 def test_file_comes_back_identical(
     trap: Callable[[onnx.ModelProto], bytes | None], tmp_path: Path
 ) -> None:

@@ -15,7 +15,7 @@ import pytest
 from onnxpad.errors import ModelError, OutputError, UsageError
 from onnxpad.graph import Graph
 from onnxpad.skeleton import read_bytes, read_file
-from onnxpad.wire import encode, scan
+from onnxpad.wire import WireError, encode, scan
 
 MODEL = """
 <ir_version: 9, opset_import: ["" : 17]>
@@ -339,6 +339,19 @@ class TestExternalData:
         assert "'large'" in str(caught.value)
         assert str(path) in str(caught.value)
 
+    def test_must_say_where_it_is(self, path: Path) -> None:
+        model = onnx.load(path, load_external_data=False)
+        entry = model.graph.initializer[-1].external_data[0]
+        assert entry.key == "location"
+        entry.value = ""
+        unnamed = model.SerializeToString()
+        entry.Clear()
+        entry.MergeFromString(encode(1, b"location") + encode(2, b"\xff"))
+        for raw in (unnamed, model.SerializeToString()):
+            path.write_bytes(raw)
+            with pytest.raises(ModelError, match="does not say which"):
+                Graph.load(path)
+
     def test_is_checked_in_bodies_and_functions(self, path: Path) -> None:
         model = onnx.load(path, load_external_data=False)
         tensor = model.graph.initializer.pop()
@@ -360,6 +373,28 @@ class TestExternalData:
         assert (path.parent.parent / "out.onnx").read_bytes() == model.SerializeToString()
 
 
-def test_records_partition_a_message(raw: bytes) -> None:
-    records = list(scan(memoryview(raw), 0, len(raw)))
-    assert b"".join(raw[record.begin : record.end] for record in records) == raw
+class TestScan:
+    def test_records_partition_a_message(self, raw: bytes) -> None:
+        records = list(scan(memoryview(raw), 0, len(raw)))
+        assert b"".join(raw[record.begin : record.end] for record in records) == raw
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            pytest.param(b"\x02\x00", id="field-0"),
+            pytest.param(b"\x88\x80\x80\x80\x10\x00", id="field-over-32-bits"),
+            pytest.param(b"\x08" + b"\x80" * 10 + b"\x00", id="number-of-11-bytes"),
+            pytest.param(b"\x08\x80", id="number-cut-short"),
+            pytest.param(b"\x0a\x02a", id="bytes-cut-short"),
+            pytest.param(b"\x0d\x00\x00\x00", id="32-bits-cut-short"),
+            pytest.param(b"\x09\x00\x00\x00\x00", id="64-bits-cut-short"),
+            pytest.param(b"\x0b\x08\x01", id="group-without-end"),
+            pytest.param(b"\x0b\x14", id="group-ended-by-another"),
+            pytest.param(b"\x0b" * 200 + b"\x0c" * 200, id="groups-too-deep"),
+            pytest.param(b"\x0c", id="end-without-group"),
+            pytest.param(b"\x0e\x00", id="wire-type-6"),
+        ],
+    )
+    def test_refuses(self, data: bytes) -> None:
+        with pytest.raises(WireError):
+            list(scan(memoryview(data), 0, len(data)))
