@@ -80,10 +80,8 @@ class Graph:
         file = Path(path)
         with _no_collection():
             skeleton = read_file(file)
-            try:
+            with _one_line(f"{file}: "):
                 return cls(skeleton, file)
-            except ModelError as error:
-                raise ModelError(f"{file}: {error}") from None
 
     @classmethod
     def from_proto(cls, proto: onnx.ModelProto) -> "Graph":
@@ -94,7 +92,7 @@ class Graph:
         """
         if not isinstance(proto, onnx.ModelProto):
             raise UsageError(f"expected a path or an onnx.ModelProto, got {type(proto).__name__}")
-        with _no_collection():
+        with _no_collection(), _one_line(""):
             return cls(read_proto(proto), None)
 
     # Reading
@@ -326,6 +324,15 @@ def _no_collection() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+@contextmanager
+def _one_line(prefix: str) -> Iterator[None]:
+    """With messages on one line, whatever the names in them, and `prefix` before them."""
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(prefix + " ".join(str(error).splitlines())) from None
 
 
 def _normal(values: Mapping[str, object]) -> dict[str, attributes.Value]:
