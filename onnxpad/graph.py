@@ -1,6 +1,7 @@
 """The graph of a model, to read and to edit, and the way back to a file.
 
-Imports attributes, collection, constants, edits, errors, external, files, names, saving, skeleton, view.
+Imports attributes, collection, constants, edits, errors, external, files, names, saving, skeleton
+and view.
 
 Edits go through `Graph`, never through graphsurgeon's lists: each is journaled, so that it can be
 undone, and only what differs in the end is written; all else is copied byte for byte.
@@ -8,6 +9,7 @@ undone, and only what differs in the end is written; all else is copied byte for
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -78,10 +80,8 @@ class Graph:
         file = Path(path)
         with collection.paused():
             skeleton = read_file(file)
-            try:
+            with _one_line(f"{file}: "):
                 return cls(skeleton, file)
-            except ModelError as error:
-                raise ModelError(f"{file}: {error}") from None
 
     @classmethod
     def from_proto(cls, proto: onnx.ModelProto) -> "Graph":
@@ -92,7 +92,7 @@ class Graph:
         """
         if not isinstance(proto, onnx.ModelProto):
             raise UsageError(f"expected a path or an onnx.ModelProto, got {type(proto).__name__}")
-        with collection.paused():
+        with collection.paused(), _one_line(""):
             return cls(read_proto(proto), None)
 
     # Reading
@@ -254,8 +254,6 @@ class Graph:
     @property
     def changed(self) -> bool:
         """Whether anything differs from the original; looks at every node."""
-        if not self._journal:
-            return False
         replaced, added = differences(self._skeleton, self._view)
         return bool(replaced or added)
 
@@ -314,6 +312,15 @@ class Graph:
                 f"the model imports no default operator set, yet node '{describe(node)}' "
                 f"({node.op}) needs one; export it again"
             )
+
+
+@contextmanager
+def _one_line(prefix: str) -> Iterator[None]:
+    """With messages on one line, whatever the names in them, and `prefix` before them."""
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(prefix + " ".join(str(error).splitlines())) from None
 
 
 def _normal(values: Mapping[str, object]) -> dict[str, attributes.Value]:

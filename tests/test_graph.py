@@ -101,6 +101,7 @@ class TestChecks:
         [
             (lambda m: m.graph.initializer.append(m.graph.initializer[0]), "'w' is defined twice"),
             (lambda m: m.graph.initializer.add(), "has no name"),
+            (lambda m: m.graph.output.add(name="a\nb"), "'a b' is produced by nothing"),
             (lambda m: m.graph.initializer[0].dims.__setitem__(0, -1), r"\[-1, 1, 3, 3\]"),
             (
                 lambda m: m.graph.node[1].attribute.extend(
@@ -532,6 +533,22 @@ class TestEdits:
             with pytest.raises(ValueError, match="gone"):
                 edit()
 
+    def test_a_proto_is_never_changed(self) -> None:
+        model = parse(PAD_CONV)
+        graph = Graph.from_proto(model)
+        pad, conv = graph.nodes
+        graph.set_attribute(conv, "pads", [1, 1, 1, 1])
+        graph.set_input(conv, 0, pad.inputs[0])
+        assert graph.sweep() == ("<a>",)
+        graph.to_proto().graph.Clear()
+        graph.node_proto(conv).Clear()
+        proto = graph.initializer_proto("w")
+        assert proto is not None
+        proto.Clear()
+        assert [node.op_type for node in graph.to_proto().graph.node] == ["Conv"]
+        assert len(graph.to_proto().graph.initializer[0].dims) == 4
+        assert model == parse(PAD_CONV)
+
     def test_nodes_can_go_while_they_are_walked(self) -> None:
         graph = load("g (float x) => (float x) { a = Abs (x) b = Abs (x) c = Abs (x) }")
         nodes = list(graph.nodes)
@@ -566,7 +583,9 @@ class TestEdits:
         graph = load(text)
         (node,) = graph.nodes
         for name, value in (("alpha", 0.1), ("n", 1), ("f", 1.0), ("l", [1.0])):
+            before = node.attrs[name]
             graph.set_attribute(node, name, value)
+            assert node.attrs[name] == before
             assert not graph.changed
         for name, other in (("n", 1.0), ("f", 1), ("l", [1])):
             graph.set_attribute(node, name, other)
