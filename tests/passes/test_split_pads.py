@@ -1,11 +1,13 @@
 """Styles `pad` and `symmetric`: the `Pad` that comes out, and where pads stay and why."""
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
 
 import onnxpad
-from tests.support import assert_same, canonical, fixed, one, run
+from tests.support import Array, assert_same, canonical, fixed, one, run
 
 W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 LOW = "float c = {-inf}"
@@ -196,7 +198,7 @@ def test_merges(style: str, before: onnx.ModelProto, after: onnx.ModelProto) -> 
         ("double", np.float64, -np.inf),
     ],
 )
-def test_max_pool_pads_with_what_never_wins(kind: str, dtype: type, least: float) -> None:
+def test_max_pool_pads_with_what_never_wins(kind: str, dtype: Any, least: float) -> None:
     before = one(
         "y = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 2]> (x)",
         inputs=f"{kind}[1, 2, 5, 4] x",
@@ -208,9 +210,10 @@ def test_max_pool_pads_with_what_never_wins(kind: str, dtype: type, least: float
     else:
         value = next(i for i in after.graph.initializer if i.name == after.graph.node[0].input[2])
         array = onnx.numpy_helper.to_array(value)
-        assert (array.dtype, array.item()) == (dtype, least)
-    info = np.iinfo(dtype) if np.issubdtype(dtype, np.integer) else np.finfo(dtype)
-    low = np.full((1, 2, 5, 4), info.min, dtype)
+        assert array.dtype == dtype
+        assert array.item() == least
+    lowest = np.iinfo(dtype).min if np.issubdtype(dtype, np.integer) else np.finfo(dtype).min
+    low: Array = np.full((1, 2, 5, 4), lowest, dtype)
     np.testing.assert_array_equal(run(before, {"x": low})[0], run(after, {"x": low})[0])
 
 
