@@ -131,12 +131,12 @@ class Certifier:
             if node.op != "Pad":
                 break
             pad = read_pad(self._graph, self._analysis, node)
+            if pad.constant_amounts is not None and not is_padded(pad.constant_amounts):
+                current = pad.data
+                continue
             full = _full(pad, rank if rank is not None else self._rank(pad))
             if full is None:
                 break
-            if not is_padded(full):
-                current = pad.data
-                continue
             if pad.mode != "constant" or pad.value is None:
                 if op is None and not layers and opaque is None:
                     value = "" if pad.mode != "constant" else f" {node.inputs[2].name}"
