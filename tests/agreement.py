@@ -67,7 +67,10 @@ def element(item: object, sizes: Mapping[str, int]) -> float | None:
         return None
     if isinstance(item, Scaled):
         return math.ldexp(evaluate(item.mantissa, sizes), item.exponent)
-    return evaluate(item, sizes) if isinstance(item, int | Size) else float(item)  # type: ignore[arg-type]
+    if isinstance(item, Size):
+        return evaluate(item, sizes)
+    assert type(item) in (int, float), f"{item!r} is a {type(item).__name__}"
+    return item  # type: ignore[no-any-return]
 
 
 def disagreements(
