@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,10 @@ from onnxpad.values import Analysis, Value
 from onnxpad.values.floats import Quotient, Scaled
 
 Array = np.ndarray[Any, Any]
+REFUSALS = (Fail, InvalidArgument, RuntimeException)
+"""What onnxruntime raises for a model or a size that it does not run."""
+
+Claim = tuple[int | None, tuple[Extent, ...] | None, Value | None]
 
 
 def parse(text: str, opset: int = 17) -> onnx.ModelProto:
@@ -70,8 +75,9 @@ def element(item: object, sizes: Mapping[str, int]) -> float | None:
         return math.ldexp(evaluate(item.mantissa, sizes), item.exponent)
     if isinstance(item, Size):
         return evaluate(item, sizes)
-    assert type(item) in (int, float), f"{item!r} is a {type(item).__name__}"
-    return item  # type: ignore[no-any-return]
+    assert isinstance(item, int | float), f"{item!r} is a {type(item).__name__}"
+    assert type(item) in (int, float), "bool and numpy's numbers are no elements"
+    return item
 
 
 @dataclass
@@ -91,45 +97,59 @@ class Agreement:
     runs: int = 0
 
 
-def compare(model: onnx.ModelProto, sizes: Iterable[Mapping[str, int]] = ({},)) -> Agreement:
+def compare(
+    model: onnx.ModelProto, sizes: Iterable[Mapping[str, int]] = ({},), *, empty: bool = True
+) -> Agreement:
     """Compare all claims about a model's tensors with what onnxruntime computes.
+
+    In each run also those made where its sizes are given.
 
     Args:
         model: The model.
         sizes: The value of each symbol in each run.
+        empty: Whether runs with empty tensors count: onnxruntime joins them to anything.
     """
     graph = Graph.from_proto(model)
     analysis = Analysis(graph)
     agreement = Agreement()
     names = [name for node in model.graph.node for name in node.output if name]
     run = session(model, names)
-    claims = {}
-    for name in names:
-        tensor = graph.tensor(name)
-        claims[name] = analysis.dtype(tensor), analysis.shape(tensor), analysis.value(tensor)
+    claims = _claims(graph, analysis, names)
     for values in sizes:
         feed = {}
         for name, (dtype, _) in graph.inputs.items():
-            shape = [element(extent, values) for extent in analysis.shape(graph.tensor(name)) or ()]
-            feed[name] = np.ones(shape, helper.tensor_dtype_to_np_dtype(dtype))  # type: ignore[arg-type]
+            claimed = analysis.shape(graph.tensor(name)) or ()
+            shape = [evaluate(extent, values) for extent in claimed]
+            feed[name] = np.ones(shape, helper.tensor_dtype_to_np_dtype(dtype))
         try:
             results = run(feed)
-        except (Fail, InvalidArgument, RuntimeException):
+        except REFUSALS:
+            continue
+        if not empty and any(array.size == 0 for array in results):
             continue
         agreement.runs += 1
+        fixed = _claims(graph, Analysis(graph, dims=values), names)
         for name, array in zip(names, results, strict=True):
-            agreement.wrong += [
-                f"{name}: {text} at {dict(values)}"
-                for text in _differences(*claims[name], array, values)
-            ]
-    for name, (_, shape, value) in claims.items():
-        if shape is not None and not any(isinstance(extent, Unknown) for extent in shape):
+            for text in chain(
+                _differences(*claims[name], array, values), _differences(*fixed[name], array, {})
+            ):
+                agreement.wrong.append(f"{name}: {text} at {dict(values)}")
+    for name, (_, extents, value) in claims.items():
+        if extents is not None and not any(isinstance(extent, Unknown) for extent in extents):
             agreement.shaped.add(name)
         if value is not None:
             items = value.data.reshape(-1).tolist()
             if not any(isinstance(item, Unknown | Quotient) for item in items):
                 agreement.known.add(name)
     return agreement
+
+
+def _claims(graph: Graph, analysis: Analysis, names: Iterable[str]) -> dict[str, Claim]:
+    tensors = {name: graph.tensor(name) for name in names}
+    return {
+        name: (analysis.dtype(tensor), analysis.shape(tensor), analysis.value(tensor))
+        for name, tensor in tensors.items()
+    }
 
 
 def _differences(

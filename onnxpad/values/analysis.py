@@ -146,7 +146,11 @@ class Analysis:
         call.shape, call.dtype = known(shape), dtype
         if math.prod(call.shape) > LIMIT:
             return None
-        data = yield from rule(call)
+        try:
+            data = yield from rule(call)
+        except (ValueError, IndexError):
+            # numpy's word for operands that do not go together: no runtime has this node.
+            return None
         return Value(dtype, data) if data.shape == call.shape else None
 
     def _call(self, tensor: Any) -> Call | None:

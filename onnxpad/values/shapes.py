@@ -120,9 +120,10 @@ def _concat(call: Call) -> Ask[Shape]:
     if any(len(shape) != rank for shape in shapes):
         raise UndeterminedError("a Concat of ranks that differ")
     axis = axis_in(call.integer("axis", 1), rank)
-    result = [agreed(extents) for extents in zip(*shapes, strict=True)]
-    result[axis] = sum((shape[axis] for shape in shapes[1:]), shapes[0][axis])
-    return tuple(result)
+    columns = list(zip(*shapes, strict=True))
+    joined = sum(columns[axis][1:], columns[axis][0])
+    before, after = columns[:axis], columns[axis + 1 :]
+    return (*map(agreed, before), joined, *map(agreed, after))
 
 
 def split_sizes(call: Call, size: Extent) -> Ask[Shape]:
