@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 from onnxpad.graph import Graph
-from onnxpad.size import Size, Unknown
-from onnxpad.values import Analysis
+from onnxpad.size import Extent, Size, Symbol, Unknown, symbol
+from onnxpad.values import LARGEST_SIZE, Analysis
+from onnxpad.values.dtypes import DTYPES
+from onnxpad.values.shapes import SHAPES
+from onnxpad.values.windows import WINDOWS, resized
 from tests.agreement import REFUSALS, compare, parse, single
 
 MODELS = sorted(Path(__file__).parents[1].glob("models/*.onnx"))
@@ -101,6 +104,10 @@ CASES = [
         {"kernel_shape": [2, 3], "strides": [2, 2]}),
     ("ConvInteger", {"x": X.astype(np.uint8), "w": zeros(3, 4, 3, 2, dtype=np.uint8)}, 17,
         {"pads": [1, 0, 1, 1]}),
+    ("ReduceSum", {"x": X, "a": i(1)}, 13, {"keepdims": 0}),
+    ("Resize", {"x": zeros(1, 1, 10, 9), "_r": X, "s": zeros(4) * np.float32(2.5)}, 17, {}),
+    ("ConvTranspose", {"x": X, "w": zeros(4, 3, 2, 2)}, 17, {"group": 2}),
+    ("Conv", {"x": X, "w": zeros(6, 2, 2, 2)}, 17, {"group": 2}),
     ("MatMulInteger", {"x": X.astype(np.uint8), "y": zeros(5, 2, dtype=np.uint8)}, 17, {}),
     ("Resize", {"x": X, "_r": X, "_s": X, "z": i(2, 4, 9, 3)}, 17, {}),
     ("Resize", {"x": X, "_r": X, "s": np.array([1, 1, 2, 1.5], np.float32)}, 17, {}),
@@ -230,6 +237,21 @@ def test_size_on_which_runtimes_differ_is_unknown(op: str, attributes: Any) -> N
     assert isinstance(shape[2], Unknown)
 
 
+@pytest.mark.parametrize("op", ["Conv", "MaxPool"])
+def test_window_that_fits_nowhere_gives_no_size(op: str) -> None:
+    graph = Graph.from_proto(window_model(op, 17, kernel_shape=[5]))
+    (*_, size) = Analysis(graph, dims={"n": 2}).shape(graph.tensor("y")) or ()
+    assert isinstance(size, Unknown)
+
+
+def test_resize_is_claimed_only_where_the_product_is_not_rounded() -> None:
+    assert isinstance(resized(10, float(np.float32(0.7))), Unknown)
+    assert resized(11, float(np.float32(0.7))) == 7
+    assert isinstance(resized(symbol("n"), 2.0), Unknown)
+    assert isinstance(resized(symbol("n", maximum=2**24), 2.0), Size)
+    assert isinstance(resized(symbol("n", maximum=2**24), 1.5), Unknown)
+
+
 # Networks
 
 
@@ -310,7 +332,121 @@ def test_exported_model_agrees_with_onnxruntime(path: Path) -> None:
     agreement = compare(model, sizes)
     assert agreement.wrong == []
     for node in graph.nodes:
+        assert all(analysis.shape(output) is not None for output in node.outputs)
         if node.op == "Pad" and len(node.inputs) > 1:
             pads = analysis.integers(node.inputs[1])
             assert pads is not None
             assert not any(isinstance(amount, Unknown) for amount in pads)
+
+
+# What is not claimed, and how sizes are named
+
+
+def shape_of(text: str, **dims: Extent) -> tuple[Extent, ...] | None:
+    graph = Graph.from_proto(parse(text))
+    return Analysis(graph, dims=dims).shape(graph.tensor("y"))
+
+
+def test_axes_of_inputs_are_independent_symbols_of_their_names() -> None:
+    graph = Graph.from_proto(
+        parse(
+            """g (float[N, 3, height] x, float[N, height, ?] other, float[N] third) => () {
+              y = Relu (x) }"""
+        )
+    )
+    analysis = Analysis(graph)
+    shapes = [analysis.shape(graph.tensor(name)) for name in ("third", "x", "other")]
+    assert [[getattr(extent, "symbols", extent) for extent in shape or ()] for shape in shapes] == [
+        [(Symbol("N (third[0])", maximum=LARGEST_SIZE),)],
+        [(Symbol("N", maximum=LARGEST_SIZE),), 3, (Symbol("height", maximum=LARGEST_SIZE),)],
+        [
+            (Symbol("N (other[0])", maximum=LARGEST_SIZE),),
+            (Symbol("height (other[1])", maximum=LARGEST_SIZE),),
+            (Symbol("other[2]", maximum=LARGEST_SIZE),),
+        ],
+    ]
+
+
+def test_sizes_are_pinned_by_the_name_of_the_dimension_or_of_its_symbol() -> None:
+    text = "g (float[N, M] x, float[N, M] z) => () { y = Concat <axis = 1> (x, z) }"
+    assert shape_of(text, N=2, M=3) == (2, 6)
+    assert shape_of(text, **{"N": 2, "M": 3, "M (z[1])": 5}) == (2, 8)
+    assert shape_of("g (float[?, 4] x) => () { y = Relu (x) }", **{"x[0]": 7}) == (7, 4)
+
+
+def test_declared_shapes_in_between_and_of_outputs_are_not_believed() -> None:
+    text = """g (float[1, 1, 9] x) => (float[1, 1, 10] y) <float[1, 1, 10] r> {
+      r = Relu (x) y = Relu (r) }"""
+    assert shape_of(text) == (1, 1, 9)
+
+
+def test_equal_sizes_cancel_where_a_reshape_leaves_one_axis_open() -> None:
+    text = """g (float[batch, height, width, 3] x) => () {
+      target = Constant <value = int64[3] {0, -1, 3}> () r = Reshape (x, target)
+      shape = Shape (x) y = Reshape (r, shape) }"""
+    shape = shape_of(text)
+    assert shape is not None
+    assert [getattr(extent, "symbols", (extent,)) for extent in shape] == [
+        (Symbol("batch", maximum=LARGEST_SIZE),),
+        (Symbol("height", maximum=LARGEST_SIZE),),
+        (Symbol("width", maximum=LARGEST_SIZE),),
+        (3,),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("y = Loopy (x)", id="no such operator"),
+        pytest.param("y = other.Relu (x)", id="another domain"),
+        pytest.param("y = Compress (x, k)", id="an operator without a rule"),
+        pytest.param("y = Squeeze (x, nine)", id="no such axis"),
+        pytest.param("y = Transpose <perm = [0, 0, 1]> (x)", id="perm with an axis twice"),
+        pytest.param("y = Transpose <perm = 3> (x)", id="attribute of another type"),
+        pytest.param("y = Concat <axis = 1> (x, x, k)", id="sizes that conflict"),
+        pytest.param("y = Add (x, k)", id="shapes that do not broadcast"),
+        pytest.param("y = ConstantOfShape (t)", id="as many axes as the caller gives"),
+        pytest.param("y = Squeeze (x)", id="axes that may be 1"),
+        pytest.param("y = Relu ()", id="no input"),
+    ],
+)
+def test_rank_that_cannot_be_told_is_none(text: str) -> None:
+    nine = "nine = Constant <value = int64[1] {9}> ()"
+    model = f"g (float[2, n, 5] x, float[4, 4, 4] k, int64[m] t) => () {{ {nine} {text} }}"
+    assert shape_of(model) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("y = Reshape (x, less)", (None, None, 1, 4), id="0 would copy"),
+        pytest.param("y = Reshape (x, all)", (None,), id="product of two sizes"),
+        pytest.param("y = Slice (x, t, t, one, one)", (7, None, 2, 5), id="bounds of the caller"),
+        pytest.param("y = Slice (x, one, one, t)", (None,) * 4, id="axes of the caller"),
+        pytest.param("y = Pad (x, t)", (None,) * 4, id="pads of the caller"),
+        pytest.param("y = NonZero (x)", (4, None), id="count of the data"),
+        pytest.param(
+            "r = Transpose <perm = [1, 0, 2, 3]> (x) y = Add (x, r)",
+            (None, None, 2, 5),
+            id="either",
+        ),
+        pytest.param("y = ReduceSum (x, t)", (None,) * 4, id="axes to reduce of the caller"),
+    ],
+)
+def test_size_that_cannot_be_told_is_unknown(text: str, expected: tuple[Any, ...]) -> None:
+    shape = shape_of(
+        f"""g (float[a, b, 2, 5] x, int64[1] t) => () {{
+          s = Shape (x) one = Constant <value = int64[1] {{1}}> () less = Sub (s, one)
+          all = Constant <value = int64[1] {{-1}}> () {text} }}""",
+        a=7 if "Slice (x, t" in text else symbol("a"),
+    )
+    assert shape is not None
+    assert [None if isinstance(extent, Unknown) else extent for extent in shape] == list(expected)
+
+
+def test_types_follow_the_schemas() -> None:
+    """An operator without an entry in `DTYPES` gives the type of input 0, says its schema."""
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if schema.domain == "" and schema.name in SHAPES | WINDOWS and schema.name not in DTYPES:
+            types = {output.type_str for output in schema.outputs}
+            assert types == {schema.inputs[0].type_str}, schema.name

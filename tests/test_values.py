@@ -298,6 +298,7 @@ FLOATS = """
   two = Constant <value = float {2.0}> ()
   third = Constant <value = float {3.0}> ()
   half = Constant <value = float {0.5}> ()
+  broken = Constant <value = float {3.5}> ()
   many = Constant <value = int64 {1000}> ()
   three = Constant <value = double {3.0}> ()
 """
@@ -319,6 +320,8 @@ FLOATS = """
         pytest.param(
             "i = Cast <to = 6> (n) k = Cast <to = 6> (many) y = Mul (i, k)", "overflows", id="int32"
         ),
+        pytest.param("q = Div (f, broken) y = Floor (q)", "24 bits", id="divisor with a fraction"),
+        pytest.param("e = Sub (n, n) o = Cast <to = 1> (e) y = Div (two, o)", "by 0", id="zero"),
         pytest.param("y = Sqrt (f)", "not evaluated", id="root"),
     ],
 )
@@ -342,6 +345,8 @@ def test_what_rounds_or_overflows_is_unknown(body: str, why: str) -> None:
         "q = Div (f, two) r = Sub (q, half) y = Floor (r)",
         "q = Div (d, three) c = Ceil (q) y = Mul (c, three)",
         "e = Neg (f) q = Div (e, third) y = Floor (q)",
+        "e = Neg (f) q = Div (e, third) y = Cast <to = 7> (q)",
+        "e = Neg (f) q = Div (e, two) y = Cast <to = 7> (q)",
         "q = Div (f, third) c = Ceil (q) t = Mul (c, third) e = Sub (t, f) y = Cast <to = 7> (e)",
         "q = Div (f, third) a = Abs (f) y = Min (a, third)",
     ],
@@ -441,3 +446,87 @@ def test_random_arithmetic_agrees_with_onnxruntime(seed: int) -> None:
     agreement = compare(model, SIZES[::3])
     assert agreement.wrong == []
     assert agreement.runs == len(SIZES[::3])
+
+
+# Limits
+
+
+def analysis_of(text: str) -> tuple[Graph, Analysis]:
+    graph = Graph.from_proto(parse(text))
+    return graph, Analysis(graph)
+
+
+def test_constants_that_overflow_are_unknown() -> None:
+    limit = np.array([2**31 - 1, 5], np.int32)
+    graph = Graph.from_proto(single("Add", {"a": limit, "b": np.array([1, 1], np.int32)}))
+    value = Analysis(graph).value(graph.tensor("y0"))
+    assert value is not None
+    assert isinstance(value.data[0], Unknown)
+    assert value.data[1] == 6
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y = ConstantOfShape (huge)",
+        "y = Expand (one, huge)",
+        "y = Tile (one, tiles)",
+        "y = Range (zero, end, step)",
+        "s = Range (zero, end, step) y = Add (s, one)",
+        "y = Pad (one, pads)",
+    ],
+)
+def test_large_contents_are_not_evaluated(body: str) -> None:
+    graph, analysis = analysis_of(
+        f"""g (float[n] x) => () {{
+          huge = Constant <value = int64[2] {{1000000, 1000000}}> ()
+          tiles = Constant <value = int64[1] {{1000000000000}}> ()
+          pads = Constant <value = int64[2] {{1000000000000, 0}}> ()
+          one = Constant <value = int64[1] {{1}}> ()
+          zero = Constant <value = int64 {{0}}> () step = Constant <value = int64 {{1}}> ()
+          end = Constant <value = int64 {{1000000000000}}> ()
+          {body} }}"""
+    )
+    assert analysis.shape(graph.tensor("y")) is not None
+    assert analysis.value(graph.tensor("y")) is None
+
+
+def test_content_of_weights_is_not_read() -> None:
+    weight = np.zeros((65, 64), np.float32)
+    graph = Graph.from_proto(single("Identity", {"w": weight}))
+    analysis = Analysis(graph)
+    assert analysis.value(graph.tensor("w")) is None
+    assert analysis.shape(graph.tensor("w")) == (65, 64)
+
+
+def test_initializer_that_a_caller_may_override_is_not_constant() -> None:
+    model = parse(
+        """g (float[2] x, int64[2] pads) => () <int64[2] pads = {1, 1}> { y = Pad (x, pads) }"""
+    )
+    graph = Graph.from_proto(model)
+    analysis = Analysis(graph)
+    assert analysis.value(graph.tensor("pads")) is None
+    (size,) = analysis.shape(graph.tensor("y")) or ()
+    assert isinstance(size, Unknown)
+
+
+def test_what_is_unknown_does_not_spread_to_other_elements() -> None:
+    graph, analysis = analysis_of(
+        """g (float[n] x, int64[1] given) => () {
+          one = Constant <value = int64[1] {1}> ()
+          both = Concat <axis = 0> (given, one)
+          y = Add (both, one) }"""
+    )
+    first, second = analysis.integers(graph.tensor("y")) or ()
+    assert isinstance(first, Unknown)
+    assert second == 2
+
+
+def test_deep_graph_needs_no_deep_stack() -> None:
+    nodes = "\n".join(f"v{k} = Add (v{k - 1}, one)" for k in range(1, 20_001))
+    graph, analysis = analysis_of(
+        f"""g (float[n] x) => () {{
+          one = Constant <value = int64[1] {{1}}> () v0 = Shape (x) {nodes} }}"""
+    )
+    (item,) = analysis.integers(graph.tensor("v20000")) or ()
+    assert evaluate(item, {"n": 3}) == 20_003

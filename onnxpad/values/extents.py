@@ -71,6 +71,10 @@ def _broadcast(a: Extent, b: Extent) -> Extent:
         if a != b and 1 not in (a, b):
             raise UndeterminedError(f"{a} and {b} do not broadcast")
         return b if a == 1 else a
+    if a == b:
+        return a
+    if isinstance(b, int):
+        a, b = b, a
     # What is not 1 is the result: the other is then equal, or 1.
     result = where(equal(a, 1), b, a)
     return where(equal(b, 1), a, b) if isinstance(result, Unknown) else result

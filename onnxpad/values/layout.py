@@ -10,7 +10,7 @@ from onnx import numpy_helper
 
 from onnxpad.values.call import Ask, Call, UndeterminedError, ValueRule, axis_in, known, named
 from onnxpad.values.extents import product, slice_start
-from onnxpad.values.shapes import dimensions, pad_amounts, slice_bounds, split_sizes
+from onnxpad.values.layout_shapes import dimensions, pad_amounts, slice_bounds, split_sizes
 from onnxpad.values.value import INTEGERS, Elements, constant_elements, elements, filled, fit
 
 
