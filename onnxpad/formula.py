@@ -35,8 +35,10 @@ def join(texts: Iterable[str], constant: int) -> str:
 def recognise(f: QuasiAffine, symbol: Symbol) -> Formula | None:
     """Return f, which is not constant, as a formula; None where no known shape fits."""
     threshold, period = quasi_affine.repetition(f)
+    if threshold + 2 * period > f.count:
+        return None
     gains = {f.at(index + period) - f.at(index) for index in range(threshold, threshold + period)}
-    if len(gains) > 1 or threshold + 2 * period > f.count:
+    if len(gains) > 1:
         return None
     if gains == {0}:
         guess = _remainder(f, period, symbol)

@@ -169,7 +169,7 @@ def _settled(f: QuasiAffine) -> int:
         start = f.values[index]
         if slope and start * slope <= 0:
             distance, slope = abs(start), abs(slope)
-            change = max(1, -(-distance // slope))
+            change = -(-distance // slope)
             if index + f.period * change < f.count:
                 settled = max(settled, index + f.period * (distance // slope) + 1)
     return settled

@@ -15,36 +15,8 @@ from typing import NoReturn, TypeAlias
 
 from onnxpad import formula, quasi_affine
 from onnxpad.quasi_affine import InexpressibleError, QuasiAffine
-from onnxpad.symbol import NMAX, Symbol
-
-__all__ = [
-    "NMAX",
-    "Extent",
-    "Size",
-    "Symbol",
-    "Unknown",
-    "absolute",
-    "always",
-    "bounds",
-    "ceil_div",
-    "clip",
-    "equal",
-    "evaluate",
-    "explain",
-    "floor_div",
-    "fmod",
-    "less",
-    "less_equal",
-    "maximum",
-    "minimum",
-    "modulo",
-    "period",
-    "residues",
-    "symbol",
-    "threshold",
-    "trunc_div",
-    "where",
-]
+from onnxpad.symbol import NMAX as NMAX
+from onnxpad.symbol import Symbol as Symbol
 
 
 class _Arithmetic:
@@ -93,7 +65,8 @@ class _Arithmetic:
 class Unknown(_Arithmetic):
     """What is not known, and why. Absorbs every operation; the first reason wins.
 
-    Equal to nothing, itself included: two unknowns with one reason are not one number.
+    Equal to nothing, itself included: two unknowns with one reason are not one number. Python takes
+    any object for equal to itself inside containers, so compare extents, not tuples of them.
     """
 
     reason: str
@@ -187,7 +160,7 @@ def ceil_div(a: Extent, d: Extent) -> Extent:
     """Return a / d rounded up."""
     if isinstance(a, int) and isinstance(d, int) and d:
         return -(-a // d)
-    return _total(lambda a, d: _scale(_floor_div(_scale(a, -1), d), -1), a, d)
+    return _total(_ceil_div, a, d)
 
 
 def trunc_div(a: Extent, d: Extent) -> Extent:
@@ -208,7 +181,7 @@ def fmod(a: Extent, d: Extent) -> Extent:
     """Return the remainder of `trunc_div`, with the sign of a, as ONNX Mod with fmod=1."""
     if isinstance(a, int) and isinstance(d, int) and d:
         return a % d if (a < 0) is (d < 0) else -(-a % d)
-    return _total(lambda a, d: _subtract(a, _multiply(_trunc_div(a, d), d)), a, d)
+    return _total(_fmod, a, d)
 
 
 def less(a: Extent, b: Extent) -> Extent:
@@ -233,11 +206,13 @@ def equal(a: Extent, b: Extent) -> Extent:
 
 
 def where(cond: Extent, a: Extent, b: Extent) -> Extent:
-    """Return a where `cond` is not 0, else b; what is never chosen may be unknown."""
+    """Return a where `cond` is not 0, else b.
+
+    What is never chosen may be unknown, and so may `cond` where both are equal.
+    """
     truth = None if isinstance(cond, Unknown) else _truth(cond)
     if truth is not None:
         return a if truth else b
-    # Whichever is chosen.
     return a if a == b else _total(_where, cond, a, b)
 
 
@@ -275,8 +250,8 @@ def evaluate(a: Extent, values: Mapping[str, int]) -> int:
 def residues(a: Extent) -> dict[Symbol, tuple[int, int]]:
     """Return per symbol a period and the value from which on `a` repeats its growth with it.
 
-    Both count in values of the symbol. What is right for all admitted values below that threshold
-    plus two periods is right for all.
+    Both count in values of the symbol. Sizes of one symbol that agree on all its values up to the
+    greater threshold and two of each one's periods agree on all.
     """
     found = {}
     for symbol, form in a.terms if isinstance(a, Size) else ():
@@ -306,7 +281,9 @@ def explain(a: Extent, name: str) -> str:
     named = replace(symbol, name=name)
     found = formula.cases(form, named, most=2) or formula.recognise(form, named)
     found = found or formula.cases(form, named, most=8)
-    return str(found or f"varies with {name}, with period {period(a)} from {threshold(a)} on")
+    if found:
+        return str(found)
+    return f"varies with {name}, with period {period(a)} from {threshold(a)} on"
 
 
 def _operate(operation: Callable[[_Known, _Known], _Known], left: object, right: object) -> Extent:
@@ -425,6 +402,10 @@ def _floor_div(a: _Known, d: _Known) -> _Known:
     return quotient
 
 
+def _ceil_div(a: _Known, d: _Known) -> _Known:
+    return _scale(_floor_div(_scale(a, -1), d), -1)
+
+
 def _ratio(a: _Known, d: Size) -> _Known:
     """Return a / d where it is the same whole number for every value."""
     lo, hi = _bounds(d)
@@ -477,6 +458,10 @@ def _trunc_div(a: _Known, d: _Known) -> _Known:
         a, d = _scale(a, -1), -d
     above = _positive_part(a)
     return _subtract(_floor_div(above, d), _floor_div(_subtract(above, a), d))
+
+
+def _fmod(a: _Known, d: _Known) -> _Known:
+    return _subtract(a, _multiply(_trunc_div(a, d), d))
 
 
 def _less(a: _Known, b: _Known) -> _Known:

@@ -1,6 +1,7 @@
 """Formulas and cases: what they say, read again and computed, is the size they were made from."""
 
 import math
+import random
 import re
 from fractions import Fraction
 
@@ -100,12 +101,41 @@ def test_cases_hold(symbol: Symbol) -> None:
             assert read(text, value) == size.evaluate(extent, {"height": value}), text
 
 
+@pytest.mark.parametrize("maximum", range(2, 9))
+def test_any_function_of_few_sizes_is_told_right(maximum: int) -> None:
+    chance = random.Random(maximum)
+    n = size.symbol("height", 1, maximum)
+    for _ in range(40):
+        table = [chance.randint(-1, chance.randint(0, 3)) for _ in range(maximum)]
+        extent: Extent = 0
+        for value, result in enumerate(table, 1):
+            extent = extent + size.equal(n, value) * result
+        for text in (repr(extent), size.explain(extent, "height")):
+            read = look_up if " when " in text else compute
+            if "f(" not in text and "varies" not in text:
+                assert [read(text, value) for value in range(1, maximum + 1)] == table, text
+
+
 def test_a_size_is_told_in_terms_of_another_name() -> None:
     total = size.ceil_div(sized(ANY), 2) * 2 + 1 - sized(ANY)
     assert size.explain(total, "its width") == "1 when its width is even, 2 when odd"
     assert size.explain(sized(ANY) // 3 + 1, "length") == "floor(length/3) + 1"
     assert size.explain(5, "length") == "5"
     assert size.explain(size.Unknown("no shape"), "length") == "unknown (no shape)"
+
+
+def test_formulas_read_as_they_are_written() -> None:
+    n, strided = sized(ANY), sized(STRIDED)
+    texts = {
+        "ceil(height/2)": size.ceil_div(n, 2),
+        "2*ceil(height/2) - 1": size.ceil_div(n, 2) * 2 - 1,
+        "floor((3*height + 2)/4)": (n * 3 + 2) // 4,
+        "(-height mod 4)": -n % 4,
+        "max(height - 5, 0)": size.maximum(n - 5, 0),
+        "height/32": strided // 32,
+        "ceil(height/8)": size.ceil_div(sized(FOURFOLD), 8),
+    }
+    assert {text: repr(extent) for text, extent in texts.items()} == {text: text for text in texts}
 
 
 def test_several_symbols_are_a_sum() -> None:

@@ -315,6 +315,27 @@ def test_a_crossing_beyond_the_admitted_sizes_does_not_count() -> None:
     assert size.maximum(crossing, 0) == crossing
 
 
+def test_few_admitted_sizes_may_make_different_forms_equal() -> None:
+    n = size.symbol("height", 1, 4200)
+    periodic = n // 2000
+    stepped = size.less_equal(2000, n) + size.less_equal(4000, n)
+    for value in (1999, 2000, 3999, 4000, 4200):
+        assert value // 2000 == (value >= 2000) + (value >= 4000)
+    assert periodic == stepped or isinstance(periodic, Unknown) or isinstance(stepped, Unknown)
+
+
+def test_the_admitted_values_are_the_multiples_in_range() -> None:
+    for minimum, maximum, step in [(1, 9, 1), (3, 20, 4), (-7, 7, 3), (0, 64, 32), (5, 9, 8)]:
+        symbol = Symbol("height", minimum, maximum, step)
+        counted = [value for value in range(minimum, maximum + 1) if value % step == 0]
+        assert [symbol.value(index) for index in range(symbol.count)] == counted
+        assert [symbol.index(value) for value in counted] == list(range(len(counted)))
+        assert size.bounds(size.symbol("height", minimum, maximum, step)) == (
+            min(counted),
+            max(counted),
+        )
+
+
 def test_what_does_not_vary_is_an_int() -> None:
     n = size.symbol("height")
     assert type(size.symbol("height", 5, 5)) is int
