@@ -69,6 +69,9 @@ class Signs:
             return self._clipped(node)
         if node.op == "Pad":
             return self._padded(node)
+        # A dilated window that lies wholly in the padding gives the lowest number.
+        if node.op == "MaxPool" and set(node.attrs.get("dilations", [1])) != {1}:
+            return False
         if node.op in _PRESERVING and not (
             tensor.name != node.outputs[0].name and node.op != "Split"
         ):

@@ -397,8 +397,8 @@ class Sites:
         shape = self._analysis.shape(tensor)
         if shape is not None and len(shape) != axes + 2:
             raise ModelError(
-                f"{tensor.name!r} has {len(shape)} axes, but a window that slides over {axes} reads "
-                f"it, which takes {axes + 2}; correct the model or export it again"
+                f"{tensor.name!r} has {len(shape)} axes, but a window over {axes} reads it, "
+                f"which takes {axes + 2}; correct the model or export it again"
             )
         found = shape[2:] if shape is not None else (None,) * axes
         return tuple(

@@ -51,8 +51,9 @@ ARROWS: dict[str, set[str]] = {
     "quasi_affine": set(),
     "targets": set(),
     # A model file and its view.
-    "graph": {"attributes", "constants", "external", "files", "names", "saving", "scope"}
+    "graph": {"attributes", "constants", "edits", "external", "files", "names", "saving", "scope"}
     | {"skeleton", "view", "wire"},
+    "edits": {"attributes", "constants", "names", "view", "wire"},
     "saving": {"attributes", "skeleton", "view", "wire"},
     "constants": {"attributes", "external", "scope", "skeleton", "view"},
     "view": {"attributes", "scope", "skeleton", "wire"},
