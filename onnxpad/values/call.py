@@ -77,6 +77,7 @@ class Call:
 
     Attributes:
         node: The graphsurgeon node.
+        op: The operator, with its domain where it is not one of ONNX's own.
         opset: Version of the standard operators.
         output: Which output is asked about.
         dtype: The output's type; for value rules only.
@@ -84,6 +85,7 @@ class Call:
     """
 
     node: Any
+    op: str
     opset: int
     output: int
     dtype: int = 0

@@ -10,7 +10,7 @@ from onnx import numpy_helper
 
 from onnxpad.values.call import Ask, Call, UndeterminedError, ValueRule, axis_in, known, named
 from onnxpad.values.extents import product, slice_start
-from onnxpad.values.shapes import dimensions, pad_amounts, slice_bounds, split_sizes
+from onnxpad.values.layout_shapes import dimensions, pad_amounts, slice_bounds, split_sizes
 from onnxpad.values.value import INTEGERS, Elements, constant_elements, elements, filled, fit
 
 
@@ -96,15 +96,15 @@ def _pad(call: Call) -> Ask[Elements]:
         item = given.reshape(-1)[0]
     elif call.opset < 11:
         item = call.real("value", 0.0)
+    places = []
     for axis, amounts in enumerate((yield from pad_amounts(call, data.ndim))):
         begin, end = known(amounts)
         size = data.shape[axis]
-        if min(begin, end) < 0:
-            data = np.take(data, range(max(-begin, 0), size - max(-end, 0)), axis)
-        pads = [(0, 0)] * data.ndim
-        pads[axis] = (max(begin, 0), max(end, 0))
-        data = np.pad(data, pads, constant_values=item)
-    return data
+        data = np.take(data, range(max(-begin, 0), size - max(-end, 0)), axis)
+        places.append(slice(max(begin, 0), max(begin, 0) + data.shape[axis]))
+    result = filled(item, call.shape)
+    result[tuple(places)] = data
+    return result
 
 
 def _constant_of_shape(call: Call) -> Ask[Elements]:
