@@ -307,7 +307,7 @@ class _Sliding:
             Layer((*none, *((0, maximum(axis.last + 1, 0)) for axis in axes)), beyond),
         )
         self.axes = tuple(axes)
-        self.layers = _merged(tuple(_cut(everything, sizes, self.axes)))
+        self.layers = _merged(tuple(_cut(_merged(everything), sizes, self.axes)))
 
 
 def _total(amounts: Iterable[Extent]) -> Extent:

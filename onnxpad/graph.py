@@ -115,6 +115,10 @@ class Graph:
         """
         return self._view.tensors[name]
 
+    def has_tensor(self, name: str) -> bool:
+        """Whether the graph, as it is now, has a tensor of a name."""
+        return name in self._view.tensors
+
     def producer(self, tensor: Tensor) -> Node | None:
         """The node that computes a tensor; None for inputs and initializers."""
         return tensor.inputs[0] if tensor.inputs else None

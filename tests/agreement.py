@@ -26,7 +26,9 @@ Claim = tuple[int | None, tuple[Extent, ...] | None, Value | None]
 
 def parse(text: str, opset: int = 17) -> onnx.ModelProto:
     """A model from ONNX text, `name (inputs) => (outputs) { nodes }`."""
-    return parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]>\n{text}')
+    return parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : {opset}, "com.microsoft" : 1]>\n{text}'
+    )
 
 
 def single(

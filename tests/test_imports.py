@@ -26,14 +26,15 @@ ARROWS: dict[str, set[str]] = {
     "__main__": {"cli"},
     "cli": {"onnxpad", "api", "conventions", "doctor", "explain", "report", "rule", "targets"},
     "onnxpad": {"api"},
-    "api": {"graph", "neighbourhood", "pipeline", "rule", "site", "targets", "validation"},
+    "api": {"dynamic", "graph", "neighbourhood", "pipeline", "rule", "site", "targets", "validation"},
     "report": {"onnxpad"},
     "doctor": {"validation"},
     "explain": {"conventions", "window"} | SIZES,
     # Deciding and rewriting.
     "pipeline": {"certify", "passes", "rule", "site"} | GRAPH,
-    "passes": {"rule", "site"} | GRAPH,
-    "rule": {"site"} | GRAPH,
+    "passes": {"dynamic", "rule", "site"} | GRAPH,
+    "rule": {"dynamic", "site"} | GRAPH,
+    "dynamic": {"site"} | GRAPH,
     "site": GRAPH,
     # Proving and running: neither knows passes, rules or sites.
     "certify": GRAPH,
