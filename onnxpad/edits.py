@@ -63,7 +63,7 @@ class Edits:
             # As a slice it replaces what is there, or appends where nothing is.
             list.__setitem__(node.inputs, slice(index, index + 1), [tensor])
             tensor.uses[id(node), index] = Use(node, index)
-        self._view.entries[id(node)].touched = True
+        self._edited(node)
 
     def set_operator(
         self, node: Node, op: str, domain: str | None, values: Mapping[str, object]
@@ -76,8 +76,7 @@ class Edits:
     def _set_operator(
         self, node: Node, op: str, domain: str | None, values: Mapping[str, object]
     ) -> None:
-        entry = self._view.entries[id(node)]
-        entry.touched = True
+        entry = self._edited(node)
         node.op, node.domain, node.attrs = op, domain, values
         for tensor in entry.captures:
             self._unread(node, -1, tensor)
@@ -86,6 +85,13 @@ class Edits:
             tensor.uses[id(node), -1] = Use(node, -1)
         for tensor in node.outputs:
             self._constants.forget(tensor.name)
+
+    def _edited(self, node: Node) -> Entry:
+        """The entry of a node that is no longer what it was."""
+        entry = self._view.entries[id(node)]
+        entry.touched = True
+        entry.notes = {}
+        return entry
 
     def insert(self, node: Node, before: Node) -> None:
         """Adds a node, whose inputs and output do not know of it yet."""

@@ -140,6 +140,10 @@ class Graph:
         """The name of a node, or that of its first output in angle brackets."""
         return describe(node)
 
+    def notes(self, node: Node) -> dict[object, Any]:
+        """Room to keep what was worked out of a node alone; empty again after an edit of it."""
+        return self._view.entries[id(node)].notes
+
     def declared(self, tensor: Tensor) -> Declared | None:
         """Type and shape of a graph input, an initializer or a Constant; None for all else.
 

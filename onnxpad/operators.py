@@ -3,9 +3,10 @@
 May import: errors, graph, size, values, window.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from functools import wraps
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 from onnx import TensorProto
@@ -20,6 +21,7 @@ from onnxpad.window import AnyWindow, OpenWindow, Window
 Node: TypeAlias = Any  # graphsurgeon carries no types
 Tensor: TypeAlias = Any
 Pair: TypeAlias = tuple[int, int]
+_Read = TypeVar("_Read")
 ExtentPair: TypeAlias = tuple[Extent, Extent]
 
 FLOATS: Final = frozenset(
@@ -190,6 +192,23 @@ def operator_of(graph: Graph, node: Node) -> Operator | None:
     return row if row is not None and graph.is_standard(node) else None
 
 
+def _kept(
+    read: Callable[[Graph, Analysis, Node], _Read],
+) -> Callable[[Graph, Analysis, Node], _Read]:
+    """Reads a node once, and again after an edit of it."""
+
+    @wraps(read)
+    def kept(graph: Graph, analysis: Analysis, node: Node) -> _Read:
+        notes = graph.notes(node)
+        if analysis not in notes:
+            notes[analysis] = read(graph, analysis, node)
+        found: _Read = notes[analysis]
+        return found
+
+    return kept
+
+
+@_kept
 def read_window(graph: Graph, analysis: Analysis, node: Node) -> WindowOp:
     """What a window operator's node says.
 
@@ -280,6 +299,7 @@ def _rank(graph: Graph, analysis: Analysis, node: Node) -> int | None:
     return len(shape) - 2 if shape is not None and len(shape) > 2 else None
 
 
+@_kept
 def read_pad(graph: Graph, analysis: Analysis, node: Node) -> PadOp:
     """What a `Pad` node of any opset says.
 

@@ -116,7 +116,6 @@ class _Editor:
             self.outcome.changes.append(self._apply(rule, match))
         except UncertifiedError as error:
             graph.rollback(mark)
-            self._context.forget(node)
             self._given_up.add((rule.code, match.finding.node, id(node)))
             self.outcome.undone.append(
                 replace(match.finding, severity=Severity.INFO, reason=f"undone: {error}")
@@ -129,7 +128,6 @@ class _Editor:
         text = self._describe(node)
         uses = [(use.node, use.index) for use in graph.uses(tensor)]
         stands = rule.rewrite(match, self._context) or tensor
-        self._context.forget(node)
         if stands is not tensor:
             self._check_uses(tensor, stands, uses)
         certificate = self._certifier.certify(reading, self._read(node, stands))
