@@ -86,6 +86,7 @@ class Certifier:
         self._graph = graph
         self._analysis = analysis
         self._signs = signs
+        self._slid: dict[tuple[object, ...], _Sliding] = {}
 
     def window(self, tensor: Tensor) -> Reading:
         """What the elements of a window operator's first output are made of.
@@ -197,8 +198,8 @@ class Certifier:
         if _has_indices(old.node) and before.direct != after.direct:
             raise UncertifiedError("the indices count positions of another tensor")
         sizes = self._sizes(before.root, len(old.windows))
-        first = _Sliding(old, before.layers, sizes)
-        second = _Sliding(new, after.layers, sizes)
+        first = self._slide(old, before.layers, sizes)
+        second = self._slide(new, after.layers, sizes)
         for axis, (a, b) in enumerate(zip(first.axes, second.axes, strict=True)):
             for what, one, other in (
                 ("the output has", a.output, b.output),
@@ -231,6 +232,16 @@ class Certifier:
             if not _meets_data(window, sliding, size):
                 raise UncertifiedError(f"on axis {axis + 2} a window may lie wholly in the padding")
         return Certificate(statement, holds, tuple(sorted(assumptions)))
+
+    def _slide(
+        self, op: WindowOp, layers: tuple[Layer, ...], sizes: tuple[Extent, ...]
+    ) -> "_Sliding":
+        """The window in canonical form; networks repeat themselves, so each is derived once."""
+        window = (op.operator.op_type, op.windows, op.ceil_mode, op.count_include_pad)
+        key = (*window, op.auto_pad, op.pads, layers, sizes)
+        if key not in self._slid:
+            self._slid[key] = _Sliding(op, layers, sizes)
+        return self._slid[key]
 
     def _losing(self, layer: Layer, root: Tensor, assumptions: set[str]) -> Layer:
         """The layer with a fill that loses every comparison called so."""
