@@ -211,7 +211,7 @@ def _quotient(a: Extent, b: Extent) -> Extent:
 
 
 def _mod(call: Call) -> Ask[Elements]:
-    if call.integer("fmod", 0):
+    if call.flag("fmod"):
         rule = _elementwise(2, _nonzero(size.fmod), floats.remainder)
     else:
         rule = _elementwise(2, _nonzero(size.modulo), None)

@@ -188,6 +188,13 @@ class Call:
         """Return an integer attribute."""
         return int(self._attribute(name, int, default))
 
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        """Return an attribute that is 0 or 1; runtimes read other numbers as either."""
+        number = self.integer(name, int(default))
+        if number not in (0, 1):
+            raise UndeterminedError(f"{self.op}: {name} is {number}")
+        return bool(number)
+
     def integers(self, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
         """Return an attribute of integers."""
         return self.optional_integers(name) or default
