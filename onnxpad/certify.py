@@ -326,12 +326,9 @@ def _cut(
         amounts = list(layer.amounts)
         for axis, reading in enumerate(axes):
             begin, end = amounts[axis + 2]
-            if not (isinstance(end, int) and end < 0):
-                left = maximum(reading.last + 1 - edges[axis], 0)
-                edges[axis] = edges[axis] + end
-                end = minimum(end, left)
-            else:
-                edges[axis] = edges[axis] + end
+            left = maximum(reading.last + 1 - edges[axis], 0)
+            edges[axis] = edges[axis] + end
+            end = minimum(end, left)
             amounts[axis + 2] = (begin, end)
         yield Layer(tuple(amounts), layer.fill)
 
@@ -391,8 +388,8 @@ def _meets_data(window: AnyWindow, axis: _Axis, size: Extent) -> bool:
     return all(always(condition) is True for condition in conditions)
 
 
-def _full(pad: PadOp, rank: int | None) -> tuple[tuple[int, int], ...] | None:
-    return None if rank is None else pad.over(rank)
+def _full(pad: PadOp, rank: int | None) -> Amounts | None:
+    return None if rank is None else pad.extents_over(rank)
 
 
 def _finite(dtype: int) -> float:

@@ -13,13 +13,14 @@ from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph
-from onnxpad.size import Extent, Size, symbol
+from onnxpad.size import Extent, Size, Unknown, symbol
 from onnxpad.values import Analysis
 from onnxpad.window import AnyWindow, OpenWindow, Window
 
 Node: TypeAlias = Any  # graphsurgeon carries no types
 Tensor: TypeAlias = Any
 Pair: TypeAlias = tuple[int, int]
+ExtentPair: TypeAlias = tuple[Extent, Extent]
 
 FLOATS: Final = frozenset(
     {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16}
@@ -127,7 +128,7 @@ class PadOp:
     node: Node
     mode: str
     axes: tuple[int, ...] | None
-    amounts: tuple[tuple[Extent, Extent], ...] | None
+    amounts: tuple[ExtentPair, ...] | None
     value: float | int | None
 
     @property
@@ -138,23 +139,24 @@ class PadOp:
     @property
     def constant_amounts(self) -> tuple[Pair, ...] | None:
         """The amounts where all are known numbers, else None."""
-        if self.amounts is None:
-            return None
-        pairs = tuple((b, e) for b, e in self.amounts if isinstance(b, int) and isinstance(e, int))
-        return pairs if len(pairs) == len(self.amounts) else None
+        return _numbers(self.amounts)
 
     def over(self, rank: int) -> tuple[Pair, ...] | None:
+        """(begin, end) for each of `rank` axes, as `extents_over`; None where one is no number."""
+        return None if self.constant_amounts is None else _numbers(self.extents_over(rank))
+
+    def extents_over(self, rank: int) -> tuple[ExtentPair, ...] | None:
         """(begin, end) for each of `rank` axes, zeros where `axes` leaves one out.
 
-        None where the amounts are not known numbers, do not fit the rank, or name an axis twice
-        (what that means is not specified).
+        None where nothing is known of an amount, where they do not fit the rank, or name an axis
+        twice (what that means is not specified).
         """
-        pairs = self.constant_amounts
-        if pairs is None:
+        pairs = self.amounts
+        if pairs is None or any(isinstance(n, Unknown) for pair in pairs for n in pair):
             return None
         if self.axes is None:
             return pairs if len(pairs) == rank else None
-        full: list[Pair] = [(0, 0)] * rank
+        full: list[ExtentPair] = [(0, 0)] * rank
         seen = set()
         for axis, pair in zip(self.axes, pairs, strict=True):
             if not -rank <= axis < rank or axis % rank in seen:
@@ -162,6 +164,13 @@ class PadOp:
             seen.add(axis % rank)
             full[axis % rank] = pair
         return tuple(full)
+
+
+def _numbers(pairs: Sequence[ExtentPair] | None) -> tuple[Pair, ...] | None:
+    if pairs is None:
+        return None
+    known = tuple((b, e) for b, e in pairs if isinstance(b, int) and isinstance(e, int))
+    return known if len(known) == len(pairs) else None
 
 
 def lowest(dtype: int) -> float | int | None:
@@ -338,9 +347,9 @@ def onnx_order(pairs: Sequence[Pair]) -> list[int]:
     return [begin for begin, _ in pairs] + [end for _, end in pairs]
 
 
-def is_padded(pairs: Sequence[Pair]) -> bool:
-    """Whether any amount differs from zero."""
-    return any(begin or end for begin, end in pairs)
+def is_padded(pairs: Sequence[ExtentPair]) -> bool:
+    """Whether any amount is, at some size, not zero."""
+    return any(begin != 0 or end != 0 for begin, end in pairs)
 
 
 def _input(node: Node, index: int) -> Tensor | None:

@@ -1,6 +1,6 @@
 """What a pass is: it finds, with reasons, and rewrites what it found; and the catalogue of passes.
 
-May import: errors, finding, graph, operators, signs, site, size, values.
+May import: dynamic, errors, finding, graph, operators, signs, site, size, values.
 """
 
 import inspect
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias
 
+from onnxpad.dynamic import DynamicSites
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.operators import PadOp, UnreadableError, WindowOp, operator_of, read_pad, read_window
@@ -27,13 +28,16 @@ class Context:
     findings was rewritten sees the rewritten graph.
     """
 
-    def __init__(self, graph: Graph, style: str = "fold") -> None:
+    def __init__(self, graph: Graph, style: str = "fold", dynamic: str = "keep") -> None:
         """Starts with nothing read; what is read is kept until `forget`."""
         self.graph = graph
         self.style = style
+        # A padding that must be in a Pad is in one whatever its amounts.
+        self.dynamic = "pad" if dynamic == "keep" and style == "pad" else dynamic
         self.analysis = Analysis(graph)
         self.signs = Signs(graph)
         self.sites = Sites(graph, self.analysis, self.signs)
+        self.open_sites = DynamicSites(graph, self.analysis, self.sites)
         self._windows: dict[int, WindowOp | UnreadableError] = {}
         self._pads: dict[int, PadOp | UnreadableError] = {}
 
