@@ -52,7 +52,7 @@ class Signs:
             if unknown and all(self._known.get(t.name, True) for t in needs):
                 pending.extend(unknown)
             else:
-                self._known[current.name] = all(self._known[t.name] for t in needs)
+                self._known[current.name] = all(self._known.get(t.name, False) for t in needs)
         return self._known[tensor.name]
 
     def _needs(self, tensor: Tensor) -> bool | list[Tensor]:
