@@ -1,6 +1,6 @@
 """What a pass is: it finds, with reasons, and rewrites what it found; and the catalogue of passes.
 
-May import: dynamic, errors, finding, graph, operators, signs, site, size, values.
+May import: dynamic, errors, finding, graph, operators, signs, site, size, values, window.
 """
 
 import inspect
@@ -16,6 +16,7 @@ from onnxpad.operators import PadOp, UnreadableError, WindowOp, operator_of, rea
 from onnxpad.signs import Signs
 from onnxpad.site import Sites
 from onnxpad.values import Analysis
+from onnxpad.window import OpenWindow
 
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
@@ -83,6 +84,31 @@ class Context:
         """Drops what was read of a node that has changed since."""
         self._windows.pop(id(node), None)
         self._pads.pop(id(node), None)
+
+    def forget_all(self) -> None:
+        """Drops everything that was read, after edits were undone."""
+        self._windows.clear()
+        self._pads.clear()
+        self.analysis.forget()
+        self.signs.forget()
+
+    def ask_again(self) -> None:
+        """Drops what could not be read in full, which edits may have made plain."""
+        self.analysis.ask_again()
+        self._windows = {
+            key: read for key, read in self._windows.items() if not _is_open_window(read)
+        }
+        self._pads = {key: read for key, read in self._pads.items() if not _is_open_pad(read)}
+
+
+def _is_open_window(read: WindowOp | UnreadableError) -> bool:
+    return isinstance(read, UnreadableError) or any(
+        isinstance(window, OpenWindow) for window in read.windows
+    )
+
+
+def _is_open_pad(read: PadOp | UnreadableError) -> bool:
+    return isinstance(read, UnreadableError) or read.constant_amounts is None or read.value is None
 
 
 @dataclass(frozen=True, slots=True)
