@@ -133,7 +133,6 @@ class _Editor:
         text = self._describe(node)
         uses = [(use.node, use.index) for use in graph.uses(tensor)]
         stands = rule.rewrite(match, self._context) or tensor
-        self._context.forget(node)
         if stands is not tensor:
             self._check_uses(tensor, stands, uses)
         certificate = self._certifier.certify(reading, self._read(node, stands, reading.root))
