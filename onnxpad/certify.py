@@ -167,7 +167,7 @@ class Certifier:
             return True
         shape = self._analysis.shape(pad.data)
         return shape is not None and all(
-            always(less_equal(0, size + crop)) is True
+            crop == 0 or always(less_equal(0, size + crop)) is True
             for size, crop in zip(shape, crops, strict=True)
         )
 
@@ -374,8 +374,8 @@ def _defined(
         was = _around(before, axis)
         if isinstance(was, int) and was == 0:
             size = maximum(size, 1)
-        would = size + _around(after, axis)
-        if size + was != would and always(less_equal(1, would)) is not True:
+        less = always(less_equal(was, _around(after, axis))) is not True
+        if less and always(less_equal(1, size + _around(after, axis))) is not True:
             raise UncertifiedError(f"axis {axis} may be empty, which the operator refuses")
         defined.append(size)
     return tuple(defined)
