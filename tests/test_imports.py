@@ -26,7 +26,8 @@ ARROWS: dict[str, set[str]] = {
     "__main__": {"cli"},
     "cli": {"onnxpad", "api", "conventions", "doctor", "explain", "report", "rule", "targets"},
     "onnxpad": {"api"},
-    "api": {"dynamic", "graph", "neighbourhood", "pipeline", "rule", "site", "targets", "validation"},
+    "api": {"dynamic", "graph", "neighbourhood", "pipeline", "rule", "site", "targets"}
+    | {"validation"},
     "report": {"onnxpad"},
     "doctor": {"validation"},
     "explain": {"conventions", "window"} | SIZES,
