@@ -195,17 +195,26 @@ def operator_of(graph: Graph, node: Node) -> Operator | None:
 def _kept(
     read: Callable[[Graph, Analysis, Node], _Read],
 ) -> Callable[[Graph, Analysis, Node], _Read]:
-    """Reads a node once, and again after an edit of it."""
+    """Reads a node once, and again after an edit of it, or while something is open."""
 
     @wraps(read)
     def kept(graph: Graph, analysis: Analysis, node: Node) -> _Read:
         notes = graph.notes(node)
-        if analysis not in notes:
-            notes[analysis] = read(graph, analysis, node)
-        found: _Read = notes[analysis]
+        found: _Read | None = notes.get(analysis)
+        if found is None:
+            found = read(graph, analysis, node)
+            if _is_settled(found):
+                notes[analysis] = found
         return found
 
     return kept
+
+
+def _is_settled(read: object) -> bool:
+    """Whether no edit of another node can make more known."""
+    if isinstance(read, WindowOp):
+        return all(isinstance(window, Window) for window in read.windows)
+    return isinstance(read, PadOp) and None not in (read.constant_amounts, read.value)
 
 
 @_kept

@@ -1,6 +1,6 @@
 """What a pass is: it finds, with reasons, and rewrites what it found; and the catalogue of passes.
 
-May import: dynamic, errors, finding, graph, operators, signs, site, size, values.
+May import: dynamic, errors, finding, graph, operators, signs, site, size, values, window.
 """
 
 import inspect
@@ -68,6 +68,15 @@ class Context:
             return read_pad(self.graph, self.analysis, node)
         except UnreadableError as error:
             return error
+
+    def forget_all(self) -> None:
+        """Drops everything that was worked out, after edits were undone."""
+        self.analysis.forget()
+        self.signs.forget()
+
+    def ask_again(self) -> None:
+        """Drops what could not be worked out, which edits may have made plain."""
+        self.analysis.ask_again()
 
 
 @dataclass(frozen=True, slots=True)

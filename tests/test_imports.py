@@ -23,10 +23,12 @@ GRAPH = SIZES | {"graph", "operators", "signs", "values", "window"}
 
 ARROWS: dict[str, set[str]] = {
     # What a person meets.
-    "__main__": {"cli"},
+    "__main__": {"cli", "guard"},
+    "guard": set(),
     "cli": {"onnxpad", "api", "conventions", "doctor", "explain", "report", "rule", "targets"},
     "onnxpad": {"api"},
-    "api": {"dynamic", "graph", "neighbourhood", "pipeline", "rule", "site", "targets", "validation"},
+    "api": {"dynamic", "graph", "neighbourhood", "pipeline", "rule", "site", "targets"}
+    | {"validation"},
     "report": {"onnxpad"},
     "doctor": {"validation"},
     "explain": {"conventions", "window"} | SIZES,

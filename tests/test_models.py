@@ -208,7 +208,10 @@ def test_one_style_after_another(name: str, first: str, then: str) -> None:
     assert not onnxpad.fix(model, style=then, validate=False).changed
     assert distance(run(model, recorded(name)[0]), outputs(name, then)) <= ROUNDING
     if then == "fold":
-        assert canonical(model) == canonical(fixed_model(name, "fold"))
+        # A SAME of open sizes leaves style `pad` as a computed Pad, which is recognised as SAME.
+        back = onnxpad.fix(model, dynamic="auto-pad", validate=False).model
+        direct = onnxpad.fix(fixed_model(name, "fold"), dynamic="auto-pad", validate=False).model
+        assert canonical(back) == canonical(direct)
 
 
 @every_style
