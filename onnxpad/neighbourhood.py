@@ -34,6 +34,12 @@ Tensor: TypeAlias = Any
 # Beyond this many elements an axis is cut down where nothing pads it.
 _LARGE: Final = 1 << 22
 _SCENES: Final = 6
+# Operators that work element by element: of one tensor, finite wherever it is, and of several.
+_CURVES: Final = frozenset(
+    {"Abs", "Clip", "Elu", "Exp", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Softplus", "Tanh"}
+)
+_SUMS: Final = frozenset({"Add", "Identity", "Mul", "Sub", "Sum"})
+_STEPS: Final = 8
 # Any that every onnxruntime reads: the cut is a model of its own.
 _IR_VERSION: Final = 8
 
@@ -160,9 +166,36 @@ class Probes:
 
     def _cut(self, tensor: Tensor, root: str, scene: Scene) -> ModelProto:
         cutting = _Cutting(self._graph, self._analysis, root, scene)
-        if self._signs.non_negative(self._graph.tensor(root)):
-            cutting.spare_negatives()
+        node = self._graph.producer(tensor)
+        row = operator_of(self._graph, node) if node is not None else None
+        compares = row is not None and row.padding == "never wins"
+        if compares and self._signs.non_negative(self._graph.tensor(root)):
+            cutting.spare_negatives(self._grounds(root))
         return cutting.model(tensor)
+
+    def _grounds(self, root: str) -> list[str]:
+        """What a tensor is made of, element by element, behind the operators that fix its sign.
+
+        Empty where anything else is in between.
+        """
+        grounds: list[str] = []
+        pending = [self._graph.tensor(root)]
+        for _ in range(_STEPS):
+            if not pending:
+                return grounds
+            tensor = pending.pop()
+            if self._graph.constant(tensor) is not None:
+                continue
+            node = self._graph.producer(tensor)
+            if node is None or not self._graph.is_standard(node):
+                return []
+            if node.op in _CURVES:
+                grounds.append(node.inputs[0].name)
+            elif node.op in _SUMS:
+                pending += node.inputs
+            else:
+                return []
+        return []
 
 
 class _Cutting:
@@ -179,9 +212,14 @@ class _Cutting:
             raise UnprobeableError(f"the element type of {root!r} is not known")
         self._dtype = dtype
 
-    def spare_negatives(self) -> None:
-        """Lets nothing below zero come in, where the graph lets nothing in either."""
-        if self._dtype in FLOATS:
+    def spare_negatives(self, grounds: Sequence[str]) -> None:
+        """Lets nothing below zero come in, where the graph lets nothing in either.
+
+        What is behind the operators that see to that is free: so they run, and need no belief.
+        """
+        if grounds:
+            self._names = dict.fromkeys(grounds, "data")
+        elif self._dtype in FLOATS:
             self._proto.node.append(make_node("Relu", ["data"], ["positive"]))
             self._names = dict.fromkeys(self._names, "positive")
 
