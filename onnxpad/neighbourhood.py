@@ -61,10 +61,10 @@ class Cut:
 class Probes:
     """Compares neighbourhoods before and after a change; equal ones run once."""
 
-    def __init__(self, graph: Graph) -> None:
-        """Cuts out of this graph, as it is at each call."""
+    def __init__(self, graph: Graph, dims: Mapping[str, Extent] | None = None) -> None:
+        """Cuts out of this graph, as it is at each call, at the sizes that `dims` admit."""
         self._graph = graph
-        self._analysis = Analysis(graph)
+        self._analysis = Analysis(graph, dims)
         self._signs = Signs(graph)
         self._seen: dict[tuple[bytes, bytes], ProbeResult] = {}
         self.count = 0

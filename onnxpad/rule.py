@@ -1,6 +1,6 @@
 """What a pass is: it finds, with reasons, and rewrites what it found; and the catalogue of passes.
 
-May import: dynamic, errors, finding, graph, operators, signs, site, size, values.
+May import: admitted, dynamic, errors, finding, graph, operators, premises, signs, site.
 """
 
 import inspect
@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias
 
+from onnxpad.admitted import Admitted
 from onnxpad.dynamic import DynamicSites
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.operators import PadOp, UnreadableError, WindowOp, operator_of, read_pad, read_window
+from onnxpad.premises import premises
 from onnxpad.signs import Signs
 from onnxpad.site import Sites
-from onnxpad.values import Analysis
 
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
@@ -28,13 +29,20 @@ class Context:
     findings was rewritten sees the rewritten graph.
     """
 
-    def __init__(self, graph: Graph, style: str = "fold", dynamic: str = "keep") -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        style: str = "fold",
+        dynamic: str = "keep",
+        admitted: Admitted | None = None,
+    ) -> None:
         """Starts with nothing read; what is read is kept until `forget`."""
         self.graph = graph
         self.style = style
         # A padding that must be in a Pad is in one whatever its amounts.
         self.dynamic = "pad" if dynamic == "keep" and style == "pad" else dynamic
-        self.analysis = Analysis(graph)
+        self.premises = premises(graph, admitted or Admitted())
+        self.analysis = self.premises[-1].analysis
         self.signs = Signs(graph)
         self.sites = Sites(graph, self.analysis, self.signs)
         self.open_sites = DynamicSites(graph, self.analysis, self.sites)
