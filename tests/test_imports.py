@@ -36,7 +36,8 @@ ARROWS: dict[str, set[str]] = {
     "passes": {"dynamic", "rule", "site"} | GRAPH,
     "rule": {"admitted", "dynamic", "premises", "site"} | GRAPH,
     "dynamic": {"site"} | GRAPH,
-    "site": GRAPH,
+    "site": {"wording"} | GRAPH,
+    "wording": GRAPH,
     # Proving and running: neither knows passes, rules or sites.
     "certify": GRAPH,
     "premises": {"admitted", "certify"} | GRAPH,

@@ -44,24 +44,17 @@ _VALUE_RULES = ARITHMETIC | LAYOUT
 class Analysis:
     """What is known of the tensors of one graph. Computed when asked for, and kept."""
 
-    def __init__(
-        self,
-        graph: GraphView,
-        dims: Mapping[str, Extent] | None = None,
-        shapes: Mapping[str, Shape] | None = None,
-    ) -> None:
+    def __init__(self, graph: GraphView, dims: Mapping[str, Extent] | None = None) -> None:
         """Analyse a graph.
 
         Args:
             graph: The graph, which must not change while this is in use.
             dims: Sizes of axes of the graph's inputs, by the name of their symbol; numbers also by
                 the name of their dimension, for all axes that have it.
-            shapes: Shapes of tensors, by name, to be taken as they are given.
         """
         self._graph = graph
         self._dims = dict(dims or {})
         self._known: dict[Kind, dict[str, Any]] = {kind: {} for kind in Kind}
-        self._known[Kind.SHAPE].update(shapes or {})
         self._input_shapes: dict[str, Shape | None] | None = None
 
     def shape(self, tensor: Any) -> Shape | None:
