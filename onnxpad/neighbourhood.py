@@ -35,9 +35,11 @@ Tensor: TypeAlias = Any
 
 # Beyond this many elements an axis is cut down where nothing pads it.
 _LARGE: Final = 1 << 22
-# At most so many scenes, and residue classes of a size; how far sizes may grow for them.
+# At most so many scenes, and residue classes of a size; how far sizes may grow for them; and how
+# far the last one goes at least.
 _SCENES: Final = 16
 _CLASSES: Final = 10
+_LONG: Final = 60
 _FAR: Final = 800
 # How far the first size at which a tensor is not empty is looked for.
 _SEARCH: Final = 4096
@@ -201,6 +203,7 @@ def _values(shape: Sequence[Extent], involved: Sequence[Extent]) -> dict[str, li
         if gap * which.step * _CLASSES > _FAR:
             gap = classes // _CLASSES | 1
         indices = [*range(least, least + 4), *range(late, late + gap * _CLASSES, gap)]
+        indices.append(late + -(-_LONG // which.step))
         fitting = [index for index in dict.fromkeys(indices) if index < which.count]
         found[which.name] = [which.value(index) for index in fitting] or [which.least]
     return found

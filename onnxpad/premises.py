@@ -59,21 +59,21 @@ class Prover:
         self._premises = premises
         self._certifiers = [Certifier(graph, each.analysis, signs) for each in premises]
 
-    def window(self, tensor: Tensor) -> Readings:
-        """What the elements of a window operator's first output are made of.
+    def window(self, tensor: Tensor, root: str = "") -> Readings:
+        """What the elements of a window operator's first output are made of, back to `root`.
 
         Raises:
             UncertifiedError: Its producer is no such operator, or cannot be read.
         """
-        return self._read(lambda certifier: certifier.window(tensor))
+        return self._read(lambda certifier: certifier.window(tensor, root))
 
-    def padding(self, tensor: Tensor) -> Readings:
-        """What the elements of a tensor are made of, through the `Pad`s that give it.
+    def padding(self, tensor: Tensor, root: str = "") -> Readings:
+        """What the elements of a tensor are made of, through the `Pad`s behind it, back to `root`.
 
         Raises:
             UncertifiedError: One of them says something that cannot be read.
         """
-        return self._read(lambda certifier: certifier.padding(tensor))
+        return self._read(lambda certifier: certifier.padding(tensor, root))
 
     def _read(self, read: Callable[[Certifier], Reading]) -> Readings:
         *weaker, last = self._certifiers

@@ -4,7 +4,9 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 from onnxpad.graph import Graph
 from onnxpad.size import Unknown, evaluate, symbol
@@ -557,10 +559,13 @@ def test_what_is_unknown_does_not_spread_to_other_elements() -> None:
 
 
 def test_deep_graph_needs_no_deep_stack() -> None:
-    nodes = "\n".join(f"v{k} = Add (v{k - 1}, one)" for k in range(1, 20_001))
-    graph, analysis = analysis_of(
-        f"""g (float[n] x) => () {{
-          one = Constant <value = int64[1] {{1}}> () v0 = Shape (x) {nodes} }}"""
-    )
-    (item,) = analysis.integers(graph.tensor("v20000")) or ()
-    assert evaluate(item, {"n": 3}) == 20_003
+    depth = 20_000
+    relus = [helper.make_node("Relu", [f"x{k}"], [f"x{k + 1}"]) for k in range(depth)]
+    copies = [helper.make_node("Identity", [f"s{k}"], [f"s{k + 1}"]) for k in range(depth)]
+    nodes = [*relus, helper.make_node("Shape", [f"x{depth}"], ["s0"]), *copies]
+    x = helper.make_tensor_value_info("x0", TensorProto.FLOAT, ["n"])
+    out = onnx.ValueInfoProto(name=f"s{depth}")
+    model = helper.make_model(helper.make_graph(nodes, "deep", [x], [out]), ir_version=8)
+    graph = Graph.from_proto(model)
+    integers = Analysis(graph).integers(graph.tensor(f"s{depth}"))
+    assert integers == (symbol("n", maximum=LARGEST_SIZE),)

@@ -28,7 +28,7 @@ def _reshape(call: Call) -> Ask[Shape]:
         shape = yield from call.shape_of(0)
     except UndeterminedError:
         shape = None
-    copied = not call.integer("allowzero", 0)
+    copied = not call.flag("allowzero")
     result: list[Extent] = []
     for axis, extent in enumerate(target):
         if extent == 0 and copied:
