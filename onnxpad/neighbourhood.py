@@ -129,10 +129,12 @@ class Probes:
         values = _values(shape, involved)
         scenes: dict[tuple[int, ...], Scene] = {}
         amounts = [size for size in involved if isinstance(size, Size)]
-        for step in range(max(map(len, values.values()), default=len(shape)) + 1):
-            # All at their least first; then no two of them in step, and not always apart alike.
+        count = max(map(len, values.values()), default=len(shape)) + 1
+        for step in range(count):
+            # All at their least first; then one ahead of the other, and later two ahead.
+            ahead = 1 + (2 * step > count)
             symbols = {
-                name: some[(step + place * (1 + step % 2) - 1) % len(some) if step else 0]
+                name: some[(step - 1 + place * ahead) % len(some) if step else 0]
                 for place, (name, some) in enumerate(values.items())
             }
             sizes = tuple(
