@@ -3,14 +3,17 @@
 May import `onnxpad.errors`.
 """
 
+import json
 import os
 import re
+import tempfile
 import time
 import types
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy.typing as npt
@@ -26,6 +29,7 @@ Value: TypeAlias = "Array | Sequence[Value] | Mapping[Any, Any] | None"
 """What an output holds: a tensor, a sequence, a map, or the nothing of an optional."""
 
 CPU = "CPUExecutionProvider"
+CUDA = "CUDAExecutionProvider"
 
 _ONE_LINE = 300
 _NODES = (
@@ -50,15 +54,26 @@ class _Settings:
 
 _SETTINGS: Mapping[str, _Settings] = {
     CPU: _Settings(session={"session.intra_op.allow_spinning": "0"}),
+    # TF32 keeps 10 bits of a float's 23; a search may choose another algorithm at each start.
+    CUDA: _Settings(provider={"use_tf32": "0", "cudnn_conv_algo_search": "DEFAULT"}),
 }
+
+_FOLDER = "session.model_external_initializers_file_folder_path"
+_NO_FALLBACK = "session.disable_cpu_ep_fallback"
 
 
 class Session:
     """An open model. `close` frees its weights; two need never be held at once."""
 
-    def __init__(self, session: Any, run_options: Any) -> None:  # noqa: D107
+    def __init__(  # noqa: D107
+        self,
+        session: Any,
+        run_options: Any,
+        profile: "tempfile.TemporaryDirectory[str] | None" = None,
+    ) -> None:
         self._session = session
         self._run_options = run_options
+        self._profile = profile
         self._outputs = [output.name for output in session.get_outputs()]
 
     def __enter__(self) -> Self:
@@ -71,6 +86,8 @@ class Session:
 
     def close(self) -> None:
         """Free the model; running it afterwards is an error."""
+        if self._profile is not None:
+            self.ran_on()
         self._session = None
 
     def run(
@@ -98,6 +115,28 @@ class Session:
         begin = time.perf_counter()
         return self.run(feeds), time.perf_counter() - begin
 
+    def ran_on(self) -> dict[str, str]:
+        """The provider that each node ran on since the session was opened, in running order.
+
+        Nodes are called as in `Pad_3 (Pad)`; those without a name by operator and number. Copies
+        between devices, which onnxruntime inserts, are left out. Profiling ends here, so that runs
+        after it are not slowed; without `profile` nothing is known.
+        """
+        if self._profile is None:
+            return {}
+        with self._profile:
+            events = json.loads(Path(self._session.end_profiling()).read_bytes())
+        self._profile = None
+        return {
+            f"{event['name'].removesuffix('_kernel_time')} ({event['args']['op_name']})": event[
+                "args"
+            ]["provider"]
+            for event in events
+            if event.get("cat") == "Node"
+            and event["name"].endswith("_kernel_time")
+            and not event["args"]["op_name"].startswith("Memcpy")
+        }
+
 
 def open_session(
     source: Source,
@@ -105,6 +144,9 @@ def open_session(
     provider: str = CPU,
     optimisation: Optimisation = "off",
     threads: int | None = None,
+    folder: Path | None = None,
+    profile: bool = False,
+    alone: bool = False,
 ) -> Session:
     """A session of `source` that really runs on `provider`.
 
@@ -113,6 +155,9 @@ def open_session(
         provider: Execution provider, as `CPUExecutionProvider`, which also backs any other.
         optimisation: `off` is the oracle: nothing is fused. `full` is what is deployed.
         threads: Threads a run may use; None leaves it to onnxruntime.
+        folder: Where the external data of a source in memory lie.
+        profile: Whether `Session.ran_on` will be asked.
+        alone: Whether it is an error if the CPU has to run a part of the model.
 
     Raises:
         EngineError: What onnxruntime says against the model, in one line.
@@ -132,6 +177,15 @@ def open_session(
         options.intra_op_num_threads = threads
     for key, value in settings.session.items():
         options.add_session_config_entry(key, value)
+    if folder is not None:
+        options.add_session_config_entry(_FOLDER, os.fspath(folder))
+    if alone and provider != CPU:
+        options.add_session_config_entry(_NO_FALLBACK, "1")
+    record = None
+    if profile:
+        record = tempfile.TemporaryDirectory(prefix="onnxpad-", ignore_cleanup_errors=True)
+        options.enable_profiling = True
+        options.profile_file_prefix = os.fspath(Path(record.name, "profile"))
     providers: list[Any] = [(provider, dict(settings.provider))]
     if provider != CPU:
         providers.append(CPU)
@@ -149,7 +203,22 @@ def open_session(
         )
     run_options = runtime.RunOptions()
     run_options.log_severity_level = _SILENT
-    return Session(session, run_options)
+    return Session(session, run_options, record)
+
+
+def known_providers() -> tuple[str, ...]:
+    """Every execution provider that onnxruntime has a name for, there or not."""
+    return tuple(_onnxruntime().get_all_providers())
+
+
+def settings_text(provider: str) -> str:
+    """What a provider is opened with, as `use_tf32=0, cudnn_conv_algo_search=DEFAULT`.
+
+    >>> settings_text("CUDAExecutionProvider")
+    'use_tf32=0, cudnn_conv_algo_search=DEFAULT'
+    """
+    settings = _SETTINGS.get(provider, _Settings())
+    return ", ".join(f"{key}={value}" for key, value in settings.provider.items())
 
 
 def require_provider(provider: str) -> None:
