@@ -65,9 +65,14 @@ def trouble_with(provider: str) -> str:
     model = onnx.helper.make_model(graph, ir_version=7, opset_imports=[opset])
     data = np.array([-1, 1], np.float32)
     try:
-        with open_session(model, provider=provider, alone=True) as session:
+        with open_session(model, provider=provider, profile=True) as session:
             answer = session.run({"x": data})["y"]
-    except (ModelError, ProviderError) as error:
+            places = set(session.ran_on().values())
+    except ProviderError as error:
         return str(error)
+    except ModelError as error:
+        return f"{provider} does not start on this machine: {error}"
+    if places != {provider}:
+        return f"{provider} starts on this machine, but leaves a Relu to {', '.join(places)}"
     right = isinstance(answer, np.ndarray) and np.array_equal(answer, np.maximum(data, 0))
     return "" if right else f"{provider} computes Relu wrong on this machine"

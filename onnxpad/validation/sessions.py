@@ -59,7 +59,6 @@ _SETTINGS: Mapping[str, _Settings] = {
 }
 
 _FOLDER = "session.model_external_initializers_file_folder_path"
-_NO_FALLBACK = "session.disable_cpu_ep_fallback"
 
 
 class Session:
@@ -146,7 +145,6 @@ def open_session(
     threads: int | None = None,
     folder: Path | None = None,
     profile: bool = False,
-    alone: bool = False,
 ) -> Session:
     """A session of `source` that really runs on `provider`.
 
@@ -157,7 +155,6 @@ def open_session(
         threads: Threads a run may use; None leaves it to onnxruntime.
         folder: Where the external data of a source in memory lie.
         profile: Whether `Session.ran_on` will be asked.
-        alone: Whether it is an error if the CPU has to run a part of the model.
 
     Raises:
         EngineError: What onnxruntime says against the model, in one line.
@@ -179,8 +176,6 @@ def open_session(
         options.add_session_config_entry(key, value)
     if folder is not None:
         options.add_session_config_entry(_FOLDER, os.fspath(folder))
-    if alone and provider != CPU:
-        options.add_session_config_entry(_NO_FALLBACK, "1")
     record = None
     if profile:
         record = tempfile.TemporaryDirectory(prefix="onnxpad-", ignore_cleanup_errors=True)
