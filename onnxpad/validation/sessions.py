@@ -186,7 +186,7 @@ def open_session(
         providers.append(CPU)
     try:
         session = runtime.InferenceSession(
-            _payload(source), options, providers=providers, enable_fallback=False
+            payload(source), options, providers=providers, enable_fallback=False
         )
     except Exception as error:  # onnxruntime's own errors share no narrower base class
         raise EngineError(first_line(error)) from None
@@ -298,19 +298,19 @@ def _closing(text: str, opening: str, closing: str) -> int:
     return 0
 
 
-def _payload(source: Source) -> str | bytes:
+def payload(source: Source) -> str | bytes:
     """What onnxruntime opens: a path, for external data, or bytes."""
     if isinstance(source, bytes):
         return source
     if not isinstance(source, onnx.ModelProto):
         return os.fspath(source)
     try:
-        payload: bytes = source.SerializeToString()
+        data: bytes = source.SerializeToString()
     except (EncodeError, ValueError):
         raise ModelError(
             "the model is over 2 GiB, more than fits one message: save it and give its path"
         ) from None
-    return payload
+    return data
 
 
 @cache
