@@ -80,7 +80,7 @@ def compare(
     return _worst(output, parts)
 
 
-def shape_text(shape: Sequence[int]) -> str:
+def shape_text(shape: Sequence[int | str]) -> str:
     """A shape as reports write it: `1x3x224x224`, or `scalar`.
 
     >>> shape_text((1, 3, 5)), shape_text(())
