@@ -24,9 +24,11 @@ GRAPH = SIZES | {"graph", "operators", "signs", "values", "window"}
 ARROWS: dict[str, set[str]] = {
     # What a person meets.
     "__main__": {"cli"},
-    "cli": {"onnxpad", "api", "conventions", "doctor", "explain", "report", "rule", "targets"},
-    "onnxpad": {"api"},
+    "cli": {"onnxpad", "api", "conventions", "doctor", "explain", "report", "rule", "targets"}
+    | {"validating"},
+    "onnxpad": {"api", "validating"},
     "api": {"graph", "neighbourhood", "pipeline", "rule", "site", "targets", "validation"},
+    "validating": {"validation"},
     "report": {"onnxpad"},
     "doctor": {"validation"},
     "explain": {"conventions", "window"} | SIZES,

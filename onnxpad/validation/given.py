@@ -22,7 +22,7 @@ from onnxpad.validation.compare import shape_text
 from onnxpad.validation.inputs import Draw, Input, Outline, Output, feeds_text
 from onnxpad.validation.sessions import Array
 
-Arrays: TypeAlias = "str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]"
+Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]
 """A file or folder, or arrays by name, or several of those."""
 
 _INPUT, _OUTPUT = "input", "output"
