@@ -144,12 +144,11 @@ def failure(result: ValidationResult) -> str:
     for run in result.runs:
         if run.ok or run.subject != result.validation.subject:
             continue
-        what = next((f"{c.output}: {c.detail}" for c in run.comparisons if not c.ok), run.note)
-        against = run.against if run.against != "reference" else "reference given"
-        return (
-            f"the {run.subject} model differs from the {against} on {run.provider}, optimisation "
-            f"{run.optimisation}: {what}"
-        )
+        where = f"on {run.provider}, optimisation {run.optimisation}"
+        wrong = [f"{each.output}: {each.detail}" for each in run.comparisons if not each.ok]
+        if not wrong:
+            return f"{where}: {run.note}"
+        return f"the {run.subject} model differs from the {run.against} {where}: {wrong[0]}"
     return "; ".join(result.unproven)
 
 

@@ -51,6 +51,8 @@ def _run(run: Run, subject: str, paint: Paint) -> list[str]:
     provider = run.provider.removesuffix("ExecutionProvider")
     where = f"{shown(provider)}, optimisation {run.optimisation}, {shown(run.inputs)}"
     who = f"{run.subject} against {run.against}"
+    if run.optimisation == "full" and run.against != "reference":
+        who += ", which ran without optimisation"
     time = f" ({times(run)})" if times(run) else ""
     note = f"; {shown(run.note)}" if run.note else ""
     verdict = (
