@@ -83,9 +83,11 @@ def _moved(array: Array, shape: Sequence[int | str]) -> Iterator[tuple[Array, st
     """
     bases = [array, array[None]] if array.ndim == len(shape) - 1 else [array]
     for base in bases:
-        if base.ndim > 2 and len(shape) > 1 and isinstance(shape[1], int):
+        if base.ndim < 3 or len(shape) < 2:
+            continue
+        if isinstance(shape[1], int):
             yield np.moveaxis(base, -1, 1), "channels moved from last to axis 1"
-        if base.ndim > 2 and isinstance(shape[-1], int):
+        if isinstance(shape[-1], int):
             yield np.moveaxis(base, 1, -1), "channels moved from axis 1 to last"
 
 

@@ -214,10 +214,10 @@ def _read(path: Path) -> list[list[_Entry]]:
     if path.is_dir():
         return _folder(path)
     try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return [[_Entry("the array", loaded)]]
-        with loaded:
+        with path.open("rb") as file:  # numpy leaves open what it opened and could not read
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return [[_Entry("the array", loaded)]]
             entries = [_Entry(name, loaded[name]) for name in loaded.files]
     except _UNREADABLE as error:
         raise UsageError(_why(path, error)) from None

@@ -52,7 +52,8 @@ NETWORK = network()
 
 def faulty(at: int) -> onnx.ModelProto:
     """The network with a wrong attribute or input at one node."""
-    model = onnx.ModelProto.FromString(NETWORK.SerializeToString())
+    model = onnx.ModelProto()
+    model.CopyFrom(NETWORK)
     node = model.graph.node[at]
     if node.op_type == "Conv":
         node.attribute[0].ints[:] = [0, 2, 2, 0]
