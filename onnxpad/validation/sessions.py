@@ -11,6 +11,7 @@ import time
 import types
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -68,7 +69,7 @@ class Session:
         self,
         session: Any,
         run_options: Any,
-        profile: "tempfile.TemporaryDirectory[str] | None" = None,
+        profile: ExitStack | None = None,
     ) -> None:
         self._session = session
         self._run_options = run_options
@@ -176,29 +177,33 @@ def open_session(
         options.add_session_config_entry(key, value)
     if folder is not None:
         options.add_session_config_entry(_FOLDER, os.fspath(folder))
-    record = None
-    if profile:
-        record = tempfile.TemporaryDirectory(prefix="onnxpad-", ignore_cleanup_errors=True)
-        options.enable_profiling = True
-        options.profile_file_prefix = os.fspath(Path(record.name, "profile"))
     providers: list[Any] = [(provider, dict(settings.provider))]
     if provider != CPU:
         providers.append(CPU)
-    try:
-        session = runtime.InferenceSession(
-            payload(source), options, providers=providers, enable_fallback=False
-        )
-    except Exception as error:  # onnxruntime's own errors share no narrower base class
-        raise EngineError(first_line(error)) from None
-    started = session.get_providers()
-    if provider not in started:  # a failed start falls back without an exception
-        raise ProviderError(
-            f"{provider} is installed but does not start on this machine (its libraries or its "
-            f"device are missing); use {' or '.join(started)}"
-        )
+    with ExitStack() as undo:
+        record = None
+        if profile:
+            record = undo.enter_context(tempfile.TemporaryDirectory(prefix="onnxpad-"))
+            options.enable_profiling = True
+            options.profile_file_prefix = os.fspath(Path(record, "profile"))
+        try:
+            session = runtime.InferenceSession(
+                payload(source), options, providers=providers, enable_fallback=False
+            )
+        except Exception as error:  # onnxruntime's own errors share no narrower base class
+            raise EngineError(first_line(error)) from None
+        started = session.get_providers()
+        if provider not in started:  # a failed start falls back without an exception
+            if profile:
+                session.end_profiling()
+            raise ProviderError(
+                f"{provider} is installed but does not start on this machine (its libraries or "
+                f"its device are missing); use {' or '.join(started)}"
+            )
+        kept = undo.pop_all()
     run_options = runtime.RunOptions()
     run_options.log_severity_level = _SILENT
-    return Session(session, run_options, record)
+    return Session(session, run_options, kept if profile else None)
 
 
 def known_providers() -> tuple[str, ...]:

@@ -187,8 +187,9 @@ class _Check:
         oracles: list[_Oracle | None] = []
         for sample in range(len(self._draws)):
             oracle = self._oracle(provider, exact, sample)
+            found, oracle = self._sample(provider, exact, sample, oracle)
             oracles.append(oracle)
-            runs += self._sample(provider, exact, sample, oracle)
+            runs += found
         self._runs += runs
         if not all(run.ok for run in runs if run.subject == self._subject):
             return
@@ -254,20 +255,23 @@ class _Check:
         exact: Mapping[str, Sequence[Result]],
         sample: int,
         oracle: _Oracle | None,
-    ) -> list[Run]:
-        """The runs of one set of inputs with optimisation off."""
+    ) -> tuple[list[Run], _Oracle | None]:
+        """The runs of one set of inputs with optimisation off, and what deployment is held to."""
         referred = self._referred(provider, "off", sample, exact)
         runs = list(referred.values())
         if self._subject == "original" or oracle is None:
-            return runs
+            return runs, oracle
         found = exact["rewritten"][sample]
         if oracle.name == "rewritten":
             why = exact["original"][sample].error
             note = f"a repair, with nothing to compare: the original does not run ({why})"
             label, seconds = self._draws[sample].label, (math.nan, found.seconds)
-            return [*runs, Run(provider, "off", label, (), seconds, note, ok=True)]
+            return [*runs, Run(provider, "off", label, (), seconds, note, ok=True)], oracle
         run = self._held(provider, "off", sample, "rewritten", found, oracle)
-        if not run.ok and self._divergence is None and run.comparisons:
+        if not run.ok and (better := self._better(provider, sample, found, referred)):
+            run, oracle = replace(run, note=better, ok=True), _Oracle("rewritten", found)
+            self._warnings.append(better)
+        elif not run.ok and run.comparisons and self._divergence is None:
             self._divergence = first_divergence(
                 self._sources["original"],
                 self._sources["rewritten"],
@@ -277,10 +281,7 @@ class _Check:
                 tolerance=self._tolerance,
                 progress=self._progress,
             )
-        if not run.ok and (better := self._better(provider, sample, found, referred)):
-            run = replace(run, note=better, ok=True)
-            self._warnings.append(better)
-        return [*runs, run]
+        return [*runs, run], oracle
 
     def _better(
         self, provider: str, sample: int, found: Result, referred: Mapping[str, Run]
