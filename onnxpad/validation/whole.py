@@ -9,17 +9,15 @@ break what is right, so a difference counts only where the original does not suf
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import replace
 
 from onnxpad.errors import UsageError
-from onnxpad.validation.align import aligned
 from onnxpad.validation.answers import Result, accepted, ask
 from onnxpad.validation.bisect import first_divergence
-from onnxpad.validation.compare import Tolerance, compare
+from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.given import Arrays, given
 from onnxpad.validation.inputs import Draw, Outline, UndrawableError, outline, pinned
+from onnxpad.validation.judge import Oracle, differing, excused, held
 from onnxpad.validation.sessions import (
     CPU,
     Array,
@@ -29,15 +27,9 @@ from onnxpad.validation.sessions import (
     require_provider,
     settings_text,
 )
-from onnxpad.verdict import Comparison, Divergence, Placement, Run, Validation
+from onnxpad.verdict import Divergence, Placement, Run, Validation
 
 _MOST_NODES = 10_000  # sessions are superlinear: full optimisation of 20,000 nodes takes 18 s
-
-_QUANTA = 0.05
-"""What rounding may change in an output, relative to its greatest magnitude, once quantised
-operators are fused, as a rewrite can make possible; a few steps of 1/255 that grow on their way."""
-
-_OTHER_ENGINE = 10.0  # times the default tolerance: another engine sums up in another order
 
 
 def validate_models(
@@ -100,21 +92,6 @@ def validate_models(
         for provider in providers:
             check.validate(provider)
     return check.verdict()
-
-
-@dataclass(frozen=True, slots=True)
-class _Oracle:
-    """What a run is held against.
-
-    Attributes:
-        name: How a report calls it, as `original` or `reference`.
-        result: Its outputs.
-        foreign: Whether another engine computed them, which sums up in another order.
-    """
-
-    name: str
-    result: Result
-    foreign: bool = False
 
 
 class _Check:
@@ -184,7 +161,7 @@ class _Check:
             self.notes.append(f"{provider} runs with {settings}")
         exact = {name: self._asked(name, provider, "off") for name in self._sources}
         runs = [] if provider == CPU else self._across(provider, exact["original"])
-        oracles: list[_Oracle | None] = []
+        oracles: list[Oracle | None] = []
         for sample in range(len(self._draws)):
             oracle = self._oracle(provider, exact, sample)
             found, oracle = self._sample(provider, exact, sample, oracle)
@@ -198,8 +175,8 @@ class _Check:
             self._warnings.append(f"full optimisation not tried: {most}")
             return
         full = {name: self._asked(name, provider, "full") for name in self._sources}
-        for sample, held in enumerate(oracles):
-            self._runs += self._deployed(provider, exact["original"][sample], full, sample, held)
+        for sample, oracle in enumerate(oracles):
+            self._runs += self._deployed(provider, exact["original"][sample], full, sample, oracle)
 
     def _asked(self, name: str, provider: str, optimisation: Optimisation) -> tuple[Result, ...]:
         """A result for each of the inputs."""
@@ -221,30 +198,31 @@ class _Check:
         for sample, home in enumerate(self._asked("original", CPU, "off")):
             if home.error or results[sample].error:
                 continue
-            oracle = _Oracle("original on the CPU", home, foreign=True)
+            oracle = Oracle("original on the CPU", home, foreign=True)
             run = self._held(provider, "off", sample, "original", results[sample], oracle)
             if not run.ok:
+                names = differing(run.comparisons)
                 self._warnings.append(
-                    f"{provider} and the CPU differ in {_names(run)} of the original already"
+                    f"{provider} and the CPU differ in {names} of the original already"
                 )
             runs.append(run)
         return runs
 
     def _oracle(
         self, provider: str, exact: Mapping[str, Sequence[Result]], sample: int
-    ) -> _Oracle | None:
+    ) -> Oracle | None:
         """What the models are held against on one set of inputs; None where neither runs."""
         ours = exact["original"][sample]
         if not ours.error:
-            return _Oracle("original", ours)
+            return Oracle("original", ours)
         if provider != CPU:
             home = self._asked("original", CPU, "off")[sample]
             if not home.error:
                 self._warnings.append(f"the original does not run on {provider}: {ours.error}")
-                return _Oracle("original on the CPU", home, foreign=True)
+                return Oracle("original on the CPU", home, foreign=True)
         theirs = exact[self._subject][sample]
         if not theirs.error:
-            return _Oracle("rewritten", theirs)
+            return Oracle("rewritten", theirs)
         also = "" if theirs.error == ours.error else f"; nor does the rewritten run: {theirs.error}"
         self._warnings.append(f"not validated: {ours.error}{also}")
         return None
@@ -254,8 +232,8 @@ class _Check:
         provider: str,
         exact: Mapping[str, Sequence[Result]],
         sample: int,
-        oracle: _Oracle | None,
-    ) -> tuple[list[Run], _Oracle | None]:
+        oracle: Oracle | None,
+    ) -> tuple[list[Run], Oracle | None]:
         """The runs of one set of inputs with optimisation off, and what deployment is held to."""
         referred = self._referred(provider, "off", sample, exact)
         runs = list(referred.values())
@@ -269,7 +247,7 @@ class _Check:
             return [*runs, Run(provider, "off", label, (), seconds, note, ok=True)], oracle
         run = self._held(provider, "off", sample, "rewritten", found, oracle)
         if not run.ok and (better := self._better(provider, sample, found, referred)):
-            run, oracle = replace(run, note=better, ok=True), _Oracle("rewritten", found)
+            run, oracle = replace(run, note=better, ok=True), Oracle("rewritten", found)
             self._warnings.append(better)
         elif not run.ok and run.comparisons and self._divergence is None:
             self._divergence = first_divergence(
@@ -294,7 +272,7 @@ class _Check:
         ours, home = (self._asked("original", each, "off")[sample] for each in (provider, CPU))
         if home.error or ours.error:
             return ""
-        oracle = _Oracle("original on the CPU", home, foreign=True)
+        oracle = Oracle("original on the CPU", home, foreign=True)
         theirs = self._held(provider, "off", sample, "rewritten", found, oracle)
         own = self._held(provider, "off", sample, "original", ours, oracle)
         if not theirs.ok or own.ok:
@@ -309,7 +287,7 @@ class _Check:
         exact: Result,
         full: Mapping[str, Sequence[Result]],
         sample: int,
-        oracle: _Oracle | None,
+        oracle: Oracle | None,
     ) -> list[Run]:
         """The runs of one set of inputs with full optimisation."""
         ours, found = full["original"][sample], full[self._subject][sample]
@@ -329,14 +307,17 @@ class _Check:
                 f"{ours.error}"
             )
         elif run.ok and not exact.error:
-            own = self._held(provider, "full", sample, "original", ours, _Oracle("", exact))
+            own = self._held(provider, "full", sample, "original", ours, Oracle("", exact))
             if not own.ok:
+                names = differing(own.comparisons)
                 self._warnings.append(
-                    f"onnxruntime's own optimiser: full optimisation changes {_names(own)} of the "
+                    f"onnxruntime's own optimiser: full optimisation changes {names} of the "
                     "original only"
                 )
         if not run.ok:
-            run = self._excused(run, oracle, ours, found)
+            run = excused(run, oracle, ours, found, self._tolerance, self._model.quantised)
+            if run.ok:
+                self._warnings.append(f"onnxruntime's own optimiser: {run.note}")
         return [*runs, run]
 
     def _held(
@@ -346,42 +327,12 @@ class _Check:
         sample: int,
         subject: str,
         found: Result,
-        oracle: _Oracle,
+        oracle: Oracle,
     ) -> Run:
         """One result held against an oracle."""
-        expected = oracle.result
-        missing = expected.outputs.keys() - found.outputs.keys()
-        note = ""
-        if found.error:
-            note = f"the {subject} model does not run: {found.error}"
-        elif missing:
-            note = f"the {subject} model has no output {', '.join(sorted(missing))}"
-        tolerance = self._tolerance
-        if oracle.foreign:
-            tolerance = replace(tolerance, factor=_OTHER_ENGINE)
-        comparisons = []
-        for name, value in expected.outputs.items():
-            if name not in found.outputs:
-                continue
-            other, how = found.outputs[name], ""
-            if isinstance(value, np.ndarray) and isinstance(other, np.ndarray):
-                # Only what a framework laid out can have other axes.
-                fit = aligned(value, other.shape) if oracle.name == "reference" else None
-                value, how = fit or (value, "")
-            noise = expected.noise.get(name, found.noise.get(name, 0.0))
-            comparison = compare(name, value, other, tolerance, noise)
-            comparisons.append(replace(comparison, alignment=how))
-        return Run(
-            provider,
-            optimisation,
-            self._draws[sample].label,
-            tuple(comparisons),
-            (expected.seconds, found.seconds),
-            note,
-            ok=not note and all(each.ok for each in comparisons),
-            subject=subject,
-            against=oracle.name,
-        )
+        run = held(subject, found, oracle, self._tolerance)
+        label = self._draws[sample].label
+        return replace(run, provider=provider, optimisation=optimisation, inputs=label)
 
     def _referred(
         self,
@@ -393,7 +344,7 @@ class _Check:
         """Each model held against the reference, if there is one."""
         if not self.expected:
             return {}
-        oracle = _Oracle("reference", Result(self.expected[sample], math.nan), foreign=True)
+        oracle = Oracle("reference", Result(self.expected[sample], math.nan), foreign=True)
         runs = {
             name: self._held(provider, optimisation, sample, name, found[sample], oracle)
             for name, found in results.items()
@@ -403,39 +354,3 @@ class _Check:
                 f"the original differs from the reference on {provider}, whatever the rewrite does"
             )
         return runs
-
-    def _excused(self, run: Run, oracle: _Oracle, ours: Result, found: Result) -> Run:
-        """`run` with a verdict that allows for what full optimisation does to the original."""
-        if ours.error:
-            note = f"with full optimisation the original does not run: {ours.error}"
-        elif found.error:
-            return replace(run, note=f"with full optimisation only {run.note}")
-        else:
-            changed = [each for each in run.comparisons if not each.ok]
-            worse = [each for each in changed if not self._suffered(each, oracle, ours, found)]
-            if not worse:
-                note = f"full optimisation changes {_listed(changed)} of the original as well"
-            else:
-                note = f"full optimisation changes {_listed(worse)} of the rewritten model only"
-                if not self._model.quantised or any(not each.max_rel <= _QUANTA for each in worse):
-                    return replace(run, note=note)
-                note += ", no further than rounding in fused quantised operators explains"
-        self._warnings.append(f"onnxruntime's own optimiser: {note}")
-        return replace(run, note=note, ok=True)
-
-    def _suffered(self, seen: Comparison, oracle: _Oracle, ours: Result, found: Result) -> bool:
-        """Whether full optimisation moves this output of the original likewise, or about as far."""
-        name = seen.output
-        before = ours.outputs.get(name)
-        if compare(name, before, found.outputs[name], self._tolerance, seen.noise).ok:
-            return True
-        own = compare(name, oracle.result.outputs[name], before, self._tolerance, seen.noise)
-        return not own.ok and 2 * own.max_abs >= seen.max_abs
-
-
-def _names(run: Run) -> str:
-    return _listed([each for each in run.comparisons if not each.ok])
-
-
-def _listed(comparisons: Sequence[Comparison]) -> str:
-    return ", ".join(each.output for each in comparisons)
