@@ -58,8 +58,11 @@ CONSTANTS = {
     "PAD204": "int64[8] zeros = {0, 0, 0, 0, 0, 0, 0, 0}",
     "PAD205": "int32[8] amounts = {0, 0, 1, 2, 0, 0, 3, 4},"
     " int64[8] constant = {0, 0, 1, 2, 0, 0, 3, 4}",
+    "PAD501": "int64[1] one = {1}, int64[1] two = {2}, int64[2] none = {0, 0}",
 }
 STYLES = {"PAD202": "pad"}
+DYNAMIC = {"PAD501": "auto-pad"}
+INPUTS = {"PAD501": "float[1, 2, height, width] x"}
 
 
 def completed(page: Page, body: str) -> onnx.ModelProto:
@@ -67,7 +70,10 @@ def completed(page: Page, body: str) -> onnx.ModelProto:
     constants = ", ".join(filter(None, (W, CONSTANTS.get(page.code, ""))))
     last = re.findall(r"(\w+) = [A-Z]", body)[-1]
     return one(
-        body, inputs="float[1, 2, 8, 8] x", outputs=f"float[] {last}", initializers=constants
+        body,
+        inputs=INPUTS.get(page.code, "float[1, 2, 8, 8] x"),
+        outputs=f"float[] {last}",
+        initializers=constants,
     )
 
 
@@ -83,6 +89,6 @@ def test_the_example_is_what_fix_does(page: Page) -> None:
         assert not onnxpad.fix(before, style=style).changed
         return
     assert word == "becomes"
-    result = fixed(before, style)
+    result = fixed(before, style, dynamic=DYNAMIC.get(page.code, "keep"))
     assert canonical(result.model) == canonical(after)
     assert [change.code for change in result.changes] == [page.code]

@@ -27,15 +27,17 @@ ARROWS: dict[str, set[str]] = {
     "cli": {"onnxpad", "api", "conventions", "doctor", "explain", "report", "rule", "targets"}
     | {"validating"},
     "onnxpad": {"api", "validating"},
-    "api": {"graph", "neighbourhood", "pipeline", "rule", "site", "targets", "validation"},
+    "api": {"dynamic", "graph", "neighbourhood", "pipeline", "rule", "site", "targets"}
+    | {"validation"},
     "validating": {"validation"},
     "report": {"onnxpad"},
     "doctor": {"validation"},
     "explain": {"conventions", "window"} | SIZES,
     # Deciding and rewriting.
     "pipeline": {"certify", "passes", "rule", "site"} | GRAPH,
-    "passes": {"rule", "site"} | GRAPH,
-    "rule": {"site"} | GRAPH,
+    "passes": {"dynamic", "rule", "site"} | GRAPH,
+    "rule": {"dynamic", "site"} | GRAPH,
+    "dynamic": {"site"} | GRAPH,
     "site": GRAPH,
     # Proving and running: neither knows passes, rules or sites.
     "certify": GRAPH,

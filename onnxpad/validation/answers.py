@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from pathlib import Path
 
 from onnxpad.validation.compare import compare
 from onnxpad.validation.inputs import Draw, Input, draw, size_choices, small_choices
@@ -54,7 +55,12 @@ class Answers:
 
 
 def ask(
-    source: Source, draws: Sequence[Draw], provider: str, optimisation: Optimisation
+    source: Source,
+    draws: Sequence[Draw],
+    provider: str,
+    optimisation: Optimisation,
+    *,
+    folder: Path | None = None,
 ) -> Answers:
     """What a model answers to each of the inputs.
 
@@ -69,7 +75,11 @@ def ask(
     results = []
     try:
         with open_session(
-            source, provider=provider, optimisation=optimisation, profile=elsewhere
+            source,
+            provider=provider,
+            optimisation=optimisation,
+            folder=folder,
+            profile=elsewhere,
         ) as session:
             if elsewhere:
                 for inputs in draws:
@@ -87,7 +97,13 @@ def ask(
 
 
 def accepted(
-    source: Source, inputs: Sequence[Input], provider: str, samples: int, seed: int
+    source: Source,
+    inputs: Sequence[Input],
+    provider: str,
+    samples: int,
+    seed: int,
+    *,
+    folder: Path | None = None,
 ) -> tuple[tuple[Draw, ...], tuple[Result, ...], str]:
     """Inputs that a model runs on, drawn at different sizes, its answers, and the first complaint.
 
@@ -98,7 +114,7 @@ def accepted(
     taken: list[Mapping[str, int]] = []
     why = ""
     try:
-        with open_session(source, provider=provider) as session:
+        with open_session(source, provider=provider, folder=folder) as session:
             fresh = size_choices(inputs)
             for number in range(max(1, samples)):
                 small = small_choices(inputs) if number == _SMALLEST else ()

@@ -59,7 +59,7 @@ _SETTINGS: Mapping[str, _Settings] = {
     CUDA: _Settings(provider={"use_tf32": "0", "cudnn_conv_algo_search": "DEFAULT"}),
 }
 
-_FOLDER = "session.model_external_initializers_file_folder_path"
+_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 
 
 class Session:
@@ -144,7 +144,7 @@ def open_session(
     provider: str = CPU,
     optimisation: Optimisation = "off",
     threads: int | None = None,
-    folder: Path | None = None,
+    folder: str | os.PathLike[str] | None = None,
     profile: bool = False,
 ) -> Session:
     """A session of `source` that really runs on `provider`.
@@ -154,7 +154,7 @@ def open_session(
         provider: Execution provider, as `CPUExecutionProvider`, which also backs any other.
         optimisation: `off` is the oracle: nothing is fused. `full` is what is deployed.
         threads: Threads a run may use; None leaves it to onnxruntime.
-        folder: Where the external data of a source in memory lie.
+        folder: Where external data of a source in memory lies; None for the working directory.
         profile: Whether `Session.ran_on` will be asked.
 
     Raises:
@@ -175,8 +175,8 @@ def open_session(
         options.intra_op_num_threads = threads
     for key, value in settings.session.items():
         options.add_session_config_entry(key, value)
-    if folder is not None:
-        options.add_session_config_entry(_FOLDER, os.fspath(folder))
+    if folder is not None and not isinstance(source, str | os.PathLike):
+        options.add_session_config_entry(_DATA_FOLDER, str(Path(folder).absolute()))
     providers: list[Any] = [(provider, dict(settings.provider))]
     if provider != CPU:
         providers.append(CPU)

@@ -8,8 +8,10 @@ break what is right, so a difference counts only where the original does not suf
 """
 
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from onnxpad.errors import UsageError
 from onnxpad.validation.answers import Result, accepted, ask
@@ -53,8 +55,8 @@ def validate_models(
 
     Args:
         original: Path (external data is found beside it), serialized bytes, or model.
-        rewritten: The same for the rewritten model; None to hold the original alone against the
-            reference.
+        rewritten: The same for the rewritten model, external data of bytes being beside the
+            original; None to hold the original alone against the reference.
         samples: Inputs to draw; open sizes differ from one to the next.
         seed: Seed of the first; the next have the numbers that follow.
         providers: Execution providers, by onnxruntime's names.
@@ -115,6 +117,7 @@ class _Check:
         if rewritten is not None:
             self._sources["rewritten"] = rewritten
         self._subject = list(self._sources)[-1]  # whom the verdict is about
+        self._folder = Path(original).parent if isinstance(original, str | os.PathLike) else None
         self._model = model
         self._tolerance = tolerance
         self._progress = progress or (lambda _: None)
@@ -144,7 +147,9 @@ class _Check:
         for name, source in self._sources.items():
             for provider in dict.fromkeys((CPU, *providers)):
                 self._progress(f"{name} model, optimisation off")
-                drawn, results, why = accepted(source, self._model.inputs, provider, samples, seed)
+                drawn, results, why = accepted(
+                    source, self._model.inputs, provider, samples, seed, folder=self._folder
+                )
                 if drawn:
                     self._draws = drawn
                     if provider == CPU:  # elsewhere noise and places are wanted too
@@ -183,7 +188,9 @@ class _Check:
         key = name, provider, optimisation
         if key not in self._known:
             self._progress(f"{name} model, optimisation {optimisation}")
-            answers = ask(self._sources[name], self._draws, provider, optimisation)
+            answers = ask(
+                self._sources[name], self._draws, provider, optimisation, folder=self._folder
+            )
             self._known[key] = answers.results
             if answers.places and optimisation == "off":
                 elsewhere = [node for node, ran in answers.places.items() if ran != provider]
@@ -256,6 +263,7 @@ class _Check:
                 self._draws[sample],
                 [each.output for each in run.comparisons if not each.ok],
                 provider=provider,
+                folder=self._folder,
                 tolerance=self._tolerance,
                 progress=self._progress,
             )
