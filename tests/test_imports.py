@@ -25,16 +25,10 @@ ARROWS: dict[str, set[str]] = {
     # What a person meets.
     "__main__": {"cli", "guard"},
     "guard": set(),
-<<<<<<< HEAD
-    "cli": {"onnxpad", "api", "conventions", "doctor", "explain", "report", "rule", "targets"},
-    "onnxpad": {"api"},
-    "api": {"admitted", "dynamic", "graph", "neighbourhood", "pipeline", "rule", "site", "targets"}
-=======
     "cli": {"onnxpad", "api", "conventions", "doctor", "explain", "report", "rule", "targets"}
     | {"validating"},
     "onnxpad": {"api", "validating"},
-    "api": {"dynamic", "graph", "neighbourhood", "pipeline", "rule", "site", "targets"}
->>>>>>> validate
+    "api": {"admitted", "dynamic", "graph", "neighbourhood", "pipeline", "rule", "site", "targets"}
     | {"validation"},
     "validating": {"validation"},
     "report": {"onnxpad"},

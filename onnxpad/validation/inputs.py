@@ -212,7 +212,21 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
             yield sizes
 
 
-<<<<<<< HEAD
+def small_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
+    """One small size for all open dimensions, from 1 up; nothing where none is open.
+
+    What sizes are limited to is heeded: the nearest is taken.
+    """
+    limits: dict[str, range] = {}
+    dims: set[str] = set()
+    for each in inputs:
+        dims.update(dim for dim in each.shape if isinstance(dim, str))
+        limits.update(each.sizes)
+    if dims:
+        for size in _SMALL:
+            yield {dim: _nearest(limits[dim], size) if dim in limits else size for dim in dims}
+
+
 def _nth(sizes: range, index: int) -> int:
     return sizes[(0, -1, len(sizes) // 2)[index]]
 
@@ -220,13 +234,6 @@ def _nth(sizes: range, index: int) -> int:
 def _nearest(sizes: range, size: int) -> int:
     """The size of a range that is nearest to a guess."""
     return sizes[min(max(round((size - sizes[0]) / sizes.step), 0), len(sizes) - 1)]
-=======
-def small_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
-    """One small size for all open dimensions, from 1 up; nothing where none is open."""
-    dims = {dim for each in inputs for dim in each.shape if isinstance(dim, str)}
-    if dims:
-        yield from (dict.fromkeys(dims, size) for size in _SMALL)
->>>>>>> validate
 
 
 def draw(inputs: Iterable[Input], sizes: Mapping[str, int], seed: int) -> Draw:

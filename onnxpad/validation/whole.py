@@ -42,13 +42,10 @@ def validate_models(
     samples: int = 1,
     seed: int = 0,
     providers: Sequence[str] = (CPU,),
-<<<<<<< HEAD
     sizes: Mapping[str, range] | None = None,
-=======
     inputs: Arrays | None = None,
     reference: Arrays | None = None,
     tolerance: Tolerance | None = None,
->>>>>>> validate
     progress: Callable[[str], None] | None = None,
     notes: Sequence[str] = (),
 ) -> Validation:
@@ -65,13 +62,10 @@ def validate_models(
         samples: Inputs to draw; open sizes differ from one to the next.
         seed: Seed of the first; the next have the numbers that follow.
         providers: Execution providers, by onnxruntime's names.
-<<<<<<< HEAD
         sizes: What open sizes are limited to, by name of the dimension.
-=======
         inputs: What to feed instead of drawing it.
         reference: What a framework computed, with its inputs unless `inputs` has them.
         tolerance: What difference is allowed; by default what rounding explains.
->>>>>>> validate
         progress: Called with a few words before each session is opened.
         notes: What to say first of how it was done.
 
@@ -84,12 +78,9 @@ def validate_models(
         require_provider(provider)
     try:
         model = outline(read_proto(original))
-<<<<<<< HEAD
-        inputs = pinned(model.inputs, read_proto(rewritten), sizes)
-=======
         if rewritten is not None:
-            model = replace(model, inputs=pinned(model.inputs, read_proto(rewritten)))
->>>>>>> validate
+            known = pinned(model.inputs, read_proto(rewritten), sizes)
+            model = replace(model, inputs=known)
     except UndrawableError as error:
         return Validation(
             True,
