@@ -49,7 +49,12 @@ class FoldPad(Pass):
                 continue
             full = pad.over(len(op.windows) + 2)
             if full is None:
-                continue  # what is not known of a Pad's amounts is told by the rule on amounts
+                # What is not known of a Pad's amounts is told by the rule on amounts.
+                if pad.constant_amounts is not None:
+                    message = f"Pad before {op.node.op} {context.graph.label(op.node)!r}"
+                    reason = f"it pads axes {pad.axes}, some twice or outside of the data"
+                    yield self.refused(context, pad.node, message, reason)
+                continue
             message = f"Pad {told(full[2:])} before {op.node.op} {context.graph.label(op.node)!r}"
             try:
                 outer = context.sites.outer(op)
