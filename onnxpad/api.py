@@ -11,6 +11,7 @@ from typing import TypeAlias
 import onnx
 
 from onnxpad import collection, pipeline
+from onnxpad.dynamic import DYNAMIC
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.graph import Graph
@@ -75,6 +76,7 @@ def fix(
     model: Model,
     *,
     style: str = "fold",
+    dynamic: str = "keep",
     validate: bool = True,
     strict: bool = False,
     progress: Progress | None = None,
@@ -85,16 +87,19 @@ def fix(
         model: Path of an .onnx file, or a model, which is not changed.
         style: `fold` (in the operator's pads), `pad` (in a `Pad` of its own) or `symmetric` (equal
             amounts in the operator, the rest in a `Pad`).
+        dynamic: What becomes of padding that depends on an open size: `keep`, `pad` (a `Pad` that
+            computes its amounts) or `auto-pad` (a computed `Pad` that is SAME becomes that).
         validate: Whether to run every change, and the whole model, on onnxruntime.
         strict: Whether to undo changes that rest on an assumption, such as finite data.
         progress: Called with a step, how much of it is done, and how much there is.
 
     Raises:
-        UsageError: An unknown style.
+        UsageError: An unknown style, or choice for open sizes.
         ModelError: The model cannot be read, or the specification forbids it.
     """
     start = time.perf_counter()
-    _check_style(style)
+    _check_choice("style", style, STYLES)
+    _check_choice("dynamic", dynamic, DYNAMIC)
     with _naming(model), collection.paused():
         graph = _load(model)
         nodes = sum(1 for _ in graph.nodes)
@@ -103,7 +108,9 @@ def fix(
             from onnxpad.neighbourhood import Probes
 
             prober = Probes(graph)
-        outcome = pipeline.rewrite(graph, style, strict=strict, prober=prober, progress=progress)
+        outcome = pipeline.rewrite(
+            graph, style, dynamic=dynamic, strict=strict, prober=prober, progress=progress
+        )
     changed = graph.changed
     verdict = None
     if validate and changed:
@@ -140,7 +147,7 @@ def check(
         UsageError: An unknown style.
         ModelError: The model cannot be read, or the specification forbids it.
     """
-    _check_style(style)
+    _check_choice("style", style, STYLES)
     chosen, left_out = tuple(select), tuple(ignore)
     with _naming(model), collection.paused():
         found = pipeline.find(_load(model), style)
@@ -154,9 +161,9 @@ def check(
     )
 
 
-def _check_style(style: str) -> None:
-    if style not in STYLES:
-        raise UsageError(f"unknown style {style!r}; choose one of {', '.join(STYLES)}")
+def _check_choice(what: str, choice: str, choices: Sequence[str]) -> None:
+    if choice not in choices:
+        raise UsageError(f"unknown {what} {choice!r}; choose one of {', '.join(choices)}")
 
 
 @contextmanager

@@ -11,7 +11,11 @@ Value: TypeAlias = (
     " | onnx.AttributeProto"
 )
 
+# Constants here, since a look-up in protobuf's enumerations costs as much as reading an attribute.
 _Type = onnx.AttributeProto.AttributeType
+_FLOAT, _INT, _STRING = _Type.FLOAT, _Type.INT, _Type.STRING
+_FLOATS, _INTS, _STRINGS = _Type.FLOATS, _Type.INTS, _Type.STRINGS
+
 _FIELDS = (
     *("f", "i", "s", "t", "g", "tp", "sparse_tensor", "ref_attr_name"),
     *("floats", "ints", "strings", "tensors", "graphs", "type_protos", "sparse_tensors"),
@@ -26,17 +30,17 @@ def read(attribute: onnx.AttributeProto) -> Value:
     kind = attribute.type or _kind(attribute)
     if attribute.ref_attr_name:
         return attribute
-    if kind == _Type.INT:
+    if kind == _INT:
         return attribute.i
-    if kind == _Type.INTS:
+    if kind == _INTS:
         return list(attribute.ints)
-    if kind == _Type.FLOAT:
+    if kind == _FLOAT:
         return attribute.f
-    if kind == _Type.STRING:
+    if kind == _STRING:
         return _text(attribute.s)
-    if kind == _Type.FLOATS:
+    if kind == _FLOATS:
         return list(attribute.floats)
-    if kind == _Type.STRINGS:
+    if kind == _STRINGS:
         texts = [_text(item) for item in attribute.strings]
         if all(isinstance(item, str) for item in texts):
             return cast("list[str]", texts)
@@ -77,19 +81,19 @@ def write(attribute: onnx.AttributeProto, value: Value) -> None:
         attribute.ClearField(field)
     match value:
         case int():
-            attribute.type, attribute.i = _Type.INT, value
+            attribute.type, attribute.i = _INT, value
         case float():
-            attribute.type, attribute.f = _Type.FLOAT, value
+            attribute.type, attribute.f = _FLOAT, value
         case str() | bytes():
-            attribute.type, attribute.s = _Type.STRING, _bytes(value)
+            attribute.type, attribute.s = _STRING, _bytes(value)
         case [float(), *_]:
-            attribute.type = _Type.FLOATS
+            attribute.type = _FLOATS
             attribute.floats.extend(cast("list[float]", value))
         case [str() | bytes(), *_]:
-            attribute.type = _Type.STRINGS
+            attribute.type = _STRINGS
             attribute.strings.extend(map(_bytes, cast("list[str]", value)))
         case list():
-            attribute.type = _Type.INTS
+            attribute.type = _INTS
             attribute.ints.extend(cast("list[int]", value))
         case _:
             raise TypeError(f"attribute '{attribute.name}' cannot be written")
@@ -109,13 +113,13 @@ def _text(text: bytes) -> str | bytes:
 def _kind(attribute: onnx.AttributeProto) -> int:
     """The type of an attribute that does not say it, as IR version 1 allows."""
     if attribute.HasField("i"):
-        return _Type.INT
+        return _INT
     if attribute.HasField("f"):
-        return _Type.FLOAT
+        return _FLOAT
     if attribute.HasField("s"):
-        return _Type.STRING
+        return _STRING
     if attribute.ints:
-        return _Type.INTS
+        return _INTS
     if attribute.floats:
-        return _Type.FLOATS
-    return _Type.STRINGS if attribute.strings else _Type.UNDEFINED
+        return _FLOATS
+    return _STRINGS if attribute.strings else 0

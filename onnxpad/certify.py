@@ -88,6 +88,7 @@ class Certifier:
         self._graph = graph
         self._analysis = analysis
         self._signs = signs
+        self._slid: dict[tuple[object, ...], _Sliding] = {}
 
     def window(self, tensor: Tensor, root: str = "") -> Reading:
         """What the elements of a window operator's first output are made of, back to `root`.
@@ -133,12 +134,12 @@ class Certifier:
             if node.op != "Pad":
                 break
             pad = read_pad(self._graph, self._analysis, node)
+            if pad.constant_amounts is not None and not is_padded(pad.constant_amounts):
+                current = pad.data
+                continue
             full = _full(pad, rank if rank is not None else self._rank(pad))
             if full is None:
                 break
-            if not is_padded(full):
-                current = pad.data
-                continue
             if pad.mode != "constant" or pad.value is None:
                 if op is None and not layers and opaque is None:
                     value = "" if pad.mode != "constant" else f" {node.inputs[2].name}"
@@ -206,8 +207,8 @@ class Certifier:
         sizes = self._sizes(before.root, inner, len(old.windows))
         if old.operator.pools or old.auto_pad.startswith("SAME"):
             sizes = _defined(sizes, outer, others)
-        first = _Sliding(old, outer, sizes, _counts_beyond(old, self._graph.opset))
-        second = _Sliding(new, others, sizes, _counts_beyond(new, self._graph.opset))
+        first = self._slide(old, outer, sizes)
+        second = self._slide(new, others, sizes)
         for axis, (a, b) in enumerate(zip(first.axes, second.axes, strict=True)):
             for what, one, other in (
                 ("the output has", a.output, b.output),
@@ -245,6 +246,17 @@ class Certifier:
             if not _meets_data(window, sliding, size):
                 raise UncertifiedError(f"on axis {axis + 2} a window may lie wholly in the padding")
         return Certificate(statement, holds, tuple(sorted(assumptions)))
+
+    def _slide(
+        self, op: WindowOp, layers: tuple[Layer, ...], sizes: tuple[Extent, ...]
+    ) -> "_Sliding":
+        """The window in canonical form; networks repeat themselves, so each is derived once."""
+        window = (op.operator.op_type, op.windows, op.ceil_mode, op.count_include_pad)
+        key = (*window, op.auto_pad, op.pads, layers, sizes)
+        if key not in self._slid:
+            beyond = _counts_beyond(op, self._graph.opset)
+            self._slid[key] = _Sliding(op, layers, sizes, beyond)
+        return self._slid[key]
 
     def _holds_infinities(self, tensor: Tensor) -> bool:
         """Whether a `Pad` that was not read through fills it with them."""
@@ -340,7 +352,7 @@ class _Sliding:
             Layer((*none, *((0, maximum(axis.last + 1, 0)) for axis in axes)), beyond),
         )
         self.axes = tuple(axes)
-        self.layers = _merged(tuple(_cut(everything, sizes, self.axes)))
+        self.layers = _merged(tuple(_cut(_merged(everything), sizes, self.axes)))
 
 
 def _common(one: tuple[Layer, ...], other: tuple[Layer, ...]) -> int:
@@ -417,12 +429,9 @@ def _cut(
         amounts = list(layer.amounts)
         for axis, reading in enumerate(axes):
             begin, end = amounts[axis + 2]
-            if not (isinstance(end, int) and end < 0):
-                left = maximum(reading.last + 1 - edges[axis], 0)
-                edges[axis] = edges[axis] + end
-                end = minimum(end, left)
-            else:
-                edges[axis] = edges[axis] + end
+            left = maximum(reading.last + 1 - edges[axis], 0)
+            edges[axis] = edges[axis] + end
+            end = minimum(end, left)
             amounts[axis + 2] = (begin, end)
         yield Layer(tuple(amounts), layer.fill)
 
@@ -482,8 +491,8 @@ def _meets_data(window: AnyWindow, axis: _Axis, size: Extent) -> bool:
     return all(always(condition) is True for condition in conditions)
 
 
-def _full(pad: PadOp, rank: int | None) -> tuple[tuple[int, int], ...] | None:
-    return None if rank is None else pad.over(rank)
+def _full(pad: PadOp, rank: int | None) -> Amounts | None:
+    return None if rank is None else pad.extents_over(rank)
 
 
 def _finite(dtype: int) -> float:

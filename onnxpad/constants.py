@@ -10,18 +10,19 @@ from onnx import numpy_helper
 
 from onnxpad.errors import ModelError
 from onnxpad.skeleton import Skeleton
-from onnxpad.view import Declared, Node, Tensor, View
+from onnxpad.view import Declared, Node, Tensor, View, constant_shape
 
 LIMIT: Final = 4096
 """Elements up to which the value of a constant is read."""
 
-_LISTED: Final = {
-    "value_int": np.int64,
-    "value_ints": np.int64,
-    "value_float": np.float32,
-    "value_floats": np.float32,
-    "value_string": np.object_,
-    "value_strings": np.object_,
+# Attributes of Constant that hold no tensor: what one element is read as, and its type.
+_LISTED: Final[dict[str, tuple[type, type[np.generic]]]] = {
+    "value_int": (int, np.int64),
+    "value_ints": (int, np.int64),
+    "value_float": (float, np.float32),
+    "value_floats": (float, np.float32),
+    "value_string": (str, np.object_),
+    "value_strings": (str, np.object_),
 }
 
 
@@ -32,9 +33,8 @@ def whole_initializer(skeleton: Skeleton, view: View, name: str) -> onnx.TensorP
         return None
     proto = onnx.TensorProto()
     if initializer.records:
-        proto.ParseFromString(skeleton.whole(initializer.records[0]))
-    else:
-        proto.CopyFrom(initializer.proto)
+        return skeleton.whole(initializer.records[0], proto)
+    proto.CopyFrom(initializer.proto)
     return proto
 
 
@@ -62,9 +62,9 @@ class Constants:
         value = self._held(tensor)
         if isinstance(value, onnx.AttributeProto):
             if value.HasField("t"):
-                return Declared(value.t.data_type, tuple(value.t.dims))
+                return Declared(value.t.data_type, constant_shape(value.t.dims, tensor.name))
             sparse = value.sparse_tensor
-            return Declared(sparse.values.data_type, tuple(sparse.dims))
+            return Declared(sparse.values.data_type, constant_shape(sparse.dims, tensor.name))
         if value is None:
             return None
         return Declared(onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
@@ -84,9 +84,7 @@ class Constants:
         initializer = self._view.initializers.get(tensor.name)
         if initializer:
             # A caller may override an initializer that is an input.
-            if tensor.name in self._view.inputs or initializer.sparse:
-                return None
-            if not _small(initializer.proto):
+            if tensor.name in self._view.inputs or not _small(initializer.proto):
                 return None
             proto = whole_initializer(self._skeleton, self._view, tensor.name)
             return None if proto is None else _array(proto, tensor.name)
@@ -96,7 +94,7 @@ class Constants:
                 return None
             record = self._view.entries[id(tensor.inputs[0])].record
             if record is not None:
-                node = onnx.NodeProto.FromString(self._skeleton.whole(record))
+                node = self._skeleton.whole(record, onnx.NodeProto())
                 value = next(item for item in node.attribute if item.name == value.name)
             return _array(value.t, tensor.name)
         return None if value is None or value.size > LIMIT else value
@@ -112,9 +110,12 @@ class Constants:
         if isinstance(value, onnx.AttributeProto):
             known = value.HasField("t") or value.HasField("sparse_tensor")
             return value if known and not value.ref_attr_name else None
-        if name not in _LISTED:
+        if name not in _LISTED or isinstance(value, list) != name.endswith("s"):
             return None
-        array: np.ndarray[Any, Any] = np.array(value, dtype=_LISTED[name])
+        kind, dtype = _LISTED[name]
+        if not all(isinstance(item, kind) for item in (value if name.endswith("s") else [value])):
+            return None
+        array: np.ndarray[Any, Any] = np.array(value, dtype=dtype)
         array.setflags(write=False)
         return array
 
@@ -126,6 +127,7 @@ def _small(proto: onnx.TensorProto) -> bool:
 
 
 def _array(proto: onnx.TensorProto, name: str) -> np.ndarray[Any, Any]:
+    constant_shape(proto.dims, name)
     try:
         array = np.array(numpy_helper.to_array(proto))
     except (ValueError, TypeError, KeyError, IndexError) as error:

@@ -29,13 +29,13 @@ def check_external(tensors: tuple[onnx.TensorProto, ...], folder: Path) -> froze
         entries = {entry.key: entry.value for entry in tensor.external_data}
         location = entries.get("location", "")
         what = f"tensor '{tensor.name}' keeps its data in '{location}'"
-        if not location:
+        if not location or not isinstance(location, str):
             raise ModelError(
                 f"tensor '{tensor.name}' keeps its data in another file and does not say which; "
                 "export the model again"
             )
         path = folder / os.path.normpath(location)
-        outside = PurePosixPath(os.path.normpath(location)).parts[0] == ".."
+        outside = PurePosixPath(os.path.normpath(location)).parts[:1] == ("..",)
         if outside or PurePosixPath(location).is_absolute() or PureWindowsPath(location).drive:
             raise ModelError(f"{what}, outside the model's folder; save both in one folder")
         try:

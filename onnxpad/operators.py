@@ -3,9 +3,10 @@
 May import: errors, graph, size, values, window.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from functools import wraps
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 from onnx import TensorProto
@@ -13,13 +14,15 @@ from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph
-from onnxpad.size import Extent, Size, symbol
+from onnxpad.size import Extent, Size, Unknown, symbol
 from onnxpad.values import Analysis
 from onnxpad.window import AnyWindow, OpenWindow, Window
 
 Node: TypeAlias = Any  # graphsurgeon carries no types
 Tensor: TypeAlias = Any
 Pair: TypeAlias = tuple[int, int]
+_Read = TypeVar("_Read")
+ExtentPair: TypeAlias = tuple[Extent, Extent]
 
 FLOATS: Final = frozenset(
     {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16}
@@ -127,7 +130,7 @@ class PadOp:
     node: Node
     mode: str
     axes: tuple[int, ...] | None
-    amounts: tuple[tuple[Extent, Extent], ...] | None
+    amounts: tuple[ExtentPair, ...] | None
     value: float | int | None
 
     @property
@@ -138,23 +141,24 @@ class PadOp:
     @property
     def constant_amounts(self) -> tuple[Pair, ...] | None:
         """The amounts where all are known numbers, else None."""
-        if self.amounts is None:
-            return None
-        pairs = tuple((b, e) for b, e in self.amounts if isinstance(b, int) and isinstance(e, int))
-        return pairs if len(pairs) == len(self.amounts) else None
+        return _numbers(self.amounts)
 
     def over(self, rank: int) -> tuple[Pair, ...] | None:
+        """(begin, end) for each of `rank` axes, as `extents_over`; None where one is no number."""
+        return None if self.constant_amounts is None else _numbers(self.extents_over(rank))
+
+    def extents_over(self, rank: int) -> tuple[ExtentPair, ...] | None:
         """(begin, end) for each of `rank` axes, zeros where `axes` leaves one out.
 
-        None where the amounts are not known numbers, do not fit the rank, or name an axis twice
-        (what that means is not specified).
+        None where nothing is known of an amount, where they do not fit the rank, or name an axis
+        twice (what that means is not specified).
         """
-        pairs = self.constant_amounts
-        if pairs is None:
+        pairs = self.amounts
+        if pairs is None or any(isinstance(n, Unknown) for pair in pairs for n in pair):
             return None
         if self.axes is None:
             return pairs if len(pairs) == rank else None
-        full: list[Pair] = [(0, 0)] * rank
+        full: list[ExtentPair] = [(0, 0)] * rank
         seen = set()
         for axis, pair in zip(self.axes, pairs, strict=True):
             if not -rank <= axis < rank or axis % rank in seen:
@@ -162,6 +166,13 @@ class PadOp:
             seen.add(axis % rank)
             full[axis % rank] = pair
         return tuple(full)
+
+
+def _numbers(pairs: Sequence[ExtentPair] | None) -> tuple[Pair, ...] | None:
+    if pairs is None:
+        return None
+    known = tuple((b, e) for b, e in pairs if isinstance(b, int) and isinstance(e, int))
+    return known if len(known) == len(pairs) else None
 
 
 def lowest(dtype: int) -> float | int | None:
@@ -181,6 +192,32 @@ def operator_of(graph: Graph, node: Node) -> Operator | None:
     return row if row is not None and graph.is_standard(node) else None
 
 
+def _kept(
+    read: Callable[[Graph, Analysis, Node], _Read],
+) -> Callable[[Graph, Analysis, Node], _Read]:
+    """Reads a node once, and again after an edit of it, or while something is open."""
+
+    @wraps(read)
+    def kept(graph: Graph, analysis: Analysis, node: Node) -> _Read:
+        notes = graph.notes(node)
+        found: _Read | None = notes.get(analysis)
+        if found is None:
+            found = read(graph, analysis, node)
+            if _is_settled(found):
+                notes[analysis] = found
+        return found
+
+    return kept
+
+
+def _is_settled(read: object) -> bool:
+    """Whether no edit of another node can make more known."""
+    if isinstance(read, WindowOp):
+        return all(isinstance(window, Window) for window in read.windows)
+    return isinstance(read, PadOp) and None not in (read.constant_amounts, read.value)
+
+
+@_kept
 def read_window(graph: Graph, analysis: Analysis, node: Node) -> WindowOp:
     """What a window operator's node says.
 
@@ -271,6 +308,7 @@ def _rank(graph: Graph, analysis: Analysis, node: Node) -> int | None:
     return len(shape) - 2 if shape is not None and len(shape) > 2 else None
 
 
+@_kept
 def read_pad(graph: Graph, analysis: Analysis, node: Node) -> PadOp:
     """What a `Pad` node of any opset says.
 
@@ -338,9 +376,9 @@ def onnx_order(pairs: Sequence[Pair]) -> list[int]:
     return [begin for begin, _ in pairs] + [end for _, end in pairs]
 
 
-def is_padded(pairs: Sequence[Pair]) -> bool:
-    """Whether any amount differs from zero."""
-    return any(begin or end for begin, end in pairs)
+def is_padded(pairs: Sequence[ExtentPair]) -> bool:
+    """Whether any amount is, at some size, not zero."""
+    return any(begin != 0 or end != 0 for begin, end in pairs)
 
 
 def _input(node: Node, index: int) -> Tensor | None:

@@ -39,9 +39,9 @@ class Outcome:
     undone: list[Finding] = field(default_factory=list)
 
 
-def find(graph: Graph, style: str) -> list[Finding]:
+def find(graph: Graph, style: str, dynamic: str = "keep") -> list[Finding]:
     """Everything the passes find in a graph that stays as it is."""
-    return [match.finding for _, match in _matches(Context(graph, style))]
+    return [match.finding for _, match in _matches(Context(graph, style, dynamic))]
 
 
 def _matches(
@@ -57,6 +57,7 @@ def rewrite(
     graph: Graph,
     style: str,
     *,
+    dynamic: str = "keep",
     strict: bool = False,
     prober: Prober | None = None,
     progress: Progress | None = None,
@@ -67,7 +68,7 @@ def rewrite(
     Each change is certified, and probed where there is a prober, before the next is looked for.
     With `strict`, a change whose certificate names an assumption is undone too.
     """
-    context = Context(graph, style)
+    context = Context(graph, style, dynamic)
     editor = _Editor(context, strict, prober)
     total = sum(1 for _ in context.windows()) + sum(1 for _ in context.pads())
     stages = [[kind for kind in passes if kind.last is last] for last in (False, True)]
@@ -132,7 +133,6 @@ class _Editor:
         text = self._describe(node)
         uses = [(use.node, use.index) for use in graph.uses(tensor)]
         stands = rule.rewrite(match, self._context) or tensor
-        self._context.forget(node)
         if stands is not tensor:
             self._check_uses(tensor, stands, uses)
         certificate = self._certifier.certify(reading, self._read(node, stands, reading.root))

@@ -1,6 +1,6 @@
 """What a pass is: it finds, with reasons, and rewrites what it found; and the catalogue of passes.
 
-May import: errors, finding, graph, operators, signs, site, size, values, window.
+May import: dynamic, errors, finding, graph, operators, signs, site, size, values, window.
 """
 
 import inspect
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias
 
+from onnxpad.dynamic import DynamicSites
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.operators import PadOp, UnreadableError, WindowOp, operator_of, read_pad, read_window
 from onnxpad.signs import Signs
 from onnxpad.site import Sites
 from onnxpad.values import Analysis
-from onnxpad.window import OpenWindow
 
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
@@ -28,15 +28,16 @@ class Context:
     findings was rewritten sees the rewritten graph.
     """
 
-    def __init__(self, graph: Graph, style: str = "fold") -> None:
-        """Starts with nothing read; what is read is kept until `forget`."""
+    def __init__(self, graph: Graph, style: str = "fold", dynamic: str = "keep") -> None:
+        """Starts with nothing known."""
         self.graph = graph
         self.style = style
+        # A padding that must be in a Pad is in one whatever its amounts.
+        self.dynamic = "pad" if dynamic == "keep" and style == "pad" else dynamic
         self.analysis = Analysis(graph)
         self.signs = Signs(graph)
         self.sites = Sites(graph, self.analysis, self.signs)
-        self._windows: dict[int, WindowOp | UnreadableError] = {}
-        self._pads: dict[int, PadOp | UnreadableError] = {}
+        self.open_sites = DynamicSites(graph, self.analysis, self.sites)
 
     def windows(self) -> Iterator[WindowOp]:
         """The window operators of the table that can be read, in file order."""
@@ -56,55 +57,26 @@ class Context:
 
     def window(self, node: Node) -> WindowOp | UnreadableError:
         """What a window operator's node says, or why it cannot be read."""
-        read = self._windows.get(id(node))
-        if read is None:
-            try:
-                read = read_window(self.graph, self.analysis, node)
-            except UnreadableError as error:
-                read = error
-            self._windows[id(node)] = read
-        return read
+        try:
+            return read_window(self.graph, self.analysis, node)
+        except UnreadableError as error:
+            return error
 
     def pad(self, node: Node) -> PadOp | UnreadableError:
         """What a `Pad` node says, or why it cannot be read."""
-        read = self._pads.get(id(node))
-        if read is None:
-            try:
-                read = read_pad(self.graph, self.analysis, node)
-            except UnreadableError as error:
-                read = error
-            self._pads[id(node)] = read
-        return read
-
-    def forget(self, node: Node) -> None:
-        """Drops what was read of a node that has changed since."""
-        self._windows.pop(id(node), None)
-        self._pads.pop(id(node), None)
+        try:
+            return read_pad(self.graph, self.analysis, node)
+        except UnreadableError as error:
+            return error
 
     def forget_all(self) -> None:
-        """Drops everything that was read, after edits were undone."""
-        self._windows.clear()
-        self._pads.clear()
+        """Drops everything that was worked out, after edits were undone."""
         self.analysis.forget()
         self.signs.forget()
 
     def ask_again(self) -> None:
-        """Drops what could not be read in full, which edits may have made plain."""
+        """Drops what could not be worked out, which edits may have made plain."""
         self.analysis.ask_again()
-        self._windows = {
-            key: read for key, read in self._windows.items() if not _is_open_window(read)
-        }
-        self._pads = {key: read for key, read in self._pads.items() if not _is_open_pad(read)}
-
-
-def _is_open_window(read: WindowOp | UnreadableError) -> bool:
-    return isinstance(read, UnreadableError) or any(
-        isinstance(window, OpenWindow) for window in read.windows
-    )
-
-
-def _is_open_pad(read: PadOp | UnreadableError) -> bool:
-    return isinstance(read, UnreadableError) or read.constant_amounts is None or read.value is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ Imports attributes, skeleton, view, wire.
 """
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import onnx
 
@@ -12,6 +13,8 @@ from onnxpad.skeleton import Skeleton
 from onnxpad.view import Entry, Node, View
 from onnxpad.wire import Chunk, Record, encode
 
+Differences: TypeAlias = tuple[dict[Record, list[Chunk]], list[Chunk]]
+
 _NODE, _INITIALIZER, _INPUT, _VALUE_INFO, _ANNOTATION = 1, 5, 11, 13, 14
 
 
@@ -19,11 +22,11 @@ def node_proto(skeleton: Skeleton, entry: Entry) -> onnx.NodeProto:
     """A node as it is now, with all its elements."""
     if entry.record is None:
         return _amended(onnx.NodeProto(name=entry.node.name), entry.node)[0]
-    proto = onnx.NodeProto.FromString(skeleton.whole(entry.record))
+    proto = skeleton.whole(entry.record, onnx.NodeProto())
     return _amended(proto, entry.node)[0] if entry.touched else proto
 
 
-def differences(skeleton: Skeleton, view: View) -> tuple[dict[Record, list[Chunk]], list[Chunk]]:
+def differences(skeleton: Skeleton, view: View) -> Differences:
     """What stands in place of records of the graph, and what is added at its end."""
     replaced: dict[Record, list[Chunk]] = {
         record: [] for records in view.gone.values() for record in records
@@ -40,8 +43,7 @@ def differences(skeleton: Skeleton, view: View) -> tuple[dict[Record, list[Chunk
         record = entry.record
         chunk: Chunk = skeleton.data[record.begin : record.end]
         if entry.touched:
-            proto = onnx.NodeProto.FromString(skeleton.whole(record))
-            proto, differs = _amended(proto, entry.node)
+            proto, differs = _amended(skeleton.whole(record, onnx.NodeProto()), entry.node)
             if differs:
                 chunk = encode(_NODE, proto.SerializeToString())
         if inserted or isinstance(chunk, bytes):
@@ -54,11 +56,11 @@ def differences(skeleton: Skeleton, view: View) -> tuple[dict[Record, list[Chunk
 def _amended(proto: onnx.NodeProto, node: Node) -> tuple[onnx.NodeProto, bool]:
     """A node's proto made to say what the node says, and whether it did not before."""
     before = proto.SerializeToString(deterministic=True)
-    if proto.op_type != node.op:
+    if (proto.op_type, proto.domain) != (node.op, node.domain or ""):
         proto.op_type = node.op
         proto.ClearField("overload")
-    if (node.domain or "") != proto.domain:
-        proto.domain = node.domain or ""
+        if proto.domain != (node.domain or ""):
+            proto.ClearField("domain")
     inputs = [tensor.name for tensor in node.inputs]
     if list(proto.input) != inputs:
         proto.input[:] = inputs
@@ -99,9 +101,9 @@ def _dead_annotations(skeleton: Skeleton, view: View) -> Iterator[Record]:
 
 def _added(skeleton: Skeleton, view: View) -> Iterator[Chunk]:
     """Added initializers, as graph inputs too where the IR version demands it."""
-    for initializer in view.initializers.values():
-        if not initializer.records:
-            proto = initializer.proto
+    for name in view.added:
+        if name in view.initializers:
+            proto = view.initializers[name].proto
             yield encode(_INITIALIZER, proto.SerializeToString())
             if skeleton.light.ir_version < 4:
                 value = onnx.helper.make_tensor_value_info(proto.name, proto.data_type, proto.dims)

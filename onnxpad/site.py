@@ -28,12 +28,14 @@ from onnxpad.operators import (
     read_pad,
 )
 from onnxpad.signs import Signs
-from onnxpad.size import Extent, Size, Unknown, always, less_equal, symbol
+from onnxpad.size import Extent, Size, Unknown, always, bounds, less_equal, symbol
 from onnxpad.values import Analysis
 from onnxpad.window import (
     AnyWindow,
     Side,
     constant_in_effect,
+    end_read,
+    output_size,
     pool_output_size,
     same_output_size,
     same_raw_total,
@@ -64,6 +66,10 @@ class RefusalError(Exception):
     """Why a padding stays as it is, in words that a user can act on."""
 
 
+class SizeDependentError(RefusalError):
+    """The padding differs from size to size, and the graph fixes none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outer:
     """A `Pad` in front of a site that may be merged with the operator's own padding.
@@ -72,11 +78,14 @@ class Outer:
         node: The `Pad`.
         amounts: (begin, end) per spatial axis.
         source: The tensor that it pads.
+        exact: Whether the `Pad` says so itself; else it computes amounts that depend on a size, but
+            what is read is what these constants would give, at every size.
     """
 
     node: Node
     amounts: Pairs
     source: Tensor
+    exact: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +152,8 @@ class Sites:
                 raise RefusalError(f"{op.data.name!r} is empty on axis {axis}")
             pads = constant_in_effect(size, window, odd=odd)
             if pads is None:
-                raise RefusalError(
-                    f"the pads depend on {self._named(op.data, axis, size)} "
-                    f"(stride {window.stride}), which is not fixed; export with fixed sizes"
+                raise SizeDependentError(
+                    f"the pads depend on {self._named(op.data, axis, size)}, which is not fixed"
                 )
             if op.ceil_mode:
                 output = pool_output_size(size, window, *pads, ceil_mode=True)
@@ -155,11 +163,17 @@ class Sites:
                         "which is not fixed; export with fixed sizes"
                     )
             resolved.append(pads)
-        self._check_engines(op, sizes, odd)
+        self.check_engines(op)
         return tuple(resolved)
 
-    def _check_engines(self, op: WindowOp, sizes: Sequence[Extent], odd: Side) -> None:
-        """Refuses where onnxruntime runs the SAME operator, and as the specification does not."""
+    def check_engines(self, op: WindowOp) -> None:
+        """Whether onnxruntime, if it runs a SAME operator, computes what the specification says.
+
+        Raises:
+            RefusalError: It computes something else.
+        """
+        odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
+        sizes = self._spatial(op)
         dilated = any(window.dilation != 1 for window in op.windows)
         if op.operator.pools:
             if any(window.dilation != 1 and window.kernel != 1 for window in op.windows):
@@ -208,19 +222,33 @@ class Sites:
         pad = self.pad_before(op)
         if pad is None:
             return None
-        full = pad.over(len(op.windows) + 2)
+        full = pad.extents_over(len(op.windows) + 2)
         if full is not None and not is_padded(full):
             return None
+        self.check_mergeable(op, pad)
+        assert full is not None
+        known = pad.over(len(op.windows) + 2)
+        if known is not None:
+            if any(amount < 0 for pair in known for amount in pair):
+                raise RefusalError(
+                    f"it crops {told(known[2:])}: an operator's pads cannot be negative"
+                )
+            return Outer(pad.node, known[2:], pad.data)
+        return Outer(pad.node, self._in_effect(op, pad, full[2:]), pad.data, exact=False)
+
+    def check_mergeable(self, op: WindowOp, pad: PadOp) -> None:
+        """Whether an operator could pad as a `Pad` does, whatever the amounts.
+
+        Raises:
+            RefusalError: It could not; the message says why.
+        """
         if pad.mode != "constant":
             raise RefusalError(f"it copies data ({pad.mode}), which no operator's pads do")
+        full = pad.extents_over(len(op.windows) + 2)
         if full is None:
             raise RefusalError(self.unknown_amounts(pad))
         if is_padded(full[:2]):
-            raise RefusalError(
-                f"it pads batch or channels {told(full[:2])}, which no operator's pads do"
-            )
-        if any(amount < 0 for pair in full for amount in pair):
-            raise RefusalError(f"it crops {told(full[2:])}: an operator's pads cannot be negative")
+            raise RefusalError("it pads batch or channels, which no operator's pads do")
         if op.auto_pad.startswith("SAME"):
             raise RefusalError(
                 f"{op.auto_pad} of {op.node.op} stays, and depends on the padded size"
@@ -233,7 +261,35 @@ class Sites:
                 "the AveragePool pads by itself without counting it (count_include_pad=0), and "
                 "would have to count this padding"
             )
-        return Outer(pad.node, full[2:], pad.data)
+
+    def _in_effect(
+        self, op: WindowOp, pad: PadOp, amounts: Sequence[tuple[Extent, Extent]]
+    ) -> Pairs:
+        """Constant amounts that read the same at every size as amounts that depend on one."""
+        own = self.own_pads(op)
+        sizes = self.spatial(pad.data, len(own))
+        constants: list[Pair] = []
+        for axis, (begin, end) in enumerate(amounts):
+            window, size, mine = op.windows[axis], sizes[axis], own[axis]
+            if isinstance(begin, int) and isinstance(end, int):
+                constants.append((begin, end))
+                continue
+            count = self.windows_over(op, window, size + begin + end, mine)
+            if isinstance(begin, int) and begin >= 0 and isinstance(count, int | Size):
+                _, greatest = bounds(end_read(size, window, begin + mine[0], count))
+                if greatest is not None:
+                    least = max(greatest - mine[1], 0)
+                    if count == self.windows_over(op, window, size + begin + least, mine):
+                        constants.append((begin, least))
+                        continue
+            raise RefusalError(self.unknown_amounts(pad))
+        return tuple(constants)
+
+    def windows_over(self, op: WindowOp, window: AnyWindow, size: Extent, own: Pair) -> Extent:
+        """How many windows an operator has on an axis of a size, padded by its own pads."""
+        if op.operator.pools:
+            return pool_output_size(size, window, *own, ceil_mode=op.ceil_mode)
+        return output_size(size, window, *own)
 
     def pad_before(self, op: WindowOp) -> PadOp | None:
         """The `Pad` that the operator reads, directly or through Identity."""
@@ -297,12 +353,13 @@ class Sites:
         around = outer.amounts if outer is not None else ((0, 0),) * len(own)
         inside, outside = split(add(own, around), style)
         source = outer.source if outer is not None else op.data
-        if inside == own and outside == around:
+        exact = outer is None or outer.exact
+        if exact and inside == own and outside == around:
             keep = outer.node if outer is not None else None
             return Plan(op, own, around, op.data, keep, op.count_include_pad)
         self._check_form(op, own, around, inside, source)
-        if outside != around and is_padded(outside):
-            self._check_pad(source)
+        if not (exact and outside == around) and is_padded(outside):
+            self.check_pad(source)
         counts = op.count_include_pad or (
             op.operator.padding == "excluded" and is_padded(inside) and not is_padded(own)
         )
@@ -310,7 +367,7 @@ class Sites:
             raise RefusalError(f"AveragePool of opset {self._graph.opset} cannot count its padding")
         if counts and not op.count_include_pad:
             self._check_divisor(op, around, source)
-        keep = outer.node if outer is not None and outside == around else None
+        keep = outer.node if outer is not None and exact and outside == around else None
         return Plan(op, inside, outside, source, keep, counts)
 
     def _check_form(
@@ -330,7 +387,7 @@ class Sites:
                         f"the pads on axis {axis} would be {pair}, and a pool's must be smaller "
                         f"than its kernel {window.kernel}"
                     )
-        sizes = self._spatial_of(source, len(own))
+        sizes = self.spatial(source, len(own))
         for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True)):
             if op.ceil_mode:
                 self._check_ceil(op, axis, size, add(own, around)[axis], own[axis], inside[axis])
@@ -339,19 +396,19 @@ class Sites:
                 self._check_not_empty(source, axis, size + sum(total) - sum(inside[axis]))
             if op.operator.padding == "never wins":
                 starts = self._starts(op, axis, size, total, own[axis])
-                if not _meets_data(window, size, *starts):
+                if not meets_data(window, size, *starts):
                     raise RefusalError(
                         f"a window may lie wholly in the padding {total} of axis {axis + 2}, "
                         "where a Pad and the operator's own padding differ"
                     )
         if op.operator.padding == "never wins":
-            self._check_finite(source)
+            self.check_finite(source)
 
     def _check_divisor(self, op: WindowOp, around: Pairs, source: Tensor) -> None:
         """Refuses where a counted kernel may reach past what it slides over."""
         if op.ceil_mode or self._graph.opset >= 19:
             return  # only positions that are there are counted
-        sizes = self._spatial_of(source, len(around))
+        sizes = self.spatial(source, len(around))
         for axis, (window, size, pair) in enumerate(zip(op.windows, sizes, around, strict=True), 2):
             if always(less_equal(window.extent, size + sum(pair))) is not True:
                 raise RefusalError(
@@ -373,7 +430,7 @@ class Sites:
         output = pool_output_size(inner, window, *own, ceil_mode=op.ceil_mode)
         return -total[0], (output - 1) * window.stride - total[0]
 
-    def _check_finite(self, source: Tensor) -> None:
+    def check_finite(self, source: Tensor) -> None:
         """Refuses what reads infinities: which form keeps them depends on where they lie."""
         node = self._graph.producer(source)
         while node is not None and self._graph.is_standard(node):
@@ -411,7 +468,12 @@ class Sites:
             "is not fixed"
         )
 
-    def _check_pad(self, source: Tensor) -> None:
+    def check_pad(self, source: Tensor) -> None:
+        """Whether onnxruntime has a `Pad` for a tensor.
+
+        Raises:
+            RefusalError: It has none.
+        """
         opset, dtype = self._graph.opset, self._analysis.dtype(source)
         if opset < 2:
             raise RefusalError("opset 1 has no Pad that onnxruntime runs")
@@ -433,37 +495,48 @@ class Sites:
             return
         source = plan.source
         if is_padded(plan.outer):
-            source = self._insert_pad(plan, source)
+            amounts = onnx_order(((0, 0), (0, 0), *plan.outer))
+            source = self.insert_pad(plan.op, source, amounts)
         if source.name != node.inputs[0].name:
             graph.set_input(node, 0, source)
 
-    def _insert_pad(self, plan: Plan, source: Tensor) -> Tensor:
-        graph, node = self._graph, plan.op.node
+    def insert_pad(self, op: WindowOp, source: Tensor, amounts: Tensor | Sequence[int]) -> Tensor:
+        """A new `Pad` before an operator, with the value that its own padding amounts to.
+
+        `amounts` cover all axes, in ONNX order, or are the tensor that holds them. Returns what the
+        `Pad` gives.
+        """
+        graph, node = self._graph, op.node
         dtype = self._analysis.dtype(source)
         assert dtype is not None
-        wins = plan.op.operator.padding == "never wins"
-        fill = lowest(dtype) if wins else 0
+        fill = lowest(dtype) if op.operator.padding == "never wins" else 0
         assert fill is not None
-        pads = onnx_order(((0, 0), (0, 0), *plan.outer))
         name = f"{node.name or node.outputs[0].name}_pad"
         if graph.opset < 11:
-            attributes = {"mode": "constant", "pads": pads, "value": float(fill)}
+            attributes = {"mode": "constant", "pads": amounts, "value": float(fill)}
             return graph.insert("Pad", [source], attributes, before=node, name=name)
-        inputs = [source, graph.add_initializer(np.asarray(pads, np.int64), f"{name}_pads")]
+        if isinstance(amounts, list):
+            amounts = graph.add_initializer(np.asarray(amounts, np.int64), f"{name}_pads")
+        inputs = [source, amounts]
         if fill != 0:
             value = np.asarray(fill, tensor_dtype_to_np_dtype(dtype))
             inputs.append(graph.add_initializer(value, f"{name}_value"))
         return graph.insert("Pad", inputs, {"mode": "constant"}, before=node, name=name)
 
     def _spatial(self, op: WindowOp) -> tuple[Extent, ...]:
-        return self._spatial_of(op.data, len(op.windows))
+        return self.spatial(op.data, len(op.windows))
 
-    def _spatial_of(self, tensor: Tensor, axes: int) -> tuple[Extent, ...]:
+    def spatial(self, tensor: Tensor, axes: int) -> tuple[Extent, ...]:
+        """The spatial sizes of a tensor; a symbol of its own for each that nobody knows.
+
+        Raises:
+            ModelError: It has another number of axes.
+        """
         shape = self._analysis.shape(tensor)
         if shape is not None and len(shape) != axes + 2:
             raise ModelError(
-                f"{tensor.name!r} has {len(shape)} axes, but a window that slides over {axes} "
-                f"reads it, which takes {axes + 2}; correct the model or export it again"
+                f"{tensor.name!r} has {len(shape)} axes, but a window over {axes} reads it, "
+                f"which takes {axes + 2}; correct the model or export it again"
             )
         found = shape[2:] if shape is not None else (None,) * axes
         return tuple(
@@ -495,7 +568,7 @@ def add(one: Pairs, other: Pairs) -> Pairs:
     return tuple((b0 + b1, e0 + e1) for (b0, e0), (b1, e1) in zip(one, other, strict=True))
 
 
-def _meets_data(window: AnyWindow, size: Extent, first: Extent, last: Extent) -> bool:
+def meets_data(window: AnyWindow, size: Extent, first: Extent, last: Extent) -> bool:
     """Whether windows that start from `first` to `last` all read some of the `size` elements."""
     conditions = [
         less_equal(1, size),

@@ -1,4 +1,7 @@
-"""A model file without its weights, and how edits are spliced into it. Imports errors, wire."""
+"""A model file without its weights, and how edits are spliced into it.
+
+Imports errors, external, wire.
+"""
 
 import mmap
 import stat
@@ -7,15 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import onnx
 from google.protobuf.message import DecodeError, EncodeError  # type: ignore[import-untyped]
 
 from onnxpad.errors import ModelError
+from onnxpad.external import external_tensors
 from onnxpad.wire import Chunk, Kind, Record, WireError, header, scan, strip
 
 GRAPH_FIELD: Final = 7
+
+MessageT = TypeVar("MessageT", onnx.NodeProto, onnx.TensorProto)
 
 # What people hand over in place of a model, by how it begins.
 _MISTAKEN: Final = (
@@ -41,6 +47,7 @@ class Skeleton:
         graphs: The records of each `graph` field of the model: protobuf merges several into one.
         fields: The records of the graph by field number. They pair with the elements of `light`:
             the first of field 1 is what `light.graph.node[0]` comes from.
+        external: The tensors whose elements lie in other files.
     """
 
     data: memoryview
@@ -48,10 +55,20 @@ class Skeleton:
     model: tuple[Record, ...]
     graphs: tuple[tuple[Record, ...], ...]
     fields: Mapping[int, Sequence[Record]]
+    external: tuple[onnx.TensorProto, ...]
 
-    def whole(self, record: Record) -> memoryview:
-        """The message that a record holds, as bytes, with everything that `light` lacks."""
-        return self.data[record.body : record.end]
+    def whole(self, record: Record, message: MessageT) -> MessageT:
+        """Has an empty message hold what a record does, with everything that `light` lacks.
+
+        Raises:
+            ModelError: What `light` lacks is malformed.
+        """
+        try:
+            message.ParseFromString(self.data[record.body : record.end])
+        except DecodeError:
+            where = f"between bytes {record.begin} and {record.end}"
+            raise ModelError(f"the model is damaged {where}; export it again") from None
+        return message
 
     def splice(
         self, replaced: Mapping[Record, Sequence[Chunk]], appended: Sequence[Chunk]
@@ -142,7 +159,8 @@ def read_bytes(data: memoryview, name: str) -> Skeleton:
                 pieces += [header(GRAPH_FIELD, len(body)), body]
             else:
                 pieces.append(strip(data, [record], Kind.MODEL))
-        light = onnx.ModelProto.FromString(b"".join(pieces))
+        body = b"".join(pieces)
+        light = onnx.ModelProto.FromString(body)
     except WireError as error:
         where = f"at byte {error.position} of {len(data)}"
         raise ModelError(_describe(data, name, where)) from None
@@ -156,7 +174,9 @@ def read_bytes(data: memoryview, name: str) -> Skeleton:
     for part in chain.from_iterable(graphs):
         if part.delimited:
             fields[part.field].append(part)
-    return Skeleton(data, light, model, tuple(graphs), fields)
+    # External data needs this key, and few models have it: searching bytes is faster than looking.
+    external = external_tensors(light) if b"location" in body else ()
+    return Skeleton(data, light, model, tuple(graphs), fields, external)
 
 
 def _is_graph(record: Record) -> bool:

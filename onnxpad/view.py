@@ -1,6 +1,6 @@
 """graphsurgeon nodes and tensors for the graph of a model, and the checks that come with them.
 
-Imports attributes, collection, errors, scope, skeleton, wire.
+Imports attributes, errors, scope, skeleton, wire.
 
 graphsurgeon compares nodes deeply and tensors by name, and its lists search by that: so nothing
 here or in `graph` asks it whether two things are equal, or has it remove anything.
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import onnx
 import onnx_graphsurgeon as gs
 
-from onnxpad import attributes, collection
+from onnxpad import attributes
 from onnxpad.errors import ModelError
 from onnxpad.scope import bodies, captured
 from onnxpad.skeleton import Skeleton
@@ -93,6 +93,7 @@ class Entry:
         captures: What its bodies read of the graph.
         alive: Whether it is in the graph.
         touched: Whether it may differ from the file.
+        notes: What others worked out of the node alone; gone with the next edit of it.
     """
 
     node: Node
@@ -100,6 +101,7 @@ class Entry:
     captures: Sequence[Tensor] = ()
     alive: bool = True
     touched: bool = False
+    notes: dict[object, Any] = field(default_factory=dict)
     previous: "Entry" = field(init=False)
     next: "Entry" = field(init=False)
 
@@ -113,6 +115,7 @@ class View:
         entries: The nodes by identity, in file order, also those that were removed.
         inputs: True inputs, also those with a default from IR version 4 on.
         initializers: By name.
+        added: Names of initializers in the order they were added, also of those removed since.
         gone: Names of tensors that were removed, with what records went with them.
         head: What precedes the first node.
         tail: What follows the last node.
@@ -122,6 +125,7 @@ class View:
     entries: dict[int, Entry]
     inputs: dict[str, Declared]
     initializers: dict[str, Initializer]
+    added: list[str]
     gone: dict[str, tuple[Record, ...]]
     head: Entry
     tail: Entry
@@ -141,19 +145,18 @@ def build(skeleton: Skeleton) -> View:
     Raises:
         ModelError: A tensor has no source or several, or the graph has a cycle.
     """
-    with collection.paused():
-        view = View({}, {}, {}, {}, {}, Entry(None), Entry(None))
-        _add_sources(skeleton, view)
-        unsorted = _add_nodes(skeleton, view)
-        if _add_captures(view) or unsorted:
-            _refuse_cycle(view)
-        _chain(view)
-        for value in skeleton.light.graph.output:
-            if value.name not in view.tensors:
-                raise ModelError(
-                    f"graph output '{value.name}' is produced by nothing; rename or remove it"
-                )
-        return view
+    view = View({}, {}, {}, {}, [], {}, Entry(None), Entry(None))
+    _add_sources(skeleton, view)
+    unsorted = _add_nodes(skeleton, view)
+    if _add_captures(view) or unsorted:
+        _refuse_cycle(view)
+    _chain(view)
+    for value in skeleton.light.graph.output:
+        if value.name not in view.tensors:
+            raise ModelError(
+                f"graph output '{value.name}' is produced by nothing; rename or remove it"
+            )
+    return view
 
 
 def declaration(value: onnx.ValueInfoProto) -> Declared:
@@ -172,6 +175,18 @@ def declaration(value: onnx.ValueInfoProto) -> Declared:
     return Declared(tensor.elem_type, tuple(shape))
 
 
+def constant_shape(dims: Sequence[int], name: str) -> tuple[int, ...]:
+    """The shape of a constant.
+
+    Raises:
+        ModelError: A dimension is negative.
+    """
+    shape = tuple(dims)
+    if min(shape, default=0) < 0:
+        raise ModelError(f"constant '{name}' has the shape {list(shape)}; export the model again")
+    return shape
+
+
 def describe(node: Node) -> str:
     """How messages name a node: its name, or that of its first output in angle brackets."""
     if node.name:
@@ -184,12 +199,15 @@ def _add_sources(skeleton: Skeleton, view: View) -> None:
     """Adds graph inputs and initializers."""
     graph, records = skeleton.light.graph, skeleton.fields
     for proto, record in zip(graph.initializer, records[5], strict=True):
-        _add_source(view.tensors, proto.name)
-        view.initializers[proto.name] = Initializer(proto, tuple(proto.dims), (record,), False)
+        name = proto.name
+        _add_source(view.tensors, name)
+        dims = constant_shape(proto.dims, name)
+        view.initializers[name] = Initializer(proto, dims, (record,))
     for sparse, record in zip(graph.sparse_initializer, records[15], strict=True):
         name = sparse.values.name
         _add_source(view.tensors, name)
-        view.initializers[name] = Initializer(sparse.values, tuple(sparse.dims), (record,), True)
+        dims = constant_shape(sparse.dims, name)
+        view.initializers[name] = Initializer(sparse.values, dims, (record,), sparse=True)
     seen = set()
     for value, record in zip(graph.input, records[11], strict=True):
         name = value.name
@@ -230,10 +248,10 @@ def _add_nodes(skeleton: Skeleton, view: View) -> bool:
     records = skeleton.fields[1]
     for proto, record in zip(skeleton.light.graph.node, records, strict=True):
         values = {item.name: attributes.read(item) for item in proto.attribute}
-        name = proto.name
-        if not isinstance(name, str):
-            name = bytes(name).decode(errors="backslashreplace")
-        node = gs.Node(proto.op_type, name, values, domain=proto.domain or None)
+        label = proto.name
+        if not isinstance(label, str):
+            label = bytes(label).decode(errors="backslashreplace")
+        node = gs.Node(proto.op_type, label, values, domain=proto.domain or None)
         identity = id(node)
         view.entries[identity] = Entry(node, record)
         inputs = []
@@ -269,13 +287,17 @@ def _add_nodes(skeleton: Skeleton, view: View) -> bool:
 
 
 def captures(node: Node, tensors: dict[str, Tensor]) -> tuple[Tensor, ...]:
-    """What the bodies of a node read of the graph around it, each tensor once."""
+    """What the bodies of a node read of the graph around it, each tensor once.
+
+    A body may define what bears the name of an output of the node.
+    """
     names: dict[str, None] = {}
     for value in node.attrs.values():
         if isinstance(value, onnx.AttributeProto):
             for body in bodies(value):
                 names.update(captured(body))
-    return tuple(tensors[name] for name in names if name in tensors)
+    own = {tensor.name for tensor in node.outputs} if names else ()
+    return tuple(tensors[name] for name in names if name in tensors and name not in own)
 
 
 def _add_captures(view: View) -> bool:

@@ -89,7 +89,7 @@ def scan(data: memoryview, begin: int, end: int) -> Iterator[Record]:
         else:
             body = position
             position = _skip(data, position, end, tag, 0)
-        if position > end or tag < 8:
+        if position > end or not 8 <= tag < 1 << 32:
             raise WireError(start)
         yield Record(tag >> 3, start, body, position, wire == _LENGTH)
 

@@ -21,7 +21,7 @@ class SplitPads(Pass):
     ## Example
         y = Conv <pads = [0, 0, 1, 1], strides = [2, 2]> (x, w)
     becomes
-        p = Pad (x, pads)
+        p = Pad <mode = "constant"> (x, pads)
         y = Conv <pads = [0, 0, 0, 0], strides = [2, 2]> (p, w)
 
     ## When it is exact

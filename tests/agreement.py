@@ -1,25 +1,34 @@
 """What the analysis claims of a model's tensors, held against what onnxruntime computes."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import onnx
 import onnxruntime
 from onnx import helper, numpy_helper, parser
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, RuntimeException
 
 from onnxpad.graph import Graph
-from onnxpad.size import Size, Unknown, evaluate
-from onnxpad.values import Analysis
+from onnxpad.size import Extent, Size, Unknown, evaluate
+from onnxpad.values import Analysis, Value
 from onnxpad.values.floats import Quotient, Scaled
 
 Array = np.ndarray[Any, Any]
+REFUSALS = (Fail, InvalidArgument, RuntimeException)
+"""What onnxruntime raises for a model or a size that it does not run."""
+
+Claim = tuple[int | None, tuple[Extent, ...] | None, Value | None]
 
 
 def parse(text: str, opset: int = 17) -> onnx.ModelProto:
     """A model from ONNX text, `name (inputs) => (outputs) { nodes }`."""
-    return parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]>\n{text}')
+    return parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : {opset}, "com.microsoft" : 1]>\n{text}'
+    )
 
 
 def single(
@@ -42,23 +51,22 @@ def single(
     return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", opset)])
 
 
-def run(
-    model: onnx.ModelProto, feeds: Iterable[Mapping[str, Array]] = ({},)
-) -> list[dict[str, Array]]:
-    """What onnxruntime computes for every node output, with graph optimisation off."""
+def session(
+    model: onnx.ModelProto, names: Sequence[str]
+) -> Callable[[Mapping[str, Array]], list[Array]]:
+    """A function that computes these tensors by onnxruntime, with graph optimisation off."""
     exposed = onnx.ModelProto()
     exposed.CopyFrom(model)
-    names = [name for node in model.graph.node for name in node.output if name]
     del exposed.graph.output[:]
     exposed.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(
+    runtime = onnxruntime.InferenceSession(
         exposed.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
-    return [dict(zip(names, session.run(names, dict(feed)), strict=True)) for feed in feeds]
+    return lambda feed: list(runtime.run(list(names), dict(feed)))
 
 
 def element(item: object, sizes: Mapping[str, int]) -> float | None:
@@ -67,51 +75,104 @@ def element(item: object, sizes: Mapping[str, int]) -> float | None:
         return None
     if isinstance(item, Scaled):
         return math.ldexp(evaluate(item.mantissa, sizes), item.exponent)
-    return evaluate(item, sizes) if isinstance(item, int | Size) else float(item)  # type: ignore[arg-type]
+    if isinstance(item, Size):
+        return evaluate(item, sizes)
+    assert isinstance(item, int | float), f"{item!r} is a {type(item).__name__}"
+    assert type(item) in (int, float), "bool and numpy's numbers are no elements"
+    return item
 
 
-def disagreements(
-    model: onnx.ModelProto,
-    feeds: Sequence[Mapping[str, Array]] = ({},),
-    sizes: Sequence[Mapping[str, int]] = ({},),
-) -> tuple[list[str], set[str]]:
-    """Where claims differ from what onnxruntime computes, and the tensors of known content.
+@dataclass
+class Agreement:
+    """How claims compare with what onnxruntime computes.
+
+    Attributes:
+        wrong: What is claimed and not so.
+        known: Tensors whose whole content is claimed, for every run.
+        shaped: Tensors whose whole shape is claimed.
+        runs: How many runs there were; a size at which onnxruntime refuses is none.
+    """
+
+    wrong: list[str] = field(default_factory=list)
+    known: set[str] = field(default_factory=set)
+    shaped: set[str] = field(default_factory=set)
+    runs: int = 0
+
+
+def compare(
+    model: onnx.ModelProto, sizes: Iterable[Mapping[str, int]] = ({},), *, empty: bool = True
+) -> Agreement:
+    """Compare all claims about a model's tensors with what onnxruntime computes.
+
+    In each run also those made where its sizes are given.
 
     Args:
-        model: The model; all its tensors are asked about.
-        feeds: Inputs of each run.
+        model: The model.
         sizes: The value of each symbol in each run.
+        empty: Whether runs with empty tensors count: onnxruntime joins them to anything.
     """
     graph = Graph.from_proto(model)
     analysis = Analysis(graph)
-    wrong: list[str] = []
-    known: set[str] = set()
-    for results, values in zip(run(model, feeds), sizes, strict=True):
-        for name, array in results.items():
-            tensor = graph.tensor(name)
-            dtype, shape, value = (
-                analysis.dtype(tensor),
-                analysis.shape(tensor),
-                analysis.value(tensor),
-            )
-            if dtype not in (None, helper.np_dtype_to_tensor_dtype(array.dtype)):
-                wrong.append(f"{name}: type {dtype}, not {array.dtype}")
-            if shape is not None:
-                claimed = [element(extent, values) for extent in shape]
-                if len(claimed) != array.ndim or any(
-                    a is not None and a != b for a, b in zip(claimed, array.shape, strict=True)
-                ):
-                    wrong.append(f"{name}: shape {claimed}, not {array.shape} at {values}")
-            if value is None:
-                continue
-            items = [element(item, values) for item in value.data.reshape(-1)]
-            if value.data.shape != array.shape:
-                wrong.append(f"{name}: content of shape {value.data.shape}, not {array.shape}")
-            elif any(
-                a is not None and a != b
-                for a, b in zip(items, array.reshape(-1).tolist(), strict=True)
+    agreement = Agreement()
+    names = [name for node in model.graph.node for name in node.output if name]
+    run = session(model, names)
+    claims = _claims(graph, analysis, names)
+    for values in sizes:
+        feed = {}
+        for name, (dtype, _) in graph.inputs.items():
+            claimed = analysis.shape(graph.tensor(name)) or ()
+            shape = [evaluate(extent, values) for extent in claimed]
+            feed[name] = np.ones(shape, helper.tensor_dtype_to_np_dtype(dtype))
+        try:
+            results = run(feed)
+        except REFUSALS:
+            continue
+        if not empty and any(array.size == 0 for array in results):
+            continue
+        agreement.runs += 1
+        fixed = _claims(graph, Analysis(graph, dims=values), names)
+        for name, array in zip(names, results, strict=True):
+            for text in chain(
+                differences(*claims[name], array, values), differences(*fixed[name], array, {})
             ):
-                wrong.append(f"{name}: {items}, not {array.reshape(-1).tolist()} at {values}")
-            if None not in items:
-                known.add(name)
-    return wrong, known
+                agreement.wrong.append(f"{name}: {text} at {dict(values)}")
+    for name, (_, extents, value) in claims.items():
+        if extents is not None and not any(isinstance(extent, Unknown) for extent in extents):
+            agreement.shaped.add(name)
+        if value is not None:
+            items = value.data.reshape(-1).tolist()
+            if not any(isinstance(item, Unknown | Quotient) for item in items):
+                agreement.known.add(name)
+    return agreement
+
+
+def _claims(graph: Graph, analysis: Analysis, names: Iterable[str]) -> dict[str, Claim]:
+    tensors = {name: graph.tensor(name) for name in names}
+    return {
+        name: (analysis.dtype(tensor), analysis.shape(tensor), analysis.value(tensor))
+        for name, tensor in tensors.items()
+    }
+
+
+def differences(
+    dtype: int | None,
+    shape: tuple[Extent, ...] | None,
+    value: Value | None,
+    array: Array,
+    sizes: Mapping[str, int],
+) -> Iterator[str]:
+    """What is claimed of a tensor and is not so."""
+    if dtype not in (None, helper.np_dtype_to_tensor_dtype(array.dtype)):
+        yield f"type {dtype}, not {array.dtype}"
+    if shape is not None and not _holds([element(item, sizes) for item in shape], array.shape):
+        yield f"shape {[element(item, sizes) for item in shape]}, not {array.shape}"
+    if value is not None:
+        items = [element(item, sizes) for item in value.data.reshape(-1)]
+        if value.data.shape != array.shape or not _holds(items, array.reshape(-1).tolist()):
+            yield f"{items} of shape {value.data.shape}, not {array.tolist()}"
+
+
+def _holds(claimed: Sequence[float | None], actual: Sequence[float]) -> bool:
+    return len(claimed) == len(actual) and all(
+        a is None or a == b for a, b in zip(claimed, actual, strict=True)
+    )

@@ -23,17 +23,20 @@ GRAPH = SIZES | {"graph", "operators", "signs", "values", "window"}
 
 ARROWS: dict[str, set[str]] = {
     # What a person meets.
-    "__main__": {"cli"},
+    "__main__": {"cli", "guard"},
+    "guard": set(),
     "cli": {"onnxpad", "api", "conventions", "doctor", "explain", "report", "rule", "targets"},
     "onnxpad": {"api"},
-    "api": {"graph", "neighbourhood", "pipeline", "rule", "site", "targets", "validation"},
+    "api": {"dynamic", "graph", "neighbourhood", "pipeline", "rule", "site", "targets"}
+    | {"validation"},
     "report": {"onnxpad"},
     "doctor": {"validation"},
     "explain": {"conventions", "window"} | SIZES,
     # Deciding and rewriting.
     "pipeline": {"certify", "passes", "rule", "site"} | GRAPH,
-    "passes": {"rule", "site"} | GRAPH,
-    "rule": {"site"} | GRAPH,
+    "passes": {"dynamic", "rule", "site"} | GRAPH,
+    "rule": {"dynamic", "site"} | GRAPH,
+    "dynamic": {"site"} | GRAPH,
     "site": GRAPH,
     # Proving and running: neither knows passes, rules or sites.
     "certify": GRAPH,
@@ -51,8 +54,9 @@ ARROWS: dict[str, set[str]] = {
     "quasi_affine": set(),
     "targets": set(),
     # A model file and its view.
-    "graph": {"attributes", "constants", "external", "files", "names", "saving", "scope"}
+    "graph": {"attributes", "constants", "edits", "external", "files", "names", "saving", "scope"}
     | {"skeleton", "view", "wire"},
+    "edits": {"attributes", "constants", "names", "view", "wire"},
     "saving": {"attributes", "skeleton", "view", "wire"},
     "constants": {"attributes", "external", "scope", "skeleton", "view"},
     "view": {"attributes", "scope", "skeleton", "wire"},

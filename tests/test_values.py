@@ -1,11 +1,18 @@
 """Contents that the analysis evaluates, operator by operator, against onnxruntime."""
 
+from random import Random
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
-from tests.agreement import disagreements, single
+from onnxpad.graph import Graph
+from onnxpad.size import Unknown, evaluate, symbol
+from onnxpad.values import LARGEST_SIZE, Analysis, floats
+from onnxpad.values.value import FLOAT
+from tests.agreement import compare, parse, single
 
 I64, I32, F32, F64, B = np.int64, np.int32, np.float32, np.float64, np.bool_
 
@@ -155,6 +162,410 @@ def test_operator_agrees_with_onnxruntime(
     op: str, inputs: Any, opset: int, attributes: Any
 ) -> None:
     model = single(op, inputs, opset, **attributes)
-    wrong, known = disagreements(model)
-    assert not wrong
-    assert known == {name for node in model.graph.node for name in node.output}
+    agreement = compare(model)
+    assert agreement.wrong == []
+    assert agreement.runs == 1
+    assert agreement.known == {name for node in model.graph.node for name in node.output}
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attributes"),
+    [
+        # To float32 by way of double it would be rounded twice.
+        ("Cast", {"a": i(2**60 + 2**36 + 1, 2**53 + 1, 2**40)}, {"to": 1}),
+        ("Cast", {"a": REALS.astype(F64) / 3}, {"to": 10}),
+        ("Mul", {"a": REALS.astype(np.float16), "b": np.array(0.1, np.float16)}, {}),
+        ("Mul", {"a": np.array([1e-30, 1e-20], F32), "b": np.array(1e-12, F32)}, {}),
+        ("Mul", {"a": np.array([1e30, 1.0], F32), "b": np.array(1e30, F32)}, {}),
+        ("Div", {"a": i(7, 8), "b": i(2, -1)}, {}),
+        ("Pow", {"a": i(3, -3), "b": i(35, 40)}, {}),
+        ("Cast", {"a": np.array([1e20, -1.0, np.nan, np.inf], F32)}, {"to": 2}),
+        ("Max", {"a": np.array([np.nan, 1.0, np.inf], F32), "b": np.array(0, F32)}, {}),
+        ("ReduceProd", {"a": i(2**40, 2**40)}, {}),
+    ],
+)
+def test_hard_cases_are_right_or_unknown(op: str, inputs: Any, attributes: Any) -> None:
+    agreement = compare(single(op, inputs, **attributes))
+    assert agreement.wrong == []
+    assert agreement.runs == 1
+
+
+# Sizes that are not known
+
+SIZES = [{"n": n, "m": 7 * n % 50 + 1} for n in (*range(1, 40), 223, 224, 225)]
+
+HEADER = """
+g (float[n, m] x) => () {
+  shape = Shape (x)
+  zero = Constant <value = int64[1] {0}> ()
+  one = Constant <value = int64[1] {1}> ()
+  two = Constant <value = int64[1] {2}> ()
+  three = Constant <value = int64[1] {3}> ()
+  n = Gather (shape, zero)
+  m = Gather (shape, one)
+"""
+
+CHAINS = {
+    # What PyTorch's TorchScript exporter writes for F.pad(x, (1, 2, 3, 4)) of a tensor of rank 4.
+    "torchscript_pad": """
+      given = Constant <value = int64[4] {1, 2, 3, 4}> ()
+      given_shape = Shape (given)
+      given_size = Gather <axis = 0> (given_shape, zero)
+      rank = Constant <value = int64 {4}> ()
+      pair = Constant <value = int64 {2}> ()
+      all = Mul (rank, pair)
+      missing = Sub (all, given_size)
+      cast = Cast <to = 7> (given)
+      zeros = ConstantOfShape <value = int64[1] {0}> (missing)
+      flat = Concat <axis = 0> (cast, zeros)
+      by_axis = Constant <value = int64[2] {-1, 2}> ()
+      pairs = Reshape (flat, by_axis)
+      last = Constant <value = int64[1] {-1}> ()
+      before_first = Constant <value = int64[1] {-9223372036854775807}> ()
+      reversed = Slice (pairs, last, before_first, zero, last)
+      transposed = Transpose <perm = [1, 0]> (reversed)
+      pads = Reshape (transposed, last)
+      y = Cast <to = 7> (pads)""",
+    # timm's Conv2dSame, in floats as torch.ceil makes it.
+    "timm_same": """
+      size = Cast <to = 1> (n)
+      stride = Constant <value = float {2.0}> ()
+      unit = Constant <value = float {1.0}> ()
+      span = Constant <value = float {5.0}> ()
+      floor = Constant <value = float {0.0}> ()
+      quotient = Div (size, stride)
+      steps = Ceil (quotient)
+      less = Sub (steps, unit)
+      reach = Mul (less, stride)
+      end = Add (reach, span)
+      raw = Sub (end, size)
+      total = Clip (raw, floor)
+      half = Div (total, stride)
+      begin = Cast <to = 7> (half)
+      whole = Cast <to = 7> (total)
+      rest = Sub (whole, begin)
+      y = Concat <axis = 0> (begin, rest)""",
+    # The same in integers, as the scripted -(-n // s) becomes: Div truncates.
+    "truncated_division": """
+      negative = Neg (n)
+      quotient = Div (negative, three)
+      steps = Neg (quotient)
+      reach = Mul (steps, three)
+      raw = Sub (reach, n)
+      y = Max (raw, zero)""",
+    # tf2onnx: an atrous convolution pads to a multiple of the rate, crops afterwards.
+    "tf2onnx_atrous": """
+      spatial = Slice (shape, zero, two)
+      rate = Constant <value = int32[2] {4, 4}> ()
+      base = Constant <value = int32[2] {8, 8}> ()
+      size = Cast <to = 6> (spatial)
+      full = Add (size, base)
+      partial = Mod (full, rate)
+      lack = Sub (rate, partial)
+      extra = Mod (lack, rate)
+      nothing = Constant <value = int32[1] {0}> ()
+      is_none = Equal (extra, nothing)
+      flag = Cast <to = 6> (is_none)
+      is_some = Not (is_none)
+      other = Cast <to = 6> (is_some)
+      sentinel = Constant <value = int32[1] {2147483647}> ()
+      keep = Mul (flag, sentinel)
+      crop = Mul (other, extra)
+      ends = Sub (keep, crop)
+      padded = Add (full, extra)
+      step = Constant <value = int32[2] {1, 1}> ()
+      axes = Constant <value = int32[2] {0, 1}> ()
+      begins = Constant <value = int32[2] {0, 0}> ()
+      cut = Slice (x, begins, ends, axes, step)
+      y = Shape (cut)""",
+    "branch_on_size": """
+      limit = Constant <value = int64[1] {32}> ()
+      small = Less (n, limit)
+      even = Mod (n, two)
+      is_odd = Cast <to = 9> (even)
+      both = And (small, is_odd)
+      doubled = Mul (n, two)
+      picked = Where (both, doubled, one)
+      float_n = Cast <to = 1> (n)
+      thirty = Constant <value = float {30.5}> ()
+      low = Min (float_n, thirty)
+      above = Greater (float_n, thirty)
+      chosen = Where (above, low, float_n)
+      y = Cast <to = 7> (chosen)""",
+    "layout": """
+      flat = Concat <axis = 0> (n, m, n)
+      column = Unsqueeze (flat, one)
+      shape_of_pair = Constant <value = int64[2] {3, 2}> ()
+      tiled = Expand (column, shape_of_pair)
+      turned = Transpose (tiled)
+      first, second = Split <axis = 0> (turned)
+      row = Squeeze (second, zero)
+      y = Slice (row, one, three)
+    """,
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_chain_of_exporter_agrees_with_onnxruntime(name: str) -> None:
+    model = parse(HEADER + CHAINS[name] + "\n}")
+    agreement = compare(model, SIZES)
+    assert agreement.wrong == []
+    assert agreement.runs == len(SIZES)
+    assert "y" in agreement.known
+
+
+FLOATS = """
+  f = Cast <to = 1> (n)
+  d = Cast <to = 11> (n)
+  point_seven = Constant <value = float {0.7}> ()
+  seventh = Constant <value = float {0.14285714924335480}> ()
+  two = Constant <value = float {2.0}> ()
+  third = Constant <value = float {3.0}> ()
+  half = Constant <value = float {0.5}> ()
+  minus = Constant <value = float {-3.0}> ()
+  broken = Constant <value = float {3.5}> ()
+  many = Constant <value = int64 {1000}> ()
+  three = Constant <value = double {3.0}> ()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        pytest.param("p = Mul (f, point_seven) y = Ceil (p)", "exact only", id="fraction"),
+        pytest.param("p = Mul (f, seventh) y = Ceil (p)", "exact only", id="reciprocal"),
+        pytest.param("q = Div (f, third) y = Add (q, half)", "not exact", id="kept quotient"),
+        pytest.param("q = Div (f, third) y = Mul (q, third)", "not exact", id="multiplied back"),
+        pytest.param("q = Div (f, third) y = Round (q)", "nearest", id="rounded quotient"),
+        pytest.param("q = Div (f, third) y = Cast <to = 11> (q)", "not exact", id="widened"),
+        pytest.param("q = Div (f, third) y = Greater (q, half)", "not exact", id="compared"),
+        pytest.param("y = Div (two, f)", "varies", id="divisor"),
+        pytest.param("h = Cast <to = 10> (n) y = Cast <to = 7> (h)", "exact only", id="float16"),
+        pytest.param("t = Mul (f, third) y = Ceil (t)", "exact only", id="above 2^24"),
+        pytest.param(
+            "i = Cast <to = 6> (n) k = Cast <to = 6> (many) y = Mul (i, k)", "overflows", id="int32"
+        ),
+        pytest.param("q = Div (f, broken) y = Floor (q)", "24 bits", id="divisor with a fraction"),
+        pytest.param("e = Sub (n, n) o = Cast <to = 1> (e) y = Div (two, o)", "by 0", id="zero"),
+        pytest.param("y = Sqrt (f)", "not evaluated", id="root"),
+    ],
+)
+def test_what_rounds_or_overflows_is_unknown(body: str, why: str) -> None:
+    model = parse(f"g (uint8[n] x) => () {{ n = Shape (x) {FLOATS} {body} z = Identity (y) }}")
+    graph = Graph.from_proto(model)
+    value = Analysis(graph).value(graph.tensor("z"))
+    assert value is not None
+    (item,) = value.data
+    assert isinstance(item, Unknown)
+    assert why in item.reason
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "q = Div (f, third) y = Ceil (q)",
+        "q = Div (f, third) y = Floor (q)",
+        "q = Div (f, third) y = Cast <to = 7> (q)",
+        "q = Mul (f, half) y = Ceil (q)",
+        "q = Div (f, minus) y = Ceil (q)",
+        "q = Div (f, two) r = Sub (q, half) y = Floor (r)",
+        "q = Div (d, three) c = Ceil (q) y = Mul (c, three)",
+        "e = Neg (f) q = Div (e, third) y = Floor (q)",
+        "e = Neg (f) q = Div (e, third) y = Cast <to = 7> (q)",
+        "e = Neg (f) q = Div (e, two) y = Cast <to = 7> (q)",
+        "q = Div (f, third) c = Ceil (q) t = Mul (c, third) e = Sub (t, f) y = Cast <to = 7> (e)",
+        "q = Div (f, third) a = Abs (f) y = Min (a, third)",
+    ],
+)
+def test_floats_are_right_up_to_the_greatest_size(body: str) -> None:
+    sizes = [*range(1, 12), 2**12 + 1, 2**23 - 1, LARGEST_SIZE - 1, LARGEST_SIZE]
+    model = parse(f"g (uint8[n] x) => () {{ n = Shape (x) {FLOATS} {body} }}")
+    agreement = compare(model, [{"n": n} for n in sizes])
+    assert agreement.wrong == []
+    assert agreement.runs == len(sizes)
+    assert "y" in agreement.known
+
+
+@pytest.mark.parametrize("divisor", [3, 5, 7, 10, 12, 49, 127, 1000, 4095])
+def test_quotient_rounds_to_whole_numbers_as_float32_does(divisor: int) -> None:
+    # Next to multiples of the divisor, where a rounding error would show, over the whole range.
+    multiples = np.linspace(0, (2**24 - 2) // divisor, 2000).astype(np.int64) * divisor
+    numbers = np.unique(np.concatenate([multiples - 1, multiples, multiples + 1]))
+    numbers = numbers[(numbers > 0) & (numbers < 2**24)]
+    quotients = numbers.astype(np.float32) / np.float32(divisor)
+    n = symbol("n", maximum=2**24 - 1)
+    quotient = floats.divide(floats.from_integer(n, FLOAT), float(divisor), FLOAT)
+    for rounded, expected in (
+        (floats.to_integer(floats.floor(quotient, FLOAT)), np.floor(quotients)),
+        (floats.to_integer(floats.ceil(quotient, FLOAT)), np.ceil(quotients)),
+        (floats.to_integer(quotient), np.trunc(quotients)),
+    ):
+        assert [evaluate(rounded, {"n": int(number)}) for number in numbers] == expected.tolist()
+
+
+INTEGER_OPS = [
+    "Add",
+    "Sub",
+    "Mul",
+    "Div",
+    "Mod",
+    "Min",
+    "Max",
+    "Where",
+    "Neg",
+    "Abs",
+    "Clip",
+    "Cast",
+]
+FLOAT_OPS = [
+    "Add",
+    "Sub",
+    "Mul",
+    "Div",
+    "Min",
+    "Max",
+    "Where",
+    "Neg",
+    "Abs",
+    "Ceil",
+    "Floor",
+    "Clip",
+]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_arithmetic_agrees_with_onnxruntime(seed: int) -> None:
+    """Every claim on random expressions of two sizes and constants, in three types."""
+    random = Random(seed)
+    lines = []
+    pools: dict[int, list[str]] = {}
+    for dtype, name in ((7, "int64"), (6, "int32"), (1, "float"), (11, "double")):
+        pools[dtype] = [f"n{dtype}", f"m{dtype}"]
+        lines += [f"n{dtype} = Cast <to = {dtype}> (n)", f"m{dtype} = Cast <to = {dtype}> (m)"]
+        for k in range(4):
+            number: float = random.choice([-3, -2, 1, 2, 3, 4, 5, 7, 32])
+            if dtype in (1, 11) and random.random() < 0.3:
+                number = random.choice([0.5, 0.25, 1.5, 0.7, -2.5])
+            pools[dtype].append(f"c{dtype}_{k}")
+            lines.append(f"c{dtype}_{k} = Constant <value = {name} {{{number}}}> ()")
+    for k in range(14):
+        dtype = random.choice(list(pools))
+        op = random.choice(FLOAT_OPS if dtype in (1, 11) else INTEGER_OPS)
+        a, b, c = (random.choice(pools[dtype]) for _ in range(3))
+        if op == "Cast":
+            dtype = random.choice(list(pools))
+            lines.append(f"v{k} = Cast <to = {dtype}> ({a})")
+        elif op in ("Neg", "Abs", "Ceil", "Floor"):
+            lines.append(f"v{k} = {op} ({a})")
+        elif op == "Where":
+            test = random.choice(["Less", "Equal", "GreaterOrEqual"])
+            lines += [f"b{k} = {test} ({a}, {b})", f"v{k} = Where (b{k}, {c}, {a})"]
+        elif op == "Clip":
+            low, high = (name for name in pools[dtype] if name.startswith("c")), pools[dtype][5]
+            lines.append(f"v{k} = Clip ({a}, {next(low)}, {high})")
+        elif op in ("Div", "Mod") and dtype in (6, 7):
+            lines.append(f"v{k} = {op} ({a}, {pools[dtype][random.randrange(2, 6)]})")
+        else:
+            lines.append(f"v{k} = {op} ({a}, {b})")
+        pools[dtype].append(f"v{k}")
+    model = parse(HEADER.replace("int64[1]", "int64") + "\n".join(lines) + "\n}")
+    agreement = compare(model, SIZES[::3])
+    assert agreement.wrong == []
+    assert agreement.runs == len(SIZES[::3])
+
+
+# Limits
+
+
+def analysis_of(text: str) -> tuple[Graph, Analysis]:
+    graph = Graph.from_proto(parse(text))
+    return graph, Analysis(graph)
+
+
+def test_constants_that_overflow_are_unknown() -> None:
+    limit = np.array([2**31 - 1, 5], np.int32)
+    graph = Graph.from_proto(single("Add", {"a": limit, "b": np.array([1, 1], np.int32)}))
+    value = Analysis(graph).value(graph.tensor("y0"))
+    assert value is not None
+    assert isinstance(value.data[0], Unknown)
+    assert value.data[1] == 6
+
+
+def test_float16_results_are_known_only_where_they_are_exact() -> None:
+    # onnxruntime may compute them in float32 and round them later, or not at all.
+    numbers = np.array([0.1, 4.0], np.float16)
+    graph = Graph.from_proto(single("Mul", {"a": numbers, "b": numbers}))
+    value = Analysis(graph).value(graph.tensor("y0"))
+    assert value is not None
+    assert isinstance(value.data[0], Unknown)
+    assert value.data[1] == 16.0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y = ConstantOfShape (huge)",
+        "y = Expand (one, huge)",
+        "y = Tile (one, tiles)",
+        "y = Range (zero, end, step)",
+        "s = Range (zero, end, step) y = Add (s, one)",
+        "y = Pad (one, pads)",
+    ],
+)
+def test_large_contents_are_not_evaluated(body: str) -> None:
+    graph, analysis = analysis_of(
+        f"""g (float[n] x) => () {{
+          huge = Constant <value = int64[2] {{1000000, 1000000}}> ()
+          tiles = Constant <value = int64[1] {{1000000000000}}> ()
+          pads = Constant <value = int64[2] {{1000000000000, 0}}> ()
+          one = Constant <value = int64[1] {{1}}> ()
+          zero = Constant <value = int64 {{0}}> () step = Constant <value = int64 {{1}}> ()
+          end = Constant <value = int64 {{1000000000000}}> ()
+          {body} }}"""
+    )
+    assert analysis.shape(graph.tensor("y")) is not None
+    assert analysis.value(graph.tensor("y")) is None
+
+
+def test_content_of_weights_is_not_read() -> None:
+    weight = np.zeros((65, 64), np.float32)
+    graph = Graph.from_proto(single("Identity", {"w": weight}))
+    analysis = Analysis(graph)
+    assert analysis.value(graph.tensor("w")) is None
+    assert analysis.shape(graph.tensor("w")) == (65, 64)
+
+
+def test_initializer_that_a_caller_may_override_is_not_constant() -> None:
+    model = parse(
+        """g (float[2] x, int64[2] pads) => () <int64[2] pads = {1, 1}> { y = Pad (x, pads) }"""
+    )
+    graph = Graph.from_proto(model)
+    analysis = Analysis(graph)
+    assert analysis.value(graph.tensor("pads")) is None
+    (size,) = analysis.shape(graph.tensor("y")) or ()
+    assert isinstance(size, Unknown)
+
+
+def test_what_is_unknown_does_not_spread_to_other_elements() -> None:
+    graph, analysis = analysis_of(
+        """g (float[n] x, int64[1] given) => () {
+          one = Constant <value = int64[1] {1}> ()
+          both = Concat <axis = 0> (given, one)
+          y = Add (both, one) }"""
+    )
+    first, second = analysis.integers(graph.tensor("y")) or ()
+    assert isinstance(first, Unknown)
+    assert second == 2
+
+
+def test_deep_graph_needs_no_deep_stack() -> None:
+    depth = 20_000
+    relus = [helper.make_node("Relu", [f"x{k}"], [f"x{k + 1}"]) for k in range(depth)]
+    copies = [helper.make_node("Identity", [f"s{k}"], [f"s{k + 1}"]) for k in range(depth)]
+    nodes = [*relus, helper.make_node("Shape", [f"x{depth}"], ["s0"]), *copies]
+    x = helper.make_tensor_value_info("x0", TensorProto.FLOAT, ["n"])
+    out = onnx.ValueInfoProto(name=f"s{depth}")
+    model = helper.make_model(helper.make_graph(nodes, "deep", [x], [out]), ir_version=8)
+    graph = Graph.from_proto(model)
+    integers = Analysis(graph).integers(graph.tensor(f"s{depth}"))
+    assert integers == (symbol("n", maximum=LARGEST_SIZE),)

@@ -21,6 +21,7 @@ from onnxpad.values.call import (
     UndeterminedError,
     known,
 )
+from onnxpad.values.contrib import CONTRIB_DTYPES, CONTRIB_SHAPES, DOMAIN
 from onnxpad.values.dtypes import DTYPES, first_input_dtype
 from onnxpad.values.layout import LAYOUT
 from onnxpad.values.shapes import SHAPES
@@ -34,7 +35,8 @@ Exporters compute pads in float32, which holds every integer up to 2^24, and in 
 field of 65,536 fits in between.
 """
 
-_SHAPE_RULES = SHAPES | WINDOWS
+_SHAPE_RULES = SHAPES | WINDOWS | {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_SHAPES.items()}
+_DTYPE_RULES = DTYPES | {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_DTYPES.items()}
 _VALUE_RULES = ARITHMETIC | LAYOUT
 
 
@@ -132,21 +134,28 @@ class Analysis:
         call = self._call(tensor)
         if call is None:
             return self._declared_shape(tensor)
-        rule = _SHAPE_RULES.get(call.node.op)
-        return None if rule is None else (yield from rule(call))
+        rule = _SHAPE_RULES.get(call.op)
+        if rule is None:
+            return None
+        shape = yield from rule(call)
+        if any(isinstance(extent, int) and extent < 0 for extent in shape):
+            raise UndeterminedError(f"{call.op} gives a negative size")
+        return shape
 
     def _dtype(self, tensor: Any) -> Ask[int | None]:
         call = self._call(tensor)
         if call is None:
             declared = self._graph.declared(tensor)
-            return declared[0] if declared else None
-        return (yield from DTYPES.get(call.node.op, first_input_dtype)(call))
+            return declared[0] or None if declared else None
+        if call.op not in _SHAPE_RULES:
+            return None
+        return (yield from _DTYPE_RULES.get(call.op, first_input_dtype)(call))
 
     def _value(self, tensor: Any) -> Ask[Value | None]:
         call = self._call(tensor)
         if call is None:
             return self._constant_value(tensor)
-        rule = _VALUE_RULES.get(call.node.op)
+        rule = _VALUE_RULES.get(call.op)
         if rule is None:
             return None
         # The rule may then rely on both: it makes no large array, and need not know its own shape.
@@ -157,22 +166,21 @@ class Analysis:
         call.shape, call.dtype = known(shape), dtype
         if math.prod(call.shape) > LIMIT:
             return None
-        data = yield from rule(call)
+        try:
+            data = yield from rule(call)
+        except (ValueError, IndexError):
+            # numpy's word for operands that do not go together: no runtime has this node.
+            return None
         return Value(dtype, data) if data.shape == call.shape else None
 
     def _call(self, tensor: Any) -> Call | None:
-        """Return the standard operator that computes a tensor; None for what none computes.
-
-        Raises:
-            UndeterminedError: Some other operator computes it.
-        """
+        """Return the operator that computes a tensor; None for what none computes."""
         node = self._graph.producer(tensor)
         if node is None or node.op == "Constant":
             return None
-        if not self._graph.is_standard(node):
-            raise UndeterminedError(f"{node.op} is no standard operator")
+        op = node.op if self._graph.is_standard(node) else f"{node.domain}.{node.op}"
         outputs = [output.name for output in node.outputs]
-        return Call(node, self._graph.opset, outputs.index(tensor.name))
+        return Call(node, op, self._graph.opset, outputs.index(tensor.name))
 
     def _declared_shape(self, tensor: Any) -> Shape | None:
         """Return the shape of an input, an initializer or a Constant."""

@@ -11,8 +11,8 @@ def first_input_dtype(call: Call) -> Ask[int]:
     return (yield from call.dtype_of(0))
 
 
-def _of_input(index: int) -> DtypeRule:
-    """Give the type of one input."""
+def input_dtype(index: int) -> DtypeRule:
+    """Return a rule that gives the type of one input."""
 
     def rule(call: Call) -> Ask[int]:
         return (yield from call.dtype_of(index))
@@ -48,6 +48,16 @@ def _constant_of_shape(call: Call) -> Ask[int]:
     yield
 
 
+def _batch_normalization(call: Call) -> Ask[int]:
+    return (yield from call.dtype_of(0 if call.output == 0 else 3))
+
+
+def _layer_normalization(call: Call) -> Ask[int]:
+    if call.output > 0:
+        return call.integer("stash_type", FLOAT)
+    return (yield from call.dtype_of(0))
+
+
 def _quantize_linear(call: Call) -> Ask[int]:
     if call.has(2):
         return (yield from call.dtype_of(2))
@@ -63,20 +73,20 @@ DTYPES: dict[str, DtypeRule] = {
         _of_outputs(BOOL),
         "And Equal Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual Not Or Xor",
     ),
-    **named(_of_outputs(INT64), "ArgMax ArgMin NonMaxSuppression NonZero Shape Size"),
+    **named(_of_outputs(INT64), "ArgMax ArgMin NonZero Shape Size"),
     **named(_of_outputs(INT32), "ConvInteger MatMulInteger"),
-    **named(_of_outputs(None, INT64), "MaxPool TopK Unique"),
-    **named(_of_input(7), "QLinearConv QLinearMatMul"),
-    **named(_of_input(1), "CastLike Where"),
-    **named(_of_attribute("dtype", FLOAT), "RandomNormal RandomUniform"),
+    **named(_of_outputs(None, INT64), "MaxPool TopK"),
+    **named(input_dtype(7), "QLinearConv QLinearMatMul"),
+    **named(input_dtype(1), "CastLike RMSNormalization Where"),
     **named(_of_attribute("dtype", None), "Bernoulli EyeLike RandomNormalLike RandomUniformLike"),
+    "BatchNormalization": _batch_normalization,
     "Cast": _of_attribute("to", None),
     "ConstantOfShape": _constant_of_shape,
     "DequantizeLinear": _dequantize_linear,
     "Dropout": _of_outputs(None, BOOL),
     "DynamicQuantizeLinear": _of_outputs(UINT8, FLOAT, UINT8),
-    "Multinomial": _of_attribute("dtype", INT32),
-    "OneHot": _of_input(2),
+    "LayerNormalization": _layer_normalization,
+    "OneHot": input_dtype(2),
     "QuantizeLinear": _quantize_linear,
 }
-"""Operators whose type is not that of input 0. Results that are no tensors are not followed."""
+"""Operators with a shape rule whose type is not that of input 0."""

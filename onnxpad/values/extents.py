@@ -13,6 +13,7 @@ from onnxpad.size import (
     Unknown,
     bounds,
     ceil_div,
+    equal,
     floor_div,
     less,
     maximum,
@@ -35,12 +36,16 @@ def at_least(extent: Extent, least: int) -> bool:
 
 
 def agreed(extents: Iterable[Extent]) -> Extent:
-    """Return the size of axes that must all have the same: the one that says most."""
+    """Return the size of axes that must all have the same: the one that says most.
+
+    Raises:
+        UndeterminedError: They have not.
+    """
     found: Extent = Unknown("no operand's size is known")
     for extent in extents:
-        if isinstance(extent, int):
-            return extent
-        if isinstance(found, Unknown):
+        if isinstance(extent, int) and isinstance(found, int) and extent != found:
+            raise UndeterminedError(f"{found} and {extent} where one size must be")
+        if isinstance(found, Unknown) or isinstance(extent, int):
             found = extent
     return found
 
@@ -66,15 +71,13 @@ def _broadcast(a: Extent, b: Extent) -> Extent:
         if a != b and 1 not in (a, b):
             raise UndeterminedError(f"{a} and {b} do not broadcast")
         return b if a == 1 else a
-    for extent, other in ((a, b), (b, a)):
-        if extent == 1:
-            return other
-        # What is not 1 is the result: the other is equal, or 1.
-        if extent == 0 or at_least(extent, 2):
-            return extent
     if a == b:
         return a
-    return Unknown("one of two sizes, whichever is not 1")
+    if isinstance(b, int):
+        a, b = b, a
+    # What is not 1 is the result: the other is then equal, or 1.
+    result = where(equal(a, 1), b, a)
+    return where(equal(b, 1), a, b) if isinstance(result, Unknown) else result
 
 
 def slice_size(size: Extent, start: Extent, end: Extent, step: int) -> Extent:

@@ -10,7 +10,7 @@ from onnx import numpy_helper
 
 from onnxpad.values.call import Ask, Call, UndeterminedError, ValueRule, axis_in, known, named
 from onnxpad.values.extents import product, slice_start
-from onnxpad.values.shapes import dimensions, pad_amounts, slice_bounds, split_sizes
+from onnxpad.values.layout_shapes import dimensions, pad_amounts, slice_bounds, split_sizes
 from onnxpad.values.value import INTEGERS, Elements, constant_elements, elements, filled, fit
 
 
@@ -31,7 +31,7 @@ def _transpose(call: Call) -> Ask[Elements]:
 
 
 def _concat(call: Call) -> Ask[Elements]:
-    parts = yield from call.values()
+    parts = yield from call.operands(call.dtype)
     return np.concatenate(parts, axis_in(call.integer("axis", 1), len(call.shape)))
 
 
@@ -48,23 +48,22 @@ def _slice(call: Call) -> Ask[Elements]:
 
 def _gather(call: Call) -> Ask[Elements]:
     data = (yield from call.value_of(0)).data
-    indices = (yield from call.value_of(1)).data
+    indices = yield from call.known_integers_of(1)
+    shape = yield from call.shape_of(1)
     axis = axis_in(call.integer("axis", 0), data.ndim)
-    size = data.shape[axis]
-    positions = [axis_in(index, size) for index in known(tuple(indices.flat))]
-    shape = np.array(positions, dtype=np.intp).reshape(indices.shape)
-    return np.asarray(np.take(data, shape, axis), dtype=object)
+    positions = [axis_in(index, data.shape[axis]) for index in indices]
+    taken = np.take(data, np.reshape(np.array(positions, dtype=np.intp), known(shape)), axis)
+    return np.asarray(taken, dtype=object)
 
 
 def _gather_elements(call: Call) -> Ask[Elements]:
     data = (yield from call.value_of(0)).data
-    indices = (yield from call.value_of(1)).data
+    indices = yield from call.known_integers_of(1)
     axis = axis_in(call.integer("axis", 0), data.ndim)
-    positions = [axis_in(index, data.shape[axis]) for index in known(tuple(indices.flat))]
-    picked = []
-    for place, position in zip(np.ndindex(indices.shape), positions, strict=True):
-        picked.append(data[(*place[:axis], position, *place[axis + 1 :])])
-    return elements(picked, indices.shape)
+    positions = [axis_in(index, data.shape[axis]) for index in indices]
+    places = zip(np.ndindex(call.shape), positions, strict=True)
+    picked = [data[(*place[:axis], index, *place[axis + 1 :])] for place, index in places]
+    return elements(picked, call.shape)
 
 
 def _expand(call: Call) -> Ask[Elements]:
@@ -90,21 +89,21 @@ def _pad(call: Call) -> Ask[Elements]:
         raise UndeterminedError("a Pad with elements of its data")
     item: Any = 0 if call.dtype in INTEGERS else 0.0
     if call.opset >= 11 and call.has(2):
-        given = (yield from call.value_of(2)).data
+        given = yield from call.operand(2, call.dtype)
         if given.size != 1:
             raise UndeterminedError("a Pad with several values")
         item = given.reshape(-1)[0]
     elif call.opset < 11:
         item = call.real("value", 0.0)
+    places = []
     for axis, amounts in enumerate((yield from pad_amounts(call, data.ndim))):
         begin, end = known(amounts)
         size = data.shape[axis]
-        if min(begin, end) < 0:
-            data = np.take(data, range(max(-begin, 0), size - max(-end, 0)), axis)
-        pads = [(0, 0)] * data.ndim
-        pads[axis] = (max(begin, 0), max(end, 0))
-        data = np.pad(data, pads, constant_values=item)
-    return data
+        data = np.take(data, range(max(-begin, 0), size - max(-end, 0)), axis)
+        places.append(slice(max(begin, 0), max(begin, 0) + data.shape[axis]))
+    result = filled(item, call.shape)
+    result[tuple(places)] = data
+    return result
 
 
 def _constant_of_shape(call: Call) -> Ask[Elements]:

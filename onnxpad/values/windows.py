@@ -139,7 +139,7 @@ def _pool_sizes(call: Call, data: Shape, kernel: Shape) -> list[Extent]:
         if any(window.dilation > 1 and window.kernel > 1 for window in windows):
             raise UndeterminedError("runtimes differ on a pool with SAME and dilations")
         return [same_output_size(size, window) for size, window in zip(data, windows, strict=True)]
-    ceil_mode = bool(call.integer("ceil_mode", 0))
+    ceil_mode = call.flag("ceil_mode")
     axes = zip(data, windows, _pads(call, len(data)), strict=True)
     return [
         pool_output_size(size, window, *pads, ceil_mode=ceil_mode) for size, window, pads in axes

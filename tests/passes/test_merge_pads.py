@@ -1,0 +1,240 @@
+"""A `Pad` of a `Pad`: which become one, and which stay two and why."""
+
+import onnx
+import pytest
+
+import onnxpad
+from tests.support import canonical, feeds_of, fixed, one, run
+
+FIRST = "int64[8] p = {0, 1, 1, 2, 0, 0, 2, 1}"
+SECOND = "int64[8] q = {1, 0, 0, 3, 0, 2, 1, 0}"
+SUM = "int64[8] p = {1, 1, 1, 5, 0, 2, 3, 1}"
+
+
+def pads(name: str, *amounts: int) -> str:
+    """An initializer: amounts of two spatial axes, begins first, and none before them."""
+    begins, ends = amounts[:2], amounts[2:]
+    told = ", ".join(map(str, (0, 0, *begins, 0, 0, *ends)))
+    return f"int64[8] {name} = {{{told}}}"
+
+
+MERGED = [
+    pytest.param(
+        one("a = Pad (x, p) y = Pad (a, q)", initializers=f"{FIRST}, {SECOND}"),
+        one("y = Pad (x, p)", initializers=SUM),
+        id="two",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) b = Pad (a, q) d = Pad (b, p) y = Relu (d)",
+            initializers=f"{FIRST}, {SECOND}",
+        ),
+        one(
+            "d = Pad (x, p) y = Relu (d)",
+            initializers="int64[8] p = {1, 2, 2, 7, 0, 2, 5, 2}",
+        ),
+        id="a chain of three",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p, c) y = Pad (a, q, d)",
+            initializers=f"{FIRST}, {SECOND}, float c = {{2}}, float[1] d = {{2}}",
+        ),
+        one("y = Pad (x, p, c)", initializers=f"{SUM}, float[1] c = {{2}}"),
+        id="the same value, written twice",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) y = Pad (a, q, d)",
+            initializers=f"{FIRST}, {SECOND}, float d = {{0}}",
+        ),
+        one("y = Pad (x, p, d)", initializers=f"{SUM}, float d = {{0}}"),
+        id="zero, written once",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p, , s) y = Pad (a, q, , t)",
+            initializers="int64[4] p = {1, 2, 3, 4}, int64[2] s = {-1, 2},"
+            " int64[2] q = {5, 6}, int64[1] t = {1}",
+            opset=18,
+        ),
+        one(
+            "y = Pad (x, p)",
+            initializers="int64[8] p = {0, 5, 2, 1, 0, 6, 4, 3}",
+            opset=18,
+        ),
+        id="axes of both",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) y = Pad (a, q, , t)",
+            inputs="float[A, B, H, V] x",
+            initializers=f"{FIRST}, int64[2] q = {{5, 6}}, int64[1] t = {{-3}}",
+            opset=18,
+        ),
+        one(
+            "y = Pad (x, p)",
+            inputs="float[A, B, H, V] x",
+            initializers="int64[8] p = {0, 6, 1, 2, 0, 6, 2, 1}",
+            opset=18,
+        ),
+        id="axes of one, no size known",
+    ),
+    pytest.param(
+        one(
+            "a = Pad <pads = [0, 0, 1, 2, 0, 0, 2, 1], value = 2.0> (x)"
+            " y = Pad <pads = [0, 0, 3, 0, 0, 0, 0, 1], value = 2.0> (a)",
+            opset=9,
+        ),
+        one("y = Pad <pads = [0, 0, 4, 2, 0, 0, 2, 2], value = 2.0> (x)", opset=9),
+        id="opset 9, amounts as attributes",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) y = Pad (a, q)",
+            initializers=f"{pads('p', -1, 0, 0, -2)}, {pads('q', -2, -1, 0, 0)}",
+        ),
+        one("y = Pad (x, p)", initializers=pads("p", -3, -1, 0, -2)),
+        id="two crops",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) y = Pad (a, q)",
+            initializers=f"{pads('p', 3, 0, 1, 2)}, {pads('q', -2, 0, 1, -2)}",
+        ),
+        one("y = Pad (x, p)", initializers=pads("p", 1, 0, 2, 0)),
+        id="crops no more than was padded",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) b = Pad (a, q) y = Relu (b)",
+            initializers=f"{pads('p', 3, 0, 1, 2)}, {pads('q', -3, 0, -1, -2)}",
+        ),
+        one("y = Relu (x)"),
+        id="crops exactly what was padded",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), MERGED)
+def test_merges(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
+    result = fixed(before)
+    assert canonical(result.model) == canonical(after)
+    assert result.changes[0].code == "PAD203"
+    assert all(c.certificate.assumptions == () for c in result.changes)
+    assert not onnxpad.check(result.model).findings
+
+
+STAYS = [
+    pytest.param(
+        one(
+            "a = Pad (x, p, c) y = Pad (a, q)",
+            initializers=f"{FIRST}, {SECOND}, float c = {{1}}",
+        ),
+        "they pad with different values (1.0, 0)",
+        id="different values",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p, c) y = Pad (a, q, c)",
+            inputs="float[1, 2, 9, 8] x, float c",
+            initializers=f"{FIRST}, {SECOND}",
+        ),
+        "different values (None, None)",
+        id="a value that only run time knows",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) y = Pad (a, q) z = Relu (a)",
+            outputs="float[] y, float[] z",
+            initializers=f"{FIRST}, {SECOND}",
+        ),
+        "the first is read elsewhere too",
+        id="the first is read elsewhere",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) y = Pad (a, q)",
+            outputs="float[] y, float[] a",
+            initializers=f"{FIRST}, {SECOND}",
+        ),
+        "the first is read elsewhere too",
+        id="the first is an output",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) b = Pad (a, q) d = Pad (a, q) y = Add (b, d)",
+            initializers=f"{FIRST}, {SECOND}",
+        ),
+        "the first is read elsewhere too",
+        id="the first is shared by two",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) y = Pad (a, q)",
+            initializers=f"{pads('p', 1, 0, 0, 0)}, {pads('q', -2, 0, 0, 0)}",
+        ),
+        "on axis 2 one crops what the other pads",
+        id="crops more than was padded",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) y = Pad (a, q)",
+            initializers=f"{pads('p', 0, 0, 0, -1)}, {pads('q', 0, 0, 0, 1)}",
+        ),
+        "on axis 3 one crops what the other pads",
+        id="pads where data was cropped",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) y = Pad (a, q)",
+            inputs="float[1, 2, H, 8] x",
+            initializers=f"{pads('p', -1, 0, 0, 0)}, {pads('q', -1, 0, 0, 0)}",
+        ),
+        "axis 2 is cropped, and may be too small for it",
+        id="crops an open size",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) y = Pad (a, q)",
+            inputs="float[1, 2, 9, 8] x, int64[8] q",
+            initializers=FIRST,
+        ),
+        "known only at run time",
+        id="amounts from an input",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "reason"), STAYS)
+def test_stays(before: onnx.ModelProto, reason: str) -> None:
+    result = onnxpad.fix(before)
+    assert not result.changed
+    reasons = [f.reason for f in result.findings if f.code == "PAD203"]
+    assert any(reason in text for text in reasons), reasons
+    assert all(f.severity == "info" for f in result.findings)
+
+
+@pytest.mark.parametrize("modes", [("reflect", "constant"), ("constant", "edge")])
+def test_copied_data_is_no_constant(modes: tuple[str, str]) -> None:
+    first, second = modes
+    before = one(
+        f'a = Pad <mode = "{first}"> (x, p) y = Pad <mode = "{second}"> (a, q)',
+        initializers=f"{pads('p', 1, 1, 1, 1)}, {pads('q', 1, 1, 1, 1)}",
+    )
+    result = onnxpad.fix(before)
+    assert not result.changed
+    assert not result.findings
+
+
+def test_a_crop_past_the_data_stays() -> None:
+    """3 elements, 2 in front, 4 off the end: one of the two survives, which no sum says."""
+    before = one(
+        "a = Pad (x, p) y = Pad (a, q)",
+        inputs="float[3] x",
+        initializers="int64[2] p = {2, 0}, int64[2] q = {0, -4}",
+    )
+    result = onnxpad.fix(before)
+    assert not result.changed
+    assert "may be too small" in result.findings[0].reason
+    assert run(before, feeds_of(before))[0].shape == (1,)

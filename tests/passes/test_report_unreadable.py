@@ -1,0 +1,145 @@
+"""What no rule reads: it is named, with what is wrong, and nothing around it is touched."""
+
+import re
+
+import onnx
+import pytest
+
+import onnxpad
+from tests.support import canonical, fixed, one
+
+W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
+PADS = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}"
+
+NAMED = [
+    pytest.param(
+        one('y = Conv <auto_pad = "SAME"> (x, w)', initializers=W),
+        "auto_pad='SAME' is none of NOTSET, VALID, SAME_UPPER, SAME_LOWER",
+        id="a spelling that onnxruntime refuses",
+    ),
+    pytest.param(
+        one("y = Conv <pads = [-1, 0, 1, 0]> (x, w)", initializers=W),
+        "its pads (-1, 0, 1, 0) are negative",
+        id="negative pads",
+    ),
+    pytest.param(
+        one("y = MaxPool <ceil_mode = 1, kernel_shape = [3, 3]> (x)", opset=9),
+        "opset 9 has no attribute ceil_mode",
+        id="ceil_mode before its opset",
+    ),
+    pytest.param(
+        one("y = AveragePool <dilations = [2, 2], kernel_shape = [3, 3]> (x)", opset=11),
+        "opset 11 has no attribute dilations",
+        id="dilations before their opset",
+    ),
+    pytest.param(
+        one("y = AveragePool <count_include_pad = 1, kernel_shape = [3, 3]> (x)", opset=6, ir=3),
+        "opset 6 has no attribute count_include_pad",
+        id="count_include_pad before its opset",
+    ),
+    pytest.param(
+        one('y = Pad <mode = "mirror"> (x, p)', initializers=PADS),
+        "mode 'mirror' is none of constant, reflect, edge, wrap",
+        id="a mode that is none",
+    ),
+    pytest.param(
+        one("y = Conv (x, w)", inputs="float[1, 2, 9] x, float[2, 2] w"),
+        "its weight 'w' has no spatial axis",
+        id="a weight without a spatial axis",
+    ),
+]
+
+
+@pytest.mark.parametrize("style", ["fold", "pad", "symmetric"])
+@pytest.mark.parametrize(("before", "reason"), NAMED)
+def test_names_it(before: onnx.ModelProto, reason: str, style: str) -> None:
+    result = onnxpad.fix(before, style=style)
+    assert not result.changed
+    (finding,) = result.findings
+    assert (finding.code, finding.severity) == ("PAD901", "info")
+    assert finding.op_type == before.graph.node[0].op_type
+    assert reason in finding.reason, finding.reason
+    assert not onnxpad.check(before, style=style).failing()
+
+
+QUIET = [
+    pytest.param(one("y = Conv (x, w)", initializers=W), id="nothing said"),
+    pytest.param(one('y = Conv <auto_pad = ""> (x, w)', initializers=W), id="an empty auto_pad"),
+    pytest.param(
+        one('y = Conv <auto_pad = "NOTSET", pads = [1, 1, 1, 1]> (x, w)', initializers=W),
+        id="NOTSET beside pads",
+    ),
+    pytest.param(
+        one(
+            "y = Conv <pads = [1, 1, 1, 1]> (x, w)",
+            inputs="float[A, B, H, V] x, float[C, D, K, L] w",
+        ),
+        id="no size known",
+    ),
+]
+
+
+@pytest.mark.parametrize("before", QUIET)
+def test_says_nothing(before: onnx.ModelProto) -> None:
+    assert not onnxpad.check(before).findings
+
+
+def test_custom_operators_of_the_same_name_are_not_read() -> None:
+    before = one('y = vendor.Conv <auto_pad = "SAME"> (x)')
+    before.opset_import.append(onnx.helper.make_opsetid("vendor", 1))
+    assert not onnxpad.check(before).findings
+
+
+def test_a_function_of_the_same_name_is_not_read() -> None:
+    before = onnx.parser.parse_model("""
+        <ir_version: 9, opset_import: ["" : 17, "local" : 1]>
+        g (float[1, 2, 9, 8] x) => (float[1, 2, 9, 8] y) { y = local.Pad (x) }
+        <domain: "local", opset_import: ["" : 17]>
+        Pad (a) => (b) { b = Relu (a) }
+    """)
+    onnx.checker.check_model(before)
+    assert not onnxpad.check(before).findings
+
+
+def test_what_stands_beside_it_is_fixed() -> None:
+    before = one(
+        'a = Pad (x, p) y = Conv (a, w) z = Conv <auto_pad = "SAME"> (a, w)',
+        outputs="float[] y, float[] z",
+        initializers=f"{W}, {PADS}",
+    )
+    after = one(
+        'a = Pad (x, p) y = Conv <pads = [1, 1, 1, 1]> (x, w) z = Conv <auto_pad = "SAME"> (a, w)',
+        outputs="float[] y, float[] z",
+        initializers=f"{W}, {PADS}",
+    )
+    result = fixed(before, runs=False)
+    assert canonical(result.model) == canonical(after)
+    assert [f.code for f in result.findings] == ["PAD901"]
+
+
+DAMAGED = [
+    pytest.param(
+        one("y = Pad (x, p)", initializers="int64[6] p = {0, 0, 1, 1, 0, 0}"),
+        "6 pads for 'x', whose 4 axes need 8",
+        id="amounts for another rank",
+    ),
+    pytest.param(
+        one("y = Conv <strides = [0, 1]> (x, w)", initializers=W),
+        "must not be below 1",
+        id="a stride of 0",
+    ),
+    pytest.param(one("y = MaxPool (x)"), "has no kernel_shape", id="a pool without a kernel"),
+    pytest.param(
+        one("y = Conv <kernel_shape = [3, 5]> (x, w)", initializers=W),
+        "conflicts with its weight 'w'",
+        id="a kernel_shape that is not the weight's",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "message"), DAMAGED)
+def test_what_the_specification_forbids_is_an_error(before: onnx.ModelProto, message: str) -> None:
+    for call in (onnxpad.check, onnxpad.fix):
+        with pytest.raises(onnxpad.ModelError, match=re.escape(message)) as caught:
+            call(before)
+        assert "\n" not in str(caught.value)

@@ -1,0 +1,400 @@
+"""A model file read at wire level, and written: what is damaged is refused, all else survives."""
+
+import os
+import random
+import resource
+import tracemalloc
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+from onnxpad.errors import ModelError, OutputError, UsageError
+from onnxpad.graph import Graph
+from onnxpad.skeleton import read_bytes, read_file
+from onnxpad.wire import WireError, encode, scan
+
+MODEL = """
+<ir_version: 9, opset_import: ["" : 17]>
+agraph (float[1, 1, 5, 5] x) => (float[1, 1, 5, 5] y)
+<float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}, int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}>
+{
+    a = Pad (x, p)
+    y = Conv (a, w)
+}
+"""
+
+
+@pytest.fixture
+def raw() -> bytes:
+    return serialised(onnx.parser.parse_model(MODEL))
+
+
+def serialised(message: onnx.ModelProto | onnx.GraphProto | onnx.TensorProto) -> bytes:
+    return bytes(message.SerializeToString())
+
+
+def large(megabytes: int) -> onnx.ModelProto:
+    model = onnx.parser.parse_model(MODEL)
+    values = np.arange(megabytes << 18, dtype=np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(values, "large"))
+    return model
+
+
+class TestReading:
+    @pytest.mark.parametrize(
+        ("content", "says"),
+        [
+            pytest.param(None, "does not exist", id="missing"),
+            pytest.param(b"", "is empty", id="empty"),
+            pytest.param(b"hello, this is no model at all", "is text", id="text"),
+            pytest.param(b"<!DOCTYPE html><html></html>", "web page", id="html"),
+            pytest.param(b"\n\n<html><body>404</body></html>", "web page", id="html-later"),
+            pytest.param(b"PK\x03\x04" + bytes(60), "zip", id="zip"),
+            pytest.param(b"\x1f\x8b\x08" + bytes(60), "gzip", id="gzip"),
+            pytest.param(b"version https://git-lfs.github.com/spec/v1\n", "git lfs", id="lfs"),
+            pytest.param(random.Random(1).randbytes(4096), "damaged", id="random"),
+            pytest.param(bytes(4096), "damaged", id="zeros"),
+            pytest.param(b"\x08\x09", "no graph", id="no-graph"),
+            pytest.param(b"\x38\x07\x08\x09", "no graph", id="graph-that-is-a-number"),
+            pytest.param(b"\x3a\x00", "no ir_version", id="no-version"),
+            pytest.param(b"\x3a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "damaged", id="negative"),
+            pytest.param(b"\x3a\xff\xff\xff\xff\x07abc", "damaged", id="huge"),
+            pytest.param(b"\x08" + b"\xff" * 20, "damaged", id="endless-number"),
+            pytest.param(b"\x13" * 300, "damaged", id="groups-without-end"),
+            pytest.param(b"\x0b\x14", "damaged", id="group-ended-by-another"),
+            pytest.param(b"\x0e\x00", "damaged", id="no-such-wire-type"),
+            pytest.param(b"\x8a\x80\x80\x80\x80\x01\x00", "damaged", id="tag-too-large"),
+        ],
+    )
+    def test_refuses_in_one_line(self, tmp_path: Path, content: bytes | None, says: str) -> None:
+        path = tmp_path / "net.onnx"
+        if content is not None:
+            path.write_bytes(content)
+        with pytest.raises(ModelError, match=says) as caught:
+            Graph.load(path)
+        assert str(path) in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+    def test_refuses_what_is_no_file(self, tmp_path: Path) -> None:
+        with pytest.raises(ModelError, match="is a folder"):
+            Graph.load(tmp_path)
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(ModelError, match="not a regular file"):
+            Graph.load(tmp_path / "pipe")
+
+    def test_refuses_or_keeps_every_truncation(self, raw: bytes, tmp_path: Path) -> None:
+        refused = [not survives(raw[:length], tmp_path) for length in range(len(raw))]
+        assert sum(refused) > len(raw) / 2
+
+    def test_refuses_or_keeps_every_damage(self, raw: bytes, tmp_path: Path) -> None:
+        generator = random.Random(7)
+        kept = 0
+        for _ in range(1000):
+            damaged = bytearray(raw)
+            for _ in range(generator.randint(1, 3)):
+                damaged[generator.randrange(len(raw))] = generator.randrange(256)
+            kept += survives(bytes(damaged), tmp_path)
+        assert 0 < kept < 1000
+
+    def test_refuses_bodies_nested_deeper_than_protobuf_reads(self) -> None:
+        body = onnx.parser.parse_model(MODEL).graph.SerializeToString()
+        for _ in range(400):
+            node = encode(5, b"\x0a\x01g" + encode(6, body)) + b"\x22\x02If" + bytes([18, 1, 121])
+            body = encode(1, node)
+        model = b"\x08\x09" + encode(7, body)
+        with pytest.raises(ModelError, match="damaged"):
+            read_bytes(memoryview(model), "net.onnx")
+
+    def test_refuses_a_proto_that_cannot_be_serialised(self) -> None:
+        with pytest.raises(ModelError, match="no graph"):
+            Graph.from_proto(onnx.ModelProto(ir_version=9))
+        with pytest.raises(UsageError, match="str"):
+            Graph.from_proto("net.onnx")  # type: ignore[arg-type]
+
+
+def survives(content: bytes, folder: Path) -> bool:
+    """Whether a model is read; then it is the same when saved, and all of it can be looked at."""
+    path = folder / "net.onnx"
+    path.write_bytes(content)
+    try:
+        graph = Graph.load(path)
+    except ModelError as error:
+        message = str(error)
+    else:
+        message = ""
+    if message:
+        assert str(path) in message
+        assert "\n" not in message
+        return False
+    assert graph.to_bytes() == content
+    for node in graph.nodes:
+        for tensor in (*node.inputs, *node.outputs):
+            with suppress(ModelError):
+                graph.constant(tensor)
+            with suppress(ModelError):
+                graph.declared(tensor)
+        graph.label(node)
+    return True
+
+
+class TestPayloads:
+    @pytest.mark.parametrize("encoding", ["raw", "packed", "unpacked", "strings"])
+    @pytest.mark.parametrize("place", ["initializer", "sparse", "attribute", "body", "function"])
+    def test_are_left_out_wherever_they_are(self, place: str, encoding: str) -> None:
+        model, tensor = onnx.parser.parse_model(MODEL), tensor_bytes(encoding)
+        # Field numbers of onnx.proto, from the tensor outwards to the model.
+        path = {
+            "initializer": (5, 7),
+            "sparse": (1, 15, 7),
+            "attribute": (5, 5, 1, 7),
+            "body": (5, 6, 5, 1, 7),
+            "function": (5, 5, 7, 25),
+        }[place]
+        content = tensor
+        for field in path:
+            content = encode(field, content)
+        skeleton = read_bytes(memoryview(model.SerializeToString() + content), "net.onnx")
+        light = skeleton.light.SerializeToString()
+        assert len(light) < len(model.SerializeToString()) + 100
+        assert b"payload" in light
+        assert b"".join(skeleton.splice({}, [])) == model.SerializeToString() + content
+
+    def test_small_ones_stay(self, raw: bytes) -> None:
+        light = read_bytes(memoryview(raw), "net.onnx").light
+        assert light == onnx.ModelProto.FromString(raw)
+
+    def test_cost_no_memory(self, tmp_path: Path) -> None:
+        path, target = tmp_path / "net.onnx", tmp_path / "out.onnx"
+        path.write_bytes(large(60).SerializeToString())
+        tracemalloc.start()
+        try:
+            graph = Graph.load(path)
+            for node in graph.nodes:
+                graph.set_attribute(node, "edited", 1)
+            graph.write(target)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        # protobuf's own memory is not traced, so what it was given is looked at as well.
+        assert peak < 4 << 20
+        assert read_file(path).light.ByteSize() < 4096
+        with path.open("rb") as before, target.open("rb") as after:
+            assert before.seek(-(50 << 20), os.SEEK_END) > 0
+            after.seek(-(50 << 20), os.SEEK_END)
+            assert before.read() == after.read()
+
+
+def tensor_bytes(encoding: str) -> bytes:
+    """A tensor named payload with 4,000 bytes of elements or more."""
+    if encoding == "strings":
+        words = np.array(["word"] * 1000, dtype=object)
+        return serialised(onnx.numpy_helper.from_array(words, "payload"))
+    values = np.arange(1000, dtype=np.float32)
+    tensor = onnx.numpy_helper.from_array(values, "payload")
+    if encoding == "raw":
+        return serialised(tensor)
+    tensor.ClearField("raw_data")
+    if encoding == "unpacked":
+        return serialised(tensor) + b"".join(b"\x25" + item.tobytes() for item in values)
+    tensor.float_data.extend(values)
+    return serialised(tensor)
+
+
+class TestWriting:
+    def test_gives_a_new_file_the_usual_mode(self, raw: bytes, tmp_path: Path) -> None:
+        (tmp_path / "usual").touch()
+        graph = Graph.from_proto(onnx.ModelProto.FromString(raw))
+        graph.write(tmp_path / "net.onnx")
+        assert (tmp_path / "net.onnx").read_bytes() == raw
+        assert (tmp_path / "net.onnx").stat().st_mode == (tmp_path / "usual").stat().st_mode
+        assert len(list(tmp_path.iterdir())) == 2
+
+    def test_in_place_keeps_mode_and_content(self, raw: bytes, tmp_path: Path) -> None:
+        path = tmp_path / "net.onnx"
+        path.write_bytes(raw)
+        path.chmod(0o640)
+        graph = Graph.load(path)
+        mark = graph.mark()
+        graph.set_attribute(next(graph.nodes), "mode", "edge")
+        graph.write(path)
+        assert path.stat().st_mode & 0o777 == 0o640
+        assert path.read_bytes() == graph.to_bytes() != raw
+        graph.rollback(mark)
+        graph.write(path)
+        assert path.read_bytes() == raw
+
+    def test_goes_through_links(self, raw: bytes, tmp_path: Path) -> None:
+        target, link = tmp_path / "folder" / "net.onnx", tmp_path / "link.onnx"
+        target.parent.mkdir()
+        link.symlink_to(target)
+        for _ in range(2):  # a link to nothing yet, then one to a file
+            Graph.from_proto(onnx.ModelProto.FromString(raw)).write(link)
+            assert link.is_symlink()
+            assert target.read_bytes() == raw
+        assert list(target.parent.iterdir()) == [target]
+
+    @pytest.mark.parametrize(
+        ("target", "says"),
+        [
+            ("none/net.onnx", "does not exist"),
+            ("file/net.onnx", "cannot be written"),
+            ("folder", "is a folder"),
+            ("loop", "cannot be written"),
+            ("pipe", "not a regular file"),
+            ("n" * 300, "cannot be written"),
+        ],
+    )
+    def test_refuses_in_one_line(self, raw: bytes, tmp_path: Path, target: str, says: str) -> None:
+        (tmp_path / "file").touch()
+        (tmp_path / "folder").mkdir()
+        (tmp_path / "loop").symlink_to(tmp_path / "loop")
+        os.mkfifo(tmp_path / "pipe")
+        before = sorted(tmp_path.rglob("*"))
+        with pytest.raises(OutputError, match=says) as caught:
+            Graph.from_proto(onnx.ModelProto.FromString(raw)).write(tmp_path / target)
+        assert target in str(caught.value)
+        assert "\n" not in str(caught.value)
+        assert sorted(tmp_path.rglob("*")) == before
+
+    def test_refuses_write_protected_files(
+        self, raw: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "net.onnx"
+        path.write_bytes(raw)
+        monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everything
+        with pytest.raises(OutputError, match="write-protected"):
+            Graph.load(path).write(path)
+
+    def test_leaves_nothing_behind_on_a_full_disk(self, tmp_path: Path) -> None:
+        path = tmp_path / "net.onnx"
+        path.write_bytes(b"old")
+        graph = Graph.from_proto(large(1))
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 19, hard))
+        try:
+            with pytest.raises(OutputError, match="cannot be written: File too large"):
+                graph.write(path)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert list(tmp_path.iterdir()) == [path]
+        assert path.read_bytes() == b"old"
+
+
+class TestExternalData:
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        path = tmp_path / "a" / "net.onnx"
+        path.parent.mkdir()
+        onnx.save(large(1), path, save_as_external_data=True, location="net.bin")
+        return path
+
+    def test_is_neither_read_nor_moved(self, path: Path) -> None:
+        data = path.with_name("net.bin")
+        graph = Graph.load(path)
+        assert graph.has_external_data
+        assert graph.constant(graph.tensor("large")) is None
+        target = path.with_name("out.onnx")
+        graph.set_attribute(next(graph.nodes), "mode", "edge")
+        graph.write(target)
+        graph.write(path)
+        assert path.read_bytes() == target.read_bytes()
+        assert {item.name for item in path.parent.iterdir()} == {"net.onnx", "net.bin", "out.onnx"}
+        loaded = onnx.load(target)
+        expected = np.arange(1 << 18, dtype=np.float32)
+        np.testing.assert_array_equal(
+            onnx.numpy_helper.to_array(loaded.graph.initializer[-1]), expected
+        )
+        with pytest.raises(OutputError, match=r"net\.bin") as caught:
+            graph.write(path.parent.parent / "out.onnx")
+        assert str(path.parent) in str(caught.value)
+        with pytest.raises(OutputError, match="external data"):
+            graph.write(data)
+
+    @pytest.mark.parametrize(
+        ("key", "value", "says"),
+        [
+            ("location", "other.bin", "is not in"),
+            ("location", "../net.bin", "outside"),
+            ("location", "b/../../net.bin", "outside"),
+            ("location", "/net.bin", "outside"),
+            ("location", "C:/net.bin", "outside"),
+            ("location", ".", "is not in"),
+            ("offset", "1", "cut short"),
+            ("length", "2000000", "cut short"),
+            ("offset", "-1", "no number"),
+            ("length", "much", "no number"),
+        ],
+    )
+    def test_is_checked(self, path: Path, key: str, value: str, says: str) -> None:
+        model = onnx.load(path, load_external_data=False)
+        entries = model.graph.initializer[-1].external_data
+        next(entry for entry in entries if entry.key == key).value = value
+        path.write_bytes(model.SerializeToString())
+        with pytest.raises(ModelError, match=says) as caught:
+            Graph.load(path)
+        assert "'large'" in str(caught.value)
+        assert str(path) in str(caught.value)
+
+    def test_must_say_where_it_is(self, path: Path) -> None:
+        model = onnx.load(path, load_external_data=False)
+        entry = model.graph.initializer[-1].external_data[0]
+        assert entry.key == "location"
+        entry.value = ""
+        unnamed = model.SerializeToString()
+        entry.Clear()
+        entry.MergeFromString(encode(1, b"location") + encode(2, b"\xff"))
+        for raw in (unnamed, model.SerializeToString()):
+            path.write_bytes(raw)
+            with pytest.raises(ModelError, match="does not say which"):
+                Graph.load(path)
+
+    def test_is_checked_in_bodies_and_functions(self, path: Path) -> None:
+        model = onnx.load(path, load_external_data=False)
+        tensor = model.graph.initializer.pop()
+        next(entry for entry in tensor.external_data if entry.key == "location").value = "gone.bin"
+        body = onnx.GraphProto(initializer=[tensor])
+        node = onnx.helper.make_node("If", ["x"], ["z"], then_branch=body)
+        for place in (model.graph.node, model.functions.add(name="f").node):
+            place.append(node)
+            path.write_bytes(model.SerializeToString())
+            with pytest.raises(ModelError, match=r"gone\.bin"):
+                Graph.load(path)
+            place.pop()
+
+    def test_of_a_proto_is_kept_as_it_is(self, path: Path) -> None:
+        model = onnx.load(path, load_external_data=False)
+        graph = Graph.from_proto(model)
+        assert graph.has_external_data
+        graph.write(path.parent.parent / "out.onnx")
+        assert (path.parent.parent / "out.onnx").read_bytes() == model.SerializeToString()
+
+
+class TestScan:
+    def test_records_partition_a_message(self, raw: bytes) -> None:
+        records = list(scan(memoryview(raw), 0, len(raw)))
+        assert b"".join(raw[record.begin : record.end] for record in records) == raw
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            pytest.param(b"\x02\x00", id="field-0"),
+            pytest.param(b"\x88\x80\x80\x80\x10\x00", id="field-over-32-bits"),
+            pytest.param(b"\x08" + b"\x80" * 10 + b"\x00", id="number-of-11-bytes"),
+            pytest.param(b"\x08\x80", id="number-cut-short"),
+            pytest.param(b"\x0a\x02a", id="bytes-cut-short"),
+            pytest.param(b"\x0d\x00\x00\x00", id="32-bits-cut-short"),
+            pytest.param(b"\x09\x00\x00\x00\x00", id="64-bits-cut-short"),
+            pytest.param(b"\x0b\x08\x01", id="group-without-end"),
+            pytest.param(b"\x0b\x14", id="group-ended-by-another"),
+            pytest.param(b"\x0b" * 200 + b"\x0c" * 200, id="groups-too-deep"),
+            pytest.param(b"\x0c", id="end-without-group"),
+            pytest.param(b"\x0e\x00", id="wire-type-6"),
+        ],
+    )
+    def test_refuses(self, data: bytes) -> None:
+        with pytest.raises(WireError):
+            list(scan(memoryview(data), 0, len(data)))
