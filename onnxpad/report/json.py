@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 
 from onnxpad import __version__
 from onnxpad.finding import Certificate, Change, Finding, Severity
-from onnxpad.report import CheckReport, FileReport, FixReport
-from onnxpad.verdict import Comparison, Run, Validation
+from onnxpad.report import CheckReport, FileReport, FixReport, ValidateReport
+from onnxpad.verdict import Comparison, Divergence, Placement, Run, Validation
 
 SCHEMA = 1
 
-RECORDS = Finding | Change | Certificate | Validation | Run | Comparison
+RECORDS = Finding | Change | Certificate | Validation | Run | Comparison | Placement | Divergence
 
 
 def fix_json(report: FixReport) -> str:
@@ -25,12 +25,14 @@ def fix_json(report: FixReport) -> str:
         **_head("fix", report.exit_code),
         "model": report.model,
         "style": report.style,
+        "dynamic": report.dynamic,
         "outcome": report.outcome,
         "written": report.written or None,
         "check": report.check,
         "nodes_before": report.nodes_before,
         "nodes_after": report.nodes_after,
         "seconds": report.seconds,
+        "declared": report.declared,
         "changes": report.changes,
         "findings": [_finding(finding) for finding in report.findings],
         "undone": [_finding(finding) for finding in report.undone],
@@ -52,6 +54,23 @@ def check_json(report: CheckReport) -> str:
             "failing": sum(file.failing for file in report.files),
             **{severity.value: report.count(severity) for severity in Severity},
         },
+    }
+    return _dump(document)
+
+
+def validate_json(report: ValidateReport) -> str:
+    """The report of one `validate` as one JSON object."""
+    document = {
+        **_head("validate", report.exit_code),
+        "original": report.original,
+        "rewritten": report.rewritten or None,
+        "inputs": report.inputs or None,
+        "reference": report.reference or None,
+        "outcome": "passed" if report.ok else "failed",
+        "providers": report.providers,
+        "seconds": report.seconds,
+        "unproven": report.unproven,
+        "validation": report.validation,
     }
     return _dump(document)
 
