@@ -58,6 +58,7 @@ def validate_models(
     samples: int = 1,
     seed: int = 0,
     providers: Sequence[str] = (CPU,),
+    sizes: Mapping[str, range] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Validation:
     """Whether `rewritten` computes what `original` computes, as far as onnxruntime can say.
@@ -72,6 +73,7 @@ def validate_models(
         samples: Inputs to run; open sizes differ from one to the next.
         seed: Seed of the first; the next have the numbers that follow.
         providers: Execution providers, by onnxruntime's names.
+        sizes: What open sizes are limited to, by name of the dimension.
         progress: Called with a few words before each session is opened.
 
     Raises:
@@ -82,7 +84,7 @@ def validate_models(
         require_provider(provider)
     try:
         model = outline(read_proto(original))
-        inputs = pinned(model.inputs, read_proto(rewritten))
+        inputs = pinned(model.inputs, read_proto(rewritten), sizes)
     except UndrawableError as error:
         return Validation(True, (), (f"not validated: {error}",))
     model = replace(model, inputs=inputs)
