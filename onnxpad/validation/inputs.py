@@ -107,12 +107,21 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
+class Output:
+    """One output: its name and `TensorProto.DataType`, UNDEFINED where it is no tensor."""
+
+    name: str
+    elem_type: int
+
+
+@dataclass(frozen=True, slots=True)
 class Outline:
     """A model's inputs, the nodes in it and in the graphs inside it, and whether it quantises."""
 
     inputs: tuple[Input, ...]
     nodes: int
     quantised: bool
+    outputs: tuple[Output, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,16 +186,22 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
 def draw(inputs: Iterable[Input], sizes: Mapping[str, int], seed: int) -> Draw:
     """Inputs of these sizes; the same seed gives the same data."""
     feeds = {}
-    texts = []
     for each in inputs:
         shape = _sized(each, sizes)
         generator = np.random.default_rng([seed, zlib.crc32(each.name.encode())])
         feeds[each.name] = _data(each, shape, generator)
-        kind = TensorProto.DataType.Name(each.elem_type).lower()
-        texts.append(f"{each.name} {'float32' if kind == 'float' else kind} {shape_text(shape)}")
+    return Draw(feeds, ", ".join(filter(None, (feeds_text(feeds), f"seed {seed}"))))
+
+
+def feeds_text(feeds: Mapping[str, Array]) -> str:
+    """Inputs by name, type and shape, as `x float32 1x3x224x224`; not more than six."""
+    texts = [
+        f"{name} {'string' if data.dtype.kind == 'O' else data.dtype} {shape_text(data.shape)}"
+        for name, data in feeds.items()
+    ]
     if len(texts) > 6:
         texts[5:] = [f"and {len(texts) - 5} more"]
-    return Draw(feeds, ", ".join([*texts, f"seed {seed}"]))
+    return ", ".join(texts)
 
 
 def outline(model: onnx.ModelProto) -> Outline:
@@ -197,7 +212,10 @@ def outline(model: onnx.ModelProto) -> Outline:
     """
     operators = [node.op_type for node in _nodes(model.graph)]
     quantised = not _QUANTISERS.isdisjoint(operators)
-    return Outline(describe(model), len(operators), quantised)
+    outputs = tuple(
+        Output(output.name, output.type.tensor_type.elem_type) for output in model.graph.output
+    )
+    return Outline(describe(model), len(operators), quantised, outputs)
 
 
 def _is_batch(dim: str, axis: int, rank: int) -> bool:
