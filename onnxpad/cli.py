@@ -102,6 +102,10 @@ def fix(
         bool,
         typer.Option("--check", help="Write nothing; exit 1 if a rewrite would be made."),
     ] = False,
+    diff: Annotated[
+        bool,
+        typer.Option("--diff", help="As --check; the report is a diff of the nodes, a line each."),
+    ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse rewrites that take anything for granted.")
     ] = False,
@@ -114,10 +118,11 @@ def fix(
 ) -> int:
     """Rewrite a model's padding, prove each change, compare both models, and write the result.
 
-    Exit codes: 0 fixed or nothing to do, 1 a rewrite would be made (--check), 2 bad usage or
-    unreadable input, 3 validation failed.
+    Exit codes: 0 fixed or nothing to do, 1 a rewrite would be made (--check, --diff), 2 bad
+    usage or unreadable input, 3 validation failed.
     """
     target = _target(model, output, in_place)
+    check |= diff
 
     from onnxpad import api
     from onnxpad.report import FixReport, Outcome
@@ -139,6 +144,11 @@ def fix(
     )
     if written:
         result.save(target)
+    difference = None
+    if diff:
+        from onnxpad.report.diff import unified_diff
+
+        difference = unified_diff(*result.outlines(), (str(model), str(target)))
     report = FixReport(
         model=str(model),
         style=style.value,
@@ -153,11 +163,16 @@ def fix(
         nodes_before=result.nodes_before,
         nodes_after=result.nodes_after,
         seconds=result.seconds,
+        diff=difference,
     )
     if form is Format.JSON:
         from onnxpad.report.json import fix_json
 
         _write(fix_json(report))
+    elif difference is not None:
+        from onnxpad.report.diff import painted
+
+        _write(painted(difference, _paint()))
     else:
         from onnxpad.report.text import fix_text
 

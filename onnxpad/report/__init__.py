@@ -33,7 +33,7 @@ class FixReport:
         style: The style asked for.
         outcome: How it ended; decides the exit code.
         written: Path of the file written, empty where none was.
-        check: Whether only a check was asked for, so that nothing is written.
+        check: Whether only a check or a diff was asked for, so that nothing is written.
         validate: Whether a validation was asked for.
         changes: The rewrites made.
         findings: What stays as it is, with reasons.
@@ -42,6 +42,7 @@ class FixReport:
         nodes_before: Nodes of the original model.
         nodes_after: Nodes of the result.
         seconds: Wall time.
+        diff: The nodes that differ, as a unified diff; None where it was not asked for.
     """
 
     model: str
@@ -57,6 +58,7 @@ class FixReport:
     nodes_before: int
     nodes_after: int
     seconds: float
+    diff: str | None = None
 
     @property
     def exit_code(self) -> int:

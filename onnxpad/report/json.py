@@ -31,6 +31,7 @@ def fix_json(report: FixReport) -> str:
         "nodes_before": report.nodes_before,
         "nodes_after": report.nodes_after,
         "seconds": report.seconds,
+        "diff": report.diff,
         "changes": report.changes,
         "findings": [_finding(finding) for finding in report.findings],
         "undone": [_finding(finding) for finding in report.undone],
