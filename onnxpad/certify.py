@@ -6,6 +6,8 @@ position is outside the data, and which positions an average counts. It decides 
 no pass. May import: graph, operators, signs, size, values, window.
 """
 
+import itertools
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
@@ -87,8 +89,8 @@ class Certifier:
         self._analysis = analysis
         self._signs = signs
 
-    def window(self, tensor: Tensor) -> Reading:
-        """What the elements of a window operator's first output are made of.
+    def window(self, tensor: Tensor, root: str = "") -> Reading:
+        """What the elements of a window operator's first output are made of, back to `root`.
 
         Raises:
             UncertifiedError: Its producer is no such operator, or cannot be read.
@@ -100,29 +102,29 @@ class Certifier:
             raise UncertifiedError(f"{tensor.name!r} is not the operator's first output")
         try:
             op = read_window(self._graph, self._analysis, node)
-            return self._read_padding(op.data, op)
+            return self._read_padding(op.data, op, root)
         except UnreadableError as error:
             raise UncertifiedError(str(error)) from error
 
-    def padding(self, tensor: Tensor) -> Reading:
-        """What the elements of a tensor are made of, through the `Pad`s that give it.
+    def padding(self, tensor: Tensor, root: str = "") -> Reading:
+        """What the elements of a tensor are made of, through the `Pad`s behind it, back to `root`.
 
         Raises:
             UncertifiedError: One of them says something that cannot be read.
         """
         try:
-            return self._read_padding(tensor, None)
+            return self._read_padding(tensor, None, root)
         except UnreadableError as error:
             raise UncertifiedError(str(error)) from error
 
-    def _read_padding(self, tensor: Tensor, op: WindowOp | None) -> Reading:
+    def _read_padding(self, tensor: Tensor, op: WindowOp | None, root: str) -> Reading:
         layers: list[Layer] = []
         opaque = None
         current = tensor
         rank = None if op is None else len(op.windows) + 2
         # Indices count positions of the tensor that is pooled, so nothing further up is the same.
         while op is None or not _has_indices(op.node):
-            node = self._graph.producer(current)
+            node = self._graph.producer(current) if current.name != root else None
             if node is None or not self._graph.is_standard(node):
                 break
             if node.op == "Identity":
@@ -182,7 +184,8 @@ class Certifier:
         if (before.op is None) != (after.op is None):
             raise UncertifiedError("the operator is gone")
         if before.op is None or after.op is None:
-            if _merged(before.layers) != _merged(after.layers):
+            common = _common(before.layers, after.layers)
+            if _merged(before.layers[common:]) != _merged(after.layers[common:]):
                 raise UncertifiedError("the padding differs")
             return Certificate(
                 f"every element of {before.direct!r} is the same one of {before.root!r}"
@@ -196,9 +199,15 @@ class Certifier:
             raise UncertifiedError("the window itself differs")
         if _has_indices(old.node) and before.direct != after.direct:
             raise UncertifiedError("the indices count positions of another tensor")
-        sizes = self._sizes(before.root, len(old.windows))
-        first = _Sliding(old, before.layers, sizes)
-        second = _Sliding(new, after.layers, sizes)
+        common = _common(before.layers, after.layers)
+        if old.operator.padding == "never wins":
+            common = min(common, _finite_layers(before.layers))
+        inner, outer, others = before.layers[:common], before.layers[common:], after.layers[common:]
+        sizes = self._sizes(before.root, inner, len(old.windows))
+        if old.operator.pools or old.auto_pad.startswith("SAME"):
+            sizes = _defined(sizes, outer, others)
+        first = _Sliding(old, outer, sizes, _counts_beyond(old, self._graph.opset))
+        second = _Sliding(new, others, sizes, _counts_beyond(new, self._graph.opset))
         for axis, (a, b) in enumerate(zip(first.axes, second.axes, strict=True)):
             for what, one, other in (
                 ("the output has", a.output, b.output),
@@ -219,9 +228,14 @@ class Certifier:
             )
         assumptions: set[str] = set()
         root = self._graph.tensor(before.root)
-        losing = _merged(tuple(self._losing(layer, root, assumptions) for layer in first.layers))
-        others = _merged(tuple(self._losing(layer, root, assumptions) for layer in second.layers))
-        if not _same_layers(losing, others):
+        if self._holds_infinities(root):
+            raise UncertifiedError(f"{before.root!r} is padded with infinities")
+        floor = all(isinstance(layer.fill, int | float) and layer.fill >= 0 for layer in inner)
+        losing, lost = (
+            _merged(tuple(self._losing(layer, root, floor, assumptions) for layer in each.layers))
+            for each in (first, second)
+        )
+        if not _same_layers(losing, lost):
             raise UncertifiedError(
                 f"outside the data {_told(second.layers)} instead of {_told(first.layers)}"
             )
@@ -232,8 +246,19 @@ class Certifier:
                 raise UncertifiedError(f"on axis {axis + 2} a window may lie wholly in the padding")
         return Certificate(statement, holds, tuple(sorted(assumptions)))
 
-    def _losing(self, layer: Layer, root: Tensor, assumptions: set[str]) -> Layer:
-        """The layer with a fill that loses every comparison called so."""
+    def _holds_infinities(self, tensor: Tensor) -> bool:
+        """Whether a `Pad` that was not read through fills it with them."""
+        node = self._graph.producer(tensor)
+        if node is None or not self._graph.is_standard(node) or node.op != "Pad":
+            return False
+        value = read_pad(self._graph, self._analysis, node).value
+        return value is not None and math.isinf(value)
+
+    def _losing(self, layer: Layer, root: Tensor, floor: bool, assumptions: set[str]) -> Layer:
+        """The layer with a fill that loses every comparison called so.
+
+        `floor` says whether what already lies around the root is not below zero.
+        """
         dtype = self._analysis.dtype(root)
         if layer.fill == LEAST or dtype is None or isinstance(layer.fill, str):
             return layer
@@ -242,19 +267,20 @@ class Certifier:
             if layer.fill == least or (dtype in _LOWEST_FINITE and layer.fill <= _finite(dtype)):
                 assumptions.add("finite data")
                 return replace(layer, fill=LEAST)
-            if layer.fill <= 0 and self._signs.non_negative(root):
+            if layer.fill <= 0 and floor and self._signs.non_negative(root):
                 assumptions.add("finite data")
                 return replace(layer, fill=LEAST)
             return layer
         return replace(layer, fill=LEAST) if layer.fill == least else layer
 
-    def _sizes(self, root: str, axes: int) -> tuple[Extent, ...]:
-        """The spatial sizes of the tensor that is read; fresh symbols where nobody knows them."""
+    def _sizes(self, root: str, inner: tuple[Layer, ...], axes: int) -> tuple[Extent, ...]:
+        """The spatial sizes of what is read; fresh symbols where nobody knows the root's."""
         shape = self._analysis.shape(self._graph.tensor(root))
         if shape is not None and len(shape) != axes + 2:
             raise UncertifiedError(f"{root!r} has {len(shape)} axes, the window {axes}")
         return tuple(
-            size if isinstance(size, int | Size) else symbol(f"{root}[{axis}]")
+            (size if isinstance(size, int | Size) else symbol(f"{root}[{axis}]"))
+            + _around(inner, axis)
             for axis, size in enumerate(shape[2:] if shape is not None else (None,) * axes, 2)
         )
 
@@ -275,10 +301,17 @@ class _Sliding:
     up reads past all padding, an outermost layer says what counts there.
     """
 
-    def __init__(self, op: WindowOp, layers: tuple[Layer, ...], sizes: tuple[Extent, ...]) -> None:
+    def __init__(
+        self,
+        op: WindowOp,
+        layers: tuple[Layer, ...],
+        sizes: tuple[Extent, ...],
+        counts_beyond: bool,
+    ) -> None:
         fills: dict[str, str | int] = {"zero": 0, "never wins": LEAST, "excluded": EXCLUDED}
         own = fills[op.padding]
-        beyond: str | int = EXCLUDED if op.operator.padding == "excluded" else own
+        excludes = op.operator.padding == "excluded" and not counts_beyond
+        beyond: str | int = EXCLUDED if excludes else own
         axes, pads = [], []
         for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True)):
             begin = _total(layer.amounts[axis + 2][0] for layer in layers)
@@ -308,6 +341,57 @@ class _Sliding:
         )
         self.axes = tuple(axes)
         self.layers = _merged(tuple(_cut(_merged(everything), sizes, self.axes)))
+
+
+def _common(one: tuple[Layer, ...], other: tuple[Layer, ...]) -> int:
+    """How many inner layers are the same on both sides, and so are as good as data."""
+    return sum(
+        1
+        for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    )
+
+
+def _finite_layers(layers: tuple[Layer, ...]) -> int:
+    """How many inner layers hold no infinities, which are no data that a maximum is sure of."""
+    return sum(
+        1
+        for _ in itertools.takewhile(
+            lambda layer: not (isinstance(layer.fill, float) and math.isinf(layer.fill)), layers
+        )
+    )
+
+
+def _defined(
+    sizes: tuple[Extent, ...], before: tuple[Layer, ...], after: tuple[Layer, ...]
+) -> tuple[Extent, ...]:
+    """The sizes at which the operator is defined: it admits no empty axis.
+
+    Raises:
+        UncertifiedError: It would meet an empty axis where it met none before.
+    """
+    defined = []
+    for axis, size in enumerate(sizes, 2):
+        was = _around(before, axis)
+        if isinstance(was, int) and was == 0:
+            size = maximum(size, 1)
+        would = size + _around(after, axis)
+        if size + was != would and always(less_equal(1, would)) is not True:
+            raise UncertifiedError(f"axis {axis} may be empty, which the operator refuses")
+        defined.append(size)
+    return tuple(defined)
+
+
+def _counts_beyond(op: WindowOp, opset: int) -> bool:
+    """Whether an average divides by its whole kernel even where that reaches past all padding.
+
+    Source: onnxruntime; without ceil_mode that is a kernel longer than the padded line.
+    """
+    return op.count_include_pad and not op.ceil_mode and opset < 19
+
+
+def _around(layers: tuple[Layer, ...], axis: int) -> Extent:
+    """What layers add to the length of an axis."""
+    return _total(amount for layer in layers for amount in layer.amounts[axis])
 
 
 def _total(amounts: Iterable[Extent]) -> Extent:

@@ -1,4 +1,4 @@
-"""The command line: parse, call the api, render, exit. Imports api, report, rule, finding, errors.
+"""The command line: parse, call the api, render, exit. Imports api, report, rule and the values.
 
 Everything heavy is imported where it is used: `--help` needs no onnx, `check` no onnxruntime.
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from onnxpad import __version__
+from onnxpad import __version__, collection
 from onnxpad.errors import OnnxpadError, OutputError, UsageError
 from onnxpad.finding import Severity
 
@@ -89,6 +89,7 @@ FormatOption = Annotated[Format, typer.Option("--format", help="How the report i
 
 
 @app.command(short_help="Rewrite a model's padding, prove it, validate it, write it.")
+@collection.paused_for_good()
 def fix(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model to fix.")],
     output: Annotated[

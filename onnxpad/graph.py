@@ -26,7 +26,7 @@ from onnxpad.errors import ModelError, OutputError, UsageError
 from onnxpad.external import check_external
 from onnxpad.files import write_whole
 from onnxpad.names import Names, pinned
-from onnxpad.saving import differences, node_proto, outline
+from onnxpad.saving import Differences, differences, node_proto, outline
 from onnxpad.skeleton import Skeleton, read_file, read_proto
 from onnxpad.view import Declared, Initializer, Node, Tensor, Use, build, describe
 
@@ -67,6 +67,7 @@ class Graph:
         self._constants = Constants(skeleton, self._view, self.is_standard)
         stay = self.outputs | self.inputs.keys() | pinned(model)
         self._edits = Edits(self._view, self._constants, lambda: self._names, stay)
+        self._different: tuple[int, Differences] | None = None
         self._shared: dict[tuple[str, tuple[int, ...], bytes], Tensor] = {}
         self._check_opset()
 
@@ -138,6 +139,10 @@ class Graph:
     def label(self, node: Node) -> str:
         """The name of a node, or that of its first output in angle brackets."""
         return describe(node)
+
+    def notes(self, node: Node) -> dict[object, Any]:
+        """Room to keep what was worked out of a node alone; empty again after an edit of it."""
+        return self._view.entries[id(node)].notes
 
     def declared(self, tensor: Tensor) -> Declared | None:
         """Type and shape of a graph input, an initializer or a Constant; None for all else.
@@ -257,9 +262,8 @@ class Graph:
 
     @property
     def changed(self) -> bool:
-        """Whether anything differs from the original; looks at every node."""
-        replaced, added = differences(self._skeleton, self._view)
-        return bool(replaced or added)
+        """Whether anything differs from the original; looks at every node once after an edit."""
+        return any(self._differences())
 
     def node_proto(self, node: Node) -> onnx.NodeProto:
         """A node as it would be saved now, with all its elements."""
@@ -275,7 +279,7 @@ class Graph:
 
     def to_bytes(self) -> bytes:
         """The model, serialised; the original bytes if nothing changed."""
-        return b"".join(self._skeleton.splice(*differences(self._skeleton, self._view)))
+        return b"".join(self._skeleton.splice(*self._differences()))
 
     def to_proto(self) -> onnx.ModelProto:
         """The model."""
@@ -300,7 +304,13 @@ class Graph:
                 )
             if any(target.exists() and target.samefile(file) for file in self._data_files):
                 raise OutputError(f"{target} holds the model's external data; name another file")
-        write_whole(target, self._skeleton.splice(*differences(self._skeleton, self._view)))
+        write_whole(target, self._skeleton.splice(*self._differences()))
+
+    def _differences(self) -> Differences:
+        """What differs from the original; kept until the next edit."""
+        if self._different is None or self._different[0] != self._edits.count:
+            self._different = self._edits.count, differences(self._skeleton, self._view)
+        return self._different[1]
 
     @cached_property
     def _names(self) -> Names:

@@ -71,17 +71,21 @@ def rewrite(
     context = Context(graph, style, dynamic)
     editor = _Editor(context, strict, prober)
     total = sum(1 for _ in context.windows()) + sum(1 for _ in context.pads())
-    for last in (False, True):
-        stage = [kind for kind in passes if kind.last is last]
-        while True:
-            changes = len(editor.outcome.changes)
-            for rule, match in _matches(context, stage):
-                if match.plan is not None:
-                    editor.apply(rule, match)
-                    if progress is not None:
-                        progress("rewriting", len(editor.outcome.changes), total)
-            if len(editor.outcome.changes) == changes:
-                break
+    stages = [[kind for kind in passes if kind.last is last] for last in (False, True)]
+
+    def changed(stage: Sequence[type[Pass]]) -> bool:
+        changes = len(editor.outcome.changes)
+        context.ask_again()
+        for rule, match in _matches(context, stage):
+            if match.plan is not None:
+                editor.apply(rule, match)
+                if progress is not None:
+                    progress("rewriting", len(editor.outcome.changes), total)
+        return len(editor.outcome.changes) != changes
+
+    # What a late stage changes may be what an earlier one waited for, so it starts over.
+    while any(changed(stage) for stage in stages):
+        pass
     outcome = editor.outcome
     outcome.findings = [
         match.finding
@@ -116,7 +120,7 @@ class _Editor:
             self.outcome.changes.append(self._apply(rule, match))
         except UncertifiedError as error:
             graph.rollback(mark)
-            self._context.forget(node)
+            self._context.forget_all()
             self._given_up.add((rule.code, match.finding.node, id(node)))
             self.outcome.undone.append(
                 replace(match.finding, severity=Severity.INFO, reason=f"undone: {error}")
@@ -129,10 +133,9 @@ class _Editor:
         text = self._describe(node)
         uses = [(use.node, use.index) for use in graph.uses(tensor)]
         stands = rule.rewrite(match, self._context) or tensor
-        self._context.forget(node)
         if stands is not tensor:
             self._check_uses(tensor, stands, uses)
-        certificate = self._certifier.certify(reading, self._read(node, stands))
+        certificate = self._certifier.certify(reading, self._read(node, stands, reading.root))
         if self._strict and certificate.assumptions:
             raise UncertifiedError(
                 f"it assumes {', '.join(certificate.assumptions)}, and --strict forbids that"
@@ -155,10 +158,10 @@ class _Editor:
             probe=seen,
         )
 
-    def _read(self, node: Node, tensor: Tensor) -> Reading:
+    def _read(self, node: Node, tensor: Tensor, root: str = "") -> Reading:
         if operator_of(self._context.graph, node) is not None:
-            return self._certifier.window(tensor)
-        return self._certifier.padding(tensor)
+            return self._certifier.window(tensor, root)
+        return self._certifier.padding(tensor, root)
 
     def _check_uses(self, old: Tensor, new: Tensor, uses: list[tuple[Node, int]]) -> None:
         graph = self._context.graph

@@ -1,6 +1,6 @@
 """What a pass is: it finds, with reasons, and rewrites what it found; and the catalogue of passes.
 
-May import: dynamic, errors, finding, graph, operators, signs, site, size, values.
+May import: dynamic, errors, finding, graph, operators, signs, site, size, values, window.
 """
 
 import inspect
@@ -29,7 +29,7 @@ class Context:
     """
 
     def __init__(self, graph: Graph, style: str = "fold", dynamic: str = "keep") -> None:
-        """Starts with nothing read; what is read is kept until `forget`."""
+        """Starts with nothing known."""
         self.graph = graph
         self.style = style
         # A padding that must be in a Pad is in one whatever its amounts.
@@ -38,8 +38,6 @@ class Context:
         self.signs = Signs(graph)
         self.sites = Sites(graph, self.analysis, self.signs)
         self.open_sites = DynamicSites(graph, self.analysis, self.sites)
-        self._windows: dict[int, WindowOp | UnreadableError] = {}
-        self._pads: dict[int, PadOp | UnreadableError] = {}
 
     def windows(self) -> Iterator[WindowOp]:
         """The window operators of the table that can be read, in file order."""
@@ -59,30 +57,26 @@ class Context:
 
     def window(self, node: Node) -> WindowOp | UnreadableError:
         """What a window operator's node says, or why it cannot be read."""
-        read = self._windows.get(id(node))
-        if read is None:
-            try:
-                read = read_window(self.graph, self.analysis, node)
-            except UnreadableError as error:
-                read = error
-            self._windows[id(node)] = read
-        return read
+        try:
+            return read_window(self.graph, self.analysis, node)
+        except UnreadableError as error:
+            return error
 
     def pad(self, node: Node) -> PadOp | UnreadableError:
         """What a `Pad` node says, or why it cannot be read."""
-        read = self._pads.get(id(node))
-        if read is None:
-            try:
-                read = read_pad(self.graph, self.analysis, node)
-            except UnreadableError as error:
-                read = error
-            self._pads[id(node)] = read
-        return read
+        try:
+            return read_pad(self.graph, self.analysis, node)
+        except UnreadableError as error:
+            return error
 
-    def forget(self, node: Node) -> None:
-        """Drops what was read of a node that has changed since."""
-        self._windows.pop(id(node), None)
-        self._pads.pop(id(node), None)
+    def forget_all(self) -> None:
+        """Drops everything that was worked out, after edits were undone."""
+        self.analysis.forget()
+        self.signs.forget()
+
+    def ask_again(self) -> None:
+        """Drops what could not be worked out, which edits may have made plain."""
+        self.analysis.ask_again()
 
 
 @dataclass(frozen=True, slots=True)

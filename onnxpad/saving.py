@@ -4,6 +4,7 @@ Imports attributes, skeleton, view, wire.
 """
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import onnx
 
@@ -11,6 +12,8 @@ from onnxpad import attributes
 from onnxpad.skeleton import Skeleton
 from onnxpad.view import Entry, Node, View
 from onnxpad.wire import Chunk, Record, encode
+
+Differences: TypeAlias = tuple[dict[Record, list[Chunk]], list[Chunk]]
 
 _NODE, _INITIALIZER, _INPUT, _VALUE_INFO, _ANNOTATION = 1, 5, 11, 13, 14
 
@@ -40,7 +43,7 @@ def outline(skeleton: Skeleton, view: View) -> onnx.GraphProto:
     return graph
 
 
-def differences(skeleton: Skeleton, view: View) -> tuple[dict[Record, list[Chunk]], list[Chunk]]:
+def differences(skeleton: Skeleton, view: View) -> Differences:
     """What stands in place of records of the graph, and what is added at its end."""
     replaced: dict[Record, list[Chunk]] = {
         record: [] for records in view.gone.values() for record in records

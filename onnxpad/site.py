@@ -5,6 +5,7 @@ itself and what a `Pad` in front of it pads, and then expressed in the style ask
 errors, graph, operators, signs, size, values, window.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -27,7 +28,7 @@ from onnxpad.operators import (
     read_pad,
 )
 from onnxpad.signs import Signs
-from onnxpad.size import Extent, Size, always, bounds, less_equal, symbol
+from onnxpad.size import Extent, Size, Unknown, always, bounds, less_equal, symbol
 from onnxpad.values import Analysis
 from onnxpad.window import (
     AnyWindow,
@@ -36,6 +37,7 @@ from onnxpad.window import (
     end_read,
     output_size,
     pool_output_size,
+    same_output_size,
     same_raw_total,
 )
 
@@ -153,6 +155,13 @@ class Sites:
                 raise SizeDependentError(
                     f"the pads depend on {self._named(op.data, axis, size)}, which is not fixed"
                 )
+            if op.ceil_mode:
+                output = pool_output_size(size, window, *pads, ceil_mode=True)
+                if isinstance(output, Unknown) or output != same_output_size(size, window):
+                    raise RefusalError(
+                        f"with ceil_mode the number of windows on axis {axis} depends on the size, "
+                        "which is not fixed; export with fixed sizes"
+                    )
             resolved.append(pads)
         self.check_engines(op)
         return tuple(resolved)
@@ -193,6 +202,8 @@ class Sites:
     def _pool_stops(self, op: WindowOp, dilated: bool) -> bool:
         """Whether onnxruntime stops with an error where SAME would pad by less than nothing."""
         kind = op.operator.op_type
+        if op.ceil_mode:
+            return False
         if kind == "AveragePool":
             return self._graph.opset < 19
         return (
@@ -354,6 +365,8 @@ class Sites:
         )
         if counts and not op.count_include_pad and self._graph.opset < 7:
             raise RefusalError(f"AveragePool of opset {self._graph.opset} cannot count its padding")
+        if counts and not op.count_include_pad:
+            self._check_divisor(op, around, source)
         keep = outer.node if outer is not None and exact and outside == around else None
         return Plan(op, inside, outside, source, keep, counts)
 
@@ -378,16 +391,62 @@ class Sites:
         for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True)):
             if op.ceil_mode:
                 self._check_ceil(op, axis, size, add(own, around)[axis], own[axis], inside[axis])
-            if (
-                op.operator.padding == "never wins"
-                and window.dilation != 1
-                and window.kernel != 1
-                and always(less_equal(window.dilation, size)) is not True
-            ):
+            total = add(own, around)[axis]
+            if op.operator.pools and sum(inside[axis]) > sum(own[axis]):
+                self._check_not_empty(source, axis, size + sum(total) - sum(inside[axis]))
+            if op.operator.padding == "never wins":
+                starts = self._starts(op, axis, size, total, own[axis])
+                if not _meets_data(window, size, *starts):
+                    raise RefusalError(
+                        f"a window may lie wholly in the padding {total} of axis {axis + 2}, "
+                        "where a Pad and the operator's own padding differ"
+                    )
+        if op.operator.padding == "never wins":
+            self._check_finite(source)
+
+    def _check_divisor(self, op: WindowOp, around: Pairs, source: Tensor) -> None:
+        """Refuses where a counted kernel may reach past what it slides over."""
+        if op.ceil_mode or self._graph.opset >= 19:
+            return  # only positions that are there are counted
+        sizes = self.spatial(source, len(around))
+        for axis, (window, size, pair) in enumerate(zip(op.windows, sizes, around, strict=True), 2):
+            if always(less_equal(window.extent, size + sum(pair))) is not True:
                 raise RefusalError(
-                    f"with dilation {window.dilation} on axis {axis + 2} a window may lie wholly "
-                    "in the padding"
+                    f"the kernel may be longer than axis {axis} with its padding, and before opset "
+                    "19 an AveragePool that counts its padding then divides by the whole kernel"
                 )
+
+    def _check_not_empty(self, source: Tensor, axis: int, size: Extent) -> None:
+        if always(less_equal(1, size)) is not True:
+            raise RefusalError(
+                f"without its Pad the pool may read nothing on axis {axis + 2} of {source.name!r}"
+            )
+
+    def _starts(
+        self, op: WindowOp, axis: int, size: Extent, total: Pair, own: Pair
+    ) -> tuple[Extent, Extent]:
+        """Where the first and the last window start, counted from the first element."""
+        window, inner = op.windows[axis], size + sum(total) - sum(own)
+        output = pool_output_size(inner, window, *own, ceil_mode=op.ceil_mode)
+        return -total[0], (output - 1) * window.stride - total[0]
+
+    def _check_finite(self, source: Tensor) -> None:
+        """Refuses what reads infinities: which form keeps them depends on where they lie."""
+        node = self._graph.producer(source)
+        while node is not None and self._graph.is_standard(node):
+            if node.op == "Pad":
+                try:
+                    value = read_pad(self._graph, self._analysis, node).value
+                except UnreadableError:
+                    return
+                if value is not None and math.isinf(value):
+                    raise RefusalError(
+                        f"{source.name!r} holds the {value} of Pad {self._graph.label(node)!r}, "
+                        "and a window of nothing else differs between the two forms"
+                    )
+            elif node.op != "Identity":
+                return
+            node = self._graph.producer(node.inputs[0])
 
     def _check_ceil(
         self, op: WindowOp, axis: int, size: Extent, total: Pair, own: Pair, inside: Pair
@@ -507,6 +566,18 @@ def split(total: Pairs, style: str) -> tuple[Pairs, Pairs]:
 def add(one: Pairs, other: Pairs) -> Pairs:
     """The sum, axis by axis and side by side."""
     return tuple((b0 + b1, e0 + e1) for (b0, e0), (b1, e1) in zip(one, other, strict=True))
+
+
+def _meets_data(window: AnyWindow, size: Extent, first: Extent, last: Extent) -> bool:
+    """Whether windows that start from `first` to `last` all read some of the `size` elements."""
+    conditions = [
+        less_equal(1, size),
+        less_equal(0, first + window.extent - 1),
+        less_equal(last, size - 1),
+    ]
+    if window.dilation != 1 and window.kernel != 1:
+        conditions.append(less_equal(window.dilation, size))
+    return all(always(condition) is True for condition in conditions)
 
 
 def has_indices(op: WindowOp) -> bool:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Generator, Mapping
 from typing import Any
 
-from onnxpad.size import Extent, symbol
+from onnxpad.size import Extent, Unknown, symbol
 from onnxpad.values.arithmetic import ARITHMETIC
 from onnxpad.values.call import (
     CONSTANT_LIMIT,
@@ -47,7 +47,7 @@ class Analysis:
         """Analyse a graph.
 
         Args:
-            graph: The graph, which must not change while this is in use.
+            graph: The graph. Where it changes, what a tensor is must stay the same.
             dims: Sizes of axes of the graph's inputs, by the name of their symbol or dimension.
         """
         self._graph = graph
@@ -81,6 +81,17 @@ class Analysis:
         """Return a tensor's element type, a number of ONNX's `TensorProto.DataType`."""
         dtype: int | None = self._answer(Kind.DTYPE, tensor)
         return dtype
+
+    def forget(self) -> None:
+        """Forget everything, after edits of the graph were undone: names may have gone round."""
+        for memory in self._known.values():
+            memory.clear()
+
+    def ask_again(self) -> None:
+        """Forget what was not known: edits of the graph may have made it known."""
+        for memory in self._known.values():
+            for name in [name for name, answer in memory.items() if _is_open(answer)]:
+                del memory[name]
 
     def _answer(self, kind: Kind, tensor: Any) -> Any:
         """Answer a request and all those it leads to, with an explicit stack."""
@@ -216,3 +227,12 @@ class Analysis:
         array = self._graph.constant(tensor)
         data = None if array is None else constant_elements(array, declared[0])
         return None if data is None else Value(declared[0], data)
+
+
+def _is_open(answer: Any) -> bool:
+    """Whether an answer leaves something unknown."""
+    if isinstance(answer, Value):
+        answer = answer.data.reshape(-1)
+    elif not isinstance(answer, tuple):
+        return answer is None
+    return any(isinstance(element, Unknown) for element in answer)
