@@ -233,6 +233,61 @@ def check(
     return report.exit_code
 
 
+@app.command(short_help="List the codes of what onnxpad finds.")
+def rules(form: FormatOption = Format.TEXT) -> int:
+    """List every code with its severity and what it finds."""
+    from onnxpad.rule import catalogue
+
+    pages = catalogue().values()
+    if form is Format.JSON:
+        from onnxpad.report.json import rules_json
+
+        _write(rules_json(pages))
+    else:
+        from onnxpad.report.about import rules_text
+
+        _write(rules_text(pages, _paint()))
+    return 0
+
+
+@app.command(short_help="Explain codes: what is found, why it matters, when a rewrite is exact.")
+def rule(
+    codes: Annotated[
+        list[str], typer.Argument(metavar="CODE...", help="Codes, or their beginnings (PAD1).")
+    ],
+) -> int:
+    """Explain codes: what is found, why it matters, when the rewrite is exact."""
+    from onnxpad.report.about import page_text
+    from onnxpad.rule import catalogue
+
+    pages = catalogue()
+    paint = _paint()
+    chosen = expand_codes("CODE", codes, pages.keys())
+    _write("\n".join(page_text(pages[code], paint) for code in chosen))
+    return 0
+
+
+@app.command(short_help="Say what onnxpad stands on, what works here, and what mends the rest.")
+def doctor(form: FormatOption = Format.TEXT) -> int:
+    """Say which versions, providers and CUDA libraries are here, and try which of them work.
+
+    Exit codes: 0 usable, on the CPU at least; 1 broken, with the cure for each cause.
+    """
+    from onnxpad.doctor import examine
+
+    found = examine()
+    code = 0 if found.ok else 1
+    if form is Format.JSON:
+        from onnxpad.report.json import doctor_json
+
+        _write(doctor_json(found, code))
+    else:
+        from onnxpad.report.about import doctor_text
+
+        _write(doctor_text(found, _paint()))
+    return code
+
+
 def expand_codes(option: str, selectors: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
     """The known codes that the selectors name, whole or by prefix, sorted.
 
