@@ -88,6 +88,7 @@ class Certifier:
         self._graph = graph
         self._analysis = analysis
         self._signs = signs
+        self._slid: dict[tuple[object, ...], _Sliding] = {}
 
     def window(self, tensor: Tensor, root: str = "") -> Reading:
         """What the elements of a window operator's first output are made of, back to `root`.
@@ -167,7 +168,7 @@ class Certifier:
             return True
         shape = self._analysis.shape(pad.data)
         return shape is not None and all(
-            always(less_equal(0, size + crop)) is True
+            crop == 0 or always(less_equal(0, size + crop)) is True
             for size, crop in zip(shape, crops, strict=True)
         )
 
@@ -206,8 +207,8 @@ class Certifier:
         sizes = self._sizes(before.root, inner, len(old.windows))
         if old.operator.pools or old.auto_pad.startswith("SAME"):
             sizes = _defined(sizes, outer, others)
-        first = _Sliding(old, outer, sizes, _counts_beyond(old, self._graph.opset))
-        second = _Sliding(new, others, sizes, _counts_beyond(new, self._graph.opset))
+        first = self._slide(old, outer, sizes)
+        second = self._slide(new, others, sizes)
         for axis, (a, b) in enumerate(zip(first.axes, second.axes, strict=True)):
             for what, one, other in (
                 ("the output has", a.output, b.output),
@@ -245,6 +246,17 @@ class Certifier:
             if not _meets_data(window, sliding, size):
                 raise UncertifiedError(f"on axis {axis + 2} a window may lie wholly in the padding")
         return Certificate(statement, holds, tuple(sorted(assumptions)))
+
+    def _slide(
+        self, op: WindowOp, layers: tuple[Layer, ...], sizes: tuple[Extent, ...]
+    ) -> "_Sliding":
+        """The window in canonical form; networks repeat themselves, so each is derived once."""
+        window = (op.operator.op_type, op.windows, op.ceil_mode, op.count_include_pad)
+        key = (*window, op.auto_pad, op.pads, layers, sizes)
+        if key not in self._slid:
+            beyond = _counts_beyond(op, self._graph.opset)
+            self._slid[key] = _Sliding(op, layers, sizes, beyond)
+        return self._slid[key]
 
     def _holds_infinities(self, tensor: Tensor) -> bool:
         """Whether a `Pad` that was not read through fills it with them."""
@@ -374,8 +386,8 @@ def _defined(
         was = _around(before, axis)
         if isinstance(was, int) and was == 0:
             size = maximum(size, 1)
-        would = size + _around(after, axis)
-        if size + was != would and always(less_equal(1, would)) is not True:
+        less = always(less_equal(was, _around(after, axis))) is not True
+        if less and always(less_equal(1, size + _around(after, axis))) is not True:
             raise UncertifiedError(f"axis {axis} may be empty, which the operator refuses")
         defined.append(size)
     return tuple(defined)

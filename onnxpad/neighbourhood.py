@@ -278,7 +278,8 @@ class _Cutting:
             raise UnprobeableError("the kernel's size is known only at run time")
         count = int(np.prod(kernel))
         top = 3 if count <= 64 else 1  # sums stay exact in float16
-        values = np.random.default_rng(count).integers(-top, top + 1, (2, 1, *kernel))
+        nonzero = [n for n in range(-top, top + 1) if n]  # a tap of 0 would see nothing
+        values = np.random.default_rng(count).choice(nonzero, (2, 1, *kernel))
         weight = values.astype(tensor_dtype_to_np_dtype(self._dtype))
         self._constant("weight", weight)
         kept.input.append(self._names["weight"])

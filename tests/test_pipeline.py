@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import onnx
 import pytest
 
@@ -11,70 +10,15 @@ import onnxpad
 from onnxpad import pipeline
 from onnxpad.finding import Severity
 from onnxpad.graph import Graph
-from onnxpad.operators import onnx_order
 from onnxpad.passes import PASSES
-from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fold_pad import FoldPad
-from onnxpad.rule import Context, Match, Tensor
+from onnxpad.rule import Pass, Tensor
+from tests.broken import Cluttering, Elsewhere, Forgotten, Halfway, Lost, Swapped
 from tests.support import assert_same, canonical, fixed, one
 
 W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 PADS = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
 PADDED = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {PADS}")
-
-
-class Swapped(FoldPad):
-    """Folds with begin and end swapped."""
-
-    def rewrite(self, match: Match, context: Context) -> None:
-        super().rewrite(match, context)
-        swapped = [(end, begin) for begin, end in match.plan.inner]
-        context.graph.set_attribute(match.node, "pads", onnx_order(swapped))
-
-
-class Lost(FoldPad):
-    """Leaves the `Pad` out and the operator as it is."""
-
-    def rewrite(self, match: Match, context: Context) -> None:
-        context.graph.set_input(match.node, 0, match.plan.source)
-
-
-class Forgotten(FoldPad):
-    """Folds into an AveragePool that goes on not counting."""
-
-    def rewrite(self, match: Match, context: Context) -> None:
-        super().rewrite(match, context)
-        context.graph.set_attribute(match.node, "count_include_pad", None)
-
-
-class Cluttering(FoldPad):
-    """Adds nodes and constants on its way to a wrong result."""
-
-    def rewrite(self, match: Match, context: Context) -> None:
-        graph, node = context.graph, match.node
-        amounts = graph.add_initializer(np.array([0, 0, 9, 9, 0, 0, 9, 9]), "p")
-        padded = graph.insert("Pad", [node.inputs[0], amounts], {}, before=node, name="a")
-        graph.set_input(node, 0, padded)
-        graph.set_attribute(node, "auto_pad", "VALID")
-
-
-class Halfway(DropEmptyPad):
-    """Reroutes one of those that read a `Pad`, and says that all were."""
-
-    def rewrite(self, match: Match, context: Context) -> Tensor:
-        use = context.graph.uses(match.plan.node.outputs[0])[0]
-        context.graph.set_input(use.node, use.index, match.plan.data)
-        return match.plan.data
-
-
-class Elsewhere(DropEmptyPad):
-    """Says that another tensor stands for the `Pad`."""
-
-    def rewrite(self, match: Match, context: Context) -> Tensor:
-        graph = context.graph
-        for use in graph.uses(match.plan.node.outputs[0]):
-            graph.set_input(use.node, use.index, graph.tensor("other"))
-        return graph.tensor("other")
 
 
 BROKEN = [
@@ -106,7 +50,7 @@ BROKEN = [
 
 @pytest.mark.parametrize(("before", "broken", "reason"), BROKEN)
 def test_what_cannot_be_certified_is_taken_back(
-    before: onnx.ModelProto, broken: type[FoldPad], reason: str
+    before: onnx.ModelProto, broken: type[Pass], reason: str
 ) -> None:
     graph = Graph.from_proto(before)
     outcome = pipeline.rewrite(graph, "fold", passes=(broken,))

@@ -179,6 +179,15 @@ def test_what_a_caller_may_override_is_not_called_so() -> None:
     assert not called_non_negative(overridable)
 
 
+def test_one_negative_input_is_enough_to_know() -> None:
+    """What else is read need not be looked at, wherever it stands in the list."""
+    body = "n = Neg (x) y = Concat <axis = 1> (z, n)"
+    graph = Graph.from_proto(model(body))
+    signs = Signs(graph)
+    assert not signs.non_negative(graph.tensor("n"))
+    assert not signs.non_negative(graph.tensor("y"))
+
+
 def test_indices_and_masks_are_not_asked_for() -> None:
     graph = Graph.from_proto(
         one("r = Relu (x) y, i = MaxPool <kernel_shape = [2, 2]> (r)", outputs="int64[] i")
