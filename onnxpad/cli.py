@@ -1,4 +1,6 @@
-"""The command line: parse, call the api, render, exit. Imports api, report, rule and the values.
+"""The command line: parse, call the library, render, exit.
+
+Imports api, validating, report, rule and the values.
 
 Everything heavy is imported where it is used: `--help` needs no onnx, `check` no onnxruntime.
 """
@@ -230,6 +232,82 @@ def check(
         from onnxpad.report.text import check_summary
 
         _write(check_summary(report, paint))
+    return report.exit_code
+
+
+@app.command(short_help="Run two models, or one and a framework's outputs, and compare.")
+def validate(
+    original: Annotated[Path, typer.Argument(metavar="ORIGINAL", help="The model to trust.")],
+    rewritten: Annotated[
+        Path | None,
+        typer.Argument(metavar="[REWRITTEN]", help="The model to compare; or give --reference."),
+    ] = None,
+    provider: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PROVIDER",
+            help="cpu, cuda, auto (what runs here) or a name of onnxruntime's; may be repeated."
+            "  [default: cpu]",
+        ),
+    ] = None,
+    inputs: Annotated[
+        Path | None,
+        typer.Option(help="What to feed: .npz, .npy, or a folder of ONNX test data (input_0.pb)."),
+    ] = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(help="What a framework computed, and its inputs: .npz, or such a folder."),
+    ] = None,
+    samples: Annotated[int, typer.Option(help="How many inputs to draw.")] = 1,
+    seed: Annotated[int, typer.Option(help="The seed of the first; the next count up.")] = 0,
+    rtol: Annotated[
+        float | None, typer.Option(help="Allowed difference, relative to each element.")
+    ] = None,
+    atol: Annotated[float | None, typer.Option(help="Allowed difference, absolute.")] = None,
+    form: FormatOption = Format.TEXT,
+) -> int:
+    """Run both models on the same inputs and compare their outputs.
+
+    Exit codes: 0 they agree, 2 bad usage or unreadable input, 3 they differ or nothing could be
+    compared, 4 a provider asked for by name does not run here.
+    """
+    from onnxpad import validating
+    from onnxpad.report import ValidateReport
+    from onnxpad.report.progress import ProgressBar
+
+    with ProgressBar() as progress:
+        result = validating.validate(
+            original,
+            rewritten,
+            providers=provider or ("cpu",),
+            inputs=inputs,
+            reference=reference,
+            samples=samples,
+            seed=seed,
+            rtol=rtol,
+            atol=atol,
+            progress=progress,
+        )
+    report = ValidateReport(
+        original=str(original),
+        rewritten=str(rewritten or ""),
+        inputs=str(inputs or ""),
+        reference=str(reference or ""),
+        providers=result.providers,
+        validation=result.validation,
+        unproven=result.unproven,
+        seconds=result.seconds,
+    )
+    if form is Format.JSON:
+        from onnxpad.report.json import validate_json
+
+        _write(validate_json(report))
+    else:
+        from onnxpad.report.validated import validate_text
+
+        _write(validate_text(report, _paint()))
+    if not result.ok:
+        _error(f"validation failed: {validating.failure(result)}")
     return report.exit_code
 
 

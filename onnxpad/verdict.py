@@ -133,6 +133,7 @@ class Validation:
             each.
         placements: Where nodes ran, for each provider other than the CPU's and each model.
         divergence: The first tensor that differs; None where none does or it was not looked for.
+        subject: The model that the verdict is about: `rewritten`, or `original` alone.
     """
 
     ok: bool
@@ -142,3 +143,4 @@ class Validation:
     notes: tuple[str, ...] = ()
     placements: tuple[Placement, ...] = ()
     divergence: Divergence | None = None
+    subject: str = "rewritten"

@@ -261,11 +261,12 @@ def test_no_text_of_the_machine_reaches_the_terminal_as_control_code() -> None:
 
 
 @pytest.mark.parametrize("system", ["Linux", "Windows"])
-@pytest.mark.parametrize("cuda", ["12.8", "13.0"])
-def test_the_libraries_are_those_that_onnxruntime_loads(system: str, cuda: str) -> None:
-    onnxruntime = pytest.importorskip("onnxruntime")
-    if onnxruntime.cuda_version != cuda or not hasattr(onnxruntime, "_get_nvidia_dll_paths"):
-        pytest.skip("this onnxruntime is built for another CUDA")
+def test_the_libraries_are_those_that_onnxruntime_loads(system: str) -> None:
+    import onnxruntime
+
+    cuda = getattr(onnxruntime, "cuda_version", "")
+    if not cuda or not hasattr(onnxruntime, "_get_nvidia_dll_paths"):
+        pytest.skip("this onnxruntime is built without CUDA, or keeps its list elsewhere")
     theirs = {path[-1] for path in onnxruntime._get_nvidia_dll_paths(system == "Windows")}
     assert set(needed(cuda, system).values()) <= theirs
 

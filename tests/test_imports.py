@@ -25,10 +25,12 @@ ARROWS: dict[str, set[str]] = {
     # What a person meets.
     "__main__": {"cli", "guard"},
     "guard": set(),
-    "cli": {"onnxpad", "api", "conventions", "doctor", "explain", "report", "rule", "targets"},
-    "onnxpad": {"api"},
+    "cli": {"onnxpad", "api", "conventions", "doctor", "explain", "report", "rule", "targets"}
+    | {"validating"},
+    "onnxpad": {"api", "validating"},
     "api": {"dynamic", "graph", "neighbourhood", "pipeline", "rule", "site", "targets"}
     | {"validation"},
+    "validating": {"validation"},
     "report": {"onnxpad"},
     "doctor": {"onnxpad", "validation"},
     "explain": {"conventions", "window"} | SIZES,

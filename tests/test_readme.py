@@ -64,7 +64,7 @@ def test_ci_is_a_valid_script() -> None:
 
 
 def test_there_are_commands() -> None:
-    assert {command.split()[1] for command in COMMANDS} == {"fix", "check"}
+    assert {command.split()[1] for command in COMMANDS} == {"fix", "check", "validate"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -107,3 +107,38 @@ class CheckReport:
     def count(self, severity: Severity) -> int:
         """How many findings have this severity."""
         return sum(f.severity is severity for file in self.files for f in file.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class ValidateReport:
+    """What `validate` found.
+
+    Attributes:
+        original: Path of the original model, as given.
+        rewritten: Path of the rewritten one; empty where there is none.
+        inputs: Where the inputs came from; empty where they were drawn.
+        reference: Where the reference came from; empty where there is none.
+        providers: The execution providers used.
+        validation: The verdict with all figures.
+        unproven: Why something asked for was not compared, a line each.
+        seconds: Wall time.
+    """
+
+    original: str
+    rewritten: str
+    inputs: str
+    reference: str
+    providers: tuple[str, ...]
+    validation: Validation
+    unproven: tuple[str, ...]
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether all was compared and nothing speaks against the model."""
+        return self.validation.ok and not self.unproven
+
+    @property
+    def exit_code(self) -> int:
+        """0 everything agrees, 3 it does not or was not compared."""
+        return 0 if self.ok else 3

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from onnxpad import __version__
 from onnxpad.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
 from onnxpad.finding import Certificate, Change, Finding, Page, Severity
-from onnxpad.report import CheckReport, FileReport, FixReport
-from onnxpad.verdict import Comparison, Run, Validation
+from onnxpad.report import CheckReport, FileReport, FixReport, ValidateReport
+from onnxpad.verdict import Comparison, Divergence, Placement, Run, Validation
 
 SCHEMA = 1
 
+VALIDATED = Validation | Run | Comparison | Placement | Divergence
 EXAMINED = Diagnosis | Driver | Library | Package | Problem | Provider
-RECORDS = Finding | Change | Certificate | Validation | Run | Comparison | Page | EXAMINED
+RECORDS = Finding | Change | Certificate | Page | VALIDATED | EXAMINED
 
 
 def fix_json(report: FixReport) -> str:
@@ -55,6 +56,23 @@ def check_json(report: CheckReport) -> str:
             "failing": sum(file.failing for file in report.files),
             **{severity.value: report.count(severity) for severity in Severity},
         },
+    }
+    return _dump(document)
+
+
+def validate_json(report: ValidateReport) -> str:
+    """The report of one `validate` as one JSON object."""
+    document = {
+        **_head("validate", report.exit_code),
+        "original": report.original,
+        "rewritten": report.rewritten or None,
+        "inputs": report.inputs or None,
+        "reference": report.reference or None,
+        "outcome": "passed" if report.ok else "failed",
+        "providers": report.providers,
+        "seconds": report.seconds,
+        "unproven": report.unproven,
+        "validation": report.validation,
     }
     return _dump(document)
 

@@ -36,7 +36,7 @@ def aligned(array: Array, shape: Sequence[int | str]) -> tuple[Array, str] | Non
         return array, ""
     if (plain := _resized(array, shape)) is not None:
         return plain, _told(array, plain, _UNITS)
-    moved = list(_moved(array, len(shape)))
+    moved = list(_moved(array, shape))
     ways = [(each, how) for each, how in moved if _fits(each, shape)]
     ways = ways or [
         (fit, f"{how}, {_UNITS}")
@@ -76,12 +76,18 @@ def _resized(array: Array, shape: Sequence[int | str]) -> Array | None:
     return None
 
 
-def _moved(array: Array, rank: int) -> Iterator[tuple[Array, str]]:
-    """The array with its channels elsewhere, also as one example of a batch."""
-    bases = [array, array[None]] if array.ndim == rank - 1 else [array]
+def _moved(array: Array, shape: Sequence[int | str]) -> Iterator[tuple[Array, str]]:
+    """The array with its channels elsewhere, also as one example of a batch.
+
+    Only where `shape` says how many channels there are: an open size would take anything.
+    """
+    bases = [array, array[None]] if array.ndim == len(shape) - 1 else [array]
     for base in bases:
-        if base.ndim > 2:
+        if base.ndim < 3 or len(shape) < 2:
+            continue
+        if isinstance(shape[1], int):
             yield np.moveaxis(base, -1, 1), "channels moved from last to axis 1"
+        if isinstance(shape[-1], int):
             yield np.moveaxis(base, 1, -1), "channels moved from axis 1 to last"
 
 

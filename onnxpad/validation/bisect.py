@@ -14,6 +14,7 @@ from onnx import AttributeProto
 from onnxpad.validation.compare import Tolerance, compare, shape_text
 from onnxpad.validation.inputs import Draw
 from onnxpad.validation.sessions import (
+    CPU,
     EngineError,
     Source,
     Value,
@@ -53,13 +54,15 @@ def first_divergence(
     inputs: Draw,
     outputs: Collection[str],
     *,
+    provider: str = CPU,
+    folder: Path | None = None,
     tolerance: Tolerance | None = None,
     budget: int = _BUDGET,
     progress: Callable[[str], None] | None = None,
 ) -> Divergence | None:
     """The first tensor that differs and leads to a difference in one of `outputs`.
 
-    Both models run with optimisation off on the CPU, never at once, as often as their tensors need
+    Both models run with optimisation off, never at once, as often as their tensors need
     chunks. A tensor that differs but has no influence on `outputs` but through tensors that agree
     is passed over: a rewrite may mean another thing by an old name.
 
@@ -68,6 +71,8 @@ def first_divergence(
         rewritten: The same for the rewritten model.
         inputs: What to run both on.
         outputs: The outputs that differ.
+        provider: The execution provider they differ on.
+        folder: Where the external data of bytes lies.
         tolerance: What difference is allowed.
         budget: Bytes of one model's tensors to hold together; one tensor may be larger.
         progress: Called with a few words before each chunk.
@@ -75,7 +80,7 @@ def first_divergence(
     Returns:
         None where the difference does not show again.
     """
-    ours, theirs = _Side(original), _Side(rewritten)
+    ours, theirs = (_Side(each, provider, folder) for each in (original, rewritten))
     shared = [name for name in ours.producers if name in theirs.producers]
     found: dict[str, _Difference] = {}
     agreeing: set[str] = set()
@@ -193,7 +198,7 @@ class _Chunks:
 class _Side:
     """One of both models: its nodes, and what its tensors are on some inputs."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, provider: str, folder: Path | None) -> None:
         graph = read_proto(source).graph
         self.producers: dict[str, _Producer] = {}
         for node in graph.node:
@@ -207,18 +212,20 @@ class _Side:
             self.producers.update((output, producer) for output in node.output if output)
         self._outputs = {output.name for output in graph.output}
         self._source = source
+        self._provider = provider
+        self._folder = folder
 
     def values(self, names: Sequence[str], inputs: Draw) -> dict[str, Value] | None:
         """Tensors of one run, also inner ones; None where onnxruntime cannot give them."""
         asked = [onnx.ValueInfoProto(name=name) for name in names if name not in self._outputs]
         addition = onnx.ModelProto(graph=onnx.GraphProto(output=asked)).SerializeToString()
-        data, folder = payload(self._source), None
+        data, folder = payload(self._source), self._folder
         if isinstance(data, str):
-            folder = Path(data).absolute().parent
+            folder = Path(data).parent
             data = Path(data).read_bytes()
         try:
             # Serialized messages one after the other are merged: their lists are joined.
-            with open_session(data + addition, folder=folder) as session:
+            with open_session(data + addition, provider=self._provider, folder=folder) as session:
                 del data
                 return session.run(inputs.feeds, names)
         except EngineError:

@@ -22,7 +22,7 @@ from onnxpad.validation.compare import shape_text
 from onnxpad.validation.inputs import Draw, Input, Outline, Output, feeds_text
 from onnxpad.validation.sessions import Array
 
-Arrays: TypeAlias = "str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]"
+Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]
 """A file or folder, or arrays by name, or several of those."""
 
 _INPUT, _OUTPUT = "input", "output"
@@ -184,7 +184,7 @@ def _typed(title: str, role: str, each: Input | Output, array: Array) -> Array:
         if array.dtype.kind == "O":
             return array
     wanted = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(each.elem_type))
-    if array.dtype != wanted:
+    if array.dtype.newbyteorder("=") != wanted:
         raise UsageError(
             f"{title}: {role} {each.name!r} has type {array.dtype}, but the model's is "
             f"{'string' if wanted.kind == 'O' else wanted}; convert the array"
@@ -197,8 +197,12 @@ def _sets(source: Arrays, title: str) -> tuple[str, list[list[_Entry]]]:
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         return str(path), _read(path)
-    mappings = [source] if isinstance(source, Mapping) else list(source)
-    if not mappings or not all(isinstance(each, Mapping) for each in mappings):
+    mappings = [source] if isinstance(source, Mapping) else source
+    if (
+        not isinstance(mappings, Sequence)
+        or not mappings
+        or not all(isinstance(each, Mapping) for each in mappings)
+    ):
         raise UsageError(f"{title}: neither a path nor arrays by name")
     return title, [
         [_Entry(name, np.asarray(array)) for name, array in each.items()] for each in mappings
@@ -210,10 +214,10 @@ def _read(path: Path) -> list[list[_Entry]]:
     if path.is_dir():
         return _folder(path)
     try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return [[_Entry("the array", loaded)]]
-        with loaded:
+        with path.open("rb") as file:  # numpy leaves open what it opened and could not read
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return [[_Entry("the array", loaded)]]
             entries = [_Entry(name, loaded[name]) for name in loaded.files]
     except _UNREADABLE as error:
         raise UsageError(_why(path, error)) from None
@@ -228,7 +232,7 @@ def _read(path: Path) -> list[list[_Entry]]:
 def _why(path: Path, error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{path} cannot be read: {error.strerror}"
-    if isinstance(error, ValueError) and "allow_pickle" in str(error):
+    if isinstance(error, ValueError) and "allow_pickle" in str(error) and _is_pickled(path):
         return (
             f"{path}: has pickled Python objects in it, which are not loaded because they could "
             "run code; save plain arrays with numpy.savez"
@@ -236,6 +240,12 @@ def _why(path: Path, error: Exception) -> str:
     if isinstance(error, MemoryError):
         return f"{path}: has an array larger than the memory of this machine"
     return f"{path}: is no readable .npz or .npy file; write it with numpy.savez or numpy.save"
+
+
+def _is_pickled(path: Path) -> bool:
+    """Whether numpy speaks of pickled objects because of such, not of an unknown file."""
+    with path.open("rb") as file:
+        return file.read(1) in {b"\x93", b"P", b"\x80"}  # numpy's, zip's and pickle's marks
 
 
 def _folder(path: Path) -> list[list[_Entry]]:

@@ -33,6 +33,8 @@ _SIZES = (
 )
 """Guesses for (batch, even axes, odd axes): both parities, multiples of 32, large, tiny."""
 
+_SMALL = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 24, 31, 32)
+
 _MOST_ELEMENTS = 1 << 23  # of one input of guessed size: an image of 1600x1600 fits
 
 _QUANTISERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
@@ -181,6 +183,13 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
         if sizes not in seen and (small or not sizes):
             seen.append(sizes)
             yield sizes
+
+
+def small_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
+    """One small size for all open dimensions, from 1 up; nothing where none is open."""
+    dims = {dim for each in inputs for dim in each.shape if isinstance(dim, str)}
+    if dims:
+        yield from (dict.fromkeys(dims, size) for size in _SMALL)
 
 
 def draw(inputs: Iterable[Input], sizes: Mapping[str, int], seed: int) -> Draw:

@@ -13,6 +13,7 @@ import time
 import types
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -33,7 +34,6 @@ Value: TypeAlias = "Array | Sequence[Value] | Mapping[Any, Any] | None"
 CPU = "CPUExecutionProvider"
 CUDA = "CUDAExecutionProvider"
 
-_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 _ONE_LINE = 300
 _NODES = (
     r"Non-zero status code \w+ while \w+ (?P<op>\S+) node\. Name:'(?P<name>.*?)' Status Message: ",
@@ -61,6 +61,8 @@ _SETTINGS: Mapping[str, _Settings] = {
     CUDA: _Settings(provider={"use_tf32": "0", "cudnn_conv_algo_search": "DEFAULT"}),
 }
 
+_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
+
 
 class Session:
     """An open model. `close` frees its weights; two need never be held at once."""
@@ -69,7 +71,7 @@ class Session:
         self,
         session: Any,
         run_options: Any,
-        profile: "tempfile.TemporaryDirectory[str] | None" = None,
+        profile: ExitStack | None = None,
     ) -> None:
         self._session = session
         self._run_options = run_options
@@ -154,7 +156,7 @@ def open_session(
         provider: Execution provider, as `CPUExecutionProvider`, which also backs any other.
         optimisation: `off` is the oracle: nothing is fused. `full` is what is deployed.
         threads: Threads a run may use; None leaves it to onnxruntime.
-        folder: Where external data of bytes lies; None for the working directory.
+        folder: Where external data of a source in memory lies; None for the working directory.
         profile: Whether `Session.ran_on` will be asked.
 
     Raises:
@@ -177,31 +179,35 @@ def open_session(
         options.intra_op_num_threads = threads
     for key, value in settings.session.items():
         options.add_session_config_entry(key, value)
-    if folder is not None:
+    if folder is not None and not isinstance(source, str | os.PathLike):
         options.add_session_config_entry(_DATA_FOLDER, str(Path(folder).absolute()))
-    record = None
-    if profile:
-        record = tempfile.TemporaryDirectory(prefix="onnxpad-", ignore_cleanup_errors=True)
-        options.enable_profiling = True
-        options.profile_file_prefix = os.fspath(Path(record.name, "profile"))
     providers: list[Any] = [(provider, dict(settings.provider))]
     if provider != CPU:
         providers.append(CPU)
-    try:
-        session = runtime.InferenceSession(
-            payload(source), options, providers=providers, enable_fallback=False
-        )
-    except Exception as error:  # onnxruntime's own errors share no narrower base class
-        raise EngineError(first_line(error)) from None
-    started = session.get_providers()
-    if provider not in started:  # a failed start falls back without an exception
-        raise ProviderError(
-            f"{provider} is installed but does not start on this machine (its libraries or its "
-            f"device are missing); use {' or '.join(started)}"
-        )
+    with ExitStack() as undo:
+        record = None
+        if profile:
+            record = undo.enter_context(tempfile.TemporaryDirectory(prefix="onnxpad-"))
+            options.enable_profiling = True
+            options.profile_file_prefix = os.fspath(Path(record, "profile"))
+        try:
+            session = runtime.InferenceSession(
+                payload(source), options, providers=providers, enable_fallback=False
+            )
+        except Exception as error:  # onnxruntime's own errors share no narrower base class
+            raise EngineError(first_line(error)) from None
+        started = session.get_providers()
+        if provider not in started:  # a failed start falls back without an exception
+            if profile:
+                session.end_profiling()
+            raise ProviderError(
+                f"{provider} is installed but does not start on this machine (its libraries or "
+                f"its device are missing); use {' or '.join(started)}"
+            )
+        kept = undo.pop_all()
     run_options = runtime.RunOptions()
     run_options.log_severity_level = _SILENT
-    return Session(session, run_options, record)
+    return Session(session, run_options, kept if profile else None)
 
 
 def known_providers() -> tuple[str, ...]:

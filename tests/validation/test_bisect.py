@@ -8,10 +8,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from onnxpad.validation import bisect
 from onnxpad.validation.bisect import first_divergence
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.inputs import Draw
+from onnxpad.validation.sessions import Session
 from onnxpad.verdict import Divergence
 
 NODES = 500
@@ -41,7 +41,10 @@ def network(nodes: int = NODES) -> onnx.ModelProto:
             node = helper.make_node("Mean", [names[-1], names[-3]], [output], f"n{index}")
         graph.node.append(node)
         names.append(output)
-    return helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)])
+    opset = helper.make_opsetid("", 17)
+    model = helper.make_model(graph, ir_version=9, opset_imports=[opset])
+    assert isinstance(model, onnx.ModelProto)
+    return model
 
 
 NETWORK = network()
@@ -49,7 +52,8 @@ NETWORK = network()
 
 def faulty(at: int) -> onnx.ModelProto:
     """The network with a wrong attribute or input at one node."""
-    model = onnx.ModelProto.FromString(NETWORK.SerializeToString())
+    model = onnx.ModelProto()
+    model.CopyFrom(NETWORK)
     node = model.graph.node[at]
     if node.op_type == "Conv":
         node.attribute[0].ints[:] = [0, 2, 2, 0]
@@ -84,25 +88,18 @@ def test_all_is_one_run_a_model_where_it_fits_and_many_where_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tensor = 2 * 9 * 9 * 4
-    opened: list[int] = []
     held: list[int] = []
-    plain = bisect.open_session
+    plain = Session.run
 
-    def counted(*args: Any, **options: Any) -> Any:
-        session = plain(*args, **options)
-        run = session.run
+    def counted(session: Session, feeds: Any, outputs: Any = None) -> Any:
+        held.append(len(outputs))
+        return plain(session, feeds, outputs)
 
-        def measured(feeds: Any, names: Any) -> Any:
-            held.append(len(names))
-            return run(feeds, names)
-
-        session.run = measured  # type: ignore[method-assign]
-        opened.append(1)
-        return session
-
-    monkeypatch.setattr(bisect, "open_session", counted)
-    assert find(NETWORK, faulty(300)).tensor == "t300"  # type: ignore[union-attr]
-    assert len(opened) <= 10
+    monkeypatch.setattr(Session, "run", counted)
+    found = find(NETWORK, faulty(300))
+    assert found is not None
+    assert found.tensor == "t300"
+    assert len(held) <= 10
     held.clear()
     found = find(NETWORK, faulty(300), budget=40 * tensor)
     assert found is not None
