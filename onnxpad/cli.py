@@ -415,8 +415,9 @@ def _checked(
     ignore: Sequence[str],
 ) -> "Iterator[FileReport]":
     """A report a model, each model once; what cannot be read becomes a report too."""
-    from onnxpad import api
-    from onnxpad.report import FileReport
+    with collection.paused_for_good():
+        from onnxpad import api
+        from onnxpad.report import FileReport
 
     seen: set[Path] = set()
     for argument in paths:
