@@ -148,6 +148,10 @@ def fix(
         bool,
         typer.Option("--check", help="Write nothing; exit 1 if a rewrite would be made."),
     ] = False,
+    diff: Annotated[
+        bool,
+        typer.Option("--diff", help="As --check; the report is a diff of the nodes, a line each."),
+    ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse rewrites that take anything for granted.")
     ] = False,
@@ -160,11 +164,12 @@ def fix(
 ) -> int:
     """Rewrite a model's padding, prove each change, compare both models, and write the result.
 
-    Exit codes: 0 fixed or nothing to do, 1 a rewrite would be made (--check), 2 bad usage or
-    unreadable input, 3 validation failed.
+    Exit codes: 0 fixed or nothing to do, 1 a rewrite would be made (--check, --diff), 2 bad
+    usage or unreadable input, 3 validation failed.
     """
     target = _target(model, output, in_place)
     shapes, dims = _given("--shape", shape or ()), _given("--dim", dim or ())
+    check |= diff
 
     from onnxpad import api
     from onnxpad.report import FixReport, Outcome
@@ -194,6 +199,11 @@ def fix(
     )
     if written:
         result.save(target)
+    difference = None
+    if diff:
+        from onnxpad.report.diff import unified_diff
+
+        difference = unified_diff(*result.outlines(), (str(model), str(target)))
     report = FixReport(
         model=str(model),
         style=style.value,
@@ -210,11 +220,16 @@ def fix(
         nodes_before=result.nodes_before,
         nodes_after=result.nodes_after,
         seconds=result.seconds,
+        diff=difference,
     )
     if form is Format.JSON:
         from onnxpad.report.json import fix_json
 
         _write(fix_json(report))
+    elif difference is not None:
+        from onnxpad.report.diff import painted
+
+        _write(painted(difference, _paint()))
     else:
         from onnxpad.report.text import fix_text
 
@@ -363,6 +378,61 @@ def validate(
     if not result.ok:
         _error(f"validation failed: {validating.failure(result)}")
     return report.exit_code
+
+
+@app.command(short_help="List the codes of what onnxpad finds.")
+def rules(form: FormatOption = Format.TEXT) -> int:
+    """List every code with its severity and what it finds."""
+    from onnxpad.rule import catalogue
+
+    pages = catalogue().values()
+    if form is Format.JSON:
+        from onnxpad.report.json import rules_json
+
+        _write(rules_json(pages))
+    else:
+        from onnxpad.report.about import rules_text
+
+        _write(rules_text(pages, _paint()))
+    return 0
+
+
+@app.command(short_help="Explain codes: what is found, why it matters, when a rewrite is exact.")
+def rule(
+    codes: Annotated[
+        list[str], typer.Argument(metavar="CODE...", help="Codes, or their beginnings (PAD1).")
+    ],
+) -> int:
+    """Explain codes: what is found, why it matters, when the rewrite is exact."""
+    from onnxpad.report.about import page_text
+    from onnxpad.rule import catalogue
+
+    pages = catalogue()
+    paint = _paint()
+    chosen = expand_codes("CODE", codes, pages.keys())
+    _write("\n".join(page_text(pages[code], paint) for code in chosen))
+    return 0
+
+
+@app.command(short_help="Say what onnxpad stands on, what works here, and what mends the rest.")
+def doctor(form: FormatOption = Format.TEXT) -> int:
+    """Say which versions, providers and CUDA libraries are here, and try which of them work.
+
+    Exit codes: 0 usable, on the CPU at least; 1 broken, with the cure for each cause.
+    """
+    from onnxpad.doctor import examine
+
+    found = examine()
+    code = 0 if found.ok else 1
+    if form is Format.JSON:
+        from onnxpad.report.json import doctor_json
+
+        _write(doctor_json(found, code))
+    else:
+        from onnxpad.report.about import doctor_text
+
+        _write(doctor_text(found, _paint()))
+    return code
 
 
 def expand_codes(option: str, selectors: Sequence[str], known: Collection[str]) -> tuple[str, ...]:

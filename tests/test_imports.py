@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-VALUES = {"collection", "errors", "finding", "verdict"}
+VALUES = {"collection", "diagnosis", "errors", "finding", "verdict"}
 """What imports nothing of the package: all may import it."""
 
 SIZES = {"symbol", "size"}
@@ -32,7 +32,7 @@ ARROWS: dict[str, set[str]] = {
     | {"validation"},
     "validating": {"validation"},
     "report": {"onnxpad"},
-    "doctor": {"validation"},
+    "doctor": {"onnxpad", "validation"},
     "explain": {"conventions", "window"} | SIZES,
     # Deciding and rewriting.
     "pipeline": {"admitted", "certify", "passes", "premises", "rule", "site"} | GRAPH,

@@ -156,6 +156,22 @@ class TestFixText:
         assert "nothing to change" in fix_text(nothing)
         assert "nothing to change" not in fix_text(replace(nothing, undone=(refusal("conv7"),)))
 
+    def test_a_probe_that_several_share_is_told_of_each(self) -> None:
+        several = fix_text(fixed(changes=(change("a"), change("b"))))
+        line_with(several, "2 changes", "probe: each equal on 6 inputs")
+        line_with(fix_text(fixed()), "1 change", "probe: equal on 6 inputs")
+        silent = fix_text(fixed(changes=(change("a", probe=""), change("b", probe=""))))
+        assert "probe:" not in silent
+
+    def test_what_a_warning_says_is_not_said_of_the_run_too(self) -> None:
+        note = "full optimisation changes logits of the original as well"
+        for warning, seen in [(f"onnxruntime's own: {note}", True), ("another", False)]:
+            warned = Validation(True, (run(NOISE, note=note),), (warning,))
+            report = ValidateReport("a", "b", "", "", ("cpu",), warned, (), 0.1)
+            for text in (fix_text(fixed(validation=warned)), validate_text(report)):
+                assert text.count(note) == 1
+                assert ("see the warning" in line_with(text, "optimisation off")) == seen
+
     def test_each_run_says_where_how_and_what(self) -> None:
         text = fix_text(fixed())
         line_with(text, "Validation passed", "2 runs", "3 changes")

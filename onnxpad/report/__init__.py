@@ -35,7 +35,7 @@ class FixReport:
         dynamic: What was asked for of padding that depends on an open size.
         outcome: How it ended; decides the exit code.
         written: Path of the file written, empty where none was.
-        check: Whether only a check was asked for, so that nothing is written.
+        check: Whether only a check or a diff was asked for, so that nothing is written.
         validate: Whether a validation was asked for.
         changes: The rewrites made.
         declared: The shapes of inputs, by name, that the result declares and the model did not.
@@ -45,6 +45,7 @@ class FixReport:
         nodes_before: Nodes of the original model.
         nodes_after: Nodes of the result.
         seconds: Wall time.
+        diff: The nodes that differ, as a unified diff; None where it was not asked for.
     """
 
     model: str
@@ -62,6 +63,7 @@ class FixReport:
     seconds: float
     dynamic: str = "keep"
     declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
+    diff: str | None = None
 
     @property
     def exit_code(self) -> int:

@@ -126,6 +126,8 @@ def _changes(changes: Sequence[Change], paint: Paint) -> Iterator[list[str]]:
         listed = group[:LINES_A_GROUP]
         common = [said for said in (_proof, _probe) if len({said(c) for c in group}) == 1]
         head = [counted(len(group), "change"), *(said(group[0]) for said in common)]
+        if _probe in common and len(group) > 1:
+            head[-1] = head[-1].replace("probe: ", "probe: each ", 1)
         rows = columns(
             [_node(change) for change in listed],
             [f"{shown(c.before)}  becomes  {shown(c.after)}" for c in listed],
@@ -206,7 +208,7 @@ def _validation(report: FixReport, paint: Paint) -> list[str]:
     verdict = paint("passed", "good") if validation.ok else paint("FAILED", "error")
     probes = f", {counted(validation.probes, 'change')} probed alone" if validation.probes else ""
     names = [_run_name(run) for run in validation.runs]
-    rows = [_run_result(run, paint) for run in validation.runs]
+    rows = [_run_result(run, validation.warnings, paint) for run in validation.runs]
     return [
         f"Validation {verdict}: {counted(len(validation.runs), 'run')} of the whole model{probes}",
         *columns(names, rows),
@@ -220,7 +222,7 @@ def _run_name(run: Run) -> str:
     return f"{shown(provider)}, optimisation {run.optimisation}, {shown(run.inputs)}"
 
 
-def _run_result(run: Run, paint: Paint) -> str:
+def _run_result(run: Run, warnings: Sequence[str], paint: Paint) -> str:
     """`equal bit for bit`, or the outputs that differ, the worst first; then the times."""
     differing = [c for c in run.comparisons if not c.equal]
     differing.sort(key=lambda c: (c.ok, -c.max_abs if c.max_abs == c.max_abs else -math.inf))
@@ -234,8 +236,14 @@ def _run_result(run: Run, paint: Paint) -> str:
         result = f"{worst}; and {counted(rest, 'more output')}" if rest > 0 else worst
     if run.comparisons:
         result += f" ({times(run)})"
-        result += f"; {shown(run.note)}" if run.note else ""
+        result += f"; {note}" if (note := noted(run, warnings)) else ""
     return result if run.ok else f"{paint('DIFFERS', 'error')}: {result}"
+
+
+def noted(run: Run, warnings: Sequence[str]) -> str:
+    """The note of a run, or where it is told: a warning may say the same in as many words."""
+    told = run.note and any(warning.endswith(run.note) for warning in warnings)
+    return "see the warning" if told else shown(run.note)
 
 
 def times(run: Run) -> str:

@@ -9,11 +9,12 @@ from onnxpad.report.text import (
     divergence_lines,
     duration,
     figures,
+    noted,
     plain,
     shown,
     times,
 )
-from onnxpad.verdict import Comparison, Placement, Run
+from onnxpad.verdict import Comparison, Placement, Run, Validation
 
 OUTPUTS_A_RUN = 20
 
@@ -26,7 +27,7 @@ def validate_text(report: ValidateReport, paint: Paint = plain) -> str:
     divergence = validation.divergence
     blocks = [
         [_headline(report, paint)],
-        *(_run(run, validation.subject, paint) for run in validation.runs),
+        *(_run(run, validation, paint) for run in validation.runs),
         [_placement(place) for place in validation.placements],
         divergence_lines(divergence, paint) if divergence else [],
         [*remarks, *(f"{paint('not compared', 'error')}: {shown(w)}" for w in report.unproven)],
@@ -47,16 +48,18 @@ def _headline(report: ValidateReport, paint: Paint) -> str:
     return f"{models}: {verdict}, {runs} ({duration(report.seconds)})"
 
 
-def _run(run: Run, subject: str, paint: Paint) -> list[str]:
+def _run(run: Run, validation: Validation, paint: Paint) -> list[str]:
     provider = run.provider.removesuffix("ExecutionProvider")
     where = f"{shown(provider)}, optimisation {run.optimisation}, {shown(run.inputs)}"
     who = f"{run.subject} against {run.against}"
     if run.optimisation == "full" and run.against != "reference":
         who += ", which ran without optimisation"
     time = f" ({times(run)})" if times(run) else ""
-    note = f"; {shown(run.note)}" if run.note else ""
+    note = f"; {said}" if (said := noted(run, validation.warnings)) else ""
     verdict = (
-        "" if run.ok else f"{paint('DIFFERS', 'error' if run.subject == subject else 'info')}: "
+        ""
+        if run.ok
+        else f"{paint('DIFFERS', 'error' if run.subject == validation.subject else 'info')}: "
     )
     listed = sorted(run.comparisons, key=lambda each: each.ok)[:OUTPUTS_A_RUN]
     rest = len(run.comparisons) - len(listed)

@@ -3,6 +3,8 @@
 May import `onnxpad.errors`.
 """
 
+import contextlib
+import io
 import json
 import os
 import re
@@ -164,6 +166,8 @@ def open_session(
     """
     require_provider(provider)
     runtime = _onnxruntime()
+    if provider == CUDA:
+        _preload()
     settings = _SETTINGS.get(provider, _Settings())
     options = runtime.SessionOptions()
     options.log_severity_level = _SILENT
@@ -209,6 +213,16 @@ def open_session(
 def known_providers() -> tuple[str, ...]:
     """Every execution provider that onnxruntime has a name for, there or not."""
     return tuple(_onnxruntime().get_all_providers())
+
+
+def available_providers() -> tuple[str, ...]:
+    """The execution providers compiled into onnxruntime, whether they start here or not."""
+    return tuple(_onnxruntime().get_available_providers())
+
+
+def cuda_version() -> str:
+    """The CUDA that onnxruntime is built for, as `13.0`; empty where it is built without."""
+    return str(getattr(_onnxruntime(), "cuda_version", ""))
 
 
 def settings_text(provider: str) -> str:
@@ -319,17 +333,27 @@ def payload(source: Source) -> str | bytes:
 
 
 @cache
+def _preload() -> None:
+    """Load the CUDA libraries that pip installed: onnxruntime does not look for them by itself."""
+    load = getattr(_onnxruntime(), "preload_dlls", None)
+    if load is not None:
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            load()
+
+
+@cache
 def _onnxruntime() -> types.ModuleType:
     """The onnxruntime module, made quiet: stdout and stderr belong to the report."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import onnxruntime
-    except ImportError as error:
+        onnxruntime.set_default_logger_severity(_SILENT)
+    except (ImportError, AttributeError) as error:  # uninstalling one of two leaves a hollow folder
         raise ProviderError(
             f"onnxruntime cannot be imported ({first_line(error)}); "
             "install one of onnxruntime and onnxruntime-gpu, not both"
         ) from None
-    onnxruntime.set_default_logger_severity(_SILENT)
     module: types.ModuleType = onnxruntime
     return module
