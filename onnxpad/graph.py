@@ -96,6 +96,11 @@ class Graph:
         with collection.paused(), _one_line(""):
             return cls(read_proto(proto), None)
 
+    def pristine(self) -> "Graph":
+        """The graph as it came, without the edits made since."""
+        with collection.paused():
+            return type(self)(self._skeleton, self.path)
+
     # Reading
 
     @property

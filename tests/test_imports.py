@@ -35,7 +35,8 @@ ARROWS: dict[str, set[str]] = {
     "doctor": {"onnxpad", "validation"},
     "explain": {"conventions", "window"} | SIZES,
     # Deciding and rewriting.
-    "pipeline": {"admitted", "certify", "passes", "premises", "rule", "site"} | GRAPH,
+    "pipeline": {"admitted", "certify", "passes", "premises", "rule", "shield", "site"} | GRAPH,
+    "shield": {"graph", "operators", "rule", "site"},
     "passes": {"dynamic", "rule", "site"} | GRAPH,
     "rule": {"admitted", "dynamic", "premises", "site"} | GRAPH,
     "dynamic": {"site"} | GRAPH,
