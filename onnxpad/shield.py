@@ -46,7 +46,9 @@ def _open(context: Context) -> Iterator[Node]:
         if op.operator.op_type not in _FUSED or op.auto_pad != "NOTSET":
             continue
         pad = context.sites.pad_before(op)
-        if pad is None or not _is_folded(pad):
+        if pad is None or context.graph.constant(pad.node.inputs[1]) is None:
+            continue  # amounts that are computed keep the optimiser away, as far as it sees
+        if not _is_folded(pad):
             continue
         try:
             outer = context.sites.outer(op)
