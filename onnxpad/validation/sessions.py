@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy.typing as npt
@@ -27,6 +28,7 @@ Value: TypeAlias = "Array | Sequence[Value] | Mapping[Any, Any] | None"
 
 CPU = "CPUExecutionProvider"
 
+_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 _ONE_LINE = 300
 _NODES = (
     r"Non-zero status code \w+ while \w+ (?P<op>\S+) node\. Name:'(?P<name>.*?)' Status Message: ",
@@ -105,6 +107,7 @@ def open_session(
     provider: str = CPU,
     optimisation: Optimisation = "off",
     threads: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
 ) -> Session:
     """A session of `source` that really runs on `provider`.
 
@@ -113,6 +116,7 @@ def open_session(
         provider: Execution provider, as `CPUExecutionProvider`, which also backs any other.
         optimisation: `off` is the oracle: nothing is fused. `full` is what is deployed.
         threads: Threads a run may use; None leaves it to onnxruntime.
+        folder: Where external data of bytes lies; None for the working directory.
 
     Raises:
         EngineError: What onnxruntime says against the model, in one line.
@@ -132,6 +136,8 @@ def open_session(
         options.intra_op_num_threads = threads
     for key, value in settings.session.items():
         options.add_session_config_entry(key, value)
+    if folder is not None:
+        options.add_session_config_entry(_DATA_FOLDER, str(Path(folder).absolute()))
     providers: list[Any] = [(provider, dict(settings.provider))]
     if provider != CPU:
         providers.append(CPU)

@@ -7,8 +7,10 @@ optimisation it computes what will be deployed; there its own rewriting (unsound
 break what is right, so a difference counts only where the original does not suffer it too.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from onnxpad.validation.compare import compare
 from onnxpad.validation.inputs import (
@@ -65,7 +67,8 @@ def validate_models(
 
     Args:
         original: Path (external data is found beside it), serialized bytes, or model.
-        rewritten: The same for the rewritten model.
+        rewritten: The same for the rewritten model; external data of bytes is found beside the
+            original.
         samples: Inputs to run; open sizes differ from one to the next.
         seed: Seed of the first; the next have the numbers that follow.
         providers: Execution providers, by onnxruntime's names.
@@ -114,6 +117,9 @@ class _Check:
         self._rewritten = rewritten
         self._model = model
         self._provider = provider
+        self._folder: Path | None = None
+        if isinstance(original, str | os.PathLike):
+            self._folder = Path(original).parent
         self._progress = progress
         self._draws: list[Draw] = []
         self._expected: list[_Result] = []
@@ -154,7 +160,7 @@ class _Check:
         self._progress(f"{which} model, optimisation off")
         why = ""
         try:
-            with open_session(source, provider=self._provider) as session:
+            with self._open(source, "off") as session:
                 accepted: list[dict[str, int]] = []
                 for sizes in size_choices(self._model.inputs):
                     if len(accepted) == max(1, samples):
@@ -169,6 +175,11 @@ class _Check:
             return str(error)
         return "" if self._draws else why
 
+    def _open(self, source: Source, optimisation: Optimisation) -> Session:
+        return open_session(
+            source, provider=self._provider, optimisation=optimisation, folder=self._folder
+        )
+
     def _sample(self, session: Session, sizes: Mapping[str, int], seed: int) -> str:
         """Run inputs of these sizes and keep them; else why the model does not accept them."""
         inputs = draw(self._model.inputs, sizes, seed)
@@ -182,9 +193,7 @@ class _Check:
         """A result for each of the inputs found."""
         self._progress(f"{which} model, optimisation {optimisation}")
         try:
-            with open_session(
-                source, provider=self._provider, optimisation=optimisation
-            ) as session:
+            with self._open(source, optimisation) as session:
                 return [_run(session, inputs) for inputs in self._draws]
         except EngineError as error:
             return [_Result({}, 0.0, str(error)) for _ in self._draws]

@@ -50,16 +50,17 @@ def test_runs_without_a_word(optimisation: Optimisation, tmp_path: Path) -> None
         assert seconds > 0
 
 
-def test_external_data_is_found_beside_the_path(tmp_path: Path) -> None:
+def test_external_data_is_found_beside_the_path_and_in_the_folder(tmp_path: Path) -> None:
     model = parse("g (float[4] x) => (float[4] y) <float[4] w = {1,2,3,4}> { y = Add (x, w) }")
     weight = onnx.numpy_helper.from_array(np.arange(4, dtype=np.float32), "w")
     model.graph.initializer[0].CopyFrom(weight)
     path = tmp_path / "external.onnx"
     onnx.save(model, path, save_as_external_data=True, location="w.bin", size_threshold=0)
     assert not read_proto(path).graph.initializer[0].raw_data
-    with open_session(path) as session:
-        outputs = session.run({"x": np.zeros(4, np.float32)})
-    assert np.array_equal(outputs["y"], np.arange(4))  # type: ignore[arg-type]
+    for source, folder in ((path, None), (path.read_bytes(), tmp_path)):
+        with open_session(source, folder=folder) as session:
+            outputs = session.run({"x": np.zeros(4, np.float32)})
+        assert np.array_equal(outputs["y"], np.arange(4))  # type: ignore[arg-type]
 
 
 def test_a_closed_session_is_freed_at_once() -> None:

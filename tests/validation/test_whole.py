@@ -183,6 +183,30 @@ def test_rounding_of_fused_quantised_operators_is_a_warning() -> None:
     assert any("rounding in fused quantised operators" in each for each in found.warnings)
 
 
+def test_a_greater_difference_in_a_quantised_model_is_a_failure() -> None:
+    # the pads that onnxruntime's optimiser gets wrong, behind a quantiser of steps of 1/50
+    signature = POOL.replace("<", "<float s = {0.02}, uint8 z = {128}, ")
+    body = "m = QuantizeLinear (x, s, z) d = DequantizeLinear (m, s, z) "
+    apart = parse(signature, body + APART.replace("Pad (x", "Pad (d"))
+    fused = parse(signature, body + "q = Pad (d, p) y = MaxPool <kernel_shape = [2]> (q)")
+    found = validate_models(apart, fused, samples=4)
+    assert not found.ok
+    assert all(run.ok for run in found.runs if run.optimisation == "off")
+    assert any("of the rewritten model only" in run.note for run in found.runs if not run.ok)
+    assert not found.warnings
+
+
+def test_external_data_of_bytes_lies_beside_the_original(tmp_path: Path) -> None:
+    model = parse(LINE, "q = Pad (x, p) y = Conv (q, w)")
+    (weight,) = [each for each in model.graph.initializer if each.name == "w"]
+    weight.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(weight), "w"))
+    path = tmp_path / "original.onnx"
+    onnx.save(model, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    found = validate_models(path, path.read_bytes())
+    assert found.ok
+    assert [run.optimisation for run in found.runs] == ["off", "full"]
+
+
 def test_sizes_are_tried_until_the_original_accepts_one() -> None:
     signature = "(float[N,2,H] x) => (float[N,2,?] y) <int64[3] s = {-1,2,32}>"
     model = parse(signature, "a = Reshape (x, s) z = Reshape (x, t) y = Add (x, x)")
