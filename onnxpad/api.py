@@ -13,7 +13,7 @@ import onnx
 from onnxpad import collection, pipeline
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.finding import Change, Finding, Severity
-from onnxpad.graph import Graph
+from onnxpad.graph import ExternalData, Graph
 from onnxpad.site import STYLES
 from onnxpad.verdict import Validation
 
@@ -51,13 +51,28 @@ class FixResult:
         """The rewritten model, made anew at each call; equal to the original if nothing changed."""
         return self._graph.to_proto()
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        external_data: ExternalData = "copy",
+        progress: Progress | None = None,
+    ) -> None:
         """Writes the model: whole, or not at all. An unchanged model is copied byte for byte.
 
+        Args:
+            path: The file to write.
+            external_data: What becomes of data in files beside the original where the result is
+                written to another folder: `copy` or `link` (hard links) beside the result. With
+                `inline` it comes inside the result, in any folder. A model that came without a
+                path keeps its references as they are.
+            progress: Called with a step, how much of it is done, and how much there is.
+
         Raises:
-            OutputError: The path cannot be written.
+            UsageError: Another `external_data`.
+            OutputError: A file cannot be written, or another one is in the place of the data.
         """
-        self._graph.write(path)
+        self._graph.write(path, external_data=external_data, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -182,10 +197,14 @@ def _validate(model: Model, graph: Graph, probes: int, progress: Progress | None
     from onnxpad.validation import validate_models
 
     original = model if isinstance(model, onnx.ModelProto) else Path(model)
+    if graph.has_external_data and graph.path is None:
+        why = "not validated: its external data is not known; pass the path of the model"
+        return Validation(True, (), (why,), probes)
+    rewritten, folder = graph.to_run()
 
     def report(step: str) -> None:
         if progress is not None:
             progress(step, 0, 0)
 
-    verdict = validate_models(original, graph.to_bytes(), progress=report)
+    verdict = validate_models(original, rewritten, folder=folder, progress=report)
     return replace(verdict, probes=probes)

@@ -136,7 +136,7 @@ def open_session(
         options.intra_op_num_threads = threads
     for key, value in settings.session.items():
         options.add_session_config_entry(key, value)
-    if folder is not None:
+    if folder is not None and not isinstance(source, str | os.PathLike):
         options.add_session_config_entry(_DATA_FOLDER, str(Path(folder).absolute()))
     providers: list[Any] = [(provider, dict(settings.provider))]
     if provider != CPU:

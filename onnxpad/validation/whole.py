@@ -58,6 +58,7 @@ def validate_models(
     samples: int = 1,
     seed: int = 0,
     providers: Sequence[str] = (CPU,),
+    folder: Path | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Validation:
     """Whether `rewritten` computes what `original` computes, as far as onnxruntime can say.
@@ -67,11 +68,11 @@ def validate_models(
 
     Args:
         original: Path (external data is found beside it), serialized bytes, or model.
-        rewritten: The same for the rewritten model; external data of bytes is found beside the
-            original.
+        rewritten: The same for the rewritten model.
         samples: Inputs to run; open sizes differ from one to the next.
         seed: Seed of the first; the next have the numbers that follow.
         providers: Execution providers, by onnxruntime's names.
+        folder: Where external data of bytes lies; None for the folder of the original.
         progress: Called with a few words before each session is opened.
 
     Raises:
@@ -91,8 +92,10 @@ def validate_models(
     warnings: list[str] = []
     if not small:
         warnings.append(f"full optimisation not tried: the model has over {_MOST_NODES} nodes")
+    if folder is None and isinstance(original, str | os.PathLike):
+        folder = Path(original).parent
     for provider in providers:
-        check = _Check(original, rewritten, model, provider, progress or (lambda _: None))
+        check = _Check(original, rewritten, model, provider, folder, progress or (lambda _: None))
         found = check.unoptimised(samples, seed)
         if small and found and all(run.ok for run in found):
             found += check.optimised()
@@ -110,6 +113,7 @@ class _Check:
         rewritten: Source,
         model: Outline,
         provider: str,
+        folder: Path | None,
         progress: Callable[[str], None],
     ) -> None:
         self.warnings: list[str] = []
@@ -117,9 +121,7 @@ class _Check:
         self._rewritten = rewritten
         self._model = model
         self._provider = provider
-        self._folder: Path | None = None
-        if isinstance(original, str | os.PathLike):
-            self._folder = Path(original).parent
+        self._folder = folder
         self._progress = progress
         self._draws: list[Draw] = []
         self._expected: list[_Result] = []
