@@ -57,8 +57,10 @@ class FixResult:
         *,
         external_data: ExternalData = "copy",
         progress: Progress | None = None,
-    ) -> None:
-        """Writes the model: whole, or not at all. An unchanged model is copied byte for byte.
+    ) -> tuple[Path, ...]:
+        """Writes the model: whole, or not at all; returns the files of data written beside it.
+
+        An unchanged model is copied byte for byte, unless its data comes inside.
 
         Args:
             path: The file to write.
@@ -72,7 +74,7 @@ class FixResult:
             UsageError: Another `external_data`.
             OutputError: A file cannot be written, or another one is in the place of the data.
         """
-        self._graph.write(path, external_data=external_data, progress=progress)
+        return self._graph.write(path, external_data=external_data, progress=progress)
 
 
 @dataclass(frozen=True)

@@ -298,8 +298,8 @@ class Graph:
         *,
         external_data: ExternalData = "copy",
         progress: Progress | None = None,
-    ) -> None:
-        """Saves the model, whole or not at all.
+    ) -> tuple[Path, ...]:
+        """Saves the model, whole or not at all; says which other files it wrote.
 
         In the folder of the original it shares the external data. In another one that data is
         copied or linked before the model appears, and on demand it comes inside. A model without
@@ -317,7 +317,9 @@ class Graph:
         """
         edits = differences(self._skeleton, self._view)
         target = Path(path)
-        write_whole(contents(self._skeleton, self.path, *edits, target, external_data, progress))
+        files = contents(self._skeleton, self.path, *edits, target, external_data, progress)
+        write_whole(files)
+        return tuple(file for file in files if file is not target)
 
     @cached_property
     def _names(self) -> Names:

@@ -42,6 +42,8 @@ class FixReport:
         nodes_before: Nodes of the original model.
         nodes_after: Nodes of the result.
         seconds: Wall time.
+        data: Paths of the external data written beside the file.
+        inline: Whether external data was to come inside the file.
     """
 
     model: str
@@ -57,6 +59,8 @@ class FixReport:
     nodes_before: int
     nodes_after: int
     seconds: float
+    data: tuple[str, ...] = ()
+    inline: bool = False
 
     @property
     def exit_code(self) -> int:

@@ -238,7 +238,8 @@ def _difference(comparison: Comparison) -> str:
 def _ending(report: FixReport, paint: Paint) -> str:
     written = shown(report.written)
     if report.outcome is Outcome.UNCHANGED:
-        ending = f"Copied byte for byte to {written}" if written else "Nothing written"
+        copied = "Copied to" if report.inline else "Copied byte for byte to"
+        ending = f"{copied} {written}" if written else "Nothing written"
     elif report.check:
         ending = "Nothing written (--check)"
     elif written:
@@ -247,6 +248,8 @@ def _ending(report: FixReport, paint: Paint) -> str:
         ending = "Nothing written; --keep-invalid writes it all the same"
     if written and report.outcome is Outcome.INVALID:
         ending += " although the validation failed (--keep-invalid)"
+    if report.data:
+        ending += f", its external data to {', '.join(map(shown, report.data))}"
     return f"{ending} ({_time(report.seconds)})"
 
 
