@@ -84,6 +84,17 @@ class Constants:
             return None
         return Declared(onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
 
+    def is_external(self, tensor: Tensor) -> bool:
+        """Whether an initializer or a Constant has its elements in another file."""
+        # What a caller may override is an input.
+        if tensor.name in self._view.inputs:
+            return False
+        initializer = self._view.initializers.get(tensor.name)
+        if initializer:
+            return is_external(initializer.proto)
+        value = self._held(tensor)
+        return isinstance(value, onnx.AttributeProto) and is_external(value.t)
+
     def value(self, tensor: Tensor) -> np.ndarray[Any, Any] | None:
         """The elements of a constant, read-only, or None.
 

@@ -156,6 +156,10 @@ class Graph:
         """
         return self._constants.value(tensor)
 
+    def is_external(self, tensor: Tensor) -> bool:
+        """Whether the elements of an initializer or a Constant lie in another file."""
+        return self._constants.is_external(tensor)
+
     # Edits
 
     def set_attribute(self, node: Node, name: str, value: object | None) -> None:

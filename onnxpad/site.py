@@ -245,6 +245,9 @@ class Sites:
         }
         if names:
             return f"its amounts depend on the size {', '.join(map(repr, sorted(names)))}"
+        given = [*pad.node.inputs[1:2], *pad.node.inputs[3:4]]
+        if any(map(self._graph.is_external, given)):
+            return "its amounts lie in another file; pass the path of the model"
         return "its amounts are known only at run time"
 
     def _check_fill(self, op: WindowOp, pad: PadOp) -> None:

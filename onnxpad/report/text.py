@@ -249,7 +249,9 @@ def _ending(report: FixReport, paint: Paint) -> str:
     if written and report.outcome is Outcome.INVALID:
         ending += " although the validation failed (--keep-invalid)"
     if report.data:
-        ending += f", its external data to {', '.join(map(shown, report.data))}"
+        names = ", ".join(map(shown, report.data))
+        many = len(report.data) > NODES_A_REASON
+        ending += f", its external data to {counted(len(report.data), 'file') if many else names}"
     return f"{ending} ({_time(report.seconds)})"
 
 
