@@ -249,6 +249,8 @@ class _Cutting:
 
     def _add(self, node: Node) -> None:
         given = self._given(node)
+        if given is None and self._graph.is_external(node.outputs[0]):
+            given = self._graph.constant(node.outputs[0])
         if given is not None:
             self._constant(node.outputs[0].name, given)
             return

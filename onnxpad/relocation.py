@@ -180,7 +180,8 @@ def _copied(source: Path, progress: Progress | None) -> Iterator[bytes]:
     try:
         with source.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            while block := file.read(_BLOCK):
+            # Not without end where the file grows meanwhile.
+            while done <= size and (block := file.read(_BLOCK)):
                 yield block
                 done += len(block)
                 if progress is not None:
