@@ -3,9 +3,11 @@
 For a tensor of the graph before a change, and for the tensor that stands for it after, this module
 derives what each element is made of: the positions that a window reads, what lies there when a
 position is outside the data, and which positions an average counts. It decides nothing and knows
-no pass. May import: graph, operators, signs, size, values, window.
+no pass. May import: errors, finding, graph, operators, signs, size, values, window.
 """
 
+import itertools
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
@@ -13,6 +15,7 @@ from typing import Any, Final, TypeAlias
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
+from onnxpad.errors import ModelError
 from onnxpad.finding import Certificate
 from onnxpad.graph import Graph
 from onnxpad.operators import (
@@ -27,7 +30,18 @@ from onnxpad.operators import (
     read_window,
 )
 from onnxpad.signs import Signs
-from onnxpad.size import Extent, Size, always, less_equal, maximum, minimum, symbol
+from onnxpad.size import (
+    Extent,
+    Size,
+    Unknown,
+    always,
+    bounds,
+    less_equal,
+    maximum,
+    minimum,
+    symbol,
+    where,
+)
 from onnxpad.values import Analysis
 from onnxpad.window import (
     AnyWindow,
@@ -66,7 +80,8 @@ class Reading:
     Attributes:
         root: Name of the tensor that is read.
         layers: Constant paddings around it, from the inside out, over all axes.
-        opaque: A padding that copies data (reflect, edge, wrap): its mode and amounts, outermost.
+        opaque: A padding that is no layer, outermost (it copies data, or crops what may be too
+            short): how it pads, and how much.
         op: The window that slides over all this, or None.
         direct: Name of the tensor that the operator itself reads.
     """
@@ -86,9 +101,10 @@ class Certifier:
         self._graph = graph
         self._analysis = analysis
         self._signs = signs
+        self._slid: dict[tuple[object, ...], _Sliding] = {}
 
-    def window(self, tensor: Tensor) -> Reading:
-        """What the elements of a window operator's first output are made of.
+    def window(self, tensor: Tensor, root: str = "") -> Reading:
+        """What the elements of a window operator's first output are made of, back to `root`.
 
         Raises:
             UncertifiedError: Its producer is no such operator, or cannot be read.
@@ -100,29 +116,32 @@ class Certifier:
             raise UncertifiedError(f"{tensor.name!r} is not the operator's first output")
         try:
             op = read_window(self._graph, self._analysis, node)
-            return self._read_padding(op.data, op)
-        except UnreadableError as error:
+            return self._read_padding(op.data, op, root)
+        except (UnreadableError, ModelError) as error:
             raise UncertifiedError(str(error)) from error
 
-    def padding(self, tensor: Tensor) -> Reading:
-        """What the elements of a tensor are made of, through the `Pad`s that give it.
+    def padding(self, tensor: Tensor, root: str = "") -> Reading:
+        """What the elements of a tensor are made of, through the `Pad`s behind it, back to `root`.
 
         Raises:
             UncertifiedError: One of them says something that cannot be read.
         """
         try:
-            return self._read_padding(tensor, None)
-        except UnreadableError as error:
+            reading = self._read_padding(tensor, None, root)
+        except (UnreadableError, ModelError) as error:
             raise UncertifiedError(str(error)) from error
+        if not root and reading.root == tensor.name:
+            raise UncertifiedError(f"what {tensor.name!r} is padded with is not known")
+        return reading
 
-    def _read_padding(self, tensor: Tensor, op: WindowOp | None) -> Reading:
+    def _read_padding(self, tensor: Tensor, op: WindowOp | None, root: str) -> Reading:
         layers: list[Layer] = []
         opaque = None
         current = tensor
         rank = None if op is None else len(op.windows) + 2
         # Indices count positions of the tensor that is pooled, so nothing further up is the same.
         while op is None or not _has_indices(op.node):
-            node = self._graph.producer(current)
+            node = self._graph.producer(current) if current.name != root else None
             if node is None or not self._graph.is_standard(node):
                 break
             if node.op == "Identity":
@@ -135,19 +154,15 @@ class Certifier:
                 current = pad.data
                 continue
             full = _full(pad, rank if rank is not None else self._rank(pad))
-            if full is None:
+            if op is not None and (full is None or is_padded(full[:2])):
                 break
-            if pad.mode != "constant" or pad.value is None:
-                if op is None and not layers and opaque is None:
-                    value = "" if pad.mode != "constant" else f" {node.inputs[2].name}"
-                    opaque = (pad.mode + value, full)
+            layer = self._layer(pad, full)
+            if full is None or layer is None:
+                if op is None and not layers and (found := _opaque(pad, full)) is not None:
+                    opaque = found
                     current = pad.data
                 break
-            if op is not None and any(is_padded([pair]) for pair in full[:2]):
-                break
-            if not self._loses_nothing(pad, full):
-                break
-            layers.append(Layer(full, pad.value))
+            layers.append(layer)
             current = pad.data
             rank = len(full)
         return Reading(current.name, tuple(reversed(layers)), opaque, op, tensor.name)
@@ -158,16 +173,23 @@ class Certifier:
         shape = self._analysis.shape(pad.data)
         return None if shape is None else len(shape)
 
-    def _loses_nothing(self, pad: PadOp, full: Amounts) -> bool:
-        """Whether the layer can be reasoned about: a crop must not reach past the other side."""
+    def _layer(self, pad: PadOp, full: Amounts | None) -> Layer | None:
+        """The layer that a `Pad` lays; None where it cannot be reasoned about.
+
+        A crop must not reach past the other side.
+        """
+        if full is None or pad.mode != "constant" or pad.value is None:
+            return None
+        layer = Layer(full, pad.value)
         crops = [minimum(begin, 0) + minimum(end, 0) for begin, end in full]
         if all(crop == 0 for crop in crops):
-            return True
+            return layer
         shape = self._analysis.shape(pad.data)
-        return shape is not None and all(
-            always(less_equal(0, size + crop)) is True
+        fits = shape is not None and all(
+            crop == 0 or always(less_equal(0, size + crop)) is True
             for size, crop in zip(shape, crops, strict=True)
         )
+        return layer if fits else None
 
     def certify(self, before: Reading, after: Reading) -> Certificate:
         """Why two readings are the same for every admitted size.
@@ -182,7 +204,8 @@ class Certifier:
         if (before.op is None) != (after.op is None):
             raise UncertifiedError("the operator is gone")
         if before.op is None or after.op is None:
-            if _merged(before.layers) != _merged(after.layers):
+            common = _common(before.layers, after.layers)
+            if _merged(before.layers[common:]) != _merged(after.layers[common:]):
                 raise UncertifiedError("the padding differs")
             return Certificate(
                 f"every element of {before.direct!r} is the same one of {before.root!r}"
@@ -194,11 +217,19 @@ class Certifier:
     ) -> Certificate:
         if _unpadded(old) != _unpadded(new) or _weights(old.node) != _weights(new.node):
             raise UncertifiedError("the window itself differs")
+        if _overrides(new) and not _overrides(old):
+            raise UncertifiedError("auto_pad and pads are both there, and engines heed either")
         if _has_indices(old.node) and before.direct != after.direct:
             raise UncertifiedError("the indices count positions of another tensor")
-        sizes = self._sizes(before.root, len(old.windows))
-        first = _Sliding(old, before.layers, sizes)
-        second = _Sliding(new, after.layers, sizes)
+        common = _common(before.layers, after.layers)
+        if old.operator.padding == "never wins":
+            common = min(common, _finite_layers(before.layers))
+        inner, outer, others = before.layers[:common], before.layers[common:], after.layers[common:]
+        sizes = self._sizes(before.root, inner, len(old.windows))
+        if old.operator.pools or old.auto_pad.startswith("SAME"):
+            sizes = _defined(sizes, outer, others)
+        first = self._slide(old, outer, sizes)
+        second = self._slide(new, others, sizes)
         for axis, (a, b) in enumerate(zip(first.axes, second.axes, strict=True)):
             for what, one, other in (
                 ("the output has", a.output, b.output),
@@ -219,9 +250,14 @@ class Certifier:
             )
         assumptions: set[str] = set()
         root = self._graph.tensor(before.root)
-        losing = _merged(tuple(self._losing(layer, root, assumptions) for layer in first.layers))
-        others = _merged(tuple(self._losing(layer, root, assumptions) for layer in second.layers))
-        if not _same_layers(losing, others):
+        if self._holds_infinities(root):
+            raise UncertifiedError(f"{before.root!r} is padded with infinities")
+        floor = all(isinstance(layer.fill, int | float) and layer.fill >= 0 for layer in inner)
+        losing, lost = (
+            _merged(tuple(self._losing(layer, root, floor, assumptions) for layer in each.layers))
+            for each in (first, second)
+        )
+        if not _same_layers(losing, lost):
             raise UncertifiedError(
                 f"outside the data {_told(second.layers)} instead of {_told(first.layers)}"
             )
@@ -232,8 +268,30 @@ class Certifier:
                 raise UncertifiedError(f"on axis {axis + 2} a window may lie wholly in the padding")
         return Certificate(statement, holds, tuple(sorted(assumptions)))
 
-    def _losing(self, layer: Layer, root: Tensor, assumptions: set[str]) -> Layer:
-        """The layer with a fill that loses every comparison called so."""
+    def _slide(
+        self, op: WindowOp, layers: tuple[Layer, ...], sizes: tuple[Extent, ...]
+    ) -> "_Sliding":
+        """The window in canonical form; networks repeat themselves, so each is derived once."""
+        window = (op.operator.op_type, op.windows, op.ceil_mode, op.count_include_pad)
+        key = (*window, op.auto_pad, op.pads, layers, sizes)
+        if key not in self._slid:
+            beyond = _counts_beyond(op, self._graph.opset)
+            self._slid[key] = _Sliding(op, layers, sizes, beyond)
+        return self._slid[key]
+
+    def _holds_infinities(self, tensor: Tensor) -> bool:
+        """Whether a `Pad` that was not read through fills it with them."""
+        node = self._graph.producer(tensor)
+        if node is None or not self._graph.is_standard(node) or node.op != "Pad":
+            return False
+        value = read_pad(self._graph, self._analysis, node).value
+        return value is not None and math.isinf(value)
+
+    def _losing(self, layer: Layer, root: Tensor, floor: bool, assumptions: set[str]) -> Layer:
+        """The layer with a fill that loses every comparison called so.
+
+        `floor` says whether what already lies around the root is not below zero.
+        """
         dtype = self._analysis.dtype(root)
         if layer.fill == LEAST or dtype is None or isinstance(layer.fill, str):
             return layer
@@ -242,19 +300,20 @@ class Certifier:
             if layer.fill == least or (dtype in _LOWEST_FINITE and layer.fill <= _finite(dtype)):
                 assumptions.add("finite data")
                 return replace(layer, fill=LEAST)
-            if layer.fill <= 0 and self._signs.non_negative(root):
+            if layer.fill <= 0 and floor and self._signs.non_negative(root):
                 assumptions.add("finite data")
                 return replace(layer, fill=LEAST)
             return layer
         return replace(layer, fill=LEAST) if layer.fill == least else layer
 
-    def _sizes(self, root: str, axes: int) -> tuple[Extent, ...]:
-        """The spatial sizes of the tensor that is read; fresh symbols where nobody knows them."""
+    def _sizes(self, root: str, inner: tuple[Layer, ...], axes: int) -> tuple[Extent, ...]:
+        """The spatial sizes of what is read; fresh symbols where nobody knows the root's."""
         shape = self._analysis.shape(self._graph.tensor(root))
         if shape is not None and len(shape) != axes + 2:
             raise UncertifiedError(f"{root!r} has {len(shape)} axes, the window {axes}")
         return tuple(
-            size if isinstance(size, int | Size) else symbol(f"{root}[{axis}]")
+            (size if isinstance(size, int | Size) else symbol(f"{root}[{axis}]"))
+            + _around(inner, axis)
             for axis, size in enumerate(shape[2:] if shape is not None else (None,) * axes, 2)
         )
 
@@ -275,10 +334,17 @@ class _Sliding:
     up reads past all padding, an outermost layer says what counts there.
     """
 
-    def __init__(self, op: WindowOp, layers: tuple[Layer, ...], sizes: tuple[Extent, ...]) -> None:
+    def __init__(
+        self,
+        op: WindowOp,
+        layers: tuple[Layer, ...],
+        sizes: tuple[Extent, ...],
+        counts_beyond: bool,
+    ) -> None:
         fills: dict[str, str | int] = {"zero": 0, "never wins": LEAST, "excluded": EXCLUDED}
         own = fills[op.padding]
-        beyond: str | int = EXCLUDED if op.operator.padding == "excluded" else own
+        excludes = op.operator.padding == "excluded" and not counts_beyond
+        beyond: str | int = EXCLUDED if excludes else own
         axes, pads = [], []
         for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True)):
             begin = _total(layer.amounts[axis + 2][0] for layer in layers)
@@ -307,7 +373,65 @@ class _Sliding:
             Layer((*none, *((0, maximum(axis.last + 1, 0)) for axis in axes)), beyond),
         )
         self.axes = tuple(axes)
-        self.layers = _merged(tuple(_cut(everything, sizes, self.axes)))
+        self.layers = _merged(tuple(_cut(_merged(everything), sizes, self.axes)))
+
+
+def _common(one: tuple[Layer, ...], other: tuple[Layer, ...]) -> int:
+    """How many inner layers are the same on both sides, and so are as good as data."""
+    return sum(
+        1
+        for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    )
+
+
+def _finite_layers(layers: tuple[Layer, ...]) -> int:
+    """How many inner layers hold no infinities, which are no data that a maximum is sure of."""
+    return sum(
+        1
+        for _ in itertools.takewhile(
+            lambda layer: not (isinstance(layer.fill, float) and math.isinf(layer.fill)), layers
+        )
+    )
+
+
+def _defined(
+    sizes: tuple[Extent, ...], before: tuple[Layer, ...], after: tuple[Layer, ...]
+) -> tuple[Extent, ...]:
+    """The sizes at which the operator is defined: it admits no empty axis.
+
+    Raises:
+        UncertifiedError: It would meet an empty axis where it met none before.
+    """
+    defined = []
+    for axis, size in enumerate(sizes, 2):
+        was = _around(before, axis)
+        if isinstance(was, int) and was == 0:
+            size = _not_empty(size)
+        less = always(less_equal(was, _around(after, axis))) is not True
+        if less and always(less_equal(1, size + _around(after, axis))) is not True:
+            raise UncertifiedError(f"axis {axis} may be empty, which the operator refuses")
+        defined.append(size)
+    return tuple(defined)
+
+
+def _not_empty(size: Extent) -> Extent:
+    """The size where it is at least 1, and elsewhere one that it has."""
+    some = less_equal(1, size)
+    least, _ = bounds(where(some, size, bounds(size)[1] or 1))
+    return size if least is None or always(some) is True else where(some, size, least)
+
+
+def _counts_beyond(op: WindowOp, opset: int) -> bool:
+    """Whether an average divides by its whole kernel even where that reaches past all padding.
+
+    Source: onnxruntime; without ceil_mode that is a kernel longer than the padded line.
+    """
+    return op.count_include_pad and not op.ceil_mode and opset < 19
+
+
+def _around(layers: tuple[Layer, ...], axis: int) -> Extent:
+    """What layers add to the length of an axis."""
+    return _total(amount for layer in layers for amount in layer.amounts[axis])
 
 
 def _total(amounts: Iterable[Extent]) -> Extent:
@@ -388,6 +512,19 @@ def _meets_data(window: AnyWindow, axis: _Axis, size: Extent) -> bool:
     return all(always(condition) is True for condition in conditions)
 
 
+def _opaque(pad: PadOp, full: Amounts | None) -> tuple[str, Amounts] | None:
+    """A padding word for word; None where nothing is known of an amount."""
+    amounts = full if full is not None else pad.amounts
+    if amounts is None or any(isinstance(n, Unknown) for pair in amounts for n in pair):
+        return None
+    manner = [pad.mode]
+    if pad.mode == "constant":
+        manner.append(str(pad.value) if pad.value is not None else pad.node.inputs[2].name)
+    if full is None:
+        manner.append(str(pad.axes))
+    return " ".join(manner), amounts
+
+
 def _full(pad: PadOp, rank: int | None) -> Amounts | None:
     return None if rank is None else pad.extents_over(rank)
 
@@ -400,6 +537,11 @@ def _finite(dtype: int) -> float:
 
 def _has_indices(node: Node) -> bool:
     return len(node.outputs) > 1 and bool(node.outputs[1].name)
+
+
+def _overrides(op: WindowOp) -> bool:
+    """Whether it says its padding twice, which the specification forbids."""
+    return op.auto_pad != "NOTSET" and op.pads_written
 
 
 def _unpadded(op: WindowOp) -> tuple[object, ...]:

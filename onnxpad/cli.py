@@ -1,4 +1,6 @@
-"""The command line: parse, call the api, render, exit. Imports api, report, rule, finding, errors.
+"""The command line: parse, call the library, render, exit.
+
+Imports api, validating, report, rule and the values.
 
 Everything heavy is imported where it is used: `--help` needs no onnx, `check` no onnxruntime.
 """
@@ -6,18 +8,20 @@ Everything heavy is imported where it is used: `--help` needs no onnx, `check` n
 import enum
 import os
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from onnxpad import __version__
+from onnxpad import __version__, collection
 from onnxpad.errors import OnnxpadError, OutputError, UsageError
 from onnxpad.finding import Severity
 
 if TYPE_CHECKING:
+    from onnxpad.api import CheckResult
     from onnxpad.report import FileReport, Outcome
     from onnxpad.report.text import Paint
 
@@ -30,6 +34,14 @@ class Style(enum.StrEnum):
     FOLD = "fold"
     PAD = "pad"
     SYMMETRIC = "symmetric"
+
+
+class Dynamic(enum.StrEnum):
+    """What becomes of padding that depends on an open size; the values of `dynamic.DYNAMIC`."""
+
+    KEEP = "keep"
+    PAD = "pad"
+    AUTO_PAD = "auto-pad"
 
 
 class Format(enum.StrEnum):
@@ -93,10 +105,40 @@ StyleOption = Annotated[
         "part equal on both sides into the operator and the rest into a Pad node (symmetric)."
     ),
 ]
+DynamicOption = Annotated[
+    Dynamic,
+    typer.Option(
+        help="What becomes of padding that depends on an open size: it stays (keep), goes into a "
+        "Pad that computes it (pad), or, where a computed Pad is SAME, into that attribute "
+        "(auto-pad)."
+    ),
+]
+ShapeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[INPUT=]SIZES",
+        help="Fix sizes of an input, as input=1,3,224,224; ? leaves one open. Repeatable.",
+    ),
+]
+DimOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=SIZE",
+        help="Fix a named dimension, as height=224, or prove for a range of it, as "
+        "height=32..1024, or for the multiples of 32 in it, height=32..1024:32. Repeatable.",
+    ),
+]
+TrustOption = Annotated[
+    bool,
+    typer.Option(
+        "--trust-dim-names", help="Take axes whose dimensions have one name to have one size."
+    ),
+]
 FormatOption = Annotated[Format, typer.Option("--format", help="How the report is written.")]
 
 
 @app.command(short_help="Rewrite a model's padding, prove it, validate it, write it.")
+@collection.paused_for_good()
 def fix(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model to fix.")],
     output: Annotated[
@@ -105,10 +147,18 @@ def fix(
     ] = None,
     in_place: Annotated[bool, typer.Option("--in-place", help="Replace the model.")] = False,
     style: StyleOption = Style.FOLD,
+    dynamic: DynamicOption = Dynamic.KEEP,
+    shape: ShapeOption = None,
+    dim: DimOption = None,
+    trust_dim_names: TrustOption = False,
     form: FormatOption = Format.TEXT,
     check: Annotated[
         bool,
         typer.Option("--check", help="Write nothing; exit 1 if a rewrite would be made."),
+    ] = False,
+    diff: Annotated[
+        bool,
+        typer.Option("--diff", help="As --check; the report is a diff of the nodes, a line each."),
     ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse rewrites that take anything for granted.")
@@ -130,10 +180,12 @@ def fix(
 ) -> int:
     """Rewrite a model's padding, prove each change, compare both models, and write the result.
 
-    Exit codes: 0 fixed or nothing to do, 1 a rewrite would be made (--check), 2 bad usage or
-    unreadable input, 3 validation failed.
+    Exit codes: 0 fixed or nothing to do, 1 a rewrite would be made (--check, --diff), 2 bad
+    usage or unreadable input, 3 validation failed.
     """
     target = _target(model, output, in_place)
+    shapes, dims = _given("--shape", shape or ()), _given("--dim", dim or ())
+    check |= diff
 
     from onnxpad import api
     from onnxpad.report import FixReport, Outcome
@@ -141,7 +193,15 @@ def fix(
 
     with ProgressBar() as progress:
         result = api.fix(
-            model, style=style.value, validate=not no_validate, strict=strict, progress=progress
+            model,
+            style=style.value,
+            dynamic=dynamic.value,
+            shapes=shapes,
+            dims=dims,
+            trust_dim_names=trust_dim_names,
+            validate=not no_validate,
+            strict=strict,
+            progress=progress,
         )
     invalid = result.validation is not None and not result.validation.ok
     if not result.changed:
@@ -157,15 +217,22 @@ def fix(
     if written:
         with ProgressBar() as progress:
             data = result.save(target, external_data=external_data.value, progress=progress)
+    difference = None
+    if diff:
+        from onnxpad.report.diff import unified_diff
+
+        difference = unified_diff(*result.outlines(), (str(model), str(target)))
     report = FixReport(
         model=str(model),
         style=style.value,
+        dynamic=dynamic.value,
         outcome=outcome,
         written=str(target) if written else "",
         data=tuple(map(str, data)),
         inline=external_data is ExternalData.INLINE,
         check=check,
         validate=not no_validate,
+        declared=result.declared,
         changes=result.changes,
         findings=result.findings,
         undone=result.undone,
@@ -173,11 +240,16 @@ def fix(
         nodes_before=result.nodes_before,
         nodes_after=result.nodes_after,
         seconds=result.seconds,
+        diff=difference,
     )
     if form is Format.JSON:
         from onnxpad.report.json import fix_json
 
         _write(fix_json(report))
+    elif difference is not None:
+        from onnxpad.report.diff import painted
+
+        _write(painted(difference, _paint()))
     else:
         from onnxpad.report.text import fix_text
 
@@ -193,6 +265,10 @@ def check(
         list[Path], typer.Argument(metavar="PATH...", help="Models, or folders to search for them.")
     ],
     style: StyleOption = Style.FOLD,
+    dynamic: DynamicOption = Dynamic.KEEP,
+    shape: ShapeOption = None,
+    dim: DimOption = None,
+    trust_dim_names: TrustOption = False,
     form: FormatOption = Format.TEXT,
     fail_on: Annotated[
         Severity, typer.Option(help="The least severity that makes the check fail.")
@@ -213,11 +289,22 @@ def check(
     """
     selected, ignored = _codes("--select", select or ()), _codes("--ignore", ignore or ())
 
+    from onnxpad import api
     from onnxpad.report import CheckReport
 
+    ask = partial(
+        api.check,
+        style=style.value,
+        dynamic=dynamic.value,
+        shapes=_given("--shape", shape or ()),
+        dims=_given("--dim", dim or ()),
+        trust_dim_names=trust_dim_names,
+        select=selected,
+        ignore=ignored,
+    )
     paint = _paint()
     files: list[FileReport] = []
-    for file in _checked(paths, style, fail_on, selected, ignored):
+    for file in _checked(paths, ask, fail_on):
         files.append(file)
         if file.error:
             _error(file.error)
@@ -235,6 +322,137 @@ def check(
 
         _write(check_summary(report, paint))
     return report.exit_code
+
+
+@app.command(short_help="Run two models, or one and a framework's outputs, and compare.")
+def validate(
+    original: Annotated[Path, typer.Argument(metavar="ORIGINAL", help="The model to trust.")],
+    rewritten: Annotated[
+        Path | None,
+        typer.Argument(metavar="[REWRITTEN]", help="The model to compare; or give --reference."),
+    ] = None,
+    provider: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PROVIDER",
+            help="cpu, cuda, auto (what runs here) or a name of onnxruntime's; may be repeated."
+            "  [default: cpu]",
+        ),
+    ] = None,
+    inputs: Annotated[
+        Path | None,
+        typer.Option(help="What to feed: .npz, .npy, or a folder of ONNX test data (input_0.pb)."),
+    ] = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(help="What a framework computed, and its inputs: .npz, or such a folder."),
+    ] = None,
+    samples: Annotated[int, typer.Option(help="How many inputs to draw.")] = 1,
+    seed: Annotated[int, typer.Option(help="The seed of the first; the next count up.")] = 0,
+    rtol: Annotated[
+        float | None, typer.Option(help="Allowed difference, relative to each element.")
+    ] = None,
+    atol: Annotated[float | None, typer.Option(help="Allowed difference, absolute.")] = None,
+    form: FormatOption = Format.TEXT,
+) -> int:
+    """Run both models on the same inputs and compare their outputs.
+
+    Exit codes: 0 they agree, 2 bad usage or unreadable input, 3 they differ or nothing could be
+    compared, 4 a provider asked for by name does not run here.
+    """
+    from onnxpad import validating
+    from onnxpad.report import ValidateReport
+    from onnxpad.report.progress import ProgressBar
+
+    with ProgressBar() as progress:
+        result = validating.validate(
+            original,
+            rewritten,
+            providers=provider or ("cpu",),
+            inputs=inputs,
+            reference=reference,
+            samples=samples,
+            seed=seed,
+            rtol=rtol,
+            atol=atol,
+            progress=progress,
+        )
+    report = ValidateReport(
+        original=str(original),
+        rewritten=str(rewritten or ""),
+        inputs=str(inputs or ""),
+        reference=str(reference or ""),
+        providers=result.providers,
+        validation=result.validation,
+        unproven=result.unproven,
+        seconds=result.seconds,
+    )
+    if form is Format.JSON:
+        from onnxpad.report.json import validate_json
+
+        _write(validate_json(report))
+    else:
+        from onnxpad.report.validated import validate_text
+
+        _write(validate_text(report, _paint()))
+    if not result.ok:
+        _error(f"validation failed: {validating.failure(result)}")
+    return report.exit_code
+
+
+@app.command(short_help="List the codes of what onnxpad finds.")
+def rules(form: FormatOption = Format.TEXT) -> int:
+    """List every code with its severity and what it finds."""
+    from onnxpad.rule import catalogue
+
+    pages = catalogue().values()
+    if form is Format.JSON:
+        from onnxpad.report.json import rules_json
+
+        _write(rules_json(pages))
+    else:
+        from onnxpad.report.about import rules_text
+
+        _write(rules_text(pages, _paint()))
+    return 0
+
+
+@app.command(short_help="Explain codes: what is found, why it matters, when a rewrite is exact.")
+def rule(
+    codes: Annotated[
+        list[str], typer.Argument(metavar="CODE...", help="Codes, or their beginnings (PAD1).")
+    ],
+) -> int:
+    """Explain codes: what is found, why it matters, when the rewrite is exact."""
+    from onnxpad.report.about import page_text
+    from onnxpad.rule import catalogue
+
+    pages = catalogue()
+    paint = _paint()
+    chosen = expand_codes("CODE", codes, pages.keys())
+    _write("\n".join(page_text(pages[code], paint) for code in chosen))
+    return 0
+
+
+@app.command(short_help="Say what onnxpad stands on, what works here, and what mends the rest.")
+def doctor(form: FormatOption = Format.TEXT) -> int:
+    """Say which versions, providers and CUDA libraries are here, and try which of them work.
+
+    Exit codes: 0 usable, on the CPU at least; 1 broken, with the cure for each cause.
+    """
+    from onnxpad.doctor import examine
+
+    found = examine()
+    code = 0 if found.ok else 1
+    if form is Format.JSON:
+        from onnxpad.report.json import doctor_json
+
+        _write(doctor_json(found, code))
+    else:
+        from onnxpad.report.about import doctor_text
+
+        _write(doctor_text(found, _paint()))
+    return code
 
 
 def expand_codes(option: str, selectors: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
@@ -280,14 +498,12 @@ def model_files(folder: Path) -> list[Path]:
 
 def _checked(
     paths: Sequence[Path],
-    style: Style,
+    ask: "Callable[[Path], CheckResult]",
     fail_on: Severity,
-    select: Sequence[str],
-    ignore: Sequence[str],
 ) -> "Iterator[FileReport]":
     """A report a model, each model once; what cannot be read becomes a report too."""
-    from onnxpad import api
-    from onnxpad.report import FileReport
+    with collection.paused_for_good():
+        from onnxpad.report import FileReport
 
     seen: set[Path] = set()
     for argument in paths:
@@ -303,7 +519,7 @@ def _checked(
                 continue
             seen.add(path)
             try:
-                result = api.check(path, style=style.value, select=select, ignore=ignore)
+                result = ask(path)
             except (OnnxpadError, OSError) as error:
                 yield FileReport(str(path), error=_about(path, error))
             else:
@@ -341,6 +557,23 @@ def _target(model: Path, output: Path | None, in_place: bool) -> Path:
 def _is_written(outcome: "Outcome", *, asked: bool, keep_invalid: bool) -> bool:
     """Whether a result goes to disk: an unchanged one only where a name was given for it."""
     return {"unchanged": asked, "fixed": True, "invalid": keep_invalid}[outcome.value]
+
+
+def _given(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """What `name=sizes` says, by name; without a name, which `--shape` allows, that is empty.
+
+    Raises:
+        UsageError: A name is missing, or there twice.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, sizes = text.rpartition("=")
+        if not name and (equals or option == "--dim"):
+            raise UsageError(f"{option} {text!r} lacks a name; give it as NAME=...")
+        if name in found:
+            raise UsageError(f"{option} is there twice{f' for {name!r}' if name else ''}")
+        found[name] = sizes
+    return found
 
 
 def _codes(option: str, selectors: Sequence[str]) -> tuple[str, ...]:

@@ -17,6 +17,9 @@ class Edits:
 
     A method whose name begins with an underscore leaves no trace in the journal: it undoes, or is
     what another one records.
+
+    Attributes:
+        count: How many edits were made or undone: while it stays, so does the graph.
     """
 
     def __init__(
@@ -27,6 +30,7 @@ class Edits:
         self._constants = constants
         self._names = names
         self._pinned = pinned
+        self.count = 0
         self._journal: list[Callable[[], object]] = []
         self._suspects: dict[int, Tensor] = {}
 
@@ -37,13 +41,24 @@ class Edits:
     def rollback(self, mark: int) -> None:
         """Undoes everything since a mark, the latest first."""
         while len(self._journal) > mark:
+            self.count += 1
             self._journal.pop()()
+
+    def _record(self, undo: Callable[[], object]) -> None:
+        self.count += 1
+        self._journal.append(undo)
+
+    def declare(self, name: str, shape: tuple[int | str | None, ...]) -> None:
+        """Has an input declare another shape."""
+        before = self._view.inputs[name]
+        self._view.inputs[name] = before._replace(shape=shape)
+        self._record(partial(self._view.inputs.__setitem__, name, before))
 
     def put(self, node: Node, index: int, tensor: Tensor | None) -> None:
         """Sets an input, appends one at the end, or (None) takes the last one off."""
         before = node.inputs[index] if index < len(node.inputs) else None
         self._put(node, index, tensor)
-        self._journal.append(partial(self._put, node, index, before))
+        self._record(partial(self._put, node, index, before))
 
     def _put(self, node: Node, index: int, tensor: Tensor | None) -> None:
         if index < len(node.inputs):
@@ -54,7 +69,7 @@ class Edits:
             # As a slice it replaces what is there, or appends where nothing is.
             list.__setitem__(node.inputs, slice(index, index + 1), [tensor])
             tensor.uses[id(node), index] = Use(node, index)
-        self._view.entries[id(node)].touched = True
+        self._edited(node)
 
     def set_operator(
         self, node: Node, op: str, domain: str | None, values: Mapping[str, object]
@@ -62,13 +77,12 @@ class Edits:
         """Makes a node another operator, or the same with other attributes."""
         undo = partial(self._set_operator, node, node.op, node.domain, node.attrs)
         self._set_operator(node, op, domain, values)
-        self._journal.append(undo)
+        self._record(undo)
 
     def _set_operator(
         self, node: Node, op: str, domain: str | None, values: Mapping[str, object]
     ) -> None:
-        entry = self._view.entries[id(node)]
-        entry.touched = True
+        entry = self._edited(node)
         node.op, node.domain, node.attrs = op, domain, values
         for tensor in entry.captures:
             self._unread(node, -1, tensor)
@@ -77,6 +91,13 @@ class Edits:
             tensor.uses[id(node), -1] = Use(node, -1)
         for tensor in node.outputs:
             self._constants.forget(tensor.name)
+
+    def _edited(self, node: Node) -> Entry:
+        """The entry of a node that is no longer what it was."""
+        entry = self._view.entries[id(node)]
+        entry.touched = True
+        entry.notes = {}
+        return entry
 
     def insert(self, node: Node, before: Node) -> None:
         """Adds a node, whose inputs and output do not know of it yet."""
@@ -87,7 +108,7 @@ class Edits:
         entry.previous, entry.next = follower.previous, follower
         self._view.entries[id(node)] = entry
         self._attach(entry)
-        self._journal.append(partial(self._uninsert, entry))
+        self._record(partial(self._uninsert, entry))
         self._suspect(node.outputs)
 
     def _uninsert(self, entry: Entry) -> None:
@@ -104,7 +125,7 @@ class Edits:
         if not entry.alive or not all(map(self.is_unused, node.outputs)):
             raise ValueError(f"node '{describe(node)}' is in use or gone")
         self._detach(entry)
-        self._journal.append(partial(self._attach, entry))
+        self._record(partial(self._attach, entry))
 
     def _attach(self, entry: Entry) -> None:
         """Puts a node between its neighbours, and has its tensors know of it."""
@@ -138,7 +159,7 @@ class Edits:
         """Adds a constant."""
         self._view.added.append(tensor.name)
         self._restore_initializer(tensor, initializer)
-        self._journal.append(partial(self._unadd_initializer, tensor))
+        self._record(partial(self._unadd_initializer, tensor))
         self._suspect([tensor])
 
     def _unadd_initializer(self, tensor: Tensor) -> None:
@@ -150,7 +171,7 @@ class Edits:
     def remove_initializer(self, tensor: Tensor) -> None:
         """Removes a constant that nothing reads."""
         initializer = self._remove_initializer(tensor)
-        self._journal.append(partial(self._restore_initializer, tensor, initializer))
+        self._record(partial(self._restore_initializer, tensor, initializer))
 
     def _remove_initializer(self, tensor: Tensor) -> Initializer:
         initializer = self._view.initializers.pop(tensor.name)
@@ -165,7 +186,7 @@ class Edits:
     def sweep(self) -> tuple[str, ...]:
         """Removes what edits since the last sweep left without use; says which nodes."""
         removed = []
-        self._journal.append(partial(setattr, self, "_suspects", self._suspects))
+        self._record(partial(setattr, self, "_suspects", self._suspects))
         while self._suspects:
             suspects, self._suspects = self._suspects, {}
             for tensor in suspects.values():

@@ -5,7 +5,6 @@ interruption removes it; only a process that is killed leaves it behind, and it 
 """
 
 import os
-import secrets
 import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -94,7 +93,7 @@ def _resolved(path: Path) -> Path:
 
 def _temporary_name(name: str) -> str:
     known = name if len(os.fsencode(name)) <= _LONGEST else "onnxpad"
-    return f".{known}.{secrets.token_hex(8)}.part"
+    return f".{known}.{os.urandom(8).hex()}.part"
 
 
 def _make_folders(wanted: Path, folder: Path, made: list[Path]) -> None:

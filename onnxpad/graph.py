@@ -27,7 +27,7 @@ from onnxpad.external import check_external
 from onnxpad.files import write_whole
 from onnxpad.names import Names, pinned
 from onnxpad.relocation import ExternalData, Progress, behind_links, contents, follow_links
-from onnxpad.saving import differences, node_proto
+from onnxpad.saving import Differences, differences, node_proto, outline
 from onnxpad.skeleton import Skeleton, read_file, read_proto
 from onnxpad.view import Declared, Initializer, Node, Tensor, Use, build, describe
 
@@ -70,6 +70,7 @@ class Graph:
         self._constants = Constants(skeleton, self._view, self.is_standard, folder)
         stay = self.outputs | self.inputs.keys() | pinned(model)
         self._edits = Edits(self._view, self._constants, lambda: self._names, stay)
+        self._different: tuple[int, Differences] | None = None
         self._shared: dict[tuple[str, tuple[int, ...], bytes], Tensor] = {}
         self._check_opset()
 
@@ -118,6 +119,10 @@ class Graph:
         """
         return self._view.tensors[name]
 
+    def has_tensor(self, name: str) -> bool:
+        """Whether the graph, as it is now, has a tensor of a name."""
+        return name in self._view.tensors
+
     def producer(self, tensor: Tensor) -> Node | None:
         """The node that computes a tensor; None for inputs and initializers."""
         return tensor.inputs[0] if tensor.inputs else None
@@ -130,6 +135,10 @@ class Graph:
         """Whether a tensor is an output of the graph."""
         return tensor.name in self.outputs
 
+    def has_default(self, name: str) -> bool:
+        """Whether an input is an initializer too, so that a caller may leave it out."""
+        return name in self._view.initializers
+
     def is_standard(self, node: Node) -> bool:
         """Whether a node is the ONNX operator of its name, not a custom one or a function."""
         return node.domain in _DEFAULT_DOMAINS and node.op not in self._functions
@@ -137,6 +146,10 @@ class Graph:
     def label(self, node: Node) -> str:
         """The name of a node, or that of its first output in angle brackets."""
         return describe(node)
+
+    def notes(self, node: Node) -> dict[object, Any]:
+        """Room to keep what was worked out of a node alone; empty again after an edit of it."""
+        return self._view.entries[id(node)].notes
 
     def declared(self, tensor: Tensor) -> Declared | None:
         """Type and shape of a graph input, an initializer or a Constant; None for all else.
@@ -161,6 +174,13 @@ class Graph:
         return self._constants.is_external(tensor)
 
     # Edits
+
+    def declare(self, name: str, shape: tuple[int | str | None, ...]) -> None:
+        """Has an input declare another shape: numbers, names, and None for what is open.
+
+        What outputs and value_info say of it stays as it is.
+        """
+        self._edits.declare(name, shape)
 
     def set_attribute(self, node: Node, name: str, value: object | None) -> None:
         """Gives a node an attribute: a number, a string or a sequence of one kind; None removes."""
@@ -260,9 +280,8 @@ class Graph:
 
     @property
     def changed(self) -> bool:
-        """Whether anything differs from the original; looks at every node."""
-        replaced, added = differences(self._skeleton, self._view)
-        return bool(replaced or added)
+        """Whether anything differs from the original; looks at every node once after an edit."""
+        return any(self._differences())
 
     def node_proto(self, node: Node) -> onnx.NodeProto:
         """A node as it would be saved now, with all its elements."""
@@ -272,9 +291,13 @@ class Graph:
         """An initializer with its elements; None if there is no dense one of that name."""
         return whole_initializer(self._skeleton, self._view, name)
 
+    def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
+        """Nodes and initializers as they were and as they are, long tensors without elements."""
+        return self._skeleton.light.graph, outline(self._skeleton, self._view)
+
     def to_bytes(self) -> bytes:
         """The model, serialised; the original bytes if nothing changed."""
-        return b"".join(self._skeleton.splice(*differences(self._skeleton, self._view)))
+        return b"".join(self._skeleton.splice(*self._differences()))
 
     def to_proto(self) -> onnx.ModelProto:
         """The model."""
@@ -319,11 +342,17 @@ class Graph:
             OutputError: A file cannot be written, or something is in the place of one.
             ModelError: External data cannot be read.
         """
-        edits = differences(self._skeleton, self._view)
+        edits = self._differences()
         target = Path(path)
         files = contents(self._skeleton, self.path, *edits, target, external_data, progress)
         write_whole(files)
         return tuple(file for file in files if file is not target)
+
+    def _differences(self) -> Differences:
+        """What differs from the original; kept until the next edit."""
+        if self._different is None or self._different[0] != self._edits.count:
+            self._different = self._edits.count, differences(self._skeleton, self._view)
+        return self._different[1]
 
     @cached_property
     def _names(self) -> Names:

@@ -7,7 +7,9 @@ signs, size, validation, values, window.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from math import lcm
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -22,9 +24,9 @@ from onnx.helper import (
 from onnx.numpy_helper import from_array
 
 from onnxpad.graph import Graph
-from onnxpad.operators import FLOATS, OPERATORS, operator_of
+from onnxpad.operators import FLOATS, OPERATORS, UnreadableError, operator_of, read_pad
 from onnxpad.signs import Signs
-from onnxpad.size import Extent, Size, evaluate, symbol
+from onnxpad.size import Extent, Size, Symbol, evaluate, modulo, residues, symbol
 from onnxpad.validation import ProbeResult, probe
 from onnxpad.values import Analysis
 
@@ -33,7 +35,20 @@ Tensor: TypeAlias = Any
 
 # Beyond this many elements an axis is cut down where nothing pads it.
 _LARGE: Final = 1 << 22
-_SCENES: Final = 6
+# Operators that work element by element: of one tensor, finite wherever it is, and of several.
+_CURVES: Final = frozenset(
+    {"Abs", "Clip", "Elu", "Exp", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Softplus", "Tanh"}
+)
+_SUMS: Final = frozenset({"Add", "Identity", "Mul", "Sub", "Sum"})
+_STEPS: Final = 8
+# At most so many scenes, and residue classes of a size; how far sizes may grow for them; and how
+# far the last one goes at least.
+_SCENES: Final = 16
+_CLASSES: Final = 10
+_LONG: Final = 60
+_FAR: Final = 800
+# How far the first size at which a tensor is not empty is looked for.
+_SEARCH: Final = 4096
 # Any that every onnxruntime reads: the cut is a model of its own.
 _IR_VERSION: Final = 8
 
@@ -61,10 +76,10 @@ class Cut:
 class Probes:
     """Compares neighbourhoods before and after a change; equal ones run once."""
 
-    def __init__(self, graph: Graph) -> None:
-        """Cuts out of this graph, as it is at each call."""
+    def __init__(self, graph: Graph, dims: Mapping[str, Extent] | None = None) -> None:
+        """Cuts out of this graph, as it is at each call, at the sizes that `dims` admit."""
         self._graph = graph
-        self._analysis = Analysis(graph)
+        self._analysis = Analysis(graph, dims)
         self._signs = Signs(graph)
         self._seen: dict[tuple[bytes, bytes], ProbeResult] = {}
         self.count = 0
@@ -113,35 +128,48 @@ class Probes:
             if rank is None:
                 raise UnprobeableError(f"the number of axes of {root!r} is not known")
             shape = tuple(symbol(f"{root}[{axis}]") for axis in range(rank))
-        names = sorted(
-            {s.name: s for size in shape if isinstance(size, Size) for s in size.symbols}.items()
-        )
+        involved = [*shape, *self._amounts(node, root)]
+        strides = node.attrs.get("strides") if node is not None and window else None
+        if isinstance(strides, list) and len(strides) == len(shape) - 2:
+            involved += [modulo(size, s) for size, s in zip(shape[2:], strides, strict=True) if s]
+        values = _values(shape, involved)
         scenes: dict[tuple[int, ...], Scene] = {}
-        for start in (0, 7, 61):
-            for step in range(_SCENES):
-                values = {
-                    name: min(symbol.minimum + (start + step + i) * symbol.step, symbol.maximum)
-                    for i, (name, symbol) in enumerate(names)
-                }
-                sizes = tuple(
-                    self._size(size, values, 1 + start + step + axis)
-                    for axis, size in enumerate(shape)
-                )
-                if min(sizes, default=1) < 1:
-                    continue
-                if window:
-                    sizes = (1, 1, *sizes[2:])
-                scenes.setdefault(sizes, Scene(sizes, values))
+        amounts = [size for size in involved if isinstance(size, Size)]
+        count = max(map(len, values.values()), default=len(shape)) + 1
+        for step in range(count):
+            # All at their least first; then one ahead of the other, and later two ahead.
+            ahead = 1 + (2 * step > count)
+            symbols = {
+                name: some[(step - 1 + place * ahead) % len(some) if step else 0]
+                for place, (name, some) in enumerate(values.items())
+            }
+            sizes = tuple(
+                self._size(size, symbols, 1 + step + axis) for axis, size in enumerate(shape)
+            )
+            if min(sizes, default=1) < 1:
+                continue
+            if window:
+                sizes = (1, 1, *sizes[2:])
+            told = (*sizes, *(evaluate(amount, symbols) for amount in amounts))
+            scenes.setdefault(told, Scene(sizes, symbols))
         if not scenes:
             raise UnprobeableError(f"no size of {root!r} could be chosen")
-        return self._bounded(list(scenes.values()))
-
-    def _bounded(self, scenes: list[Scene]) -> list[Scene]:
-        fitting = [scene for scene in scenes if int(np.prod(scene.shape)) <= _LARGE]
+        fitting = [scene for scene in scenes.values() if int(np.prod(scene.shape)) <= _LARGE]
         if not fitting:
-            raise UnprobeableError(f"data of {'x'.join(map(str, scenes[0].shape))} is too large")
-        small, large = fitting[: _SCENES - 2], fitting[_SCENES - 2 :]
-        return small + large[-4:]
+            first = next(iter(scenes.values())).shape
+            raise UnprobeableError(f"data of {'x'.join(map(str, first))} is too large")
+        return fitting[:_SCENES]
+
+    def _amounts(self, node: Node | None, root: str) -> Iterator[Extent]:
+        """What the `Pad`s between the root and a node say."""
+        while node is not None and self._graph.is_standard(node):
+            if node.op == "Pad":
+                with suppress(UnreadableError):
+                    pad = read_pad(self._graph, self._analysis, node)
+                    yield from (amount for pair in pad.amounts or () for amount in pair)
+            if not node.inputs or node.inputs[0].name == root:
+                return
+            node = self._graph.producer(node.inputs[0])
 
     def _size(self, size: Extent, values: Mapping[str, int], free: int) -> int:
         if isinstance(size, int):
@@ -160,9 +188,70 @@ class Probes:
 
     def _cut(self, tensor: Tensor, root: str, scene: Scene) -> ModelProto:
         cutting = _Cutting(self._graph, self._analysis, root, scene)
-        if self._signs.non_negative(self._graph.tensor(root)):
-            cutting.spare_negatives()
+        node = self._graph.producer(tensor)
+        row = operator_of(self._graph, node) if node is not None else None
+        compares = row is not None and row.padding == "never wins"
+        if compares and self._signs.non_negative(self._graph.tensor(root)):
+            cutting.spare_negatives(self._grounds(root))
         return cutting.model(tensor)
+
+    def _grounds(self, root: str) -> list[str]:
+        """What a tensor is made of, element by element, behind the operators that fix its sign.
+
+        Empty where anything else is in between.
+        """
+        grounds: list[str] = []
+        pending = [self._graph.tensor(root)]
+        for _ in range(_STEPS):
+            if not pending:
+                return grounds
+            tensor = pending.pop()
+            if self._graph.constant(tensor) is not None:
+                continue
+            node = self._graph.producer(tensor)
+            if node is None or not self._graph.is_standard(node):
+                return []
+            if node.op in _CURVES:
+                grounds.append(node.inputs[0].name)
+            elif node.op in _SUMS:
+                pending += node.inputs
+            else:
+                return []
+        return []
+
+
+def _values(shape: Sequence[Extent], involved: Sequence[Extent]) -> dict[str, list[int]]:
+    """For each symbol that is involved some values: the least, and one of each residue class."""
+    rhythms: dict[Symbol, tuple[int, int]] = {}
+    for extent in involved:
+        for which, (period, threshold) in residues(extent).items():
+            known, begin = rhythms.get(which, (1, 0))
+            rhythms[which] = lcm(known, period), max(begin, threshold)
+    found: dict[str, list[int]] = {}
+    for which in sorted(rhythms):
+        period, threshold = rhythms[which]
+        least = _least(which, shape)
+        late = max(least, -(-(threshold - which.least) // which.step))
+        classes = -(-period // which.step)
+        # Another class and another multiple each time, unless that leads too far.
+        gap = classes + 1
+        if gap * which.step * _CLASSES > _FAR:
+            gap = classes // _CLASSES | 1
+        indices = [*range(least, least + 4), *range(late, late + gap * _CLASSES, gap)]
+        indices.append(late + -(-_LONG // which.step))
+        fitting = [index for index in dict.fromkeys(indices) if index < which.count]
+        found[which.name] = [which.value(index) for index in fitting] or [which.least]
+    return found
+
+
+def _least(symbol: Symbol, shape: Sequence[Extent]) -> int:
+    """The index of the first value at which no axis that grows with it alone is empty."""
+    sizes = [size for size in shape if isinstance(size, Size) and size.symbols == (symbol,)]
+    for index in range(min(symbol.count, _SEARCH)):
+        value = {symbol.name: symbol.value(index)}
+        if all(evaluate(size, value) >= 1 for size in sizes):
+            return index
+    return 0
 
 
 class _Cutting:
@@ -174,14 +263,20 @@ class _Cutting:
         self._scene = scene
         self._proto = GraphProto(name="probe")
         self._names: dict[str, str] = {root: "data"}
+        self._blanks: set[str] = set()
         dtype = analysis.dtype(graph.tensor(root))
         if dtype is None:
             raise UnprobeableError(f"the element type of {root!r} is not known")
         self._dtype = dtype
 
-    def spare_negatives(self) -> None:
-        """Lets nothing below zero come in, where the graph lets nothing in either."""
-        if self._dtype in FLOATS:
+    def spare_negatives(self, grounds: Sequence[str]) -> None:
+        """Lets nothing below zero come in, where the graph lets nothing in either.
+
+        What is behind the operators that see to that is free: so they run, and need no belief.
+        """
+        if grounds:
+            self._names = dict.fromkeys(grounds, "data")
+        elif self._dtype in FLOATS:
             self._proto.node.append(make_node("Relu", ["data"], ["positive"]))
             self._names = dict.fromkeys(self._names, "positive")
 
@@ -213,7 +308,7 @@ class _Cutting:
                 done.add(id(node))
                 yield node
                 continue
-            if self._graph.constant(current) is not None or self._given(node) is not None:
+            if self._graph.constant(current) is not None or self._asks(node):
                 done.add(id(node))
                 yield node
                 continue
@@ -225,38 +320,73 @@ class _Cutting:
         inputs: list[Tensor] = list(node.inputs)
         return inputs[:1] if operator_of(self._graph, node) is not None else inputs
 
-    def _given(self, node: Node) -> np.ndarray[Any, Any] | None:
-        """What a node that only asks for sizes gives in this scene."""
-        if node.op not in {"Shape", "Size"} or not self._graph.is_standard(node):
-            return None
+    def _asks(self, node: Node) -> bool:
+        """Whether a node reads no data, only their shape."""
+        return node.op in {"Shape", "Size"} and self._graph.is_standard(node)
+
+    def _ask(self, node: Node) -> None:
+        """Lets a node ask a blank of the shape that its data have in this scene."""
+        data, output = node.inputs[0].name, node.outputs[0].name
+        shape = self._analysis.shape(node.inputs[0])
+        if shape is not None and all(isinstance(size, int | Size) for size in shape):
+            sizes = self._numbers(shape, data)
+            if np.prod(sizes) <= _LARGE:
+                self._names[output] = f"t{len(self._names)}"
+                kept = self._copy(node)
+                kept.input.append(self._blank(sizes))
+                kept.output.append(self._names[output])
+                self._proto.node.append(kept)
+                return
         found = self._analysis.integers(node.outputs[0])
         if found is None:
-            raise UnprobeableError(f"the shape of {node.inputs[0].name!r} is not known")
-        known = []
-        for size in found:
+            raise UnprobeableError(f"the shape of {data!r} is not known")
+        array = np.asarray(self._numbers(found, data), np.int64)
+        self._constant(output, array if node.op == "Shape" else array.reshape(()))
+
+    def _blank(self, sizes: Sequence[int]) -> str:
+        """A tensor of a shape that holds nothing."""
+        name = f"blank of {'x'.join(map(str, sizes))}"
+        if name not in self._blanks:
+            self._blanks.add(name)
+            self._proto.initializer.append(
+                from_array(np.asarray(sizes, np.int64), f"{name}, shape")
+            )
+            nothing = from_array(np.zeros(1, np.bool_))
+            node = make_node("ConstantOfShape", [f"{name}, shape"], [name], value=nothing)
+            self._proto.node.append(node)
+        return name
+
+    def _numbers(self, sizes: Sequence[Extent], data: str) -> list[int]:
+        """Sizes as numbers of this scene."""
+        numbers = []
+        for size in sizes:
             if isinstance(size, Size):
                 if any(s.name not in self._scene.symbols for s in size.symbols):
-                    raise UnprobeableError(
-                        f"the shape of {node.inputs[0].name!r} is not fixed by the data"
-                    )
-                known.append(evaluate(size, self._scene.symbols))
+                    raise UnprobeableError(f"the shape of {data!r} is not fixed by the data")
+                numbers.append(evaluate(size, self._scene.symbols))
             elif isinstance(size, int):
-                known.append(size)
+                numbers.append(size)
             else:
-                raise UnprobeableError(f"the shape of {node.inputs[0].name!r} is not known")
-        array = np.asarray(known, np.int64)
-        return array if node.op == "Shape" else array.reshape(())
+                raise UnprobeableError(f"the shape of {data!r} is not known")
+        return numbers
 
-    def _add(self, node: Node) -> None:
-        given = self._given(node)
-        if given is None and self._graph.is_external(node.outputs[0]):
-            given = self._graph.constant(node.outputs[0])
-        if given is not None:
-            self._constant(node.outputs[0].name, given)
-            return
+    def _copy(self, node: Node) -> NodeProto:
+        """A node with its attributes, without inputs and outputs."""
         proto = self._graph.node_proto(node)
         kept = NodeProto(op_type=proto.op_type, domain=proto.domain)
         kept.attribute.extend(proto.attribute)
+        return kept
+
+    def _add(self, node: Node) -> None:
+        if self._asks(node):
+            self._ask(node)
+            return
+        # The cut has no folder where such data could lie.
+        held = self._graph.constant(node.outputs[0])
+        if held is not None and self._graph.is_external(node.outputs[0]):
+            self._constant(node.outputs[0].name, held)
+            return
+        kept = self._copy(node)
         if operator_of(self._graph, node) is not None:
             kept.input.append(self._name(node.inputs[0]))
             self._weigh(node, kept)
@@ -280,7 +410,8 @@ class _Cutting:
             raise UnprobeableError("the kernel's size is known only at run time")
         count = int(np.prod(kernel))
         top = 3 if count <= 64 else 1  # sums stay exact in float16
-        values = np.random.default_rng(count).integers(-top, top + 1, (2, 1, *kernel))
+        nonzero = [n for n in range(-top, top + 1) if n]  # a tap of 0 would see nothing
+        values = np.random.default_rng(count).choice(nonzero, (2, 1, *kernel))
         weight = values.astype(tensor_dtype_to_np_dtype(self._dtype))
         self._constant("weight", weight)
         kept.input.append(self._names["weight"])

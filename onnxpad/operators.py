@@ -3,9 +3,10 @@
 May import: errors, graph, size, values, window.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from functools import wraps
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 from onnx import TensorProto
@@ -20,6 +21,7 @@ from onnxpad.window import AnyWindow, OpenWindow, Window
 Node: TypeAlias = Any  # graphsurgeon carries no types
 Tensor: TypeAlias = Any
 Pair: TypeAlias = tuple[int, int]
+_Read = TypeVar("_Read")
 ExtentPair: TypeAlias = tuple[Extent, Extent]
 
 FLOATS: Final = frozenset(
@@ -190,6 +192,32 @@ def operator_of(graph: Graph, node: Node) -> Operator | None:
     return row if row is not None and graph.is_standard(node) else None
 
 
+def _kept(
+    read: Callable[[Graph, Analysis, Node], _Read],
+) -> Callable[[Graph, Analysis, Node], _Read]:
+    """Reads a node once, and again after an edit of it, or while something is open."""
+
+    @wraps(read)
+    def kept(graph: Graph, analysis: Analysis, node: Node) -> _Read:
+        notes = graph.notes(node)
+        found: _Read | None = notes.get(analysis)
+        if found is None:
+            found = read(graph, analysis, node)
+            if _is_settled(found):
+                notes[analysis] = found
+        return found
+
+    return kept
+
+
+def _is_settled(read: object) -> bool:
+    """Whether no edit of another node can make more known."""
+    if isinstance(read, WindowOp):
+        return all(isinstance(window, Window) for window in read.windows)
+    return isinstance(read, PadOp) and None not in (read.constant_amounts, read.value)
+
+
+@_kept
 def read_window(graph: Graph, analysis: Analysis, node: Node) -> WindowOp:
     """What a window operator's node says.
 
@@ -280,6 +308,7 @@ def _rank(graph: Graph, analysis: Analysis, node: Node) -> int | None:
     return len(shape) - 2 if shape is not None and len(shape) > 2 else None
 
 
+@_kept
 def read_pad(graph: Graph, analysis: Analysis, node: Node) -> PadOp:
     """What a `Pad` node of any opset says.
 

@@ -1,17 +1,19 @@
 """Runs the passes to a fixed point, and undoes what cannot be certified or fails its probe.
 
-May import: certify, finding, graph, operators, passes, rule.
+May import: admitted, certify, finding, graph, operators, passes, premises, rule.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
-from onnxpad.certify import Certifier, Reading, UncertifiedError
+from onnxpad.admitted import Admitted
+from onnxpad.certify import UncertifiedError
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.operators import UnreadableError, operator_of
 from onnxpad.passes import PASSES
+from onnxpad.premises import Prover, Readings
 from onnxpad.rule import Context, Match, Pass
 from onnxpad.site import told
 
@@ -39,9 +41,11 @@ class Outcome:
     undone: list[Finding] = field(default_factory=list)
 
 
-def find(graph: Graph, style: str) -> list[Finding]:
+def find(
+    graph: Graph, style: str, dynamic: str = "keep", admitted: Admitted | None = None
+) -> list[Finding]:
     """Everything the passes find in a graph that stays as it is."""
-    return [match.finding for _, match in _matches(Context(graph, style))]
+    return [match.finding for _, match in _matches(Context(graph, style, dynamic, admitted))]
 
 
 def _matches(
@@ -57,6 +61,8 @@ def rewrite(
     graph: Graph,
     style: str,
     *,
+    dynamic: str = "keep",
+    admitted: Admitted | None = None,
     strict: bool = False,
     prober: Prober | None = None,
     progress: Progress | None = None,
@@ -67,20 +73,24 @@ def rewrite(
     Each change is certified, and probed where there is a prober, before the next is looked for.
     With `strict`, a change whose certificate names an assumption is undone too.
     """
-    context = Context(graph, style)
+    context = Context(graph, style, dynamic, admitted)
     editor = _Editor(context, strict, prober)
     total = sum(1 for _ in context.windows()) + sum(1 for _ in context.pads())
-    for last in (False, True):
-        stage = [kind for kind in passes if kind.last is last]
-        while True:
-            changes = len(editor.outcome.changes)
-            for rule, match in _matches(context, stage):
-                if match.plan is not None:
-                    editor.apply(rule, match)
-                    if progress is not None:
-                        progress("rewriting", len(editor.outcome.changes), total)
-            if len(editor.outcome.changes) == changes:
-                break
+    stages = [[kind for kind in passes if kind.last is last] for last in (False, True)]
+
+    def changed(stage: Sequence[type[Pass]]) -> bool:
+        changes = len(editor.outcome.changes)
+        context.ask_again()
+        for rule, match in _matches(context, stage):
+            if match.plan is not None:
+                editor.apply(rule, match)
+                if progress is not None:
+                    progress("rewriting", len(editor.outcome.changes), total)
+        return len(editor.outcome.changes) != changes
+
+    # What a late stage changes may be what an earlier one waited for, so it starts over.
+    while any(changed(stage) for stage in stages):
+        pass
     outcome = editor.outcome
     outcome.findings = [
         match.finding
@@ -98,8 +108,9 @@ class _Editor:
         self._context = context
         self._strict = strict
         self._prober = prober
-        self._certifier = Certifier(context.graph, context.analysis, context.signs)
+        self._certifier = Prover(context.graph, context.premises, context.signs)
         self._given_up: set[tuple[str, str, int]] = set()
+        self._made: set[tuple[str, str, int, str]] = set()
 
     def gave_up(self, rule: Pass, match: Match) -> bool:
         """Whether this very change was taken back before."""
@@ -115,7 +126,7 @@ class _Editor:
             self.outcome.changes.append(self._apply(rule, match))
         except UncertifiedError as error:
             graph.rollback(mark)
-            self._context.forget(node)
+            self._context.forget_all()
             self._given_up.add((rule.code, match.finding.node, id(node)))
             self.outcome.undone.append(
                 replace(match.finding, severity=Severity.INFO, reason=f"undone: {error}")
@@ -126,12 +137,14 @@ class _Editor:
         reading = self._read(node, tensor)
         cut = self._prober.before(tensor, reading.root) if self._prober is not None else None
         text = self._describe(node)
+        state = (rule.code, match.finding.node, id(node), text)
+        if state in self._made:
+            raise UncertifiedError("the rule finds what it has already rewritten, without end")
         uses = [(use.node, use.index) for use in graph.uses(tensor)]
         stands = rule.rewrite(match, self._context) or tensor
-        self._context.forget(node)
         if stands is not tensor:
             self._check_uses(tensor, stands, uses)
-        certificate = self._certifier.certify(reading, self._read(node, stands))
+        certificate = self._certifier.certify(reading, self._read(node, stands, reading.root))
         if self._strict and certificate.assumptions:
             raise UncertifiedError(
                 f"it assumes {', '.join(certificate.assumptions)}, and --strict forbids that"
@@ -143,6 +156,7 @@ class _Editor:
             same, seen = self._prober.after(stands, reading.root, cut)
             if not same:
                 raise UncertifiedError(f"its probe differs: {seen}")
+        self._made.add(state)
         return Change(
             code=rule.code,
             node=graph.label(node),
@@ -154,10 +168,10 @@ class _Editor:
             probe=seen,
         )
 
-    def _read(self, node: Node, tensor: Tensor) -> Reading:
+    def _read(self, node: Node, tensor: Tensor, root: str = "") -> Readings:
         if operator_of(self._context.graph, node) is not None:
-            return self._certifier.window(tensor)
-        return self._certifier.padding(tensor)
+            return self._certifier.window(tensor, root)
+        return self._certifier.padding(tensor, root)
 
     def _check_uses(self, old: Tensor, new: Tensor, uses: list[tuple[Node, int]]) -> None:
         graph = self._context.graph

@@ -1,6 +1,6 @@
 """What a pass is: it finds, with reasons, and rewrites what it found; and the catalogue of passes.
 
-May import: errors, finding, graph, operators, signs, site, size, values.
+May import: admitted, dynamic, errors, finding, graph, operators, premises, signs, site.
 """
 
 import inspect
@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias
 
-from onnxpad.finding import Finding, Severity
+from onnxpad.admitted import Admitted
+from onnxpad.dynamic import DynamicSites
+from onnxpad.finding import Finding, Page, Severity
 from onnxpad.graph import Graph
 from onnxpad.operators import PadOp, UnreadableError, WindowOp, operator_of, read_pad, read_window
+from onnxpad.premises import premises
 from onnxpad.signs import Signs
 from onnxpad.site import Sites
-from onnxpad.values import Analysis
 
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
@@ -27,15 +29,23 @@ class Context:
     findings was rewritten sees the rewritten graph.
     """
 
-    def __init__(self, graph: Graph, style: str = "fold") -> None:
-        """Starts with nothing read; what is read is kept until `forget`."""
+    def __init__(
+        self,
+        graph: Graph,
+        style: str = "fold",
+        dynamic: str = "keep",
+        admitted: Admitted | None = None,
+    ) -> None:
+        """Starts with nothing known."""
         self.graph = graph
         self.style = style
-        self.analysis = Analysis(graph)
+        # A padding that must be in a Pad is in one whatever its amounts.
+        self.dynamic = "pad" if dynamic == "keep" and style == "pad" else dynamic
+        self.premises = premises(graph, admitted or Admitted())
+        self.analysis = self.premises[-1].analysis
         self.signs = Signs(graph)
         self.sites = Sites(graph, self.analysis, self.signs)
-        self._windows: dict[int, WindowOp | UnreadableError] = {}
-        self._pads: dict[int, PadOp | UnreadableError] = {}
+        self.open_sites = DynamicSites(graph, self.analysis, self.sites)
 
     def windows(self) -> Iterator[WindowOp]:
         """The window operators of the table that can be read, in file order."""
@@ -55,30 +65,28 @@ class Context:
 
     def window(self, node: Node) -> WindowOp | UnreadableError:
         """What a window operator's node says, or why it cannot be read."""
-        read = self._windows.get(id(node))
-        if read is None:
-            try:
-                read = read_window(self.graph, self.analysis, node)
-            except UnreadableError as error:
-                read = error
-            self._windows[id(node)] = read
-        return read
+        try:
+            return read_window(self.graph, self.analysis, node)
+        except UnreadableError as error:
+            return error
 
     def pad(self, node: Node) -> PadOp | UnreadableError:
         """What a `Pad` node says, or why it cannot be read."""
-        read = self._pads.get(id(node))
-        if read is None:
-            try:
-                read = read_pad(self.graph, self.analysis, node)
-            except UnreadableError as error:
-                read = error
-            self._pads[id(node)] = read
-        return read
+        try:
+            return read_pad(self.graph, self.analysis, node)
+        except UnreadableError as error:
+            return error
 
-    def forget(self, node: Node) -> None:
-        """Drops what was read of a node that has changed since."""
-        self._windows.pop(id(node), None)
-        self._pads.pop(id(node), None)
+    def forget_all(self) -> None:
+        """Drops everything that was worked out, after edits were undone."""
+        for premise in self.premises:
+            premise.analysis.forget()
+        self.signs.forget()
+
+    def ask_again(self) -> None:
+        """Drops what could not be worked out, which edits may have made plain."""
+        for premise in self.premises:
+            premise.analysis.ask_again()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,16 +162,6 @@ class Pass:
         return Match(
             Finding(self.code, severity, label, node.op, message, reason, told), node, plan
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page of the catalogue: what a code means."""
-
-    code: str
-    severity: Severity
-    title: str
-    text: str
 
 
 def catalogue() -> Mapping[str, Page]:

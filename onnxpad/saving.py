@@ -4,13 +4,16 @@ Imports attributes, skeleton, view, wire.
 """
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import onnx
 
 from onnxpad import attributes
 from onnxpad.skeleton import Skeleton
-from onnxpad.view import Entry, Node, View
+from onnxpad.view import Declared, Entry, Node, View, declaration
 from onnxpad.wire import Chunk, Record, encode
+
+Differences: TypeAlias = tuple[dict[Record, list[Chunk]], list[Chunk]]
 
 _NODE, _INITIALIZER, _INPUT, _VALUE_INFO, _ANNOTATION = 1, 5, 11, 13, 14
 
@@ -23,7 +26,24 @@ def node_proto(skeleton: Skeleton, entry: Entry) -> onnx.NodeProto:
     return _amended(proto, entry.node)[0] if entry.touched else proto
 
 
-def differences(skeleton: Skeleton, view: View) -> tuple[dict[Record, list[Chunk]], list[Chunk]]:
+def outline(skeleton: Skeleton, view: View) -> onnx.GraphProto:
+    """Nodes and initializers as they are now, without what `skeleton.light` lacks."""
+    graph = onnx.GraphProto()
+    light = dict(zip(view.entries, skeleton.light.graph.node, strict=False))
+    for entry in view.order():
+        known = light.get(id(entry.node))
+        proto = graph.node.add(name=entry.node.name) if known is None else graph.node.add()
+        if known is not None:
+            proto.CopyFrom(known)
+        if known is None or entry.touched:
+            _amended(proto, entry.node)
+    graph.initializer.extend(
+        initializer.proto for initializer in view.initializers.values() if not initializer.sparse
+    )
+    return graph
+
+
+def differences(skeleton: Skeleton, view: View) -> Differences:
     """What stands in place of records of the graph, and what is added at its end."""
     replaced: dict[Record, list[Chunk]] = {
         record: [] for records in view.gone.values() for record in records
@@ -47,6 +67,7 @@ def differences(skeleton: Skeleton, view: View) -> tuple[dict[Record, list[Chunk
             replaced[record] = [*inserted, chunk]
             inserted = []
     replaced.update((record, []) for record in _dead_annotations(skeleton, view))
+    replaced.update(_redeclared(skeleton, view))
     return replaced, [*inserted, *_added(skeleton, view)]
 
 
@@ -94,6 +115,32 @@ def _dead_annotations(skeleton: Skeleton, view: View) -> Iterator[Record]:
     for annotation, record in annotations:
         if annotation.tensor_name in view.gone:
             yield record
+
+
+def _redeclared(skeleton: Skeleton, view: View) -> Iterator[tuple[Record, list[Chunk]]]:
+    """The records of inputs that declare another shape by now, each with what it says then."""
+    for value, record in zip(skeleton.light.graph.input, skeleton.fields[_INPUT], strict=True):
+        declared = view.inputs.get(value.name)
+        if declared is not None and declared != declaration(value):
+            yield record, [encode(_INPUT, _declaring(value, declared).SerializeToString())]
+
+
+def _declaring(value: onnx.ValueInfoProto, declared: Declared) -> onnx.ValueInfoProto:
+    """An input with a shape; of each axis that stays as it was, everything stays."""
+    proto = onnx.ValueInfoProto()
+    proto.CopyFrom(value)
+    was, shape = declaration(value).shape, declared.shape or ()
+    dims = proto.type.tensor_type.shape.dim
+    for axis, size in enumerate(shape):
+        if axis == len(dims):
+            dims.add()
+        if was is not None and was[axis] == size:
+            continue
+        if isinstance(size, int):
+            dims[axis].dim_value = size
+        elif size is not None:
+            dims[axis].dim_param = size
+    return proto
 
 
 def _added(skeleton: Skeleton, view: View) -> Iterator[Chunk]:

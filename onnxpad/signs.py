@@ -33,6 +33,10 @@ class Signs:
         self._graph = graph
         self._known: dict[str, bool] = {}
 
+    def forget(self) -> None:
+        """Forgets every proof, after edits of the graph were undone."""
+        self._known.clear()
+
     def non_negative(self, tensor: Tensor) -> bool:
         """Whether no element of a floating-point tensor can be below zero (NaN is not below zero).
 
@@ -52,7 +56,7 @@ class Signs:
             if unknown and all(self._known.get(t.name, True) for t in needs):
                 pending.extend(unknown)
             else:
-                self._known[current.name] = all(self._known[t.name] for t in needs)
+                self._known[current.name] = all(self._known.get(t.name, True) for t in needs)
         return self._known[tensor.name]
 
     def _needs(self, tensor: Tensor) -> bool | list[Tensor]:
@@ -69,9 +73,8 @@ class Signs:
             return self._clipped(node)
         if node.op == "Pad":
             return self._padded(node)
-        # A dilated window that lies wholly in the padding gives the lowest number.
-        if node.op == "MaxPool" and set(node.attrs.get("dilations", [1])) != {1}:
-            return False
+        if node.op == "MaxPool" and any(d != 1 for d in node.attrs.get("dilations", [])):
+            return False  # a window wholly in its padding gives the lowest value
         if node.op in _PRESERVING and not (
             tensor.name != node.outputs[0].name and node.op != "Split"
         ):

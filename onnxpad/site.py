@@ -2,10 +2,11 @@
 
 All padding of a site is first brought into one form, per spatial axis what the operator pads by
 itself and what a `Pad` in front of it pads, and then expressed in the style asked for. May import:
-errors, graph, operators, signs, size, values, window.
+errors, graph, operators, signs, size, values, window, wording.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -27,9 +28,19 @@ from onnxpad.operators import (
     read_pad,
 )
 from onnxpad.signs import Signs
-from onnxpad.size import Extent, Size, always, less_equal, symbol
+from onnxpad.size import Extent, Size, Unknown, always, bounds, less_equal, symbol
 from onnxpad.values import Analysis
-from onnxpad.window import Side, constant_in_effect, pool_output_size, same_raw_total
+from onnxpad.window import (
+    AnyWindow,
+    Side,
+    constant_in_effect,
+    end_read,
+    output_size,
+    pool_output_size,
+    same_output_size,
+    same_raw_total,
+)
+from onnxpad.wording import Wording
 
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
@@ -56,6 +67,19 @@ class RefusalError(Exception):
     """Why a padding stays as it is, in words that a user can act on."""
 
 
+class SizeDependentError(RefusalError):
+    """The padding differs from size to size, and the graph fixes none.
+
+    Attributes:
+        sizes: The sizes it depends on, by axis.
+    """
+
+    def __init__(self, sizes: Mapping[int, Extent], told: str) -> None:
+        """Keeps the sizes, and says what they are in words."""
+        super().__init__(f"the pads depend on {told}")
+        self.sizes = sizes
+
+
 @dataclass(frozen=True, slots=True)
 class Outer:
     """A `Pad` in front of a site that may be merged with the operator's own padding.
@@ -64,11 +88,14 @@ class Outer:
         node: The `Pad`.
         amounts: (begin, end) per spatial axis.
         source: The tensor that it pads.
+        exact: Whether the `Pad` says so itself; else it computes amounts that depend on a size, but
+            what is read is what these constants would give, at every size.
     """
 
     node: Node
     amounts: Pairs
     source: Tensor
+    exact: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +127,7 @@ class Sites:
         self._graph = graph
         self._analysis = analysis
         self._signs = signs
+        self.wording = Wording(graph, analysis)
 
     def own_pads(self, op: WindowOp) -> Pairs:
         """The operator's own padding in numbers, `auto_pad` resolved.
@@ -128,6 +156,7 @@ class Sites:
         odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
         sizes = self._spatial(op)
         resolved: list[Pair] = []
+        open_sizes: dict[int, Extent] = {}
         for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True), 2):
             if not isinstance(window.kernel, int):
                 raise RefusalError(f"the kernel's size on axis {axis} is known only at run time")
@@ -135,16 +164,29 @@ class Sites:
                 raise RefusalError(f"{op.data.name!r} is empty on axis {axis}")
             pads = constant_in_effect(size, window, odd=odd)
             if pads is None:
-                raise RefusalError(
-                    f"the pads depend on {self._named(op.data, axis, size)} "
-                    f"(stride {window.stride}), which is not fixed; export with fixed sizes"
-                )
+                open_sizes[axis] = size
+                continue
+            if op.ceil_mode:
+                output = pool_output_size(size, window, *pads, ceil_mode=True)
+                if isinstance(output, Unknown) or output != same_output_size(size, window):
+                    raise RefusalError(
+                        "with ceil_mode the number of windows depends on "
+                        f"{self.wording.sizes({axis: size})}{self.wording.advice([size])}"
+                    )
             resolved.append(pads)
-        self._check_engines(op, sizes, odd)
+        if open_sizes:
+            raise SizeDependentError(open_sizes, self.wording.sizes(open_sizes))
+        self.check_engines(op)
         return tuple(resolved)
 
-    def _check_engines(self, op: WindowOp, sizes: Sequence[Extent], odd: Side) -> None:
-        """Refuses where onnxruntime runs the SAME operator, and as the specification does not."""
+    def check_engines(self, op: WindowOp) -> None:
+        """Whether onnxruntime, if it runs a SAME operator, computes what the specification says.
+
+        Raises:
+            RefusalError: It computes something else.
+        """
+        odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
+        sizes = self._spatial(op)
         dilated = any(window.dilation != 1 for window in op.windows)
         if op.operator.pools:
             if any(window.dilation != 1 and window.kernel != 1 for window in op.windows):
@@ -173,6 +215,8 @@ class Sites:
     def _pool_stops(self, op: WindowOp, dilated: bool) -> bool:
         """Whether onnxruntime stops with an error where SAME would pad by less than nothing."""
         kind = op.operator.op_type
+        if op.ceil_mode:
+            return False
         if kind == "AveragePool":
             return self._graph.opset < 19
         return (
@@ -191,19 +235,33 @@ class Sites:
         pad = self.pad_before(op)
         if pad is None:
             return None
-        full = pad.over(len(op.windows) + 2)
+        full = pad.extents_over(len(op.windows) + 2)
         if full is not None and not is_padded(full):
             return None
+        self.check_mergeable(op, pad)
+        assert full is not None
+        known = pad.over(len(op.windows) + 2)
+        if known is not None:
+            if any(amount < 0 for pair in known for amount in pair):
+                raise RefusalError(
+                    f"it crops {told(known[2:])}: an operator's pads cannot be negative"
+                )
+            return Outer(pad.node, known[2:], pad.data)
+        return Outer(pad.node, self._in_effect(op, pad, full[2:]), pad.data, exact=False)
+
+    def check_mergeable(self, op: WindowOp, pad: PadOp) -> None:
+        """Whether an operator could pad as a `Pad` does, whatever the amounts.
+
+        Raises:
+            RefusalError: It could not; the message says why.
+        """
         if pad.mode != "constant":
             raise RefusalError(f"it copies data ({pad.mode}), which no operator's pads do")
+        full = pad.extents_over(len(op.windows) + 2)
         if full is None:
             raise RefusalError(self.unknown_amounts(pad))
         if is_padded(full[:2]):
-            raise RefusalError(
-                f"it pads batch or channels {told(full[:2])}, which no operator's pads do"
-            )
-        if any(amount < 0 for pair in full for amount in pair):
-            raise RefusalError(f"it crops {told(full[2:])}: an operator's pads cannot be negative")
+            raise RefusalError("it pads batch or channels, which no operator's pads do")
         if op.auto_pad.startswith("SAME"):
             raise RefusalError(
                 f"{op.auto_pad} of {op.node.op} stays, and depends on the padded size"
@@ -216,7 +274,35 @@ class Sites:
                 "the AveragePool pads by itself without counting it (count_include_pad=0), and "
                 "would have to count this padding"
             )
-        return Outer(pad.node, full[2:], pad.data)
+
+    def _in_effect(
+        self, op: WindowOp, pad: PadOp, amounts: Sequence[tuple[Extent, Extent]]
+    ) -> Pairs:
+        """Constant amounts that read the same at every size as amounts that depend on one."""
+        own = self.own_pads(op)
+        sizes = self.spatial(pad.data, len(own))
+        constants: list[Pair] = []
+        for axis, (begin, end) in enumerate(amounts):
+            window, size, mine = op.windows[axis], sizes[axis], own[axis]
+            if isinstance(begin, int) and isinstance(end, int):
+                constants.append((begin, end))
+                continue
+            count = self.windows_over(op, window, size + begin + end, mine)
+            if isinstance(begin, int) and begin >= 0 and isinstance(count, int | Size):
+                _, greatest = bounds(end_read(size, window, begin + mine[0], count))
+                if greatest is not None:
+                    least = max(greatest - mine[1], 0)
+                    if count == self.windows_over(op, window, size + begin + least, mine):
+                        constants.append((begin, least))
+                        continue
+            raise RefusalError(self.unknown_amounts(pad))
+        return tuple(constants)
+
+    def windows_over(self, op: WindowOp, window: AnyWindow, size: Extent, own: Pair) -> Extent:
+        """How many windows an operator has on an axis of a size, padded by its own pads."""
+        if op.operator.pools:
+            return pool_output_size(size, window, *own, ceil_mode=op.ceil_mode)
+        return output_size(size, window, *own)
 
     def pad_before(self, op: WindowOp) -> PadOp | None:
         """The `Pad` that the operator reads, directly or through Identity."""
@@ -234,21 +320,11 @@ class Sites:
                 return None
             tensor = node.inputs[0]
 
-    def unknown_amounts(self, pad: PadOp) -> str:
-        """Why the amounts of a `Pad` are not known, in words for a refusal."""
-        names = {
-            symbol.name
-            for pair in pad.amounts or ()
-            for amount in pair
-            if isinstance(amount, Size)
-            for symbol in amount.symbols
-        }
-        if names:
-            return f"its amounts depend on the size {', '.join(map(repr, sorted(names)))}"
-        given = [*pad.node.inputs[1:2], *pad.node.inputs[3:4]]
-        if any(map(self._graph.is_external, given)):
-            return "its amounts lie in another file; pass the path of the model"
-        return "its amounts are known only at run time"
+    def unknown_amounts(self, pad: PadOp, *options: str) -> str:
+        """Why the amounts of a `Pad` are not known, and what to pass, in words for a refusal."""
+        extents = [extent for pair in pad.amounts or () for extent in pair]
+        advice = self.wording.advice(extents, *options) if extents else ""
+        return f"{self.wording.amounts(pad)}{advice}"
 
     def _check_fill(self, op: WindowOp, pad: PadOp) -> None:
         if pad.value is None:
@@ -283,18 +359,21 @@ class Sites:
         around = outer.amounts if outer is not None else ((0, 0),) * len(own)
         inside, outside = split(add(own, around), style)
         source = outer.source if outer is not None else op.data
-        if inside == own and outside == around:
+        exact = outer is None or outer.exact
+        if exact and inside == own and outside == around:
             keep = outer.node if outer is not None else None
             return Plan(op, own, around, op.data, keep, op.count_include_pad)
         self._check_form(op, own, around, inside, source)
-        if outside != around and is_padded(outside):
-            self._check_pad(source)
+        if not (exact and outside == around) and is_padded(outside):
+            self.check_pad(source)
         counts = op.count_include_pad or (
             op.operator.padding == "excluded" and is_padded(inside) and not is_padded(own)
         )
         if counts and not op.count_include_pad and self._graph.opset < 7:
             raise RefusalError(f"AveragePool of opset {self._graph.opset} cannot count its padding")
-        keep = outer.node if outer is not None and outside == around else None
+        if counts and not op.count_include_pad:
+            self._check_divisor(op, around, source)
+        keep = outer.node if outer is not None and exact and outside == around else None
         return Plan(op, inside, outside, source, keep, counts)
 
     def _check_form(
@@ -314,20 +393,66 @@ class Sites:
                         f"the pads on axis {axis} would be {pair}, and a pool's must be smaller "
                         f"than its kernel {window.kernel}"
                     )
-        sizes = self._spatial_of(source, len(own))
+        sizes = self.spatial(source, len(own))
         for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True)):
             if op.ceil_mode:
                 self._check_ceil(op, axis, size, add(own, around)[axis], own[axis], inside[axis])
-            if (
-                op.operator.padding == "never wins"
-                and window.dilation != 1
-                and window.kernel != 1
-                and always(less_equal(window.dilation, size)) is not True
-            ):
+            total = add(own, around)[axis]
+            if op.operator.pools and sum(inside[axis]) > sum(own[axis]):
+                self._check_not_empty(source, axis, size + sum(total) - sum(inside[axis]))
+            if op.operator.padding == "never wins":
+                starts = self._starts(op, axis, size, total, own[axis])
+                if not meets_data(window, size, *starts):
+                    raise RefusalError(
+                        f"a window may lie wholly in the padding {total} of axis {axis + 2}, "
+                        "where a Pad and the operator's own padding differ"
+                    )
+        if op.operator.padding == "never wins":
+            self.check_finite(source)
+
+    def _check_divisor(self, op: WindowOp, around: Pairs, source: Tensor) -> None:
+        """Refuses where a counted kernel may reach past what it slides over."""
+        if op.ceil_mode or self._graph.opset >= 19:
+            return  # only positions that are there are counted
+        sizes = self.spatial(source, len(around))
+        for axis, (window, size, pair) in enumerate(zip(op.windows, sizes, around, strict=True), 2):
+            if always(less_equal(window.extent, size + sum(pair))) is not True:
                 raise RefusalError(
-                    f"with dilation {window.dilation} on axis {axis + 2} a window may lie wholly "
-                    "in the padding"
+                    f"the kernel may be longer than axis {axis} with its padding, and before opset "
+                    "19 an AveragePool that counts its padding then divides by the whole kernel"
                 )
+
+    def _check_not_empty(self, source: Tensor, axis: int, size: Extent) -> None:
+        if always(less_equal(1, size)) is not True:
+            raise RefusalError(
+                f"without its Pad the pool may read nothing on axis {axis + 2} of {source.name!r}"
+            )
+
+    def _starts(
+        self, op: WindowOp, axis: int, size: Extent, total: Pair, own: Pair
+    ) -> tuple[Extent, Extent]:
+        """Where the first and the last window start, counted from the first element."""
+        window, inner = op.windows[axis], size + sum(total) - sum(own)
+        output = pool_output_size(inner, window, *own, ceil_mode=op.ceil_mode)
+        return -total[0], (output - 1) * window.stride - total[0]
+
+    def check_finite(self, source: Tensor) -> None:
+        """Refuses what reads infinities: which form keeps them depends on where they lie."""
+        node = self._graph.producer(source)
+        while node is not None and self._graph.is_standard(node):
+            if node.op == "Pad":
+                try:
+                    value = read_pad(self._graph, self._analysis, node).value
+                except UnreadableError:
+                    return
+                if value is not None and math.isinf(value):
+                    raise RefusalError(
+                        f"{source.name!r} holds the {value} of Pad {self._graph.label(node)!r}, "
+                        "and a window of nothing else differs between the two forms"
+                    )
+            elif node.op != "Identity":
+                return
+            node = self._graph.producer(node.inputs[0])
 
     def _check_ceil(
         self, op: WindowOp, axis: int, size: Extent, total: Pair, own: Pair, inside: Pair
@@ -345,11 +470,16 @@ class Sites:
                 f"{would}: a last window that starts in the operator's own padding is dropped"
             )
         raise RefusalError(
-            f"with ceil_mode the number of windows depends on the size of axis {axis + 2}, which "
-            "is not fixed"
+            "with ceil_mode the number of windows depends on "
+            f"{self.wording.sizes({axis + 2: size})}{self.wording.advice([size])}"
         )
 
-    def _check_pad(self, source: Tensor) -> None:
+    def check_pad(self, source: Tensor) -> None:
+        """Whether onnxruntime has a `Pad` for a tensor.
+
+        Raises:
+            RefusalError: It has none.
+        """
         opset, dtype = self._graph.opset, self._analysis.dtype(source)
         if opset < 2:
             raise RefusalError("opset 1 has no Pad that onnxruntime runs")
@@ -371,32 +501,43 @@ class Sites:
             return
         source = plan.source
         if is_padded(plan.outer):
-            source = self._insert_pad(plan, source)
+            amounts = onnx_order(((0, 0), (0, 0), *plan.outer))
+            source = self.insert_pad(plan.op, source, amounts)
         if source.name != node.inputs[0].name:
             graph.set_input(node, 0, source)
 
-    def _insert_pad(self, plan: Plan, source: Tensor) -> Tensor:
-        graph, node = self._graph, plan.op.node
+    def insert_pad(self, op: WindowOp, source: Tensor, amounts: Tensor | Sequence[int]) -> Tensor:
+        """A new `Pad` before an operator, with the value that its own padding amounts to.
+
+        `amounts` cover all axes, in ONNX order, or are the tensor that holds them. Returns what the
+        `Pad` gives.
+        """
+        graph, node = self._graph, op.node
         dtype = self._analysis.dtype(source)
         assert dtype is not None
-        wins = plan.op.operator.padding == "never wins"
-        fill = lowest(dtype) if wins else 0
+        fill = lowest(dtype) if op.operator.padding == "never wins" else 0
         assert fill is not None
-        pads = onnx_order(((0, 0), (0, 0), *plan.outer))
         name = f"{node.name or node.outputs[0].name}_pad"
         if graph.opset < 11:
-            attributes = {"mode": "constant", "pads": pads, "value": float(fill)}
+            attributes = {"mode": "constant", "pads": amounts, "value": float(fill)}
             return graph.insert("Pad", [source], attributes, before=node, name=name)
-        inputs = [source, graph.add_initializer(np.asarray(pads, np.int64), f"{name}_pads")]
+        if isinstance(amounts, list):
+            amounts = graph.add_initializer(np.asarray(amounts, np.int64), f"{name}_pads")
+        inputs = [source, amounts]
         if fill != 0:
             value = np.asarray(fill, tensor_dtype_to_np_dtype(dtype))
             inputs.append(graph.add_initializer(value, f"{name}_value"))
         return graph.insert("Pad", inputs, {"mode": "constant"}, before=node, name=name)
 
     def _spatial(self, op: WindowOp) -> tuple[Extent, ...]:
-        return self._spatial_of(op.data, len(op.windows))
+        return self.spatial(op.data, len(op.windows))
 
-    def _spatial_of(self, tensor: Tensor, axes: int) -> tuple[Extent, ...]:
+    def spatial(self, tensor: Tensor, axes: int) -> tuple[Extent, ...]:
+        """The spatial sizes of a tensor; a symbol of its own for each that nobody knows.
+
+        Raises:
+            ModelError: It has another number of axes.
+        """
         shape = self._analysis.shape(tensor)
         if shape is not None and len(shape) != axes + 2:
             raise ModelError(
@@ -408,13 +549,6 @@ class Sites:
             size if isinstance(size, int | Size) else symbol(f"{tensor.name}[{axis}]")
             for axis, size in enumerate(found, 2)
         )
-
-    def _named(self, tensor: Tensor, axis: int, size: Extent) -> str:
-        shape = self._analysis.shape(tensor)
-        known = shape is not None and isinstance(shape[axis], Size)
-        names = sorted(s.name for s in size.symbols) if known and isinstance(size, Size) else []
-        of = f" = a function of {', '.join(map(repr, names))}" if names else ""
-        return f"the size of axis {axis} of {tensor.name!r}{of}"
 
 
 def split(total: Pairs, style: str) -> tuple[Pairs, Pairs]:
@@ -431,6 +565,18 @@ def split(total: Pairs, style: str) -> tuple[Pairs, Pairs]:
 def add(one: Pairs, other: Pairs) -> Pairs:
     """The sum, axis by axis and side by side."""
     return tuple((b0 + b1, e0 + e1) for (b0, e0), (b1, e1) in zip(one, other, strict=True))
+
+
+def meets_data(window: AnyWindow, size: Extent, first: Extent, last: Extent) -> bool:
+    """Whether windows that start from `first` to `last` all read some of the `size` elements."""
+    conditions = [
+        less_equal(1, size),
+        less_equal(0, first + window.extent - 1),
+        less_equal(last, size - 1),
+    ]
+    if window.dilation != 1 and window.kernel != 1:
+        conditions.append(less_equal(window.dilation, size))
+    return all(always(condition) is True for condition in conditions)
 
 
 def has_indices(op: WindowOp) -> bool:

@@ -93,6 +93,7 @@ class Entry:
         captures: What its bodies read of the graph.
         alive: Whether it is in the graph.
         touched: Whether it may differ from the file.
+        notes: What others worked out of the node alone; gone with the next edit of it.
     """
 
     node: Node
@@ -100,6 +101,7 @@ class Entry:
     captures: Sequence[Tensor] = ()
     alive: bool = True
     touched: bool = False
+    notes: dict[object, Any] = field(default_factory=dict)
     previous: "Entry" = field(init=False)
     next: "Entry" = field(init=False)
 

@@ -7,6 +7,7 @@ from onnxpad.passes.drop_valid import DropValid
 from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.passes.merge_pads import MergePads
+from onnxpad.passes.recognise_same import RecogniseSame
 from onnxpad.passes.report_unreadable import ReportUnreadable
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
 from onnxpad.passes.split_pads import SplitPads
@@ -18,6 +19,7 @@ PASSES: Final[tuple[type[Pass], ...]] = (
     ResolveAutoPad,
     DropValid,
     FoldPad,
+    RecogniseSame,
     SplitPads,
     MergePads,
     FixAmounts,

@@ -44,6 +44,7 @@ class FixAmounts(Pass):
         graph = context.graph
         if graph.opset < 11:
             return
+        elsewhere: set[int] | None = None
         for pad in context.pads():
             given = [
                 (index, pad.node.inputs[index])
@@ -62,13 +63,17 @@ class FixAmounts(Pass):
             if external:
                 message = f"Pad ({pad.mode}) keeps its amounts in another file"
             amounts = pad.constant_amounts
-            if amounts is None:
-                yield self.refused(context, pad.node, message, context.sites.unknown_amounts(pad))
+            if amounts is not None:
+                # onnxruntime loads no model with such amounts in another file.
+                severity = Severity.ERROR if external else self.severity
+                text = f"{message}: {'' if external else 'always '}{told(amounts)}"
+                yield self.found(context, pad.node, text, (pad, wrong), severity=severity)
                 continue
-            # onnxruntime loads no such model.
-            severity = Severity.ERROR if external else self.severity
-            message = f"{message}: {'' if external else 'always '}{told(amounts)}"
-            yield self.found(context, pad.node, message, (pad, wrong), severity=severity)
+            if elsewhere is None:
+                resolved = map(context.open_sites.resolves, context.windows())
+                elsewhere = {id(other.node) for other in resolved if other is not None}
+            if id(pad.node) not in elsewhere:
+                yield self.refused(context, pad.node, message, context.sites.unknown_amounts(pad))
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Replaces what is computed, or in another file, by initializers."""

@@ -41,25 +41,28 @@ class FoldPad(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` in front of a window operator, seen from each operator."""
-        if context.style == "pad":
-            return
         for op in context.windows():
             pad = context.sites.pad_before(op)
             if pad is None:
                 continue
-            full = pad.over(len(op.windows) + 2)
-            if full is None:
-                continue  # what is not known of a Pad's amounts is told by the rule on amounts
-            message = f"Pad {told(full[2:])} before {op.node.op} {context.graph.label(op.node)!r}"
+            known = pad.over(len(op.windows) + 2)
+            if known is not None and context.style == "pad":
+                continue
+            amounts = f" {told(known[2:])}" if known is not None else ""
+            message = f"Pad{amounts} before {op.node.op} {context.graph.label(op.node)!r}"
             try:
                 outer = context.sites.outer(op)
                 if outer is None:
                     continue
                 plan = context.sites.plan(op, context.style, outer)
             except RefusalError as refusal:
+                if known is None:
+                    continue  # the rules on computed amounts tell of them
                 yield self.refused(context, pad.node, message, str(refusal))
                 continue
-            if plan.outer != outer.amounts:
+            if plan.outer != outer.amounts or not outer.exact:
+                if not outer.exact:
+                    message += f": in effect {told(outer.amounts)} at every size"
                 match = self.found(context, pad.node, message, plan, pads=onnx_order(outer.amounts))
                 yield Match(match.finding, op.node, plan)
 

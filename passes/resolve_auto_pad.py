@@ -1,11 +1,12 @@
-"""SAME_UPPER and SAME_LOWER, written out. May import: finding, operators, rule, site."""
+"""SAME_UPPER and SAME_LOWER, written out. May import: dynamic, finding, operators, rule, site."""
 
 from collections.abc import Iterator
 
+from onnxpad.dynamic import ComputedPlan
 from onnxpad.finding import Severity
-from onnxpad.operators import onnx_order
+from onnxpad.operators import WindowOp, onnx_order
 from onnxpad.rule import Context, Match, Pass
-from onnxpad.site import RefusalError, told
+from onnxpad.site import RefusalError, SizeDependentError, told
 
 
 class ResolveAutoPad(Pass):
@@ -13,7 +14,8 @@ class ResolveAutoPad(Pass):
 
     ## What it does
     Writes the pads out wherever they are one constant for every size that the graph admits: the
-    size is fixed, or the stride is 1, or what is read is the same at every size.
+    size is fixed, or the stride is 1, or what is read is the same at every size. Where they do
+    depend on an open size, `--dynamic pad` writes a `Pad` that computes them.
 
     ## Why it matters
     TensorRT and many importers reject `auto_pad`; others put the odd pixel on the wrong side.
@@ -51,6 +53,9 @@ class ResolveAutoPad(Pass):
                 except RefusalError:
                     # The style's form cannot be had; pads in the operator always can.
                     plan = context.sites.plan(op, "fold", None)
+            except SizeDependentError as refusal:
+                yield self._size_dependent(context, op, message, refusal)
+                continue
             except RefusalError as refusal:
                 yield self.refused(context, op.node, message, str(refusal))
                 continue
@@ -64,6 +69,25 @@ class ResolveAutoPad(Pass):
                 pads=onnx_order(pads),
             )
 
+    def _size_dependent(
+        self, context: Context, op: WindowOp, message: str, refusal: SizeDependentError
+    ) -> Match:
+        formula = context.open_sites.told(op, refusal.sizes)
+        advice, hindrance = context.sites.wording.advice, ""
+        plan = None
+        try:
+            plan = context.open_sites.computed(op)
+        except RefusalError as other:
+            hindrance = f"; no Pad can compute them: {other}"
+        if plan is not None and context.dynamic == "pad":
+            return self.found(context, op.node, f"{message}: {formula}", plan)
+        options = ["--dynamic pad"] if plan is not None and context.dynamic == "keep" else []
+        reason = f"{refusal}: {formula}{hindrance}{advice(refusal.sizes.values(), *options)}"
+        return self.refused(context, op.node, message, reason)
+
     def rewrite(self, match: Match, context: Context) -> None:
-        """Drops `auto_pad` and writes the pads in the style asked for."""
-        context.sites.express(match.plan)
+        """Drops `auto_pad` and writes the pads in the style asked for, computed ones in a `Pad`."""
+        if isinstance(match.plan, ComputedPlan):
+            context.open_sites.express_computed(match.plan)
+        else:
+            context.sites.express(match.plan)

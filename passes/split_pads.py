@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from onnxpad.operators import WindowOp, is_padded, onnx_order
 from onnxpad.rule import Context, Match, Pass
-from onnxpad.site import Outer, RefusalError, split, told
+from onnxpad.site import Plan, RefusalError, split, told
 
 
 class SplitPads(Pass):
@@ -45,17 +45,18 @@ class SplitPads(Pass):
                 continue
             message = f"pads {told(op.pads)}, style {context.style}"
             try:
-                plan = context.sites.plan(op, context.style, self._outer(context, op))
+                plan = self._plan(context, op)
             except RefusalError as refusal:
                 yield self.refused(context, op.node, message, str(refusal))
             else:
                 yield self.found(context, op.node, message, plan, pads=onnx_order(op.pads))
 
-    def _outer(self, context: Context, op: WindowOp) -> Outer | None:
+    def _plan(self, context: Context, op: WindowOp) -> Plan:
+        """Both paddings in one `Pad` if that can be, else a `Pad` between."""
         try:
-            return context.sites.outer(op)
+            return context.sites.plan(op, context.style, context.sites.outer(op))
         except RefusalError:
-            return None
+            return context.sites.plan(op, context.style, None)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the `Pad`."""

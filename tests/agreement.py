@@ -26,7 +26,9 @@ Claim = tuple[int | None, tuple[Extent, ...] | None, Value | None]
 
 def parse(text: str, opset: int = 17) -> onnx.ModelProto:
     """A model from ONNX text, `name (inputs) => (outputs) { nodes }`."""
-    return parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]>\n{text}')
+    return parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : {opset}, "com.microsoft" : 1]>\n{text}'
+    )
 
 
 def single(
@@ -131,7 +133,7 @@ def compare(
         fixed = _claims(graph, Analysis(graph, dims=values), names)
         for name, array in zip(names, results, strict=True):
             for text in chain(
-                _differences(*claims[name], array, values), _differences(*fixed[name], array, {})
+                differences(*claims[name], array, values), differences(*fixed[name], array, {})
             ):
                 agreement.wrong.append(f"{name}: {text} at {dict(values)}")
     for name, (_, extents, value) in claims.items():
@@ -152,7 +154,7 @@ def _claims(graph: Graph, analysis: Analysis, names: Iterable[str]) -> dict[str,
     }
 
 
-def _differences(
+def differences(
     dtype: int | None,
     shape: tuple[Extent, ...] | None,
     value: Value | None,

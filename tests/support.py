@@ -102,13 +102,15 @@ def assert_same(before: onnx.ModelProto, after: onnx.ModelProto, size: int = 9) 
             np.testing.assert_array_equal(one, other)
 
 
-def fixed(proto: onnx.ModelProto, style: str = "fold", *, runs: bool = True) -> onnxpad.FixResult:
+def fixed(
+    proto: onnx.ModelProto, style: str = "fold", *, dynamic: str = "keep", runs: bool = True
+) -> onnxpad.FixResult:
     """What `fix` makes of a model, after the checks that every rewrite must pass."""
     kept = proto.SerializeToString()
-    result = onnxpad.fix(proto, style=style)
+    result = onnxpad.fix(proto, style=style, dynamic=dynamic)
     assert proto.SerializeToString() == kept, "the input model was changed"
     assert not result.undone
-    again = onnxpad.fix(result.model, style=style, validate=False)
+    again = onnxpad.fix(result.model, style=style, dynamic=dynamic, validate=False)
     assert not again.changed, [c.before + " => " + c.after for c in again.changes]
     assert result.validation is None or result.validation.ok
     if runs:

@@ -6,8 +6,9 @@ import onnx
 import pytest
 
 import onnxpad
+from onnxpad.finding import Page
 from onnxpad.passes import PASSES
-from onnxpad.rule import Page, catalogue
+from onnxpad.rule import catalogue
 from tests.support import canonical, fixed, one
 
 HEADINGS = ["What it does", "Why it matters", "Example", "When it is exact", "References"]
@@ -58,8 +59,11 @@ CONSTANTS = {
     "PAD204": "int64[8] zeros = {0, 0, 0, 0, 0, 0, 0, 0}",
     "PAD205": "int32[8] amounts = {0, 0, 1, 2, 0, 0, 3, 4},"
     " int64[8] constant = {0, 0, 1, 2, 0, 0, 3, 4}",
+    "PAD501": "int64[1] one = {1}, int64[1] two = {2}, int64[2] none = {0, 0}",
 }
 STYLES = {"PAD202": "pad"}
+DYNAMIC = {"PAD501": "auto-pad"}
+INPUTS = {"PAD501": "float[1, 2, height, width] x"}
 
 
 def completed(page: Page, body: str) -> onnx.ModelProto:
@@ -67,7 +71,10 @@ def completed(page: Page, body: str) -> onnx.ModelProto:
     constants = ", ".join(filter(None, (W, CONSTANTS.get(page.code, ""))))
     last = re.findall(r"(\w+) = [A-Z]", body)[-1]
     return one(
-        body, inputs="float[1, 2, 8, 8] x", outputs=f"float[] {last}", initializers=constants
+        body,
+        inputs=INPUTS.get(page.code, "float[1, 2, 8, 8] x"),
+        outputs=f"float[] {last}",
+        initializers=constants,
     )
 
 
@@ -83,6 +90,6 @@ def test_the_example_is_what_fix_does(page: Page) -> None:
         assert not onnxpad.fix(before, style=style).changed
         return
     assert word == "becomes"
-    result = fixed(before, style)
+    result = fixed(before, style, dynamic=DYNAMIC.get(page.code, "keep"))
     assert canonical(result.model) == canonical(after)
     assert [change.code for change in result.changes] == [page.code]

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-VALUES = {"collection", "errors", "finding", "verdict"}
+VALUES = {"collection", "diagnosis", "errors", "finding", "verdict"}
 """What imports nothing of the package: all may import it."""
 
 SIZES = {"symbol", "size"}
@@ -23,20 +23,28 @@ GRAPH = SIZES | {"graph", "operators", "signs", "values", "window"}
 
 ARROWS: dict[str, set[str]] = {
     # What a person meets.
-    "__main__": {"cli"},
-    "cli": {"onnxpad", "api", "conventions", "doctor", "explain", "report", "rule", "targets"},
-    "onnxpad": {"api"},
-    "api": {"graph", "neighbourhood", "pipeline", "rule", "site", "targets", "validation"},
+    "__main__": {"cli", "guard"},
+    "guard": set(),
+    "cli": {"onnxpad", "api", "conventions", "doctor", "explain", "report", "rule", "targets"}
+    | {"validating"},
+    "onnxpad": {"api", "validating"},
+    "api": {"admitted", "dynamic", "graph", "neighbourhood", "pipeline", "rule", "site", "targets"}
+    | {"validation"},
+    "validating": {"validation"},
     "report": {"onnxpad"},
-    "doctor": {"validation"},
+    "doctor": {"onnxpad", "validation"},
     "explain": {"conventions", "window"} | SIZES,
     # Deciding and rewriting.
-    "pipeline": {"certify", "passes", "rule", "site"} | GRAPH,
-    "passes": {"rule", "site"} | GRAPH,
-    "rule": {"site"} | GRAPH,
-    "site": GRAPH,
+    "pipeline": {"admitted", "certify", "passes", "premises", "rule", "site"} | GRAPH,
+    "passes": {"dynamic", "rule", "site"} | GRAPH,
+    "rule": {"admitted", "dynamic", "premises", "site"} | GRAPH,
+    "dynamic": {"site"} | GRAPH,
+    "site": {"wording"} | GRAPH,
+    "wording": GRAPH,
     # Proving and running: neither knows passes, rules or sites.
     "certify": GRAPH,
+    "premises": {"admitted", "certify"} | GRAPH,
+    "admitted": {"graph", "values"} | SIZES,
     "neighbourhood": {"validation"} | GRAPH,
     "validation": set(),
     # Engines.
@@ -171,5 +179,5 @@ def test_certify_and_validation_know_nothing_of_the_passes() -> None:
         direct = ARROWS.get(unit, set())
         return direct.union(*(reached(other) for other in direct))
 
-    for unit in ("certify", "neighbourhood", "validation"):
+    for unit in ("certify", "neighbourhood", "premises", "validation"):
         assert reached(unit).isdisjoint({"passes", "rule", "site", "pipeline"})

@@ -4,7 +4,8 @@ Imports `finding` and `verdict`.
 """
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.verdict import Validation
@@ -31,11 +32,13 @@ class FixReport:
     Attributes:
         model: Path of the input, as given.
         style: The style asked for.
+        dynamic: What was asked for of padding that depends on an open size.
         outcome: How it ended; decides the exit code.
         written: Path of the file written, empty where none was.
-        check: Whether only a check was asked for, so that nothing is written.
+        check: Whether only a check or a diff was asked for, so that nothing is written.
         validate: Whether a validation was asked for.
         changes: The rewrites made.
+        declared: The shapes of inputs, by name, that the result declares and the model did not.
         findings: What stays as it is, with reasons.
         undone: Rewrites that were taken back, with reasons.
         validation: The verdict; None where nothing was validated.
@@ -44,6 +47,7 @@ class FixReport:
         seconds: Wall time.
         data: Paths of the external data written beside the file.
         inline: Whether external data was to come inside the file.
+        diff: The nodes that differ, as a unified diff; None where it was not asked for.
     """
 
     model: str
@@ -61,6 +65,9 @@ class FixReport:
     seconds: float
     data: tuple[str, ...] = ()
     inline: bool = False
+    dynamic: str = "keep"
+    declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
+    diff: str | None = None
 
     @property
     def exit_code(self) -> int:
@@ -109,3 +116,38 @@ class CheckReport:
     def count(self, severity: Severity) -> int:
         """How many findings have this severity."""
         return sum(f.severity is severity for file in self.files for f in file.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class ValidateReport:
+    """What `validate` found.
+
+    Attributes:
+        original: Path of the original model, as given.
+        rewritten: Path of the rewritten one; empty where there is none.
+        inputs: Where the inputs came from; empty where they were drawn.
+        reference: Where the reference came from; empty where there is none.
+        providers: The execution providers used.
+        validation: The verdict with all figures.
+        unproven: Why something asked for was not compared, a line each.
+        seconds: Wall time.
+    """
+
+    original: str
+    rewritten: str
+    inputs: str
+    reference: str
+    providers: tuple[str, ...]
+    validation: Validation
+    unproven: tuple[str, ...]
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether all was compared and nothing speaks against the model."""
+        return self.validation.ok and not self.unproven
+
+    @property
+    def exit_code(self) -> int:
+        """0 everything agrees, 3 it does not or was not compared."""
+        return 0 if self.ok else 3

@@ -43,35 +43,42 @@ def _applied(dtype: int, integer: IntegerFunction | None, real: FloatFunction | 
     raise UndeterminedError(f"elements of type {TensorProto.DataType.Name(dtype)} are not computed")
 
 
-def _elementwise(integer: IntegerFunction | None, real: FloatFunction | None) -> ValueRule:
-    """Apply a function to the inputs, one by one or folded from the first."""
+def _elementwise(
+    count: int, integer: IntegerFunction | None, real: FloatFunction | None
+) -> ValueRule:
+    """Apply a function to the elements of one or two inputs."""
 
     def rule(call: Call) -> Ask[Elements]:
-        if call.has_attribute("broadcast"):
-            raise UndeterminedError("broadcasting of opset 6 and before")
-        function = _applied(call.dtype, integer, real)
-        operands = yield from call.values()
-        if len(operands) == 1 and call.node.op in _VARIADIC:
-            return operands[0]
-        if len(operands) > 2:
-            return reduce(partial(_each, function), operands)
-        return _each(function, *operands)
+        _refuse_old_broadcast(call)
+        operands = yield from call.operands(call.dtype, count)
+        return _each(_applied(call.dtype, integer, real), *operands)
 
     return rule
 
 
-_VARIADIC = frozenset({"Max", "Min", "Sum"})
+def _variadic(integer: IntegerFunction, real: FloatFunction) -> ValueRule:
+    """Fold the inputs, from the first on."""
+
+    def rule(call: Call) -> Ask[Elements]:
+        operands = yield from call.operands(call.dtype)
+        return reduce(partial(_each, _applied(call.dtype, integer, real)), operands)
+
+    return rule
+
+
+def _refuse_old_broadcast(call: Call) -> None:
+    if call.has_attribute("broadcast"):
+        raise UndeterminedError("broadcasting of opset 6 and before")
 
 
 def _comparison(integer: IntegerFunction, real: FloatFunction) -> ValueRule:
     """Compare two inputs."""
 
     def rule(call: Call) -> Ask[Elements]:
-        if call.has_attribute("broadcast"):
-            raise UndeterminedError("broadcasting of opset 6 and before")
-        left = yield from call.value_of(0)
-        right = yield from call.value_of(1)
-        return _each(real if left.dtype in FLOATS else integer, left.data, right.data)
+        _refuse_old_broadcast(call)
+        dtype = yield from call.dtype_of(0)
+        operands = yield from call.operands(dtype, 2)
+        return _each(real if dtype in FLOATS else integer, *operands)
 
     return rule
 
@@ -111,7 +118,7 @@ def _clip(call: Call) -> Ask[Elements]:
         (2, "max", size.minimum, floats.minimum),
     ):
         if call.opset >= 11 and call.has(index):
-            bound = (yield from call.value_of(index)).data.reshape(())
+            bound = (yield from call.operand(index, call.dtype)).reshape(())
         elif call.opset < 11 and call.has_attribute(name):
             bound = elements([call.real(name, 0.0)], ())
         else:
@@ -121,9 +128,9 @@ def _clip(call: Call) -> Ask[Elements]:
 
 
 def _where(call: Call) -> Ask[Elements]:
-    condition = (yield from call.value_of(0)).data
-    left = (yield from call.value_of(1)).data
-    right = (yield from call.value_of(2)).data
+    condition = yield from call.operand(0, BOOL)
+    left = yield from call.operand(1, call.dtype)
+    right = yield from call.operand(2, call.dtype)
     if call.dtype in FLOATS:
         return _each(partial(_where_float, call.dtype), condition, left, right)
     return _each(size.where, condition, left, right)
@@ -189,11 +196,12 @@ def _fold(
     return reduce(function, row[1:], row[0]) if len(row) else empty
 
 
-def _logic(function: Callable[..., Extent]) -> ValueRule:
+def _logic(count: int, function: Callable[..., Extent]) -> ValueRule:
     """Apply a function to inputs whose elements are 0 or 1."""
 
     def rule(call: Call) -> Ask[Elements]:
-        return _each(function, *(yield from call.values()))
+        _refuse_old_broadcast(call)
+        return _each(function, *(yield from call.operands(BOOL, count)))
 
     return rule
 
@@ -203,10 +211,10 @@ def _quotient(a: Extent, b: Extent) -> Extent:
 
 
 def _mod(call: Call) -> Ask[Elements]:
-    if call.integer("fmod", 0):
-        rule = _elementwise(_nonzero(size.fmod), floats.remainder)
+    if call.flag("fmod"):
+        rule = _elementwise(2, _nonzero(size.fmod), floats.remainder)
     else:
-        rule = _elementwise(_nonzero(size.modulo), None)
+        rule = _elementwise(2, _nonzero(size.modulo), None)
     return (yield from rule(call))
 
 
@@ -215,39 +223,39 @@ def _nonzero(function: IntegerFunction) -> IntegerFunction:
 
 
 ARITHMETIC: dict[str, ValueRule] = {
-    "Abs": _elementwise(size.absolute, floats.absolute),
-    "Add": _elementwise(operator.add, floats.add),
-    "And": _logic(size.minimum),
+    "Abs": _elementwise(1, size.absolute, floats.absolute),
+    "Add": _elementwise(2, operator.add, floats.add),
+    "And": _logic(2, size.minimum),
     "Cast": _cast,
     "CastLike": _cast,
-    "Ceil": _elementwise(None, floats.ceil),
+    "Ceil": _elementwise(1, None, floats.ceil),
     "Clip": _clip,
-    "Div": _elementwise(_quotient, floats.divide),
+    "Div": _elementwise(2, _quotient, floats.divide),
     "Equal": _comparison(size.equal, floats.equal),
-    "Floor": _elementwise(None, floats.floor),
+    "Floor": _elementwise(1, None, floats.floor),
     "Greater": _comparison(lambda a, b: size.less(b, a), lambda a, b: floats.less(b, a)),
     "GreaterOrEqual": _comparison(
         lambda a, b: size.less_equal(b, a), lambda a, b: floats.less_equal(b, a)
     ),
     "Less": _comparison(size.less, floats.less),
     "LessOrEqual": _comparison(size.less_equal, floats.less_equal),
-    "Max": _elementwise(size.maximum, floats.maximum),
-    "Min": _elementwise(size.minimum, floats.minimum),
+    "Max": _variadic(size.maximum, floats.maximum),
+    "Min": _variadic(size.minimum, floats.minimum),
     "Mod": _mod,
-    "Mul": _elementwise(operator.mul, floats.multiply),
-    "Neg": _elementwise(operator.neg, floats.negative),
-    "Not": _logic(lambda a: 1 - a),
-    "Or": _logic(size.maximum),
+    "Mul": _elementwise(2, operator.mul, floats.multiply),
+    "Neg": _elementwise(1, operator.neg, floats.negative),
+    "Not": _logic(1, lambda a: 1 - a),
+    "Or": _logic(2, size.maximum),
     "Pow": _pow,
     "ReduceMax": _reduction(size.maximum, floats.maximum, None),
     "ReduceMin": _reduction(size.minimum, floats.minimum, None),
     "ReduceProd": _reduction(operator.mul, None, 1),
     "ReduceSum": _reduction(operator.add, None, 0),
-    "Round": _elementwise(None, floats.nearest),
-    "Sign": _elementwise(_sign, None),
-    "Sub": _elementwise(operator.sub, floats.subtract),
-    "Sum": _elementwise(operator.add, floats.add),
+    "Round": _elementwise(1, None, floats.nearest),
+    "Sign": _elementwise(1, _sign, None),
+    "Sub": _elementwise(2, operator.sub, floats.subtract),
+    "Sum": _variadic(operator.add, floats.add),
     "Where": _where,
-    "Xor": _logic(lambda a, b: 1 - size.equal(a, b)),
+    "Xor": _logic(2, lambda a, b: 1 - size.equal(a, b)),
 }
 """Operators that compute their elements."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import onnx
 
 from onnxpad.size import Extent, Unknown
-from onnxpad.values.value import Elements, Shape, Value, filled
+from onnxpad.values.value import INTEGERS, Elements, Shape, Value, filled
 
 LIMIT = 64
 """Most elements of a tensor that is computed."""
@@ -97,28 +97,28 @@ class Call:
 
     def _input(self, index: int) -> Any:
         if not self.has(index):
-            raise UndeterminedError(f"{self.node.op} lacks input {index}")
+            raise UndeterminedError(f"{self.op} lacks input {index}")
         return self.node.inputs[index]
 
     def dtype_of(self, index: int) -> Ask[int]:
         """Return the element type of an input."""
         dtype: int | None = yield Kind.DTYPE, self._input(index)
         if dtype is None:
-            raise UndeterminedError(f"{self.node.op}: the type of input {index} is not known")
+            raise UndeterminedError(f"{self.op}: the type of input {index} is not known")
         return dtype
 
     def shape_of(self, index: int) -> Ask[Shape]:
         """Return the shape of an input whose rank is known."""
         shape: Shape | None = yield Kind.SHAPE, self._input(index)
         if shape is None:
-            raise UndeterminedError(f"{self.node.op}: the rank of input {index} is not known")
+            raise UndeterminedError(f"{self.op}: the rank of input {index} is not known")
         return shape
 
     def ranked_shape_of(self, index: int, rank: int) -> Ask[Shape]:
         """Return the shape of an input, which must have so many axes."""
         shape = yield from self.shape_of(index)
         if len(shape) != rank:
-            raise UndeterminedError(f"{self.node.op}: input {index} has rank {len(shape)}")
+            raise UndeterminedError(f"{self.op}: input {index} has rank {len(shape)}")
         return shape
 
     def shapes(self) -> Ask[list[Shape]]:
@@ -129,13 +129,22 @@ class Call:
             shapes.append(shape)
         return shapes
 
-    def values(self) -> Ask[list[Elements]]:
-        """Return the contents of all inputs."""
-        values = []
+    def operands(self, dtype: int, count: int | None = None) -> Ask[list[Elements]]:
+        """Return the contents of all inputs, which must be of one type, and so many."""
+        if count is not None and len(self.node.inputs) != count:
+            raise UndeterminedError(f"{self.op} with {len(self.node.inputs)} inputs")
+        operands = []
         for index in range(len(self.node.inputs)):
-            value = yield from self.value_of(index)
-            values.append(value.data)
-        return values
+            operand = yield from self.operand(index, dtype)
+            operands.append(operand)
+        return operands
+
+    def operand(self, index: int, dtype: int) -> Ask[Elements]:
+        """Return the content of a small input, which must be of a type."""
+        value = yield from self.value_of(index)
+        if value.dtype != dtype:
+            raise UndeterminedError(f"{self.op}: input {index} is of another type")
+        return value.data
 
     def value_of(self, index: int) -> Ask[Value]:
         """Return the content of a small input; where it is not evaluated, with unknown elements."""
@@ -145,13 +154,16 @@ class Call:
             return value
         shape = known(tuple((yield from self.shape_of(index))))
         if math.prod(shape) > CONSTANT_LIMIT:
-            raise UndeterminedError(f"{self.node.op}: input {index} is large")
+            raise UndeterminedError(f"{self.op}: input {index} is large")
         unknown = Unknown(f"`{tensor.name}` is not evaluated")
         return Value((yield from self.dtype_of(index)), filled(unknown, shape))
 
     def integers_of(self, index: int) -> Ask[tuple[Extent, ...]]:
         """Return the content of a small input of integers, flat."""
-        return tuple((yield from self.value_of(index)).data.reshape(-1).tolist())
+        value = yield from self.value_of(index)
+        if value.dtype not in INTEGERS:
+            raise UndeterminedError(f"{self.op}: input {index} is not of integers")
+        return tuple(value.data.reshape(-1).tolist())
 
     def known_integers_of(self, index: int) -> Ask[tuple[int, ...]]:
         """Return the content of a small input of integers that are all known, flat."""
@@ -161,7 +173,7 @@ class Call:
         """Return the one element of an input of integers."""
         integers = yield from self.integers_of(index)
         if len(integers) != 1:
-            raise UndeterminedError(f"{self.node.op}: input {index} is no single number")
+            raise UndeterminedError(f"{self.op}: input {index} is no single number")
         return integers[0]
 
     def axes(self, rank: int, since: int, default: tuple[int, ...]) -> Ask[tuple[int, ...]]:
@@ -175,6 +187,13 @@ class Call:
     def integer(self, name: str, default: int) -> int:
         """Return an integer attribute."""
         return int(self._attribute(name, int, default))
+
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        """Return an attribute that is 0 or 1; runtimes read other numbers as either."""
+        number = self.integer(name, int(default))
+        if number not in (0, 1):
+            raise UndeterminedError(f"{self.op}: {name} is {number}")
+        return bool(number)
 
     def integers(self, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
         """Return an attribute of integers."""
@@ -206,14 +225,14 @@ class Call:
         """Return a tensor attribute; None where it is left out."""
         attribute = self._attribute(name, onnx.AttributeProto, None)
         if attribute is not None and not attribute.HasField("t"):
-            raise UndeterminedError(f"{self.node.op}: attribute `{name}` is no tensor")
+            raise UndeterminedError(f"{self.op}: attribute `{name}` is no tensor")
         return None if attribute is None else attribute.t
 
     def _attribute(self, name: str, kind: Any, default: Any) -> Any:
         """Return an attribute of a kind; a function's reference to its caller's is none."""
         attribute = self.node.attrs.get(name, default)
         if attribute is not default and not isinstance(attribute, kind):
-            raise UndeterminedError(f"{self.node.op}: attribute `{name}` is not of its type")
+            raise UndeterminedError(f"{self.op}: attribute `{name}` is not of its type")
         return attribute
 
 

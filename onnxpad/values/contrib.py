@@ -33,7 +33,7 @@ def _concat(call: Call) -> Ask[Shape]:
 def _gemm(call: Call) -> Ask[Shape]:
     a = yield from call.ranked_shape_of(0, 2)
     b = yield from call.ranked_shape_of(3, 2)
-    return a[1 if call.integer("transA", 0) else 0], b[0 if call.integer("transB", 0) else 1]
+    return a[1 if call.flag("transA") else 0], b[0 if call.flag("transB") else 1]
 
 
 def _gemm_dtype(call: Call) -> Ask[int]:
@@ -44,7 +44,7 @@ def _channels_first(rule: ShapeRule) -> ShapeRule:
     """Follow a rule where the channels are axis 1."""
 
     def guarded(call: Call) -> Ask[Shape]:
-        if call.integer("channels_last", 0):
+        if call.flag("channels_last"):
             raise UndeterminedError(f"{call.node.op} with the channels last")
         return (yield from rule(call))
 

@@ -74,7 +74,7 @@ class Scaled:
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """`numerator` / `denominator`, rounded once; the denominator is positive."""
+    """`numerator` / `denominator`, rounded once; the denominator is not 0."""
 
     numerator: Size
     denominator: int
@@ -166,8 +166,6 @@ def divide(a: Real, b: Real, dtype: int) -> Real:
     (numerator, e), (denominator, f) = _parts(a), _odd(b)
     if abs(denominator) == 1:
         return scaled(numerator * denominator, e - f, dtype)
-    if denominator < 0:
-        numerator, denominator = -numerator, -denominator
     if e > f:
         numerator = numerator * 2 ** (e - f)
     else:

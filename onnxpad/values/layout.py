@@ -31,7 +31,7 @@ def _transpose(call: Call) -> Ask[Elements]:
 
 
 def _concat(call: Call) -> Ask[Elements]:
-    parts = yield from call.values()
+    parts = yield from call.operands(call.dtype)
     return np.concatenate(parts, axis_in(call.integer("axis", 1), len(call.shape)))
 
 
@@ -48,23 +48,22 @@ def _slice(call: Call) -> Ask[Elements]:
 
 def _gather(call: Call) -> Ask[Elements]:
     data = (yield from call.value_of(0)).data
-    indices = (yield from call.value_of(1)).data
+    indices = yield from call.known_integers_of(1)
+    shape = yield from call.shape_of(1)
     axis = axis_in(call.integer("axis", 0), data.ndim)
-    size = data.shape[axis]
-    positions = [axis_in(index, size) for index in known(tuple(indices.flat))]
-    shape = np.array(positions, dtype=np.intp).reshape(indices.shape)
-    return np.asarray(np.take(data, shape, axis), dtype=object)
+    positions = [axis_in(index, data.shape[axis]) for index in indices]
+    taken = np.take(data, np.reshape(np.array(positions, dtype=np.intp), known(shape)), axis)
+    return np.asarray(taken, dtype=object)
 
 
 def _gather_elements(call: Call) -> Ask[Elements]:
     data = (yield from call.value_of(0)).data
-    indices = (yield from call.value_of(1)).data
+    indices = yield from call.known_integers_of(1)
     axis = axis_in(call.integer("axis", 0), data.ndim)
-    positions = [axis_in(index, data.shape[axis]) for index in known(tuple(indices.flat))]
-    picked = []
-    for place, position in zip(np.ndindex(indices.shape), positions, strict=True):
-        picked.append(data[(*place[:axis], position, *place[axis + 1 :])])
-    return elements(picked, indices.shape)
+    positions = [axis_in(index, data.shape[axis]) for index in indices]
+    places = zip(np.ndindex(call.shape), positions, strict=True)
+    picked = [data[(*place[:axis], index, *place[axis + 1 :])] for place, index in places]
+    return elements(picked, call.shape)
 
 
 def _expand(call: Call) -> Ask[Elements]:
@@ -90,7 +89,7 @@ def _pad(call: Call) -> Ask[Elements]:
         raise UndeterminedError("a Pad with elements of its data")
     item: Any = 0 if call.dtype in INTEGERS else 0.0
     if call.opset >= 11 and call.has(2):
-        given = (yield from call.value_of(2)).data
+        given = yield from call.operand(2, call.dtype)
         if given.size != 1:
             raise UndeterminedError("a Pad with several values")
         item = given.reshape(-1)[0]

@@ -28,7 +28,7 @@ def _reshape(call: Call) -> Ask[Shape]:
         shape = yield from call.shape_of(0)
     except UndeterminedError:
         shape = None
-    copied = not call.integer("allowzero", 0)
+    copied = not call.flag("allowzero")
     result: list[Extent] = []
     for axis, extent in enumerate(target):
         if extent == 0 and copied:
@@ -50,7 +50,6 @@ def _reshape(call: Call) -> Ask[Shape]:
 def _flatten(call: Call) -> Ask[Shape]:
     shape = yield from call.shape_of(0)
     axis = call.integer("axis", 1)
-    axis = axis + len(shape) if axis < 0 else axis
     return product(shape[:axis]), product(shape[axis:])
 
 

@@ -64,7 +64,7 @@ def _gemm(call: Call) -> Ask[Shape]:
     b = yield from call.shape_of(1)
     if len(a) != 2 or len(b) != 2:
         raise UndeterminedError("a Gemm of what is no matrix")
-    return a[1 if call.integer("transA", 0) else 0], b[0 if call.integer("transB", 0) else 1]
+    return a[1 if call.flag("transA") else 0], b[0 if call.flag("transB") else 1]
 
 
 _AXES_SINCE = {"ReduceSum": 13}
@@ -74,14 +74,14 @@ _AXES_SINCE = {"ReduceSum": 13}
 def reduced_axes(call: Call, rank: int) -> Ask[tuple[int, ...]]:
     """Return the axes that a reduction takes together."""
     axes = yield from call.axes(rank, _AXES_SINCE.get(call.node.op, 18), ())
-    if axes or call.integer("noop_with_empty_axes", 0):
+    if axes or call.flag("noop_with_empty_axes"):
         return axes
     return tuple(range(rank))
 
 
 def _reduction(call: Call) -> Ask[Shape]:
     shape = yield from call.shape_of(0)
-    keep = call.integer("keepdims", 1)
+    keep = call.flag("keepdims", default=True)
     try:
         axes = yield from reduced_axes(call, len(shape))
     except UndeterminedError:
@@ -94,10 +94,10 @@ def _reduction(call: Call) -> Ask[Shape]:
 def _arg_reduction(call: Call) -> Ask[Shape]:
     shape = yield from call.shape_of(0)
     axis = axis_in(call.integer("axis", 0), len(shape))
-    return _without(shape, (axis,), call.integer("keepdims", 1))
+    return _without(shape, (axis,), call.flag("keepdims", default=True))
 
 
-def _without(shape: Shape, axes: tuple[int, ...], keep: int) -> Shape:
+def _without(shape: Shape, axes: tuple[int, ...], keep: bool) -> Shape:
     if keep:
         return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
     return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
@@ -117,7 +117,7 @@ def _recurrent(call: Call) -> Ask[Shape]:
     """Give the shapes of an RNN, GRU or LSTM: Y, Y_h and Y_c."""
     sequence, batch, _ = yield from call.ranked_shape_of(0, 3)
     directions, _, hidden = yield from call.ranked_shape_of(2, 3)
-    if call.integer("layout", 0):
+    if call.flag("layout"):
         raise UndeterminedError("a recurrent operator with the batch first")
     return (
         (sequence, directions, batch, hidden) if call.output == 0 else (directions, batch, hidden)

@@ -5,7 +5,6 @@ truncated, as onnxruntime and shape inference do.
 """
 
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -27,8 +26,10 @@ SizeRule = Callable[[Call, Shape, Shape], list[Extent]]
 """From the data's spatial sizes and the kernel's, the result's."""
 
 
-def _windowed(sizes: SizeRule, data: Shape, kernel: Shape, call: Call) -> list[Extent]:
-    """Return spatial sizes of a result; those that cannot be told are unknown."""
+def _windowed(
+    sizes: SizeRule, data: Shape, kernel: Shape, call: Call, least: int = 1
+) -> list[Extent]:
+    """Return spatial sizes of a result; those not to be told, or below the least, are unknown."""
     try:
         if len(kernel) != len(data):
             raise UndeterminedError(f"a kernel of {len(kernel)} axes on {len(data)}")
@@ -36,7 +37,7 @@ def _windowed(sizes: SizeRule, data: Shape, kernel: Shape, call: Call) -> list[E
     except UndeterminedError as error:
         return [Unknown(str(error))] * len(data)
     nothing = Unknown("no window fits")
-    return [nothing if isinstance(size, int) and size < 1 else size for size in result]
+    return [nothing if isinstance(size, int) and size < least else size for size in result]
 
 
 def _convolution(
@@ -61,7 +62,8 @@ def _convolution(
 def _pool(call: Call) -> Ask[Shape]:
     shape = yield from call.shape_of(0)
     kernel = call.integers("kernel_shape", ())
-    return (*shape[:2], *_windowed(_pool_sizes, shape[2:], kernel, call))
+    sizes = _windowed(_pool_sizes, shape[2:], kernel, call, least=0)  # empty is no error
+    return (*shape[:2], *sizes)
 
 
 def _global_pool(call: Call) -> Ask[Shape]:
@@ -133,10 +135,10 @@ def _convolution_sizes(call: Call, data: Shape, kernel: Shape) -> list[Extent]:
 def _pool_sizes(call: Call, data: Shape, kernel: Shape) -> list[Extent]:
     windows = _windows(call, kernel)
     if _is_same(call, len(data)):
-        if any(window.dilation > 1 for window in windows):
+        if any(window.dilation > 1 and window.kernel > 1 for window in windows):
             raise UndeterminedError("runtimes differ on a pool with SAME and dilations")
         return [same_output_size(size, window) for size, window in zip(data, windows, strict=True)]
-    ceil_mode = bool(call.integer("ceil_mode", 0))
+    ceil_mode = call.flag("ceil_mode")
     axes = zip(data, windows, _pads(call, len(data)), strict=True)
     return [
         pool_output_size(size, window, *pads, ceil_mode=ceil_mode) for size, window, pads in axes
@@ -199,16 +201,16 @@ def resized(size: Extent, scale: float) -> Extent:
     """Return a size times a scale, rounded down, where a float32 product gives the same."""
     if not 0 < scale < np.inf:
         return Unknown(f"a scale of {scale}")
-    ratio = Fraction(scale)
+    numerator, denominator = scale.as_integer_ratio()
     if isinstance(size, int):
-        exact = int(size * ratio)
+        exact = size * numerator // denominator
         rounded = int(np.float32(size) * np.float32(scale))
         return exact if exact == rounded else Unknown(f"{size} times {scale} is rounded")
     low, high = bounds(size)
-    odd = ratio.numerator // (ratio.numerator & -ratio.numerator)
+    odd = numerator // (numerator & -numerator)
     if low is None or high is None or max(-low, high) * odd > 2 ** FLOATS[FLOAT].precision:
         return Unknown(f"a size times {scale} is rounded")
-    return floor_div(size * ratio.numerator, ratio.denominator)
+    return floor_div(size * numerator, denominator)
 
 
 def _out_channels(call: Call, weights: Shape) -> Extent:

@@ -1,0 +1,248 @@
+"""Padding whose amounts depend on a size that the graph does not fix.
+
+A computed `Pad` may read the same at every size as constant pads, or as SAME_UPPER or SAME_LOWER;
+a SAME that cannot be resolved can be written as a `Pad` that computes its amounts. May import:
+graph, operators, site, size, values, window.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from onnxpad.graph import Graph
+from onnxpad.operators import PadOp, WindowOp, is_padded
+from onnxpad.site import RefusalError, Sites, has_indices, meets_data
+from onnxpad.size import Extent, Size, Unknown, always, less_equal
+from onnxpad.values import Analysis
+from onnxpad.window import (
+    Side,
+    Window,
+    same_output_size,
+    same_pads,
+    same_raw_total,
+)
+
+Node: TypeAlias = Any
+Tensor: TypeAlias = Any
+
+DYNAMIC: Final = ("keep", "pad", "auto-pad")
+
+_SIDES: Final[tuple[tuple[str, Side], ...]] = (("SAME_UPPER", "end"), ("SAME_LOWER", "begin"))
+
+
+@dataclass(frozen=True, slots=True)
+class SamePlan:
+    """A computed `Pad` that is SAME: the operator, the attribute, and what it reads instead."""
+
+    op: WindowOp
+    pad: PadOp
+    auto_pad: str
+    source: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedPlan:
+    """A SAME to be written as a `Pad` that computes its amounts from the shape of `source`."""
+
+    op: WindowOp
+    source: Tensor
+    odd: Side
+
+
+class DynamicSites:
+    """Reads and writes padding that depends on open sizes, in one graph."""
+
+    def __init__(self, graph: Graph, analysis: Analysis, sites: Sites) -> None:
+        """Reads the graph as it is at each call."""
+        self._graph = graph
+        self._analysis = analysis
+        self._sites = sites
+        self._amounts: dict[tuple[object, ...], str] = {}
+
+    def same_of(self, op: WindowOp) -> SamePlan | None:
+        """The SAME that a computed `Pad` in front of an operator amounts to at every size.
+
+        None where there is no such `Pad`, or it is no SAME.
+
+        Raises:
+            RefusalError: It is one, and onnxruntime would not run it as the specification says.
+        """
+        pad = self._sites.pad_before(op)
+        if pad is None or pad.constant_amounts is not None or op.auto_pad != "NOTSET":
+            return None
+        full = pad.extents_over(len(op.windows) + 2)
+        if full is None or is_padded(full[:2]) or is_padded(op.pads):
+            return None
+        windows = [window for window in op.windows if isinstance(window, Window)]
+        sizes = self._sites.spatial(pad.data, len(op.windows))
+        if len(windows) != len(sizes):
+            return None
+        for auto_pad, odd in _SIDES:
+            if all(
+                self._is_same(op, window, size, amounts, odd)
+                for window, size, amounts in zip(windows, sizes, full[2:], strict=True)
+            ):
+                self._sites.check_mergeable(op, pad)
+                self._check_runs(op, windows, sizes, auto_pad)
+                self._check_meets_data(op, pad.data, sizes, odd)
+                return SamePlan(op, pad, auto_pad, pad.data)
+        return None
+
+    def _is_same(
+        self, op: WindowOp, window: Window, size: Extent, amounts: tuple[Extent, Extent], odd: Side
+    ) -> bool:
+        """Whether the same is read: the first window starts alike, and there are as many."""
+        begin, end = amounts
+        output = self._sites.windows_over(op, window, size + begin + end, (0, 0))
+        return (
+            isinstance(begin, int | Size)
+            and isinstance(output, int | Size)
+            and begin == same_pads(size, window, odd=odd)[0]
+            and output == same_output_size(size, window)
+        )
+
+    def _check_runs(
+        self, op: WindowOp, windows: Sequence[Window], sizes: Sequence[Extent], auto_pad: str
+    ) -> None:
+        if any(window.dilation != 1 for window in windows):
+            raise RefusalError(
+                f"it is {auto_pad} at every size, but onnxruntime refuses or misreads that with "
+                "dilation"
+            )
+        least = 0 if op.operator.pools else -2 if auto_pad == "SAME_UPPER" else -3
+        for window, size in zip(windows, sizes, strict=True):
+            if always(less_equal(least, same_raw_total(size, window))) is not True:
+                raise RefusalError(
+                    f"it is {auto_pad} at every size, but onnxruntime misreads that for kernel "
+                    f"{window.kernel} below stride {window.stride}"
+                )
+
+    def express_same(self, plan: SamePlan) -> None:
+        """Writes a computed `Pad` as the attribute that it amounts to."""
+        graph, node = self._graph, plan.op.node
+        graph.set_attribute(node, "pads", None)
+        graph.set_attribute(node, "auto_pad", plan.auto_pad)
+        if plan.op.operator.padding == "excluded":
+            graph.set_attribute(node, "count_include_pad", 1)
+        graph.set_input(node, 0, plan.source)
+
+    def computed(self, op: WindowOp) -> ComputedPlan:
+        """How a SAME that depends on open sizes is written as a computed `Pad`.
+
+        Raises:
+            RefusalError: The operator cannot have its padding in front of it.
+        """
+        odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
+        if self._graph.opset < 11:
+            raise RefusalError(f"a Pad of opset {self._graph.opset} cannot compute its amounts")
+        if not all(isinstance(window, Window) for window in op.windows):
+            raise RefusalError("the kernel's size is known only at run time")
+        if op.padding == "excluded":
+            raise RefusalError(
+                "an AveragePool with count_include_pad=0 leaves its padding out of the divisor, "
+                "which no Pad can say"
+            )
+        if has_indices(op):
+            raise RefusalError("the operator's Indices count positions of the tensor it reads")
+        self._sites.check_engines(op)
+        self._sites.check_pad(op.data)
+        self._check_sizes(op, odd)
+        return ComputedPlan(op, op.data, odd)
+
+    def _check_sizes(self, op: WindowOp, odd: Side) -> None:
+        shape = self._analysis.shape(op.data)
+        if shape is None or any(isinstance(size, Unknown) for size in shape[2:]):
+            raise RefusalError(f"nothing is known of the sizes of {op.data.name!r}")
+        self._check_meets_data(op, op.data, shape[2:], odd)
+
+    def _check_meets_data(
+        self, op: WindowOp, source: Tensor, sizes: Sequence[Extent], odd: Side
+    ) -> None:
+        """Refuses a maximum over padding alone, which a `Pad` and SAME do not give alike."""
+        if op.operator.padding != "never wins":
+            return
+        self._sites.check_finite(source)
+        for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True), 2):
+            begin, _ = same_pads(size, window, odd=odd)
+            last = (same_output_size(size, window) - 1) * window.stride - begin
+            if not meets_data(window, size, -begin, last):
+                raise RefusalError(f"a window may lie wholly in the padding of axis {axis}")
+
+    def express_computed(self, plan: ComputedPlan) -> None:
+        """Writes a SAME as a `Pad` whose amounts are computed from the size."""
+        graph, node = self._graph, plan.op.node
+        graph.set_attribute(node, "auto_pad", None)
+        if plan.op.pads_written:
+            graph.set_attribute(node, "pads", None)
+        padded = self._sites.insert_pad(plan.op, plan.source, self._amounts_of(plan))
+        graph.set_input(node, 0, padded)
+
+    def _amounts_of(self, plan: ComputedPlan) -> Tensor:
+        """The tensor of amounts, shared by operators that slide alike over the same tensor."""
+        windows = tuple(window for window in plan.op.windows if isinstance(window, Window))
+        key = (plan.source.name, windows, plan.odd)
+        known = self._amounts.get(key)
+        if known is not None and self._graph.has_tensor(known):
+            return self._graph.tensor(known)
+        tensor = self._compute(plan, windows)
+        self._amounts[key] = tensor.name
+        return tensor
+
+    def _compute(self, plan: ComputedPlan, windows: tuple[Window, ...]) -> Tensor:
+        """Nodes for SAME's amounts, all axes at once.
+
+        The total is max(extent - stride + (-size mod stride), 0): what the stride leaves over of
+        the size is padded up (ONNX Conv "auto_pad", rewritten without the quotient).
+        """
+        graph, node = self._graph, plan.op.node
+        name = f"{node.name or node.outputs[0].name}_same"
+        rank = len(windows) + 2
+
+        def add(op: str, *inputs: Tensor, **attributes: int) -> Tensor:
+            return graph.insert(op, inputs, attributes, before=node, name=f"{name}_{op.lower()}")
+
+        def constant(values: Sequence[int] | int) -> Tensor:
+            return graph.add_initializer(np.asarray(values, np.int64), f"{name}_constant")
+
+        if graph.opset >= 15:
+            sizes = add("Shape", plan.source, start=2)
+        else:
+            sizes = add("Slice", add("Shape", plan.source), constant([2]), constant([rank]))
+        left = add("Mod", add("Neg", sizes), constant([window.stride for window in windows]))
+        surplus = [window.extent - window.stride for window in windows]
+        total = add("Add", left, constant(surplus))
+        if min(surplus) < 0:
+            total = add("Where", add("Less", total, constant([0])), constant([0]), total)
+        less = add("Div", total, constant([2]))
+        more = add("Sub", total, less)
+        begin, end = (less, more) if plan.odd == "end" else (more, less)
+        none = constant([0, 0])
+        return add("Concat", none, begin, none, end, axis=0)
+
+    def told(self, op: WindowOp, open_axes: Iterable[int]) -> str:
+        """SAME's pads on these axes in terms of each one's own size, in words."""
+        odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
+        windows = {axis: op.windows[axis - 2] for axis in open_axes}
+        return self._sites.wording.same(windows, odd)
+
+    def resolves(self, op: WindowOp) -> PadOp | None:
+        """The computed `Pad` before an operator, if it is constants in effect, or SAME.
+
+        Also where that cannot be written: the rule that is about it says why.
+        """
+        pad = self._sites.pad_before(op)
+        if pad is None or pad.constant_amounts is not None:
+            return None
+        try:
+            self._sites.outer(op)
+        except RefusalError:
+            pass
+        else:
+            return pad
+        try:
+            plan = self.same_of(op)
+        except RefusalError:
+            return pad
+        return plan.pad if plan is not None else None

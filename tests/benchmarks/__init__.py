@@ -1,0 +1,1 @@
+"""What onnxpad costs beside its peers; run by hand as `python -m tests.benchmarks`."""

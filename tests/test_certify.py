@@ -1,0 +1,470 @@
+"""The proof by itself: pairs of graphs made by hand, equal ones and ones with one thing wrong.
+
+onnxruntime says of each pair whether it is equal, so nothing here is refused that need not be, and
+nothing accepted that must not.
+"""
+
+import onnx
+import pytest
+
+import onnxpad
+from onnxpad.certify import Certifier, Reading, UncertifiedError
+from onnxpad.finding import Certificate
+from onnxpad.graph import Graph
+from onnxpad.operators import operator_of
+from onnxpad.signs import Signs
+from onnxpad.values import Analysis
+from tests.support import Array, feeds_of, one, run
+
+W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
+LINE = "float[1, 2, L] x"
+LOW = "float c = {-inf}"
+
+
+def amounts(name: str, *pads: int) -> str:
+    """An initializer: amounts of the spatial axes, begins first, and none before them."""
+    half = len(pads) // 2
+    told = (0, 0, *pads[:half], 0, 0, *pads[half:])
+    return f"int64[{len(told)}] {name} = {{{', '.join(map(str, told))}}}"
+
+
+def line(kernel: int) -> str:
+    """A weight for two channels of a line."""
+    return f"float[1, 2, {kernel}] w = {{{', '.join(str(i % 3 + 1) for i in range(2 * kernel))}}}"
+
+
+def conv(attributes: str, kernel: int = 3, data: str = "x", before: str = "") -> onnx.ModelProto:
+    """A Conv over a line of open size."""
+    return one(
+        f"{before} y = Conv <{attributes}> ({data}, w)", inputs=LINE, initializers=line(kernel)
+    )
+
+
+def pool(op: str, attributes: str, **given: str) -> onnx.ModelProto:
+    """A pool over a line of open size."""
+    return one(f"y = {op} <{attributes}> (x)", inputs=given.get("inputs", LINE))
+
+
+def padded(op: str, attributes: str, pads: str, value: str = "", **given: str) -> onnx.ModelProto:
+    """A pool behind a constant `Pad`."""
+    return one(
+        f"{given.get('first', '')} a = Pad ({given.get('data', 'x')}, p{', c' if value else ''})"
+        f" y = {op} <{attributes}> (a)",
+        inputs=given.get("inputs", LINE),
+        initializers=", ".join(filter(None, (pads, value))),
+    )
+
+
+def certifier_of(graph: Graph) -> Certifier:
+    return Certifier(graph, Analysis(graph), Signs(graph))
+
+
+def reading(certifier: Certifier, graph: Graph) -> Reading:
+    tensor = graph.tensor("y")
+    node = graph.producer(tensor)
+    window = node is not None and operator_of(graph, node) is not None
+    return certifier.window(tensor) if window else certifier.padding(tensor)
+
+
+def certify(before: onnx.ModelProto, after: onnx.ModelProto) -> Certificate:
+    """The verdict on a pair, `y` for `y`."""
+    old, new = Graph.from_proto(before), Graph.from_proto(after)
+    certifier = certifier_of(old)
+    return certifier.certify(reading(certifier, old), reading(certifier_of(new), new))
+
+
+def computed(model: onnx.ModelProto, feeds: dict[str, Array]) -> list[object]:
+    """Outputs with their shapes, or that onnxruntime has none."""
+    try:
+        return [(array.shape, array.tolist()) for array in run(model, feeds)]
+    except Exception:  # whatever onnxruntime raises
+        return ["no answer"]
+
+
+def differences(before: onnx.ModelProto, after: onnx.ModelProto) -> list[int]:
+    """Sizes of the open axes at which the first has an answer, and the second another."""
+    different = []
+    for size in range(1, 13):
+        feeds = feeds_of(before, seed=size, size=size)
+        expected = computed(before, feeds)
+        if expected != ["no answer"] and expected != computed(after, feeds):
+            different.append(size)
+    return different
+
+
+EQUAL = [
+    pytest.param(
+        one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {amounts('p', 1, 2, 2, 1)}"),
+        one("y = Conv <pads = [1, 2, 2, 1]> (x, w)", initializers=W),
+        id="Pad and pads",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) i = Identity (a) b = Pad (i, q) y = Conv <pads = [1, 0, 0, 0]> (b, w)",
+            initializers=f"{W}, {amounts('p', 1, 2, 0, 0)}, {amounts('q', 0, 1, 2, 0)}",
+        ),
+        one("y = Conv <pads = [2, 3, 2, 0]> (x, w)", initializers=W),
+        id="a chain and its sum",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) b = Pad (a, q) y = Conv (b, w)",
+            initializers=f"{W}, {amounts('p', 3, 2, 0, 1)}, {amounts('q', -2, 1, 0, -1)}",
+        ),
+        one("y = Conv <pads = [1, 3, 0, 0]> (x, w)", initializers=W),
+        id="a crop of what was padded",
+    ),
+    pytest.param(
+        conv('auto_pad = "SAME_UPPER", strides = [2]', kernel=2),
+        conv("pads = [0, 1], strides = [2]", kernel=2),
+        id="SAME_UPPER, kernel 2, stride 2",
+    ),
+    pytest.param(
+        conv('auto_pad = "SAME_UPPER", strides = [2]', kernel=4),
+        conv("pads = [1, 2], strides = [2]", kernel=4),
+        id="SAME_UPPER, kernel 4, stride 2",
+    ),
+    pytest.param(
+        conv('auto_pad = "SAME_LOWER", strides = [2]'),
+        conv("pads = [1, 1], strides = [2]"),
+        id="SAME_LOWER, kernel 3, stride 2",
+    ),
+    pytest.param(
+        conv('auto_pad = "SAME_UPPER"', kernel=4),
+        conv("pads = [1, 2]", kernel=4),
+        id="SAME_UPPER, stride 1",
+    ),
+    pytest.param(
+        conv('auto_pad = "VALID"'), conv("pads = [0, 0]"), id="VALID"
+    ),
+    pytest.param(
+        one("y = Conv <strides = [2, 1]> (x, w)", initializers=W),
+        one("y = Conv <pads = [0, 0, 1, 0], strides = [2, 1]> (x, w)", initializers=W),
+        id="end padding that no window reaches",
+    ),
+    pytest.param(
+        pool("MaxPool", "ceil_mode = 1, kernel_shape = [4], strides = [4]"),
+        pool("MaxPool", "kernel_shape = [4], pads = [0, 3], strides = [4]"),
+        id="rounding up and padding to a multiple",
+    ),
+    pytest.param(
+        padded("AveragePool", "kernel_shape = [3]", amounts("p", 1, 2)),
+        pool("AveragePool", "count_include_pad = 1, kernel_shape = [3], pads = [1, 2]"),
+        id="AveragePool that counts",
+    ),
+    pytest.param(
+        padded("AveragePool", "ceil_mode = 1, kernel_shape = [3], strides = [2]",
+               amounts("p", 0, 1)),
+        pool("AveragePool", "ceil_mode = 1, count_include_pad = 1, kernel_shape = [3],"
+             " pads = [0, 1], strides = [2]"),
+        id="ceil_mode drops no window at any size",
+    ),
+    pytest.param(
+        padded("LpPool", "kernel_shape = [3]", amounts("p", 1, 2)),
+        pool("LpPool", "kernel_shape = [3], pads = [1, 2]"),
+        id="LpPool",
+    ),
+    pytest.param(
+        one("a = Pad (x, p) y = Pad (a, q)",
+            initializers=f"{amounts('p', 1, 2, 0, 1)}, {amounts('q', 2, 0, 1, -1)}"),
+        one("y = Pad (x, p)", initializers=amounts("p", 3, 2, 1, 0)),
+        id="Pads alone",
+    ),
+    pytest.param(
+        one('q = Add (p, p) y = Pad <mode = "edge"> (x, q)', initializers=amounts("p", 1, 2, 0, 1)),
+        one('y = Pad <mode = "edge"> (x, p)', initializers=amounts("p", 2, 4, 0, 2)),
+        id="a Pad that copies",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after"), EQUAL)
+def test_equal_ones_are_certified_both_ways(
+    before: onnx.ModelProto, after: onnx.ModelProto
+) -> None:
+    assert not differences(before, after)
+    assert certify(before, after).assumptions == ()
+    assert certify(after, before).assumptions == ()
+
+
+FINITE = [
+    pytest.param(
+        padded("MaxPool", "kernel_shape = [3]", amounts("p", 1, 2), LOW),
+        pool("MaxPool", "kernel_shape = [3], pads = [1, 2]"),
+        id="-inf before MaxPool",
+    ),
+    pytest.param(
+        padded("MaxPool", "kernel_shape = [3]", amounts("p", 1, 2), "float c = {-3.4028235e38}"),
+        pool("MaxPool", "kernel_shape = [3], pads = [1, 2]"),
+        id="the lowest finite number before MaxPool",
+    ),
+    pytest.param(
+        padded("MaxPool", "kernel_shape = [3]", amounts("p", 1, 2), first="r = Relu (x)", data="r"),
+        one("r = Relu (x) y = MaxPool <kernel_shape = [3], pads = [1, 2]> (r)", inputs=LINE),
+        id="0 before MaxPool, on data that is never negative",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), FINITE)
+def test_finite_data_is_named(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
+    assert not differences(before, after)
+    assert certify(before, after).assumptions == ("finite data",)
+
+
+@pytest.mark.parametrize(("before", "after"), FINITE)
+def test_strict_undoes_what_rests_on_an_assumption(
+    before: onnx.ModelProto, after: onnx.ModelProto
+) -> None:
+    kept = onnxpad.fix(before, strict=True)
+    assert not kept.changed
+    assert not kept.changes
+    assert kept.model == before
+    assert "it assumes finite data" in kept.undone[0].reason
+    assert onnxpad.fix(before).changed
+
+
+def test_strict_keeps_what_rests_on_none() -> None:
+    before = one(
+        "a = Pad (x, p) y = Conv (a, w) b = Pad (x, p, c) z = MaxPool <kernel_shape = [3, 3]> (b)",
+        outputs="float[] y, float[] z",
+        initializers=f"{W}, {amounts('p', 1, 2, 2, 1)}, {LOW}",
+    )
+    result = onnxpad.fix(before, strict=True)
+    assert [change.op_type for change in result.changes] == ["Conv"]
+    assert [node.op_type for node in result.model.graph.node] == ["Conv", "Pad", "MaxPool"]
+    assert len(result.undone) == 1
+
+
+def test_integers_need_no_assumption() -> None:
+    before = one(
+        "a = Pad (x, p, c) y = MaxPool <kernel_shape = [3]> (a)",
+        inputs="int8[1, 2, L] x",
+        outputs="int8[] y",
+        initializers=f"{amounts('p', 1, 2)}, int8 c = {{-128}}",
+    )
+    after = one(
+        "y = MaxPool <kernel_shape = [3], pads = [1, 2]> (x)",
+        inputs="int8[1, 2, L] x",
+        outputs="int8[] y",
+    )
+    assert not differences(before, after)
+    assert certify(before, after).assumptions == ()
+
+
+FOLDED = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {amounts('p', 1, 2, 2, 0)}")
+COUNTED = padded("AveragePool", "kernel_shape = [3]", amounts("p", 1, 2))
+THREE = "float[1, 2, 3] x"
+
+WRONG = [
+    pytest.param(
+        FOLDED,
+        one("y = Conv <pads = [2, 0, 1, 2]> (x, w)", initializers=W),
+        "the first window starts at",
+        id="begin and end swapped",
+    ),
+    pytest.param(
+        FOLDED,
+        one("y = Conv <pads = [2, 1, 0, 2]> (x, w)", initializers=W),
+        "the output has",
+        id="axes swapped",
+    ),
+    pytest.param(
+        FOLDED,
+        one("y = Conv <pads = [1, 2, 2, 1]> (x, w)", initializers=W),
+        "the output has",
+        id="one too many",
+    ),
+    pytest.param(
+        FOLDED, one("y = Conv (x, w)", initializers=W), "the output has", id="the padding lost"
+    ),
+    pytest.param(
+        one("y = Conv (x, w)", initializers=f"{W}, {W.replace(' w ', ' v ')}"),
+        one("y = Conv (x, v)", initializers=f"{W}, {W.replace(' w ', ' v ').replace('-2', '5')}"),
+        "the window itself differs",
+        id="another weight",
+    ),
+    pytest.param(
+        one("y = Conv <dilations = [2, 1], pads = [2, 2, 2, 2]> (x, w)", initializers=W),
+        one("y = Conv <pads = [1, 2, 1, 2]> (x, w)", initializers=W),
+        "the window itself differs",
+        id="dilation lost",
+    ),
+    pytest.param(
+        one("y = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)"),
+        one("y = MaxPool <kernel_shape = [2, 3], pads = [1, 1, 0, 1]> (x)"),
+        "the window itself differs",
+        id="another kernel",
+    ),
+    pytest.param(
+        one("y = Conv <strides = [3, 1]> (x, w)", initializers=W),
+        one("y = Conv <strides = [2, 1]> (x, w)", initializers=W),
+        "the window itself differs",
+        id="another stride",
+    ),
+    pytest.param(
+        one("y = LpPool <kernel_shape = [3, 3], p = 1> (x)"),
+        one("y = LpPool <kernel_shape = [3, 3], p = 2> (x)"),
+        "the window itself differs",
+        id="another norm",
+    ),
+    pytest.param(
+        one("y = MaxPool <kernel_shape = [3, 3]> (x)"),
+        one("y = LpPool <kernel_shape = [3, 3]> (x)"),
+        "the window itself differs",
+        id="another operator",
+    ),
+    pytest.param(
+        one("r = Neg (x) y = Conv (r, w)", initializers=W),
+        one("r = Neg (x) y = Conv (x, w)", initializers=W),
+        "reads 'x' where the original reads 'r'",
+        id="another tensor is read",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) y = Conv <pads = [1, 0, 0, 0]> (a, w)",
+            initializers=f"{W}, {amounts('p', -1, 0, 0, 0)}",
+        ),
+        one("y = Conv (x, w)", initializers=W),
+        "outside the data",
+        id="a crop lost",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p, c) y = Conv (a, w)",
+            initializers=f"{W}, {amounts('p', 1, 2, 2, 0)}, float c = {{1}}",
+        ),
+        one("y = Conv <pads = [1, 2, 2, 0]> (x, w)", initializers=W),
+        "outside the data",
+        id="another fill",
+    ),
+    pytest.param(
+        padded("MaxPool", "kernel_shape = [3]", amounts("p", 1, 2)),
+        pool("MaxPool", "kernel_shape = [3], pads = [1, 2]"),
+        "outside the data",
+        id="0 before a MaxPool whose data may be below it",
+    ),
+    pytest.param(
+        padded("MaxPool", "kernel_shape = [3]", amounts("p", 1, 2), "float c = {1}",
+               first="r = Relu (x)", data="r"),
+        one("r = Relu (x) y = MaxPool <kernel_shape = [3], pads = [1, 2]> (r)", inputs=LINE),
+        "outside the data",
+        id="above 0 before a MaxPool whose data may be below it",
+    ),
+    pytest.param(
+        COUNTED,
+        pool("AveragePool", "kernel_shape = [3], pads = [1, 2]"),
+        "outside the data",
+        id="count_include_pad forgotten",
+    ),
+    pytest.param(
+        padded("AveragePool", "kernel_shape = [3], pads = [1, 0]", amounts("p", 1, 2)),
+        pool("AveragePool", "count_include_pad = 1, kernel_shape = [3], pads = [2, 2]"),
+        "outside the data",
+        id="counts what was not counted",
+    ),
+    pytest.param(
+        padded("MaxPool", "ceil_mode = 1, kernel_shape = [2], strides = [2]", amounts("p", 1, 1),
+               LOW, inputs=THREE),
+        pool("MaxPool", "ceil_mode = 1, kernel_shape = [2], pads = [1, 1], strides = [2]",
+             inputs=THREE),
+        "the output has 2, not 3",
+        id="ceil_mode drops a window",
+    ),
+    pytest.param(
+        padded("AveragePool", "ceil_mode = 1, kernel_shape = [2], strides = [2]",
+               amounts("p", 0, 1)),
+        pool("AveragePool", "ceil_mode = 1, count_include_pad = 1, kernel_shape = [2],"
+             " pads = [0, 1], strides = [2]"),
+        "the output has",
+        id="ceil_mode drops a window at some sizes",
+    ),
+    pytest.param(
+        pool("MaxPool", "ceil_mode = 1, kernel_shape = [6], strides = [2]"),
+        pool("MaxPool", "kernel_shape = [6], pads = [0, 1], strides = [2]"),
+        "the output has",
+        id="equal from size 5 on, not before",
+    ),
+    pytest.param(
+        padded("MaxPool", "dilations = [4], kernel_shape = [2]", amounts("p", 1, 1), LOW),
+        pool("MaxPool", "dilations = [4], kernel_shape = [2], pads = [1, 1]"),
+        "on axis 2 a window may lie wholly in the padding",
+        id="equal from size 4 on, where no window lies in the padding",
+    ),
+    pytest.param(
+        conv('auto_pad = "SAME_UPPER", strides = [2]'),
+        conv("pads = [0, 1], strides = [2]"),
+        "the output has floor(L/2), not ceil(L/2)",
+        id="SAME_UPPER at every other size",
+    ),
+    pytest.param(
+        conv('auto_pad = "SAME_UPPER", strides = [2]', kernel=2),
+        conv("pads = [0, 2], strides = [2]", kernel=2),
+        "the output has",
+        id="an end that fits one window more",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p, c) y, i = MaxPool <kernel_shape = [3, 3]> (a)",
+            outputs="float[] y, int64[] i",
+            initializers=f"{amounts('p', 1, 2, 2, 1)}, {LOW}",
+        ),
+        one(
+            "y, i = MaxPool <kernel_shape = [3, 3], pads = [1, 2, 2, 1]> (x)",
+            outputs="float[] y, int64[] i",
+        ),
+        "reads 'x' where the original reads 'a'",
+        id="Indices of another tensor",
+    ),
+    pytest.param(
+        one('y = Pad <mode = "edge"> (x, p)', initializers=amounts("p", 1, 2, 2, 1)),
+        one('y = Pad <mode = "reflect"> (x, p)', initializers=amounts("p", 1, 2, 2, 1)),
+        "the copied padding differs",
+        id="another mode",
+    ),
+    pytest.param(
+        one('y = Pad <mode = "edge"> (x, p)', initializers=amounts("p", 1, 2, 2, 1)),
+        one('y = Pad <mode = "edge"> (x, p)', initializers=amounts("p", 2, 1, 1, 2)),
+        "the copied padding differs",
+        id="sides of a copy swapped",
+    ),
+    pytest.param(
+        one("y = Pad (x, p, c)", initializers=f"{amounts('p', 1, 2, 2, 1)}, float c = {{1}}"),
+        one("y = Pad (x, p, c)", initializers=f"{amounts('p', 1, 2, 2, 1)}, float c = {{2}}"),
+        "the padding differs",
+        id="Pads alone, another value",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) y = Pad (a, q)",
+            initializers=f"{amounts('p', -1, 2, 0, 1)}, {amounts('q', 1, 0, 1, 0)}",
+        ),
+        one("y = Pad (x, p)", initializers=amounts("p", 0, 2, 1, 1)),
+        "the padding differs",
+        id="Pads alone, a crop lost",
+    ),
+    pytest.param(
+        one(
+            "y = Pad (x, p, c)",
+            inputs="float[1, 2, 9, 8] x, float c, float d",
+            initializers=amounts("p", 1, 2, 2, 1),
+        ),
+        one(
+            "y = Pad (x, p, d)",
+            inputs="float[1, 2, 9, 8] x, float c, float d",
+            initializers=amounts("p", 1, 2, 2, 1),
+        ),
+        "the copied padding differs",
+        id="another value that only run time knows",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after", "reason"), WRONG)
+def test_one_thing_wrong_is_refused(
+    before: onnx.ModelProto, after: onnx.ModelProto, reason: str
+) -> None:
+    assert differences(before, after)
+    with pytest.raises(UncertifiedError) as caught:
+        certify(before, after)
+    assert reason in str(caught.value)

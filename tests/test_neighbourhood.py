@@ -1,0 +1,304 @@
+"""Neighbourhoods: they run, they hold what they must, and they show by themselves what is wrong."""
+
+from typing import Any
+
+import onnx
+import pytest
+
+import onnxpad
+from onnxpad import certify, neighbourhood, pipeline
+from onnxpad.finding import Certificate
+from onnxpad.graph import Graph
+from onnxpad.neighbourhood import Cut, Probes
+from onnxpad.rule import Pass
+from onnxpad.validation import ProbeResult, probe
+from tests.broken import Forgotten, Lost, Misread, OtherSide, Swapped, Unguarded
+from tests.support import feeds_of, one, run
+
+W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
+PADS = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
+PADDED = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {PADS}")
+OPEN = "float[N, 2, H, V] x"
+# (2, 3) in front of and behind axis 2, by a computation that reads the size.
+COMPUTED = (
+    "s = Shape (x) h = Slice (s, two, three) z = Sub (h, h) b = Add (z, two) e = Add (z, three)"
+    " q = Concat <axis = 0> (z, z, b, z, z, z, e, z) a = Pad (x, q)"
+)
+NUMBERS = "int64[1] two = {2}, int64[1] three = {3}"
+
+
+def cut(proto: onnx.ModelProto, root: str = "x") -> Cut:
+    graph = Graph.from_proto(proto)
+    return Probes(graph).before(graph.tensor("y"), root)
+
+
+WHOLE = [
+    pytest.param(PADDED, id="Pad and Conv"),
+    pytest.param(
+        one("a = Pad (x, p) y = Conv (a, w)", inputs=OPEN, initializers=f"{W}, {PADS}"),
+        id="open sizes",
+    ),
+    pytest.param(
+        one(f"{COMPUTED} y = Conv (a, w)", inputs=OPEN, initializers=f"{W}, {NUMBERS}"),
+        id="amounts computed from a size",
+    ),
+    pytest.param(
+        one(
+            'y = Conv <auto_pad = "SAME_UPPER", group = 2, strides = [2, 2]> (x, w)',
+            inputs="float[2, 4, H, V] x",
+            initializers=W.replace("[3, 2,", "[4, 2,").replace("}", ", " + "1, " * 17 + "1}"),
+        ),
+        id="groups",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p, c) i = Identity (a) y = MaxPool <kernel_shape = [3, 3]> (i)",
+            inputs="int8[1, 2, 9, 8] x",
+            outputs="int8[] y",
+            initializers=f"{PADS}, int8 c = {{-128}}",
+        ),
+        id="int8",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) y = AveragePool <kernel_shape = [3, 3]> (a)",
+            inputs="float16[1, 2, 9, 8] x",
+            outputs="float16[] y",
+            initializers=PADS,
+        ),
+        id="float16",
+    ),
+    pytest.param(
+        one(
+            "a = Pad <pads = [0, 0, 1, 2, 0, 0, 2, 1]> (x) y = Conv (a, w)",
+            initializers=W,
+            opset=9,
+            ir=3,
+        ),
+        id="opset 9",
+    ),
+    pytest.param(
+        one("a = Pad (x, p) y = Pad (a, p)", inputs=OPEN, initializers=PADS), id="Pads alone"
+    ),
+]
+
+
+@pytest.mark.parametrize("proto", WHOLE)
+def test_a_cut_runs_and_gives_what_the_whole_has_there(proto: onnx.ModelProto) -> None:
+    scenes = cut(proto).scenes
+    assert scenes
+    window = proto.graph.node[-1].op_type != "Pad"
+    for scene, model in scenes:
+        sized = onnx.ModelProto()
+        sized.CopyFrom(proto)
+        dims = sized.graph.input[0].type.tensor_type.shape.dim
+        sizes = (1, dims[1].dim_value, *scene.shape[2:]) if window else scene.shape
+        for dim, size in zip(dims, sizes, strict=True):
+            dim.dim_value = size
+        try:
+            (whole,) = run(sized, feeds_of(sized))
+        except Exception:  # no window fits data of this size
+            with pytest.raises(Exception, match="Invalid input shape"):
+                run(model, feeds_of(model))
+            continue
+        (part,) = run(model, feeds_of(model))
+        assert part.dtype == whole.dtype
+        assert part.shape[2:] == whole.shape[2:]
+        if not window:
+            assert part.shape[:2] == whole.shape[:2]
+
+
+def test_channels_and_batch_are_cut_away() -> None:
+    proto = one(
+        "a = Pad (x, p) y = Conv (a, w)",
+        inputs="float[64, 4096, 9, 8] x, float[512, 4096, 3, 3] w",
+        initializers=PADS,
+    )
+    ((scene, model),) = cut(proto).scenes
+    assert scene.shape == (1, 1, 9, 8)
+    assert len(model.SerializeToString()) < 2000
+
+
+def test_sizes_begin_with_the_smallest_and_have_every_remainder() -> None:
+    proto = one("a = Pad (x, p) y = Conv (a, w)", inputs=OPEN, initializers=f"{W}, {PADS}")
+    heights = {scene.shape[2] for scene, _ in cut(proto).scenes}
+    assert {1, 2, 3, 4} <= heights
+    assert max(heights) > 50
+    for modulus in (2, 3, 4):
+        assert {height % modulus for height in heights} == set(range(modulus))
+
+
+def operators(found: Cut) -> list[list[str]]:
+    return [[node.op_type for node in model.graph.node] for _, model in found.scenes]
+
+
+def test_the_original_computation_of_the_amounts_is_inside() -> None:
+    proto = one(
+        "i = Cast <to = 7> (m) t = Reshape (i, k) u = Transpose <perm = [1, 0]> (t)"
+        " q = Reshape (u, l) a = Pad (x, q) y = Conv (a, w)",
+        initializers=f"{W}, int32[8] m = {{0, 0, 0, 0, 1, 2, 2, 1}}, int64[2] k = {{4, 2}},"
+        " int64[1] l = {-1}",
+    )
+    (nodes,) = operators(cut(proto))
+    assert nodes == ["Cast", "Reshape", "Transpose", "Reshape", "Pad", "Conv", "Identity"]
+
+
+def test_sizes_are_asked_of_a_blank_and_the_computation_kept() -> None:
+    proto = one(f"{COMPUTED} y = Conv (a, w)", inputs=OPEN, initializers=f"{W}, {NUMBERS}")
+    for nodes in operators(cut(proto)):
+        assert nodes[:2] == ["ConstantOfShape", "Shape"]
+        assert nodes[2:] == ["Slice", "Sub", "Add", "Add", "Concat", "Pad", "Conv", "Identity"]
+
+
+def test_data_that_cannot_be_negative_is_not_given_negative() -> None:
+    proto = one(
+        "r = Relu (x) a = Pad (r, p) y = MaxPool <kernel_shape = [3, 3]> (a)", initializers=PADS
+    )
+    assert operators(cut(proto, "r")) == [["Relu", "Pad", "MaxPool", "Identity"]]
+    (change,) = onnxpad.fix(proto).changes
+    assert change.probe.startswith("equal on")
+
+
+@pytest.fixture
+def probed(monkeypatch: pytest.MonkeyPatch) -> list[ProbeResult]:
+    """The result of every pair that was run."""
+    results: list[ProbeResult] = []
+    original = probe
+
+    def counting(before: onnx.ModelProto, after: onnx.ModelProto) -> ProbeResult:
+        results.append(original(before, after))
+        return results[-1]
+
+    monkeypatch.setattr(neighbourhood, "probe", counting)
+    return results
+
+
+def test_equal_neighbourhoods_run_once(probed: list[ProbeResult]) -> None:
+    names = [f"y{i}" for i in range(5)]
+    proto = one(
+        " ".join(f"a{i} = Pad (x, p) {name} = Conv (a{i}, w)" for i, name in enumerate(names)),
+        outputs=", ".join(f"float[] {name}" for name in names),
+        initializers=f"{W}, {PADS}",
+    )
+    result = onnxpad.fix(proto)
+    assert len(result.changes) == 5
+    assert len(probed) == 1
+    assert {change.probe for change in result.changes} == {f"equal on {probed[0].runs} inputs"}
+    assert result.validation is not None
+    assert result.validation.probes == 5
+
+
+def test_neighbourhoods_that_differ_run_each(probed: list[ProbeResult]) -> None:
+    proto = one(
+        "a = Pad (x, p) y = Conv (a, w) b = Pad (x, p) z = Conv <strides = [2, 2]> (b, w)",
+        outputs="float[] y, float[] z",
+        initializers=f"{W}, {PADS}",
+    )
+    assert len(onnxpad.fix(proto).changes) == len(probed) == 2
+
+
+NOT_PROBED = [
+    pytest.param(
+        one(
+            "a = Pad (x, p) y = Conv (a, w)",
+            inputs="float[1, 2, 4096, 4096] x",
+            initializers=f"{W}, {PADS}",
+        ),
+        "not probed: data of 1x1x4096x4096 is too large",
+        id="huge data",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) y = Conv (a, w)",
+            inputs="float[1, 2, 9, 8] x, float[3, 2, K, L] w",
+            initializers=PADS,
+        ),
+        "not probed: the kernel's size is known only at run time",
+        id="a kernel that only run time knows",
+    ),
+    pytest.param(
+        one(
+            "r = Reshape (x, t) a = Pad (r, p, , s) y = Relu (a)",
+            inputs="float[1, 2, 9, 8] x, int64[K] t",
+            initializers="int64[4] p = {0, 0, 0, 0}, int64[2] s = {-1, -2}",
+            opset=18,
+        ),
+        "not probed: the number of axes of 'r' is not known",
+        id="data of unknown rank",
+    ),
+]
+
+
+@pytest.mark.parametrize(("proto", "why"), NOT_PROBED)
+def test_what_cannot_be_probed_says_why(
+    proto: onnx.ModelProto, why: str, probed: list[ProbeResult]
+) -> None:
+    graph = Graph.from_proto(proto)
+    outcome = pipeline.rewrite(graph, "fold", prober=Probes(graph))
+    assert [change.probe for change in outcome.changes] == [why]
+    assert not probed
+
+
+WRONG: list[Any] = [
+    pytest.param(PADDED, Swapped, id="sides swapped"),
+    pytest.param(PADDED, Lost, id="padding lost"),
+    pytest.param(
+        one("a = Pad (x, p) y = AveragePool <kernel_shape = [3, 3]> (a)", initializers=PADS),
+        Forgotten,
+        id="divisor forgotten",
+    ),
+    pytest.param(
+        one("a = Pad (x, p) y = MaxPool <kernel_shape = [3, 3]> (a)", initializers=PADS),
+        Unguarded,
+        id="0 taken for what never wins",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p, c) y = MaxPool <ceil_mode = 1, kernel_shape = [2], strides = [2]> (a)",
+            inputs="float[1, 2, L] x",
+            initializers="int64[6] p = {0, 0, 1, 0, 0, 1}, float c = {-inf}",
+        ),
+        Unguarded,
+        id="a window lost at some sizes",
+    ),
+    pytest.param(
+        one('y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)', initializers=W),
+        OtherSide,
+        id="SAME on the other side",
+    ),
+    pytest.param(
+        one('q = Add (p, p) y = Pad <mode = "edge"> (x, q)', initializers=PADS),
+        Misread,
+        id="amounts misread",
+    ),
+]
+
+
+def opened(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with every size of its input left open."""
+    other = onnx.ModelProto()
+    other.CopyFrom(proto)
+    for axis, dim in enumerate(other.graph.input[0].type.tensor_type.shape.dim):
+        dim.dim_param = f"d{axis}"
+    return other
+
+
+@pytest.mark.parametrize(("proto", "broken"), WRONG)
+@pytest.mark.parametrize("open_sizes", [False, True])
+def test_a_wrong_change_shows_without_the_proof(
+    proto: onnx.ModelProto,
+    broken: type[Pass],
+    open_sizes: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def believe(*_: object) -> Certificate:
+        return Certificate("whatever")
+
+    if open_sizes and broken is not OtherSide:  # that one finds nothing at open sizes
+        proto = opened(proto)
+    monkeypatch.setattr(certify.Certifier, "certify", believe)
+    graph = Graph.from_proto(proto)
+    outcome = pipeline.rewrite(graph, "fold", prober=Probes(graph), passes=(broken,))
+    assert not outcome.changes
+    assert [f.reason.startswith("undone: its probe differs: ") for f in outcome.undone] == [True]
+    assert graph.to_bytes() == proto.SerializeToString()

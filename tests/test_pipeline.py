@@ -1,0 +1,242 @@
+"""Changes that are wrong are taken back; what is decided rests on nothing that nobody enforces."""
+
+from collections.abc import Callable
+from typing import Any
+
+import onnx
+import pytest
+
+import onnxpad
+from onnxpad import pipeline
+from onnxpad.finding import Severity
+from onnxpad.graph import Graph
+from onnxpad.passes import PASSES
+from onnxpad.passes.fold_pad import FoldPad
+from onnxpad.rule import Pass, Tensor
+from tests.broken import Cluttering, Elsewhere, Forgotten, Halfway, Idle, Lost, Swapped
+from tests.support import assert_same, canonical, fixed, one
+
+W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
+PADS = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
+PADDED = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {PADS}")
+
+
+BROKEN = [
+    pytest.param(PADDED, Swapped, "the first window starts at", id="sides swapped"),
+    pytest.param(PADDED, Lost, "the output has", id="padding lost"),
+    pytest.param(PADDED, Cluttering, "the output has", id="nodes and constants added"),
+    pytest.param(
+        one("a = Pad (x, p) y = AveragePool <kernel_shape = [3, 3]> (a)", initializers=PADS),
+        Forgotten,
+        "outside the data",
+        id="divisor forgotten",
+    ),
+    pytest.param(
+        one("a = Pad (x, z) b = Relu (a) d = Abs (a) y = Add (b, d)",
+            initializers="int64[8] z = {0, 0, 0, 0, 0, 0, 0, 0}"),
+        Halfway,
+        "'a' is still read",
+        id="one reader forgotten",
+    ),
+    pytest.param(
+        one("other = Neg (x) a = Pad (x, z) b = Relu (a) y = Add (b, other)",
+            initializers="int64[8] z = {0, 0, 0, 0, 0, 0, 0, 0}"),
+        Elsewhere,
+        "reads 'other' where the original reads 'x'",
+        id="another tensor",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "broken", "reason"), BROKEN)
+def test_what_cannot_be_certified_is_taken_back(
+    before: onnx.ModelProto, broken: type[Pass], reason: str
+) -> None:
+    graph = Graph.from_proto(before)
+    outcome = pipeline.rewrite(graph, "fold", passes=(broken,))
+    assert not outcome.changes
+    (undone,) = outcome.undone
+    assert (undone.code, undone.severity) == (broken.code, Severity.INFO)
+    assert undone.reason.startswith("undone: ")
+    assert reason in undone.reason
+    assert not outcome.findings, "told twice"
+    assert graph.to_bytes() == before.SerializeToString()
+    assert not graph.changed
+
+
+def test_a_rule_that_changes_nothing_comes_to_an_end() -> None:
+    outcome = pipeline.rewrite(Graph.from_proto(PADDED), "fold", passes=(Idle,))
+    assert len(outcome.changes) == 1
+    (undone,) = outcome.undone
+    assert "without end" in undone.reason
+
+
+def test_the_others_go_on_after_one_is_taken_back() -> None:
+    before = one(
+        "a = Pad (x, p) y = AveragePool <kernel_shape = [3, 3]> (a)"
+        ' z = Conv <auto_pad = "VALID"> (x, w)',
+        outputs="float[] y, float[] z",
+        initializers=f"{W}, {PADS}",
+    )
+    graph = Graph.from_proto(before)
+    passes = tuple(Forgotten if kind is FoldPad else kind for kind in PASSES)
+    outcome = pipeline.rewrite(graph, "fold", passes=passes)
+    assert [finding.code for finding in outcome.undone] == ["PAD201"]
+    assert [change.code for change in outcome.changes] == ["PAD102"]
+    assert_same(before, graph.to_proto())
+
+
+class Doubting:
+    """A prober for which every rewritten graph computes something else."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str]] = []
+
+    def before(self, tensor: Tensor, root: str) -> Any:
+        return tensor.name, root
+
+    def after(self, tensor: Tensor, root: str, before: Any) -> tuple[bool, str]:
+        assert before == (tensor.name, root)
+        self.seen.append(before)
+        return False, "y: max abs difference 1"
+
+
+def test_what_differs_on_a_runtime_is_taken_back() -> None:
+    graph = Graph.from_proto(PADDED)
+    prober = Doubting()
+    outcome = pipeline.rewrite(graph, "fold", prober=prober)
+    assert prober.seen == [("y", "x")]
+    assert not outcome.changes
+    assert [finding.reason for finding in outcome.undone] == [
+        "undone: its probe differs: y: max abs difference 1"
+    ]
+    assert graph.to_bytes() == PADDED.SerializeToString()
+
+
+def test_changes_are_counted_as_they_are_made() -> None:
+    before = one(
+        "a = Pad (x, p) y = Conv (a, w) z = Conv <strides = [2, 2]> (a, w)",
+        outputs="float[] y, float[] z",
+        initializers=f"{W}, {PADS}",
+    )
+    seen: list[tuple[str, int, int]] = []
+    pipeline.rewrite(Graph.from_proto(before), "fold", progress=lambda *step: seen.append(step))
+    assert seen == [("rewriting", 1, 3), ("rewriting", 2, 3)]
+
+
+# Each decision below rests on the size of `r`, 9 by 8 as the input says.
+DECISIONS = [
+    pytest.param(
+        'r = Relu (x) y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (r, w)', True, id="SAME"
+    ),
+    pytest.param(
+        "r = Relu (x) a = Pad (r, p) y = MaxPool <ceil_mode = 1, kernel_shape = [3, 3],"
+        " strides = [2, 2]> (a)",
+        False,
+        id="Pad before a pool that rounds up, a window lost",
+    ),
+    pytest.param(
+        "r = Relu (x) a = Pad (r, p) y = MaxPool <ceil_mode = 1, kernel_shape = [3, 3],"
+        " strides = [3, 3]> (a)",
+        True,
+        id="Pad before a pool that rounds up",
+    ),
+    pytest.param("r = Relu (x) a = Pad (r, p) y = Conv (a, w)", True, id="Pad"),
+    pytest.param(
+        "r = Relu (x) s = Shape (r) m = Mod (s, two) q = Concat <axis = 0> (m, m) a = Pad (r, q)"
+        " y = Conv (a, w)",
+        True,
+        id="amounts computed from the size",
+    ),
+    pytest.param("r = Relu (x) a = Pad (r, crop) y = Pad (a, crop)", True, id="crops"),
+]
+LIES = [
+    pytest.param([1, 2, 10, 11], id="larger"),
+    pytest.param([1, 2, 8, 7], id="smaller"),
+    pytest.param([1, 2, "H", "V"], id="open"),
+    pytest.param([1, 2], id="another rank"),
+]
+
+
+@pytest.mark.parametrize("shape", LIES)
+@pytest.mark.parametrize(("body", "changes"), DECISIONS)
+def test_what_value_info_says_decides_nothing(
+    body: str, changes: bool, shape: list[int | str]
+) -> None:
+    before = one(
+        body,
+        initializers=f"{W}, {PADS}, int64[4] two = {{1, 1, 2, 3}},"
+        " int64[8] crop = {0, 0, -4, 0, 0, 0, 0, -3}",
+    )
+    told = onnx.ModelProto()
+    told.CopyFrom(before)
+    told.graph.value_info.append(
+        onnx.helper.make_tensor_value_info("r", onnx.TensorProto.FLOAT, shape)
+    )
+    told.graph.output[0].type.CopyFrom(
+        onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [7, 7, 7, 7])
+    )
+    honest = onnxpad.fix(before, validate=False)
+    misled = onnxpad.fix(told, validate=False)
+    assert honest.changed is changes
+    assert canonical(misled.model) == canonical(honest.model)
+    assert misled.findings == honest.findings
+    assert_same(before, honest.model)
+
+
+def renamed(proto: onnx.ModelProto, name: Callable[[int], str]) -> onnx.ModelProto:
+    """The same graph with other names for nodes and tensors."""
+    other = onnx.ModelProto()
+    other.CopyFrom(proto)
+    names = map(name, range(100))
+    given: dict[str, str] = {"": ""}
+
+    def fresh(name: str) -> str:
+        if name not in given:
+            given[name] = next(names)
+        return given[name]
+
+    for value in (*other.graph.input, *other.graph.output, *other.graph.initializer):
+        value.name = fresh(value.name)
+    for node in other.graph.node:
+        node.name = next(names)
+        node.input[:] = [fresh(name) for name in node.input]
+        node.output[:] = [fresh(name) for name in node.output]
+    return other
+
+
+NAMES = [
+    pytest.param(lambda i: f"n{i}", id="ascending"),
+    pytest.param(lambda i: f"n{100 - i:03}", id="descending"),
+    pytest.param(lambda i: f"{'ay'[i % 2]}_pad{'_s'[i % 3 > 0]}{i}", id="alike"),
+    pytest.param(lambda i: f"/net/{i}.weight:0 \u00e9", id="odd"),
+]
+EVERYTHING = one(
+    "e = Pad (x, z) a = Pad (e, p) b = Pad (a, p) i = Identity (b) y = Conv (i, w)"
+    ' u = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)'
+    " r = Relu (x) d = Pad (r, p) v = MaxPool <kernel_shape = [3, 3]> (d)"
+    ' q = Add (p, p) t = Pad <mode = "edge"> (x, q)',
+    outputs="float[] y, float[] u, float[] v, float[] t",
+    initializers=f"{W}, {PADS}, int64[8] z = {{0, 0, 0, 0, 0, 0, 0, 0}}",
+)
+
+
+def nameless(proto: onnx.ModelProto) -> list[Any]:
+    """The graph without any name: tensors by the order in which they appear."""
+    plain = onnx.ModelProto()
+    plain.CopyFrom(proto)
+    order: dict[str, str] = {}
+    for value in plain.graph.input:
+        value.name = order.setdefault(value.name, f"input {len(order)}")
+    for node in plain.graph.node:
+        node.input[:] = [order.get(name, name) for name in node.input]
+    return canonical(plain)
+
+
+@pytest.mark.parametrize("style", ["fold", "pad", "symmetric"])
+@pytest.mark.parametrize("name", NAMES)
+def test_names_decide_nothing(style: str, name: Callable[[int], str]) -> None:
+    plain, result = fixed(EVERYTHING, style), fixed(renamed(EVERYTHING, name), style)
+    assert nameless(result.model) == nameless(plain.model)
+    assert [change.code for change in result.changes] == [change.code for change in plain.changes]
+    assert [f.code for f in result.findings] == [f.code for f in plain.findings]
