@@ -212,6 +212,9 @@ class _Editor:
             return "Pad"
         amounts = "?" if pad.constant_amounts is None else told(pad.constant_amounts)
         how = f" {pad.mode}" if pad.mode != "constant" else ""
-        graph = self._context.graph
-        computed = graph.opset >= 11 and graph.constant(node.inputs[1]) is None
-        return f"Pad{how} {amounts}{' (computed)' if computed else ''}"
+        graph, origin = self._context.graph, ""
+        if graph.opset >= 11 and graph.is_external(node.inputs[1]):
+            origin = " (in another file)"
+        elif graph.opset >= 11 and graph.constant(node.inputs[1]) is None:
+            origin = " (computed)"
+        return f"Pad{how} {amounts}{origin}"
