@@ -1,6 +1,21 @@
-"""`python -m onnxpad`. Imports cli."""
+"""The program `onnxpad`, also as `python -m onnxpad`. Imports cli and guard."""
 
-from onnxpad.cli import app
+import sys
+
+from onnxpad.guard import guarded
+
+
+def main() -> None:
+    """Run the command line; what runs models runs in a process of its own."""
+    words = set(sys.argv[1:])
+    guarded(_run, when=bool(words & {"fix", "validate"}) and "--no-validate" not in words)
+
+
+def _run() -> None:
+    from onnxpad.cli import app
+
+    app()
+
 
 if __name__ == "__main__":
-    app()
+    main()

@@ -3,7 +3,7 @@
 For a tensor of the graph before a change, and for the tensor that stands for it after, this module
 derives what each element is made of: the positions that a window reads, what lies there when a
 position is outside the data, and which positions an average counts. It decides nothing and knows
-no pass. May import: graph, operators, signs, size, values, window.
+no pass. May import: errors, finding, graph, operators, signs, size, values, window.
 """
 
 import itertools
@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
+from onnxpad.errors import ModelError
 from onnxpad.finding import Certificate
 from onnxpad.graph import Graph
 from onnxpad.operators import (
@@ -29,7 +30,7 @@ from onnxpad.operators import (
     read_window,
 )
 from onnxpad.signs import Signs
-from onnxpad.size import Extent, Size, always, less_equal, maximum, minimum, symbol
+from onnxpad.size import Extent, Size, Unknown, always, less_equal, maximum, minimum, symbol
 from onnxpad.values import Analysis
 from onnxpad.window import (
     AnyWindow,
@@ -68,7 +69,8 @@ class Reading:
     Attributes:
         root: Name of the tensor that is read.
         layers: Constant paddings around it, from the inside out, over all axes.
-        opaque: A padding that copies data (reflect, edge, wrap): its mode and amounts, outermost.
+        opaque: A padding that is no layer, outermost (it copies data, or crops what may be too
+            short): how it pads, and how much.
         op: The window that slides over all this, or None.
         direct: Name of the tensor that the operator itself reads.
     """
@@ -88,6 +90,7 @@ class Certifier:
         self._graph = graph
         self._analysis = analysis
         self._signs = signs
+        self._slid: dict[tuple[object, ...], _Sliding] = {}
 
     def window(self, tensor: Tensor, root: str = "") -> Reading:
         """What the elements of a window operator's first output are made of, back to `root`.
@@ -103,7 +106,7 @@ class Certifier:
         try:
             op = read_window(self._graph, self._analysis, node)
             return self._read_padding(op.data, op, root)
-        except UnreadableError as error:
+        except (UnreadableError, ModelError) as error:
             raise UncertifiedError(str(error)) from error
 
     def padding(self, tensor: Tensor, root: str = "") -> Reading:
@@ -113,9 +116,12 @@ class Certifier:
             UncertifiedError: One of them says something that cannot be read.
         """
         try:
-            return self._read_padding(tensor, None, root)
-        except UnreadableError as error:
+            reading = self._read_padding(tensor, None, root)
+        except (UnreadableError, ModelError) as error:
             raise UncertifiedError(str(error)) from error
+        if not root and reading.root == tensor.name:
+            raise UncertifiedError(f"what {tensor.name!r} is padded with is not known")
+        return reading
 
     def _read_padding(self, tensor: Tensor, op: WindowOp | None, root: str) -> Reading:
         layers: list[Layer] = []
@@ -137,19 +143,15 @@ class Certifier:
                 current = pad.data
                 continue
             full = _full(pad, rank if rank is not None else self._rank(pad))
-            if full is None:
+            if op is not None and (full is None or is_padded(full[:2])):
                 break
-            if pad.mode != "constant" or pad.value is None:
-                if op is None and not layers and opaque is None:
-                    value = "" if pad.mode != "constant" else f" {node.inputs[2].name}"
-                    opaque = (pad.mode + value, full)
+            layer = self._layer(pad, full)
+            if full is None or layer is None:
+                if op is None and not layers and (found := _opaque(pad, full)) is not None:
+                    opaque = found
                     current = pad.data
                 break
-            if op is not None and any(is_padded([pair]) for pair in full[:2]):
-                break
-            if not self._loses_nothing(pad, full):
-                break
-            layers.append(Layer(full, pad.value))
+            layers.append(layer)
             current = pad.data
             rank = len(full)
         return Reading(current.name, tuple(reversed(layers)), opaque, op, tensor.name)
@@ -160,16 +162,23 @@ class Certifier:
         shape = self._analysis.shape(pad.data)
         return None if shape is None else len(shape)
 
-    def _loses_nothing(self, pad: PadOp, full: Amounts) -> bool:
-        """Whether the layer can be reasoned about: a crop must not reach past the other side."""
+    def _layer(self, pad: PadOp, full: Amounts | None) -> Layer | None:
+        """The layer that a `Pad` lays; None where it cannot be reasoned about.
+
+        A crop must not reach past the other side.
+        """
+        if full is None or pad.mode != "constant" or pad.value is None:
+            return None
+        layer = Layer(full, pad.value)
         crops = [minimum(begin, 0) + minimum(end, 0) for begin, end in full]
         if all(crop == 0 for crop in crops):
-            return True
+            return layer
         shape = self._analysis.shape(pad.data)
-        return shape is not None and all(
-            always(less_equal(0, size + crop)) is True
+        fits = shape is not None and all(
+            crop == 0 or always(less_equal(0, size + crop)) is True
             for size, crop in zip(shape, crops, strict=True)
         )
+        return layer if fits else None
 
     def certify(self, before: Reading, after: Reading) -> Certificate:
         """Why two readings are the same for every admitted size.
@@ -197,6 +206,8 @@ class Certifier:
     ) -> Certificate:
         if _unpadded(old) != _unpadded(new) or _weights(old.node) != _weights(new.node):
             raise UncertifiedError("the window itself differs")
+        if _overrides(new) and not _overrides(old):
+            raise UncertifiedError("auto_pad and pads are both there, and engines heed either")
         if _has_indices(old.node) and before.direct != after.direct:
             raise UncertifiedError("the indices count positions of another tensor")
         common = _common(before.layers, after.layers)
@@ -206,8 +217,8 @@ class Certifier:
         sizes = self._sizes(before.root, inner, len(old.windows))
         if old.operator.pools or old.auto_pad.startswith("SAME"):
             sizes = _defined(sizes, outer, others)
-        first = _Sliding(old, outer, sizes, _counts_beyond(old, self._graph.opset))
-        second = _Sliding(new, others, sizes, _counts_beyond(new, self._graph.opset))
+        first = self._slide(old, outer, sizes)
+        second = self._slide(new, others, sizes)
         for axis, (a, b) in enumerate(zip(first.axes, second.axes, strict=True)):
             for what, one, other in (
                 ("the output has", a.output, b.output),
@@ -245,6 +256,17 @@ class Certifier:
             if not _meets_data(window, sliding, size):
                 raise UncertifiedError(f"on axis {axis + 2} a window may lie wholly in the padding")
         return Certificate(statement, holds, tuple(sorted(assumptions)))
+
+    def _slide(
+        self, op: WindowOp, layers: tuple[Layer, ...], sizes: tuple[Extent, ...]
+    ) -> "_Sliding":
+        """The window in canonical form; networks repeat themselves, so each is derived once."""
+        window = (op.operator.op_type, op.windows, op.ceil_mode, op.count_include_pad)
+        key = (*window, op.auto_pad, op.pads, layers, sizes)
+        if key not in self._slid:
+            beyond = _counts_beyond(op, self._graph.opset)
+            self._slid[key] = _Sliding(op, layers, sizes, beyond)
+        return self._slid[key]
 
     def _holds_infinities(self, tensor: Tensor) -> bool:
         """Whether a `Pad` that was not read through fills it with them."""
@@ -374,8 +396,8 @@ def _defined(
         was = _around(before, axis)
         if isinstance(was, int) and was == 0:
             size = maximum(size, 1)
-        would = size + _around(after, axis)
-        if size + was != would and always(less_equal(1, would)) is not True:
+        less = always(less_equal(was, _around(after, axis))) is not True
+        if less and always(less_equal(1, size + _around(after, axis))) is not True:
             raise UncertifiedError(f"axis {axis} may be empty, which the operator refuses")
         defined.append(size)
     return tuple(defined)
@@ -472,6 +494,19 @@ def _meets_data(window: AnyWindow, axis: _Axis, size: Extent) -> bool:
     return all(always(condition) is True for condition in conditions)
 
 
+def _opaque(pad: PadOp, full: Amounts | None) -> tuple[str, Amounts] | None:
+    """A padding word for word; None where nothing is known of an amount."""
+    amounts = full if full is not None else pad.amounts
+    if amounts is None or any(isinstance(n, Unknown) for pair in amounts for n in pair):
+        return None
+    manner = [pad.mode]
+    if pad.mode == "constant":
+        manner.append(str(pad.value) if pad.value is not None else pad.node.inputs[2].name)
+    if full is None:
+        manner.append(str(pad.axes))
+    return " ".join(manner), amounts
+
+
 def _full(pad: PadOp, rank: int | None) -> Amounts | None:
     return None if rank is None else pad.extents_over(rank)
 
@@ -484,6 +519,11 @@ def _finite(dtype: int) -> float:
 
 def _has_indices(node: Node) -> bool:
     return len(node.outputs) > 1 and bool(node.outputs[1].name)
+
+
+def _overrides(op: WindowOp) -> bool:
+    """Whether it says its padding twice, which the specification forbids."""
+    return op.auto_pad != "NOTSET" and op.pads_written
 
 
 def _unpadded(op: WindowOp) -> tuple[object, ...]:

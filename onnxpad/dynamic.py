@@ -13,8 +13,8 @@ import numpy as np
 
 from onnxpad.graph import Graph
 from onnxpad.operators import PadOp, WindowOp, is_padded
-from onnxpad.site import RefusalError, Sites, has_indices
-from onnxpad.size import Extent, Size, always, less_equal
+from onnxpad.site import RefusalError, Sites, has_indices, meets_data
+from onnxpad.size import Extent, Size, Unknown, always, less_equal
 from onnxpad.values import Analysis
 from onnxpad.window import (
     Side,
@@ -86,6 +86,7 @@ class DynamicSites:
             ):
                 self._sites.check_mergeable(op, pad)
                 self._check_runs(op, windows, sizes, auto_pad)
+                self._check_meets_data(op, pad.data, sizes, odd)
                 return SamePlan(op, pad, auto_pad, pad.data)
         return None
 
@@ -147,7 +148,27 @@ class DynamicSites:
             raise RefusalError("the operator's Indices count positions of the tensor it reads")
         self._sites.check_engines(op)
         self._sites.check_pad(op.data)
+        self._check_sizes(op, odd)
         return ComputedPlan(op, op.data, odd)
+
+    def _check_sizes(self, op: WindowOp, odd: Side) -> None:
+        shape = self._analysis.shape(op.data)
+        if shape is None or any(isinstance(size, Unknown) for size in shape[2:]):
+            raise RefusalError(f"nothing is known of the sizes of {op.data.name!r}")
+        self._check_meets_data(op, op.data, shape[2:], odd)
+
+    def _check_meets_data(
+        self, op: WindowOp, source: Tensor, sizes: Sequence[Extent], odd: Side
+    ) -> None:
+        """Refuses a maximum over padding alone, which a `Pad` and SAME do not give alike."""
+        if op.operator.padding != "never wins":
+            return
+        self._sites.check_finite(source)
+        for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True), 2):
+            begin, _ = same_pads(size, window, odd=odd)
+            last = (same_output_size(size, window) - 1) * window.stride - begin
+            if not meets_data(window, size, -begin, last):
+                raise RefusalError(f"a window may lie wholly in the padding of axis {axis}")
 
     def express_computed(self, plan: ComputedPlan) -> None:
         """Writes a SAME as a `Pad` whose amounts are computed from the size."""

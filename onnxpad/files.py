@@ -1,7 +1,6 @@
 """Writing a file so that it is there whole or not at all. Imports errors."""
 
 import os
-import secrets
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
@@ -22,7 +21,7 @@ def write_whole(path: Path, chunks: Iterable[bytes | memoryview]) -> None:
     try:
         target = path.resolve()
         mode = _mode(target)
-        temporary = target.with_name(f".onnxpad-{secrets.token_hex(8)}.tmp")
+        temporary = target.with_name(f".onnxpad-{os.urandom(8).hex()}.tmp")
         descriptor = os.open(
             temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666
         )

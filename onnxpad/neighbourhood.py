@@ -35,6 +35,12 @@ Tensor: TypeAlias = Any
 
 # Beyond this many elements an axis is cut down where nothing pads it.
 _LARGE: Final = 1 << 22
+# Operators that work element by element: of one tensor, finite wherever it is, and of several.
+_CURVES: Final = frozenset(
+    {"Abs", "Clip", "Elu", "Exp", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Softplus", "Tanh"}
+)
+_SUMS: Final = frozenset({"Add", "Identity", "Mul", "Sub", "Sum"})
+_STEPS: Final = 8
 # At most so many scenes, and residue classes of a size; how far sizes may grow for them; and how
 # far the last one goes at least.
 _SCENES: Final = 16
@@ -182,9 +188,36 @@ class Probes:
 
     def _cut(self, tensor: Tensor, root: str, scene: Scene) -> ModelProto:
         cutting = _Cutting(self._graph, self._analysis, root, scene)
-        if self._signs.non_negative(self._graph.tensor(root)):
-            cutting.spare_negatives()
+        node = self._graph.producer(tensor)
+        row = operator_of(self._graph, node) if node is not None else None
+        compares = row is not None and row.padding == "never wins"
+        if compares and self._signs.non_negative(self._graph.tensor(root)):
+            cutting.spare_negatives(self._grounds(root))
         return cutting.model(tensor)
+
+    def _grounds(self, root: str) -> list[str]:
+        """What a tensor is made of, element by element, behind the operators that fix its sign.
+
+        Empty where anything else is in between.
+        """
+        grounds: list[str] = []
+        pending = [self._graph.tensor(root)]
+        for _ in range(_STEPS):
+            if not pending:
+                return grounds
+            tensor = pending.pop()
+            if self._graph.constant(tensor) is not None:
+                continue
+            node = self._graph.producer(tensor)
+            if node is None or not self._graph.is_standard(node):
+                return []
+            if node.op in _CURVES:
+                grounds.append(node.inputs[0].name)
+            elif node.op in _SUMS:
+                pending += node.inputs
+            else:
+                return []
+        return []
 
 
 def _values(shape: Sequence[Extent], involved: Sequence[Extent]) -> dict[str, list[int]]:
@@ -230,14 +263,20 @@ class _Cutting:
         self._scene = scene
         self._proto = GraphProto(name="probe")
         self._names: dict[str, str] = {root: "data"}
+        self._blanks: set[str] = set()
         dtype = analysis.dtype(graph.tensor(root))
         if dtype is None:
             raise UnprobeableError(f"the element type of {root!r} is not known")
         self._dtype = dtype
 
-    def spare_negatives(self) -> None:
-        """Lets nothing below zero come in, where the graph lets nothing in either."""
-        if self._dtype in FLOATS:
+    def spare_negatives(self, grounds: Sequence[str]) -> None:
+        """Lets nothing below zero come in, where the graph lets nothing in either.
+
+        What is behind the operators that see to that is free: so they run, and need no belief.
+        """
+        if grounds:
+            self._names = dict.fromkeys(grounds, "data")
+        elif self._dtype in FLOATS:
             self._proto.node.append(make_node("Relu", ["data"], ["positive"]))
             self._names = dict.fromkeys(self._names, "positive")
 
@@ -269,7 +308,7 @@ class _Cutting:
                 done.add(id(node))
                 yield node
                 continue
-            if self._graph.constant(current) is not None or self._given(node) is not None:
+            if self._graph.constant(current) is not None or self._asks(node):
                 done.add(id(node))
                 yield node
                 continue
@@ -281,36 +320,68 @@ class _Cutting:
         inputs: list[Tensor] = list(node.inputs)
         return inputs[:1] if operator_of(self._graph, node) is not None else inputs
 
-    def _given(self, node: Node) -> np.ndarray[Any, Any] | None:
-        """What a node that only asks for sizes gives in this scene."""
-        if node.op not in {"Shape", "Size"} or not self._graph.is_standard(node):
-            return None
+    def _asks(self, node: Node) -> bool:
+        """Whether a node reads no data, only their shape."""
+        return node.op in {"Shape", "Size"} and self._graph.is_standard(node)
+
+    def _ask(self, node: Node) -> None:
+        """Lets a node ask a blank of the shape that its data have in this scene."""
+        data, output = node.inputs[0].name, node.outputs[0].name
+        shape = self._analysis.shape(node.inputs[0])
+        if shape is not None and all(isinstance(size, int | Size) for size in shape):
+            sizes = self._numbers(shape, data)
+            if np.prod(sizes) <= _LARGE:
+                self._names[output] = f"t{len(self._names)}"
+                kept = self._copy(node)
+                kept.input.append(self._blank(sizes))
+                kept.output.append(self._names[output])
+                self._proto.node.append(kept)
+                return
         found = self._analysis.integers(node.outputs[0])
         if found is None:
-            raise UnprobeableError(f"the shape of {node.inputs[0].name!r} is not known")
-        known = []
-        for size in found:
+            raise UnprobeableError(f"the shape of {data!r} is not known")
+        array = np.asarray(self._numbers(found, data), np.int64)
+        self._constant(output, array if node.op == "Shape" else array.reshape(()))
+
+    def _blank(self, sizes: Sequence[int]) -> str:
+        """A tensor of a shape that holds nothing."""
+        name = f"blank of {'x'.join(map(str, sizes))}"
+        if name not in self._blanks:
+            self._blanks.add(name)
+            self._proto.initializer.append(
+                from_array(np.asarray(sizes, np.int64), f"{name}, shape")
+            )
+            nothing = from_array(np.zeros(1, np.bool_))
+            node = make_node("ConstantOfShape", [f"{name}, shape"], [name], value=nothing)
+            self._proto.node.append(node)
+        return name
+
+    def _numbers(self, sizes: Sequence[Extent], data: str) -> list[int]:
+        """Sizes as numbers of this scene."""
+        numbers = []
+        for size in sizes:
             if isinstance(size, Size):
                 if any(s.name not in self._scene.symbols for s in size.symbols):
-                    raise UnprobeableError(
-                        f"the shape of {node.inputs[0].name!r} is not fixed by the data"
-                    )
-                known.append(evaluate(size, self._scene.symbols))
+                    raise UnprobeableError(f"the shape of {data!r} is not fixed by the data")
+                numbers.append(evaluate(size, self._scene.symbols))
             elif isinstance(size, int):
-                known.append(size)
+                numbers.append(size)
             else:
-                raise UnprobeableError(f"the shape of {node.inputs[0].name!r} is not known")
-        array = np.asarray(known, np.int64)
-        return array if node.op == "Shape" else array.reshape(())
+                raise UnprobeableError(f"the shape of {data!r} is not known")
+        return numbers
 
-    def _add(self, node: Node) -> None:
-        given = self._given(node)
-        if given is not None:
-            self._constant(node.outputs[0].name, given)
-            return
+    def _copy(self, node: Node) -> NodeProto:
+        """A node with its attributes, without inputs and outputs."""
         proto = self._graph.node_proto(node)
         kept = NodeProto(op_type=proto.op_type, domain=proto.domain)
         kept.attribute.extend(proto.attribute)
+        return kept
+
+    def _add(self, node: Node) -> None:
+        if self._asks(node):
+            self._ask(node)
+            return
+        kept = self._copy(node)
         if operator_of(self._graph, node) is not None:
             kept.input.append(self._name(node.inputs[0]))
             self._weigh(node, kept)
@@ -334,7 +405,8 @@ class _Cutting:
             raise UnprobeableError("the kernel's size is known only at run time")
         count = int(np.prod(kernel))
         top = 3 if count <= 64 else 1  # sums stay exact in float16
-        values = np.random.default_rng(count).integers(-top, top + 1, (2, 1, *kernel))
+        nonzero = [n for n in range(-top, top + 1) if n]  # a tap of 0 would see nothing
+        values = np.random.default_rng(count).choice(nonzero, (2, 1, *kernel))
         weight = values.astype(tensor_dtype_to_np_dtype(self._dtype))
         self._constant("weight", weight)
         kept.input.append(self._names["weight"])

@@ -110,6 +110,7 @@ class _Editor:
         self._prober = prober
         self._certifier = Prover(context.graph, context.premises, context.signs)
         self._given_up: set[tuple[str, str, int]] = set()
+        self._made: set[tuple[str, str, int, str]] = set()
 
     def gave_up(self, rule: Pass, match: Match) -> bool:
         """Whether this very change was taken back before."""
@@ -136,6 +137,9 @@ class _Editor:
         reading = self._read(node, tensor)
         cut = self._prober.before(tensor, reading.root) if self._prober is not None else None
         text = self._describe(node)
+        state = (rule.code, match.finding.node, id(node), text)
+        if state in self._made:
+            raise UncertifiedError("the rule finds what it has already rewritten, without end")
         uses = [(use.node, use.index) for use in graph.uses(tensor)]
         stands = rule.rewrite(match, self._context) or tensor
         if stands is not tensor:
@@ -152,6 +156,7 @@ class _Editor:
             same, seen = self._prober.after(stands, reading.root, cut)
             if not same:
                 raise UncertifiedError(f"its probe differs: {seen}")
+        self._made.add(state)
         return Change(
             code=rule.code,
             node=graph.label(node),

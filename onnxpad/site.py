@@ -402,13 +402,13 @@ class Sites:
                 self._check_not_empty(source, axis, size + sum(total) - sum(inside[axis]))
             if op.operator.padding == "never wins":
                 starts = self._starts(op, axis, size, total, own[axis])
-                if not _meets_data(window, size, *starts):
+                if not meets_data(window, size, *starts):
                     raise RefusalError(
                         f"a window may lie wholly in the padding {total} of axis {axis + 2}, "
                         "where a Pad and the operator's own padding differ"
                     )
         if op.operator.padding == "never wins":
-            self._check_finite(source)
+            self.check_finite(source)
 
     def _check_divisor(self, op: WindowOp, around: Pairs, source: Tensor) -> None:
         """Refuses where a counted kernel may reach past what it slides over."""
@@ -436,7 +436,7 @@ class Sites:
         output = pool_output_size(inner, window, *own, ceil_mode=op.ceil_mode)
         return -total[0], (output - 1) * window.stride - total[0]
 
-    def _check_finite(self, source: Tensor) -> None:
+    def check_finite(self, source: Tensor) -> None:
         """Refuses what reads infinities: which form keeps them depends on where they lie."""
         node = self._graph.producer(source)
         while node is not None and self._graph.is_standard(node):
@@ -567,7 +567,7 @@ def add(one: Pairs, other: Pairs) -> Pairs:
     return tuple((b0 + b1, e0 + e1) for (b0, e0), (b1, e1) in zip(one, other, strict=True))
 
 
-def _meets_data(window: AnyWindow, size: Extent, first: Extent, last: Extent) -> bool:
+def meets_data(window: AnyWindow, size: Extent, first: Extent, last: Extent) -> bool:
     """Whether windows that start from `first` to `last` all read some of the `size` elements."""
     conditions = [
         less_equal(1, size),

@@ -23,7 +23,8 @@ GRAPH = SIZES | {"graph", "operators", "signs", "values", "window"}
 
 ARROWS: dict[str, set[str]] = {
     # What a person meets.
-    "__main__": {"cli"},
+    "__main__": {"cli", "guard"},
+    "guard": set(),
     "cli": {"onnxpad", "api", "conventions", "doctor", "explain", "report", "rule", "targets"},
     "onnxpad": {"api"},
     "api": {"admitted", "dynamic", "graph", "neighbourhood", "pipeline", "rule", "site", "targets"}

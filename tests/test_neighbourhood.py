@@ -143,10 +143,11 @@ def test_the_original_computation_of_the_amounts_is_inside() -> None:
     assert nodes == ["Cast", "Reshape", "Transpose", "Reshape", "Pad", "Conv", "Identity"]
 
 
-def test_sizes_are_given_and_the_rest_of_the_computation_kept() -> None:
+def test_sizes_are_asked_of_a_blank_and_the_computation_kept() -> None:
     proto = one(f"{COMPUTED} y = Conv (a, w)", inputs=OPEN, initializers=f"{W}, {NUMBERS}")
     for nodes in operators(cut(proto)):
-        assert nodes == ["Slice", "Sub", "Add", "Add", "Concat", "Pad", "Conv", "Identity"]
+        assert nodes[:2] == ["ConstantOfShape", "Shape"]
+        assert nodes[2:] == ["Slice", "Sub", "Add", "Add", "Concat", "Pad", "Conv", "Identity"]
 
 
 def test_data_that_cannot_be_negative_is_not_given_negative() -> None:

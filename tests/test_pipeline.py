@@ -13,7 +13,7 @@ from onnxpad.graph import Graph
 from onnxpad.passes import PASSES
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.rule import Pass, Tensor
-from tests.broken import Cluttering, Elsewhere, Forgotten, Halfway, Lost, Swapped
+from tests.broken import Cluttering, Elsewhere, Forgotten, Halfway, Idle, Lost, Swapped
 from tests.support import assert_same, canonical, fixed, one
 
 W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
@@ -62,6 +62,13 @@ def test_what_cannot_be_certified_is_taken_back(
     assert not outcome.findings, "told twice"
     assert graph.to_bytes() == before.SerializeToString()
     assert not graph.changed
+
+
+def test_a_rule_that_changes_nothing_comes_to_an_end() -> None:
+    outcome = pipeline.rewrite(Graph.from_proto(PADDED), "fold", passes=(Idle,))
+    assert len(outcome.changes) == 1
+    (undone,) = outcome.undone
+    assert "without end" in undone.reason
 
 
 def test_the_others_go_on_after_one_is_taken_back() -> None:

@@ -5,7 +5,6 @@ truncated, as onnxruntime and shape inference do.
 """
 
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -202,16 +201,16 @@ def resized(size: Extent, scale: float) -> Extent:
     """Return a size times a scale, rounded down, where a float32 product gives the same."""
     if not 0 < scale < np.inf:
         return Unknown(f"a scale of {scale}")
-    ratio = Fraction(scale)
+    numerator, denominator = scale.as_integer_ratio()
     if isinstance(size, int):
-        exact = int(size * ratio)
+        exact = size * numerator // denominator
         rounded = int(np.float32(size) * np.float32(scale))
         return exact if exact == rounded else Unknown(f"{size} times {scale} is rounded")
     low, high = bounds(size)
-    odd = ratio.numerator // (ratio.numerator & -ratio.numerator)
+    odd = numerator // (numerator & -numerator)
     if low is None or high is None or max(-low, high) * odd > 2 ** FLOATS[FLOAT].precision:
         return Unknown(f"a size times {scale} is rounded")
-    return floor_div(size * ratio.numerator, ratio.denominator)
+    return floor_div(size * numerator, denominator)
 
 
 def _out_channels(call: Call, weights: Shape) -> Extent:

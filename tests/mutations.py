@@ -1,0 +1,424 @@
+"""The package broken by one thing at a time, each with the model on which that shows.
+
+A break changes one expression in the text of one function, in place, so everybody who calls it
+gets it: a break in an engine misleads passes and proof alike. Next to each stands who must notice.
+"""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping, MutableMapping
+from dataclasses import dataclass, replace
+from types import CodeType
+from typing import Any, Final
+
+import pytest
+
+from onnxpad import operators, signs, site, window
+from onnxpad.dynamic import DynamicSites
+from onnxpad.operators import OPERATORS, PadOp, WindowOp
+from onnxpad.passes.drop_empty_pad import DropEmptyPad
+from onnxpad.passes.fix_amounts import FixAmounts
+from onnxpad.passes.merge_pads import MergePads
+from onnxpad.signs import Signs
+from onnxpad.site import Sites
+from onnxpad.values import analysis, arithmetic, floats, layout, layout_shapes, windows
+from onnxpad.window import Window
+
+CERTIFY: Final = "certify"
+PROBES: Final = "probes"
+VALIDATION: Final = "validation"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Expressions of a function, and what stands in their place."""
+
+    function: Any
+    replaced: Mapping[str, str]
+
+    def apply(self, patch: pytest.MonkeyPatch) -> None:
+        """Gives the function itself other code: whoever holds it calls that."""
+        patch.setattr(inspect.unwrap(self.function), "__code__", self._code())
+
+    def _code(self) -> CodeType:
+        text = textwrap.dedent(inspect.getsource(self.function))
+        name = self.function.__qualname__
+        for old, new in self.replaced.items():
+            assert text.count(old) == 1, f"{old!r} is not (once) in {name}: mend the mutant"
+            text = text.replace(old, new)
+        tree = ast.parse(text)
+        (definition,) = tree.body
+        assert isinstance(definition, ast.FunctionDef)
+        definition.decorator_list.clear()
+        made: dict[str, Any] = {}
+        exec(compile(tree, "<mutant>", "exec"), inspect.unwrap(self.function).__globals__, made)
+        code = made[definition.name].__code__
+        assert isinstance(code, CodeType)
+        return code
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a table, and what stands in its place."""
+
+    table: Any
+    key: Any
+    value: Any
+
+    def apply(self, patch: pytest.MonkeyPatch) -> None:
+        """Puts it there."""
+        patch.setitem(self.table, self.key, self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One break.
+
+    Attributes:
+        name: What is wrong, in words.
+        case: Name of the case on which it shows.
+        killer: Who must notice at the latest: `certify` (with nothing run), `probes` (where the
+            proof shares what is broken, or the limit is onnxruntime's alone), or `validation` of
+            the whole model.
+        changes: What is replaced.
+    """
+
+    name: str
+    case: str
+    killer: str
+    changes: tuple[Text | Entry, ...]
+
+    def apply(self, patch: pytest.MonkeyPatch) -> None:
+        """Breaks the package for as long as the patch lasts."""
+        for change in self.changes:
+            change.apply(patch)
+
+
+def _mutant(name: str, case: str, killer: str, function: Any, *texts: str) -> Mutant:
+    """A break in the text of one function: old, new, and further such pairs."""
+    replaced = dict(zip(texts[::2], texts[1::2], strict=True))
+    return Mutant(name, case, killer, (Text(function, replaced),))
+
+
+def _entry(name: str, case: str, killer: str, table: Any, key: object, value: object) -> Mutant:
+    """A break of one entry of a table."""
+    return Mutant(name, case, killer, (Entry(table, key, value),))
+
+
+def _row(name: str, case: str, killer: str, op_type: str, **changes: object) -> Mutant:
+    """A break of one row of the table of operators."""
+    row = replace(OPERATORS[op_type], **changes)  # type: ignore[arg-type]
+    return _entry(name, case, killer, OPERATORS, op_type, row)
+
+
+def _getter(owner: type, name: str) -> Callable[..., object]:
+    """The function behind a property."""
+    getter = vars(owner)[name].fget
+    assert callable(getter)
+    return getter  # type: ignore[no-any-return]
+
+
+_VALUES: MutableMapping[str, Any] = analysis._VALUE_RULES
+
+# fmt: off
+_SITES: Final = (
+    _mutant("split takes the greater side", "Conv, symmetric", CERTIFY, site.split,
+            "(min(pair), min(pair))", "(max(pair), max(pair))"),
+    _mutant("split swaps the sides of the Pad", "Pad Conv, symmetric", CERTIFY, site.split,
+            "(b - i, e - j)", "(e - j, b - i)"),
+    _mutant("split leaves all in the Pad too", "Conv, symmetric", CERTIFY, site.split,
+            "(b - i, e - j)", "(b, e)"),
+    _mutant("split moves the Pad by one", "Conv, pad", CERTIFY, site.split,
+            "(b - i, e - j)", "(b - i + 1, e - j)"),
+    _mutant("a sum swaps sides", "Pad Conv", CERTIFY, site.add,
+            "(b0 + b1, e0 + e1)", "(b0 + e1, e0 + b1)"),
+    _mutant("a sum forgets the end", "Pad Conv", CERTIFY, site.add,
+            "e0 + e1", "e0"),
+    _mutant("a sum forgets the begin of the operator", "Pad Conv, added", CERTIFY, site.add,
+            "b0 + b1", "b1"),
+    _mutant("a sum swaps axes", "Pad Conv", CERTIFY, site.add,
+            "zip(one, other,", "zip(one, other[::-1],"),
+    _mutant("a sum of Pads swaps axes", "Pad Pad", CERTIFY, site.add,
+            "zip(one, other,", "zip(one, other[::-1],"),
+    _mutant("pads are written axis by axis", "Pad Conv", CERTIFY, Sites.express,
+            "onnx_order(plan.inner)", "[n for pair in plan.inner for n in pair]"),
+    _mutant("pads are written ends first", "Pad Conv, added", CERTIFY, Sites.express,
+            "onnx_order(plan.inner)", "onnx_order([pair[::-1] for pair in plan.inner])"),
+    _mutant("pads are not written", "Pad Conv", CERTIFY, Sites.express,
+            "if plan.inner != plan.op.pads or", "if False and"),
+    _mutant("auto_pad is kept beside pads", "SAME_UPPER", CERTIFY, Sites.express,
+            'if plan.op.auto_pad != "NOTSET":', "if False:"),
+    _mutant("auto_pad is dropped without pads", "SAME_UPPER", CERTIFY, Sites.express,
+            "onnx_order(plan.inner) if written else None", "None"),
+    _mutant("count_include_pad is not set", "Pad AveragePool", CERTIFY, Sites.express,
+            "if plan.count_include_pad != plan.op.count_include_pad:", "if False:"),
+    _mutant("the Pad is still read", "Pad Conv", CERTIFY, Sites.express,
+            "if source.name != node.inputs[0].name:", "if False:"),
+    _mutant("the Pad pads the first axes", "Conv, pad", CERTIFY, Sites.express,
+            "((0, 0), (0, 0), *plan.outer)", "(*plan.outer, (0, 0), (0, 0))"),
+    _mutant("the Pad is left out", "Conv, pad", CERTIFY, Sites.express,
+            "if is_padded(plan.outer):", "if False:"),
+    _mutant("a MaxPool's Pad writes zeros", "MaxPool, pad", CERTIFY, Sites.insert_pad,
+            '"never wins" else 0', '"zero" else 0'),
+    _mutant("a Conv's Pad writes the lowest", "Conv, pad", CERTIFY, Sites.insert_pad,
+            '"never wins" else 0', '"zero" else 0'),
+    _mutant("a Conv's Pad writes ones, opset 9", "Conv, pad, opset 9", CERTIFY, Sites.insert_pad,
+            '"value": float(fill)', '"value": float(fill) + 1'),
+    _mutant("padded channels fold", "Pad Conv, channels", CERTIFY, Sites.check_mergeable,
+            "if is_padded(full[:2]):", "if False:"),
+    _mutant("reflect folds", "Pad Conv, reflect", CERTIFY, Sites.check_mergeable,
+            'if pad.mode != "constant":', "if False:"),
+    _mutant("a crop folds", "Pad Conv, crop", CERTIFY, Sites.outer,
+            "amount < 0", "amount < -9"),
+    _mutant("Indices are forgotten", "Pad MaxPool, Indices", CERTIFY, site.has_indices,
+            "len(op.node.outputs) > 1", "False"),
+    _mutant("any value folds", "Pad Conv, value 5", CERTIFY, Sites._check_fill,
+            "if pad.value != 0:", "if False:"),
+    _mutant("any value folds into LpPool", "Pad LpPool, value 5", CERTIFY, Sites._check_fill,
+            "if pad.value != 0:", "if False:"),
+    _mutant("0 loses whatever the data", "Pad MaxPool, 0", CERTIFY, Sites._check_fill,
+            "if pad.value <= 0 and self._signs.non_negative(pad.data):", "if pad.value <= 0:"),
+    _mutant("what is never negative beats 5", "Pad MaxPool, 5 behind Relu", CERTIFY,
+            Sites._check_fill, "if pad.value <= 0 and", "if"),
+    _mutant("the least finite number is 0", "Pad MaxPool, 0", CERTIFY, site._lowest_finite,
+            "np.finfo(tensor_dtype_to_np_dtype(dtype)).min", "0"),
+    Mutant("an average counts what it did not count", "Pad AveragePool, not counted", CERTIFY, (
+        Text(Sites.check_mergeable, {'if op.padding == "excluded" and': "if False and"}),
+        Text(Sites._check_form, {'if op.padding == "excluded" and': "if False and"}))),
+    _mutant("an average's padding becomes a Pad", "AveragePool, pad", CERTIFY, Sites._check_form,
+            'if op.padding == "excluded" and', "if False and"),
+    _mutant("pads as large as the kernel", "Pad AveragePool, wide", PROBES, Sites._check_form,
+            "max(pair) >= window.kernel", "max(pair) > window.kernel"),
+    _mutant("ceil_mode is forgotten", "Pad AveragePool, ceil_mode", CERTIFY, Sites._check_form,
+            "if op.ceil_mode:", "if False:"),
+    _mutant("ceil_mode counts the outer padding as data", "Pad AveragePool, ceil_mode", CERTIFY,
+            Sites._check_ceil, "(total[0] - pads[0]) + (total[1] - pads[1])", "0"),
+    _mutant("a dilated window may see padding only", "Pad MaxPool, dilated, short", CERTIFY,
+            Sites._check_form, "if not meets_data(window, size, *starts):", "if False:"),
+    _mutant("SAME_LOWER for SAME_UPPER", "SAME_UPPER", CERTIFY, Sites._auto_pads,
+            '== "SAME_LOWER"', '!= "SAME_LOWER"'),
+    _mutant("SAME_UPPER for SAME_LOWER", "SAME_LOWER, stride 1", CERTIFY, Sites._auto_pads,
+            '== "SAME_LOWER"', '== "LOWER"'),
+    _mutant("SAME's axes swapped", "SAME_UPPER, sizes", CERTIFY, Sites._auto_pads,
+            "resolved.append(pads)", "resolved.insert(0, pads)"),
+    _mutant("SAME of the other axis's size", "SAME_UPPER, sizes", CERTIFY, Sites._auto_pads,
+            "self._spatial(op)", "self._spatial(op)[::-1]"),
+    _mutant("SAME as if undilated", "SAME_UPPER, dilated", CERTIFY, Sites._auto_pads,
+            "constant_in_effect(size, window,",
+            "constant_in_effect(size, __import__('dataclasses').replace(window, dilation=1),"),
+    _mutant("sizes of an image whose channels are last", "SAME_UPPER", CERTIFY, Sites.spatial,
+            "shape[2:]", "shape[1:-1]"),
+    _mutant("pads win over VALID", "MaxPool, VALID with pads", CERTIFY, Sites.own_pads,
+            'if op.auto_pad == "NOTSET":', "if op.pads_written:"),
+    _mutant("engines agree on Conv", "SAME_UPPER, kernel far below stride", PROBES,
+            Sites.check_engines, "least = -2 if", "least = -9 if"),
+    _mutant("engines agree on dilated pools", "MaxPool SAME, dilated", PROBES, Sites.check_engines,
+            "if any(window.dilation != 1 and window.kernel != 1 for window in op.windows):",
+            "if False:"),
+    _mutant("AveragePool stops below zero", "AveragePool SAME, kernel below stride", PROBES,
+            Sites._pool_stops, "self._graph.opset < 19", "True"),
+    _mutant("a begin that varies is constant", "begin by a formula", CERTIFY, Sites._in_effect,
+            "isinstance(begin, int) and begin >= 0 and isinstance(count, int | Size)",
+            "(begin := bounds(begin)[1]) is not None and isinstance(count, int | Size)"),
+    _mutant("the least end stands for all", "end by a remainder", CERTIFY, Sites._in_effect,
+            "_, greatest = bounds(end_read(", "greatest, _ = bounds(end_read(",
+            "if count == self.windows_over(op, window, size + begin + least, mine):", "if True:"),
+)
+
+_DYNAMIC: Final = (
+    _mutant("a formula is SAME of the other side", "SAME by a formula", CERTIFY,
+            DynamicSites._is_same, "odd=odd", "odd='begin' if odd == 'end' else 'end'"),
+    _mutant("a formula's begin is not looked at", "begin by a formula", CERTIFY,
+            DynamicSites._is_same, "and begin == same_pads(size, window, odd=odd)[0]", ""),
+    _mutant("the Pad stays in front of SAME", "SAME by a formula", CERTIFY,
+            DynamicSites.express_same, "graph.set_input(node, 0, plan.source)", "pass"),
+    _mutant("the wrong SAME is written", "SAME by a formula", CERTIFY,
+            DynamicSites.express_same, "plan.auto_pad)", '"SAME_LOWER")'),
+    _mutant("written SAME swaps sides", "SAME_UPPER, dynamic pad", CERTIFY,
+            DynamicSites._compute, '== "end" else', '!= "end" else'),
+    _mutant("written SAME swaps strides", "SAME_UPPER, dynamic pad", CERTIFY,
+            DynamicSites._compute, "[window.stride for window in windows]",
+            "[window.stride for window in windows[::-1]]"),
+    _mutant("written SAME forgets the stride's part", "SAME_UPPER, dynamic pad", CERTIFY,
+            DynamicSites._compute, "window.extent - window.stride for", "window.extent - 1 for"),
+    _mutant("written SAME crops", "SAME_LOWER, stride above kernel, dynamic pad", CERTIFY,
+            DynamicSites._compute, "if min(surplus) < 0:", "if False:"),
+    _mutant("written SAME starts at the channels", "SAME_UPPER, dynamic pad", CERTIFY,
+            DynamicSites._compute, "plan.source, start=2)", "plan.source, start=1, end=3)"),
+    _mutant("written SAME keeps auto_pad", "SAME_UPPER, dynamic pad", CERTIFY,
+            DynamicSites.express_computed, 'graph.set_attribute(node, "auto_pad", None)', "pass"),
+    _mutant("written SAME is not read", "SAME_UPPER, dynamic pad", CERTIFY,
+            DynamicSites.express_computed, "graph.set_input(node, 0, padded)", "pass"),
+)
+
+_PASSES: Final = (
+    _mutant("any values merge", "Pad Pad, values", CERTIFY, MergePads._sum,
+            "if first.value is None or first.value != second.value:", "if False:"),
+    _mutant("a crop merges with a Pad", "Pad Pad, crop first", CERTIFY, MergePads._sum,
+            "if not ((a >= 0 and a + b >= 0) or (a <= 0 and b <= 0)):", "if False:"),
+    _mutant("the first Pad is read on", "Pad Pad", CERTIFY, MergePads.rewrite,
+            "graph.set_input(node, 0, first.data)", "pass"),
+    _mutant("merged amounts are turned round", "Pad Pad", CERTIFY, MergePads.rewrite,
+            "np.asarray(onnx_order(amounts), np.int64)",
+            "np.asarray(onnx_order(amounts)[::-1], np.int64)"),
+    _mutant("merged amounts keep the axes", "Pad Pad, axes", CERTIFY, MergePads.rewrite,
+            "if len(node.inputs) > 3:", "if False:"),
+    _mutant("constant amounts are written axis by axis", "computed reflect", CERTIFY,
+            FixAmounts.rewrite, "onnx_order(pad.constant_amounts)",
+            "[n for pair in pad.constant_amounts for n in pair]"),
+    _mutant("constant amounts of a crop are written axis by axis", "computed crop", CERTIFY,
+            FixAmounts.rewrite, "onnx_order(pad.constant_amounts)",
+            "[n for pair in pad.constant_amounts for n in pair]"),
+    _mutant("constant axes are sorted", "computed axes", CERTIFY, FixAmounts.rewrite,
+            "list(pad.axes)", "sorted(pad.axes, reverse=True)"),
+    _mutant("only the first axes are looked at", "Pad Relu", CERTIFY, DropEmptyPad.find,
+            "not is_padded(amounts)", "not is_padded(amounts[:2])"),
+    _mutant("a reader is rewired at its first input", "empty Pad, second input", CERTIFY,
+            DropEmptyPad.rewrite, "graph.set_input(use.node, use.index, data)",
+            "graph.set_input(use.node, 0, data)"),
+)
+
+_OPERATORS: Final = (
+    _row("MaxPool pads zeros", "Pad MaxPool, 0", PROBES, "MaxPool", padding="zero"),
+    _row("AveragePool counts its padding", "Pad AveragePool", PROBES, "AveragePool",
+         padding="zero"),
+    _row("Conv's padding never wins", "Pad Conv, lowest", PROBES, "Conv", padding="never wins"),
+    _row("AveragePool admits any pads", "Pad AveragePool, wide", PROBES, "AveragePool",
+         pads_below_kernel=False),
+    _mutant("pads count unless they are there", "Pad AveragePool, not counted", PROBES,
+            _getter(WindowOp, "padding"), "if self.count_include_pad", "if self.pads_written"),
+    _mutant("axes are read one off", "Pad Conv, axes", PROBES, PadOp.extents_over,
+            "full[axis % rank] = pair", "full[axis % rank ^ 1] = pair"),
+    _mutant("axes are sorted", "Pad Conv, axes", PROBES, operators.read_pad,
+            "axes = tuple(known)", "axes = tuple(sorted(known))"),
+    _mutant("a Pad's amounts are read axis by axis", "Pad Conv, axes", PROBES, operators.read_pad,
+            "zip(flat[:half], flat[half:]", "zip(flat[::2], flat[1::2]"),
+    _mutant("a Pad's ends are read first", "Pad Conv", PROBES, operators.read_pad,
+            "zip(flat[:half], flat[half:]", "zip(flat[half:], flat[:half]"),
+    _mutant("a Pad's value is not read", "Pad Conv, value 5", PROBES, operators.read_pad,
+            "0 if filler is None else _scalar(graph, analysis, filler)", "0"),
+    _mutant("a Pad's value is not read, opset 9", "Pad Conv, opset 9, value 5", PROBES,
+            operators.read_pad, 'node.attrs.get("value", 0.0)', "0.0"),
+    _mutant("a Pad's value is cut to an integer", "Pad Conv, value 0.5", PROBES, operators._scalar,
+            "else float(item)", "else int(item)"),
+    _mutant("a Pad's mode is not read", "Pad Conv, reflect", PROBES, operators.read_pad,
+            '_string(node, "mode", where) or "constant"', '"constant"'),
+    Mutant("pads are read and written axis by axis", "Pad Conv", PROBES, (
+        Text(operators.pairs_of, {"zip(pads[:half], pads[half:]": "zip(pads[::2], pads[1::2]"}),
+        Text(operators.onnx_order,
+             {"[begin for begin, _ in pairs] + [end for _, end in pairs]":
+              "[n for pair in pairs for n in pair]"}))),
+    _mutant("dilations are not read", "SAME_UPPER, dilated", PROBES, operators.read_window,
+            '_integers(node, "dilations", rank, where, least=1) or (1,) * rank', "(1,) * rank"),
+    _mutant("strides are read in reverse", "SAME_UPPER, strides", PROBES, operators.read_window,
+            "zip(kernel, strides,", "zip(kernel, strides[::-1],"),
+    _mutant("kernels are read in reverse", "SAME_UPPER", PROBES, operators._kernel,
+            "enumerate(shape[2:])", "enumerate(shape[:1:-1])"),
+    _mutant("ceil_mode is not read", "Pad AveragePool, ceil_mode", PROBES, operators.read_window,
+            '_flag(node, "ceil_mode", where)', "False"),
+    _mutant("the lowest float is 0", "Pad MaxPool, 0", PROBES, operators.lowest,
+            'float("-inf")', "0.0"),
+    _mutant("the lowest integer is 0", "MaxPool int8, pad", PROBES, operators.lowest,
+            "np.iinfo(kind).min", "0"),
+)
+
+_WINDOW: Final = (
+    _mutant("the odd element is on the other side", "SAME_UPPER", PROBES, window._split,
+            'if odd == "end"', 'if odd != "end"'),
+    _mutant("SAME pads at least one", "MaxPool SAME, kernel 2", PROBES, window.same_pads,
+            "maximum(same_raw_total(size, window), 0)", "maximum(same_raw_total(size, window), 1)"),
+    _mutant("SAME forgets dilation", "SAME_UPPER, dilated", PROBES, window.same_raw_total,
+            "return window.extent - 1", "return window.kernel - 1"),
+    _mutant("SAME's total is one more", "SAME_LOWER, stride 1", PROBES, window.same_raw_total,
+            "return window.extent - 1", "return window.extent"),
+    _mutant("SAME's total is one less", "SAME_UPPER", PROBES, window.same_raw_total,
+            "+ window.extent - size", "+ window.extent - size - 1"),
+    _mutant("SAME rounds down", "SAME_UPPER, stride 3", PROBES, window.same_output_size,
+            "ceil_div(", "floor_div("),
+    _mutant("an extent without gaps", "SAME_UPPER, dilated", PROBES, _getter(Window, "extent"),
+            "(self.kernel - 1) * self.dilation + 1", "self.kernel"),
+    _mutant("a begin that varies is taken at its most", "SAME_UPPER, any size", CERTIFY,
+            window.constant_in_effect,
+            "(begin, greatest) if isinstance(begin, int) and greatest is not None else None",
+            "(bounds(begin)[1], greatest)"),
+    _mutant("an end that varies is taken at its least", "SAME_UPPER, kernel 2, any size", CERTIFY,
+            window.constant_in_effect, "_, greatest", "greatest, _"),
+    _mutant("no window is dropped with ceil_mode", "Pad AveragePool, ceil_mode", PROBES,
+            window.pool_output_size,
+            "minimum(ceil_div(span, window.stride) + 1, ceil_div(size + begin, window.stride))",
+            "ceil_div(span, window.stride) + 1"),
+    _mutant("one window more", "Conv SAME behind a Conv", VALIDATION, window.output_size,
+            "window.stride) + 1", "window.stride) + 2"),
+    _mutant("a transposed window one longer", "Conv SAME behind a ConvTranspose", VALIDATION,
+            window.transposed_output_size, "(size - 1) * window.stride",
+            "size * window.stride - 1"),
+)
+
+_SIGNS: Final = (
+    _mutant("Tanh is never negative", "Pad MaxPool, 0 behind Tanh", PROBES, Signs._needs,
+            "if node.op in _ALWAYS:", 'if node.op in {*_ALWAYS, "Tanh"}:'),
+    _mutant("a Clip below zero is never negative", "Pad MaxPool, 0 behind Clip", PROBES,
+            Signs._clipped, "return [t for t in node.inputs[1:3] if t.name]", "return True"),
+    _entry("a difference keeps signs", "Pad MaxPool, 0 behind Sub", PROBES, signs._PRESERVING,
+           "Sub", lambda node: list(node.inputs)),
+    _mutant("a Pad keeps signs whatever its value", "Pad MaxPool, 0 behind Pad", PROBES,
+            Signs._padded, "(node.inputs[0], *node.inputs[2:3])", "(node.inputs[0],)"),
+)
+
+_ENGINES: Final = (
+    _mutant("Transpose does nothing", "Transpose", PROBES, layout._transpose,
+            'call.integers("perm", tuple(reversed(range(data.ndim))))', "range(data.ndim)"),
+    _mutant("Slice forgets which way it goes", "torch", PROBES, layout._slice,
+            "first + step * np.arange(call.shape[axis])", "np.arange(call.shape[axis])"),
+    _mutant("Concat turns round", "torch", PROBES, layout._concat,
+            "np.concatenate(parts,", "np.concatenate(parts[::-1],"),
+    _mutant("Gather counts from the wrong end", "Gather from the end", PROBES, layout._gather,
+            "axis_in(index, data.shape[axis]) for", "abs(index) for"),
+    _mutant("Split starts at the begin", "Split", PROBES, layout._split,
+            "begin = sum(sizes[: call.output])", "begin = 0"),
+    _mutant("Tile repeats each", "Tile", PROBES, layout._tile,
+            "np.tile(data, (yield from call.known_integers_of(1)))",
+            "np.repeat(data, (yield from call.known_integers_of(1)))"),
+    _mutant("Div rounds down", "Div of negatives", PROBES, arithmetic._quotient,
+            "size.trunc_div(a, b)", "size.floor_div(a, b)"),
+    _mutant("Mod takes the sign of the dividend", "Mod of negatives", PROBES, arithmetic._mod,
+            "size.modulo", "size.fmod"),
+    _entry("Sub adds", "Sub", PROBES, _VALUES, "Sub", _VALUES["Add"]),
+    _mutant("Where is turned round", "Where", PROBES, arithmetic._where,
+            "_each(size.where, condition, left, right)",
+            "_each(size.where, condition, right, left)"),
+    _mutant("Cast rounds to the nearest", "Cast of floats", PROBES, floats.to_integer,
+            "int(a) if", "round(a) if"),
+    _mutant("Cast never wraps around", "Cast that wraps around", PROBES, arithmetic._conversion,
+            "return lambda a: fit(a, target)", "return lambda a: a"),
+    _mutant("Ceil rounds down", "Ceil of a size", PROBES, floats.ceil,
+            "size.ceil_div", "floor_div"),
+    _mutant("Shape forgets where to start", "Shape", PROBES, layout_shapes.dimensions,
+            "shape[begin:end]", "shape[: end - begin]"),
+    _mutant("a pool's shape rounds down", "Conv SAME behind a MaxPool that rounds up", VALIDATION,
+            windows._pool_sizes, 'call.flag("ceil_mode")', "False"),
+    _mutant("a Resize rounds up", "Conv SAME behind a Resize", VALIDATION, windows.resized,
+            "return exact if", "return exact + 1 if"),
+)
+
+MUTANTS: Final = (
+    *_SITES, *_DYNAMIC, *_PASSES, *_OPERATORS, *_WINDOW, *_SIGNS, *_ENGINES
+)
+
+# Breaks that change what comes out, and nothing of what it computes: all must be accepted.
+HARMLESS: Final = (
+    _mutant("an end that no window reads", "SAME_UPPER", "", window.constant_in_effect,
+            "return begin, end", "return begin, end + 1"),
+    _mutant("zeros written out", "Conv, VALID", "", Sites.express,
+            "is_padded(plan.inner) or plan.op.pads_written", "True"),
+    _mutant("a value of 0 written out", "Conv, pad", "", Sites.insert_pad,
+            "if fill != 0:", "if True:"),
+    _mutant("the least finite number for -inf", "MaxPool, pad", "", Sites.insert_pad,
+            "lowest(dtype) if", "float(np.finfo(np.float32).min) if"),
+    _mutant("a clamp that never holds", "SAME_LOWER, dynamic pad", "", DynamicSites._compute,
+            "if min(surplus) < 0:", "if True:"),
+    _mutant("a Pad merged and kept for another", "Pad Pad for two", "", MergePads._sum,
+            "if graph.is_output(between) or len(graph.uses(between)) != 1:", "if False:"),
+)
+# fmt: on

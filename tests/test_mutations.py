@@ -1,0 +1,114 @@
+"""A package that is broken by one thing ships no wrong rewrite: proof, probes or validation notice.
+
+A mutant counts when onnxruntime shows a difference between a model and what the broken passes make
+of it when nobody checks them.
+"""
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import onnxpad
+from onnxpad import pipeline
+from onnxpad.errors import ModelError
+from onnxpad.graph import Graph
+from onnxpad.neighbourhood import Probes
+from onnxpad.passes import PASSES
+from onnxpad.pipeline import Outcome
+from onnxpad.rule import Context
+from tests.mutation_cases import CASES, Case
+from tests.mutations import CERTIFY, HARMLESS, MUTANTS, VALIDATION, Mutant
+from tests.support import canonical, feeds_of, run
+
+
+def answers(model: onnx.ModelProto, size: int) -> list[Any]:
+    """What a model computes from small integers.
+
+    onnxruntime says so; of a dilated SAME, which it refuses, the reference evaluator.
+    """
+    feeds = feeds_of(model, size=size)
+    if not any(node.op_type == "Conv" and _dilated_same(node) for node in model.graph.node):
+        return run(model, feeds)
+    from onnx.reference import ReferenceEvaluator
+
+    return list(ReferenceEvaluator(model).run(None, feeds))
+
+
+def _dilated_same(node: onnx.NodeProto) -> bool:
+    given = {attribute.name: attribute for attribute in node.attribute}
+    return "dilations" in given and given.get("auto_pad", onnx.AttributeProto()).s[:4] == b"SAME"
+
+
+def difference(case: Case, after: onnx.ModelProto) -> str:
+    """The first difference that running a case and what became of it shows; empty without any."""
+    for size in case.sizes:
+        expected = answers(case.model, size)
+        try:
+            found = answers(after, size)
+        except Exception as error:
+            return f"does not run at {size}: {error}"
+        for one, other in zip(expected, found, strict=True):
+            if one.shape != other.shape or not np.array_equal(one, other, equal_nan=True):
+                return f"differs at {size}"
+    return ""
+
+
+def trusted(case: Case) -> onnx.ModelProto:
+    """What the passes make of a model when nobody checks them, each at most once of a node."""
+    graph = Graph.from_proto(case.model)
+    context = Context(graph, case.style, case.dynamic)
+    with suppress(ModelError):  # what was made is so wrong that the next pass stops
+        for kind in PASSES:
+            done: set[int] = set()
+            rule = kind()
+            for match in rule.find(context):
+                if match.plan is not None and id(match.node) not in done:
+                    done.add(id(match.node))
+                    rule.rewrite(match, context)
+                    graph.sweep()
+    return graph.to_proto()
+
+
+def checked(case: Case, *, probes: bool) -> tuple[onnx.ModelProto, Outcome]:
+    """What comes out when every change is certified, and probed if asked for."""
+    graph = Graph.from_proto(case.model)
+    prober = Probes(graph) if probes else None
+    outcome = pipeline.rewrite(graph, case.style, dynamic=case.dynamic, prober=prober)
+    return graph.to_proto(), outcome
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_what_is_wrong_is_noticed(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = CASES[mutant.case]
+    mutant.apply(monkeypatch)
+    assert difference(case, trusted(case)), "nothing shows: this mutant needs another case"
+    if mutant.killer == CERTIFY:
+        assert not difference(case, checked(case, probes=False)[0])
+    if mutant.killer != VALIDATION:
+        assert not difference(case, checked(case, probes=True)[0])
+        return
+    result = onnxpad.fix(case.model, style=case.style, dynamic=case.dynamic)
+    if difference(case, result.model):
+        assert result.validation is not None
+        assert not result.validation.ok
+
+
+@pytest.mark.parametrize("mutant", HARMLESS, ids=lambda mutant: mutant.name)
+def test_what_changes_nothing_is_accepted(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = CASES[mutant.case]
+    usual, _ = checked(case, probes=False)
+    mutant.apply(monkeypatch)
+    model, outcome = checked(case, probes=True)
+    assert canonical(model) != canonical(usual), "the same comes out: this mutant does nothing"
+    assert not difference(case, model)
+    assert not outcome.undone
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_is_right_when_nothing_is_broken(name: str) -> None:
+    case = CASES[name]
+    assert not difference(case, trusted(case))
+    assert not difference(case, checked(case, probes=True)[0])
