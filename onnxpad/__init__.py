@@ -15,6 +15,7 @@ from onnxpad.finding import Certificate, Change, Finding, Severity
 
 if TYPE_CHECKING:
     from onnxpad.api import CheckResult, FixResult, check, fix
+    from onnxpad.validating import ValidationResult, validate
 
 __version__ = "0.1.0"
 
@@ -31,15 +32,20 @@ __all__ = [
     "Severity",
     "UsageError",
     "ValidationError",
+    "ValidationResult",
     "check",
     "fix",
+    "validate",
 ]
+
+_VALIDATING = {"ValidationResult", "validate"}
 
 
 def __getattr__(name: str) -> object:
     """The engine's names, imported when first asked for: `onnxpad --help` does without onnx."""
     if name in __all__:
-        return getattr(importlib.import_module("onnxpad.api"), name)
+        module = "onnxpad.validating" if name in _VALIDATING else "onnxpad.api"
+        return getattr(importlib.import_module(module), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

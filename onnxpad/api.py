@@ -55,6 +55,10 @@ class FixResult:
         """The rewritten model, made anew at each call; equal to the original if nothing changed."""
         return self._graph.to_proto()
 
+    def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
+        """Nodes and initializers before and after, where long tensors lack their elements."""
+        return self._graph.outlines()
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model: whole, or not at all. An unchanged model is copied byte for byte.
 

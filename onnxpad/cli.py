@@ -1,4 +1,6 @@
-"""The command line: parse, call the api, render, exit. Imports api, report, rule and the values.
+"""The command line: parse, call the library, render, exit.
+
+Imports api, validating, report, rule and the values.
 
 Everything heavy is imported where it is used: `--help` needs no onnx, `check` no onnxruntime.
 """
@@ -146,6 +148,10 @@ def fix(
         bool,
         typer.Option("--check", help="Write nothing; exit 1 if a rewrite would be made."),
     ] = False,
+    diff: Annotated[
+        bool,
+        typer.Option("--diff", help="As --check; the report is a diff of the nodes, a line each."),
+    ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse rewrites that take anything for granted.")
     ] = False,
@@ -158,11 +164,12 @@ def fix(
 ) -> int:
     """Rewrite a model's padding, prove each change, compare both models, and write the result.
 
-    Exit codes: 0 fixed or nothing to do, 1 a rewrite would be made (--check), 2 bad usage or
-    unreadable input, 3 validation failed.
+    Exit codes: 0 fixed or nothing to do, 1 a rewrite would be made (--check, --diff), 2 bad
+    usage or unreadable input, 3 validation failed.
     """
     target = _target(model, output, in_place)
     shapes, dims = _given("--shape", shape or ()), _given("--dim", dim or ())
+    check |= diff
 
     from onnxpad import api
     from onnxpad.report import FixReport, Outcome
@@ -192,6 +199,11 @@ def fix(
     )
     if written:
         result.save(target)
+    difference = None
+    if diff:
+        from onnxpad.report.diff import unified_diff
+
+        difference = unified_diff(*result.outlines(), (str(model), str(target)))
     report = FixReport(
         model=str(model),
         style=style.value,
@@ -208,11 +220,16 @@ def fix(
         nodes_before=result.nodes_before,
         nodes_after=result.nodes_after,
         seconds=result.seconds,
+        diff=difference,
     )
     if form is Format.JSON:
         from onnxpad.report.json import fix_json
 
         _write(fix_json(report))
+    elif difference is not None:
+        from onnxpad.report.diff import painted
+
+        _write(painted(difference, _paint()))
     else:
         from onnxpad.report.text import fix_text
 
@@ -285,6 +302,137 @@ def check(
 
         _write(check_summary(report, paint))
     return report.exit_code
+
+
+@app.command(short_help="Run two models, or one and a framework's outputs, and compare.")
+def validate(
+    original: Annotated[Path, typer.Argument(metavar="ORIGINAL", help="The model to trust.")],
+    rewritten: Annotated[
+        Path | None,
+        typer.Argument(metavar="[REWRITTEN]", help="The model to compare; or give --reference."),
+    ] = None,
+    provider: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PROVIDER",
+            help="cpu, cuda, auto (what runs here) or a name of onnxruntime's; may be repeated."
+            "  [default: cpu]",
+        ),
+    ] = None,
+    inputs: Annotated[
+        Path | None,
+        typer.Option(help="What to feed: .npz, .npy, or a folder of ONNX test data (input_0.pb)."),
+    ] = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(help="What a framework computed, and its inputs: .npz, or such a folder."),
+    ] = None,
+    samples: Annotated[int, typer.Option(help="How many inputs to draw.")] = 1,
+    seed: Annotated[int, typer.Option(help="The seed of the first; the next count up.")] = 0,
+    rtol: Annotated[
+        float | None, typer.Option(help="Allowed difference, relative to each element.")
+    ] = None,
+    atol: Annotated[float | None, typer.Option(help="Allowed difference, absolute.")] = None,
+    form: FormatOption = Format.TEXT,
+) -> int:
+    """Run both models on the same inputs and compare their outputs.
+
+    Exit codes: 0 they agree, 2 bad usage or unreadable input, 3 they differ or nothing could be
+    compared, 4 a provider asked for by name does not run here.
+    """
+    from onnxpad import validating
+    from onnxpad.report import ValidateReport
+    from onnxpad.report.progress import ProgressBar
+
+    with ProgressBar() as progress:
+        result = validating.validate(
+            original,
+            rewritten,
+            providers=provider or ("cpu",),
+            inputs=inputs,
+            reference=reference,
+            samples=samples,
+            seed=seed,
+            rtol=rtol,
+            atol=atol,
+            progress=progress,
+        )
+    report = ValidateReport(
+        original=str(original),
+        rewritten=str(rewritten or ""),
+        inputs=str(inputs or ""),
+        reference=str(reference or ""),
+        providers=result.providers,
+        validation=result.validation,
+        unproven=result.unproven,
+        seconds=result.seconds,
+    )
+    if form is Format.JSON:
+        from onnxpad.report.json import validate_json
+
+        _write(validate_json(report))
+    else:
+        from onnxpad.report.validated import validate_text
+
+        _write(validate_text(report, _paint()))
+    if not result.ok:
+        _error(f"validation failed: {validating.failure(result)}")
+    return report.exit_code
+
+
+@app.command(short_help="List the codes of what onnxpad finds.")
+def rules(form: FormatOption = Format.TEXT) -> int:
+    """List every code with its severity and what it finds."""
+    from onnxpad.rule import catalogue
+
+    pages = catalogue().values()
+    if form is Format.JSON:
+        from onnxpad.report.json import rules_json
+
+        _write(rules_json(pages))
+    else:
+        from onnxpad.report.about import rules_text
+
+        _write(rules_text(pages, _paint()))
+    return 0
+
+
+@app.command(short_help="Explain codes: what is found, why it matters, when a rewrite is exact.")
+def rule(
+    codes: Annotated[
+        list[str], typer.Argument(metavar="CODE...", help="Codes, or their beginnings (PAD1).")
+    ],
+) -> int:
+    """Explain codes: what is found, why it matters, when the rewrite is exact."""
+    from onnxpad.report.about import page_text
+    from onnxpad.rule import catalogue
+
+    pages = catalogue()
+    paint = _paint()
+    chosen = expand_codes("CODE", codes, pages.keys())
+    _write("\n".join(page_text(pages[code], paint) for code in chosen))
+    return 0
+
+
+@app.command(short_help="Say what onnxpad stands on, what works here, and what mends the rest.")
+def doctor(form: FormatOption = Format.TEXT) -> int:
+    """Say which versions, providers and CUDA libraries are here, and try which of them work.
+
+    Exit codes: 0 usable, on the CPU at least; 1 broken, with the cure for each cause.
+    """
+    from onnxpad.doctor import examine
+
+    found = examine()
+    code = 0 if found.ok else 1
+    if form is Format.JSON:
+        from onnxpad.report.json import doctor_json
+
+        _write(doctor_json(found, code))
+    else:
+        from onnxpad.report.about import doctor_text
+
+        _write(doctor_text(found, _paint()))
+    return code
 
 
 def expand_codes(option: str, selectors: Sequence[str], known: Collection[str]) -> tuple[str, ...]:

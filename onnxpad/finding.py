@@ -1,4 +1,7 @@
-"""Findings, changes and certificates: frozen values. Imports nothing of the package."""
+"""Findings, changes, certificates and the catalogue's pages: frozen values.
+
+Imports nothing of the package.
+"""
 
 import enum
 from collections.abc import Mapping
@@ -85,3 +88,20 @@ class Change:
     certificate: Certificate
     removed: tuple[str, ...] = ()
     probe: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of the catalogue: what a code means.
+
+    Attributes:
+        code: Stable code of the rule, as `PAD101`.
+        severity: Of what it finds and `fix` rewrites.
+        title: What it finds, in one line.
+        text: The whole page, title first; headings begin with `##`, examples are indented.
+    """
+
+    code: str
+    severity: Severity
+    title: str
+    text: str

@@ -26,7 +26,7 @@ from onnxpad.errors import ModelError, OutputError, UsageError
 from onnxpad.external import check_external
 from onnxpad.files import write_whole
 from onnxpad.names import Names, pinned
-from onnxpad.saving import Differences, differences, node_proto
+from onnxpad.saving import Differences, differences, node_proto, outline
 from onnxpad.skeleton import Skeleton, read_file, read_proto
 from onnxpad.view import Declared, Initializer, Node, Tensor, Use, build, describe
 
@@ -283,6 +283,10 @@ class Graph:
     def initializer_proto(self, name: str) -> onnx.TensorProto | None:
         """An initializer with its elements; None if there is no dense one of that name."""
         return whole_initializer(self._skeleton, self._view, name)
+
+    def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
+        """Nodes and initializers as they were and as they are, long tensors without elements."""
+        return self._skeleton.light.graph, outline(self._skeleton, self._view)
 
     def to_bytes(self) -> bytes:
         """The model, serialised; the original bytes if nothing changed."""

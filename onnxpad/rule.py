@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from onnxpad.admitted import Admitted
 from onnxpad.dynamic import DynamicSites
-from onnxpad.finding import Finding, Severity
+from onnxpad.finding import Finding, Page, Severity
 from onnxpad.graph import Graph
 from onnxpad.operators import PadOp, UnreadableError, WindowOp, operator_of, read_pad, read_window
 from onnxpad.premises import premises
@@ -162,16 +162,6 @@ class Pass:
         return Match(
             Finding(self.code, severity, label, node.op, message, reason, told), node, plan
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page of the catalogue: what a code means."""
-
-    code: str
-    severity: Severity
-    title: str
-    text: str
 
 
 def catalogue() -> Mapping[str, Page]:

@@ -26,6 +26,23 @@ def node_proto(skeleton: Skeleton, entry: Entry) -> onnx.NodeProto:
     return _amended(proto, entry.node)[0] if entry.touched else proto
 
 
+def outline(skeleton: Skeleton, view: View) -> onnx.GraphProto:
+    """Nodes and initializers as they are now, without what `skeleton.light` lacks."""
+    graph = onnx.GraphProto()
+    light = dict(zip(view.entries, skeleton.light.graph.node, strict=False))
+    for entry in view.order():
+        known = light.get(id(entry.node))
+        proto = graph.node.add(name=entry.node.name) if known is None else graph.node.add()
+        if known is not None:
+            proto.CopyFrom(known)
+        if known is None or entry.touched:
+            _amended(proto, entry.node)
+    graph.initializer.extend(
+        initializer.proto for initializer in view.initializers.values() if not initializer.sparse
+    )
+    return graph
+
+
 def differences(skeleton: Skeleton, view: View) -> Differences:
     """What stands in place of records of the graph, and what is added at its end."""
     replaced: dict[Record, list[Chunk]] = {

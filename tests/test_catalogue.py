@@ -6,8 +6,9 @@ import onnx
 import pytest
 
 import onnxpad
+from onnxpad.finding import Page
 from onnxpad.passes import PASSES
-from onnxpad.rule import Page, catalogue
+from onnxpad.rule import catalogue
 from tests.support import canonical, fixed, one
 
 HEADINGS = ["What it does", "Why it matters", "Example", "When it is exact", "References"]

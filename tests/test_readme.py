@@ -64,7 +64,8 @@ def test_ci_is_a_valid_script() -> None:
 
 
 def test_there_are_commands() -> None:
-    assert {command.split()[1] for command in COMMANDS} == {"fix", "check"}
+    shown = {command.split()[1] for command in COMMANDS}
+    assert shown == {"fix", "check", "validate", "rules", "rule", "doctor"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -9,8 +9,8 @@ import pytest
 
 from onnxpad import __version__
 from onnxpad.finding import Certificate, Change, Finding, Severity
-from onnxpad.report import CheckReport, FileReport, FixReport, Outcome
-from onnxpad.report.json import check_json, fix_json
+from onnxpad.report import CheckReport, FileReport, FixReport, Outcome, ValidateReport
+from onnxpad.report.json import check_json, fix_json, validate_json
 from onnxpad.report.text import (
     LINES_A_GROUP,
     check_summary,
@@ -18,7 +18,8 @@ from onnxpad.report.text import (
     file_text,
     fix_text,
 )
-from onnxpad.verdict import Comparison, Run, Validation
+from onnxpad.report.validated import OUTPUTS_A_RUN, validate_text
+from onnxpad.verdict import Comparison, Divergence, Placement, Run, Validation
 
 SAME_READS = Certificate("the same elements are read", "height 224, width 224")
 
@@ -154,6 +155,22 @@ class TestFixText:
         nothing = fixed(outcome=Outcome.UNCHANGED, changes=(), written="", validation=None)
         assert "nothing to change" in fix_text(nothing)
         assert "nothing to change" not in fix_text(replace(nothing, undone=(refusal("conv7"),)))
+
+    def test_a_probe_that_several_share_is_told_of_each(self) -> None:
+        several = fix_text(fixed(changes=(change("a"), change("b"))))
+        line_with(several, "2 changes", "probe: each equal on 6 inputs")
+        line_with(fix_text(fixed()), "1 change", "probe: equal on 6 inputs")
+        silent = fix_text(fixed(changes=(change("a", probe=""), change("b", probe=""))))
+        assert "probe:" not in silent
+
+    def test_what_a_warning_says_is_not_said_of_the_run_too(self) -> None:
+        note = "full optimisation changes logits of the original as well"
+        for warning, seen in [(f"onnxruntime's own: {note}", True), ("another", False)]:
+            warned = Validation(True, (run(NOISE, note=note),), (warning,))
+            report = ValidateReport("a", "b", "", "", ("cpu",), warned, (), 0.1)
+            for text in (fix_text(fixed(validation=warned)), validate_text(report)):
+                assert text.count(note) == 1
+                assert ("see the warning" in line_with(text, "optimisation off")) == seen
 
     def test_each_run_says_where_how_and_what(self) -> None:
         text = fix_text(fixed())
@@ -377,3 +394,127 @@ class TestJson:
             "warning": 1,
             "error": 0,
         }
+
+
+DIVERGENCE = Divergence(
+    tensor="hidden",
+    producers=("conv1 (Conv)", "conv1 (Conv)"),
+    attributes=("", "pads=[0, 0, 1, 1]"),
+    inputs=(("padded", "w"), ("image", "w")),
+    comparison=replace(WRONG, output="hidden", shape="1x4", dtype="float32", ulp=7, worst=(0, 3)),
+    values=("1.25", "0.5"),
+    fed="image float32 1x3x9x9, seed 0",
+    compared=12,
+    earlier="before",
+    note="one remark",
+)
+
+
+def validated(*runs: Run, unproven: tuple[str, ...] = (), **values: object) -> ValidateReport:
+    base = Validation(ok=all(run.ok for run in runs), runs=runs)
+    return ValidateReport(
+        original="a.onnx",
+        rewritten="b.onnx",
+        inputs="",
+        reference="",
+        providers=("CPUExecutionProvider",),
+        validation=replace(base, **values),  # type: ignore[arg-type]
+        unproven=unproven,
+        seconds=0.5,
+    )
+
+
+class TestValidated:
+    def test_agreement_is_said_in_the_first_line(self) -> None:
+        report = validated(run(EQUAL), run(replace(NOISE, ulp=3, cosine=1 - 1e-9), level="full"))
+        assert report.exit_code == 0
+        first, *rest = validate_text(report).splitlines()
+        assert first == "a.onnx and b.onnx: agree, 2 runs (500.0 ms)"
+        text = "\n".join(rest)
+        for said in ("equal bit for bit", "max abs 1.5e-07", "3 ulp", "cosine 1 - 1e-09", "seed 0"):
+            assert said in text
+        assert "DIFFERS" not in text
+
+    def test_a_difference_is_told_with_its_figures(self) -> None:
+        seen = replace(WRONG, detail="1 became 2 at [0]", argmax=0.5, special=2, worst=(4,), ulp=9)
+        report = validated(run(EQUAL, seen), divergence=DIVERGENCE)
+        text = validate_text(report)
+        assert report.exit_code == 3
+        for said in ("FAILED", "DIFFERS", "1 became 2 at [0]", "argmax agrees in 50 %", "9 ulp"):
+            assert said in text
+        assert "worst at [4]" in text
+        assert "NaN or infinity on one side in 2 places" in text
+
+    def test_where_models_part(self) -> None:
+        for text in (
+            validate_text(validated(run(WRONG), divergence=DIVERGENCE)),
+            fix_text(fixed(validation=Validation(False, (run(WRONG),), divergence=DIVERGENCE))),
+        ):
+            assert "First difference: tensor hidden, float32 1x4" in text
+            assert "conv1 (Conv), in both" in text
+            assert "none; rewritten: pads=[0, 0, 1, 1]" in text
+            assert "padded, w; rewritten: image, w" in text
+            assert "1.25 in the original, 0.5 rewritten at [0, 3]" in text
+            assert "12 tensors compared" in text
+            assert "bits differ from before on, within rounding" in text
+            assert "one remark" in text
+
+    def test_what_was_not_compared_fails(self) -> None:
+        report = validated(run(EQUAL), unproven=("nothing was compared on X",))
+        assert (report.ok, report.exit_code) == (False, 3)
+        assert "not compared: nothing was compared on X" in validate_text(report)
+
+    def test_where_nodes_ran(self) -> None:
+        names = tuple(f"pad{i} (Pad)" for i in range(12))
+        places = (
+            Placement("CUDAExecutionProvider", "original", 40, names),
+            Placement("CUDAExecutionProvider", "rewritten", 30, ()),
+        )
+        text = validate_text(validated(run(EQUAL), placements=places, notes=("n1",)))
+        assert "CUDA ran 28 of 40 nodes of the original model; elsewhere pad0 (Pad)," in text
+        assert "and 4 more" in text
+        assert "CUDA ran 30 of 30 nodes of the rewritten model\n" in text
+        assert "note: n1" in text
+
+    def test_a_reference_and_an_alignment(self) -> None:
+        seen = replace(run(replace(EQUAL, alignment="1x9 as 9")), subject="original")
+        seen = replace(seen, against="reference", seconds=(math.nan, 0.1))
+        report = replace(validated(seen, subject="original"), rewritten="", reference="r.npz")
+        text = validate_text(report)
+        assert "a.onnx: agrees with the reference" in text
+        assert "original against reference (100.0 ms)" in text
+        assert "(aligned: 1x9 as 9)" in text
+
+    def test_many_outputs_are_counted_and_the_worst_shown(self) -> None:
+        many = [replace(EQUAL, output=f"y{i}") for i in range(2 * OUTPUTS_A_RUN)]
+        text = validate_text(validated(run(*many, WRONG)))
+        assert "boxes" in text
+        assert f"and {OUTPUTS_A_RUN + 1} more outputs" in text
+
+    def test_names_cannot_break_lines(self) -> None:
+        seen = run(replace(WRONG, output="a\nb\x1b[2J", detail="x\ny"), note="m\nn")
+        place = Placement("P\nQ", "original", 1, ("n\nm (Pad)",))
+        text = validate_text(
+            validated(
+                seen,
+                divergence=replace(DIVERGENCE, tensor="t\nu", fed="f\ng"),
+                placements=(place,),
+                warnings=("w\nw",),
+                notes=("v\nv",),
+            )
+        )
+        assert "\x1b" not in text
+        assert all(f"{a}\n{b}" not in text for a, b in ("ab", "xy", "mn", "PQ", "tu", "fg", "ww"))
+
+    def test_json_has_all_of_it(self) -> None:
+        report = validated(run(WRONG), divergence=DIVERGENCE, notes=("n",))
+        document = json.loads(validate_json(report))
+        assert (document["command"], document["exit_code"]) == ("validate", 3)
+        assert document["rewritten"] == "b.onnx"
+        assert document["reference"] is None
+        for value, record in (
+            (document["validation"], report.validation),
+            (document["validation"]["divergence"], DIVERGENCE),
+            (document["validation"]["runs"][0]["comparisons"][0], WRONG),
+        ):
+            assert value.keys() == {field.name for field in fields(record)}

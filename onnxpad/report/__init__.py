@@ -35,7 +35,7 @@ class FixReport:
         dynamic: What was asked for of padding that depends on an open size.
         outcome: How it ended; decides the exit code.
         written: Path of the file written, empty where none was.
-        check: Whether only a check was asked for, so that nothing is written.
+        check: Whether only a check or a diff was asked for, so that nothing is written.
         validate: Whether a validation was asked for.
         changes: The rewrites made.
         declared: The shapes of inputs, by name, that the result declares and the model did not.
@@ -45,6 +45,7 @@ class FixReport:
         nodes_before: Nodes of the original model.
         nodes_after: Nodes of the result.
         seconds: Wall time.
+        diff: The nodes that differ, as a unified diff; None where it was not asked for.
     """
 
     model: str
@@ -62,6 +63,7 @@ class FixReport:
     seconds: float
     dynamic: str = "keep"
     declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
+    diff: str | None = None
 
     @property
     def exit_code(self) -> int:
@@ -110,3 +112,38 @@ class CheckReport:
     def count(self, severity: Severity) -> int:
         """How many findings have this severity."""
         return sum(f.severity is severity for file in self.files for f in file.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class ValidateReport:
+    """What `validate` found.
+
+    Attributes:
+        original: Path of the original model, as given.
+        rewritten: Path of the rewritten one; empty where there is none.
+        inputs: Where the inputs came from; empty where they were drawn.
+        reference: Where the reference came from; empty where there is none.
+        providers: The execution providers used.
+        validation: The verdict with all figures.
+        unproven: Why something asked for was not compared, a line each.
+        seconds: Wall time.
+    """
+
+    original: str
+    rewritten: str
+    inputs: str
+    reference: str
+    providers: tuple[str, ...]
+    validation: Validation
+    unproven: tuple[str, ...]
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether all was compared and nothing speaks against the model."""
+        return self.validation.ok and not self.unproven
+
+    @property
+    def exit_code(self) -> int:
+        """0 everything agrees, 3 it does not or was not compared."""
+        return 0 if self.ok else 3

@@ -1,4 +1,4 @@
-"""Reports as JSON for other programs. Imports `finding`, `verdict` and the package's version.
+"""Reports as JSON for other programs. Imports `diagnosis`, `finding`, `verdict` and the version.
 
 The schema's number is `version`. Within one number, fields are added and never change or go.
 Numbers that JSON cannot carry: NaN is null, infinity the string "inf" or "-inf".
@@ -7,16 +7,19 @@ Numbers that JSON cannot carry: NaN is null, infinity the string "inf" or "-inf"
 import dataclasses
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from onnxpad import __version__
-from onnxpad.finding import Certificate, Change, Finding, Severity
-from onnxpad.report import CheckReport, FileReport, FixReport
-from onnxpad.verdict import Comparison, Run, Validation
+from onnxpad.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
+from onnxpad.finding import Certificate, Change, Finding, Page, Severity
+from onnxpad.report import CheckReport, FileReport, FixReport, ValidateReport
+from onnxpad.verdict import Comparison, Divergence, Placement, Run, Validation
 
 SCHEMA = 1
 
-RECORDS = Finding | Change | Certificate | Validation | Run | Comparison
+VALIDATED = Validation | Run | Comparison | Placement | Divergence
+EXAMINED = Diagnosis | Driver | Library | Package | Problem | Provider
+RECORDS = Finding | Change | Certificate | Page | VALIDATED | EXAMINED
 
 
 def fix_json(report: FixReport) -> str:
@@ -33,6 +36,7 @@ def fix_json(report: FixReport) -> str:
         "nodes_after": report.nodes_after,
         "seconds": report.seconds,
         "declared": report.declared,
+        "diff": report.diff,
         "changes": report.changes,
         "findings": [_finding(finding) for finding in report.findings],
         "undone": [_finding(finding) for finding in report.undone],
@@ -56,6 +60,33 @@ def check_json(report: CheckReport) -> str:
         },
     }
     return _dump(document)
+
+
+def validate_json(report: ValidateReport) -> str:
+    """The report of one `validate` as one JSON object."""
+    document = {
+        **_head("validate", report.exit_code),
+        "original": report.original,
+        "rewritten": report.rewritten or None,
+        "inputs": report.inputs or None,
+        "reference": report.reference or None,
+        "outcome": "passed" if report.ok else "failed",
+        "providers": report.providers,
+        "seconds": report.seconds,
+        "unproven": report.unproven,
+        "validation": report.validation,
+    }
+    return _dump(document)
+
+
+def doctor_json(found: Diagnosis, exit_code: int) -> str:
+    """What `doctor` found as one JSON object."""
+    return _dump({**_head("doctor", exit_code), "ok": found.ok, **_fields(found)})
+
+
+def rules_json(pages: Iterable[Page]) -> str:
+    """The catalogue as one JSON object with a list of rules, each with its page."""
+    return _dump({**_head("rules", 0), "rules": list(pages)})
 
 
 def _head(command: str, exit_code: int) -> dict[str, object]:

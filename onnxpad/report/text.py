@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.report import CheckReport, FileReport, FixReport, Outcome
-from onnxpad.verdict import Comparison, Run
+from onnxpad.verdict import Comparison, Divergence, Run
 
 LINES_A_GROUP = 20
 NODES_A_REASON = 8
@@ -126,7 +126,9 @@ def _changes(changes: Sequence[Change], paint: Paint) -> Iterator[list[str]]:
         listed = group[:LINES_A_GROUP]
         common = [said for said in (_proof, _probe) if len({said(c) for c in group}) == 1]
         head = [counted(len(group), "change"), *(said(group[0]) for said in common)]
-        rows = _columns(
+        if _probe in common and len(group) > 1:
+            head[-1] = head[-1].replace("probe: ", "probe: each ", 1)
+        rows = columns(
             [_node(change) for change in listed],
             [f"{shown(c.before)}  becomes  {shown(c.after)}" for c in listed],
         )
@@ -206,11 +208,12 @@ def _validation(report: FixReport, paint: Paint) -> list[str]:
     verdict = paint("passed", "good") if validation.ok else paint("FAILED", "error")
     probes = f", {counted(validation.probes, 'change')} probed alone" if validation.probes else ""
     names = [_run_name(run) for run in validation.runs]
-    rows = [_run_result(run, paint) for run in validation.runs]
+    rows = [_run_result(run, validation.warnings, paint) for run in validation.runs]
     return [
         f"Validation {verdict}: {counted(len(validation.runs), 'run')} of the whole model{probes}",
-        *_columns(names, rows),
+        *columns(names, rows),
         *(f"  {paint('warning', 'warning')}: {shown(line)}" for line in validation.warnings),
+        *(divergence_lines(validation.divergence, paint) if validation.divergence else ()),
     ]
 
 
@@ -219,7 +222,7 @@ def _run_name(run: Run) -> str:
     return f"{shown(provider)}, optimisation {run.optimisation}, {shown(run.inputs)}"
 
 
-def _run_result(run: Run, paint: Paint) -> str:
+def _run_result(run: Run, warnings: Sequence[str], paint: Paint) -> str:
     """`equal bit for bit`, or the outputs that differ, the worst first; then the times."""
     differing = [c for c in run.comparisons if not c.equal]
     differing.sort(key=lambda c: (c.ok, -c.max_abs if c.max_abs == c.max_abs else -math.inf))
@@ -232,10 +235,78 @@ def _run_result(run: Run, paint: Paint) -> str:
         rest = len(differing) - NODES_A_REASON
         result = f"{worst}; and {counted(rest, 'more output')}" if rest > 0 else worst
     if run.comparisons:
-        before, after = run.seconds
-        result += f" ({_time(before)} -> {_time(after)})"
-        result += f"; {shown(run.note)}" if run.note else ""
+        result += f" ({times(run)})"
+        result += f"; {note}" if (note := noted(run, warnings)) else ""
     return result if run.ok else f"{paint('DIFFERS', 'error')}: {result}"
+
+
+def noted(run: Run, warnings: Sequence[str]) -> str:
+    """The note of a run, or where it is told: a warning may say the same in as many words."""
+    told = run.note and any(warning.endswith(run.note) for warning in warnings)
+    return "see the warning" if told else shown(run.note)
+
+
+def times(run: Run) -> str:
+    """The time of what a run is held against, if it is known, and of the run."""
+    return " -> ".join(filter(None, map(duration, run.seconds)))
+
+
+def divergence_lines(found: Divergence, paint: Paint) -> list[str]:
+    """Where two models part: the tensor, the node behind it in both, the worst element."""
+    seen = found.comparison
+    kind = f", {seen.dtype} {seen.shape}" if seen.dtype else ""
+    title = f"First difference: tensor {paint(shown(found.tensor), 'strong')}{kind}"
+    rows = [
+        ("computed by", _both(found.producers)),
+        ("attributes", _both((found.attributes[0] or "none", found.attributes[1] or "none"))),
+        ("reads", _both((", ".join(found.inputs[0]), ", ".join(found.inputs[1])))),
+    ]
+    worst = f" at {list(seen.worst)}" if seen.worst else ""
+    before, after = found.values
+    rows.append(("worst", f"{shown(before)} in the original, {shown(after)} rewritten{worst}"))
+    if numbers := figures(seen):
+        rows.append(("difference", numbers))
+    rows.append(("found on", f"{shown(found.fed)}; {counted(found.compared, 'tensor')} compared"))
+    if found.earlier:
+        rows.append(("before it", f"bits differ from {shown(found.earlier)} on, within rounding"))
+    if found.note:
+        rows.append(("note", shown(found.note)))
+    names, texts = zip(*rows, strict=True)
+    return [title, *columns(names, texts)]
+
+
+def _both(pair: tuple[str, str]) -> str:
+    before, after = map(shown, pair)
+    return f"{before}, in both" if before == after else f"{before}; rewritten: {after}"
+
+
+def figures(comparison: Comparison) -> str:
+    """The figures of a difference that can be said, as `max abs 1e-07, max rel 2e-08, 3 ulp`."""
+    parts = []
+    if not math.isnan(comparison.max_abs):
+        parts.append(f"max abs {comparison.max_abs:.3g}, max rel {comparison.max_rel:.3g}")
+    if comparison.ulp is not None:
+        parts.append(f"{comparison.ulp:,} ulp")
+    if comparison.cosine is not None:
+        parts.append(f"cosine {_share(comparison.cosine)}")
+    if comparison.argmax is not None:
+        parts.append(f"argmax agrees in {100 * comparison.argmax:.4g} %")
+    if comparison.special:
+        parts.append(f"NaN or infinity on one side in {counted(comparison.special, 'place')}")
+    if comparison.noise:
+        parts.append(f"two runs of one model differ by {comparison.noise:.3g}")
+    return ", ".join(parts)
+
+
+def _share(value: float) -> str:
+    """A number up to 1 that is rounded to 1 only where it is 1.
+
+    >>> _share(1.0), _share(0.999999999), _share(0.5)
+    ('1', '1 - 1e-09', '0.5')
+    """
+    if value == 1 or value < 0.999:
+        return f"{value:.4g}"
+    return f"1 - {1 - value:.1g}"
 
 
 def _difference(comparison: Comparison) -> str:
@@ -255,7 +326,7 @@ def _ending(report: FixReport, paint: Paint) -> str:
         ending = "Nothing written; --keep-invalid writes it all the same"
     if written and report.outcome is Outcome.INVALID:
         ending += " although the validation failed (--keep-invalid)"
-    return f"{ending} ({_time(report.seconds)})"
+    return f"{ending} ({duration(report.seconds)})"
 
 
 def _label(finding: Finding, paint: Paint) -> str:
@@ -292,16 +363,18 @@ def _indented(lines: Iterable[str]) -> list[str]:
     return [f"  {line}" for line in lines]
 
 
-def _time(seconds: float) -> str:
-    """The time in the unit that people would use.
+def duration(seconds: float) -> str:
+    """The time in the unit that people would use; nothing for what did not run.
 
-    >>> _time(0.000316), _time(0.25), _time(75.0)
-    ('0.3 ms', '250.0 ms', '75.0 s')
+    >>> duration(0.000316), duration(0.25), duration(75.0), duration(math.nan)
+    ('0.3 ms', '250.0 ms', '75.0 s', '')
     """
+    if math.isnan(seconds):
+        return ""
     return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
 
 
-def _columns(names: Sequence[str], rows: Sequence[str]) -> list[str]:
+def columns(names: Sequence[str], rows: Sequence[str]) -> list[str]:
     """Indented lines whose second parts start at one column, unless a name is very long."""
     column = max((w for name in names if (w := _width(name)) <= WIDEST_COLUMN), default=0)
     return [

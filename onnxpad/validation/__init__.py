@@ -3,7 +3,9 @@
 May import `onnxpad.errors` and `onnxpad.verdict`; imports onnxruntime when a session is opened.
 """
 
+from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.probe import ProbeResult, probe
+from onnxpad.validation.providers import chosen
 from onnxpad.validation.whole import validate_models
 
-__all__ = ["ProbeResult", "probe", "validate_models"]
+__all__ = ["ProbeResult", "Tolerance", "chosen", "probe", "validate_models"]

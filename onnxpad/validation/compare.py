@@ -1,4 +1,4 @@
-"""Two values of one output compared: bit for bit, or within what rounding explains.
+"""Two values of one output compared: bit for bit, or within a tolerance.
 
 May import `onnxpad.verdict`. Values are what `sessions.Session.run` gives.
 """
@@ -14,29 +14,73 @@ from onnxpad.verdict import Comparison
 
 _BLOCK = 1 << 20  # elements looked at together, so that float64 copies stay small
 
-_TOLERANCES = {
+_DEFAULTS = {
     "float64": (1e-9, 1e-10),
     "float32": (1e-4, 1e-5),
     "float16": (1e-2, 5e-3),
 }
 """By type: relative to each element, and relative to the output's greatest magnitude."""
 
+_RANKED = {"float16": np.int16, "bfloat16": np.int16, "float32": np.int32, "float64": np.int64}
+"""Types whose bits, read as these integers, count their representable numbers."""
 
-def compare(output: str, before: Value, after: Value) -> Comparison:
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """What difference is allowed; by default what rounding explains.
+
+    Attributes:
+        rtol: Allowed relative to each expected element; None for the default of its type.
+        atol: Allowed besides, absolute; None for the default of its type, which is relative to
+            the output's greatest magnitude.
+        factor: Multiplies the defaults, for what another engine computed.
+    """
+
+    rtol: float | None = None
+    atol: float | None = None
+    factor: float = 1.0
+
+    def of(self, dtype: str, scale: float) -> tuple[float, float]:
+        """Relative and absolute allowance for a type and an output's greatest magnitude."""
+        relative, absolute = _DEFAULTS.get(dtype, (0.0, 0.0))
+        return (
+            relative * self.factor if self.rtol is None else self.rtol,
+            absolute * self.factor * scale if self.atol is None else self.atol,
+        )
+
+
+def compare(
+    output: str,
+    before: Value,
+    after: Value,
+    tolerance: Tolerance = Tolerance(),
+    noise: float = 0.0,
+) -> Comparison:
     """How `after` differs from `before`.
 
-    Floats may differ by rounding, relative to each element and to the output's greatest magnitude;
-    NaN and infinities must be at the same places. Everything else must be equal.
+    Floats may differ within the tolerance, everything else must be equal unless one is given; NaN
+    and infinities must be at the same places.
+
+    Args:
+        output: Name of the output.
+        before: What was expected.
+        after: What was found.
+        tolerance: What difference is allowed.
+        noise: How far two runs of one model were apart: twice that is allowed besides.
     """
     detail = _misfit(before, after)
     if detail:
-        return Comparison(output, False, math.nan, math.nan, detail, ok=False)
+        shape, dtype = _outline(before)
+        return Comparison(
+            output, False, math.nan, math.nan, detail, ok=False, shape=shape, dtype=dtype
+        )
     if isinstance(before, np.ndarray) and isinstance(after, np.ndarray):
-        return _compare_tensors(output, before, after)
-    return _worst(output, [compare(key, *pair) for key, pair in _parts(before, after)])
+        return _compare_tensors(output, before, after, tolerance, noise)
+    parts = [compare(key, *pair, tolerance, noise) for key, pair in _parts(before, after)]
+    return _worst(output, parts)
 
 
-def shape_text(shape: Sequence[int]) -> str:
+def shape_text(shape: Sequence[int | str]) -> str:
     """A shape as reports write it: `1x3x224x224`, or `scalar`.
 
     >>> shape_text((1, 3, 5)), shape_text(())
@@ -49,55 +93,140 @@ def shape_text(shape: Sequence[int]) -> str:
 class _Tally:
     """What the blocks of two tensors, seen so far, have shown."""
 
+    relative: float
+    absolute: float
     differing: int = 0
     first: int = -1
+    worst: int = -1
     max_abs: float = 0.0
     special: int = 0
     within: bool = True
 
-    def add(self, begin: int, before: Array, after: Array, scale: float) -> None:
+    def add(self, begin: int, before: Array, after: Array) -> None:
         """Take in one block, which begins at flat index `begin`."""
         unequal = np.asarray(before != after, dtype=np.bool_)
         if before.dtype.kind in "fc":
             unequal &= ~(np.isnan(before) & np.isnan(after))
         if not unequal.any():
             return
+        places = begin + np.flatnonzero(unequal)
         if not self.differing:
-            self.first = begin + int(np.argmax(unequal))
-        self.differing += int(np.count_nonzero(unequal))
+            self.first = self.worst = int(places[0])
+        self.differing += len(places)
         if before.dtype.kind not in "iufc":
             self.max_abs, self.within = math.nan, False
             return
         wide = np.complex128 if before.dtype.kind == "c" else np.float64
         a, b = before[unequal].astype(wide), after[unequal].astype(wide)
         finite = np.isfinite(a) & np.isfinite(b)
+        if not self.special and not finite.all():
+            self.worst = int(places[np.argmin(finite)])
         self.special += int(np.count_nonzero(~finite))
         gap = np.abs(b[finite] - a[finite])
-        self.max_abs = max(self.max_abs, float(gap.max(initial=0.0)))
-        relative, absolute = _TOLERANCES.get(before.dtype.name, (0.0, 0.0))
-        allowed = relative * np.abs(a[finite]) + absolute * scale
+        if gap.size and gap.max() > self.max_abs:
+            self.max_abs = float(gap.max())
+            if not self.special:
+                self.worst = int(places[np.argmax(gap)])
+        allowed = self.relative * np.abs(a[finite]) + self.absolute
         self.within &= not self.special and bool(np.all(gap <= allowed))
 
 
-def _compare_tensors(output: str, before: Array, after: Array) -> Comparison:
+def _compare_tensors(
+    output: str, before: Array, after: Array, tolerance: Tolerance, noise: float
+) -> Comparison:
     a, b = _flat(before), _flat(after)
-    tally = _Tally()
     with np.errstate(all="ignore"):
         scale = _scale(a)
+        relative, absolute = tolerance.of(a.dtype.name, scale)
+        tally = _Tally(relative, absolute + 2 * noise)
         for begin in range(0, a.size, _BLOCK):
-            tally.add(begin, a[begin : begin + _BLOCK], b[begin : begin + _BLOCK], scale)
-    if not tally.differing:
-        return Comparison(output, True, 0.0, 0.0, "", ok=True)
-    max_abs = math.nan if tally.special else tally.max_abs
-    max_rel = max_abs / scale if scale else max_abs * math.inf
-    if tally.within:
-        return Comparison(output, False, max_abs, max_rel, "", ok=True)
-    place = [int(index) for index in np.unravel_index(tally.first, before.shape)]
-    detail = f"{a[tally.first]} became {b[tally.first]} at {place}"
-    if tally.special:
-        detail += f", NaN or infinity on one side in {tally.special} places"
-    detail += f" ({tally.differing} of {a.size} elements differ)"
-    return Comparison(output, False, max_abs, max_rel, detail, ok=False)
+            tally.add(begin, a[begin : begin + _BLOCK], b[begin : begin + _BLOCK])
+        equal = not tally.differing
+        max_abs = math.nan if tally.special else tally.max_abs
+        max_rel = 0.0 if equal else max_abs / scale if scale else max_abs * math.inf
+        detail = ""
+        if not tally.within:
+            place = list(_place(tally.first, before))
+            detail = f"{a[tally.first]} became {b[tally.first]} at {place}"
+            if tally.special:
+                detail += f", NaN or infinity on one side in {tally.special} places"
+            detail += f" ({tally.differing} of {a.size} elements differ)"
+        return Comparison(
+            output,
+            equal=equal,
+            max_abs=max_abs,
+            max_rel=max_rel,
+            detail=detail,
+            ok=tally.within,
+            shape=shape_text(before.shape),
+            dtype=before.dtype.name,
+            ulp=_ulp(before, after, equal=equal),
+            cosine=_cosine(a, b, scale, equal=equal),
+            argmax=_argmax(before.shape, a, b),
+            special=tally.special,
+            worst=() if equal else _place(tally.worst, before),
+            noise=noise,
+        )
+
+
+def _ulp(before: Array, after: Array, *, equal: bool) -> int | None:
+    """The greatest difference of two finite elements, in representable numbers."""
+    ranked = _RANKED.get(before.dtype.name)
+    if ranked is None:
+        return None
+    greatest = 0
+    if not equal:
+        one, other = (np.ascontiguousarray(side).reshape(-1) for side in (before, after))
+        for begin in range(0, one.size, _BLOCK):
+            a, b = one[begin : begin + _BLOCK], other[begin : begin + _BLOCK]
+            finite = np.isfinite(a) & np.isfinite(b)
+            ranks = _ranks(a[finite], ranked), _ranks(b[finite], ranked)
+            gap = np.maximum(*ranks) - np.minimum(*ranks)
+            greatest = max(greatest, int(gap.max(initial=0)))
+    return greatest
+
+
+def _place(flat: int, tensor: Array) -> tuple[int, ...]:
+    return tuple(int(index) for index in np.unravel_index(flat, tensor.shape))
+
+
+def _ranks(floats: Array, ranked: type) -> Array:
+    """The place of each float among those of its type, as unsigned integers; both zeros are one."""
+    bits = floats.view(ranked).astype(np.int64)
+    magnitude = bits & np.int64(np.iinfo(ranked).max)
+    signed = np.where(bits < 0, -magnitude, magnitude)
+    return signed.view(np.uint64) + np.uint64(1 << 63)  # wraps, so that the order is kept
+
+
+def _cosine(a: Array, b: Array, scale: float, *, equal: bool) -> float | None:
+    """The cosine of the angle between the finite elements; None where one side is all zero."""
+    if a.dtype.kind not in "iuf" or not scale:
+        return None
+    if equal:
+        return 1.0
+    products = np.zeros(3)
+    for begin in range(0, a.size, _BLOCK):
+        pair = [side[begin : begin + _BLOCK].astype(np.float64) / scale for side in (a, b)]
+        finite = np.isfinite(pair[0]) & np.isfinite(pair[1])
+        one, other = (side[finite] for side in pair)
+        products += one @ other, one @ one, other @ other
+    cosine = products[0] / np.sqrt(products[1] * products[2])
+    return float(np.clip(cosine, -1, 1)) if np.isfinite(cosine) else None
+
+
+def _argmax(shape: Sequence[int], a: Array, b: Array) -> float | None:
+    """The share of rows whose greatest element is at one place; None where rows are no scores."""
+    if a.dtype.kind != "f" or len(shape) not in (1, 2) or shape[-1] < 2 or not a.size:
+        return None
+    rows = [side.reshape(-1, shape[-1]).argmax(axis=1) for side in (a, b)]
+    return float(np.mean(rows[0] == rows[1]))
+
+
+def _outline(value: Value) -> tuple[str, str]:
+    """Shape and type of a tensor, as reports write them."""
+    if isinstance(value, np.ndarray):
+        return shape_text(value.shape), value.dtype.name
+    return "", ""
 
 
 def _flat(tensor: Array) -> Array:
@@ -153,6 +282,7 @@ def _parts(before: Value, after: Value) -> Iterator[tuple[str, tuple[Value, Valu
 def _worst(output: str, parts: list[Comparison]) -> Comparison:
     """The verdict on a whole that has these parts."""
     detail = next((f"{part.output}: {part.detail}" for part in parts if part.detail), "")
+    ulps = [part.ulp for part in parts if part.ulp is not None]
     return Comparison(
         output,
         equal=all(part.equal for part in parts),
@@ -160,4 +290,6 @@ def _worst(output: str, parts: list[Comparison]) -> Comparison:
         max_rel=float(np.max([part.max_rel for part in parts], initial=0.0)),
         detail=detail,
         ok=all(part.ok for part in parts),
+        ulp=max(ulps, default=None),
+        special=sum(part.special for part in parts),
     )

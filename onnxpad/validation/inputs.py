@@ -33,6 +33,8 @@ _SIZES = (
 )
 """Guesses for (batch, even axes, odd axes): both parities, multiples of 32, large, tiny."""
 
+_SMALL = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 24, 31, 32)
+
 _MOST_ELEMENTS = 1 << 23  # of one input of guessed size: an image of 1600x1600 fits
 
 _QUANTISERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
@@ -109,12 +111,21 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
+class Output:
+    """One output: its name and `TensorProto.DataType`, UNDEFINED where it is no tensor."""
+
+    name: str
+    elem_type: int
+
+
+@dataclass(frozen=True, slots=True)
 class Outline:
     """A model's inputs, the nodes in it and in the graphs inside it, and whether it quantises."""
 
     inputs: tuple[Input, ...]
     nodes: int
     quantised: bool
+    outputs: tuple[Output, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,6 +212,17 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
             yield sizes
 
 
+def small_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
+    """One small size for all open dimensions, from 1 up; nothing where none is open.
+
+    Nor where sizes are limited: the first of `size_choices` are the smallest then.
+    """
+    inputs = tuple(inputs)
+    dims = {dim for each in inputs for dim in each.shape if isinstance(dim, str)}
+    if dims and not any(each.sizes for each in inputs):
+        yield from (dict.fromkeys(dims, size) for size in _SMALL)
+
+
 def _nth(sizes: range, index: int) -> int:
     return sizes[(0, -1, len(sizes) // 2)[index]]
 
@@ -213,16 +235,22 @@ def _nearest(sizes: range, size: int) -> int:
 def draw(inputs: Iterable[Input], sizes: Mapping[str, int], seed: int) -> Draw:
     """Inputs of these sizes; the same seed gives the same data."""
     feeds = {}
-    texts = []
     for each in inputs:
         shape = _sized(each, sizes)
         generator = np.random.default_rng([seed, zlib.crc32(each.name.encode())])
         feeds[each.name] = _data(each, shape, generator)
-        kind = TensorProto.DataType.Name(each.elem_type).lower()
-        texts.append(f"{each.name} {'float32' if kind == 'float' else kind} {shape_text(shape)}")
+    return Draw(feeds, ", ".join(filter(None, (feeds_text(feeds), f"seed {seed}"))))
+
+
+def feeds_text(feeds: Mapping[str, Array]) -> str:
+    """Inputs by name, type and shape, as `x float32 1x3x224x224`; not more than six."""
+    texts = [
+        f"{name} {'string' if data.dtype.kind == 'O' else data.dtype} {shape_text(data.shape)}"
+        for name, data in feeds.items()
+    ]
     if len(texts) > 6:
         texts[5:] = [f"and {len(texts) - 5} more"]
-    return Draw(feeds, ", ".join([*texts, f"seed {seed}"]))
+    return ", ".join(texts)
 
 
 def outline(model: onnx.ModelProto) -> Outline:
@@ -233,7 +261,10 @@ def outline(model: onnx.ModelProto) -> Outline:
     """
     operators = [node.op_type for node in _nodes(model.graph)]
     quantised = not _QUANTISERS.isdisjoint(operators)
-    return Outline(describe(model), len(operators), quantised)
+    outputs = tuple(
+        Output(output.name, output.type.tensor_type.elem_type) for output in model.graph.output
+    )
+    return Outline(describe(model), len(operators), quantised, outputs)
 
 
 def _is_batch(dim: str, axis: int, rank: int) -> bool:

@@ -3,12 +3,17 @@
 May import `onnxpad.errors`.
 """
 
+import contextlib
+import io
+import json
 import os
 import re
+import tempfile
 import time
 import types
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -27,8 +32,8 @@ Value: TypeAlias = "Array | Sequence[Value] | Mapping[Any, Any] | None"
 """What an output holds: a tensor, a sequence, a map, or the nothing of an optional."""
 
 CPU = "CPUExecutionProvider"
+CUDA = "CUDAExecutionProvider"
 
-_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 _ONE_LINE = 300
 _NODES = (
     r"Non-zero status code \w+ while \w+ (?P<op>\S+) node\. Name:'(?P<name>.*?)' Status Message: ",
@@ -52,15 +57,25 @@ class _Settings:
 
 _SETTINGS: Mapping[str, _Settings] = {
     CPU: _Settings(session={"session.intra_op.allow_spinning": "0"}),
+    # TF32 keeps 10 bits of a float's 23; a search may choose another algorithm at each start.
+    CUDA: _Settings(provider={"use_tf32": "0", "cudnn_conv_algo_search": "DEFAULT"}),
 }
+
+_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 
 
 class Session:
     """An open model. `close` frees its weights; two need never be held at once."""
 
-    def __init__(self, session: Any, run_options: Any) -> None:  # noqa: D107
+    def __init__(  # noqa: D107
+        self,
+        session: Any,
+        run_options: Any,
+        profile: ExitStack | None = None,
+    ) -> None:
         self._session = session
         self._run_options = run_options
+        self._profile = profile
         self._outputs = [output.name for output in session.get_outputs()]
 
     def __enter__(self) -> Self:
@@ -73,6 +88,8 @@ class Session:
 
     def close(self) -> None:
         """Free the model; running it afterwards is an error."""
+        if self._profile is not None:
+            self.ran_on()
         self._session = None
 
     def run(
@@ -100,6 +117,28 @@ class Session:
         begin = time.perf_counter()
         return self.run(feeds), time.perf_counter() - begin
 
+    def ran_on(self) -> dict[str, str]:
+        """The provider that each node ran on since the session was opened, in running order.
+
+        Nodes are called as in `Pad_3 (Pad)`; those without a name by operator and number. Copies
+        between devices, which onnxruntime inserts, are left out. Profiling ends here, so that runs
+        after it are not slowed; without `profile` nothing is known.
+        """
+        if self._profile is None:
+            return {}
+        with self._profile:
+            events = json.loads(Path(self._session.end_profiling()).read_bytes())
+        self._profile = None
+        return {
+            f"{event['name'].removesuffix('_kernel_time')} ({event['args']['op_name']})": event[
+                "args"
+            ]["provider"]
+            for event in events
+            if event.get("cat") == "Node"
+            and event["name"].endswith("_kernel_time")
+            and not event["args"]["op_name"].startswith("Memcpy")
+        }
+
 
 def open_session(
     source: Source,
@@ -108,6 +147,7 @@ def open_session(
     optimisation: Optimisation = "off",
     threads: int | None = None,
     folder: str | os.PathLike[str] | None = None,
+    profile: bool = False,
 ) -> Session:
     """A session of `source` that really runs on `provider`.
 
@@ -116,7 +156,8 @@ def open_session(
         provider: Execution provider, as `CPUExecutionProvider`, which also backs any other.
         optimisation: `off` is the oracle: nothing is fused. `full` is what is deployed.
         threads: Threads a run may use; None leaves it to onnxruntime.
-        folder: Where external data of bytes lies; None for the working directory.
+        folder: Where external data of a source in memory lies; None for the working directory.
+        profile: Whether `Session.ran_on` will be asked.
 
     Raises:
         EngineError: What onnxruntime says against the model, in one line.
@@ -125,6 +166,8 @@ def open_session(
     """
     require_provider(provider)
     runtime = _onnxruntime()
+    if provider == CUDA:
+        _preload()
     settings = _SETTINGS.get(provider, _Settings())
     options = runtime.SessionOptions()
     options.log_severity_level = _SILENT
@@ -136,26 +179,60 @@ def open_session(
         options.intra_op_num_threads = threads
     for key, value in settings.session.items():
         options.add_session_config_entry(key, value)
-    if folder is not None:
+    if folder is not None and not isinstance(source, str | os.PathLike):
         options.add_session_config_entry(_DATA_FOLDER, str(Path(folder).absolute()))
     providers: list[Any] = [(provider, dict(settings.provider))]
     if provider != CPU:
         providers.append(CPU)
-    try:
-        session = runtime.InferenceSession(
-            _payload(source), options, providers=providers, enable_fallback=False
-        )
-    except Exception as error:  # onnxruntime's own errors share no narrower base class
-        raise EngineError(first_line(error)) from None
-    started = session.get_providers()
-    if provider not in started:  # a failed start falls back without an exception
-        raise ProviderError(
-            f"{provider} is installed but does not start on this machine (its libraries or its "
-            f"device are missing); use {' or '.join(started)}"
-        )
+    with ExitStack() as undo:
+        record = None
+        if profile:
+            record = undo.enter_context(tempfile.TemporaryDirectory(prefix="onnxpad-"))
+            options.enable_profiling = True
+            options.profile_file_prefix = os.fspath(Path(record, "profile"))
+        try:
+            session = runtime.InferenceSession(
+                payload(source), options, providers=providers, enable_fallback=False
+            )
+        except Exception as error:  # onnxruntime's own errors share no narrower base class
+            raise EngineError(first_line(error)) from None
+        started = session.get_providers()
+        if provider not in started:  # a failed start falls back without an exception
+            if profile:
+                session.end_profiling()
+            raise ProviderError(
+                f"{provider} is installed but does not start on this machine (its libraries or "
+                f"its device are missing); use {' or '.join(started)}"
+            )
+        kept = undo.pop_all()
     run_options = runtime.RunOptions()
     run_options.log_severity_level = _SILENT
-    return Session(session, run_options)
+    return Session(session, run_options, kept if profile else None)
+
+
+def known_providers() -> tuple[str, ...]:
+    """Every execution provider that onnxruntime has a name for, there or not."""
+    return tuple(_onnxruntime().get_all_providers())
+
+
+def available_providers() -> tuple[str, ...]:
+    """The execution providers compiled into onnxruntime, whether they start here or not."""
+    return tuple(_onnxruntime().get_available_providers())
+
+
+def cuda_version() -> str:
+    """The CUDA that onnxruntime is built for, as `13.0`; empty where it is built without."""
+    return str(getattr(_onnxruntime(), "cuda_version", ""))
+
+
+def settings_text(provider: str) -> str:
+    """What a provider is opened with, as `use_tf32=0, cudnn_conv_algo_search=DEFAULT`.
+
+    >>> settings_text("CUDAExecutionProvider")
+    'use_tf32=0, cudnn_conv_algo_search=DEFAULT'
+    """
+    settings = _SETTINGS.get(provider, _Settings())
+    return ", ".join(f"{key}={value}" for key, value in settings.provider.items())
 
 
 def require_provider(provider: str) -> None:
@@ -240,19 +317,29 @@ def _closing(text: str, opening: str, closing: str) -> int:
     return 0
 
 
-def _payload(source: Source) -> str | bytes:
+def payload(source: Source) -> str | bytes:
     """What onnxruntime opens: a path, for external data, or bytes."""
     if isinstance(source, bytes):
         return source
     if not isinstance(source, onnx.ModelProto):
         return os.fspath(source)
     try:
-        payload: bytes = source.SerializeToString()
+        data: bytes = source.SerializeToString()
     except (EncodeError, ValueError):
         raise ModelError(
             "the model is over 2 GiB, more than fits one message: save it and give its path"
         ) from None
-    return payload
+    return data
+
+
+@cache
+def _preload() -> None:
+    """Load the CUDA libraries that pip installed: onnxruntime does not look for them by itself."""
+    load = getattr(_onnxruntime(), "preload_dlls", None)
+    if load is not None:
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            load()
 
 
 @cache
@@ -262,11 +349,11 @@ def _onnxruntime() -> types.ModuleType:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import onnxruntime
-    except ImportError as error:
+        onnxruntime.set_default_logger_severity(_SILENT)
+    except (ImportError, AttributeError) as error:  # uninstalling one of two leaves a hollow folder
         raise ProviderError(
             f"onnxruntime cannot be imported ({first_line(error)}); "
             "install one of onnxruntime and onnxruntime-gpu, not both"
         ) from None
-    onnxruntime.set_default_logger_severity(_SILENT)
     module: types.ModuleType = onnxruntime
     return module

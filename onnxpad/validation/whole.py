@@ -1,4 +1,4 @@
-"""A whole rewritten model against its original, on onnxruntime.
+"""A whole model against its original, or against what a framework computed, on onnxruntime.
 
 May import `onnxpad.errors` and `onnxpad.verdict`.
 
@@ -7,257 +7,376 @@ optimisation it computes what will be deployed; there its own rewriting (unsound
 break what is right, so a difference counts only where the original does not suffer it too.
 """
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from onnxpad.validation.compare import compare
-from onnxpad.validation.inputs import (
-    Draw,
-    Outline,
-    UndrawableError,
-    draw,
-    outline,
-    pinned,
-    size_choices,
-)
+from onnxpad.errors import UsageError
+from onnxpad.validation.answers import Result, accepted, ask
+from onnxpad.validation.bisect import first_divergence
+from onnxpad.validation.compare import Tolerance
+from onnxpad.validation.evaluator import evaluated
+from onnxpad.validation.given import Arrays, given
+from onnxpad.validation.inputs import Draw, Outline, UndrawableError, outline, pinned
+from onnxpad.validation.judge import Oracle, differing, excused, held
 from onnxpad.validation.sessions import (
     CPU,
-    EngineError,
+    Array,
     Optimisation,
-    Session,
     Source,
-    Value,
-    open_session,
     read_proto,
     require_provider,
+    settings_text,
 )
-from onnxpad.verdict import Comparison, Run, Validation
+from onnxpad.verdict import Divergence, Placement, Run, Validation
 
 _MOST_NODES = 10_000  # sessions are superlinear: full optimisation of 20,000 nodes takes 18 s
-
-_QUANTA = 0.05
-"""What rounding may change in an output, relative to its greatest magnitude, once quantised
-operators are fused, as a rewrite can make possible; a few steps of 1/255 that grow on their way."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Result:
-    """What one run gave: outputs by name, or why there are none."""
-
-    outputs: dict[str, Value]
-    seconds: float
-    error: str = ""
 
 
 def validate_models(
     original: Source,
-    rewritten: Source,
+    rewritten: Source | None = None,
     *,
     samples: int = 1,
     seed: int = 0,
     providers: Sequence[str] = (CPU,),
     sizes: Mapping[str, range] | None = None,
+    inputs: Arrays | None = None,
+    reference: Arrays | None = None,
+    tolerance: Tolerance | None = None,
     progress: Callable[[str], None] | None = None,
+    notes: Sequence[str] = (),
 ) -> Validation:
     """Whether `rewritten` computes what `original` computes, as far as onnxruntime can say.
 
     Never are two sessions open at once. What only the rewritten model can do is a repair; what
-    neither can is a warning.
+    neither can is a warning. With a reference every model is compared with it too; what the
+    original does to it is told, and never blamed on the rewritten model.
 
     Args:
         original: Path (external data is found beside it), serialized bytes, or model.
-        rewritten: The same for the rewritten model; external data of bytes is found beside the
-            original.
-        samples: Inputs to run; open sizes differ from one to the next.
+        rewritten: The same for the rewritten model, external data of bytes being beside the
+            original; None to hold the original alone against the reference.
+        samples: Inputs to draw; open sizes differ from one to the next.
         seed: Seed of the first; the next have the numbers that follow.
         providers: Execution providers, by onnxruntime's names.
         sizes: What open sizes are limited to, by name of the dimension.
+        inputs: What to feed instead of drawing it.
+        reference: What a framework computed, with its inputs unless `inputs` has them.
+        tolerance: What difference is allowed; by default what rounding explains.
         progress: Called with a few words before each session is opened.
+        notes: What to say first of how it was done.
 
     Raises:
         ModelError: One of them is not a readable ONNX model.
         ProviderError: A provider is not installed, or does not start.
+        UsageError: The inputs or the reference cannot be read, or do not fit the model.
     """
     for provider in providers:
         require_provider(provider)
     try:
         model = outline(read_proto(original))
-        inputs = pinned(model.inputs, read_proto(rewritten), sizes)
+        if rewritten is not None:
+            known = pinned(model.inputs, read_proto(rewritten), sizes)
+            model = replace(model, inputs=known)
     except UndrawableError as error:
-        return Validation(True, (), (f"not validated: {error}",))
-    model = replace(model, inputs=inputs)
-    small = model.nodes <= _MOST_NODES
-    runs: list[Run] = []
-    warnings: list[str] = []
-    if not small:
-        warnings.append(f"full optimisation not tried: the model has over {_MOST_NODES} nodes")
-    for provider in providers:
-        check = _Check(original, rewritten, model, provider, progress or (lambda _: None))
-        found = check.unoptimised(samples, seed)
-        if small and found and all(run.ok for run in found):
-            found += check.optimised()
-        runs += found
-        warnings += check.warnings
-    return Validation(all(run.ok for run in runs), tuple(runs), tuple(warnings))
+        return Validation(
+            True,
+            (),
+            (f"not validated: {error}",),
+            subject="original" if rewritten is None else "rewritten",
+        )
+    found = given(model, inputs, reference)
+    if rewritten is None and not found.expected:
+        raise UsageError("one model alone has nothing to be compared with; give a reference")
+    check = _Check(original, rewritten, model, tolerance or Tolerance(), progress)
+    check.notes += [*notes, *found.notes]
+    check.expected = found.expected
+    if check.prepare(found.draws, providers, samples, seed):
+        for provider in providers:
+            check.validate(provider)
+    return check.verdict()
 
 
 class _Check:
-    """Both models on one provider; remembers the inputs and the answers to hold others against."""
+    """Models under validation: the inputs they run on, and all that was found."""
 
     def __init__(
         self,
         original: Source,
-        rewritten: Source,
+        rewritten: Source | None,
         model: Outline,
-        provider: str,
-        progress: Callable[[str], None],
+        tolerance: Tolerance,
+        progress: Callable[[str], None] | None,
     ) -> None:
-        self.warnings: list[str] = []
-        self._original = original
-        self._rewritten = rewritten
+        self.expected: tuple[Mapping[str, Array], ...] = ()
+        self.notes: list[str] = []
+        self._runs: list[Run] = []
+        self._warnings: list[str] = []
+        self._placements: list[Placement] = []
+        self._divergence: Divergence | None = None
+        self._sources = {"original": original}
+        if rewritten is not None:
+            self._sources["rewritten"] = rewritten
+        self._subject = list(self._sources)[-1]  # whom the verdict is about
+        self._folder = Path(original).parent if isinstance(original, str | os.PathLike) else None
         self._model = model
-        self._provider = provider
-        self._folder: Path | None = None
-        if isinstance(original, str | os.PathLike):
-            self._folder = Path(original).parent
-        self._progress = progress
-        self._draws: list[Draw] = []
-        self._expected: list[_Result] = []
+        self._tolerance = tolerance
+        self._progress = progress or (lambda _: None)
+        self._draws: tuple[Draw, ...] = ()
+        self._known: dict[tuple[str, str, str], tuple[Result, ...]] = {}
 
-    def unoptimised(self, samples: int, seed: int) -> list[Run]:
-        """A run a sample of what the graphs say; none where neither model runs."""
-        why = self._first(self._original, "original", samples, seed)
-        if not why:
-            found = self._again(self._rewritten, "rewritten", "off")
-            return self._judged(found, "off")
-        other = self._first(self._rewritten, "rewritten", samples, seed)
-        if not other:
-            note = f"a repair, with nothing to compare: the original does not run ({why})"
-            runs = [
-                Run(self._provider, "off", inputs.label, (), (0.0, result.seconds), note, ok=True)
-                for inputs, result in zip(self._draws, self._expected, strict=True)
-            ]
-            self._expected = [replace(result, seconds=0.0) for result in self._expected]
-            return runs
-        beyond = "" if other == why else f"; nor does the rewritten model run: {other}"
-        self.warnings.append(f"not validated: {why}{beyond}")
-        return []
-
-    def optimised(self) -> list[Run]:
-        """A run a sample of what will be deployed, held against the unoptimised answers."""
-        found = self._again(self._rewritten, "rewritten", "full")
-        runs = self._judged(found, "full")
-        if all(run.ok for run in runs):
-            return runs
-        theirs = self._again(self._original, "original", "full")
-        return [
-            run if run.ok else self._excused(run, *results)
-            for run, *results in zip(runs, self._expected, theirs, found, strict=True)
-        ]
-
-    def _first(self, source: Source, which: str, samples: int, seed: int) -> str:
-        """Find inputs that the model runs on, and keep its answers; else why there are none."""
-        self._progress(f"{which} model, optimisation off")
-        why = ""
-        try:
-            with self._open(source, "off") as session:
-                accepted: list[dict[str, int]] = []
-                for sizes in size_choices(self._model.inputs):
-                    if len(accepted) == max(1, samples):
-                        break
-                    error = self._sample(session, sizes, seed + len(accepted))
-                    why = why or error
-                    if not error:
-                        accepted.append(sizes)
-                for count in range(len(accepted), samples if accepted else 0):
-                    self._sample(session, accepted[count % len(accepted)], seed + count)
-        except EngineError as error:
-            return str(error)
-        return "" if self._draws else why
-
-    def _open(self, source: Source, optimisation: Optimisation) -> Session:
-        return open_session(
-            source, provider=self._provider, optimisation=optimisation, folder=self._folder
+    def verdict(self) -> Validation:
+        """All that was found."""
+        return Validation(
+            all(run.ok for run in self._runs if run.subject == self._subject),
+            tuple(self._runs),
+            tuple(dict.fromkeys(self._warnings)),
+            notes=tuple(dict.fromkeys(self.notes)),
+            placements=tuple(self._placements),
+            divergence=self._divergence,
+            subject=self._subject,
         )
 
-    def _sample(self, session: Session, sizes: Mapping[str, int], seed: int) -> str:
-        """Run inputs of these sizes and keep them; else why the model does not accept them."""
-        inputs = draw(self._model.inputs, sizes, seed)
-        result = _run(session, inputs)
-        if not result.error:
-            self._draws.append(inputs)
-            self._expected.append(result)
-        return result.error
+    def prepare(
+        self, draws: tuple[Draw, ...], providers: Sequence[str], samples: int, seed: int
+    ) -> bool:
+        """Choose the inputs: those given, or some that a model runs on, the original if it can."""
+        if draws:
+            self._draws = draws
+            return True
+        whys: list[str] = []
+        for name, source in self._sources.items():
+            for provider in dict.fromkeys((CPU, *providers)):
+                self._progress(f"{name} model, optimisation off")
+                drawn, results, why = accepted(
+                    source, self._model.inputs, provider, samples, seed, folder=self._folder
+                )
+                if drawn:
+                    self._draws = drawn
+                    if provider == CPU:  # elsewhere noise and places are wanted too
+                        self._known[name, CPU, "off"] = results
+                    return True
+                if why not in whys:
+                    whys.append(why)
+        self._warnings.append(f"not validated: {'; nor does the rewritten run: '.join(whys)}")
+        return False
 
-    def _again(self, source: Source, which: str, optimisation: Optimisation) -> list[_Result]:
-        """A result for each of the inputs found."""
-        self._progress(f"{which} model, optimisation {optimisation}")
-        try:
-            with self._open(source, optimisation) as session:
-                return [_run(session, inputs) for inputs in self._draws]
-        except EngineError as error:
-            return [_Result({}, 0.0, str(error)) for _ in self._draws]
+    def validate(self, provider: str) -> None:
+        """Run all there is on one provider, first as the graphs say, then as it is deployed."""
+        if settings := settings_text(provider):
+            self.notes.append(f"{provider} runs with {settings}")
+        exact = {name: self._asked(name, provider, "off") for name in self._sources}
+        runs = [] if provider == CPU else self._across(provider, exact["original"])
+        oracles: list[Oracle | None] = []
+        for sample in range(len(self._draws)):
+            oracle = self._oracle(provider, exact, sample)
+            found, oracle = self._sample(provider, exact, sample, oracle)
+            oracles.append(oracle)
+            runs += found
+        self._runs += runs
+        if not all(run.ok for run in runs if run.subject == self._subject):
+            return
+        if self._model.nodes > _MOST_NODES:
+            most = f"the model has over {_MOST_NODES} nodes"
+            self._warnings.append(f"full optimisation not tried: {most}")
+            return
+        full = {name: self._asked(name, provider, "full") for name in self._sources}
+        for sample, oracle in enumerate(oracles):
+            self._runs += self._deployed(provider, exact["original"][sample], full, sample, oracle)
 
-    def _judged(self, found: list[_Result], optimisation: Optimisation) -> list[Run]:
-        """The rewritten model's results against those expected."""
+    def _asked(self, name: str, provider: str, optimisation: Optimisation) -> tuple[Result, ...]:
+        """A result for each of the inputs."""
+        key = name, provider, optimisation
+        if key not in self._known:
+            self._progress(f"{name} model, optimisation {optimisation}")
+            answers = ask(
+                self._sources[name], self._draws, provider, optimisation, folder=self._folder
+            )
+            self._known[key] = answers.results
+            if answers.places and optimisation == "off":
+                elsewhere = [node for node, ran in answers.places.items() if ran != provider]
+                self._placements.append(
+                    Placement(provider, name, len(answers.places), tuple(elsewhere))
+                )
+        return self._known[key]
+
+    def _across(self, provider: str, results: Sequence[Result]) -> list[Run]:
+        """The original on another provider against itself on the CPU: told, and never blamed."""
         runs = []
-        for inputs, expected, result in zip(self._draws, self._expected, found, strict=True):
-            missing = expected.outputs.keys() - result.outputs.keys()
-            note = ""
-            if result.error:
-                note = f"the rewritten model does not run: {result.error}"
-            elif missing:
-                note = f"the rewritten model has no output {', '.join(sorted(missing))}"
-            comparisons = tuple(
-                compare(name, value, result.outputs[name])
-                for name, value in expected.outputs.items()
-                if name in result.outputs
-            )
-            ok = not note and all(each.ok for each in comparisons)
-            seconds = (expected.seconds, result.seconds)
-            runs.append(
-                Run(self._provider, optimisation, inputs.label, comparisons, seconds, note, ok)
-            )
+        for sample, home in enumerate(self._asked("original", CPU, "off")):
+            if home.error or results[sample].error:
+                continue
+            oracle = Oracle("original on the CPU", home, foreign=True)
+            run = self._held(provider, "off", sample, "original", results[sample], oracle)
+            if not run.ok:
+                names = differing(run.comparisons)
+                self._warnings.append(
+                    f"{provider} and the CPU differ in {names} of the original already"
+                )
+            runs.append(run)
         return runs
 
-    def _excused(self, run: Run, expected: _Result, theirs: _Result, ours: _Result) -> Run:
-        """`run` with a verdict that allows for what full optimisation does to the original."""
-        if theirs.error:
-            note = f"with full optimisation the original does not run: {theirs.error}"
-        elif ours.error:
-            return replace(run, note=f"with full optimisation only {run.note}")
-        else:
-            changed = [each for each in run.comparisons if not each.ok]
-            worse = [each for each in changed if not _suffered(each, expected, theirs, ours)]
-            if not worse:
-                note = f"full optimisation changes {_names(changed)} of the original as well"
-            else:
-                note = f"full optimisation changes {_names(worse)} of the rewritten model only"
-                if not self._model.quantised or any(not each.max_rel <= _QUANTA for each in worse):
-                    return replace(run, note=note)
-                note += ", no further than rounding in fused quantised operators explains"
-        if (warning := f"onnxruntime's own optimiser: {note}") not in self.warnings:
-            self.warnings.append(warning)
-        return replace(run, note=note, ok=True)
+    def _oracle(
+        self, provider: str, exact: Mapping[str, Sequence[Result]], sample: int
+    ) -> Oracle | None:
+        """What the models are held against on one set of inputs; None where neither runs."""
+        ours = exact["original"][sample]
+        if not ours.error:
+            return Oracle("original", ours)
+        if provider != CPU:
+            home = self._asked("original", CPU, "off")[sample]
+            if not home.error:
+                self._warnings.append(f"the original does not run on {provider}: {ours.error}")
+                return Oracle("original on the CPU", home, foreign=True)
+        theirs = exact[self._subject][sample]
+        if not theirs.error and self._subject == "rewritten":
+            outputs = evaluated(self._sources["original"], self._draws[sample])
+            if outputs:
+                self._warnings.append(
+                    f"onnxruntime does not run the original ({ours.error}); onnx's reference "
+                    "evaluator ran it instead"
+                )
+                return Oracle("original evaluated by onnx", Result(outputs, math.nan), foreign=True)
+            return Oracle("rewritten", theirs)
+        also = "" if theirs.error == ours.error else f"; nor does the rewritten run: {theirs.error}"
+        self._warnings.append(f"not validated: {ours.error}{also}")
+        return None
 
+    def _sample(
+        self,
+        provider: str,
+        exact: Mapping[str, Sequence[Result]],
+        sample: int,
+        oracle: Oracle | None,
+    ) -> tuple[list[Run], Oracle | None]:
+        """The runs of one set of inputs with optimisation off, and what deployment is held to."""
+        referred = self._referred(provider, "off", sample, exact)
+        runs = list(referred.values())
+        if self._subject == "original" or oracle is None:
+            return runs, oracle
+        found = exact["rewritten"][sample]
+        if oracle.name == "rewritten":
+            why = exact["original"][sample].error
+            note = f"a repair, with nothing to compare: the original does not run ({why})"
+            label, seconds = self._draws[sample].label, (math.nan, found.seconds)
+            return [*runs, Run(provider, "off", label, (), seconds, note, ok=True)], oracle
+        run = self._held(provider, "off", sample, "rewritten", found, oracle)
+        if not run.ok and (better := self._better(provider, sample, found, referred)):
+            run, oracle = replace(run, note=better, ok=True), Oracle("rewritten", found)
+            self._warnings.append(better)
+        elif oracle.name == "original" and self._divergence is None and not run.ok:
+            self._divergence = self._parting(run, sample)
+        return [*runs, run], oracle
 
-def _run(session: Session, inputs: Draw) -> _Result:
-    try:
-        return _Result(*session.timed(inputs.feeds))
-    except EngineError as error:
-        return _Result({}, 0.0, str(error))
+    def _parting(self, run: Run, sample: int) -> Divergence | None:
+        """Where the models part in a run that failed; None where one of them does not run."""
+        outputs = [each.output for each in run.comparisons if not each.ok]
+        if not outputs:
+            return None
+        return first_divergence(
+            self._sources["original"],
+            self._sources["rewritten"],
+            self._draws[sample],
+            outputs,
+            provider=run.provider,
+            folder=self._folder,
+            tolerance=self._tolerance,
+            progress=self._progress,
+        )
 
+    def _better(
+        self, provider: str, sample: int, found: Result, referred: Mapping[str, Run]
+    ) -> str:
+        """Why a difference from the original speaks for the rewritten model; else empty."""
+        if referred and referred["rewritten"].ok and not referred["original"].ok:
+            return "the original differs from the reference; the rewritten model agrees with it"
+        if provider == CPU:
+            return ""
+        ours, home = (self._asked("original", each, "off")[sample] for each in (provider, CPU))
+        if home.error or ours.error:
+            return ""
+        oracle = Oracle("original on the CPU", home, foreign=True)
+        theirs = self._held(provider, "off", sample, "rewritten", found, oracle)
+        own = self._held(provider, "off", sample, "original", ours, oracle)
+        if not theirs.ok or own.ok:
+            return ""
+        return (
+            f"on {provider} the original differs from the CPU; the rewritten model agrees with it"
+        )
 
-def _names(comparisons: list[Comparison]) -> str:
-    return ", ".join(each.output for each in comparisons)
+    def _deployed(
+        self,
+        provider: str,
+        exact: Result,
+        full: Mapping[str, Sequence[Result]],
+        sample: int,
+        oracle: Oracle | None,
+    ) -> list[Run]:
+        """The runs of one set of inputs with full optimisation."""
+        ours, found = full["original"][sample], full[self._subject][sample]
+        referred = self._referred(provider, "full", sample, full)
+        runs = list(referred.values())
+        if referred and not referred["original"].ok:
+            note = "full optimisation moves the original away from the reference"
+            self._warnings.append(f"onnxruntime's own optimiser: {note}")
+            runs = [run if run.ok else replace(run, note=run.note or note, ok=True) for run in runs]
+        if self._subject == "original" or oracle is None:
+            return runs
+        run = self._held(provider, "full", sample, "rewritten", found, oracle)
+        run = replace(run, seconds=(ours.seconds, found.seconds))
+        if ours.error and not exact.error:
+            self._warnings.append(
+                "onnxruntime's own optimiser: with full optimisation the original does not run: "
+                f"{ours.error}"
+            )
+        elif run.ok and not exact.error:
+            own = self._held(provider, "full", sample, "original", ours, Oracle("", exact))
+            if not own.ok:
+                names = differing(own.comparisons)
+                self._warnings.append(
+                    f"onnxruntime's own optimiser: full optimisation changes {names} of the "
+                    "original only"
+                )
+        if not run.ok:
+            run = excused(run, oracle, ours, found, self._tolerance, self._model.quantised)
+            if run.ok:
+                self._warnings.append(f"onnxruntime's own optimiser: {run.note}")
+        return [*runs, run]
 
+    def _held(
+        self,
+        provider: str,
+        optimisation: Optimisation,
+        sample: int,
+        subject: str,
+        found: Result,
+        oracle: Oracle,
+    ) -> Run:
+        """One result held against an oracle."""
+        run = held(subject, found, oracle, self._tolerance)
+        label = self._draws[sample].label
+        return replace(run, provider=provider, optimisation=optimisation, inputs=label)
 
-def _suffered(found: Comparison, expected: _Result, theirs: _Result, ours: _Result) -> bool:
-    """Whether full optimisation moves this output of the original likewise, or about as far."""
-    name = found.output
-    if compare(name, theirs.outputs.get(name), ours.outputs[name]).ok:
-        return True
-    own = compare(name, expected.outputs[name], theirs.outputs.get(name))
-    return not own.ok and 2 * own.max_abs >= found.max_abs
+    def _referred(
+        self,
+        provider: str,
+        optimisation: Optimisation,
+        sample: int,
+        results: Mapping[str, Sequence[Result]],
+    ) -> dict[str, Run]:
+        """Each model held against the reference, if there is one."""
+        if not self.expected:
+            return {}
+        oracle = Oracle("reference", Result(self.expected[sample], math.nan), foreign=True)
+        runs = {
+            name: self._held(provider, optimisation, sample, name, found[sample], oracle)
+            for name, found in results.items()
+        }
+        if self._subject == "rewritten" and optimisation == "off" and not runs["original"].ok:
+            self._warnings.append(
+                f"the original differs from the reference on {provider}, whatever the rewrite does"
+            )
+        return runs

@@ -1,0 +1,223 @@
+"""How two graphs differ: a unified diff of their nodes, a line each. Imports report.text.
+
+Weights are never rendered. Short constants that a node reads, such as the amounts of a `Pad`, stand
+in its line by value.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from onnxpad.report.text import Paint, shown
+
+MOST_ELEMENTS: Final = 16
+"""Elements up to which numbers are listed: the amounts of a `Pad` up to rank 8."""
+MOST_CHARACTERS: Final = 80
+
+_INTEGERS: Final = {
+    getattr(onnx.TensorProto, name)
+    for name in ("BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64")
+}
+
+Pair: TypeAlias = tuple[onnx.NodeProto | None, onnx.NodeProto | None]
+Nodes: TypeAlias = Mapping[str, onnx.NodeProto]
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One of the graphs.
+
+    Attributes:
+        nodes: In file order, by what makes a node the same one in both graphs.
+        constants: Values to show, by the name of the tensor.
+    """
+
+    nodes: Nodes
+    constants: Mapping[str, str]
+
+
+def unified_diff(before: onnx.GraphProto, after: onnx.GraphProto, names: tuple[str, str]) -> str:
+    """The nodes that differ, in order, as a unified diff without context; empty where none does.
+
+    Nodes whose first outputs have one name are one node. The numbers of a hunk count nodes, from 1.
+
+    Args:
+        before: The graph as it was; long tensors may lack their elements.
+        after: The graph as it is.
+        names: What the heading calls them.
+    """
+    hunks = list(_hunks(_side(before), _side(after)))
+    if not hunks:
+        return ""
+    return "\n".join((f"--- {shown(names[0])}", f"+++ {shown(names[1])}", *hunks, ""))
+
+
+def painted(diff: str, paint: Paint) -> str:
+    """A diff in the colours that diffs have."""
+    roles = {"-": "error", "+": "good", "@": "info"}
+    return "".join(
+        f"{paint(line, roles[line[0]]) if line[0] in roles else line}\n"
+        for line in diff.splitlines()
+    )
+
+
+def node_text(node: onnx.NodeProto, constants: Mapping[str, str] | None = None) -> str:
+    """A node in one line, as `Conv_12: y = Conv <pads = [0, 0, 1, 1]> (x, w)`.
+
+    Args:
+        node: The node.
+        constants: Values to show of what it reads, by name.
+    """
+    known = constants or {}
+    given = ", ".join(sorted(f"{item.name} = {_attribute(item)}" for item in node.attribute))
+    read = ", ".join(f"{name} = {known[name]}" if name in known else name for name in node.input)
+    domain = "" if node.domain in {"", "ai.onnx"} else f"{node.domain}."
+    label = f"{node.name}: " if node.name else ""
+    attributes = f" <{given}>" if given else ""
+    return shown(f"{label}{', '.join(node.output)} = {domain}{node.op_type}{attributes} ({read})")
+
+
+def _side(graph: onnx.GraphProto) -> _Side:
+    nodes: dict[str, onnx.NodeProto] = {}
+    constants = {item.name: _elements(item) for item in graph.initializer if _is_short(item)}
+    for node in graph.node:
+        name = next(filter(None, node.output), "")
+        if node.op_type == "Constant" and len(node.attribute) == 1:
+            (held,) = node.attribute
+            if held.name in {"value_int", "value_ints"} or _is_short(held.t):
+                constants[name] = _attribute(held)
+        nodes[name if name and name not in nodes else f"\0{len(nodes)}"] = node
+    return _Side(nodes, constants)
+
+
+def _hunks(before: _Side, after: _Side) -> Iterator[str]:
+    """A hunk for each node that changed, with those removed or added right in front of it."""
+    altered = {name for name, _ in before.constants.items() ^ after.constants.items()}
+    removed: list[str] = []
+    added: list[str] = []
+    old = new = 0  # how many nodes were passed
+    for was, now in _aligned(before.nodes, after.nodes):
+        kept = _same(was, now, altered)
+        if was is not None and not kept:
+            removed.append(f"-{node_text(was, before.constants)}")
+            old += 1
+        if now is not None and not kept:
+            added.append(f"+{node_text(now, after.constants)}")
+            new += 1
+        if was is not None and now is not None and (removed or added):
+            yield _hunk(removed, added, old, new)
+            removed, added = [], []
+        old, new = old + kept, new + kept
+    if removed or added:
+        yield _hunk(removed, added, old, new)
+
+
+def _same(was: onnx.NodeProto | None, now: onnx.NodeProto | None, altered: Set[str]) -> bool:
+    """Whether a node is there before and after, and reads the same constants."""
+    if was is None or now is None or not altered.isdisjoint(was.input):
+        return False
+    # A NaN is not equal to itself, but its bytes are.
+    return was == now or was.SerializePartialToString() == now.SerializePartialToString()
+
+
+def _aligned(old: Nodes, new: Nodes) -> Iterator[Pair]:
+    """Each node with what became of it, both orders side by side.
+
+    Rewriting moves no node; one that moved all the same is removed here and added there.
+    """
+    left, right = list(old), list(new)
+    moved: set[str] = set()
+    i = j = 0
+    while i < len(left) or j < len(right):
+        if i < len(left) and left[i] not in new:
+            yield old[left[i]], None
+            i += 1
+        elif j < len(right) and (right[j] not in old or right[j] in moved):
+            yield None, new[right[j]]
+            j += 1
+        elif left[i] == right[j]:
+            yield old[left[i]], new[right[j]]
+            i, j = i + 1, j + 1
+        else:
+            moved.add(left[i])
+            yield old[left[i]], None
+            i += 1
+
+
+def _hunk(removed: list[str], added: list[str], old: int, new: int) -> str:
+    """Lines under their heading; `old` and `new` nodes were passed, these included."""
+    spans = f"-{_span(old, len(removed))} +{_span(new, len(added))}"
+    return "\n".join((f"@@ {spans} @@", *removed, *added))
+
+
+def _span(end: int, length: int) -> str:
+    """Which lines, as diff writes it: none are named by the line in front of them.
+
+    >>> _span(3, 1), _span(3, 2), _span(3, 0)
+    ('3', '2,2', '3,0')
+    """
+    begin = end - length
+    return f"{end}" if length == 1 else f"{begin + 1 if length else begin},{length}"
+
+
+def _attribute(item: onnx.AttributeProto) -> str:
+    """The value of an attribute; of long tensors and bodies only what they are."""
+    if item.ref_attr_name:
+        return f"@{item.ref_attr_name}"
+    if item.HasField("t"):
+        return _elements(item.t) if _is_short(item.t) else _kind(item.t)
+    if item.HasField("g"):
+        return f"{{{len(item.g.node)} nodes}}"
+    try:
+        value = onnx.helper.get_attribute_value(item)
+    except ValueError:  # a type that this onnx does not know
+        return "?"
+    return _written(value)
+
+
+def _written(value: Any) -> str:
+    """Numbers and strings as ONNX text has them, the long ones cut; of all else what it is."""
+    if isinstance(value, bytes | str):
+        text = value if isinstance(value, str) else value.decode(errors="backslashreplace")
+        cut = text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
+        return json.dumps(cut, ensure_ascii=False)
+    if isinstance(value, float):
+        return str(np.float32(value))
+    if isinstance(value, onnx.TensorProto):
+        return _kind(value)
+    if isinstance(value, Sequence | np.ndarray):
+        items = [_written(item) for item in value[:MOST_ELEMENTS]]
+        more = [f"... {len(value):,} in all"] if len(value) > MOST_ELEMENTS else []
+        return f"[{', '.join(items + more)}]"
+    return str(value) if isinstance(value, int | np.generic) else f"a {type(value).__name__}"
+
+
+def _is_short(tensor: onnx.TensorProto) -> bool:
+    """Whether a tensor is a number, or a short list of integers, that the model itself holds."""
+    count = math.prod(tensor.dims)
+    if tensor.data_location == onnx.TensorProto.DataLocation.EXTERNAL or len(tensor.dims) > 1:
+        return False
+    return count == 1 or (count <= MOST_ELEMENTS and tensor.data_type in _INTEGERS)
+
+
+def _elements(tensor: onnx.TensorProto) -> str:
+    """The value of a short tensor, a list where it has an axis."""
+    try:
+        array = numpy_helper.to_array(tensor)
+    except (ValueError, TypeError, KeyError, IndexError):  # a damaged one, which is not our matter
+        return _kind(tensor)
+    return _written(array if array.ndim else array[()])
+
+
+def _kind(tensor: onnx.TensorProto) -> str:
+    """Type and shape, as ONNX text has them: `float[64, 3, 7, 7]`."""
+    names = onnx.TensorProto.DataType
+    known = tensor.data_type in names.values()
+    name = names.Name(tensor.data_type).lower() if known else str(tensor.data_type)
+    return f"{name}{list(tensor.dims) if tensor.dims else ''}"

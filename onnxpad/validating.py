@@ -1,0 +1,200 @@
+"""The library's call to compare a rewritten model with its original, or with a framework.
+
+Imports errors and verdict; `validation` when it is called.
+"""
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from onnxpad.errors import UsageError, ValidationError
+from onnxpad.verdict import Divergence, Placement, Run, Validation
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import onnx
+
+    Array: TypeAlias = npt.NDArray[Any]
+    Model: TypeAlias = str | os.PathLike[str] | onnx.ModelProto
+    Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]
+
+
+@dataclass(frozen=True)
+class ValidationResult:
+    """What `validate` found.
+
+    Attributes:
+        validation: The verdict with all its figures.
+        providers: The execution providers that were used, by onnxruntime's names.
+        unproven: Why something asked for was not compared, a line each.
+        seconds: Wall time that it took.
+    """
+
+    validation: Validation
+    providers: tuple[str, ...]
+    unproven: tuple[str, ...]
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything asked for was compared, and nothing speaks against the model."""
+        return self.validation.ok and not self.unproven
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """Every run made, in order."""
+        return self.validation.runs
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is worth knowing and is not the rewrite's fault, a line each."""
+        return self.validation.warnings
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How it was done: providers, settings, arrays matched by order or aligned."""
+        return self.validation.notes
+
+    @property
+    def placements(self) -> tuple[Placement, ...]:
+        """Where nodes ran, for each provider other than the CPU's and each model."""
+        return self.validation.placements
+
+    @property
+    def divergence(self) -> Divergence | None:
+        """The first tensor that both models compute differently."""
+        return self.validation.divergence
+
+    def raise_for_failure(self) -> None:
+        """Return if `ok`.
+
+        Raises:
+            ValidationError: What differs, or was not compared, in one line.
+        """
+        if not self.ok:
+            raise ValidationError(failure(self))
+
+
+def validate(
+    original: "Model",
+    rewritten: "Model | None" = None,
+    *,
+    providers: Sequence[str] = ("cpu",),
+    inputs: "Arrays | None" = None,
+    reference: "Arrays | None" = None,
+    samples: int = 1,
+    seed: int = 0,
+    rtol: float | None = None,
+    atol: float | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> ValidationResult:
+    """How the outputs of a model differ from those of another, or from a framework's.
+
+    Args:
+        original: Path of an .onnx file, or a model. External data is found beside a path.
+        rewritten: The same for the model to compare with it; None where a reference is given.
+        providers: `cpu`, `cuda`, `auto` (CUDA where it runs, and the CPU), or onnxruntime's names.
+        inputs: What to feed: a .npz or .npy file, a folder of ONNX test data, or arrays by name;
+            drawn at random by default.
+        reference: What a framework computed: such a file, folder or arrays, which hold the inputs
+            too unless `inputs` are given.
+        samples: How many inputs to draw; sizes that the model leaves open differ between them.
+        seed: Seed of the first; the next have the numbers that follow.
+        rtol: Allowed difference relative to each element; by default what rounding explains.
+        atol: Allowed difference besides, absolute; by default what rounding explains.
+        progress: Called with a step, how much of it is done, and how much there is.
+
+    Raises:
+        UsageError: An argument that cannot be honoured, or arrays that do not fit the model.
+        ModelError: A model cannot be read.
+        ProviderError: A provider asked for by name does not run on this machine.
+    """
+    start = time.perf_counter()
+    _check(original, rewritten, reference, samples, seed, rtol, atol)
+
+    from onnxpad.validation import Tolerance, chosen, validate_models
+
+    def report(step: str) -> None:
+        if progress is not None:
+            progress(step, 0, 0)
+
+    names, notes = chosen(providers)
+    found = validate_models(
+        _source(original),
+        None if rewritten is None else _source(rewritten),
+        samples=samples,
+        seed=seed,
+        providers=names,
+        inputs=inputs,
+        reference=reference,
+        tolerance=Tolerance(rtol, atol),
+        progress=report,
+        notes=notes,
+    )
+    return ValidationResult(
+        found, names, tuple(_unproven(found, names)), time.perf_counter() - start
+    )
+
+
+def failure(result: ValidationResult) -> str:
+    """Why a result is not ok, in one line; empty where it is."""
+    for run in result.runs:
+        if run.ok or run.subject != result.validation.subject:
+            continue
+        where = f"on {run.provider}, optimisation {run.optimisation}"
+        wrong = [f"{each.output}: {each.detail}" for each in run.comparisons if not each.ok]
+        if not wrong:
+            return f"{where}: {run.note}"
+        return f"the {run.subject} model differs from the {run.against} {where}: {wrong[0]}"
+    return "; ".join(result.unproven)
+
+
+def _check(
+    original: "Model",
+    rewritten: "Model | None",
+    reference: object,
+    samples: int,
+    seed: int,
+    rtol: float | None,
+    atol: float | None,
+) -> None:
+    """Return if the arguments can be honoured; asked before anything slow is imported."""
+    if rewritten is None and reference is None:
+        raise UsageError(
+            "one model alone has nothing to be compared with; give the rewritten model too, or a "
+            "reference"
+        )
+    for model in (original, rewritten):
+        if isinstance(model, str | os.PathLike) and Path(model).is_dir():
+            raise UsageError(f"{os.fspath(model)}: is a folder; validate takes models")
+    if samples < 1:
+        raise UsageError(f"{samples} samples are none; ask for 1 or more")
+    if seed < 0:
+        raise UsageError(f"a seed cannot be negative, as {seed} is")
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value is not None and not 0 <= value < float("inf"):
+            raise UsageError(f"{name} has to be 0 or a positive number, not {value}")
+
+
+def _source(model: "Model") -> "Path | onnx.ModelProto":
+    return Path(model) if isinstance(model, str | os.PathLike) else model
+
+
+def _unproven(found: Validation, providers: Sequence[str]) -> list[str]:
+    """What was asked for and not compared: silence about it would look like agreement."""
+    lines = []
+    for provider in providers:
+        runs = [run for run in found.runs if run.provider == provider]
+        mine = [run for run in runs if run.subject == found.subject]
+        if not any(run.comparisons and run.against != run.subject for run in mine):
+            why = next((run.note for run in mine if run.note), "")
+            why = why or next((line for line in found.warnings), "")
+            lines.append(f"nothing was compared on {provider}" + (f": {why}" if why else ""))
+        for place in found.placements:
+            here = place.provider == provider and place.model == found.subject
+            if here and place.nodes == len(place.elsewhere):
+                lines.append(f"no node of the {place.model} model ran on {provider}")
+    return lines

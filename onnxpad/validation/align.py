@@ -1,0 +1,99 @@
+"""An array laid out as another framework does, brought to the shape of an ONNX tensor.
+
+Imports nothing of the package outside `validation`.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from onnxpad.validation.compare import shape_text
+from onnxpad.validation.sessions import Array
+
+
+def aligned(array: Array, shape: Sequence[int | str]) -> tuple[Array, str] | None:
+    """`array` with its axes as `shape` has them, and what was done to it.
+
+    Tried in this order: nothing; axes of size 1 added or dropped; channels moved from the last
+    axis to axis 1 or back (NHWC and NCHW, of any rank); both.
+
+    Args:
+        array: What a framework gave.
+        shape: The shape wanted; a name stands for any size.
+
+    Returns:
+        The array and a few words, empty where nothing was done; None where no way or more than one
+        leads to the shape.
+
+    >>> aligned(np.zeros((1, 56, 79, 3)), (1, 3, 56, 79))[1]
+    '1x56x79x3 as 1x3x56x79: channels moved from last to axis 1'
+    >>> aligned(np.zeros((1, 16)), (1, 16, 1, 1))[1]
+    '1x16 as 1x16x1x1: axes of size 1 added or dropped'
+    >>> aligned(np.zeros((1, 3)), (1, 4)) is None
+    True
+    """
+    if _fits(array, shape):
+        return array, ""
+    if (plain := _resized(array, shape)) is not None:
+        return plain, _told(array, plain, _UNITS)
+    moved = list(_moved(array, shape))
+    ways = [(each, how) for each, how in moved if _fits(each, shape)]
+    ways = ways or [
+        (fit, f"{how}, {_UNITS}")
+        for each, how in moved
+        if (fit := _resized(each, shape)) is not None
+    ]
+    if not ways or any(not _same_order(ways[0][0], other) for other, _ in ways):
+        return None
+    found, how = ways[0]
+    return found, _told(array, found, how)
+
+
+_UNITS = "axes of size 1 added or dropped"
+
+
+def _told(before: Array, after: Array, how: str) -> str:
+    return f"{shape_text(before.shape)} as {shape_text(after.shape)}: {how}"
+
+
+def _fits(array: Array, shape: Sequence[int | str]) -> bool:
+    return array.ndim == len(shape) and all(
+        isinstance(wanted, str) or size == wanted
+        for size, wanted in zip(array.shape, shape, strict=True)
+    )
+
+
+def _resized(array: Array, shape: Sequence[int | str]) -> Array | None:
+    """The array with axes of size 1 added or dropped; with open sizes only at the front."""
+    sizes = [size for size in shape if isinstance(size, int)]
+    if len(sizes) == len(shape):
+        bare = [[size for size in each if size != 1] for each in (array.shape, sizes)]
+        return array.reshape(sizes) if bare[0] == bare[1] else None
+    if array.ndim == len(shape) - 1 and _fits(array[None], shape):
+        return array[None]
+    if array.ndim == len(shape) + 1 and array.shape[0] == 1 and _fits(array[0], shape):
+        return np.asarray(array[0])
+    return None
+
+
+def _moved(array: Array, shape: Sequence[int | str]) -> Iterator[tuple[Array, str]]:
+    """The array with its channels elsewhere, also as one example of a batch.
+
+    Only where `shape` says how many channels there are: an open size would take anything.
+    """
+    bases = [array, array[None]] if array.ndim == len(shape) - 1 else [array]
+    for base in bases:
+        if base.ndim < 3 or len(shape) < 2:
+            continue
+        if isinstance(shape[1], int):
+            yield np.moveaxis(base, -1, 1), "channels moved from last to axis 1"
+        if isinstance(shape[-1], int):
+            yield np.moveaxis(base, 1, -1), "channels moved from axis 1 to last"
+
+
+def _same_order(one: Array, other: Array) -> bool:
+    """Whether two views of one array have its elements in the same places."""
+    return one.shape == other.shape and all(
+        size == 1 or stride == also
+        for size, stride, also in zip(one.shape, one.strides, other.strides, strict=True)
+    )

@@ -1,0 +1,150 @@
+"""What one model answers to a number of inputs, on one provider and optimisation level.
+
+May import `onnxpad.errors`. A session is open only while its model is being asked.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+from onnxpad.validation.compare import compare
+from onnxpad.validation.inputs import Draw, Input, draw, size_choices, small_choices
+from onnxpad.validation.sessions import (
+    CPU,
+    EngineError,
+    Optimisation,
+    Session,
+    Source,
+    Value,
+    open_session,
+)
+
+_SMALLEST = 2  # the number of the sample, from 0, that is as small as the model takes it
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one run gave.
+
+    Attributes:
+        outputs: By name; empty where it failed.
+        seconds: Wall time; NaN where it failed.
+        error: Why there are no outputs, in one line; else empty.
+        noise: How far a second run was from the first, an output; 0.0 where not measured.
+    """
+
+    outputs: Mapping[str, Value]
+    seconds: float
+    error: str = ""
+    noise: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a model gave for each of the inputs, and where its nodes ran.
+
+    Attributes:
+        results: One a set of inputs, in their order.
+        places: Provider by node, in running order; empty on the CPU.
+    """
+
+    results: tuple[Result, ...]
+    places: Mapping[str, str] = field(default_factory=dict)
+
+
+def ask(
+    source: Source,
+    draws: Sequence[Draw],
+    provider: str,
+    optimisation: Optimisation,
+    *,
+    folder: Path | None = None,
+) -> Answers:
+    """What a model answers to each of the inputs.
+
+    On another provider than the CPU's each input runs twice more: once to warm up, in which is
+    seen where nodes run, and with optimisation off once to see how far two runs are apart.
+
+    Raises:
+        ProviderError: The provider is not installed, or does not start.
+    """
+    elsewhere = provider != CPU
+    places: Mapping[str, str] = {}
+    results = []
+    try:
+        with open_session(
+            source,
+            provider=provider,
+            optimisation=optimisation,
+            folder=folder,
+            profile=elsewhere,
+        ) as session:
+            if elsewhere:
+                for inputs in draws:
+                    _run(session, inputs)
+                places = session.ran_on()
+            for inputs in draws:
+                result = _run(session, inputs)
+                if elsewhere and optimisation == "off" and not result.error:
+                    again = _run(session, inputs)
+                    result = Result(result.outputs, result.seconds, "", _noise(result, again))
+                results.append(result)
+    except EngineError as error:
+        return Answers(tuple(Result({}, math.nan, str(error)) for _ in draws))
+    return Answers(tuple(results), places)
+
+
+def accepted(
+    source: Source,
+    inputs: Sequence[Input],
+    provider: str,
+    samples: int,
+    seed: int,
+    *,
+    folder: Path | None = None,
+) -> tuple[tuple[Draw, ...], tuple[Result, ...], str]:
+    """Inputs that a model runs on, drawn at different sizes, its answers, and the first complaint.
+
+    With optimisation off. The third sample is the smallest that the model takes.
+    """
+    draws: list[Draw] = []
+    results: list[Result] = []
+    taken: list[Mapping[str, int]] = []
+    why = ""
+    try:
+        with open_session(source, provider=provider, folder=folder) as session:
+            fresh = size_choices(inputs)
+            for number in range(max(1, samples)):
+                small = small_choices(inputs) if number == _SMALLEST else ()
+                again = taken[number % len(taken) :] if taken else ()
+                for sizes in chain(small, fresh, again):
+                    fed = draw(inputs, sizes, seed + number)
+                    result = _run(session, fed)
+                    if not result.error:
+                        draws.append(fed)
+                        results.append(result)
+                        if sizes not in taken:
+                            taken.append(sizes)
+                        break
+                    why = why or result.error
+    except EngineError as error:
+        return (), (), str(error)
+    return tuple(draws), tuple(results), why
+
+
+def _run(session: Session, inputs: Draw) -> Result:
+    try:
+        return Result(*session.timed(inputs.feeds))
+    except EngineError as error:
+        return Result({}, math.nan, str(error))
+
+
+def _noise(first: Result, second: Result) -> dict[str, float]:
+    """How far a second run was from the first, where both are finite: NaN allows for nothing."""
+    apart = {}
+    for name, value in first.outputs.items():
+        found = compare(name, value, second.outputs.get(name))
+        apart[name] = found.max_abs if math.isfinite(found.max_abs) else 0.0
+    return apart

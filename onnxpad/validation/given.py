@@ -1,0 +1,291 @@
+"""Arrays that a person gives: inputs to feed, and what a framework made of them.
+
+May import `onnxpad.errors`. Nothing is ever unpickled.
+"""
+
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+from onnxpad.errors import UsageError
+from onnxpad.validation.align import aligned
+from onnxpad.validation.compare import shape_text
+from onnxpad.validation.inputs import Draw, Input, Outline, Output, feeds_text
+from onnxpad.validation.sessions import Array
+
+Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]
+"""A file or folder, or arrays by name, or several of those."""
+
+_INPUT, _OUTPUT = "input", "output"
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    RuntimeError,
+    MemoryError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What numpy raises at files that are cut short, encrypted, or made up."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Given:
+    """What was given, brought to a model's names, types and input shapes.
+
+    Attributes:
+        draws: Inputs, one a sample; empty where none were given.
+        expected: Outputs by name, one mapping a sample, as the framework laid them out.
+        notes: What was matched by order and what was aligned, a line each.
+    """
+
+    draws: tuple[Draw, ...] = ()
+    expected: tuple[Mapping[str, Array], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Entry:
+    name: str
+    array: Array
+    role: str = ""
+
+
+def given(model: Outline, inputs: Arrays | None, reference: Arrays | None) -> Given:
+    """The inputs and the reference given for a model.
+
+    Arrays are matched by name; what is then left over, by order, where the numbers agree. Without
+    `inputs` the reference has to hold them too.
+
+    Raises:
+        UsageError: A file cannot be read, or does not fit the model; in one line.
+    """
+    notes: dict[str, None] = {}
+    draws: list[Draw] = []
+    expected: list[Mapping[str, Array]] = []
+    if inputs is not None:
+        title, sets = _sets(inputs, "the inputs given")
+        for arrays in sets:
+            fed = [entry for entry in arrays if entry.role != _OUTPUT]
+            known = {output.name for output in model.outputs}
+            fed = [entry for entry in fed if entry.role or entry.name not in known] or fed
+            found = _matched(title, fed, (*model.inputs,), notes)
+            draws.append(_draw(title, model, found, notes))
+    if reference is not None:
+        title, sets = _sets(reference, "the reference given")
+        if draws and len(sets) != len(draws):
+            raise UsageError(
+                f"{title} has {len(sets)} sets of arrays, but {len(draws)} sets of inputs are given"
+            )
+        for arrays in sets:
+            if inputs is not None:
+                names = {each.name for each in model.inputs}
+                arrays = [e for e in arrays if e.role != _INPUT and (e.role or e.name not in names)]
+                found = _matched(title, arrays, (*model.outputs,), notes)
+            else:
+                found = _matched(title, arrays, (*model.inputs, *model.outputs), notes)
+                draws.append(_draw(title, model, found, notes))
+            expected.append(_outputs(title, model, found, notes))
+    return Given(tuple(draws), tuple(expected), tuple(notes))
+
+
+def _matched(
+    title: str,
+    entries: Sequence[_Entry],
+    wanted: Sequence[Input | Output],
+    notes: dict[str, None],
+) -> dict[str, Array]:
+    """The arrays by the names of the model, inputs and then outputs where names do not tell."""
+    found: dict[str, Array] = {}
+    for role in (_INPUT, _OUTPUT):
+        mine = [each for each in wanted if isinstance(each, Input) == (role == _INPUT)]
+        named = {entry.name: entry for entry in entries if entry.role in {"", role}}
+        found.update((each.name, named[each.name].array) for each in mine if each.name in named)
+    rest = [entry for entry in entries if entry.name not in found]
+    for role in ("", _INPUT, _OUTPUT):
+        left = [entry for entry in rest if entry.role == role]
+        lacking = [
+            each
+            for each in wanted
+            if each.name not in found and (not role or isinstance(each, Input) == (role == _INPUT))
+        ]
+        if not left:
+            continue
+        if len(left) != len(lacking):
+            raise UsageError(
+                f"{title} has {_listed(entry.name for entry in left)}, which "
+                f"{'is' if len(left) == 1 else 'are'} no name of the model's: it has "
+                f"{_known(wanted)}; name the arrays so"
+            )
+        for entry, each in zip(left, lacking, strict=True):
+            found[each.name] = entry.array
+            kind = _INPUT if isinstance(each, Input) else _OUTPUT
+            notes[f"{title}: {entry.name!r} taken as {kind} {each.name!r}, by order"] = None
+    return found
+
+
+def _draw(title: str, model: Outline, found: Mapping[str, Array], notes: dict[str, None]) -> Draw:
+    """The inputs among the arrays, with the types and shapes that the model asks for."""
+    feeds = {}
+    for each in model.inputs:
+        if each.name not in found:
+            raise UsageError(
+                f"{title} has no array for input {each.name!r}; the model needs "
+                f"{_listed(wanted.name for wanted in model.inputs)}"
+            )
+        array = _typed(title, _INPUT, each, found[each.name])
+        fit = aligned(array, each.shape)
+        if fit is None:
+            raise UsageError(
+                f"{title}: input {each.name!r} has shape {shape_text(array.shape)}, but the model "
+                f"asks for {shape_text(each.shape)}"
+            )
+        feeds[each.name], how = np.ascontiguousarray(fit[0]), fit[1]
+        if how:
+            notes[f"{title}: input {each.name!r} {how}"] = None
+    return Draw(feeds, f"{feeds_text(feeds)}, from {title}")
+
+
+def _outputs(
+    title: str, model: Outline, found: Mapping[str, Array], notes: dict[str, None]
+) -> Mapping[str, Array]:
+    """The outputs among the arrays; at least one."""
+    outputs = {
+        each.name: _typed(title, _OUTPUT, each, found[each.name])
+        for each in model.outputs
+        if each.name in found
+    }
+    names = [each.name for each in model.outputs]
+    if not outputs:
+        raise UsageError(f"{title} has no array for an output; the model gives {_listed(names)}")
+    if missing := [name for name in names if name not in outputs]:
+        notes[f"{title} has no array for output {_listed(missing)}, which is not compared"] = None
+    return outputs
+
+
+def _typed(title: str, role: str, each: Input | Output, array: Array) -> Array:
+    """The array, if it has the type that the model declares."""
+    if each.elem_type == onnx.TensorProto.UNDEFINED:
+        return array
+    if each.elem_type == onnx.TensorProto.STRING:
+        if array.dtype.kind in "US":
+            array = array.astype(np.str_).astype(np.object_)
+        if array.dtype.kind == "O":
+            return array
+    wanted = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(each.elem_type))
+    if array.dtype.newbyteorder("=") != wanted:
+        raise UsageError(
+            f"{title}: {role} {each.name!r} has type {array.dtype}, but the model's is "
+            f"{'string' if wanted.kind == 'O' else wanted}; convert the array"
+        )
+    return array.astype(wanted, copy=False)  # the byte order of this machine
+
+
+def _sets(source: Arrays, title: str) -> tuple[str, list[list[_Entry]]]:
+    """How to call a source, and its sets of arrays."""
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        return str(path), _read(path)
+    mappings = [source] if isinstance(source, Mapping) else source
+    if (
+        not isinstance(mappings, Sequence)
+        or not mappings
+        or not all(isinstance(each, Mapping) for each in mappings)
+    ):
+        raise UsageError(f"{title}: neither a path nor arrays by name")
+    return title, [
+        [_Entry(name, np.asarray(array)) for name, array in each.items()] for each in mappings
+    ]
+
+
+def _read(path: Path) -> list[list[_Entry]]:
+    """The arrays in a .npz or .npy file, or in a folder of ONNX test data."""
+    if path.is_dir():
+        return _folder(path)
+    try:
+        with path.open("rb") as file:  # numpy leaves open what it opened and could not read
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return [[_Entry("the array", loaded)]]
+            entries = [_Entry(name, loaded[name]) for name in loaded.files]
+    except _UNREADABLE as error:
+        raise UsageError(_why(path, error)) from None
+    if not entries:
+        raise UsageError(f"{path}: has no arrays in it")
+    for entry in entries:
+        if not isinstance(entry.array, np.ndarray):
+            raise UsageError(f"{path}: {entry.name!r} is no array; write the file with numpy.savez")
+    return [entries]
+
+
+def _why(path: Path, error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{path} cannot be read: {error.strerror}"
+    if isinstance(error, ValueError) and "allow_pickle" in str(error) and _is_pickled(path):
+        return (
+            f"{path}: has pickled Python objects in it, which are not loaded because they could "
+            "run code; save plain arrays with numpy.savez"
+        )
+    if isinstance(error, MemoryError):
+        return f"{path}: has an array larger than the memory of this machine"
+    return f"{path}: is no readable .npz or .npy file; write it with numpy.savez or numpy.save"
+
+
+def _is_pickled(path: Path) -> bool:
+    """Whether numpy speaks of pickled objects because of such, not of an unknown file."""
+    with path.open("rb") as file:
+        return file.read(1) in {b"\x93", b"P", b"\x80"}  # numpy's, zip's and pickle's marks
+
+
+def _folder(path: Path) -> list[list[_Entry]]:
+    """Sets of `input_0.pb`, `output_0.pb` and so on: the folder's own, or one a subfolder."""
+    folders = [path, *sorted((each for each in path.iterdir() if each.is_dir()), key=_natural)]
+    sets = [found for folder in folders if (found := list(_tensors(folder)))]
+    if not sets:
+        raise UsageError(f"{path}: has no input_0.pb, as folders of ONNX test data have")
+    return sets
+
+
+def _tensors(folder: Path) -> Iterator[_Entry]:
+    for role in (_INPUT, _OUTPUT):
+        for path in sorted(folder.glob(f"{role}_*.pb"), key=_natural):
+            try:
+                tensor = onnx.TensorProto.FromString(path.read_bytes())
+                if tensor.data_location == onnx.TensorProto.EXTERNAL:
+                    raise UsageError(f"{path}: keeps its data in another file; save it as one")
+                array = onnx.numpy_helper.to_array(tensor)
+            except OSError as error:
+                raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+            except (DecodeError, ValueError, TypeError, KeyError):
+                raise UsageError(f"{path}: is no tensor as ONNX test data hold it") from None
+            yield _Entry(tensor.name or path.stem, array, role)
+
+
+def _natural(path: Path) -> list[int | str]:
+    """A key by which `input_10.pb` comes after `input_2.pb`."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name)]
+
+
+def _known(wanted: Sequence[Input | Output]) -> str:
+    groups = {
+        f"{role}s": [each.name for each in wanted if isinstance(each, Input) == (role == _INPUT)]
+        for role in (_INPUT, _OUTPUT)
+    }
+    return " and ".join(f"{role} {_listed(names)}" for role, names in groups.items() if names)
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = list(names)
+    more = f" and {len(names) - 6} more" if len(names) > 7 else ""
+    return ", ".join(repr(name) for name in (names[:6] if more else names)) + more

@@ -1,0 +1,117 @@
+"""One result held against what was expected of it, and what excuses a difference.
+
+May import `onnxpad.verdict`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from onnxpad.validation.align import aligned
+from onnxpad.validation.answers import Result
+from onnxpad.validation.compare import Tolerance, compare
+from onnxpad.verdict import Comparison, Run
+
+_QUANTA = 0.05
+"""What rounding may change in an output, relative to its greatest magnitude, once quantised
+operators are fused, as a rewrite can make possible; a few steps of 1/255 that grow on their way."""
+
+_OTHER_ENGINE = 10.0  # times the default tolerance: another engine sums up in another order
+
+
+@dataclass(frozen=True, slots=True)
+class Oracle:
+    """What a run is held against.
+
+    Attributes:
+        name: How a report calls it, as `original` or `reference`.
+        result: Its outputs.
+        foreign: Whether another engine computed them, which sums up in another order.
+    """
+
+    name: str
+    result: Result
+    foreign: bool = False
+
+
+def held(subject: str, found: Result, oracle: Oracle, tolerance: Tolerance) -> Run:
+    """A run of `subject`; where and on what it ran is for the caller to fill in."""
+    expected = oracle.result
+    missing = expected.outputs.keys() - found.outputs.keys()
+    note = ""
+    if found.error:
+        note = f"the {subject} model does not run: {found.error}"
+    elif missing:
+        note = f"the {subject} model has no output {', '.join(sorted(missing))}"
+    if oracle.foreign:
+        tolerance = replace(tolerance, factor=_OTHER_ENGINE)
+    comparisons = []
+    for name, value in expected.outputs.items():
+        if name not in found.outputs:
+            continue
+        other, how = found.outputs[name], ""
+        if isinstance(value, np.ndarray) and isinstance(other, np.ndarray):
+            # Only what a framework laid out can have other axes.
+            fit = aligned(value, other.shape) if oracle.name == "reference" else None
+            value, how = fit or (value, "")
+        noise = expected.noise.get(name, found.noise.get(name, 0.0))
+        comparison = compare(name, value, other, tolerance, noise)
+        comparisons.append(replace(comparison, alignment=how))
+    return Run(
+        provider="",
+        optimisation="",
+        inputs="",
+        comparisons=tuple(comparisons),
+        seconds=(expected.seconds, found.seconds),
+        note=note,
+        ok=not note and all(each.ok for each in comparisons),
+        subject=subject,
+        against=oracle.name,
+    )
+
+
+def excused(
+    run: Run, oracle: Oracle, ours: Result, found: Result, tolerance: Tolerance, quantised: bool
+) -> Run:
+    """A run that failed, with a verdict that allows for what full optimisation does by itself.
+
+    Args:
+        run: The rewritten model at full optimisation, held against `oracle`.
+        oracle: What it is held against, without optimisation.
+        ours: What full optimisation makes of the original.
+        found: What it makes of the rewritten model.
+        tolerance: What difference is allowed.
+        quantised: Whether the model quantises.
+    """
+    if ours.error:
+        note = f"with full optimisation the original does not run: {ours.error}"
+        return replace(run, note=note, ok=True)
+    if found.error:
+        return replace(run, note=f"with full optimisation only {run.note}")
+    if run.note:
+        return run
+
+    def suffered(seen: Comparison) -> bool:
+        """Whether the original moves likewise, or about as far."""
+        before = ours.outputs.get(seen.output)
+        if compare(seen.output, before, found.outputs[seen.output], tolerance, seen.noise).ok:
+            return True
+        exact = oracle.result.outputs[seen.output]
+        own = compare(seen.output, exact, before, tolerance, seen.noise)
+        return not own.ok and 2 * own.max_abs >= seen.max_abs
+
+    worse = [each for each in run.comparisons if not each.ok and not suffered(each)]
+    if not worse:
+        note = f"full optimisation changes {differing(run.comparisons)} of the original as well"
+        return replace(run, note=note, ok=True)
+    note = f"full optimisation changes {differing(worse)} of the rewritten model only"
+    if not quantised or any(not each.max_rel <= _QUANTA for each in worse):
+        return replace(run, note=note)
+    note += ", no further than rounding in fused quantised operators explains"
+    return replace(run, note=note, ok=True)
+
+
+def differing(comparisons: Iterable[Comparison]) -> str:
+    """The outputs that are not ok."""
+    return ", ".join(each.output for each in comparisons if not each.ok)

@@ -1,0 +1,80 @@
+"""On a CUDA device: every model of `models/` before and after `fix`, and what really ran there.
+
+Skips by itself where no device is. `pytest -m cuda` runs these alone.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import onnx
+import pytest
+
+import onnxpad
+from onnxpad.validation.providers import trouble_with
+from onnxpad.validation.sessions import CUDA
+
+MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.onnx"))
+
+
+@cache
+def trouble() -> str:
+    return trouble_with(CUDA)
+
+
+@pytest.fixture(autouse=True)
+def _device() -> None:
+    if trouble():
+        pytest.skip(f"no CUDA device: {trouble()}")
+
+
+pytestmark = pytest.mark.cuda
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_fixed_models_agree_on_cuda(path: Path, tmp_path: Path) -> None:
+    result = onnxpad.fix(path)
+    fixed = tmp_path / path.name
+    result.save(fixed)
+    found = onnxpad.validate(path, fixed, providers=["cuda", "cpu"])
+    assert found.validation.ok, found.runs
+    for place in found.placements:
+        assert place.nodes > len(place.elsewhere)
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_padding_leaves_no_convolution_to_the_cpu(path: Path, tmp_path: Path) -> None:
+    result = onnxpad.fix(path)
+    fixed = tmp_path / path.name
+    result.save(fixed)
+    places = onnxpad.validate(path, fixed, providers=["cuda"]).placements
+    before, after = (
+        {
+            name
+            for place in places
+            if place.model == model
+            for name in place.elsewhere
+            if name.endswith("(Conv)")
+        }
+        for model in ("original", "rewritten")
+    )
+    assert len(after) <= len(before)
+
+
+def test_a_wrong_rewrite_differs_on_cuda() -> None:
+    path = next(path for path in MODELS if path.stem == "mobilenet_keras")
+    wrong = onnx.load(path)
+    for node in wrong.graph.node:
+        for attribute in node.attribute:
+            if node.op_type == "Conv" and attribute.name == "pads":
+                attribute.ints[:] = [attribute.ints[i] for i in (2, 3, 0, 1)]
+    found = onnxpad.validate(path, wrong, providers=["cuda"])
+    assert not found.ok
+    assert found.divergence is not None
+    assert "(Conv)" in found.divergence.producers[0]
+
+
+def test_auto_uses_cuda_and_says_so() -> None:
+    path = MODELS[0]
+    found = onnxpad.validate(path, path, providers=["auto"])
+    assert found.providers == (CUDA, "CPUExecutionProvider")
+    assert any("use_tf32=0" in note for note in found.notes)

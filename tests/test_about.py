@@ -1,0 +1,137 @@
+"""`rules`, `rule`, `doctor` and `fix --diff` as commands: what they print, and how they end."""
+
+import json
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import onnx
+import pytest
+from typer.testing import CliRunner, Result
+
+import onnxpad.doctor
+from onnxpad.cli import app
+from onnxpad.diagnosis import Diagnosis, Driver, Package, Problem
+from onnxpad.finding import Page
+from onnxpad.report.about import page_text, rules_text
+from onnxpad.report.text import coloured
+from onnxpad.rule import catalogue
+from tests.support import one
+
+
+def onnxpad_runs(*args: object) -> Result:
+    return CliRunner().invoke(app, [str(arg) for arg in args])
+
+
+class TestRules:
+    def test_a_line_a_code(self) -> None:
+        lines = onnxpad_runs("rules").stdout.splitlines()
+        for line, page in zip(lines, catalogue().values(), strict=True):
+            assert line.split(maxsplit=2) == [page.code, page.severity, page.title]
+
+    def test_json_has_the_pages_too(self) -> None:
+        result = onnxpad_runs("rules", "--format", "json")
+        document = json.loads(result.stdout)
+        assert (document["command"], document["exit_code"], result.exit_code) == ("rules", 0, 0)
+        assert [rule["code"] for rule in document["rules"]] == list(catalogue())
+        for rule, page in zip(document["rules"], catalogue().values(), strict=True):
+            assert rule == {field.name: getattr(page, field.name) for field in fields(Page)}
+
+
+class TestRule:
+    @pytest.mark.parametrize("code", catalogue())
+    def test_a_page_has_every_word_of_the_docstring(self, code: str) -> None:
+        result = onnxpad_runs("rule", code.lower())
+        assert result.exit_code == 0
+        page = catalogue()[code]
+        words = page.text.replace("\n## ", "\n").split()
+        assert result.stdout.split() == [code, page.severity, *words]
+        headings = re.findall(r"^## (.*)$", page.text, re.MULTILINE)
+        assert re.findall(r"^[A-Z][a-z].*$", result.stdout, re.MULTILINE) == headings
+
+    def test_several_codes_and_beginnings(self) -> None:
+        several = onnxpad_runs("rule", "pad201", "PAD101,PAD102").stdout
+        assert re.findall(r"^PAD\d+", several, re.MULTILINE) == ["PAD101", "PAD102", "PAD201"]
+        assert onnxpad_runs("rule", "PAD1").stdout in several
+
+    def test_an_unknown_code_is_one_line_with_the_known(self) -> None:
+        result = onnxpad_runs("rule", "PAD101", "PAD999")
+        assert (result.exit_code, result.stdout) == (2, "")
+        (line,) = result.stderr.splitlines()
+        assert "'PAD999'" in line
+        assert all(code in line for code in catalogue())
+
+    def test_colours_change_nothing_but_colour(self) -> None:
+        pages = list(catalogue().values())
+        for render in (rules_text, lambda pages, paint: page_text(pages[0], paint)):
+            painted = render(pages, coloured)
+            assert "\x1b[1m" in painted
+            bare = re.sub(r"\x1b\[[\d;]*m", "", painted)
+            assert bare == render(pages, lambda text, role: text)
+
+
+class TestDoctor:
+    @pytest.mark.parametrize(("broken", "code"), [(True, 1), (False, 0)])
+    @pytest.mark.parametrize("form", ["text", "json"])
+    def test_the_exit_code_says_whether_it_is_usable(
+        self, broken: bool, code: int, form: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        found = Diagnosis(
+            python="3.12.0",
+            platform="Linux x86_64",
+            packages=(Package("onnxpad", "0"), Package("onnx", "")),
+            providers=(),
+            cuda="",
+            libraries=(),
+            driver=Driver("", (), library=False),
+            problems=(Problem("it hurts", "rest", broken),),
+        )
+        monkeypatch.setattr(onnxpad.doctor, "examine", lambda: found)
+        result = onnxpad_runs("doctor", "--format", form)
+        assert (result.exit_code, result.stderr) == (code, "")
+        if form == "json":
+            document = json.loads(result.stdout)
+            assert (document["exit_code"], document["ok"]) == (code, not broken)
+            assert document["problems"] == [{"what": "it hurts", "cure": "rest", "broken": broken}]
+            assert document["packages"][1] == {"name": "onnx", "version": ""}
+        else:
+            assert "it hurts\n  cure: rest" in result.stdout
+            assert re.search(r"onnx +not installed", result.stdout)
+
+
+class TestDiff:
+    @pytest.fixture
+    def padded(self, tmp_path: Path) -> Path:
+        path = tmp_path / "padded.onnx"
+        pool = '<auto_pad = "SAME_UPPER", kernel_shape = [3, 3], strides = [2, 2]>'
+        onnx.save(one(f"a = Relu (x) y = MaxPool {pool} (a)"), path)
+        return path
+
+    @pytest.mark.parametrize("extra", [(), ("--check",), ("--in-place",), ("-o", "out.onnx")])
+    def test_it_writes_nothing_and_prints_the_diff(
+        self, padded: Path, extra: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(padded.parent)
+        before = padded.read_bytes()
+        result = onnxpad_runs("fix", padded, "--diff", *extra)
+        assert (result.exit_code, result.stderr) == (1, "")
+        assert padded.read_bytes() == before
+        assert list(padded.parent.iterdir()) == [padded]
+        first, _, heading, removed, added = result.stdout.splitlines()
+        assert first == f"--- {padded}"
+        assert heading == "@@ -2 +2 @@"
+        assert removed.startswith('-y = MaxPool <auto_pad = "SAME_UPPER"')
+        assert added.startswith("+y = MaxPool <kernel_shape = [3, 3], pads = [1, 0, 1, 1]")
+
+    def test_json_has_it_where_it_was_asked_for(self, padded: Path) -> None:
+        text = onnxpad_runs("fix", padded, "--diff").stdout
+        asked = json.loads(onnxpad_runs("fix", padded, "--diff", "--format", "json").stdout)
+        assert (asked["diff"], asked["exit_code"], asked["check"]) == (text, 1, True)
+        other = json.loads(onnxpad_runs("fix", padded, "--check", "--format", "json").stdout)
+        assert other["diff"] is None
+
+    def test_of_a_clean_model_it_is_empty(self, padded: Path) -> None:
+        onnxpad_runs("fix", padded, "--in-place")
+        result = onnxpad_runs("fix", padded, "--diff", "-o", padded.with_name("out.onnx"))
+        assert (result.exit_code, result.output) == (0, "")
+        assert list(padded.parent.iterdir()) == [padded]

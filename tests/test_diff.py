@@ -1,0 +1,160 @@
+"""A diff of graphs, applied to the nodes before, gives the nodes after; and what a line holds."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import helper, numpy_helper
+
+import onnxpad
+from onnxpad.report.diff import node_text, painted, unified_diff
+from onnxpad.report.text import coloured
+from tests.support import one
+
+MODELS = sorted((Path(__file__).parents[1] / "models").glob("*.onnx"))
+NAMES = ("a.onnx", "b.onnx")
+
+
+def shown(graph: onnx.GraphProto) -> list[str]:
+    """Every node as the diff has it: as lines that were all added."""
+    lines = unified_diff(onnx.GraphProto(), graph, NAMES).splitlines()
+    return [line[1:] for line in lines[3:]]
+
+
+def applied(before: list[str], diff: str) -> list[str]:
+    """What `patch` makes of the lines, which must be what the diff says they are."""
+    lines, after, at = diff.splitlines(), list[str](), 0
+    assert not diff or lines[:2] == ["--- a.onnx", "+++ b.onnx"]
+    for line in lines[2:]:
+        if heading := re.fullmatch(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@", line):
+            begin, begun = int(heading[1]) - 1, int(heading[3]) - 1
+            begin, begun = begin + (heading[2] == ",0"), begun + (heading[4] == ",0")
+            after += before[at:begin]
+            at = begin
+            assert len(after) == begun, line
+        elif line[0] == "-":
+            assert before[at] == line[1:]
+            at += 1
+        else:
+            assert line[0] == "+"
+            after.append(line[1:])
+    return after + before[at:]
+
+
+def relu(name: str, alpha: float = 0.5) -> onnx.NodeProto:
+    return helper.make_node("LeakyRelu", ["x"], [name] if name else [], alpha=alpha)
+
+
+def graph(nodes: list[onnx.NodeProto], **constants: object) -> onnx.GraphProto:
+    held = [numpy_helper.from_array(np.array(value), name) for name, value in constants.items()]
+    return onnx.GraphProto(node=nodes, initializer=held)
+
+
+@pytest.mark.parametrize("style", ["fold", "pad"])
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_the_diff_of_a_model_leads_from_it_to_the_result(path: Path, style: str) -> None:
+    result = onnxpad.fix(path, style=style, validate=False)
+    before, after = result.outlines()
+    diff = unified_diff(before, after, NAMES)
+    assert bool(diff) == result.changed
+    assert shown(onnx.load(path).graph) == shown(before)
+    saved = result.model.graph
+    assert applied(shown(before), diff) == shown(saved) == shown(after)
+    unchanged = sum(node in saved.node for node in onnx.load(path).graph.node)
+    assert len(re.findall(r"^-(?!--)", diff, re.MULTILINE)) <= len(before.node) - unchanged
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data())
+def test_any_two_graphs(data: st.DataObject) -> None:
+    """Nodes removed, added, changed and moved, some without a name."""
+    names = st.lists(st.sampled_from("abcdefgh"), unique=True).map(tuple)
+    alpha = st.sampled_from([0.5, 1.5, float("nan")])
+
+    def side() -> onnx.GraphProto:
+        nodes = [relu(name, alpha=data.draw(alpha)) for name in data.draw(names)]
+        return graph(nodes + [relu("")] * data.draw(st.integers(0, 2)))
+
+    before, after = side(), side()
+    diff = unified_diff(before, after, NAMES)
+    assert applied(shown(before), diff) == shown(after)
+    assert bool(diff) == (shown(before) != shown(after))
+
+
+def test_a_changed_node_stands_with_what_went_before_it_and_nothing_else() -> None:
+    body = "a = Relu (x) b = Pad (a, pads) c = Conv (b, w) d = Relu (c) y = Conv (d, w)"
+    pads = "int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}"
+    weights = "float[2, 2, 3, 3] w = {" + ", ".join(["1"] * 36) + "}"
+    model = one(body, initializers=f"{weights}, {pads}")
+    result = onnxpad.fix(model, validate=False)
+    assert unified_diff(*result.outlines(), NAMES) == (
+        "--- a.onnx\n"
+        "+++ b.onnx\n"
+        "@@ -2,2 +2 @@\n"
+        "-b = Pad (a, pads = [0, 0, 1, 1, 0, 0, 1, 1])\n"
+        "-c = Conv (b, w)\n"
+        "+c = Conv <pads = [1, 1, 1, 1]> (a, w)\n"
+    )
+
+
+def test_a_constant_with_another_value_changes_what_reads_it() -> None:
+    pad = helper.make_node("Pad", ["x", "pads", "value"], ["y"], "pad")
+    before, after = (graph([pad], pads=pads, value=np.float32(0.1)) for pads in ([0, 1], [0, 2]))
+    lines = unified_diff(before, after, NAMES).splitlines()
+    assert lines[3:] == [
+        "-pad: y = Pad (x, pads = [0, 1], value = 0.1)",
+        "+pad: y = Pad (x, pads = [0, 2], value = 0.1)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "text"),
+    [
+        ({"pads": [0, 1], "auto_pad": "NOTSET"}, '<auto_pad = "NOTSET", pads = [0, 1]>'),
+        ({"alpha": 0.1, "many": list(range(17))}, "<alpha = 0.1, many = ["),
+        ({"many": list(range(17))}, "15, ... 17 in all]>"),
+        ({"floats": [0.1, float("nan")]}, "<floats = [0.1, nan]>"),
+        ({"text": "é" * 100}, 'é..."'),
+        ({"value": numpy_helper.from_array(np.ones((2, 3), np.float32))}, "= float[2, 3]>"),
+        ({"value": numpy_helper.from_array(np.array([3, 4]))}, "= [3, 4]>"),
+        ({"value": onnx.TensorProto(data_type=7, dims=[4])}, "= int64[4]>"),
+        ({"value": onnx.TensorProto(data_type=99, dims=[4])}, "= 99[4]>"),
+        ({"body": graph([relu("a"), relu("b")])}, "<body = {2 nodes}>"),
+    ],
+)
+def test_attributes(attributes: dict[str, Any], text: str) -> None:
+    node = helper.make_node("Op", ["x", "", "z"], ["y"], domain="own", **attributes)
+    line = node_text(node)
+    assert text in line
+    assert line.startswith("y = own.Op <")
+    assert line.endswith("> (x, , z)")
+
+
+def test_names_cannot_forge_lines() -> None:
+    before = graph([helper.make_node("Relu", ["x"], ["y"], "a\n+b = Relu ()\x1b[2J")])
+    diff = unified_diff(before, onnx.GraphProto(), ("m\nn", "o"))
+    assert len(diff.splitlines()) == 4
+    assert "\x1b" not in diff
+
+
+def test_colours_change_nothing_but_colour() -> None:
+    diff = unified_diff(graph([relu("a")]), graph([relu("b")]), NAMES)
+    bare = re.sub(r"\x1b\[[\d;]*m", "", painted(diff, coloured))
+    assert bare == diff
+    assert painted(diff, coloured).count("\x1b[") == 2 * len(diff.splitlines())
+
+
+def test_many_nodes_and_long_weights() -> None:
+    """What is quadratic in the nodes, or renders weights, would be noticed here."""
+    weight = onnx.TensorProto(name="w", data_type=1, dims=[10_000_000], raw_data=b"")
+    nodes = [relu(f"n{i}", alpha=float(i)) for i in range(10_000)]
+    other = [relu(f"n{i}", alpha=float(i) + (i % 2)) for i in range(10_000) if i % 5]
+    before, after = graph(nodes), graph(other)
+    before.initializer.append(weight)
+    diff = unified_diff(before, after, NAMES)
+    assert applied(shown(before), diff) == shown(after)

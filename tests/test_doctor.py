@@ -1,0 +1,362 @@
+"""What `doctor` says of machines: of this one, and of others that a stand-in answers for."""
+
+import importlib.metadata
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from onnxpad.diagnosis import Diagnosis, Problem
+from onnxpad.doctor import Machine, examine, needed
+from onnxpad.errors import ProviderError
+from onnxpad.report.about import doctor_text
+from onnxpad.report.json import doctor_json
+from onnxpad.report.text import coloured
+from onnxpad.validation import sessions
+
+ROOT = Path(__file__).parents[1]
+ALL = frozenset(needed("13.0", "Linux").values())
+BOTH = ("CUDAExecutionProvider", "CPUExecutionProvider")
+MODULE = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  590.44.01  Release Build\n"
+
+
+@dataclass
+class Fake(Machine):
+    """A Linux machine with a device on which everything works, but for what is said otherwise."""
+
+    system: tuple[str, str] = ("Linux", "x86_64")
+    wheels: tuple[str, ...] = ("onnxruntime-gpu",)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
+    compiled: tuple[str, ...] | ProviderError = BOTH
+    troubles: Mapping[str, str] = field(default_factory=dict)
+    built_for: str = "13.0"
+    pip: frozenset[str] = ALL
+    loaded: frozenset[str] = frozenset({"libcuda.so.1"})
+    smi: str = "590.44.01, NVIDIA H200\n"
+    module: str = MODULE
+
+    def platform(self) -> tuple[str, str]:
+        return self.system
+
+    def version(self, distribution: str) -> str:
+        return self.versions.get(distribution, "9.9")
+
+    def requirements(self, distribution: str) -> tuple[str, ...]:
+        return (
+            "numpy>=1.23",
+            "protobuf-other>=99",
+            "protobuf>=4.25.1; extra == 'x'",
+            "protobuf>=6.31.1",
+        )
+
+    def owners(self, module: str) -> tuple[str, ...]:
+        return self.wheels
+
+    def import_error(self, module: str) -> str:
+        return self.errors.get(module, "")
+
+    def providers(self) -> tuple[str, ...]:
+        if isinstance(self.compiled, ProviderError):
+            raise self.compiled
+        return self.compiled
+
+    def trouble_with(self, provider: str) -> str:
+        return self.troubles.get(provider, "")
+
+    def cuda(self) -> str:
+        return self.built_for
+
+    def from_pip(self, file: str) -> str:
+        return f"/site/nvidia/lib/{file}" if file in self.pip else ""
+
+    def loads(self, file: str) -> bool:
+        return file in self.loaded
+
+    def nvidia_smi(self) -> str:
+        return self.smi
+
+    def kernel_module(self) -> str:
+        return self.module
+
+
+FAILS = {"CUDAExecutionProvider": "CUDA does not start"}
+NO_DEVICE = {"smi": "", "module": "", "loaded": frozenset[str]()}
+
+
+def only(found: Diagnosis) -> Problem:
+    (problem,) = found.problems
+    return problem
+
+
+def test_where_all_works_nothing_is_wrong() -> None:
+    found = examine(Fake())
+    assert found.ok
+    assert found.problems == ()
+    assert [each.usable for each in found.providers] == [True, True]
+    assert found.driver.devices == ("NVIDIA H200",)
+    assert {library.file for library in found.libraries} == ALL
+    text = doctor_text(found)
+    assert "can validate on CUDA and CPU" in text
+    assert "590.44.01, NVIDIA H200" in text
+
+
+@pytest.mark.parametrize(
+    ("fake", "what", "cure"),
+    [
+        pytest.param(
+            Fake(wheels=("onnxruntime", "onnxruntime-gpu")),
+            "onnxruntime and onnxruntime-gpu are installed in one folder",
+            "pip uninstall -y onnxruntime onnxruntime-gpu && pip install onnxruntime-gpu",
+            id="two wheels",
+        ),
+        pytest.param(
+            Fake(system=("Darwin", "arm64"), wheels=("onnxruntime", "onnxruntime-x")),
+            "are installed in one folder",
+            "pip uninstall -y onnxruntime onnxruntime-x && pip install onnxruntime",
+            id="two wheels where there is no CUDA",
+        ),
+        pytest.param(
+            Fake(compiled=ProviderError("onnxruntime cannot be imported (no attribute)")),
+            "cannot be imported (no attribute)",
+            "pip install --force-reinstall onnxruntime-gpu",
+            id="hollow wheel",
+        ),
+        pytest.param(
+            Fake(wheels=(), compiled=ProviderError("No module named 'onnxruntime'")),
+            "onnxruntime is not installed",
+            "install --force-reinstall onnxruntime-gpu",
+            id="no wheel",
+        ),
+        pytest.param(
+            Fake(troubles={"CPUExecutionProvider": "CPU computes Relu wrong"}),
+            "CPU computes Relu wrong",
+            "pip install --force-reinstall onnxruntime-gpu",
+            id="no CPU",
+        ),
+        pytest.param(
+            Fake(compiled=("CUDAExecutionProvider",)),
+            "onnxruntime has no CPUExecutionProvider",
+            "pip install --force-reinstall onnxruntime-gpu",
+            id="CPU left out",
+        ),
+        pytest.param(
+            Fake(errors={"onnx": "TypeError: Descriptors cannot be created directly"}),
+            "onnx cannot be imported (TypeError: Descriptors",
+            "pip install --force-reinstall onnx",
+            id="onnx and protobuf do not fit",
+        ),
+        pytest.param(
+            Fake(versions={"protobuf": "5.29.0"}),
+            "onnx 9.9 needs protobuf 6.31.1",
+            "pip install 'protobuf>=6.31.1'",
+            id="old protobuf",
+        ),
+        pytest.param(
+            Fake(versions={"onnx-graphsurgeon": ""}),
+            "onnx-graphsurgeon is not installed",
+            "pip install onnx-graphsurgeon",
+            id="package missing",
+        ),
+    ],
+)
+def test_what_breaks_onnxpad_is_said_with_its_cure(fake: Fake, what: str, cure: str) -> None:
+    found = examine(fake)
+    assert not found.ok
+    assert what in only(found).what
+    assert cure in only(found).cure
+    assert json.loads(doctor_json(found, 1))["ok"] is False
+    text = doctor_text(found)
+    assert f"error: {only(found).what}\n  cure: {only(found).cure}\n" in text
+    assert "works;" not in text
+
+
+def test_two_wheels_of_which_none_can_be_imported_have_one_cure() -> None:
+    wheels = ("onnxruntime", "onnxruntime-gpu")
+    found = examine(Fake(wheels=wheels, compiled=ProviderError("cannot be imported")))
+    assert [bool(problem.cure) for problem in found.problems] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("fake", "what", "cure"),
+    [
+        pytest.param(
+            Fake(troubles=FAILS, pip=ALL - {"libcudnn.so.9", "libcufft.so.12"}),
+            "libcufft.so.12, libcudnn.so.9 not found",
+            "pip install 'onnxpad[cuda]'",
+            id="libraries missing",
+        ),
+        pytest.param(
+            Fake(compiled=BOTH[1:], wheels=("onnxruntime",), built_for=""),
+            "onnxruntime is built without CUDA",
+            "pip uninstall -y onnxruntime && pip install 'onnxpad[cuda]'",
+            id="CPU wheel",
+        ),
+        pytest.param(
+            Fake(troubles=FAILS, smi="", loaded=frozenset()),
+            "its library does not load",
+            "--gpus all",
+            id="container without devices",
+        ),
+        pytest.param(Fake(troubles=FAILS), "CUDA does not start", "nvidia-smi", id="old driver"),
+    ],
+)
+def test_a_device_that_cannot_be_used_is_no_reason_to_fail(
+    fake: Fake, what: str, cure: str
+) -> None:
+    found = examine(fake)
+    assert found.ok
+    assert what in only(found).what
+    assert cure in only(found).cure
+    assert "can validate on CPU" in doctor_text(found)
+
+
+def test_without_a_driver_nothing_is_wrong_and_what_is_missing_is_told() -> None:
+    found = examine(Fake(troubles=FAILS, pip=frozenset(), **NO_DEVICE))  # type: ignore[arg-type]
+    assert found.ok
+    assert found.problems == ()
+    text = doctor_text(found)
+    assert text.count("  missing\n") == len(ALL)
+    assert "pip install 'onnxpad[cuda]' brings what is missing" in text
+    assert "NVIDIA driver: none" in text
+
+
+def test_libraries_of_the_system_count() -> None:
+    found = examine(Fake(pip=frozenset(), loaded=ALL))
+    assert {library.place for library in found.libraries} == {"system"}
+
+
+@pytest.mark.parametrize("cuda", ["", "11.8"])
+def test_libraries_are_asked_for_only_where_they_are_known(cuda: str) -> None:
+    found = examine(Fake(built_for=cuda))
+    assert found.libraries == ()
+    assert "onnxruntime is built" in doctor_text(found)
+
+
+def test_the_driver_is_known_from_the_kernel_alone() -> None:
+    driver = examine(Fake(smi="", loaded=frozenset())).driver
+    assert (driver.version, driver.devices, driver.present) == ("590.44.01", (), True)
+
+
+def test_nothing_is_tried_on_packages_that_cannot_be_imported() -> None:
+    class Strict(Fake):
+        def providers(self) -> tuple[str, ...]:
+            raise AssertionError
+
+    assert examine(Strict(errors={"numpy": "ImportError: no"})).providers == ()
+
+
+def test_no_text_of_the_machine_reaches_the_terminal_as_control_code() -> None:
+    wild = "a\nb\x1b[2J"
+    found = examine(Fake(troubles=dict.fromkeys(BOTH, wild), smi=f"1, {wild}", pip=frozenset()))
+    assert all(line.isprintable() for line in doctor_text(found).splitlines())
+    bare = re.sub(r"\x1b\[[\d;]*m", "", doctor_text(found, coloured))
+    assert bare == doctor_text(found)
+
+
+@pytest.mark.parametrize("system", ["Linux", "Windows"])
+def test_the_libraries_are_those_that_onnxruntime_loads(system: str) -> None:
+    import onnxruntime
+
+    cuda = getattr(onnxruntime, "cuda_version", "")
+    if not cuda or not hasattr(onnxruntime, "_get_nvidia_dll_paths"):
+        pytest.skip("this onnxruntime is built without CUDA, or keeps its list elsewhere")
+    theirs = {path[-1] for path in onnxruntime._get_nvidia_dll_paths(system == "Windows")}
+    assert set(needed(cuda, system).values()) <= theirs
+
+
+def test_this_machine() -> None:
+    """Its own packages, and a provider for each that onnxruntime has."""
+    found = examine()
+    assert found.ok, found.problems
+    versions = {package.name: package.version for package in found.packages}
+    for name in ("numpy", "onnx", "onnx-graphsurgeon", "protobuf"):
+        assert versions[name] == importlib.metadata.version(name)
+    assert any(provider.name == "CPUExecutionProvider" for provider in found.providers)
+
+
+def test_a_real_library_is_found_where_pip_or_the_system_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "nvidia" / "cu13" / "lib" / "libcudart.so.13"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert Machine().from_pip("libcudart.so.13") == str(file)
+    assert Machine().from_pip("libcudart.so.1") == ""
+    assert not Machine().loads("libno-such-library.so.1")
+
+
+def test_the_wheels_of_one_folder_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("onnxruntime", "onnxruntime-gpu"):
+        folder = tmp_path / f"{name.replace('-', '_')}-1.0.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (folder / "top_level.txt").write_text("onnxruntime\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    assert Machine().owners("onnxruntime") == ("onnxruntime", "onnxruntime-gpu")
+    assert Machine().owners("numpy") == ()
+
+
+def test_the_command_prints_one_report_and_nothing_else() -> None:
+    """In a process of its own: onnxruntime and the loader write to the streams themselves."""
+    for form in ("text", "json"):
+        done = subprocess.run(
+            [sys.executable, "-m", "onnxpad", "doctor", "--format", form],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+    document = json.loads(done.stdout)
+    assert (document["command"], document["exit_code"], document["ok"]) == ("doctor", 0, True)
+
+
+class Runtime:
+    """A module `onnxruntime` that is asked to find its CUDA libraries."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def preload_dlls(self) -> None:
+        self.asked += 1
+        print("Failed to load libcudnn.so.9")
+
+    def get_available_providers(self) -> list[str]:
+        return list(BOTH)
+
+
+def test_libraries_of_pip_are_loaded_for_cuda_only_and_in_silence(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    runtime = Runtime()
+    monkeypatch.setattr(sessions, "_onnxruntime", lambda: runtime)
+    sessions._preload.cache_clear()
+    for provider, asked in [("CPUExecutionProvider", 0), ("CUDAExecutionProvider", 1)] * 2:
+        with pytest.raises(AttributeError):  # this runtime has no sessions
+            sessions.open_session(b"", provider=provider)
+        assert runtime.asked >= asked
+        assert runtime.asked <= 1
+    sessions._preload.cache_clear()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_hollow_onnxruntime_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What pip leaves when one of two wheels is uninstalled: a folder without its modules."""
+    (tmp_path / "onnxruntime").mkdir()
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "onnxruntime", raising=False)
+    sessions._onnxruntime.cache_clear()
+    with pytest.raises(ProviderError, match="install one of onnxruntime and onnxruntime-gpu"):
+        sessions.available_providers()
+    monkeypatch.undo()
+    sessions._onnxruntime.cache_clear()

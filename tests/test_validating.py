@@ -1,0 +1,267 @@
+"""`onnxpad.validate` and the command: verdicts, exit codes, references, reports that tell it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from typer.testing import CliRunner, Result
+
+import onnxpad
+from onnxpad.cli import app
+from onnxpad.errors import OnnxpadError, UsageError, ValidationError
+
+MODELS = Path(__file__).parents[1] / "models"
+KERAS = MODELS / "mobilenet_keras.onnx"
+REFERENCE = MODELS / "mobilenet_keras.npz"
+
+
+@pytest.fixture(scope="module")
+def fixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("fixed") / "fixed.onnx"
+    onnxpad.fix(KERAS, validate=False).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def wrong(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model with begin and end pads of one operator exchanged."""
+    path = tmp_path_factory.mktemp("wrong") / "wrong.onnx"
+    model = onnx.load(KERAS)
+    node = next(n for n in model.graph.node if n.op_type == "MaxPool")
+    pads = next(a for a in node.attribute if a.name == "pads")
+    pads.ints[:] = [pads.ints[i] for i in (2, 3, 0, 1)]
+    onnx.save(model, path)
+    return path
+
+
+def runs(*args: object) -> Result:
+    return CliRunner().invoke(app, ["validate", *map(str, args)])
+
+
+class TestLibrary:
+    def test_a_right_rewrite(self, fixed: Path) -> None:
+        result = onnxpad.validate(KERAS, fixed, samples=2, seed=7)
+        assert result.ok
+        result.raise_for_failure()
+        assert [run.optimisation for run in result.runs] == ["off", "off", "full", "full"]
+        assert all(c.equal and c.ulp == 0 and c.cosine == 1 for c in result.runs[0].comparisons)
+        assert [run.inputs.rpartition(" ")[2] for run in result.runs] == ["7", "8"] * 2
+        assert all(seconds > 0 for run in result.runs for seconds in run.seconds)
+
+    def test_a_wrong_rewrite_is_named(self, wrong: Path) -> None:
+        result = onnxpad.validate(KERAS, wrong)
+        assert not result.ok
+        with pytest.raises(ValidationError, match="the rewritten model differs from the original"):
+            result.raise_for_failure()
+        found = result.divergence
+        assert found is not None
+        assert "(MaxPool)" in found.producers[0]
+        assert found.attributes[0] != found.attributes[1]
+        assert len(found.comparison.worst) == 4
+        assert found.comparison.max_abs > 0
+
+    def test_fix_tells_where_models_part(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        # a rewrite that slips through proof and probes is found by the whole model's validation
+        from onnxpad.graph import Graph
+
+        plain = Graph.to_bytes
+
+        def spoilt(graph: Graph) -> bytes:
+            model = onnx.load_from_string(plain(graph))
+            node = next(n for n in model.graph.node if n.op_type == "MaxPool")
+            next(a for a in node.attribute if a.name == "kernel_shape").ints[:] = [2, 2]
+            return bytes(model.SerializeToString())
+
+        monkeypatch.setattr(Graph, "to_bytes", spoilt)
+        result = onnxpad.fix(KERAS)
+        assert result.validation is not None
+        assert not result.validation.ok
+        assert result.validation.divergence is not None
+        assert "(MaxPool)" in result.validation.divergence.producers[0]
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            path.stem
+            for path in sorted(MODELS.glob("*.onnx"))
+            if path.stem
+            not in {
+                "aspp_tensorflow",  # onnxruntime refuses it
+                "wavenet_torchscript",  # onnxruntime refuses it
+                "deconv_paddle",  # computes another shape than the framework
+                "mobilenet_qdq",  # the reference is not quantised
+                "mobilenet_qoperator",
+            }
+        ],
+    )
+    def test_exported_models_agree_with_their_frameworks(self, name: str) -> None:
+        onnxpad.validate(
+            MODELS / f"{name}.onnx", reference=MODELS / f"{name}.npz"
+        ).raise_for_failure()
+
+    def test_quantised_models_agree_within_a_tolerance(self) -> None:
+        model = MODELS / "mobilenet_qdq.onnx"
+        assert not onnxpad.validate(model, reference=REFERENCE).ok
+        result = onnxpad.validate(model, reference=REFERENCE, rtol=0, atol=0.15)
+        result.raise_for_failure()
+
+    def test_a_repair_is_held_against_the_specification(self) -> None:
+        for name in ("aspp_tensorflow", "wavenet_torchscript"):
+            model, reference = (MODELS / f"{name}.{end}" for end in ("onnx", "npz"))
+            repaired = onnxpad.fix(model, validate=False).model
+            alone = onnxpad.validate(model, repaired, samples=3)
+            alone.raise_for_failure()
+            assert all(run.against == "original evaluated by onnx" for run in alone.runs)
+            referred = onnxpad.validate(model, repaired, reference=reference)
+            referred.raise_for_failure()
+            assert any("the original differs from the ref" in line for line in referred.warnings)
+
+    def test_a_repair_that_nothing_can_vouch_for_is_no_success(self) -> None:
+        text = """<ir_version: 9, opset_import: ["" : 17]>
+            g (float[1,1,7] x) => (float[1,1,6] y) <float[1,1,3] w = {1,2,3}>
+            { z = Conv <dilations = [2], PADS> (x, w) y = MaxPool <kernel_shape = [2]> (z) }"""
+        same, repaired = (
+            onnx.parser.parse_model(text.replace("PADS", pads))
+            for pads in ('auto_pad = "SAME_UPPER"', "pads = [2, 2]")
+        )
+        alone = onnxpad.validate(same, repaired)
+        assert not alone.ok
+        assert any("nothing was compared" in line for line in alone.unproven)
+        with pytest.raises(ValidationError, match="nothing was compared"):
+            alone.raise_for_failure()
+
+    def test_an_original_that_misses_the_reference_is_told(self, fixed: Path, wrong: Path) -> None:
+        cured = onnxpad.validate(wrong, fixed, reference=REFERENCE)
+        assert cured.ok
+        assert any("agrees with it" in line for line in cured.warnings)
+        spoilt = onnxpad.validate(KERAS, wrong, reference=REFERENCE)
+        assert not spoilt.ok
+        both = onnxpad.validate(wrong, wrong, reference=REFERENCE)
+        assert not both.ok
+        assert any("the original differs from the reference" in line for line in both.warnings)
+
+    def test_the_layout_of_another_framework(self) -> None:
+        with np.load(REFERENCE) as arrays:
+            reference = {name: arrays[name] for name in arrays}
+        reference["input"] = np.moveaxis(reference["input"], -1, 1)
+        reference["same_average"] = np.moveaxis(reference["same_average"], -1, 1)
+        reference["logits"] = reference["logits"].reshape(1, 1, 10)
+        result = onnxpad.validate(KERAS, reference=reference)
+        result.raise_for_failure()
+        aligned = {c.output: c.alignment for c in result.runs[0].comparisons}
+        assert "channels moved from axis 1 to last" in aligned["same_average"]
+        assert "axes of size 1" in aligned["logits"]
+        assert any("input 'input' 1x3x56x79 as 1x56x79x3" in note for note in result.notes)
+
+    def test_open_sizes_are_also_odd_even_and_smallest(self) -> None:
+        path = MODELS / "dynamic_keras.onnx"
+        result = onnxpad.validate(path, path, samples=4)
+        result.raise_for_failure()
+        sizes = [
+            tuple(map(int, run.inputs.split(",")[0].rpartition(" ")[2].split("x")[1:3]))
+            for run in result.runs
+            if run.optimisation == "off"
+        ]
+        sides = {side for size in sizes for side in size}
+        assert {side % 2 for side in sides} == {0, 1}
+        assert min(sides) == 1  # nothing in this network asks for more
+        assert len(set(sizes)) == 4
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {},
+            {"rewritten": KERAS, "samples": 0},
+            {"rewritten": KERAS, "seed": -1},
+            {"rewritten": KERAS, "rtol": -1.0},
+            {"rewritten": KERAS, "atol": float("nan")},
+            {"rewritten": KERAS, "providers": ["gpu"]},
+            {"rewritten": KERAS, "providers": []},
+            {"rewritten": MODELS},
+            {"rewritten": MODELS / "nowhere.onnx"},
+            {"rewritten": REFERENCE},
+            {"reference": MODELS / "unet_dynamo.npz"},
+            {"reference": MODELS / "nowhere.npz"},
+            {"reference": KERAS},
+            {"rewritten": KERAS, "inputs": MODELS / "unet_dynamo.npz"},
+        ],
+    )
+    def test_bad_usage_is_one_line(self, options: dict[str, Any]) -> None:
+        with pytest.raises(OnnxpadError) as caught:
+            onnxpad.validate(KERAS, **options)
+        assert caught.value.exit_code == 2
+        assert "\n" not in str(caught.value)
+
+    def test_one_model_needs_a_reference(self) -> None:
+        with pytest.raises(UsageError, match="give the rewritten model too, or a reference"):
+            onnxpad.validate(KERAS)
+
+
+class TestCommand:
+    def test_agreement_is_0(self, fixed: Path) -> None:
+        result = runs(KERAS, fixed)
+        assert result.exit_code == 0
+        assert result.stderr == ""
+        assert "agree" in result.stdout.splitlines()[0]
+        assert "equal bit for bit" in result.stdout
+
+    def test_a_difference_is_3_and_told(self, wrong: Path) -> None:
+        result = runs(KERAS, wrong)
+        assert result.exit_code == 3
+        assert "FAILED" in result.stdout.splitlines()[0]
+        for text in ("First difference: tensor", "(MaxPool)", "pads=", "worst", "cosine", "ulp"):
+            assert text in result.stdout
+        (line,) = result.stderr.splitlines()
+        assert line.startswith("error: validation failed: the rewritten model differs from")
+
+    def test_a_reference(self, fixed: Path) -> None:
+        result = runs(KERAS, "--reference", REFERENCE)
+        assert result.exit_code == 0
+        assert "agrees with the reference" in result.stdout
+        assert runs(KERAS, fixed, "--reference", REFERENCE).exit_code == 0
+        assert runs(KERAS, fixed, "--inputs", REFERENCE, "--rtol", "0", "--atol", 1).exit_code == 0
+
+    @pytest.mark.parametrize("path", ["wrong", "fixed"])
+    def test_json_has_every_figure(self, path: str, request: pytest.FixtureRequest) -> None:
+        rewritten = request.getfixturevalue(path)
+        result = runs(KERAS, rewritten, "--format", "json")
+        document = json.loads(result.stdout)
+        assert document["exit_code"] == result.exit_code == (3 if path == "wrong" else 0)
+        assert document["outcome"] == ("failed" if path == "wrong" else "passed")
+        assert document["providers"] == ["CPUExecutionProvider"]
+        run = document["validation"]["runs"][0]
+        assert (run["subject"], run["against"]) == ("rewritten", "original")
+        for figure in ("max_abs", "max_rel", "ulp", "cosine", "argmax", "worst", "shape", "dtype"):
+            assert figure in run["comparisons"][0]
+        divergence = document["validation"]["divergence"]
+        assert (divergence is None) == (path == "fixed")
+        if divergence:
+            assert divergence["comparison"]["output"] == divergence["tensor"]
+
+    @pytest.mark.parametrize(
+        ("args", "code"),
+        [
+            ([], 2),
+            (["--provider", "gpu"], 2),
+            (["--provider", "NnapiExecutionProvider"], 4),
+            (["--reference", MODELS / "README.md"], 2),
+            (["--reference", MODELS], 2),
+            (["--reference", MODELS / "vocoder_torch.npz"], 2),
+        ],
+    )
+    def test_bad_usage_is_one_line(self, args: list[object], code: int) -> None:
+        result = runs(KERAS, *([KERAS] if "--provider" in args else []), *args)
+        assert result.exit_code == code
+        assert result.stdout == ""
+        (line,) = result.stderr.splitlines()
+        assert line.startswith("error: ")
+
+    @pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="a CUDA device is here")
+    def test_cuda_without_a_device_is_4_and_auto_says_what_it_used(self, fixed: Path) -> None:
+        assert runs(KERAS, fixed, "--provider", "cuda").exit_code == 4
+        result = runs(KERAS, fixed, "--provider", "auto")
+        assert result.exit_code == 0
+        assert "note: provider auto: CPU only" in result.stdout
