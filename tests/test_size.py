@@ -464,3 +464,70 @@ def test_numpy_integers_are_taken_for_what_they_are() -> None:
     assert list(n + array) == [n * 2, n + 3]
     with pytest.raises(TypeError):
         size.maximum(n, 1.5)  # type: ignore[arg-type]
+
+
+# In terms of another size
+
+CLIMBING: dict[str, Callable[[Extent], Extent]] = {
+    "h": lambda n: size.ceil_div(n, 2),
+    "p": lambda n: n + 3,
+    "c": lambda n: size.maximum(n - 2, 1),
+    "t": lambda n: size.floor_div(n - 1, 3) + 1,
+    "d": lambda n: n * 2,
+}
+
+
+def climbing(n: Extent, steps: str) -> Extent:
+    """A size further down a network, after some of these steps."""
+    for step in steps:
+        n = CLIMBING[step](n)
+    return n
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.text("hpctd", max_size=3),
+    st.text("hpct", max_size=2),
+    st.sampled_from([2, 3, 4, 6]),
+    st.integers(1, 5),
+    st.sampled_from([1, 1, 4]),
+    st.integers(0, 4),
+)
+def test_a_function_of_another_size_is_that_at_every_value(
+    upper: str, lower: str, k: int, least: int, step: int, kind: int
+) -> None:
+    n = size.symbol("n", least, step=step)
+    other = climbing(n, upper)
+    base = climbing(other, lower)
+    amount = [-base % k, size.maximum(base % k - 1, 0), size.minimum(base, 9), base * 2, base][kind]
+    found = size.in_terms_of(amount, other, "own")
+    if isinstance(found, Unknown):
+        return
+    assert isinstance(n, Size)
+    (symbol,) = n.symbols
+    indices = [*range(200), *range(10**6, 10**6 + 30), *range(symbol.count - 5, symbol.count)]
+    for value in map(symbol.value, indices):
+        own = {"own": size.evaluate(other, {"n": value})}
+        assert size.evaluate(found, own) == size.evaluate(amount, {"n": value})
+
+
+@pytest.mark.parametrize("upper", ["", "h", "hh", "pt", "tph"])
+def test_pads_deep_in_a_network_are_told_in_the_own_size(upper: str) -> None:
+    other = climbing(size.symbol("n"), upper)
+    found = size.in_terms_of(other % 2, other, "own")
+    assert size.explain(found, "own") == "0 when own is even, 1 when odd"
+
+
+def test_what_another_size_does_not_decide_is_unknown() -> None:
+    n = size.symbol("n")
+    for amount, other in (
+        (n % 2, size.ceil_div(n, 2)),
+        (n, n * 2),
+        (n, size.symbol("m")),
+        (n, 7),
+        (n + size.symbol("m"), n),
+        (n, Unknown("lost")),
+        (Unknown("lost"), n),
+    ):
+        assert isinstance(size.in_terms_of(amount, other, "own"), Unknown)
+    assert size.in_terms_of(5, Unknown("lost"), "own") == 5

@@ -215,16 +215,12 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
 def small_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
     """One small size for all open dimensions, from 1 up; nothing where none is open.
 
-    What sizes are limited to is heeded: the nearest is taken.
+    Nor where sizes are limited: the first of `size_choices` are the smallest then.
     """
-    limits: dict[str, range] = {}
-    dims: set[str] = set()
-    for each in inputs:
-        dims.update(dim for dim in each.shape if isinstance(dim, str))
-        limits.update(each.sizes)
-    if dims:
-        for size in _SMALL:
-            yield {dim: _nearest(limits[dim], size) if dim in limits else size for dim in dims}
+    inputs = tuple(inputs)
+    dims = {dim for each in inputs for dim in each.shape if isinstance(dim, str)}
+    if dims and not any(each.sizes for each in inputs):
+        yield from (dict.fromkeys(dims, size) for size in _SMALL)
 
 
 def _nth(sizes: range, index: int) -> int:

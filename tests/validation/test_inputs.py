@@ -147,6 +147,33 @@ def test_sizes_fixed_in_the_rewritten_model_are_used() -> None:
     assert list(size_choices(inputs)) == [{}]
 
 
+def test_axes_of_one_name_may_be_fixed_apart() -> None:
+    text = "g (float[{0}] x, float[{1}] z) => (float[1] y) {{ y = Relu (x) }}"
+    inputs = pinned(describe(parse(text.format("N,H", "N,H"))), parse(text.format("5,H", "7,4")))
+    assert [each.shape for each in inputs] == [(5, 4), (7, 4)]
+
+
+def test_sizes_keep_to_what_they_are_limited_to() -> None:
+    model = parse("g (float[N,H,W] x) => (float[N,H,W] y) { y = Relu (x) }")
+    limits = {"H": range(96, 1025, 32), "W": range(5, 8)}
+    inputs = pinned(describe(model), model, limits)
+    choices = list(size_choices(inputs))
+    drawn = [draw(inputs, choice, 0).feeds["x"].shape for choice in choices]
+    assert drawn[:3] == [(1, 96, 5), (1, 1024, 7), (1, 576, 6)]
+    assert all(h in limits["H"] and w in limits["W"] for _, h, w in drawn)
+    for guess in (1, 97, 120, 5000):  # whoever guesses
+        _, h, w = draw(inputs, {"N": 1, "H": guess, "W": guess}, 0).feeds["x"].shape
+        assert h in limits["H"]
+        assert w in limits["W"]
+        assert all(abs(h - guess) <= abs(each - guess) for each in limits["H"])
+
+
+def test_a_range_of_huge_sizes_is_tried_at_its_first() -> None:
+    model = parse("g (float[1,3,H,W] x) => (float[1,3,H,W] y) { y = Relu (x) }")
+    inputs = pinned(describe(model), model, {"H": range(3000, 4000), "W": range(3000, 4000)})
+    assert list(size_choices(inputs)) == [{"H": 3000, "W": 3000}]
+
+
 @pytest.mark.parametrize("ir", [3, 9])
 def test_initializers_that_are_inputs_keep_their_value(ir: int) -> None:
     model = parse("g (float[2] x, float[2] w) => (float[2] y) { y = Add (x, w) }", ir)

@@ -1,0 +1,318 @@
+"""Padding that depends on open sizes: exported models and small graphs, at many sizes.
+
+What comes out is held against the original in onnxruntime with optimisation off, from the smallest
+size that the original runs at.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+
+import onnxpad
+from tests.support import Array, one
+
+MODELS = Path(__file__).parents[1] / "models"
+
+TIMM = {
+    "timm_same_torchscript": ("height", "width"),
+    "timm_same_dynamo": ("s53", "s0"),
+}
+UNET = {"unet_torchscript": ("height", "width"), "unet_dynamo": ("s73", "s6")}
+KERAS = ("aspp_keras", "dynamic_keras")
+
+HEIGHTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 31, 33, 64)
+WIDTHS = (1, 3, 2, 5, 4, 7, 6, 9, 8, 13, 16, 15, 18, 33, 32, 66)
+
+
+@cache
+def exported(name: str) -> onnx.ModelProto:
+    return onnx.load(MODELS / f"{name}.onnx")
+
+
+def session(model: onnx.ModelProto) -> Any:
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return ort.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+
+
+def agree(before: onnx.ModelProto, after: onnx.ModelProto, shapes: Iterable[Sequence[int]]) -> int:
+    """How many shapes the original runs at; there, the result gives the same bits."""
+    old, new = session(before), session(after)
+    name = old.get_inputs()[0].name
+    count = 0
+    for seed, shape in enumerate(shapes):
+        data = np.random.default_rng(seed).integers(-8, 9, shape).astype(np.float32)
+        try:
+            expected: list[Array] = old.run(None, {name: data})
+        except Exception:  # whatever onnxruntime raises at a size that is too small
+            continue
+        for one_, other in zip(expected, new.run(None, {name: data}), strict=True):
+            np.testing.assert_array_equal(one_, other, f"{shape}")
+        count += 1
+    return count
+
+
+def images(channels: int = 3, *, last: bool = False) -> list[tuple[int, ...]]:
+    sizes = zip(HEIGHTS, WIDTHS, strict=True)
+    return [(1, h, w, channels) if last else (1, channels, h, w) for h, w in sizes]
+
+
+def operators(model: onnx.ModelProto) -> Counter[str]:
+    return Counter(node.op_type for node in model.graph.node)
+
+
+def attribute(model: onnx.ModelProto, name: str) -> list[Any]:
+    return [
+        onnx.helper.get_attribute_value(each)
+        for node in model.graph.node
+        for each in node.attribute
+        if each.name == name and each.s != b"NOTSET"
+    ]
+
+
+# Exported models
+
+
+@pytest.mark.parametrize("name", TIMM)
+def test_computed_same_becomes_the_attribute(name: str) -> None:
+    before = exported(name)
+    result = onnxpad.fix(before, dynamic="auto-pad")
+    assert not result.undone
+    assert result.validation is not None
+    assert result.validation.ok
+    assert Counter(c.code for c in result.changes) == {"PAD501": 3, "PAD201": 1}
+    assert {c.certificate.sizes for c in result.changes} == {"every size"}
+    assert attribute(result.model, "auto_pad") == [b"SAME_UPPER"] * 3
+    assert operators(result.model).keys().isdisjoint({"Pad", "Shape", "Gather", "Cast", "Ceil"})
+    assert agree(before, result.model, images()) == len(HEIGHTS)
+    assert not onnxpad.fix(result.model, dynamic="auto-pad", validate=False).changed
+    assert not onnxpad.check(result.model, dynamic="auto-pad").failing()
+
+
+@pytest.mark.parametrize("name", TIMM)
+def test_computed_same_is_constant_for_multiples(name: str) -> None:
+    before = exported(name)
+    dims = dict.fromkeys(TIMM[name], "32..128:32")
+    result = onnxpad.fix(before, dims=dims)
+    assert not result.undone
+    assert not result.findings
+    assert result.validation is not None
+    assert result.validation.ok
+    assert operators(result.model).keys().isdisjoint({"Pad", "Shape"})
+    assert not attribute(result.model, "auto_pad")
+    height, width = TIMM[name]
+    sizes = Counter(change.certificate.sizes for change in result.changes)
+    ranges = f"{height} 32..128 in steps of 32, {width} 32..128 in steps of 32"
+    assert sizes == {ranges: 3, "every size": 1}
+    shapes = [(1, 3, h, w) for h, w in ((32, 32), (32, 96), (64, 128), (128, 64))]
+    assert agree(before, result.model, shapes) == 4
+
+
+@pytest.mark.parametrize("name", UNET)
+def test_padding_to_a_skip_connection_stays_unless_it_is_nothing(name: str) -> None:
+    before = exported(name)
+    kept = onnxpad.fix(before)
+    assert not kept.changed
+    assert [f.code for f in kept.findings] == ["PAD205", "PAD205"]
+    height, width = UNET[name]
+    for finding in kept.findings:
+        assert f"'{height}' (axis 2 of input 'input')" in finding.reason
+        assert f"'{width}' (axis 3 of input 'input')" in finding.reason
+        assert re.search(f"the end is -?[01] when '{height}' (is|mod) ", finding.reason)
+        assert finding.reason.endswith(". Pass --shape or --dim")
+    result = onnxpad.fix(before, dims=dict.fromkeys(UNET[name], "4..64:4"))
+    assert [c.code for c in result.changes] == ["PAD204", "PAD204"]
+    assert not result.findings
+    assert "Pad" not in operators(result.model)
+    shapes = [(1, 3, h, w) for h, w in ((4, 4), (4, 12), (16, 8), (64, 36))]
+    assert agree(before, result.model, shapes) == 4
+
+
+@pytest.mark.parametrize("name", KERAS)
+@pytest.mark.parametrize("size", [(37, 50), (2, 3), (64, 64)])
+def test_a_fixed_size_settles_everything(name: str, size: tuple[int, int]) -> None:
+    before = exported(name)
+    result = onnxpad.fix(before, shapes={"": (1, *size, 3)})
+    assert not result.undone
+    assert not result.findings
+    assert result.validation is not None
+    assert result.validation.ok
+    assert not attribute(result.model, "auto_pad")
+    held = {tensor.name for tensor in result.model.graph.initializer}
+    pads = [node for node in result.model.graph.node if node.op_type == "Pad"]
+    assert all(node.input[1] in held for node in pads)
+    assert agree(before, result.model, [(1, *size, 3)]) == 1
+
+
+@pytest.mark.parametrize("name", [*KERAS, "deconv_paddle", *TIMM])
+def test_a_computed_pad_is_the_same_at_every_size(name: str) -> None:
+    before = exported(name)
+    result = onnxpad.fix(before, dynamic="pad")
+    assert not result.undone
+    assert agree(before, result.model, images(last=name in KERAS)) == len(HEIGHTS)
+    assert not onnxpad.fix(result.model, dynamic="pad", validate=False).changed
+
+
+# SAME as a computed Pad
+
+
+def conv(attributes: str, *, kernel: int, opset: int) -> onnx.ModelProto:
+    values = ", ".join(str(i % 7 - 3) for i in range(2 * kernel * kernel))
+    return one(
+        f"y = Conv <{attributes}> (x, w)",
+        inputs="float[N, 2, H, V] x",
+        initializers=f"float[1, 2, {kernel}, {kernel}] w = {{{values}}}",
+        opset=opset,
+    )
+
+
+def pool(attributes: str, *, kernel: int, opset: int) -> onnx.ModelProto:
+    return one(
+        f"y = MaxPool <{attributes}, kernel_shape = [{kernel}, {kernel}]> (x)",
+        inputs="float[N, 2, H, V] x",
+        opset=opset,
+    )
+
+
+@pytest.mark.parametrize("opset", [11, 13, 15, 18, 21])
+@pytest.mark.parametrize("side", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize(
+    ("make", "kernel", "strides"),
+    [(conv, 3, (2, 2)), (conv, 5, (4, 3)), (conv, 2, (3, 2)), (conv, 1, (3, 3)), (pool, 3, (2, 3))],
+)
+def test_dynamic_pad(
+    make: Any, kernel: int, strides: tuple[int, int], side: str, opset: int
+) -> None:
+    attributes = f'auto_pad = "{side}", strides = [{strides[0]}, {strides[1]}]'
+    before = make(attributes, kernel=kernel, opset=opset)
+    result = onnxpad.fix(before, dynamic="pad")
+    assert not result.undone
+    (change,) = result.changes
+    assert change.code == "PAD101"
+    assert not attribute(result.model, "auto_pad")
+    assert operators(result.model)["Where"] == (kernel < max(strides) and "Pad" in change.after)
+    assert agree(before, result.model, images(2)) == len(HEIGHTS)
+    assert not onnxpad.fix(result.model, dynamic="pad", validate=False).changed
+
+
+def test_dilated_same_runs_as_a_computed_pad() -> None:
+    dilated = 'auto_pad = "SAME_UPPER", strides = [2, 2], dilations = [3, 2]'
+    result = onnxpad.fix(conv(dilated, kernel=3, opset=17), dynamic="pad")
+    assert [c.code for c in result.changes] == ["PAD101"]
+    data = np.random.default_rng(0).integers(-8, 9, (1, 2, 9, 8)).astype(np.float32)
+    fixed = conv("pads = [3, 1, 3, 2], strides = [2, 2], dilations = [3, 2]", kernel=3, opset=17)
+    (found,), (expected,) = (session(m).run(None, {"x": data}) for m in (result.model, fixed))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_operators_that_slide_alike_share_their_amounts() -> None:
+    before = one(
+        'a = Conv <auto_pad = "SAME_UPPER", strides = [3, 3]> (x, w)'
+        ' b = Conv <auto_pad = "SAME_UPPER", strides = [3, 3]> (x, w)'
+        ' c = Conv <auto_pad = "SAME_LOWER", strides = [3, 3]> (x, w) y = Sum (a, b, c)',
+        inputs="float[N, 1, H, V] x",
+        initializers="float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}",
+    )
+    result = onnxpad.fix(before, dynamic="pad")
+    assert operators(result.model)["Pad"] == 3
+    assert operators(result.model)["Shape"] == 2
+    assert agree(before, result.model, images(1)) == len(HEIGHTS)
+
+
+@pytest.mark.parametrize(
+    ("node", "reason"),
+    [
+        (
+            'AveragePool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], strides = [2, 2]> (x)',
+            "leaves its padding out of the divisor, which no Pad can say. Pass --shape or --dim",
+        ),
+        (
+            'LpPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], strides = [2, 2]> (x)',
+            "1 when odd, and the end is 1. Pass --shape, --dim or --dynamic pad",
+        ),
+    ],
+)
+def test_what_stays_says_what_helps(node: str, reason: str) -> None:
+    result = onnxpad.fix(one(f"y = {node}", inputs="float[N, 2, 8, V] x"))
+    (finding,) = result.findings
+    assert finding.reason.startswith(
+        "the pads depend on the size of axis 3, which grows with 'V' (axis 3 of input 'x'): on "
+    )
+    assert finding.reason.endswith(reason)
+
+
+# Computed pads that are constant in effect, or nearly
+
+NUMBERS = "int64 one = {1}, int64 two = {2}, int64 four = {4}, int64[2] none = {0, 0}"
+TO_FOUR = (
+    "s = Shape <start = 2> (x) n = Neg (s) e = Mod (n, four) z = Sub (e, e)"
+    " q = Concat <axis = 0> (none, z, none, e) p = Pad (x, q)"
+)
+NEARLY = (
+    "s = Shape <start = 2> (x) h = Div (s, two) e = Min (h, two) z = Sub (e, e)"
+    " q = Concat <axis = 0> (none, z, none, e) p = Pad (x, q)"
+)
+
+
+def padded(pad: str, strides: int, kernel: int) -> onnx.ModelProto:
+    values = ", ".join(str(i % 7 - 3) for i in range(kernel * kernel))
+    return one(
+        f"{pad} y = Conv <strides = [{strides}, {strides}]> (p, w)",
+        inputs="float[N, 1, H, V] x",
+        initializers=f"{NUMBERS}, float[1, 1, {kernel}, {kernel}] w = {{{values}}}",
+    )
+
+
+def test_a_pad_to_a_multiple_folds_where_what_is_read_is_constant() -> None:
+    before = padded(TO_FOUR, 4, 4)
+    result = onnxpad.fix(before)
+    assert [c.after for c in result.changes] == ["Conv pads (0, 3) (0, 3)"]
+    assert agree(before, result.model, images(1)) == len(HEIGHTS)
+
+
+def test_a_pad_to_a_multiple_stays_where_it_is_not() -> None:
+    result = onnxpad.fix(padded(TO_FOUR, 1, 1))
+    assert not result.changed
+    (finding,) = result.findings
+    assert finding.reason == (
+        "its amounts depend on the sizes 'H' (axis 2 of input 'x') and 'V' (axis 3 of input 'x'): "
+        "on axes 2 and 3 the begin is 0, and the end is 0 when the size mod 4 is 0, 1 when 3, "
+        "2 when 2, 3 when 1. Pass --shape or --dim"
+    )
+
+
+GIVEN: list[tuple[Mapping[str, str], int]] = [
+    ({}, 0),
+    ({"H": "4..99"}, 0),
+    ({"H": "3..99", "V": "4..99"}, 0),
+    ({"H": "4..99", "V": "5..99"}, 1),
+]
+
+
+@pytest.mark.parametrize(("dims", "changes"), GIVEN)
+def test_a_pad_that_is_constant_but_at_small_sizes(dims: Mapping[str, str], changes: int) -> None:
+    before = padded(NEARLY, 1, 3)
+    result = onnxpad.fix(before, dims=dims)
+    assert not result.undone
+    assert [c.after for c in result.changes] == ["Conv pads (0, 2) (0, 2)"] * changes
+    if changes:
+        assert agree(before, result.model, images(1)[4:]) == len(HEIGHTS) - 4
+
+
+@pytest.mark.parametrize("name", [*TIMM, *UNET])
+def test_a_computed_pad_is_told_of_once(name: str) -> None:
+    findings = onnxpad.fix(exported(name), validate=False).findings
+    assert {finding.code for finding in findings} == {"PAD501" if name in TIMM else "PAD205"}
+    assert len({finding.node for finding in findings}) == len(findings)
