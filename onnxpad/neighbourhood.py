@@ -292,7 +292,9 @@ class _Cutting:
         name = f"blank of {'x'.join(map(str, sizes))}"
         if name not in self._blanks:
             self._blanks.add(name)
-            self._proto.initializer.append(from_array(np.asarray(sizes, np.int64), f"{name}, shape"))
+            self._proto.initializer.append(
+                from_array(np.asarray(sizes, np.int64), f"{name}, shape")
+            )
             nothing = from_array(np.zeros(1, np.bool_))
             node = make_node("ConstantOfShape", [f"{name}, shape"], [name], value=nothing)
             self._proto.node.append(node)
