@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TypeAlias
 import onnx
 
 from onnxpad import collection, pipeline
+from onnxpad.admitted import Dims, Shapes, admit
 from onnxpad.dynamic import DYNAMIC
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.finding import Change, Finding, Severity
@@ -31,6 +32,7 @@ class FixResult:
         findings: What remains: paddings that stay, each with its reason.
         undone: Rewrites that could not be certified, or whose probe differed, and were undone.
         validation: What running both models showed; None without validation.
+        declared: The shapes of inputs, by name, that the model declares now and did not before.
         changed: Whether the model differs from the original.
         seconds: Wall time that it took.
         nodes_before: Nodes of the main graph before.
@@ -41,6 +43,7 @@ class FixResult:
     findings: tuple[Finding, ...]
     undone: tuple[Finding, ...]
     validation: Validation | None
+    declared: Mapping[str, tuple[int | str | None, ...]]
     changed: bool
     seconds: float
     nodes_before: int
@@ -81,6 +84,9 @@ def fix(
     *,
     style: str = "fold",
     dynamic: str = "keep",
+    shapes: Shapes | None = None,
+    dims: Dims | None = None,
+    trust_dim_names: bool = False,
     validate: bool = True,
     strict: bool = False,
     progress: Progress | None = None,
@@ -93,12 +99,20 @@ def fix(
             amounts in the operator, the rest in a `Pad`).
         dynamic: What becomes of padding that depends on an open size: `keep`, `pad` (a `Pad` that
             computes its amounts) or `auto-pad` (a computed `Pad` that is SAME becomes that).
+        shapes: Sizes to fix, by name of the input, None for an axis that stays open: the model that
+            comes out declares them. An empty name is that of the only input.
+        dims: A size to fix, or a range (`"32..1024"`, or `"32..1024:32"` for the multiples of 32 in
+            it) that the model is taken for, by name of the dimension (`input[axis]` if it has
+            none).
+        trust_dim_names: Whether axes whose dimensions have one name have one size, which no runtime
+            sees to. A change that rests on it says so, and `strict` forbids it.
         validate: Whether to run every change, and the whole model, on onnxruntime.
         strict: Whether to undo changes that rest on an assumption, such as finite data.
         progress: Called with a step, how much of it is done, and how much there is.
 
     Raises:
-        UsageError: An unknown style, or choice for open sizes.
+        UsageError: An unknown style, choice for open sizes, input or dimension, or sizes that
+            contradict the model.
         ModelError: The model cannot be read, or the specification forbids it.
     """
     start = time.perf_counter()
@@ -107,23 +121,32 @@ def fix(
     with _naming(model), collection.paused():
         graph = _load(model)
         nodes = sum(1 for _ in graph.nodes)
+        admitted = admit(graph, shapes, dims, trust_dim_names=trust_dim_names)
         prober = None
         if validate:
             from onnxpad.neighbourhood import Probes
 
-            prober = Probes(graph)
+            prober = Probes(graph, admitted.most)
         outcome = pipeline.rewrite(
-            graph, style, dynamic=dynamic, strict=strict, prober=prober, progress=progress
+            graph,
+            style,
+            dynamic=dynamic,
+            admitted=admitted,
+            strict=strict,
+            prober=prober,
+            progress=progress,
         )
     changed = graph.changed
     verdict = None
     if validate and changed:
-        verdict = _validate(model, graph, prober.count if prober is not None else 0, progress)
+        probes = prober.count if prober is not None else 0
+        verdict = _validate(model, graph, admitted.ranges, probes, progress)
     return FixResult(
         changes=tuple(outcome.changes),
         findings=tuple(outcome.findings),
         undone=tuple(outcome.undone),
         validation=verdict,
+        declared=admitted.declared,
         changed=changed,
         seconds=time.perf_counter() - start,
         nodes_before=nodes,
@@ -136,6 +159,10 @@ def check(
     model: Model,
     *,
     style: str = "fold",
+    dynamic: str = "keep",
+    shapes: Shapes | None = None,
+    dims: Dims | None = None,
+    trust_dim_names: bool = False,
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
 ) -> CheckResult:
@@ -143,18 +170,25 @@ def check(
 
     Args:
         model: Path of an .onnx file, or a model.
-        style: As for `fix`.
+        style: As for `fix`, and so are `dynamic`, `shapes`, `dims` and `trust_dim_names`.
+        dynamic: What is asked for of padding that depends on an open size.
+        shapes: Sizes that are fixed.
+        dims: Sizes that are fixed, or ranges.
+        trust_dim_names: Whether axes whose dimensions have one name have one size.
         select: Codes, or beginnings of codes, to report; all when empty.
         ignore: Codes, or beginnings of codes, to leave out.
 
     Raises:
-        UsageError: An unknown style.
+        UsageError: As for `fix`.
         ModelError: The model cannot be read, or the specification forbids it.
     """
     _check_choice("style", style, STYLES)
+    _check_choice("dynamic", dynamic, DYNAMIC)
     chosen, left_out = tuple(select), tuple(ignore)
     with _naming(model), collection.paused():
-        found = pipeline.find(_load(model), style)
+        graph = _load(model)
+        admitted = admit(graph, shapes, dims, trust_dim_names=trust_dim_names)
+        found = pipeline.find(graph, style, dynamic, admitted)
     return CheckResult(
         tuple(
             finding
@@ -187,7 +221,13 @@ def _load(model: Model) -> Graph:
     return Graph.load(model)
 
 
-def _validate(model: Model, graph: Graph, probes: int, progress: Progress | None) -> Validation:
+def _validate(
+    model: Model,
+    graph: Graph,
+    sizes: Mapping[str, range],
+    probes: int,
+    progress: Progress | None,
+) -> Validation:
     from dataclasses import replace
 
     from onnxpad.validation import validate_models
@@ -198,5 +238,7 @@ def _validate(model: Model, graph: Graph, probes: int, progress: Progress | None
         if progress is not None:
             progress(step, 0, 0)
 
-    verdict = validate_models(original, graph.to_bytes(), progress=report)
+    verdict = validate_models(
+        original, graph.to_bytes(), samples=3 if sizes else 1, sizes=sizes, progress=report
+    )
     return replace(verdict, probes=probes)

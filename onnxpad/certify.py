@@ -30,7 +30,18 @@ from onnxpad.operators import (
     read_window,
 )
 from onnxpad.signs import Signs
-from onnxpad.size import Extent, Size, Unknown, always, less_equal, maximum, minimum, symbol
+from onnxpad.size import (
+    Extent,
+    Size,
+    Unknown,
+    always,
+    bounds,
+    less_equal,
+    maximum,
+    minimum,
+    symbol,
+    where,
+)
 from onnxpad.values import Analysis
 from onnxpad.window import (
     AnyWindow,
@@ -395,12 +406,19 @@ def _defined(
     for axis, size in enumerate(sizes, 2):
         was = _around(before, axis)
         if isinstance(was, int) and was == 0:
-            size = maximum(size, 1)
+            size = _not_empty(size)
         less = always(less_equal(was, _around(after, axis))) is not True
         if less and always(less_equal(1, size + _around(after, axis))) is not True:
             raise UncertifiedError(f"axis {axis} may be empty, which the operator refuses")
         defined.append(size)
     return tuple(defined)
+
+
+def _not_empty(size: Extent) -> Extent:
+    """The size where it is at least 1, and elsewhere one that it has."""
+    some = less_equal(1, size)
+    least, _ = bounds(where(some, size, bounds(size)[1] or 1))
+    return size if least is None or always(some) is True else where(some, size, least)
 
 
 def _counts_beyond(op: WindowOp, opset: int) -> bool:

@@ -8,7 +8,8 @@ Everything heavy is imported where it is used: `--help` needs no onnx, `check` n
 import enum
 import os
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,7 @@ from onnxpad.errors import OnnxpadError, OutputError, UsageError
 from onnxpad.finding import Severity
 
 if TYPE_CHECKING:
+    from onnxpad.api import CheckResult
     from onnxpad.report import FileReport, Outcome
     from onnxpad.report.text import Paint
 
@@ -32,6 +34,14 @@ class Style(enum.StrEnum):
     FOLD = "fold"
     PAD = "pad"
     SYMMETRIC = "symmetric"
+
+
+class Dynamic(enum.StrEnum):
+    """What becomes of padding that depends on an open size; the values of `dynamic.DYNAMIC`."""
+
+    KEEP = "keep"
+    PAD = "pad"
+    AUTO_PAD = "auto-pad"
 
 
 class Format(enum.StrEnum):
@@ -87,6 +97,35 @@ StyleOption = Annotated[
         "part equal on both sides into the operator and the rest into a Pad node (symmetric)."
     ),
 ]
+DynamicOption = Annotated[
+    Dynamic,
+    typer.Option(
+        help="What becomes of padding that depends on an open size: it stays (keep), goes into a "
+        "Pad that computes it (pad), or, where a computed Pad is SAME, into that attribute "
+        "(auto-pad)."
+    ),
+]
+ShapeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[INPUT=]SIZES",
+        help="Fix sizes of an input, as input=1,3,224,224; ? leaves one open. Repeatable.",
+    ),
+]
+DimOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=SIZE",
+        help="Fix a named dimension, as height=224, or prove for a range of it, as "
+        "height=32..1024, or for the multiples of 32 in it, height=32..1024:32. Repeatable.",
+    ),
+]
+TrustOption = Annotated[
+    bool,
+    typer.Option(
+        "--trust-dim-names", help="Take axes whose dimensions have one name to have one size."
+    ),
+]
 FormatOption = Annotated[Format, typer.Option("--format", help="How the report is written.")]
 
 
@@ -100,6 +139,10 @@ def fix(
     ] = None,
     in_place: Annotated[bool, typer.Option("--in-place", help="Replace the model.")] = False,
     style: StyleOption = Style.FOLD,
+    dynamic: DynamicOption = Dynamic.KEEP,
+    shape: ShapeOption = None,
+    dim: DimOption = None,
+    trust_dim_names: TrustOption = False,
     form: FormatOption = Format.TEXT,
     check: Annotated[
         bool,
@@ -125,6 +168,7 @@ def fix(
     usage or unreadable input, 3 validation failed.
     """
     target = _target(model, output, in_place)
+    shapes, dims = _given("--shape", shape or ()), _given("--dim", dim or ())
     check |= diff
 
     from onnxpad import api
@@ -133,7 +177,15 @@ def fix(
 
     with ProgressBar() as progress:
         result = api.fix(
-            model, style=style.value, validate=not no_validate, strict=strict, progress=progress
+            model,
+            style=style.value,
+            dynamic=dynamic.value,
+            shapes=shapes,
+            dims=dims,
+            trust_dim_names=trust_dim_names,
+            validate=not no_validate,
+            strict=strict,
+            progress=progress,
         )
     invalid = result.validation is not None and not result.validation.ok
     if not result.changed:
@@ -155,10 +207,12 @@ def fix(
     report = FixReport(
         model=str(model),
         style=style.value,
+        dynamic=dynamic.value,
         outcome=outcome,
         written=str(target) if written else "",
         check=check,
         validate=not no_validate,
+        declared=result.declared,
         changes=result.changes,
         findings=result.findings,
         undone=result.undone,
@@ -191,6 +245,10 @@ def check(
         list[Path], typer.Argument(metavar="PATH...", help="Models, or folders to search for them.")
     ],
     style: StyleOption = Style.FOLD,
+    dynamic: DynamicOption = Dynamic.KEEP,
+    shape: ShapeOption = None,
+    dim: DimOption = None,
+    trust_dim_names: TrustOption = False,
     form: FormatOption = Format.TEXT,
     fail_on: Annotated[
         Severity, typer.Option(help="The least severity that makes the check fail.")
@@ -211,11 +269,22 @@ def check(
     """
     selected, ignored = _codes("--select", select or ()), _codes("--ignore", ignore or ())
 
+    from onnxpad import api
     from onnxpad.report import CheckReport
 
+    ask = partial(
+        api.check,
+        style=style.value,
+        dynamic=dynamic.value,
+        shapes=_given("--shape", shape or ()),
+        dims=_given("--dim", dim or ()),
+        trust_dim_names=trust_dim_names,
+        select=selected,
+        ignore=ignored,
+    )
     paint = _paint()
     files: list[FileReport] = []
-    for file in _checked(paths, style, fail_on, selected, ignored):
+    for file in _checked(paths, ask, fail_on):
         files.append(file)
         if file.error:
             _error(file.error)
@@ -409,14 +478,11 @@ def model_files(folder: Path) -> list[Path]:
 
 def _checked(
     paths: Sequence[Path],
-    style: Style,
+    ask: "Callable[[Path], CheckResult]",
     fail_on: Severity,
-    select: Sequence[str],
-    ignore: Sequence[str],
 ) -> "Iterator[FileReport]":
     """A report a model, each model once; what cannot be read becomes a report too."""
     with collection.paused_for_good():
-        from onnxpad import api
         from onnxpad.report import FileReport
 
     seen: set[Path] = set()
@@ -433,7 +499,7 @@ def _checked(
                 continue
             seen.add(path)
             try:
-                result = api.check(path, style=style.value, select=select, ignore=ignore)
+                result = ask(path)
             except (OnnxpadError, OSError) as error:
                 yield FileReport(str(path), error=_about(path, error))
             else:
@@ -471,6 +537,23 @@ def _target(model: Path, output: Path | None, in_place: bool) -> Path:
 def _is_written(outcome: "Outcome", *, asked: bool, keep_invalid: bool) -> bool:
     """Whether a result goes to disk: an unchanged one only where a name was given for it."""
     return {"unchanged": asked, "fixed": True, "invalid": keep_invalid}[outcome.value]
+
+
+def _given(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """What `name=sizes` says, by name; without a name, which `--shape` allows, that is empty.
+
+    Raises:
+        UsageError: A name is missing, or there twice.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, sizes = text.rpartition("=")
+        if not name and (equals or option == "--dim"):
+            raise UsageError(f"{option} {text!r} lacks a name; give it as NAME=...")
+        if name in found:
+            raise UsageError(f"{option} is there twice{f' for {name!r}' if name else ''}")
+        found[name] = sizes
+    return found
 
 
 def _codes(option: str, selectors: Sequence[str]) -> tuple[str, ...]:

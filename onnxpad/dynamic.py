@@ -5,7 +5,7 @@ a SAME that cannot be resolved can be written as a `Pad` that computes its amoun
 graph, operators, site, size, values, window.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -14,7 +14,7 @@ import numpy as np
 from onnxpad.graph import Graph
 from onnxpad.operators import PadOp, WindowOp, is_padded
 from onnxpad.site import RefusalError, Sites, has_indices, meets_data
-from onnxpad.size import Extent, Size, Unknown, always, explain, less_equal, symbol
+from onnxpad.size import Extent, Size, Unknown, always, less_equal
 from onnxpad.values import Analysis
 from onnxpad.window import (
     Side,
@@ -221,19 +221,28 @@ class DynamicSites:
         none = constant([0, 0])
         return add("Concat", none, begin, none, end, axis=0)
 
-    def formula(self, op: WindowOp) -> str:
-        """SAME's pads in terms of each axis's own size, in words."""
+    def told(self, op: WindowOp, open_axes: Iterable[int]) -> str:
+        """SAME's pads on these axes in terms of each one's own size, in words."""
         odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
-        sizes = self._sites.spatial(op.data, len(op.windows))
-        told = []
-        for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True), 2):
-            if isinstance(size, int) or not isinstance(window, Window):
-                continue
-            own = symbol("the size")
-            begin, end = (_explained(pad) for pad in same_pads(own, window, odd=odd))
-            told.append(f"on axis {axis} the begin is {begin}, the end {end}")
-        return "; ".join(told)
+        windows = {axis: op.windows[axis - 2] for axis in open_axes}
+        return self._sites.wording.same(windows, odd)
 
+    def resolves(self, op: WindowOp) -> PadOp | None:
+        """The computed `Pad` before an operator, if it is constants in effect, or SAME.
 
-def _explained(pad: Extent) -> str:
-    return explain(pad, "the size") if isinstance(pad, Size) else str(pad)
+        Also where that cannot be written: the rule that is about it says why.
+        """
+        pad = self._sites.pad_before(op)
+        if pad is None or pad.constant_amounts is not None:
+            return None
+        try:
+            self._sites.outer(op)
+        except RefusalError:
+            pass
+        else:
+            return pad
+        try:
+            plan = self.same_of(op)
+        except RefusalError:
+            return pad
+        return plan.pad if plan is not None else None

@@ -48,6 +48,12 @@ class Edits:
         self.count += 1
         self._journal.append(undo)
 
+    def declare(self, name: str, shape: tuple[int | str | None, ...]) -> None:
+        """Has an input declare another shape."""
+        before = self._view.inputs[name]
+        self._view.inputs[name] = before._replace(shape=shape)
+        self._record(partial(self._view.inputs.__setitem__, name, before))
+
     def put(self, node: Node, index: int, tensor: Tensor | None) -> None:
         """Sets an input, appends one at the end, or (None) takes the last one off."""
         before = node.inputs[index] if index < len(node.inputs) else None

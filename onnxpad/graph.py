@@ -132,6 +132,10 @@ class Graph:
         """Whether a tensor is an output of the graph."""
         return tensor.name in self.outputs
 
+    def has_default(self, name: str) -> bool:
+        """Whether an input is an initializer too, so that a caller may leave it out."""
+        return name in self._view.initializers
+
     def is_standard(self, node: Node) -> bool:
         """Whether a node is the ONNX operator of its name, not a custom one or a function."""
         return node.domain in _DEFAULT_DOMAINS and node.op not in self._functions
@@ -163,6 +167,13 @@ class Graph:
         return self._constants.value(tensor)
 
     # Edits
+
+    def declare(self, name: str, shape: tuple[int | str | None, ...]) -> None:
+        """Has an input declare another shape: numbers, names, and None for what is open.
+
+        What outputs and value_info say of it stays as it is.
+        """
+        self._edits.declare(name, shape)
 
     def set_attribute(self, node: Node, name: str, value: object | None) -> None:
         """Gives a node an attribute: a number, a string or a sequence of one kind; None removes."""

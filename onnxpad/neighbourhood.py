@@ -7,7 +7,9 @@ signs, size, validation, values, window.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from math import lcm
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -22,9 +24,9 @@ from onnx.helper import (
 from onnx.numpy_helper import from_array
 
 from onnxpad.graph import Graph
-from onnxpad.operators import FLOATS, OPERATORS, operator_of
+from onnxpad.operators import FLOATS, OPERATORS, UnreadableError, operator_of, read_pad
 from onnxpad.signs import Signs
-from onnxpad.size import Extent, Size, evaluate, symbol
+from onnxpad.size import Extent, Size, Symbol, evaluate, modulo, residues, symbol
 from onnxpad.validation import ProbeResult, probe
 from onnxpad.values import Analysis
 
@@ -33,13 +35,20 @@ Tensor: TypeAlias = Any
 
 # Beyond this many elements an axis is cut down where nothing pads it.
 _LARGE: Final = 1 << 22
-_SCENES: Final = 6
 # Operators that work element by element: of one tensor, finite wherever it is, and of several.
 _CURVES: Final = frozenset(
     {"Abs", "Clip", "Elu", "Exp", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Softplus", "Tanh"}
 )
 _SUMS: Final = frozenset({"Add", "Identity", "Mul", "Sub", "Sum"})
 _STEPS: Final = 8
+# At most so many scenes, and residue classes of a size; how far sizes may grow for them; and how
+# far the last one goes at least.
+_SCENES: Final = 16
+_CLASSES: Final = 10
+_LONG: Final = 60
+_FAR: Final = 800
+# How far the first size at which a tensor is not empty is looked for.
+_SEARCH: Final = 4096
 # Any that every onnxruntime reads: the cut is a model of its own.
 _IR_VERSION: Final = 8
 
@@ -67,10 +76,10 @@ class Cut:
 class Probes:
     """Compares neighbourhoods before and after a change; equal ones run once."""
 
-    def __init__(self, graph: Graph) -> None:
-        """Cuts out of this graph, as it is at each call."""
+    def __init__(self, graph: Graph, dims: Mapping[str, Extent] | None = None) -> None:
+        """Cuts out of this graph, as it is at each call, at the sizes that `dims` admit."""
         self._graph = graph
-        self._analysis = Analysis(graph)
+        self._analysis = Analysis(graph, dims)
         self._signs = Signs(graph)
         self._seen: dict[tuple[bytes, bytes], ProbeResult] = {}
         self.count = 0
@@ -119,35 +128,48 @@ class Probes:
             if rank is None:
                 raise UnprobeableError(f"the number of axes of {root!r} is not known")
             shape = tuple(symbol(f"{root}[{axis}]") for axis in range(rank))
-        names = sorted(
-            {s.name: s for size in shape if isinstance(size, Size) for s in size.symbols}.items()
-        )
+        involved = [*shape, *self._amounts(node, root)]
+        strides = node.attrs.get("strides") if node is not None and window else None
+        if isinstance(strides, list) and len(strides) == len(shape) - 2:
+            involved += [modulo(size, s) for size, s in zip(shape[2:], strides, strict=True) if s]
+        values = _values(shape, involved)
         scenes: dict[tuple[int, ...], Scene] = {}
-        for start in (0, 7, 61):
-            for step in range(_SCENES):
-                values = {
-                    name: min(symbol.minimum + (start + step + i) * symbol.step, symbol.maximum)
-                    for i, (name, symbol) in enumerate(names)
-                }
-                sizes = tuple(
-                    self._size(size, values, 1 + start + step + axis)
-                    for axis, size in enumerate(shape)
-                )
-                if min(sizes, default=1) < 1:
-                    continue
-                if window:
-                    sizes = (1, 1, *sizes[2:])
-                scenes.setdefault(sizes, Scene(sizes, values))
+        amounts = [size for size in involved if isinstance(size, Size)]
+        count = max(map(len, values.values()), default=len(shape)) + 1
+        for step in range(count):
+            # All at their least first; then one ahead of the other, and later two ahead.
+            ahead = 1 + (2 * step > count)
+            symbols = {
+                name: some[(step - 1 + place * ahead) % len(some) if step else 0]
+                for place, (name, some) in enumerate(values.items())
+            }
+            sizes = tuple(
+                self._size(size, symbols, 1 + step + axis) for axis, size in enumerate(shape)
+            )
+            if min(sizes, default=1) < 1:
+                continue
+            if window:
+                sizes = (1, 1, *sizes[2:])
+            told = (*sizes, *(evaluate(amount, symbols) for amount in amounts))
+            scenes.setdefault(told, Scene(sizes, symbols))
         if not scenes:
             raise UnprobeableError(f"no size of {root!r} could be chosen")
-        return self._bounded(list(scenes.values()))
-
-    def _bounded(self, scenes: list[Scene]) -> list[Scene]:
-        fitting = [scene for scene in scenes if int(np.prod(scene.shape)) <= _LARGE]
+        fitting = [scene for scene in scenes.values() if int(np.prod(scene.shape)) <= _LARGE]
         if not fitting:
-            raise UnprobeableError(f"data of {'x'.join(map(str, scenes[0].shape))} is too large")
-        small, large = fitting[: _SCENES - 2], fitting[_SCENES - 2 :]
-        return small + large[-4:]
+            first = next(iter(scenes.values())).shape
+            raise UnprobeableError(f"data of {'x'.join(map(str, first))} is too large")
+        return fitting[:_SCENES]
+
+    def _amounts(self, node: Node | None, root: str) -> Iterator[Extent]:
+        """What the `Pad`s between the root and a node say."""
+        while node is not None and self._graph.is_standard(node):
+            if node.op == "Pad":
+                with suppress(UnreadableError):
+                    pad = read_pad(self._graph, self._analysis, node)
+                    yield from (amount for pair in pad.amounts or () for amount in pair)
+            if not node.inputs or node.inputs[0].name == root:
+                return
+            node = self._graph.producer(node.inputs[0])
 
     def _size(self, size: Extent, values: Mapping[str, int], free: int) -> int:
         if isinstance(size, int):
@@ -196,6 +218,40 @@ class Probes:
             else:
                 return []
         return []
+
+
+def _values(shape: Sequence[Extent], involved: Sequence[Extent]) -> dict[str, list[int]]:
+    """For each symbol that is involved some values: the least, and one of each residue class."""
+    rhythms: dict[Symbol, tuple[int, int]] = {}
+    for extent in involved:
+        for which, (period, threshold) in residues(extent).items():
+            known, begin = rhythms.get(which, (1, 0))
+            rhythms[which] = lcm(known, period), max(begin, threshold)
+    found: dict[str, list[int]] = {}
+    for which in sorted(rhythms):
+        period, threshold = rhythms[which]
+        least = _least(which, shape)
+        late = max(least, -(-(threshold - which.least) // which.step))
+        classes = -(-period // which.step)
+        # Another class and another multiple each time, unless that leads too far.
+        gap = classes + 1
+        if gap * which.step * _CLASSES > _FAR:
+            gap = classes // _CLASSES | 1
+        indices = [*range(least, least + 4), *range(late, late + gap * _CLASSES, gap)]
+        indices.append(late + -(-_LONG // which.step))
+        fitting = [index for index in dict.fromkeys(indices) if index < which.count]
+        found[which.name] = [which.value(index) for index in fitting] or [which.least]
+    return found
+
+
+def _least(symbol: Symbol, shape: Sequence[Extent]) -> int:
+    """The index of the first value at which no axis that grows with it alone is empty."""
+    sizes = [size for size in shape if isinstance(size, Size) and size.symbols == (symbol,)]
+    for index in range(min(symbol.count, _SEARCH)):
+        value = {symbol.name: symbol.value(index)}
+        if all(evaluate(size, value) >= 1 for size in sizes):
+            return index
+    return 0
 
 
 class _Cutting:

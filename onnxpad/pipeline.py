@@ -1,17 +1,19 @@
 """Runs the passes to a fixed point, and undoes what cannot be certified or fails its probe.
 
-May import: certify, finding, graph, operators, passes, rule.
+May import: admitted, certify, finding, graph, operators, passes, premises, rule.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
-from onnxpad.certify import Certifier, Reading, UncertifiedError
+from onnxpad.admitted import Admitted
+from onnxpad.certify import UncertifiedError
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.operators import UnreadableError, operator_of
 from onnxpad.passes import PASSES
+from onnxpad.premises import Prover, Readings
 from onnxpad.rule import Context, Match, Pass
 from onnxpad.site import told
 
@@ -39,9 +41,11 @@ class Outcome:
     undone: list[Finding] = field(default_factory=list)
 
 
-def find(graph: Graph, style: str, dynamic: str = "keep") -> list[Finding]:
+def find(
+    graph: Graph, style: str, dynamic: str = "keep", admitted: Admitted | None = None
+) -> list[Finding]:
     """Everything the passes find in a graph that stays as it is."""
-    return [match.finding for _, match in _matches(Context(graph, style, dynamic))]
+    return [match.finding for _, match in _matches(Context(graph, style, dynamic, admitted))]
 
 
 def _matches(
@@ -58,6 +62,7 @@ def rewrite(
     style: str,
     *,
     dynamic: str = "keep",
+    admitted: Admitted | None = None,
     strict: bool = False,
     prober: Prober | None = None,
     progress: Progress | None = None,
@@ -68,7 +73,7 @@ def rewrite(
     Each change is certified, and probed where there is a prober, before the next is looked for.
     With `strict`, a change whose certificate names an assumption is undone too.
     """
-    context = Context(graph, style, dynamic)
+    context = Context(graph, style, dynamic, admitted)
     editor = _Editor(context, strict, prober)
     total = sum(1 for _ in context.windows()) + sum(1 for _ in context.pads())
     stages = [[kind for kind in passes if kind.last is last] for last in (False, True)]
@@ -103,7 +108,7 @@ class _Editor:
         self._context = context
         self._strict = strict
         self._prober = prober
-        self._certifier = Certifier(context.graph, context.analysis, context.signs)
+        self._certifier = Prover(context.graph, context.premises, context.signs)
         self._given_up: set[tuple[str, str, int]] = set()
         self._made: set[tuple[str, str, int, str]] = set()
 
@@ -163,7 +168,7 @@ class _Editor:
             probe=seen,
         )
 
-    def _read(self, node: Node, tensor: Tensor, root: str = "") -> Reading:
+    def _read(self, node: Node, tensor: Tensor, root: str = "") -> Readings:
         if operator_of(self._context.graph, node) is not None:
             return self._certifier.window(tensor, root)
         return self._certifier.padding(tensor, root)

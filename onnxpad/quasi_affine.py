@@ -19,6 +19,7 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from math import gcd, lcm
 
 LIMIT = 4096
@@ -157,6 +158,29 @@ def negative(f: QuasiAffine) -> QuasiAffine:
     """Return 1 where f < 0, else 0."""
     table = _table(f, _settled(f), f.period)
     return _normal([1 if value < 0 else 0 for value in table], f.period, f.count)
+
+
+def through(f: QuasiAffine, g: QuasiAffine) -> QuasiAffine | None:
+    """Return F with f(i) = F(g(i) - g(0)) for every i, where g climbs from the begin one by one.
+
+    None where g does not, or does not decide f.
+    """
+    steps = [b - a for a, b in pairwise(g.values)]
+    if g.threshold or set(g.slopes) != {1} or min(steps) < 0 or max(steps) > 1:
+        return None
+    count = g.at(g.count - 1) - g.values[0] + 1
+    second = steps.index(1) + 1  # the first index at which g has climbed
+    period = f.period // gcd(f.period, g.period)
+    threshold = 1 + -(-f.threshold // g.period)
+    length = threshold + 2 * period
+    span = (threshold + 1) * g.period + 2 * lcm(f.period, g.period)
+    if not f.period or 2 * length > count or 2 * span > f.count or span > LIMIT:
+        return None
+    firsts = [0, *range(second, second + (length - 1) * g.period, g.period)]
+    found = _normal([f.at(index) for index in firsts], period, count)
+    # From (threshold + 1) * g.period on, both sides repeat their growth with the lcm.
+    same = all(f.at(index) == found.at(g.at(index) - g.values[0]) for index in range(span))
+    return found if same else None
 
 
 def _settled(f: QuasiAffine) -> int:

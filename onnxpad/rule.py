@@ -1,6 +1,6 @@
 """What a pass is: it finds, with reasons, and rewrites what it found; and the catalogue of passes.
 
-May import: dynamic, errors, finding, graph, operators, signs, site, size, values, window.
+May import: admitted, dynamic, errors, finding, graph, operators, premises, signs, site.
 """
 
 import inspect
@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias
 
+from onnxpad.admitted import Admitted
 from onnxpad.dynamic import DynamicSites
 from onnxpad.finding import Finding, Page, Severity
 from onnxpad.graph import Graph
 from onnxpad.operators import PadOp, UnreadableError, WindowOp, operator_of, read_pad, read_window
+from onnxpad.premises import premises
 from onnxpad.signs import Signs
 from onnxpad.site import Sites
-from onnxpad.values import Analysis
 
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
@@ -28,13 +29,20 @@ class Context:
     findings was rewritten sees the rewritten graph.
     """
 
-    def __init__(self, graph: Graph, style: str = "fold", dynamic: str = "keep") -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        style: str = "fold",
+        dynamic: str = "keep",
+        admitted: Admitted | None = None,
+    ) -> None:
         """Starts with nothing known."""
         self.graph = graph
         self.style = style
         # A padding that must be in a Pad is in one whatever its amounts.
         self.dynamic = "pad" if dynamic == "keep" and style == "pad" else dynamic
-        self.analysis = Analysis(graph)
+        self.premises = premises(graph, admitted or Admitted())
+        self.analysis = self.premises[-1].analysis
         self.signs = Signs(graph)
         self.sites = Sites(graph, self.analysis, self.signs)
         self.open_sites = DynamicSites(graph, self.analysis, self.sites)
@@ -71,12 +79,14 @@ class Context:
 
     def forget_all(self) -> None:
         """Drops everything that was worked out, after edits were undone."""
-        self.analysis.forget()
+        for premise in self.premises:
+            premise.analysis.forget()
         self.signs.forget()
 
     def ask_again(self) -> None:
         """Drops what could not be worked out, which edits may have made plain."""
-        self.analysis.ask_again()
+        for premise in self.premises:
+            premise.analysis.ask_again()
 
 
 @dataclass(frozen=True, slots=True)

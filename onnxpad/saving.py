@@ -10,7 +10,7 @@ import onnx
 
 from onnxpad import attributes
 from onnxpad.skeleton import Skeleton
-from onnxpad.view import Entry, Node, View
+from onnxpad.view import Declared, Entry, Node, View, declaration
 from onnxpad.wire import Chunk, Record, encode
 
 Differences: TypeAlias = tuple[dict[Record, list[Chunk]], list[Chunk]]
@@ -67,6 +67,7 @@ def differences(skeleton: Skeleton, view: View) -> Differences:
             replaced[record] = [*inserted, chunk]
             inserted = []
     replaced.update((record, []) for record in _dead_annotations(skeleton, view))
+    replaced.update(_redeclared(skeleton, view))
     return replaced, [*inserted, *_added(skeleton, view)]
 
 
@@ -114,6 +115,32 @@ def _dead_annotations(skeleton: Skeleton, view: View) -> Iterator[Record]:
     for annotation, record in annotations:
         if annotation.tensor_name in view.gone:
             yield record
+
+
+def _redeclared(skeleton: Skeleton, view: View) -> Iterator[tuple[Record, list[Chunk]]]:
+    """The records of inputs that declare another shape by now, each with what it says then."""
+    for value, record in zip(skeleton.light.graph.input, skeleton.fields[_INPUT], strict=True):
+        declared = view.inputs.get(value.name)
+        if declared is not None and declared != declaration(value):
+            yield record, [encode(_INPUT, _declaring(value, declared).SerializeToString())]
+
+
+def _declaring(value: onnx.ValueInfoProto, declared: Declared) -> onnx.ValueInfoProto:
+    """An input with a shape; of each axis that stays as it was, everything stays."""
+    proto = onnx.ValueInfoProto()
+    proto.CopyFrom(value)
+    was, shape = declaration(value).shape, declared.shape or ()
+    dims = proto.type.tensor_type.shape.dim
+    for axis, size in enumerate(shape):
+        if axis == len(dims):
+            dims.add()
+        if was is not None and was[axis] == size:
+            continue
+        if isinstance(size, int):
+            dims[axis].dim_value = size
+        elif size is not None:
+            dims[axis].dim_param = size
+    return proto
 
 
 def _added(skeleton: Skeleton, view: View) -> Iterator[Chunk]:

@@ -2,11 +2,11 @@
 
 All padding of a site is first brought into one form, per spatial axis what the operator pads by
 itself and what a `Pad` in front of it pads, and then expressed in the style asked for. May import:
-errors, graph, operators, signs, size, values, window.
+errors, graph, operators, signs, size, values, window, wording.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -40,6 +40,7 @@ from onnxpad.window import (
     same_output_size,
     same_raw_total,
 )
+from onnxpad.wording import Wording
 
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
@@ -67,7 +68,16 @@ class RefusalError(Exception):
 
 
 class SizeDependentError(RefusalError):
-    """The padding differs from size to size, and the graph fixes none."""
+    """The padding differs from size to size, and the graph fixes none.
+
+    Attributes:
+        sizes: The sizes it depends on, by axis.
+    """
+
+    def __init__(self, sizes: Mapping[int, Extent], told: str) -> None:
+        """Keeps the sizes, and says what they are in words."""
+        super().__init__(f"the pads depend on {told}")
+        self.sizes = sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +127,7 @@ class Sites:
         self._graph = graph
         self._analysis = analysis
         self._signs = signs
+        self.wording = Wording(graph, analysis)
 
     def own_pads(self, op: WindowOp) -> Pairs:
         """The operator's own padding in numbers, `auto_pad` resolved.
@@ -145,6 +156,7 @@ class Sites:
         odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
         sizes = self._spatial(op)
         resolved: list[Pair] = []
+        open_sizes: dict[int, Extent] = {}
         for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True), 2):
             if not isinstance(window.kernel, int):
                 raise RefusalError(f"the kernel's size on axis {axis} is known only at run time")
@@ -152,17 +164,18 @@ class Sites:
                 raise RefusalError(f"{op.data.name!r} is empty on axis {axis}")
             pads = constant_in_effect(size, window, odd=odd)
             if pads is None:
-                raise SizeDependentError(
-                    f"the pads depend on {self._named(op.data, axis, size)}, which is not fixed"
-                )
+                open_sizes[axis] = size
+                continue
             if op.ceil_mode:
                 output = pool_output_size(size, window, *pads, ceil_mode=True)
                 if isinstance(output, Unknown) or output != same_output_size(size, window):
                     raise RefusalError(
-                        f"with ceil_mode the number of windows on axis {axis} depends on the size, "
-                        "which is not fixed; export with fixed sizes"
+                        "with ceil_mode the number of windows depends on "
+                        f"{self.wording.sizes({axis: size})}{self.wording.advice([size])}"
                     )
             resolved.append(pads)
+        if open_sizes:
+            raise SizeDependentError(open_sizes, self.wording.sizes(open_sizes))
         self.check_engines(op)
         return tuple(resolved)
 
@@ -307,18 +320,11 @@ class Sites:
                 return None
             tensor = node.inputs[0]
 
-    def unknown_amounts(self, pad: PadOp) -> str:
-        """Why the amounts of a `Pad` are not known, in words for a refusal."""
-        names = {
-            symbol.name
-            for pair in pad.amounts or ()
-            for amount in pair
-            if isinstance(amount, Size)
-            for symbol in amount.symbols
-        }
-        if names:
-            return f"its amounts depend on the size {', '.join(map(repr, sorted(names)))}"
-        return "its amounts are known only at run time"
+    def unknown_amounts(self, pad: PadOp, *options: str) -> str:
+        """Why the amounts of a `Pad` are not known, and what to pass, in words for a refusal."""
+        extents = [extent for pair in pad.amounts or () for extent in pair]
+        advice = self.wording.advice(extents, *options) if extents else ""
+        return f"{self.wording.amounts(pad)}{advice}"
 
     def _check_fill(self, op: WindowOp, pad: PadOp) -> None:
         if pad.value is None:
@@ -464,8 +470,8 @@ class Sites:
                 f"{would}: a last window that starts in the operator's own padding is dropped"
             )
         raise RefusalError(
-            f"with ceil_mode the number of windows depends on the size of axis {axis + 2}, which "
-            "is not fixed"
+            "with ceil_mode the number of windows depends on "
+            f"{self.wording.sizes({axis + 2: size})}{self.wording.advice([size])}"
         )
 
     def check_pad(self, source: Tensor) -> None:
@@ -543,13 +549,6 @@ class Sites:
             size if isinstance(size, int | Size) else symbol(f"{tensor.name}[{axis}]")
             for axis, size in enumerate(found, 2)
         )
-
-    def _named(self, tensor: Tensor, axis: int, size: Extent) -> str:
-        shape = self._analysis.shape(tensor)
-        known = shape is not None and isinstance(shape[axis], Size)
-        names = sorted(s.name for s in size.symbols) if known and isinstance(size, Size) else []
-        of = f" = a function of {', '.join(map(repr, names))}" if names else ""
-        return f"the size of axis {axis} of {tensor.name!r}{of}"
 
 
 def split(total: Pairs, style: str) -> tuple[Pairs, Pairs]:

@@ -279,11 +279,27 @@ def explain(a: Extent, name: str) -> str:
         return str(a)
     symbol, form = _form(a, "an explanation")
     named = replace(symbol, name=name)
-    found = formula.cases(form, named, most=2) or formula.recognise(form, named)
+    found = formula.cases(form, named, most=4) or formula.recognise(form, named)
     found = found or formula.cases(form, named, most=8)
     if found:
         return str(found)
     return f"varies with {name}, with period {period(a)} from {threshold(a)} on"
+
+
+def in_terms_of(a: Extent, other: Extent, name: str) -> Extent:
+    """Return `a` as a function of another size, which goes by this name.
+
+    Unknown where the other does not climb one by one, or does not decide `a`.
+    """
+    if isinstance(a, int):
+        return a
+    if isinstance(a, Size) and isinstance(other, Size) and a.symbols == other.symbols:
+        f, g = ([form for _, form in size.terms] for size in (a, other))
+        found = quasi_affine.through(f[0], g[0]) if len(f) == 1 else None
+        if found is not None:
+            lo, hi = _bounds(other)
+            return _add(_sized(Symbol(name, lo, hi), found), a.constant)
+    return Unknown(f"no function of {name}")
 
 
 def _operate(operation: Callable[[_Known, _Known], _Known], left: object, right: object) -> Extent:

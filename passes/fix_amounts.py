@@ -40,6 +40,7 @@ class FixAmounts(Pass):
         """Every `Pad` whose amounts or axes are neither an initializer nor a Constant."""
         if context.graph.opset < 11:
             return
+        elsewhere: set[int] | None = None
         for pad in context.pads():
             computed = [
                 index
@@ -56,7 +57,11 @@ class FixAmounts(Pass):
                 yield self.found(
                     context, pad.node, f"{message}: always {told(amounts)}", (pad, computed)
                 )
-            else:
+                continue
+            if elsewhere is None:
+                resolved = map(context.open_sites.resolves, context.windows())
+                elsewhere = {id(other.node) for other in resolved if other is not None}
+            if id(pad.node) not in elsewhere:
                 yield self.refused(context, pad.node, message, context.sites.unknown_amounts(pad))
 
     def rewrite(self, match: Match, context: Context) -> None:

@@ -67,13 +67,8 @@ class RecogniseSame(Pass):
                 match = self.found(context, pad.node, message, plan, auto_pad=plan.auto_pad)
                 yield Match(match.finding, op.node, plan)
             else:
-                yield self.refused(
-                    context,
-                    pad.node,
-                    message,
-                    "kept as it is; --dynamic auto-pad makes it that attribute",
-                    auto_pad=plan.auto_pad,
-                )
+                reason = context.sites.unknown_amounts(pad, "--dynamic auto-pad")
+                yield self.refused(context, pad.node, message, reason, auto_pad=plan.auto_pad)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the attribute."""

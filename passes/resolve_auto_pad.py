@@ -54,7 +54,7 @@ class ResolveAutoPad(Pass):
                     # The style's form cannot be had; pads in the operator always can.
                     plan = context.sites.plan(op, "fold", None)
             except SizeDependentError as refusal:
-                yield self._size_dependent(context, op, message, str(refusal))
+                yield self._size_dependent(context, op, message, refusal)
                 continue
             except RefusalError as refusal:
                 yield self.refused(context, op.node, message, str(refusal))
@@ -69,16 +69,21 @@ class ResolveAutoPad(Pass):
                 pads=onnx_order(pads),
             )
 
-    def _size_dependent(self, context: Context, op: WindowOp, message: str, reason: str) -> Match:
-        formula = context.open_sites.formula(op)
-        if context.dynamic != "pad":
-            advice = f"{formula}. Pass --shape, --dim or --dynamic pad"
-            return self.refused(context, op.node, message, f"{reason}: {advice}")
+    def _size_dependent(
+        self, context: Context, op: WindowOp, message: str, refusal: SizeDependentError
+    ) -> Match:
+        formula = context.open_sites.told(op, refusal.sizes)
+        advice, hindrance = context.sites.wording.advice, ""
+        plan = None
         try:
             plan = context.open_sites.computed(op)
-        except RefusalError as refusal:
-            return self.refused(context, op.node, message, f"{reason}: {formula}; and {refusal}")
-        return self.found(context, op.node, f"{message}: {formula}", plan)
+        except RefusalError as other:
+            hindrance = f"; no Pad can compute them: {other}"
+        if plan is not None and context.dynamic == "pad":
+            return self.found(context, op.node, f"{message}: {formula}", plan)
+        options = ["--dynamic pad"] if plan is not None and context.dynamic == "keep" else []
+        reason = f"{refusal}: {formula}{hindrance}{advice(refusal.sizes.values(), *options)}"
+        return self.refused(context, op.node, message, reason)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Drops `auto_pad` and writes the pads in the style asked for, computed ones in a `Pad`."""

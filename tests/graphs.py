@@ -296,7 +296,7 @@ class _Builder:
 
     def _scalar(self, value: float) -> str:
         array = np.asarray(value if self.chance(80) else [value], self.numpy)
-        if self.chance(90):
+        if self.chance(90) or not np.isfinite(value):
             return self.constant(array, "value")
         if self.chance(50):
             return self.node("Identity", [self.constant(array, "value")])

@@ -195,7 +195,7 @@ _SITES: Final = (
     _mutant("ceil_mode counts the outer padding as data", "Pad AveragePool, ceil_mode", CERTIFY,
             Sites._check_ceil, "(total[0] - pads[0]) + (total[1] - pads[1])", "0"),
     _mutant("a dilated window may see padding only", "Pad MaxPool, dilated, short", CERTIFY,
-            Sites._check_form, "if not _meets_data(window, size, *starts):", "if False:"),
+            Sites._check_form, "if not meets_data(window, size, *starts):", "if False:"),
     _mutant("SAME_LOWER for SAME_UPPER", "SAME_UPPER", CERTIFY, Sites._auto_pads,
             '== "SAME_LOWER"', '!= "SAME_LOWER"'),
     _mutant("SAME_UPPER for SAME_LOWER", "SAME_LOWER, stride 1", CERTIFY, Sites._auto_pads,

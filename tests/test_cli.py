@@ -42,6 +42,7 @@ class Fixed:
     findings: tuple[Finding, ...] = (REFUSED,)
     undone: tuple[Finding, ...] = ()
     validation: Validation | None = PASSED
+    declared: dict[str, tuple[int | str | None, ...]] = field(default_factory=dict)
     changed: bool = True
     seconds: float = 0.5
     nodes_before: int = 2
@@ -474,7 +475,7 @@ STUBBED = """
         findings=(found,) * 20, failing=lambda fail_on: (found,) * 20
     )
     result = SimpleNamespace(
-        changes=(change,) * 20, findings=(), undone=(), validation=None, changed=True,
+        changes=(change,) * 20, findings=(), undone=(), validation=None, changed=True, declared={},
         seconds=0.0, nodes_before=1, nodes_after=1, save=lambda path: None,
     )
     def fix(*args, progress, **options):

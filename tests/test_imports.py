@@ -28,20 +28,23 @@ ARROWS: dict[str, set[str]] = {
     "cli": {"onnxpad", "api", "conventions", "doctor", "explain", "report", "rule", "targets"}
     | {"validating"},
     "onnxpad": {"api", "validating"},
-    "api": {"dynamic", "graph", "neighbourhood", "pipeline", "rule", "site", "targets"}
+    "api": {"admitted", "dynamic", "graph", "neighbourhood", "pipeline", "rule", "site", "targets"}
     | {"validation"},
     "validating": {"validation"},
     "report": {"onnxpad"},
     "doctor": {"onnxpad", "validation"},
     "explain": {"conventions", "window"} | SIZES,
     # Deciding and rewriting.
-    "pipeline": {"certify", "passes", "rule", "site"} | GRAPH,
+    "pipeline": {"admitted", "certify", "passes", "premises", "rule", "site"} | GRAPH,
     "passes": {"dynamic", "rule", "site"} | GRAPH,
-    "rule": {"dynamic", "site"} | GRAPH,
+    "rule": {"admitted", "dynamic", "premises", "site"} | GRAPH,
     "dynamic": {"site"} | GRAPH,
-    "site": GRAPH,
+    "site": {"wording"} | GRAPH,
+    "wording": GRAPH,
     # Proving and running: neither knows passes, rules or sites.
     "certify": GRAPH,
+    "premises": {"admitted", "certify"} | GRAPH,
+    "admitted": {"graph", "values"} | SIZES,
     "neighbourhood": {"validation"} | GRAPH,
     "validation": set(),
     # Engines.
@@ -174,5 +177,5 @@ def test_certify_and_validation_know_nothing_of_the_passes() -> None:
         direct = ARROWS.get(unit, set())
         return direct.union(*(reached(other) for other in direct))
 
-    for unit in ("certify", "neighbourhood", "validation"):
+    for unit in ("certify", "neighbourhood", "premises", "validation"):
         assert reached(unit).isdisjoint({"passes", "rule", "site", "pipeline"})

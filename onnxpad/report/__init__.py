@@ -4,7 +4,8 @@ Imports `finding` and `verdict`.
 """
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.verdict import Validation
@@ -31,11 +32,13 @@ class FixReport:
     Attributes:
         model: Path of the input, as given.
         style: The style asked for.
+        dynamic: What was asked for of padding that depends on an open size.
         outcome: How it ended; decides the exit code.
         written: Path of the file written, empty where none was.
         check: Whether only a check or a diff was asked for, so that nothing is written.
         validate: Whether a validation was asked for.
         changes: The rewrites made.
+        declared: The shapes of inputs, by name, that the result declares and the model did not.
         findings: What stays as it is, with reasons.
         undone: Rewrites that were taken back, with reasons.
         validation: The verdict; None where nothing was validated.
@@ -58,6 +61,8 @@ class FixReport:
     nodes_before: int
     nodes_after: int
     seconds: float
+    dynamic: str = "keep"
+    declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
     diff: str | None = None
 
     @property

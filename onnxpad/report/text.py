@@ -64,7 +64,7 @@ def counted(count: int, noun: str) -> str:
 def fix_text(report: FixReport, paint: Paint = plain) -> str:
     """What one `fix` did: changes, what was taken back, what stays, the validation, the file."""
     blocks = [
-        [_headline(report, paint)],
+        [_headline(report, paint), *_declared(report)],
         *_changes(report.changes, paint),
         _assumptions(report.changes, paint),
         _undone(report.undone, paint),
@@ -110,6 +110,14 @@ def _headline(report: FixReport, paint: Paint) -> str:
     nodes = f"{report.nodes_before:,} -> {counted(report.nodes_after, 'node')}"
     would = " would be made" if report.check else ""
     return f"{model}: {changes}{would} for style {report.style}, {nodes}"
+
+
+def _declared(report: FixReport) -> Iterator[str]:
+    """A line for each input whose size is fixed."""
+    declares = "would declare" if report.check else "declares"
+    for name, shape in report.declared.items():
+        sizes = "x".join("?" if size is None else str(size) for size in shape)
+        yield f"  {declares} input {shown(name)} as {shown(sizes)}"
 
 
 def _changes(changes: Sequence[Change], paint: Paint) -> Iterator[list[str]]:

@@ -7,7 +7,7 @@ likely first: whoever runs the model tries them in turn until one is accepted.
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import onnx
@@ -100,12 +100,14 @@ class Input:
         elem_type: `TensorProto.DataType`.
         shape: A size, or the name of one that is open, an axis.
         bound: Integers drawn are below it, as indices must be; None where nothing bounds them.
+        sizes: What open sizes are limited to, by name.
     """
 
     name: str
     elem_type: int
     shape: tuple[int | str, ...]
     bound: int | None = None
+    sizes: Mapping[str, range] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,50 +148,92 @@ def describe(model: onnx.ModelProto) -> tuple[Input, ...]:
     return tuple(_input(value, consumers) for value in _fed(model.graph))
 
 
-def pinned(inputs: Iterable[Input], model: onnx.ModelProto) -> tuple[Input, ...]:
-    """`inputs` with the open sizes that `model`, another version of theirs, has fixed."""
+def pinned(
+    inputs: Iterable[Input], model: onnx.ModelProto, sizes: Mapping[str, range] | None = None
+) -> tuple[Input, ...]:
+    """`inputs` with the open sizes that `model`, another version of theirs, has fixed.
+
+    What is still open is limited to `sizes`, by name.
+    """
     inputs = tuple(inputs)
-    shapes = {value.name: _shape(value) for value in _fed(model.graph)}
+    shapes = {value.name: _shape(value) or () for value in _fed(model.graph)}
+    shapes = {each.name: shapes.get(each.name) or each.shape for each in inputs}
     fixed = {
         dim: size
         for each in inputs
-        for dim, size in zip(each.shape, shapes.get(each.name) or (), strict=False)
+        for dim, size in zip(each.shape, shapes[each.name], strict=False)
         if isinstance(dim, str) and isinstance(size, int)
     }
+
+    def size(dim: int | str, now: int | str) -> int | str:
+        if isinstance(dim, int):
+            return dim
+        # An axis that is open in both is taken for one of its name that is not.
+        return now if isinstance(now, int) else fixed.get(dim, dim)
+
     return tuple(
-        replace(each, shape=tuple(fixed.get(d, d) if isinstance(d, str) else d for d in each.shape))
+        replace(
+            each,
+            shape=tuple(map(size, each.shape, shapes[each.name])),
+            sizes=sizes or {},
+        )
         for each in inputs
     )
 
 
 def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
-    """Sizes for the open dimensions, likely ones first; one empty choice where none is open."""
+    """Sizes for the open dimensions, likely ones first; one empty choice where none is open.
+
+    Of what sizes are limited to, the first, the last and the middle one come first.
+    """
     inputs = tuple(inputs)
     first: dict[str, int] = {}
     batches: set[str] = set()
+    limited: dict[str, range] = {}
     for each in inputs:
         for axis, dim in enumerate(each.shape):
             if isinstance(dim, str):
                 first.setdefault(dim, axis)
-                if _is_batch(dim.lower(), axis, len(each.shape)):
+                if dim in each.sizes:
+                    limited[dim] = each.sizes[dim]
+                elif _is_batch(dim.lower(), axis, len(each.shape)):
                     batches.add(dim)
-    seen = []
-    for batch, even, odd in _SIZES:
+    seen: list[dict[str, int]] = []
+    for index, (batch, even, odd) in enumerate(_SIZES):
         sizes = {
             dim: batch if dim in batches else (odd if axis % 2 else even)
             for dim, axis in first.items()
         }
+        for dim, admitted in limited.items():
+            sizes[dim] = _nth(admitted, index) if index < 3 else _nearest(admitted, sizes[dim])
         small = all(np.prod(_sized(each, sizes)) <= _MOST_ELEMENTS for each in inputs)
-        if sizes not in seen and (small or not sizes):
+        if sizes not in seen and (small or not sizes or (limited and not seen)):
             seen.append(sizes)
             yield sizes
 
 
 def small_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
-    """One small size for all open dimensions, from 1 up; nothing where none is open."""
-    dims = {dim for each in inputs for dim in each.shape if isinstance(dim, str)}
+    """One small size for all open dimensions, from 1 up; nothing where none is open.
+
+    What sizes are limited to is heeded: the nearest is taken.
+    """
+    limits: dict[str, range] = {}
+    dims: set[str] = set()
+    for each in inputs:
+        dims.update(dim for dim in each.shape if isinstance(dim, str))
+        limits.update(each.sizes)
     if dims:
-        yield from (dict.fromkeys(dims, size) for size in _SMALL)
+        for size in _SMALL:
+            yield {dim: _nearest(limits[dim], size) if dim in limits else size for dim in dims}
+
+
+def _nth(sizes: range, index: int) -> int:
+    return sizes[(0, -1, len(sizes) // 2)[index]]
+
+
+def _nearest(sizes: range, size: int) -> int:
+    """The size of a range that is nearest to a guess."""
+    return sizes[min(max(round((size - sizes[0]) / sizes.step), 0), len(sizes) - 1)]
 
 
 def draw(inputs: Iterable[Input], sizes: Mapping[str, int], seed: int) -> Draw:
@@ -236,7 +280,12 @@ def _is_batch(dim: str, axis: int, rank: int) -> bool:
 
 
 def _sized(each: Input, sizes: Mapping[str, int]) -> tuple[int, ...]:
-    return tuple(sizes[dim] if isinstance(dim, str) else dim for dim in each.shape)
+    return tuple(
+        (_nearest(each.sizes[dim], sizes[dim]) if dim in each.sizes else sizes[dim])
+        if isinstance(dim, str)
+        else dim
+        for dim in each.shape
+    )
 
 
 def _data(each: Input, shape: tuple[int, ...], generator: np.random.Generator) -> Array:

@@ -4,7 +4,7 @@ Imports nothing of the package outside `validation`.
 """
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,43 +12,16 @@ import onnx
 from onnx import TensorProto
 
 from onnxpad.validation.compare import compare
+from onnxpad.validation.evaluator import Runner, evaluator
 from onnxpad.validation.inputs import Draw, Input, UndrawableError, describe
-from onnxpad.validation.sessions import Array, EngineError, Value, first_line, open_session
+from onnxpad.validation.sessions import Array, EngineError, Value, open_session
 
 _REACH = 8  # data are the integers from -8 to 8
 _STEPS = (1, 5, 3, 7, 2)  # a ramp's step an axis: neighbours differ along each
 
-_REFERENCE_OPS = frozenset(
-    {
-        "Add",
-        "Cast",
-        "Concat",
-        "Constant",
-        "ConstantOfShape",
-        "Conv",
-        "ConvInteger",
-        "Gather",
-        "Identity",
-        "Mul",
-        "Pad",
-        "Relu",
-        "Reshape",
-        "Shape",
-        "Slice",
-        "Squeeze",
-        "Sub",
-        "Transpose",
-        "Unsqueeze",
-    }
-)
-"""What the reference evaluator computes as the specification says. Not the pools: it is wrong
-about most padded ones; nor ConvTranspose, where it crashes or clamps; nor QLinearConv, which it
-rounds differently."""
-
 _NO_KERNEL = "Could not find an implementation"
 
-_Runner = Callable[[Mapping[str, Array]], dict[str, Value]]
-_Engine = Callable[[onnx.ModelProto, Sequence[str]], _Runner]
+_Engine = Callable[[onnx.ModelProto, Sequence[str]], Runner]
 _Pattern = Callable[[Input, tuple[int, ...]], Array]
 
 
@@ -82,13 +55,13 @@ def probe(before: onnx.ModelProto, after: onnx.ModelProto, *, seeds: int = 3) ->
     expected, why = _answers(_onnxruntime, before, names, draws)
     referred = not expected
     if referred:
-        expected, doubt = _answers(_reference, before, names, draws)
+        expected, doubt = _answers(evaluator, before, names, draws)
         if not expected:
             return ProbeResult(True, 0, f"not probed: {why} ({doubt})")
     draws = list(expected)
     found, trouble = _answers(_onnxruntime, after, names, draws)
     if referred and not found:
-        found, _ = _answers(_reference, after, names, draws)
+        found, _ = _answers(evaluator, after, names, draws)
         if not found and (trouble == why or _NO_KERNEL in trouble):
             return ProbeResult(True, 0, f"not probed: {trouble}")
     for draw in draws:
@@ -120,37 +93,9 @@ def _answers(
     return answers, complaint
 
 
-def _onnxruntime(model: onnx.ModelProto, names: Sequence[str]) -> _Runner:
+def _onnxruntime(model: onnx.ModelProto, names: Sequence[str]) -> Runner:
     session = open_session(model, threads=1)
     return lambda feeds: session.run(feeds, names)
-
-
-def _reference(model: onnx.ModelProto, names: Sequence[str]) -> _Runner:
-    """The reference evaluator, for models made of what it is right about.
-
-    Raises:
-        EngineError: The model has an operator that it is not trusted with.
-    """
-    for node in model.graph.node:
-        if node.domain not in {"", "ai.onnx"} or node.op_type not in _REFERENCE_OPS:
-            raise EngineError(f"the reference evaluator is no oracle for {node.op_type}")
-        if any(each.name == "mode" and each.s != b"constant" for each in node.attribute):
-            raise EngineError(f"the reference evaluator is no oracle for this {node.op_type}")
-    from onnx.reference import ReferenceEvaluator
-
-    def run(feeds: Mapping[str, Array]) -> dict[str, Value]:
-        try:
-            with np.errstate(all="ignore"):
-                values = evaluator.run(list(names), dict(feeds))
-        except Exception as error:  # whatever its operators raise
-            raise EngineError(f"the reference evaluator fails: {first_line(error)}") from None
-        return dict(zip(names, values, strict=True))
-
-    try:
-        evaluator = ReferenceEvaluator(model)
-    except Exception as error:  # whatever its operators raise
-        raise EngineError(f"the reference evaluator fails: {first_line(error)}") from None
-    return run
 
 
 def _draws(inputs: Sequence[Input], seeds: int) -> Iterator[Draw]:

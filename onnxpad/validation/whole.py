@@ -17,6 +17,7 @@ from onnxpad.errors import UsageError
 from onnxpad.validation.answers import Result, accepted, ask
 from onnxpad.validation.bisect import first_divergence
 from onnxpad.validation.compare import Tolerance
+from onnxpad.validation.evaluator import evaluated
 from onnxpad.validation.given import Arrays, given
 from onnxpad.validation.inputs import Draw, Outline, UndrawableError, outline, pinned
 from onnxpad.validation.judge import Oracle, differing, excused, held
@@ -41,6 +42,7 @@ def validate_models(
     samples: int = 1,
     seed: int = 0,
     providers: Sequence[str] = (CPU,),
+    sizes: Mapping[str, range] | None = None,
     inputs: Arrays | None = None,
     reference: Arrays | None = None,
     tolerance: Tolerance | None = None,
@@ -60,6 +62,7 @@ def validate_models(
         samples: Inputs to draw; open sizes differ from one to the next.
         seed: Seed of the first; the next have the numbers that follow.
         providers: Execution providers, by onnxruntime's names.
+        sizes: What open sizes are limited to, by name of the dimension.
         inputs: What to feed instead of drawing it.
         reference: What a framework computed, with its inputs unless `inputs` has them.
         tolerance: What difference is allowed; by default what rounding explains.
@@ -76,7 +79,8 @@ def validate_models(
     try:
         model = outline(read_proto(original))
         if rewritten is not None:
-            model = replace(model, inputs=pinned(model.inputs, read_proto(rewritten)))
+            known = pinned(model.inputs, read_proto(rewritten), sizes)
+            model = replace(model, inputs=known)
     except UndrawableError as error:
         return Validation(
             True,
@@ -228,7 +232,14 @@ class _Check:
                 self._warnings.append(f"the original does not run on {provider}: {ours.error}")
                 return Oracle("original on the CPU", home, foreign=True)
         theirs = exact[self._subject][sample]
-        if not theirs.error:
+        if not theirs.error and self._subject == "rewritten":
+            outputs = evaluated(self._sources["original"], self._draws[sample])
+            if outputs:
+                self._warnings.append(
+                    f"onnxruntime does not run the original ({ours.error}); onnx's reference "
+                    "evaluator ran it instead"
+                )
+                return Oracle("original evaluated by onnx", Result(outputs, math.nan), foreign=True)
             return Oracle("rewritten", theirs)
         also = "" if theirs.error == ours.error else f"; nor does the rewritten run: {theirs.error}"
         self._warnings.append(f"not validated: {ours.error}{also}")
@@ -256,18 +267,25 @@ class _Check:
         if not run.ok and (better := self._better(provider, sample, found, referred)):
             run, oracle = replace(run, note=better, ok=True), Oracle("rewritten", found)
             self._warnings.append(better)
-        elif not run.ok and run.comparisons and self._divergence is None:
-            self._divergence = first_divergence(
-                self._sources["original"],
-                self._sources["rewritten"],
-                self._draws[sample],
-                [each.output for each in run.comparisons if not each.ok],
-                provider=provider,
-                folder=self._folder,
-                tolerance=self._tolerance,
-                progress=self._progress,
-            )
+        elif oracle.name == "original" and self._divergence is None and not run.ok:
+            self._divergence = self._parting(run, sample)
         return [*runs, run], oracle
+
+    def _parting(self, run: Run, sample: int) -> Divergence | None:
+        """Where the models part in a run that failed; None where one of them does not run."""
+        outputs = [each.output for each in run.comparisons if not each.ok]
+        if not outputs:
+            return None
+        return first_divergence(
+            self._sources["original"],
+            self._sources["rewritten"],
+            self._draws[sample],
+            outputs,
+            provider=run.provider,
+            folder=self._folder,
+            tolerance=self._tolerance,
+            progress=self._progress,
+        )
 
     def _better(
         self, provider: str, sample: int, found: Result, referred: Mapping[str, Run]

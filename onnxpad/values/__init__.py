@@ -4,6 +4,7 @@ Imports `size` and `window`.
 """
 
 from onnxpad.values.analysis import LARGEST_SIZE, Analysis
+from onnxpad.values.naming import OpenAxis, open_axes
 from onnxpad.values.value import Value
 
-__all__ = ["LARGEST_SIZE", "Analysis", "Value"]
+__all__ = ["LARGEST_SIZE", "Analysis", "OpenAxis", "Value", "open_axes"]

@@ -24,6 +24,7 @@ from onnxpad.values.call import (
 from onnxpad.values.contrib import CONTRIB_DTYPES, CONTRIB_SHAPES, DOMAIN
 from onnxpad.values.dtypes import DTYPES, first_input_dtype
 from onnxpad.values.layout import LAYOUT
+from onnxpad.values.naming import open_axes
 from onnxpad.values.shapes import SHAPES
 from onnxpad.values.value import INTEGERS, Shape, Value, constant_elements
 from onnxpad.values.windows import WINDOWS
@@ -48,7 +49,8 @@ class Analysis:
 
         Args:
             graph: The graph. Where it changes, what a tensor is must stay the same.
-            dims: Sizes of axes of the graph's inputs, by the name of their symbol or dimension.
+            dims: Sizes of axes of the graph's inputs, by the name of their symbol; numbers also by
+                the name of their dimension, for all axes that have it.
         """
         self._graph = graph
         self._dims = dict(dims or {})
@@ -193,28 +195,16 @@ class Analysis:
 
     def _symbols(self) -> dict[str, Shape | None]:
         """Return the shapes of the graph's inputs, with a symbol for each axis left open."""
-        shapes: dict[str, Shape | None] = {}
-        taken: set[str] = set()
-        for tensor, (_, declared) in self._graph.inputs.items():
-            extents: list[Extent] = []
-            for axis, dimension in enumerate(declared or ()):
-                if isinstance(dimension, int) and dimension >= 0:
-                    extents.append(dimension)
-                    continue
-                place = f"{tensor}[{axis}]"
-                label = dimension if isinstance(dimension, str) and dimension else place
-                name = label
-                while name in taken:
-                    name = f"{label} ({place})" if name == label else f"{name}'"
-                taken.add(name)
-                if name in self._dims:
-                    extents.append(self._dims[name])
-                elif label in self._dims:
-                    extents.append(self._dims[label])
-                else:
-                    extents.append(symbol(name, maximum=LARGEST_SIZE))
-            shapes[tensor] = None if declared is None else tuple(extents)
-        return shapes
+        shapes: dict[str, Any] = {
+            tensor: None if shape is None else list(shape)
+            for tensor, (_, shape) in self._graph.inputs.items()
+        }
+        for tensor, axis, label, name in open_axes(self._graph.inputs):
+            given = self._dims.get(name)
+            if given is None and isinstance(self._dims.get(label), int):
+                given = self._dims[label]
+            shapes[tensor][axis] = symbol(name, maximum=LARGEST_SIZE) if given is None else given
+        return {tensor: None if shape is None else tuple(shape) for tensor, shape in shapes.items()}
 
     def _constant_value(self, tensor: Any) -> Value | None:
         """Return the content of a constant that is small enough to be read."""

@@ -169,7 +169,8 @@ STAYS = [
             inputs="float[1, 2, height, 8] x",
             initializers=SIZED_CONSTANTS,
         ),
-        "its amounts depend on the size 'height'",
+        "its amounts depend on the size 'height' (axis 2 of input 'x'): on axis 2 the begin is 0, "
+        "the end 0 when the size mod 4 is 0, 1 when 3, 2 when 2, 3 when 1. Pass --shape or --dim",
         id="a size that is open",
     ),
     pytest.param(
@@ -179,7 +180,8 @@ STAYS = [
             inputs="float[1, 2, height, width] x",
             initializers="int64[1] z = {0}",
         ),
-        "its amounts depend on the size 'height', 'width'",
+        "its amounts depend on the sizes 'height' (axis 2 of input 'x') and 'width' (axis 3 of "
+        "input 'x'): on axes 2 and 3 the begin is 0, the end the size. Pass --shape or --dim",
         id="two sizes",
     ),
     pytest.param(

@@ -188,6 +188,7 @@ def test_external_data_is_found_beside_a_path(tmp_path: Path) -> None:
     for path, model in zip(paths, (NETWORK, faulty(42)), strict=True):
         path.parent.mkdir()
         onnx.save(model, path, save_as_external_data=True, location="w.bin", size_threshold=0)
-    found = find(*paths)
-    assert found is not None
-    assert found.tensor == "t42"
+    for sources, folder in ((paths, None), ([p.read_bytes() for p in paths], paths[0].parent)):
+        found = find(*sources, folder=folder)
+        assert found is not None
+        assert found.tensor == "t42"

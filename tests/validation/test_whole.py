@@ -83,9 +83,14 @@ def test_a_lost_output_or_input_fails() -> None:
 DILATED = parse(LINE, 'y = Conv <auto_pad = "SAME_UPPER", dilations = [2]> (x, w)')
 
 
+POOLED = "z = Conv <{}dilations = [2]> (x, w) y = MaxPool <kernel_shape = [2]> (z)"
+
+
 def test_what_only_the_rewritten_model_runs_is_a_repair() -> None:
     found = validate_models(
-        DILATED, parse(LINE, "y = Conv <pads = [2,2], dilations = [2]> (x, w)"), samples=2
+        parse(LINE, POOLED.format('auto_pad = "SAME_UPPER", ')),
+        parse(LINE, POOLED.format("pads = [2,2], ")),
+        samples=2,
     )
     assert found.ok
     assert not found.warnings
@@ -93,6 +98,18 @@ def test_what_only_the_rewritten_model_runs_is_a_repair() -> None:
     assert "repair" in found.runs[0].note
     assert "Dilation not supported" in found.runs[0].note
     assert not found.runs[0].comparisons
+
+
+@pytest.mark.parametrize(("pads", "ok"), [("[2,2]", True), ("[1,3]", False), ("[3,1]", False)])
+def test_a_repair_is_held_against_the_reference_evaluator_where_that_is_right(
+    pads: str, ok: bool
+) -> None:
+    repaired = parse(LINE, f"y = Conv <pads = {pads}, dilations = [2]> (x, w)")
+    found = validate_models(DILATED, repaired)
+    assert found.ok == ok
+    assert found.runs[0].against == "original evaluated by onnx"
+    assert found.runs[0].comparisons[0].ok == ok
+    assert "onnx's reference evaluator ran it instead" in found.warnings[0]
 
 
 def test_what_neither_model_runs_is_not_validated() -> None:

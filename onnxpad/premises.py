@@ -1,0 +1,111 @@
+"""Proofs that take as little for granted as they can.
+
+May import: admitted, certify, finding, graph, signs, values.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from onnxpad.admitted import EQUAL_NAMES, Admitted
+from onnxpad.certify import Certifier, Reading, UncertifiedError
+from onnxpad.finding import Certificate
+from onnxpad.graph import Graph
+from onnxpad.signs import Signs
+from onnxpad.values import Analysis
+
+Tensor: TypeAlias = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Premise:
+    """What sizes may be taken for.
+
+    Attributes:
+        analysis: What is known of the graph then.
+        sizes: The sizes that a certificate holds for, in words; empty where its own words do.
+        assumptions: What a certificate names.
+    """
+
+    analysis: Analysis
+    sizes: str = ""
+    assumptions: tuple[str, ...] = ()
+
+
+def premises(graph: Graph, admitted: Admitted) -> tuple[Premise, ...]:
+    """From nothing but the graph to all that is admitted."""
+    found = [Premise(Analysis(graph))]
+    if admitted.ranges:
+        found.append(Premise(Analysis(graph, admitted.dims), str(admitted)))
+    if admitted.trusted is not None:
+        trusting = Analysis(graph, admitted.trusted)
+        found.append(Premise(trusting, str(admitted), (EQUAL_NAMES,)))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """What a tensor's elements are made of, under each premise; None where that is not known."""
+
+    each: tuple[Reading | None, ...]
+    root: str
+
+
+class Prover:
+    """Certifies under the first of the premises that suffices."""
+
+    def __init__(self, graph: Graph, premises: tuple[Premise, ...], signs: Signs) -> None:
+        """Reads the graph as it is at each call; the last premise is what passes decide by."""
+        self._premises = premises
+        self._certifiers = [Certifier(graph, each.analysis, signs) for each in premises]
+
+    def window(self, tensor: Tensor, root: str = "") -> Readings:
+        """What the elements of a window operator's first output are made of, back to `root`.
+
+        Raises:
+            UncertifiedError: Its producer is no such operator, or cannot be read.
+        """
+        return self._read(lambda certifier: certifier.window(tensor, root))
+
+    def padding(self, tensor: Tensor, root: str = "") -> Readings:
+        """What the elements of a tensor are made of, through the `Pad`s behind it, back to `root`.
+
+        Raises:
+            UncertifiedError: One of them says something that cannot be read.
+        """
+        return self._read(lambda certifier: certifier.padding(tensor, root))
+
+    def _read(self, read: Callable[[Certifier], Reading]) -> Readings:
+        *weaker, last = self._certifiers
+        found: list[Reading | None] = []
+        for certifier in weaker:
+            try:
+                found.append(read(certifier))
+            except UncertifiedError:
+                found.append(None)
+        reading = read(last)
+        return Readings((*found, reading), reading.root)
+
+    def certify(self, before: Readings, after: Readings) -> Certificate:
+        """Why two tensors are the same, on as little as it takes.
+
+        Raises:
+            UncertifiedError: They differ, or could not be compared; the message says how.
+        """
+        failure = UncertifiedError("nothing is known of it")
+        for premise, certifier, old, new in zip(
+            self._premises, self._certifiers, before.each, after.each, strict=True
+        ):
+            if old is None or new is None:
+                continue
+            try:
+                certificate = certifier.certify(old, new)
+            except UncertifiedError as error:
+                failure = error
+                continue
+            return replace(
+                certificate,
+                sizes=premise.sizes or certificate.sizes,
+                assumptions=(*certificate.assumptions, *premise.assumptions),
+            )
+        raise failure

@@ -1,0 +1,100 @@
+"""onnx's reference evaluator as an oracle, for models made of what it is right about.
+
+Imports nothing of the package outside `validation`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import onnx
+
+from onnxpad.validation.inputs import Draw
+from onnxpad.validation.sessions import (
+    Array,
+    EngineError,
+    Source,
+    Value,
+    first_line,
+    read_proto,
+)
+
+Runner: TypeAlias = Callable[[Mapping[str, Array]], dict[str, Value]]
+
+_EXACT = frozenset(
+    {
+        "Add",
+        "Cast",
+        "Concat",
+        "Constant",
+        "ConstantOfShape",
+        "Conv",
+        "ConvInteger",
+        "Gather",
+        "Identity",
+        "Mul",
+        "Pad",
+        "Relu",
+        "Reshape",
+        "Shape",
+        "Slice",
+        "Squeeze",
+        "Sub",
+        "Transpose",
+        "Unsqueeze",
+    }
+)
+"""What the reference evaluator computes as the specification says. Not the pools: it is wrong
+about most padded ones; nor ConvTranspose, where it crashes or clamps; nor QLinearConv, which it
+rounds differently."""
+
+_ROUNDED = _EXACT | {"Clip", "Div", "LeakyRelu", "Sigmoid", "Tanh"}
+"""What it computes right but for rounding."""
+
+_MOST_WORK = 1 << 25  # elements fed times nodes: it takes a second for about so many
+
+
+def evaluator(
+    model: onnx.ModelProto, names: Sequence[str], trusted: frozenset[str] = _EXACT
+) -> Runner:
+    """The reference evaluator, for models made of what it is right about.
+
+    Raises:
+        EngineError: The model has an operator that it is not trusted with.
+    """
+    for node in model.graph.node:
+        if node.domain not in {"", "ai.onnx"} or node.op_type not in trusted:
+            raise EngineError(f"the reference evaluator is no oracle for {node.op_type}")
+        if any(each.name == "mode" and each.s != b"constant" for each in node.attribute):
+            raise EngineError(f"the reference evaluator is no oracle for this {node.op_type}")
+    from onnx.reference import ReferenceEvaluator
+
+    def run(feeds: Mapping[str, Array]) -> dict[str, Value]:
+        try:
+            with np.errstate(all="ignore"):
+                values = session.run(list(names), dict(feeds))
+        except Exception as error:  # whatever its operators raise
+            raise EngineError(f"the reference evaluator fails: {first_line(error)}") from None
+        return dict(zip(names, values, strict=True))
+
+    try:
+        session = ReferenceEvaluator(model)
+    except Exception as error:  # whatever its operators raise
+        raise EngineError(f"the reference evaluator fails: {first_line(error)}") from None
+    return run
+
+
+def evaluated(source: Source, inputs: Draw) -> dict[str, Value]:
+    """The outputs of a whole model on some inputs, right but for rounding; empty if it cannot say.
+
+    Models that are large, or keep data in other files, are not tried.
+    """
+    model = read_proto(source)
+    work = sum(data.size for data in inputs.feeds.values()) * len(model.graph.node)
+    outside = onnx.TensorProto.EXTERNAL
+    if work > _MOST_WORK or any(each.data_location == outside for each in model.graph.initializer):
+        return {}
+    try:
+        return evaluator(model, [each.name for each in model.graph.output], _ROUNDED)(inputs.feeds)
+    except EngineError:
+        return {}

@@ -1,0 +1,142 @@
+"""Open sizes in words: what they grow with, and what padding is at which size.
+
+May import: graph, operators, size, values, window.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from onnxpad.graph import Graph
+from onnxpad.operators import ExtentPair, PadOp
+from onnxpad.size import Extent, Size, Unknown, explain, in_terms_of, symbol
+from onnxpad.values import Analysis, OpenAxis, open_axes
+from onnxpad.window import AnyWindow, Side, same_pads
+
+Tensor: TypeAlias = Any
+
+_OWN: Final = "the size"
+
+
+class Wording:
+    """Words for the sizes of one graph."""
+
+    def __init__(self, graph: Graph, analysis: Analysis) -> None:
+        """Reads the graph as it is at each call."""
+        self._graph = graph
+        self._analysis = analysis
+
+    def sizes(self, axes: Mapping[int, Extent]) -> str:
+        """Sizes of axes: `the size of axis 2, which grows with 'height' (axis 2 of input 'x')`."""
+        several = len(axes) > 1
+        listed = f"axes {_and(map(str, axes))}" if several else f"axis {next(iter(axes))}"
+        what = f"the size{'s' if several else ''} of {listed}, which"
+        grown = self.sources(axes.values())
+        if all(self._is_traced(size) for size in axes.values()):
+            return f"{what} grow{'' if several else 's'} with {grown}"
+        if grown:
+            return f"{what} grow{'' if several else 's'} with {grown} and what only run time knows"
+        return f"{what} only run time knows"
+
+    def sources(self, extents: Iterable[Extent]) -> str:
+        """The symbols in these, with the axes of graph inputs that they are."""
+        known = self._inputs()
+        found = {known[name] for name in _names(extents) if name in known}
+        return _and(_source(axis) for axis in dict.fromkeys(known.values()) if axis in found)
+
+    def same(self, windows: Mapping[int, AnyWindow], odd: Side) -> str:
+        """SAME's pads on axes, each in terms of its own size."""
+        own = symbol(_OWN)
+        return _by_axis(
+            {axis: _pair(same_pads(own, window, odd=odd), _OWN) for axis, window in windows.items()}
+        )
+
+    def amounts(self, pad: PadOp) -> str:
+        """On what the amounts of a `Pad` depend, and how."""
+        if pad.amounts is None:
+            return "its amounts are known only at run time"
+        axes = pad.axes if pad.axes is not None else range(len(pad.amounts))
+        pairs = {axis: pair for axis, pair in zip(axes, pad.amounts, strict=True) if _varies(pair)}
+        extents = [extent for pair in pairs.values() for extent in pair]
+        if not pairs or any(isinstance(extent, Unknown) for extent in extents):
+            return "its amounts are known only at run time"
+        sources = self.sources(extents)
+        if not sources:
+            return "its amounts depend on sizes that are known only at run time"
+        plural = "s" if " and " in sources else ""
+        told = {axis: self._told(pad, axis, pair) for axis, pair in pairs.items()}
+        formula = _by_axis({axis: text for axis, text in told.items() if text})
+        return f"its amounts depend on the size{plural} {sources}{': ' if formula else ''}{formula}"
+
+    def advice(self, extents: Iterable[Extent], *options: str) -> str:
+        """What to pass where these are open; empty where nothing helps."""
+        traced = all(self._is_traced(extent) for extent in extents)
+        choices = [*(("--shape", "--dim") if traced else ()), *options]
+        if not choices:
+            return ""
+        *others, last = choices
+        return f". Pass {', '.join(others)} or {last}" if others else f". Pass {last}"
+
+    def _told(self, pad: PadOp, axis: int, pair: ExtentPair) -> str:
+        """What a `Pad`'s begin and end on an axis are, if that can be said in terms of one size."""
+        shape = self._analysis.shape(pad.data)
+        if shape is not None and -len(shape) <= axis < len(shape):
+            begin, end = (in_terms_of(extent, shape[axis], _OWN) for extent in pair)
+            if not isinstance(begin, Unknown) and not isinstance(end, Unknown):
+                return _pair((begin, end), _OWN)
+        names = _names(pair)
+        if len(names) != 1:
+            return ""
+        known = self._inputs().get(names[0])
+        return _pair(pair, repr(names[0] if known is None else known.label))
+
+    def _is_traced(self, extent: Extent) -> bool:
+        """Whether all that an extent grows with are axes of graph inputs."""
+        if isinstance(extent, int):
+            return True
+        known = self._inputs()
+        return isinstance(extent, Size) and all(name in known for name in _names([extent]))
+
+    def _inputs(self) -> Mapping[str, OpenAxis]:
+        """The open axes of graph inputs by the names that symbols of theirs can have."""
+        found: dict[str, OpenAxis] = {}
+        for axis in open_axes(self._graph.inputs):
+            found.setdefault(axis.symbol, axis)
+            found.setdefault(axis.label, axis)
+        return found
+
+
+def _source(axis: OpenAxis) -> str:
+    place = f"axis {axis.axis} of input {axis.tensor!r}"
+    return place if axis.label == f"{axis.tensor}[{axis.axis}]" else f"{axis.label!r} ({place})"
+
+
+def _names(extents: Iterable[Extent]) -> list[str]:
+    """The names of the symbols in these, each once."""
+    sizes = [extent for extent in extents if isinstance(extent, Size)]
+    return list(dict.fromkeys(each.name for size in sizes for each in size.symbols))
+
+
+def _varies(pair: ExtentPair) -> bool:
+    return not all(isinstance(extent, int) for extent in pair)
+
+
+def _pair(pair: ExtentPair, name: str) -> str:
+    begin, end = (explain(extent, name) for extent in pair)
+    return f"the begin is {begin}, the end {end}"
+
+
+def _by_axis(texts: Mapping[int, str]) -> str:
+    """What is said of each axis, once for those of which the same is said."""
+    groups: dict[str, list[int]] = {}
+    for axis, text in texts.items():
+        groups.setdefault(text, []).append(axis)
+    return "; ".join(
+        f"on {'axes' if len(axes) > 1 else 'axis'} {_and(map(str, axes))} {text}"
+        for text, axes in groups.items()
+    )
+
+
+def _and(texts: Iterable[str]) -> str:
+    """The texts as a list: `a, b and c`."""
+    listed: Sequence[str] = list(texts)
+    return f"{', '.join(listed[:-1])} and {listed[-1]}" if len(listed) > 1 else "".join(listed)
