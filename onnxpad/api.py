@@ -15,7 +15,7 @@ from onnxpad.admitted import Dims, Shapes, admit
 from onnxpad.dynamic import DYNAMIC
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.finding import Change, Finding, Severity
-from onnxpad.graph import Graph
+from onnxpad.graph import ExternalData, Graph
 from onnxpad.site import STYLES
 from onnxpad.verdict import Validation
 
@@ -59,13 +59,30 @@ class FixResult:
         """Inputs, nodes and initializers before and after; long tensors lack their elements."""
         return self._graph.outlines()
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the model: whole, or not at all. An unchanged model is copied byte for byte.
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        external_data: ExternalData = "copy",
+        progress: Progress | None = None,
+    ) -> tuple[Path, ...]:
+        """Writes the model: whole, or not at all; returns the files of data written beside it.
+
+        An unchanged model is copied byte for byte, unless its data comes inside.
+
+        Args:
+            path: The file to write.
+            external_data: What becomes of data in files beside the original where the result is
+                written to another folder: `copy` or `link` (hard links) beside the result. With
+                `inline` it comes inside the result, in any folder. A model that came without a
+                path keeps its references as they are.
+            progress: Called with a step, how much of it is done, and how much there is.
 
         Raises:
-            OutputError: The path cannot be written.
+            UsageError: Another `external_data`.
+            OutputError: A file cannot be written, or another one is in the place of the data.
         """
-        self._graph.write(path)
+        return self._graph.write(path, external_data=external_data, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -233,12 +250,21 @@ def _validate(
     from onnxpad.validation import validate_models
 
     original = model if isinstance(model, onnx.ModelProto) else Path(model)
+    if graph.has_external_data and graph.path is None:
+        why = "not validated: its external data is not known; pass the path of the model"
+        return Validation(True, (), (why,), probes=probes)
+    rewritten, folder = graph.to_run()
 
     def report(step: str) -> None:
         if progress is not None:
             progress(step, 0, 0)
 
     verdict = validate_models(
-        original, graph.to_bytes(), samples=3 if sizes else 1, sizes=sizes, progress=report
+        original,
+        rewritten,
+        folder=folder,
+        samples=3 if sizes else 1,
+        sizes=sizes,
+        progress=report,
     )
     return replace(verdict, probes=probes)

@@ -35,7 +35,6 @@ from onnxpad.size import (
     Size,
     Unknown,
     always,
-    bounds,
     less_equal,
     maximum,
     minimum,
@@ -226,10 +225,11 @@ class Certifier:
             common = min(common, _finite_layers(before.layers))
         inner, outer, others = before.layers[:common], before.layers[common:], after.layers[common:]
         sizes = self._sizes(before.root, inner, len(old.windows))
+        defined: tuple[Extent, ...] = (1,) * len(sizes)
         if old.operator.pools or old.auto_pad.startswith("SAME"):
-            sizes = _defined(sizes, outer, others)
-        first = self._slide(old, outer, sizes)
-        second = self._slide(new, others, sizes)
+            defined = _defined(sizes, outer, others)
+        first = self._slide(old, outer, sizes, defined)
+        second = self._slide(new, others, sizes, defined)
         for axis, (a, b) in enumerate(zip(first.axes, second.axes, strict=True)):
             for what, one, other in (
                 ("the output has", a.output, b.output),
@@ -261,22 +261,26 @@ class Certifier:
             raise UncertifiedError(
                 f"outside the data {_told(second.layers)} instead of {_told(first.layers)}"
             )
-        for axis, (window, sliding, size) in enumerate(
-            zip(old.windows, first.axes, sizes, strict=True)
+        for axis, (window, sliding, size, some) in enumerate(
+            zip(old.windows, first.axes, sizes, defined, strict=True)
         ):
-            if not _meets_data(window, sliding, size):
+            if not _meets_data(window, sliding, size, some):
                 raise UncertifiedError(f"on axis {axis + 2} a window may lie wholly in the padding")
         return Certificate(statement, holds, tuple(sorted(assumptions)))
 
     def _slide(
-        self, op: WindowOp, layers: tuple[Layer, ...], sizes: tuple[Extent, ...]
+        self,
+        op: WindowOp,
+        layers: tuple[Layer, ...],
+        sizes: tuple[Extent, ...],
+        defined: tuple[Extent, ...],
     ) -> "_Sliding":
         """The window in canonical form; networks repeat themselves, so each is derived once."""
         window = (op.operator.op_type, op.windows, op.ceil_mode, op.count_include_pad)
-        key = (*window, op.auto_pad, op.pads, layers, sizes)
+        key = (*window, op.auto_pad, op.pads, layers, sizes, defined)
         if key not in self._slid:
             beyond = _counts_beyond(op, self._graph.opset)
-            self._slid[key] = _Sliding(op, layers, sizes, beyond)
+            self._slid[key] = _Sliding(op, layers, sizes, defined, beyond)
         return self._slid[key]
 
     def _holds_infinities(self, tensor: Tensor) -> bool:
@@ -339,6 +343,7 @@ class _Sliding:
         op: WindowOp,
         layers: tuple[Layer, ...],
         sizes: tuple[Extent, ...],
+        defined: tuple[Extent, ...],
         counts_beyond: bool,
     ) -> None:
         fills: dict[str, str | int] = {"zero": 0, "never wins": LEAST, "excluded": EXCLUDED}
@@ -372,8 +377,12 @@ class _Sliding:
             # Wide enough to reach past whatever is read; cut to it below.
             Layer((*none, *((0, maximum(axis.last + 1, 0)) for axis in axes)), beyond),
         )
-        self.axes = tuple(axes)
-        self.layers = _merged(tuple(_cut(_merged(everything), sizes, self.axes)))
+        cut = _cut(_merged(everything), sizes, tuple(axes))
+        self.layers = _merged(tuple(_where(defined, layer) for layer in cut))
+        self.axes = tuple(
+            _Axis(*(_only(some, each) for each in (axis.start, axis.output, axis.last)))
+            for some, axis in zip(defined, axes, strict=True)
+        )
 
 
 def _common(one: tuple[Layer, ...], other: tuple[Layer, ...]) -> int:
@@ -397,28 +406,34 @@ def _finite_layers(layers: tuple[Layer, ...]) -> int:
 def _defined(
     sizes: tuple[Extent, ...], before: tuple[Layer, ...], after: tuple[Layer, ...]
 ) -> tuple[Extent, ...]:
-    """The sizes at which the operator is defined: it admits no empty axis.
+    """Per axis, at which sizes the operator is defined: it admits no empty axis.
 
     Raises:
         UncertifiedError: It would meet an empty axis where it met none before.
     """
-    defined = []
+    defined: list[Extent] = []
     for axis, size in enumerate(sizes, 2):
-        was = _around(before, axis)
-        if isinstance(was, int) and was == 0:
-            size = _not_empty(size)
-        less = always(less_equal(was, _around(after, axis))) is not True
-        if less and always(less_equal(1, size + _around(after, axis))) is not True:
+        was, would = _around(before, axis), _around(after, axis)
+        some = less_equal(1, size) if isinstance(was, int) and was == 0 else 1
+        less = always(less_equal(was, would)) is not True
+        if less and always(where(some, less_equal(1, size + would), 1)) is not True:
             raise UncertifiedError(f"axis {axis} may be empty, which the operator refuses")
-        defined.append(size)
+        defined.append(some)
     return tuple(defined)
 
 
-def _not_empty(size: Extent) -> Extent:
-    """The size where it is at least 1, and elsewhere one that it has."""
-    some = less_equal(1, size)
-    least, _ = bounds(where(some, size, bounds(size)[1] or 1))
-    return size if least is None or always(some) is True else where(some, size, least)
+def _only(some: Extent, extent: Extent) -> Extent:
+    """An extent where a condition holds, and 0 elsewhere."""
+    return extent if always(some) is True else where(some, extent, 0)
+
+
+def _where(defined: tuple[Extent, ...], layer: Layer) -> Layer:
+    """A layer that is none at sizes of an axis at which nothing is defined."""
+    spatial = (
+        (_only(some, begin), _only(some, end))
+        for some, (begin, end) in zip(defined, layer.amounts[2:], strict=True)
+    )
+    return replace(layer, amounts=(*layer.amounts[:2], *spatial))
 
 
 def _counts_beyond(op: WindowOp, opset: int) -> bool:
@@ -499,8 +514,8 @@ def _same_layers(one: tuple[Layer, ...], other: tuple[Layer, ...]) -> bool:
     return known and one == other
 
 
-def _meets_data(window: AnyWindow, axis: _Axis, size: Extent) -> bool:
-    """Whether every window reads at least one element of the data."""
+def _meets_data(window: AnyWindow, axis: _Axis, size: Extent, some: Extent) -> bool:
+    """Whether every window reads at least one element of the data, where there is `some`."""
     reach = (window.kernel - 1) * window.dilation
     conditions = [
         less_equal(1, size),
@@ -509,7 +524,7 @@ def _meets_data(window: AnyWindow, axis: _Axis, size: Extent) -> bool:
     ]
     if window.dilation != 1 and window.kernel != 1:
         conditions.append(less_equal(window.dilation, size))
-    return all(always(condition) is True for condition in conditions)
+    return all(always(where(some, condition, 1)) is True for condition in conditions)
 
 
 def _opaque(pad: PadOp, full: Amounts | None) -> tuple[str, Amounts] | None:

@@ -51,6 +51,14 @@ class Format(enum.StrEnum):
     JSON = "json"
 
 
+class ExternalData(enum.StrEnum):
+    """What becomes of external data; the values of `graph.ExternalData`, without importing it."""
+
+    COPY = "copy"
+    LINK = "link"
+    INLINE = "inline"
+
+
 class _Commands(TyperGroup):
     """The commands, with every way to end mapped to one line on stderr and an exit code."""
 
@@ -161,6 +169,14 @@ def fix(
     keep_invalid: Annotated[
         bool, typer.Option("--keep-invalid", help="Write the result although validation failed.")
     ] = False,
+    external_data: Annotated[
+        ExternalData,
+        typer.Option(
+            help="What becomes of weights in files beside the model when the result is written to "
+            "another folder: they are copied or hard-linked there. inline puts them inside the "
+            "result, in any folder."
+        ),
+    ] = ExternalData.COPY,
 ) -> int:
     """Rewrite a model's padding, prove each change, compare both models, and write the result.
 
@@ -197,8 +213,10 @@ def fix(
     written = not check and _is_written(
         outcome, asked=output is not None, keep_invalid=keep_invalid
     )
+    data: tuple[Path, ...] = ()
     if written:
-        result.save(target)
+        with ProgressBar() as progress:
+            data = result.save(target, external_data=external_data.value, progress=progress)
     difference = None
     if diff:
         from onnxpad.report.diff import unified_diff
@@ -210,6 +228,8 @@ def fix(
         dynamic=dynamic.value,
         outcome=outcome,
         written=str(target) if written else "",
+        data=tuple(map(str, data)),
+        inline=external_data is ExternalData.INLINE,
         check=check,
         validate=not no_validate,
         declared=result.declared,

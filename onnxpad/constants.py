@@ -1,7 +1,11 @@
-"""What a model says about its constants. Imports errors, skeleton, view."""
+"""What a model says about its constants, also where their elements lie in another file.
 
-import math
+Imports errors, external, skeleton, view.
+"""
+
 from collections.abc import Callable
+from math import prod
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -9,6 +13,7 @@ import onnx
 from onnx import numpy_helper
 
 from onnxpad.errors import ModelError
+from onnxpad.external import internal, is_external
 from onnxpad.skeleton import Skeleton
 from onnxpad.view import Declared, Node, Tensor, View, constant_shape
 
@@ -41,11 +46,21 @@ def whole_initializer(skeleton: Skeleton, view: View, name: str) -> onnx.TensorP
 class Constants:
     """Initializers and Constant nodes of a graph; what has been read is kept."""
 
-    def __init__(self, skeleton: Skeleton, view: View, is_standard: Callable[[Node], bool]) -> None:
-        """`is_standard` tells the operator Constant from others of that name."""
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        view: View,
+        is_standard: Callable[[Node], bool],
+        folder: Path | None,
+    ) -> None:
+        """`is_standard` tells the operator Constant from others of that name.
+
+        External data is found in `folder`; without one it is unknown.
+        """
         self._skeleton = skeleton
         self._view = view
         self._is_standard = is_standard
+        self._folder = folder
         self._values: dict[str, np.ndarray[Any, Any] | None] = {}
 
     def forget(self, name: str) -> None:
@@ -69,6 +84,17 @@ class Constants:
             return None
         return Declared(onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
 
+    def is_external(self, tensor: Tensor) -> bool:
+        """Whether an initializer or a Constant has its elements in another file."""
+        # What a caller may override is an input.
+        if tensor.name in self._view.inputs:
+            return False
+        initializer = self._view.initializers.get(tensor.name)
+        if initializer:
+            return is_external(initializer.proto)
+        value = self._held(tensor)
+        return isinstance(value, onnx.AttributeProto) and is_external(value.t)
+
     def value(self, tensor: Tensor) -> np.ndarray[Any, Any] | None:
         """The elements of a constant, read-only, or None.
 
@@ -84,19 +110,19 @@ class Constants:
         initializer = self._view.initializers.get(tensor.name)
         if initializer:
             # A caller may override an initializer that is an input.
-            if tensor.name in self._view.inputs or not _small(initializer.proto):
+            if tensor.name in self._view.inputs or not self._readable(initializer.proto):
                 return None
             proto = whole_initializer(self._skeleton, self._view, tensor.name)
-            return None if proto is None else _array(proto, tensor.name)
+            return None if proto is None else self._array(proto, tensor.name)
         value = self._held(tensor)
         if isinstance(value, onnx.AttributeProto):
-            if not value.HasField("t") or not _small(value.t):
+            if not value.HasField("t") or not self._readable(value.t):
                 return None
             record = self._view.entries[id(tensor.inputs[0])].record
             if record is not None:
                 node = self._skeleton.whole(record, onnx.NodeProto())
                 value = next(item for item in node.attribute if item.name == value.name)
-            return _array(value.t, tensor.name)
+            return self._array(value.t, tensor.name)
         return None if value is None or value.size > LIMIT else value
 
     def _held(self, tensor: Tensor) -> onnx.AttributeProto | np.ndarray[Any, Any] | None:
@@ -119,21 +145,21 @@ class Constants:
         array.setflags(write=False)
         return array
 
+    def _readable(self, proto: onnx.TensorProto) -> bool:
+        """Whether a tensor has its elements in one piece, within reach, and few."""
+        within_reach = self._folder is not None or not is_external(proto)
+        return within_reach and not proto.HasField("segment") and prod(proto.dims) <= LIMIT
 
-def _small(proto: onnx.TensorProto) -> bool:
-    """Whether a tensor has its elements in the model, in one piece, and few."""
-    external = proto.data_location == onnx.TensorProto.DataLocation.EXTERNAL
-    return not external and not proto.HasField("segment") and math.prod(proto.dims) <= LIMIT
-
-
-def _array(proto: onnx.TensorProto, name: str) -> np.ndarray[Any, Any]:
-    constant_shape(proto.dims, name)
-    try:
-        array = np.array(numpy_helper.to_array(proto))
-    except (ValueError, TypeError, KeyError, IndexError) as error:
-        raise ModelError(
-            f"the elements of tensor '{name}' do not fit its type and shape "
-            f"({list(proto.dims)}); export the model again"
-        ) from error
-    array.setflags(write=False)
-    return array
+    def _array(self, proto: onnx.TensorProto, name: str) -> np.ndarray[Any, Any]:
+        constant_shape(proto.dims, name)
+        if self._folder is not None and is_external(proto):
+            proto = internal(proto, self._folder)
+        try:
+            array = np.array(numpy_helper.to_array(proto))
+        except (ValueError, TypeError, KeyError, IndexError) as error:
+            raise ModelError(
+                f"the elements of tensor '{name}' do not fit its type and shape "
+                f"({list(proto.dims)}); export the model again"
+            ) from error
+        array.setflags(write=False)
+        return array

@@ -1,7 +1,7 @@
 """The graph of a model, to read and to edit, and the way back to a file.
 
-Imports attributes, collection, constants, edits, errors, external, files, names, saving, skeleton
-and view.
+Imports attributes, collection, constants, edits, errors, external, files, names, relocation,
+saving, skeleton and view.
 
 Edits go through `Graph`, never through graphsurgeon's lists: each is journaled, so that it can be
 undone, and only what differs in the end is written; all else is copied byte for byte.
@@ -22,15 +22,16 @@ from onnx import numpy_helper
 from onnxpad import attributes, collection
 from onnxpad.constants import Constants, whole_initializer
 from onnxpad.edits import Edits
-from onnxpad.errors import ModelError, OutputError, UsageError
+from onnxpad.errors import ModelError, UsageError
 from onnxpad.external import check_external
 from onnxpad.files import write_whole
 from onnxpad.names import Names, pinned
+from onnxpad.relocation import ExternalData, Progress, behind_links, contents, follow_links
 from onnxpad.saving import Differences, differences, node_proto, outline
 from onnxpad.skeleton import Skeleton, read_file, read_proto
 from onnxpad.view import Declared, Initializer, Node, Tensor, Use, build, describe
 
-__all__ = ["Declared", "Graph", "Node", "Tensor", "Use"]
+__all__ = ["Declared", "ExternalData", "Graph", "Node", "Tensor", "Use"]
 
 SHARE_LIMIT: Final = 1024
 """Bytes up to which equal initializers that are added become one."""
@@ -59,12 +60,14 @@ class Graph:
         self.opsets = _opsets(model)
         self.outputs = frozenset(value.name for value in model.graph.output)
         self.has_external_data = bool(skeleton.external)
-        self._data_files = check_external(skeleton.external, path.parent) if path else frozenset()
+        folder = path.parent if path else None
+        if folder:
+            check_external(skeleton.external, folder)
         self._skeleton = skeleton
         self._functions = {item.name for item in model.functions if item.domain in _DEFAULT_DOMAINS}
         self._view = build(skeleton)
         self.inputs = self._view.inputs
-        self._constants = Constants(skeleton, self._view, self.is_standard)
+        self._constants = Constants(skeleton, self._view, self.is_standard, folder)
         stay = self.outputs | self.inputs.keys() | pinned(model)
         self._edits = Edits(self._view, self._constants, lambda: self._names, stay)
         self._different: tuple[int, Differences] | None = None
@@ -95,6 +98,11 @@ class Graph:
             raise UsageError(f"expected a path or an onnx.ModelProto, got {type(proto).__name__}")
         with collection.paused(), _one_line(""):
             return cls(read_proto(proto), None)
+
+    def pristine(self) -> "Graph":
+        """The graph as it came, without the edits made since."""
+        with collection.paused():
+            return type(self)(self._skeleton, self.path)
 
     # Reading
 
@@ -158,13 +166,17 @@ class Graph:
     def constant(self, tensor: Tensor) -> np.ndarray[Any, Any] | None:
         """The value of an initializer or a Constant, read-only; None where it is not known.
 
-        That is so for what a caller may override, and for sparse, external and long (over 4,096
-        elements) tensors.
+        That is so for what a caller may override, for sparse and long (over 4,096 elements)
+        tensors, and for external ones of a model that has no path.
 
         Raises:
-            ModelError: Its elements do not fit its shape.
+            ModelError: Its elements do not fit its shape, or cannot be read.
         """
         return self._constants.value(tensor)
+
+    def is_external(self, tensor: Tensor) -> bool:
+        """Whether the elements of an initializer or a Constant lie in another file."""
+        return self._constants.is_external(tensor)
 
     # Edits
 
@@ -298,24 +310,48 @@ class Graph:
         model.ParseFromString(self.to_bytes())
         return model
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Saves the model, whole or not at all; external data stays where it is.
+    def to_run(self) -> tuple[bytes, Path | None]:
+        """The model, serialised, and the folder where a runtime finds its external data.
+
+        Without a path nobody knows that folder.
+        """
+        external = self._skeleton.external
+        if self.path is None or not external:
+            return self.to_bytes(), None
+        if not behind_links(self.path, external):
+            return self.to_bytes(), self.path.parent
+        model = self.to_proto()
+        folder = follow_links(model, self.path)
+        return model.SerializeToString(), folder
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        external_data: ExternalData = "copy",
+        progress: Progress | None = None,
+    ) -> tuple[Path, ...]:
+        """Saves the model, whole or not at all; says which other files it wrote.
+
+        In the folder of the original it shares the external data. In another one that data is
+        copied or linked before the model appears, and on demand it comes inside. A model without
+        a path keeps its references as they are.
+
+        Args:
+            path: The file to write.
+            external_data: `copy`, `link` (hard links) or `inline`.
+            progress: Called with a step, how much of it is done, and how much there is.
 
         Raises:
-            OutputError: The file cannot be written, or would lose its external data.
+            UsageError: There is no such choice.
+            OutputError: A file cannot be written, or something is in the place of one.
+            ModelError: External data cannot be read.
         """
+        edits = self._differences()
         target = Path(path)
-        if self._data_files and self.path:
-            folder = self.path.parent
-            if target.parent.is_dir() and not target.parent.samefile(folder):
-                data = min(file.name for file in self._data_files)
-                raise OutputError(
-                    f"{target} would not find its external data ({data}); write it to {folder}, "
-                    "or load the model and save it with its data inside first"
-                )
-            if any(target.exists() and target.samefile(file) for file in self._data_files):
-                raise OutputError(f"{target} holds the model's external data; name another file")
-        write_whole(target, self._skeleton.splice(*self._differences()))
+        files = contents(self._skeleton, self.path, *edits, target, external_data, progress)
+        write_whole(files)
+        return tuple(file for file in files if file is not target)
 
     def _differences(self) -> Differences:
         """What differs from the original; kept until the next edit."""

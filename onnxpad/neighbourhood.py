@@ -381,6 +381,11 @@ class _Cutting:
         if self._asks(node):
             self._ask(node)
             return
+        # The cut has no folder where such data could lie.
+        held = self._graph.constant(node.outputs[0])
+        if held is not None and self._graph.is_external(node.outputs[0]):
+            self._constant(node.outputs[0].name, held)
+            return
         kept = self._copy(node)
         if operator_of(self._graph, node) is not None:
             kept.input.append(self._name(node.inputs[0]))

@@ -1,6 +1,6 @@
 """Runs the passes to a fixed point, and undoes what cannot be certified or fails its probe.
 
-May import: admitted, certify, finding, graph, operators, passes, premises, rule.
+May import: admitted, certify, finding, graph, operators, passes, premises, rule, shield, site.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +15,7 @@ from onnxpad.operators import UnreadableError, operator_of
 from onnxpad.passes import PASSES
 from onnxpad.premises import Prover, Readings
 from onnxpad.rule import Context, Match, Pass
+from onnxpad.shield import shield
 from onnxpad.site import told
 
 Node: TypeAlias = Any
@@ -92,6 +93,8 @@ def rewrite(
     while any(changed(stage) for stage in stages):
         pass
     outcome = editor.outcome
+    if outcome.changes:
+        shield(context)
     outcome.findings = [
         match.finding
         for rule, match in _matches(context, passes)
@@ -209,6 +212,9 @@ class _Editor:
             return "Pad"
         amounts = "?" if pad.constant_amounts is None else told(pad.constant_amounts)
         how = f" {pad.mode}" if pad.mode != "constant" else ""
-        graph = self._context.graph
-        computed = graph.opset >= 11 and graph.constant(node.inputs[1]) is None
-        return f"Pad{how} {amounts}{' (computed)' if computed else ''}"
+        graph, origin = self._context.graph, ""
+        if graph.opset >= 11 and graph.is_external(node.inputs[1]):
+            origin = " (in another file)"
+        elif graph.opset >= 11 and graph.constant(node.inputs[1]) is None:
+            origin = " (computed)"
+        return f"Pad{how} {amounts}{origin}"

@@ -13,15 +13,24 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import onnx
-from google.protobuf.message import DecodeError, EncodeError  # type: ignore[import-untyped]
+from google.protobuf.message import (  # type: ignore[import-untyped]
+    DecodeError,
+    EncodeError,
+    Message,
+)
 
 from onnxpad.errors import ModelError
 from onnxpad.external import external_tensors
 from onnxpad.wire import Chunk, Kind, Record, WireError, header, scan, strip
 
 GRAPH_FIELD: Final = 7
+INITIALIZER_FIELD: Final = 5
 
-MessageT = TypeVar("MessageT", onnx.NodeProto, onnx.TensorProto)
+# Fields of the graph and of the model in which tensors can be, and what protobuf calls them.
+GRAPH_PARTS: Final = {1: "node", INITIALIZER_FIELD: "initializer", 15: "sparse_initializer"}
+MODEL_PARTS: Final = {20: "training_info", 25: "functions"}
+
+MessageT = TypeVar("MessageT", bound=Message)
 
 # What people hand over in place of a model, by how it begins.
 _MISTAKEN: Final = (
@@ -73,36 +82,55 @@ class Skeleton:
     def splice(
         self, replaced: Mapping[Record, Sequence[Chunk]], appended: Sequence[Chunk]
     ) -> Iterator[Chunk]:
-        """Yields the model with some records of its graph replaced, and more at the graph's end.
+        """Yields the model with some of its records replaced, and more at the end of its graph.
 
         Args:
-            replaced: What stands in place of a record, as encoded records; nothing removes it.
+            replaced: What stands in place of a record of the model or of its graph, as encoded
+                records; nothing removes it.
             appended: Encoded records to add.
         """
         position = 0
-        graphs = [record for record in self.model if _is_graph(record)]
-        for record, parts in zip(graphs, self.graphs, strict=True):
-            last = appended if record is graphs[-1] else ()
-            edited = [part for part in parts if part in replaced]
-            if not edited and not last:
-                continue
-            body: list[Chunk] = []
-            begin = record.body
-            for part in edited:
-                body.append(self.data[begin : part.begin])
-                body.extend(replaced[part])
-                begin = part.end
-            body.append(self.data[begin : record.end])
-            body.extend(last)
-            yield self.data[position : record.begin]
-            yield header(GRAPH_FIELD, sum(map(len, body)))
-            yield from body
-            position = record.end
+        parts = iter(self.graphs)
+        *_, last = filter(_is_graph, self.model)
+        for record in self.model:
+            if _is_graph(record):
+                added = appended if record is last else ()
+                chunks = self._edited(record, next(parts), replaced, added)
+            else:
+                chunks = replaced.get(record)
+            if chunks is not None:
+                yield self.data[position : record.begin]
+                yield from chunks
+                position = record.end
         yield self.data[position:]
+
+    def _edited(
+        self,
+        graph: Record,
+        parts: Sequence[Record],
+        replaced: Mapping[Record, Sequence[Chunk]],
+        appended: Sequence[Chunk],
+    ) -> Sequence[Chunk] | None:
+        """A graph with some of its records replaced; None where it stays as it is."""
+        edited = [part for part in parts if part in replaced]
+        if not edited and not appended:
+            return None
+        body: list[Chunk] = []
+        begin = graph.body
+        for part in edited:
+            body.append(self.data[begin : part.begin])
+            body.extend(replaced[part])
+            begin = part.end
+        body.append(self.data[begin : graph.end])
+        body.extend(appended)
+        return [header(GRAPH_FIELD, sum(map(len, body))), *body]
 
 
 def read_file(path: Path) -> Skeleton:
     """The skeleton of a model file, which is mapped into memory rather than read.
+
+    It must not be changed in place while it is used: a file that another process cuts short ends
+    this one (SIGBUS), as for any mapped file. Replacing it by another file does no harm.
 
     Raises:
         ModelError: There is no such file, or it is no ONNX model.

@@ -52,6 +52,9 @@ class Wording:
 
     def amounts(self, pad: PadOp) -> str:
         """On what the amounts of a `Pad` depend, and how."""
+        given = [*pad.node.inputs[1:2], *pad.node.inputs[3:4]]
+        if any(map(self._graph.is_external, given)):
+            return "its amounts lie in another file; pass the path of the model"
         if pad.amounts is None:
             return "its amounts are known only at run time"
         axes = pad.axes if pad.axes is not None else range(len(pad.amounts))

@@ -1,23 +1,25 @@
-"""Amounts that are computed though they are constant. May import: rule, site."""
+"""Amounts that are constant, and computed or in another file. May import: rule, site."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
+from onnxpad.finding import Severity
 from onnxpad.operators import onnx_order
 from onnxpad.rule import Context, Match, Pass
 from onnxpad.site import told
 
 
 class FixAmounts(Pass):
-    """A `Pad` whose amounts are computed, and always come out the same.
+    """A `Pad` whose amounts are computed and always come out the same, or lie in another file.
 
     ## What it does
     Gives the `Pad` its amounts, and its axes, as initializers; the nodes that computed them go.
 
     ## Why it matters
     TensorRT and many others reject a `Pad` whose amounts are not constants, and torch's
-    TorchScript exporter computes the amounts of every `F.pad`.
+    TorchScript exporter computes the amounts of every `F.pad`. onnxruntime refuses a model whose
+    amounts lie in external data.
 
     ## Example
         pads = Cast <to = 7> (amounts)
@@ -27,7 +29,8 @@ class FixAmounts(Pass):
 
     ## When it is exact
     Every amount is one number for every input that the graph admits. Where an amount depends on a
-    size or on data the `Pad` stays, and the finding says on which.
+    size or on data the `Pad` stays, and the finding says on which. External data is read where
+    the model came by its path.
 
     ## References
     ONNX Pad-25.
@@ -37,26 +40,34 @@ class FixAmounts(Pass):
     last = True
 
     def find(self, context: Context) -> Iterator[Match]:
-        """Every `Pad` whose amounts or axes are neither an initializer nor a Constant."""
-        if context.graph.opset < 11:
+        """Every `Pad` whose amounts or axes are no constants, or not in the model."""
+        graph = context.graph
+        if graph.opset < 11:
             return
         elsewhere: set[int] | None = None
         for pad in context.pads():
-            computed = [
-                index
+            given = [
+                (index, pad.node.inputs[index])
                 for index in (1, 3)
-                if len(pad.node.inputs) > index
-                and pad.node.inputs[index].name
-                and context.graph.constant(pad.node.inputs[index]) is None
+                if len(pad.node.inputs) > index and pad.node.inputs[index].name
             ]
-            if not computed:
+            external = any(graph.is_external(tensor) for _, tensor in given)
+            wrong = [
+                index
+                for index, tensor in given
+                if graph.is_external(tensor) or graph.constant(tensor) is None
+            ]
+            if not wrong:
                 continue
-            amounts = pad.constant_amounts
             message = f"Pad ({pad.mode}) computes its amounts"
+            if external:
+                message = f"Pad ({pad.mode}) keeps its amounts in another file"
+            amounts = pad.constant_amounts
             if amounts is not None:
-                yield self.found(
-                    context, pad.node, f"{message}: always {told(amounts)}", (pad, computed)
-                )
+                # onnxruntime loads no model with such amounts in another file.
+                severity = Severity.ERROR if external else self.severity
+                text = f"{message}: {'' if external else 'always '}{told(amounts)}"
+                yield self.found(context, pad.node, text, (pad, wrong), severity=severity)
                 continue
             if elsewhere is None:
                 resolved = map(context.open_sites.resolves, context.windows())
@@ -65,10 +76,10 @@ class FixAmounts(Pass):
                 yield self.refused(context, pad.node, message, context.sites.unknown_amounts(pad))
 
     def rewrite(self, match: Match, context: Context) -> None:
-        """Replaces what is computed by initializers."""
-        pad, computed = match.plan
+        """Replaces what is computed, or in another file, by initializers."""
+        pad, wrong = match.plan
         name = pad.node.name or pad.node.outputs[0].name
-        for index in computed:
+        for index in wrong:
             known = onnx_order(pad.constant_amounts) if index == 1 else list(pad.axes)
             kind = "pads" if index == 1 else "axes"
             tensor = context.graph.add_initializer(np.asarray(known, np.int64), f"{name}_{kind}")

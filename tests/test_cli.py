@@ -48,8 +48,9 @@ class Fixed:
     nodes_before: int = 2
     nodes_after: int = 1
 
-    def save(self, path: Path) -> None:
+    def save(self, path: Path, **options: Any) -> tuple[Path, ...]:
         Path(path).write_bytes(b"fixed" if self.changed else b"original")
+        return ()
 
 
 UNCHANGED = Fixed(changes=(), validation=None, changed=False)
@@ -476,7 +477,7 @@ STUBBED = """
     )
     result = SimpleNamespace(
         changes=(change,) * 20, findings=(), undone=(), validation=None, changed=True, declared={},
-        seconds=0.0, nodes_before=1, nodes_after=1, save=lambda path: None,
+        seconds=0.0, nodes_before=1, nodes_after=1, save=lambda path, **options: (),
     )
     def fix(*args, progress, **options):
         progress("certify", 1, 4)

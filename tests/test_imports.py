@@ -35,7 +35,8 @@ ARROWS: dict[str, set[str]] = {
     "doctor": {"onnxpad", "validation"},
     "explain": {"conventions", "window"} | SIZES,
     # Deciding and rewriting.
-    "pipeline": {"admitted", "certify", "passes", "premises", "rule", "site"} | GRAPH,
+    "pipeline": {"admitted", "certify", "passes", "premises", "rule", "shield", "site"} | GRAPH,
+    "shield": {"graph", "operators", "rule", "site"},
     "passes": {"dynamic", "rule", "site"} | GRAPH,
     "rule": {"admitted", "dynamic", "premises", "site"} | GRAPH,
     "dynamic": {"site"} | GRAPH,
@@ -59,8 +60,10 @@ ARROWS: dict[str, set[str]] = {
     "quasi_affine": set(),
     "targets": set(),
     # A model file and its view.
-    "graph": {"attributes", "constants", "edits", "external", "files", "names", "saving", "scope"}
-    | {"skeleton", "view", "wire"},
+    "graph": {"attributes", "constants", "edits", "external", "files", "names", "relocation"}
+    | {"saving", "scope", "skeleton", "view", "wire"},
+    "relocation": {"external", "files", "inlining", "skeleton", "wire"},
+    "inlining": {"external", "skeleton", "wire"},
     "edits": {"attributes", "constants", "names", "view", "wire"},
     "saving": {"attributes", "skeleton", "view", "wire"},
     "constants": {"attributes", "external", "scope", "skeleton", "view"},

@@ -318,15 +318,21 @@ EXPOSED = [
 ]
 
 
-@pytest.mark.xfail(strict=True, reason="onnxruntime's PadFusion meets the Pad only after the fix")
+def deployed(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
+    """A session as people open them: with every optimiser, the one that folds Pads too."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+
+
 @pytest.mark.parametrize("model", EXPOSED)
 def test_rewritten_models_bear_full_optimisation(model: onnx.ModelProto) -> None:
     rewritten = onnxpad.fix(model, validate=False).model
-    before, after = Session(model, optimised=True), Session(rewritten, optimised=True)
     for feeds in sizes(model)[:1]:
         expected = Session(model).run(feeds)
         assert expected is not None
-        np.testing.assert_array_equal(before.run(feeds), expected)
-        found = after.run(feeds)
+        found = deployed(rewritten).run(None, feeds)
         assert found is not None
         np.testing.assert_array_equal(found, expected)

@@ -308,9 +308,6 @@ class TestExternalData:
         np.testing.assert_array_equal(
             onnx.numpy_helper.to_array(loaded.graph.initializer[-1]), expected
         )
-        with pytest.raises(OutputError, match=r"net\.bin") as caught:
-            graph.write(path.parent.parent / "out.onnx")
-        assert str(path.parent) in str(caught.value)
         with pytest.raises(OutputError, match="external data"):
             graph.write(data)
 

@@ -45,6 +45,8 @@ class FixReport:
         nodes_before: Nodes of the original model.
         nodes_after: Nodes of the result.
         seconds: Wall time.
+        data: Paths of the external data written beside the file.
+        inline: Whether external data was to come inside the file.
         diff: The nodes that differ, as a unified diff; None where it was not asked for.
     """
 
@@ -61,6 +63,8 @@ class FixReport:
     nodes_before: int
     nodes_after: int
     seconds: float
+    data: tuple[str, ...] = ()
+    inline: bool = False
     dynamic: str = "keep"
     declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
     diff: str | None = None

@@ -317,7 +317,8 @@ def _difference(comparison: Comparison) -> str:
 def _ending(report: FixReport, paint: Paint) -> str:
     written = shown(report.written)
     if report.outcome is Outcome.UNCHANGED:
-        ending = f"Copied byte for byte to {written}" if written else "Nothing written"
+        copied = "Copied to" if report.inline else "Copied byte for byte to"
+        ending = f"{copied} {written}" if written else "Nothing written"
     elif report.check:
         ending = "Nothing written (--check)"
     elif written:
@@ -326,6 +327,10 @@ def _ending(report: FixReport, paint: Paint) -> str:
         ending = "Nothing written; --keep-invalid writes it all the same"
     if written and report.outcome is Outcome.INVALID:
         ending += " although the validation failed (--keep-invalid)"
+    if report.data:
+        names = ", ".join(map(shown, report.data))
+        many = len(report.data) > NODES_A_REASON
+        ending += f", its external data to {counted(len(report.data), 'file') if many else names}"
     return f"{ending} ({duration(report.seconds)})"
 
 

@@ -48,6 +48,7 @@ def validate_models(
     tolerance: Tolerance | None = None,
     progress: Callable[[str], None] | None = None,
     notes: Sequence[str] = (),
+    folder: Path | None = None,
 ) -> Validation:
     """Whether `rewritten` computes what `original` computes, as far as onnxruntime can say.
 
@@ -57,8 +58,8 @@ def validate_models(
 
     Args:
         original: Path (external data is found beside it), serialized bytes, or model.
-        rewritten: The same for the rewritten model, external data of bytes being beside the
-            original; None to hold the original alone against the reference.
+        rewritten: The same for the rewritten model; None to hold the original alone against the
+            reference.
         samples: Inputs to draw; open sizes differ from one to the next.
         seed: Seed of the first; the next have the numbers that follow.
         providers: Execution providers, by onnxruntime's names.
@@ -68,6 +69,7 @@ def validate_models(
         tolerance: What difference is allowed; by default what rounding explains.
         progress: Called with a few words before each session is opened.
         notes: What to say first of how it was done.
+        folder: Where external data of models in memory lies; None for the folder of the original.
 
     Raises:
         ModelError: One of them is not a readable ONNX model.
@@ -91,7 +93,9 @@ def validate_models(
     found = given(model, inputs, reference)
     if rewritten is None and not found.expected:
         raise UsageError("one model alone has nothing to be compared with; give a reference")
-    check = _Check(original, rewritten, model, tolerance or Tolerance(), progress)
+    if folder is None and isinstance(original, str | os.PathLike):
+        folder = Path(original).parent
+    check = _Check(original, rewritten, model, folder, tolerance or Tolerance(), progress)
     check.notes += [*notes, *found.notes]
     check.expected = found.expected
     if check.prepare(found.draws, providers, samples, seed):
@@ -108,6 +112,7 @@ class _Check:
         original: Source,
         rewritten: Source | None,
         model: Outline,
+        folder: Path | None,
         tolerance: Tolerance,
         progress: Callable[[str], None] | None,
     ) -> None:
@@ -121,7 +126,7 @@ class _Check:
         if rewritten is not None:
             self._sources["rewritten"] = rewritten
         self._subject = list(self._sources)[-1]  # whom the verdict is about
-        self._folder = Path(original).parent if isinstance(original, str | os.PathLike) else None
+        self._folder = folder
         self._model = model
         self._tolerance = tolerance
         self._progress = progress or (lambda _: None)

@@ -44,7 +44,7 @@ class Bench:
 
     folder: Path
     times: int
-    limit: float
+    limit: int
 
     def python(self, *arguments: str, accepted: Sequence[int] = (0,)) -> Figure:
         """What one Python process costs."""
@@ -65,7 +65,7 @@ class Bench:
     def padding_left(self) -> str:
         """How much of the padding is in the result that was written last."""
         module = ("-m", "tests.benchmarks.networks", "count", str(self.target))
-        return run(module, self.folder / "bytecode", self.limit)[0].output.strip()
+        return run(module, self.folder / "bytecode", self.limit).output.strip()
 
     @property
     def target(self) -> Path:
@@ -77,12 +77,12 @@ def main() -> None:
     """Makes the models in a folder that goes afterwards, and prints a table a question."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("--times", type=int, default=5, help="runs of each command  [5]")
-    parser.add_argument("--limit", type=float, default=60, help="seconds for a command  [60]")
+    parser.add_argument("--limit", type=int, default=60, help="CPU seconds a command  [60]")
     parser.add_argument("--only", choices=SECTIONS, nargs="+", default=list(SECTIONS))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         bench = Bench(Path(name), options.times, options.limit)
-        made = run(("-m", "tests.benchmarks.networks", name), bench.folder / "bytecode", 600)[0]
+        made = run(("-m", "tests.benchmarks.networks", name), bench.folder / "bytecode", 600)
         if made.code:
             raise SystemExit(made.output)
         print(
@@ -98,7 +98,7 @@ def main() -> None:
 def network(bench: Bench) -> Iterator[str]:
     """A network of 100 MB: onnxpad, then what its peers make of the same file."""
     source = bench.folder / "cnn.onnx"
-    yield f"A CNN of {source.stat().st_size / 1e6:.0f} MB"
+    yield f"A CNN of {source.stat().st_size / 1e6:.0f} MB\n"
     yield from _head("", "CPU s", "median", "ratio", "MB", "padding left")
     own = bench.fix(source, "--no-validate")
     yield _row("onnxpad fix --no-validate", *_cells(own, own), bench.padding_left())
@@ -112,7 +112,8 @@ def network(bench: Bench) -> Iterator[str]:
 def chains(bench: Bench) -> Iterator[str]:
     """Chains of growing length: CPU seconds a length, which show whether cost is linear."""
     for kind in KINDS:
-        yield f"Chain: {CHAIN_TITLES[kind]} (CPU s by number of nodes)"
+        yield ""
+        yield f"Chain: {CHAIN_TITLES[kind]} (CPU s by number of nodes)\n"
         yield from _head("", *(f"{count:,}" for count in CHAINS), f"padding left of {CHAINS[0]:,}")
         files = [bench.folder / f"{kind}_{count}.onnx" for count in CHAINS]
         figures = [bench.fix(files[0], "--no-validate")]
@@ -135,20 +136,20 @@ def chains(bench: Bench) -> Iterator[str]:
 def check(bench: Bench) -> Iterator[str]:
     """`check` beside the least that any tool does: import onnx and load the model."""
     source = bench.folder / "small.onnx"
-    yield "onnxpad check on a model of 300 nodes"
+    yield "onnxpad check on a model of 300 nodes\n"
     yield from _head("", "CPU s", "median", "ratio", "MB", "onnxruntime or pydantic loaded")
     load = bench.python("-c", f"import onnx; onnx.load({str(source)!r})")
     yield _row("import onnx; onnx.load(...)", *_cells(load, load), "")
     own = bench.python("-m", "onnxpad", "check", str(source), accepted=(0, 1))
     script = LOADED.format(source=str(source))
-    loaded = run(("-c", script), bench.folder / "bytecode", bench.limit)[0].output
+    loaded = run(("-c", script), bench.folder / "bytecode", bench.limit).output
     names = loaded.splitlines()[-1].removeprefix("loaded").strip() or "neither"
     yield _row("onnxpad check", *_cells(own, load), names)
 
 
 def models(bench: Bench) -> Iterator[str]:
     """The whole of `fix`, with probes and validation, on the models of this repository."""
-    yield "onnxpad fix with probes and validation"
+    yield "onnxpad fix with probes and validation\n"
     yield from _head("models/", "CPU s", "median", "MB", "changes", "probes", "valid")
     for source in sorted((ROOT / "models").glob("*.onnx")):
         figure = bench.fix(source, "--format", "json")

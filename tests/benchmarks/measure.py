@@ -1,11 +1,11 @@
 """CPU time and memory of whole processes. Needs `os.wait4`: Linux or macOS."""
 
 import os
+import resource
+import signal
 import statistics
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,14 +19,12 @@ class Run:
 
     Attributes:
         cpu: Seconds in user and system mode, of all its threads and children.
-        wall: Seconds until it ended.
         peak: Most memory it held, in MB.
         code: Its exit code; negative for the signal that ended it.
         output: What it wrote, stdout and stderr together.
     """
 
     cpu: float
-    wall: float
     peak: float
     code: int
     output: str
@@ -61,34 +59,27 @@ class Figure:
 
 
 def measure(
-    arguments: Sequence[str],
-    *,
-    cache: Path,
-    times: int,
-    limit: float,
-    accepted: Sequence[int] = (0,),
+    arguments: Sequence[str], *, cache: Path, times: int, limit: int, accepted: Sequence[int]
 ) -> Figure:
     """What Python costs with these arguments, after one run that is not counted.
 
     That one leaves byte code and files in their caches. It is the only one where it fails: ends
-    with a code that is not accepted, or takes more than `limit` seconds.
+    with a code that is not accepted, or takes more than `limit` CPU seconds.
     """
-    first, late = run(arguments, cache, limit)
-    if late:
-        return Figure((first,), f"over {limit:.0f} s")
+    first = run(arguments, cache, limit)
+    if first.code == -signal.SIGXCPU:
+        return Figure((first,), f"over {limit} s")
     if first.code not in accepted:
         return Figure((first,), f"fails ({first.code})")
-    return Figure(tuple(run(arguments, cache, limit)[0] for _ in range(times)))
+    return Figure(tuple(run(arguments, cache, limit) for _ in range(times)))
 
 
-def run(arguments: Sequence[str], cache: Path, limit: float) -> tuple[Run, bool]:
-    """Runs Python once, from the repository's root; says whether it was stopped."""
+def run(arguments: Sequence[str], cache: Path, limit: int) -> Run:
+    """Runs Python once, from the repository's root."""
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(cache), "NO_COLOR": "1"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    late = threading.Event()
     output = cache.with_name("output.txt")
     with output.open("wb") as stream:
-        start = time.perf_counter()
         process = subprocess.Popen(
             [sys.executable, *arguments],
             cwd=ROOT,
@@ -96,20 +87,11 @@ def run(arguments: Sequence[str], cache: Path, limit: float) -> tuple[Run, bool]
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1)),
         )
-
-        def stop() -> None:
-            late.set()
-            process.kill()
-
-        timer = threading.Timer(limit, stop)
-        timer.start()
         _, status, usage = os.wait4(process.pid, 0)
-        timer.cancel()
-        wall = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
     # Linux counts in KiB, macOS in bytes.
     peak = usage.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e6 / 1024)
     text = output.read_text(encoding="utf-8", errors="replace")
-    cpu = usage.ru_utime + usage.ru_stime
-    return Run(cpu, wall, peak, process.returncode, text), late.is_set()
+    return Run(usage.ru_utime + usage.ru_stime, peak, process.returncode, text)

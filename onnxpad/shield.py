@@ -1,0 +1,69 @@
+"""Keeps onnxruntime's optimiser from folding a `Pad` that must not be folded.
+
+From its basic level on, onnxruntime folds a `Pad` of zeros into the Conv or pool behind it without
+asking whether negative data are pooled, whether the pads stay below the kernel, or how many windows
+`ceil_mode` gives: the model then computes something else, or no longer loads
+(onnxruntime/core/optimizer/pad_fusion.cc). It asks that the amounts are constant and that no
+`auto_pad` is written, so a rewrite that is exact can lay such a `Pad` open to it. A third input
+that is there and empty means what an absent one means, and keeps the optimiser away.
+
+May import: graph, operators, rule, site.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final, TypeAlias
+
+from onnxpad.graph import Tensor
+from onnxpad.operators import PadOp
+from onnxpad.rule import Context
+from onnxpad.site import RefusalError
+
+Node: TypeAlias = Any
+
+_VALUE: Final = 2
+_FUSED: Final = frozenset({"Conv", "MaxPool", "AveragePool"})
+
+
+def shield(context: Context) -> None:
+    """Shields the `Pad`s that edits have laid open; what was open before stays as it came."""
+    found = list(_open(context))
+    if not found:
+        return
+    before = {node.outputs[0].name for node in _open(Context(context.graph.pristine()))}
+    for node in found:
+        if node.outputs[0].name in before:
+            continue
+        while len(node.inputs) <= _VALUE:
+            context.graph.set_input(node, len(node.inputs), Tensor(""))
+        context.graph.set_input(node, _VALUE, Tensor(""))
+
+
+def _open(context: Context) -> Iterator[Node]:
+    """The `Pad`s that onnxruntime folds, and should not."""
+    if context.graph.opset < 11:
+        return
+    for op in context.windows():
+        if op.operator.op_type not in _FUSED or op.auto_pad != "NOTSET":
+            continue
+        pad = context.sites.pad_before(op)
+        if pad is None or context.graph.constant(pad.node.inputs[1]) is None:
+            continue  # amounts that are computed keep the optimiser away, as far as it sees
+        if not _is_folded(pad):
+            continue
+        try:
+            outer = context.sites.outer(op)
+            context.sites.plan(op, "fold", outer)
+        except RefusalError:
+            yield pad.node
+
+
+def _is_folded(pad: PadOp) -> bool:
+    amounts = pad.constant_amounts
+    given = len(pad.node.inputs) <= _VALUE or pad.node.inputs[_VALUE].name
+    return (
+        pad.mode == "constant"
+        and pad.value == 0
+        and bool(given)
+        and amounts is not None
+        and all(begin >= 0 and end >= 0 for begin, end in amounts)
+    )

@@ -1,0 +1,743 @@
+"""Models whose weights lie in other files: read by parts, moved as asked for, never left halves."""
+
+import contextlib
+import errno
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from onnx import helper, numpy_helper
+from typer.testing import CliRunner
+
+import onnxpad
+from onnxpad.cli import app
+from onnxpad.errors import ModelError, OutputError, UsageError
+from onnxpad.external import external_tensors
+from onnxpad.graph import Graph
+from onnxpad.scope import tensors
+from onnxpad.wire import encode
+
+Array = np.ndarray[Any, Any]
+How = Literal["copy", "link", "inline"]
+HOWS: list[How] = ["copy", "link", "inline"]
+
+PADS = numpy_helper.from_array(np.array([0, 0, 1, 1, 0, 0, 1, 1]), "pads")
+WEIGHT = numpy_helper.from_array(np.arange(54, dtype=np.float32).reshape(3, 2, 3, 3) % 7, "w")
+IMAGE = np.arange(144, dtype=np.float32).reshape(1, 2, 9, 8) % 11
+
+
+def padded_conv(mode: str = "constant") -> onnx.ModelProto:
+    """A Pad that a Conv can carry, all data inside."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["" : 17]>
+        g (float[1, 2, 9, 8] x) => (float[1, 3, 9, 8] y)
+        {{ p = Pad <mode = "{mode}"> (x, pads) y = Conv (p, w) }}"""
+    )
+    model.graph.initializer.extend([WEIGHT, PADS])
+    return model
+
+
+def refer(tensor: onnx.TensorProto, location: str, *, offset: int = 0, length: int = 0) -> None:
+    """Has a tensor refer to a file; what is 0 goes unsaid."""
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value=location)
+    for key, value in (("offset", offset), ("length", length)):
+        if value:
+            tensor.external_data.add(key=key, value=str(value))
+
+
+def split(
+    model: onnx.ModelProto, folder: Path, locations: dict[str, str], *, lengths: bool = True
+) -> Path:
+    """Saves a model with the tensors named in files, one after the other with a gap between."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for tensor in tensors(model):
+        if tensor.name in locations:
+            file = folder / locations[tensor.name]
+            file.parent.mkdir(parents=True, exist_ok=True)
+            begin = file.stat().st_size + 5 if file.exists() else 0
+            elements = tensor.raw_data
+            with file.open("ab") as stream:
+                stream.truncate(begin)
+                stream.write(elements)
+            refer(
+                tensor,
+                locations[tensor.name],
+                offset=begin,
+                length=len(elements) if lengths else 0,
+            )
+    path = folder / "net.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def told(model: onnx.ModelProto, folder: Path) -> onnx.ModelProto:
+    """The model with the elements of all its tensors inside, as onnx reads them."""
+    for tensor in tensors(model):
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            onnx.external_data_helper.load_external_data_for_tensor(tensor, str(folder))
+            tensor.ClearField("data_location")
+            del tensor.external_data[:]
+    return model
+
+
+def run(path: Path) -> Array:
+    """What onnxruntime computes for one image."""
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    (result,) = session.run(None, {"x": IMAGE})
+    return np.asarray(result)
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    """The files below a folder, by name."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.fixture
+def expected(tmp_path: Path) -> Array:
+    path = tmp_path / "inside.onnx"
+    onnx.save(padded_conv(), path)
+    return run(path)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return split(padded_conv(), tmp_path / "a", {"w": "deep/er/w.bin", "pads": "pads.bin"})
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    folder = tmp_path / "b"
+    folder.mkdir()
+    return folder
+
+
+class TestSaving:
+    @pytest.mark.parametrize("how", HOWS)
+    def test_in_another_folder(self, source: Path, other: Path, expected: Array, how: How) -> None:
+        before = everything(source.parent)
+        result = onnxpad.fix(source)
+        assert result.validation is not None
+        assert result.validation.ok
+        steps: list[tuple[str, int, int]] = []
+        written = result.save(
+            other / "out.onnx", external_data=how, progress=lambda *step: steps.append(step)
+        )
+        data = other / "deep" / "er" / "w.bin"
+        assert everything(source.parent) == before
+        # The amounts are in the Conv now, and their file stays behind.
+        inside = how == "inline"
+        assert set(everything(other)) == {"out.onnx"} | (set() if inside else {"deep/er/w.bin"})
+        assert written == (() if inside else (data,))
+        assert np.array_equal(run(other / "out.onnx"), expected)
+        if how == "link":
+            assert data.samefile(source.parent / "deep/er/w.bin")
+        else:
+            shutil.rmtree(source.parent)
+            assert np.array_equal(run(other / "out.onnx"), expected)
+            onnx.checker.check_model(other / "out.onnx")
+        assert steps == ([("copying w.bin (MiB)", 0, 0)] if how == "copy" else [])
+
+    @pytest.mark.parametrize("how", HOWS)
+    def test_in_the_same_folder(self, source: Path, expected: Array, how: How) -> None:
+        before = everything(source.parent)
+        onnxpad.fix(source).save(source.with_name("out.onnx"), external_data=how)
+        after = everything(source.parent)
+        del after["out.onnx"]
+        assert after == before
+        if how == "inline":
+            shutil.rmtree(source.parent / "deep")
+        assert np.array_equal(run(source.with_name("out.onnx")), expected)
+
+    def test_in_place_and_inside(self, source: Path, expected: Array) -> None:
+        command = ["fix", str(source), "--in-place", "--external-data", "inline"]
+        assert CliRunner().invoke(app, command).exit_code == 0
+        shutil.rmtree(source.parent / "deep")
+        assert np.array_equal(run(source), expected)
+
+    @pytest.mark.parametrize("lengths", [True, False])
+    def test_every_place_of_tensors_comes_inside(self, tmp_path: Path, lengths: bool) -> None:
+        model = everywhere()
+        whole = onnx.ModelProto.FromString(model.SerializeToString())
+        names = {tensor.name: "all.bin" for tensor in tensors(model)}
+        path = split(model, tmp_path / "a", names, lengths=lengths)
+        graph = Graph.load(path)
+        referring = onnx.load(path, load_external_data=False)
+        assert len(external_tensors(referring)) == len(list(tensors(whole)))
+        graph.write(tmp_path / "out.onnx", external_data="inline")
+        saved = onnx.ModelProto.FromString((tmp_path / "out.onnx").read_bytes())
+        assert saved == whole
+        # All that onnx knows how to follow is where it says.
+        graph.write(tmp_path / "copy.onnx")
+        copied = onnx.load(tmp_path / "copy.onnx", load_external_data=False)
+        if lengths:
+            assert told(copied, tmp_path) == whole
+
+    def test_what_is_inside_already_stays_as_it_is(self, tmp_path: Path) -> None:
+        model = everywhere()
+        path = split(model, tmp_path / "a", {"initializer": "w.bin"})
+        # A function with its fields in an order that protobuf would not write.
+        odd = encode(25, encode(10, b"own") + encode(1, b"other"))
+        with path.open("ab") as file:
+            file.write(odd)
+        Graph.load(path).write(tmp_path / "out.onnx", external_data="inline")
+        assert (tmp_path / "out.onnx").read_bytes().endswith(odd)
+
+    @pytest.mark.parametrize("how", HOWS)
+    def test_a_model_without_external_data(self, tmp_path: Path, other: Path, how: How) -> None:
+        path = tmp_path / "net.onnx"
+        onnx.save(padded_conv(), path)
+        Graph.load(path).write(other / "out.onnx", external_data=how)
+        assert everything(other) == {"out.onnx": path.read_bytes()}
+
+    def test_only_what_is_still_read_goes_along(self, source: Path, other: Path) -> None:
+        Graph.load(source).write(other / "unchanged.onnx")
+        assert set(everything(other)) == {"unchanged.onnx", "pads.bin", "deep/er/w.bin"}
+        assert (other / "unchanged.onnx").read_bytes() == source.read_bytes()
+
+    def test_data_that_is_there_already_is_left_alone(self, source: Path, other: Path) -> None:
+        result = onnxpad.fix(source, validate=False)
+        result.save(other / "one.onnx")
+        before = (other / "deep/er/w.bin").stat()
+        for how in HOWS:
+            assert result.save(other / "two.onnx", external_data=how) == ()
+        after = (other / "deep/er/w.bin").stat()
+        assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+    def test_links_are_not_compared(self, source: Path, other: Path) -> None:
+        result = onnxpad.fix(source, validate=False)
+        steps: list[object] = []
+        for name in ("one.onnx", "two.onnx"):
+            target = other / name
+            result.save(target, external_data="link", progress=lambda *step: steps.append(step))
+        assert steps == []
+
+    def test_a_choice_that_there_is_not(self, source: Path, other: Path) -> None:
+        with pytest.raises(UsageError, match="'move'; choose one of copy, link, inline"):
+            onnxpad.fix(source, validate=False).save(
+                other / "out.onnx",
+                external_data="move",  # type: ignore[arg-type]
+            )
+
+    @pytest.mark.parametrize(
+        ("outcome", "says"),
+        [("fixed", r"Wrote .*, its external data to .*w\.bin \("), ("inline", r"Copied to ")],
+    )
+    def test_the_report_says_where_the_data_went(
+        self, source: Path, other: Path, outcome: str, says: str
+    ) -> None:
+        target, options = other / "out.onnx", []
+        if outcome == "inline":
+            onnxpad.fix(source, validate=False).save(source)
+            options = ["--external-data", "inline"]
+        command = ["fix", str(source), "-o", str(target), "--no-validate", *options]
+        result = CliRunner().invoke(app, command)
+        assert result.exit_code == 0
+        assert re.search(says, result.stdout.replace("\n", " "))
+        assert np.array_equal(run(target), run(target))
+
+
+def everywhere() -> onnx.ModelProto:
+    """A model with a tensor in every place that can hold one."""
+
+    def tensor(name: str) -> onnx.TensorProto:
+        kind = np.int64 if name.startswith("index") else np.float32
+        return numpy_helper.from_array(np.array([1, 2, len(name)], kind), name)
+
+    def sparse(name: str) -> onnx.SparseTensorProto:
+        return helper.make_sparse_tensor(tensor(name), tensor(f"index_{name}"), [9])
+
+    def constant(name: str) -> onnx.NodeProto:
+        return helper.make_node("Constant", [], [f"{name}_output"], value=tensor(name))
+
+    value = helper.make_tensor_value_info("body", 1, None)
+    body = helper.make_graph([constant("node_in_body")], "g", [], [value], [tensor("in_body")])
+    body.node[0].output[0] = "body"
+    model = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["" : 17]> g (bool c, float[3] x) => (float[3] y)'
+        "{ y = Identity (x) }"
+    )
+    graph = model.graph
+    graph.initializer.extend([tensor("initializer"), tensor("second")])
+    graph.sparse_initializer.append(sparse("sparse"))
+    graph.node.append(constant("node"))
+    graph.node.append(helper.make_node("If", ["c"], ["z"], then_branch=body, else_branch=body))
+    function = model.functions.add(name="f", domain="own")
+    function.node.append(constant("function"))
+    model.training_info.add().algorithm.initializer.append(tensor("training"))
+    return model
+
+
+class TestRefusals:
+    @pytest.fixture
+    def result(self, source: Path) -> onnxpad.FixResult:
+        return onnxpad.fix(source, validate=False)
+
+    @pytest.mark.parametrize("same_size", [True, False])
+    @pytest.mark.parametrize("how", ["copy", "link"])
+    def test_other_data_in_its_place(
+        self, result: onnxpad.FixResult, source: Path, other: Path, how: How, same_size: bool
+    ) -> None:
+        content = bytearray((source.parent / "deep/er/w.bin").read_bytes())
+        content[-1] ^= 1
+        (other / "deep/er").mkdir(parents=True)
+        (other / "deep/er/w.bin").write_bytes(content if same_size else content[1:])
+        before = everything(other)
+        with pytest.raises(OutputError, match=r"w\.bin differs .*; write to another folder, or"):
+            result.save(other / "out.onnx", external_data=how)
+        assert everything(other) == before
+
+    def test_a_folder_in_its_place(self, result: onnxpad.FixResult, other: Path) -> None:
+        (other / "deep/er/w.bin").mkdir(parents=True)
+        with pytest.raises(OutputError, match=r"w\.bin differs"):
+            result.save(other / "out.onnx")
+
+    def test_the_model_in_its_place(self, result: onnxpad.FixResult, other: Path) -> None:
+        (other / "deep/er").mkdir(parents=True)
+        with pytest.raises(OutputError, match="is where the model's external data goes"):
+            onnxpad.fix(
+                split(padded_conv(), other / "from", {"w": "out.onnx"}), validate=False
+            ).save(other / "out.onnx")
+
+    @pytest.mark.parametrize("how", HOWS)
+    def test_the_model_over_its_own_data(
+        self, result: onnxpad.FixResult, source: Path, how: How
+    ) -> None:
+        before = everything(source.parent)
+        for name in ("pads.bin", "deep/er/w.bin"):
+            with pytest.raises(OutputError, match="holds the model's external data"):
+                result.save(source.parent / name, external_data=how)
+        assert everything(source.parent) == before
+
+    @pytest.mark.parametrize("there", [True, False])
+    def test_a_way_out_of_the_folder(
+        self, result: onnxpad.FixResult, tmp_path: Path, other: Path, there: bool
+    ) -> None:
+        (tmp_path / "c").mkdir()
+        (other / "deep").symlink_to(tmp_path / ("c" if there else "nowhere"))
+        with pytest.raises(OutputError, match=r"w\.bin leads out of the folder of out\.onnx"):
+            result.save(other / "out.onnx")
+
+    def test_no_folder(self, result: onnxpad.FixResult, other: Path) -> None:
+        with pytest.raises(OutputError, match=r"the folder .* does not exist"):
+            result.save(other / "none" / "out.onnx")
+        assert list(other.iterdir()) == []
+
+    def test_no_way_to_link(
+        self, result: onnxpad.FixResult, other: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def hardlink_to(self: Path, target: Path) -> None:
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+        monkeypatch.setattr(Path, "hardlink_to", hardlink_to)
+        with pytest.raises(OutputError, match=r"w\.bin cannot be linked .*device link; copy it"):
+            result.save(other / "out.onnx", external_data="link")
+        assert list(other.iterdir()) == []
+
+    def test_inside_over_2_gib(self, tmp_path: Path) -> None:
+        model = padded_conv()
+        refer(model.graph.initializer.add(name="huge", data_type=1, dims=[3 << 28]), "huge.bin")
+        path = split(model, tmp_path, {})
+        with (tmp_path / "huge.bin").open("wb") as file:
+            file.truncate(3 << 30)
+        with pytest.raises(OutputError, match=r"3\.2 GB of external data do not fit .* copy or"):
+            Graph.load(path).write(tmp_path / "out.onnx", external_data="inline")
+        assert not (tmp_path / "out.onnx").exists()
+
+    def test_data_that_grew_meanwhile(
+        self, result: onnxpad.FixResult, source: Path, other: Path
+    ) -> None:
+        calls: list[object] = []
+
+        def grow(*step: object) -> None:
+            calls.append(step)
+            assert len(calls) < 9, "copied without end"
+            with (source.parent / "deep/er/w.bin").open("ab") as file:
+                file.write(b"more")
+
+        with pytest.raises(OutputError, match=r"w\.bin changed while it was copied"):
+            result.save(other / "out.onnx", progress=grow)
+        assert list(other.iterdir()) == []
+
+    @pytest.mark.parametrize("how", HOWS)
+    def test_data_that_went_meanwhile(
+        self, result: onnxpad.FixResult, source: Path, other: Path, how: How
+    ) -> None:
+        (source.parent / "deep/er/w.bin").unlink()
+        with pytest.raises((OutputError, ModelError), match=r"w\.bin.* cannot be"):
+            result.save(other / "out.onnx", external_data=how)
+        assert list(other.iterdir()) == []
+
+    def test_data_cut_short_meanwhile(
+        self, result: onnxpad.FixResult, source: Path, other: Path
+    ) -> None:
+        os.truncate(source.parent / "deep/er/w.bin", 100)
+        with pytest.raises(ModelError, match="has no 216 bytes for tensor 'w' from byte 0 on"):
+            result.save(other / "out.onnx", external_data="inline")
+        assert list(other.iterdir()) == []
+
+
+class TestConstants:
+    @pytest.mark.parametrize("lengths", [True, False])
+    @pytest.mark.parametrize("dtype", [1, 4, 7, 9, 10, 11, 16, 21, 22])
+    def test_are_read_from_their_file(self, tmp_path: Path, dtype: int, lengths: bool) -> None:
+        kind = helper.tensor_dtype_to_np_dtype(dtype)
+        wanted = np.array([0, 1, 1, 0, 1], kind)
+        names = ("first", "second", "third")
+        model = onnx.parser.parse_model('<ir_version: 10, opset_import: ["" : 21]> g () => () { }')
+        for name in names:
+            model.graph.initializer.append(numpy_helper.from_array(wanted, name))
+        node = helper.make_node("Constant", [], ["node"], value=model.graph.initializer[0])
+        node.attribute[0].t.name = "inner"
+        model.graph.node.append(node)
+        files = {**dict.fromkeys(names, "all.bin"), "inner": "other.bin"}
+        graph = Graph.load(split(model, tmp_path, files, lengths=lengths))
+        for name in (*names, "node"):
+            value = graph.constant(graph.tensor(name))
+            assert value is not None
+            assert value.dtype == kind
+            assert value.tolist() == wanted.tolist()
+            assert not value.flags.writeable
+            assert graph.is_external(graph.tensor(name))
+
+    def test_are_not_known_without_a_path(self, source: Path) -> None:
+        graph = Graph.from_proto(onnx.load(source, load_external_data=False))
+        assert graph.constant(graph.tensor("pads")) is None
+        assert graph.is_external(graph.tensor("pads"))
+
+    def test_that_a_caller_may_override_are_none(self, tmp_path: Path) -> None:
+        model = padded_conv()
+        model.graph.input.append(helper.make_tensor_value_info("pads", 7, [8]))
+        graph = Graph.load(split(model, tmp_path, {"pads": "pads.bin"}))
+        assert graph.constant(graph.tensor("pads")) is None
+        assert not graph.is_external(graph.tensor("pads"))
+
+    @pytest.mark.parametrize("length", [8, 72])
+    def test_of_another_length_are_refused(self, tmp_path: Path, length: int) -> None:
+        model = padded_conv()
+        refer(model.graph.initializer[1], "pads.bin", length=length)
+        (tmp_path / "pads.bin").write_bytes(bytes(72))
+        graph = Graph.load(split(model, tmp_path, {}))
+        with pytest.raises(ModelError, match="elements of tensor 'pads' do not fit"):
+            graph.constant(graph.tensor("pads"))
+
+    def test_that_went_meanwhile_are_refused(self, source: Path) -> None:
+        graph = Graph.load(source)
+        os.truncate(source.parent / "pads.bin", 63)
+        with pytest.raises(ModelError, match="no 64 bytes for tensor 'pads' from byte 0"):
+            graph.constant(graph.tensor("pads"))
+        (source.parent / "pads.bin").unlink()
+        with pytest.raises(ModelError, match=r"'pads' in .*pads\.bin cannot be read: No such"):
+            graph.constant(graph.tensor("pads"))
+
+    def test_are_checked_against_type_and_shape_where_no_length_is_given(
+        self, tmp_path: Path
+    ) -> None:
+        path = split(padded_conv(), tmp_path, {"w": "w.bin"}, lengths=False)
+        os.truncate(tmp_path / "w.bin", 215)
+        with pytest.raises(ModelError, match="up to byte 216, but that file has 215"):
+            Graph.load(path)
+
+
+class TestAmounts:
+    def test_fold_and_repair_the_model(self, source: Path, expected: Array) -> None:
+        with pytest.raises(Exception, match="external"):
+            run(source)
+        result = onnxpad.fix(source)
+        (change,) = result.changes
+        assert change.code == "PAD201"
+        assert "equal on" in change.probe
+        assert result.validation is not None
+        assert result.validation.ok
+        assert any("a repair" in each.note for each in result.validation.runs)
+        result.save(source)
+        assert np.array_equal(run(source), expected)
+
+    @pytest.mark.parametrize("node", [True, False])
+    def test_that_stay_come_inside(self, tmp_path: Path, node: bool) -> None:
+        model = padded_conv("reflect")
+        onnx.save(model, tmp_path / "inside.onnx")
+        if node:
+            pads = model.graph.initializer.pop()
+            pads.name = "inner"
+            constant = helper.make_node("Constant", [], ["pads"], value=pads)
+            nodes = [constant, *model.graph.node]
+            del model.graph.node[:]
+            model.graph.node.extend(nodes)
+        path = split(model, tmp_path, {"pads": "pads.bin", "inner": "pads.bin", "w": "w.bin"})
+        (finding,) = onnxpad.check(path, select=["PAD205"]).findings
+        assert finding.severity is onnxpad.Severity.ERROR
+        assert "keeps its amounts in another file: (0, 0) (0, 0) (1, 1) (1, 1)" in finding.message
+        result = onnxpad.fix(path)
+        (change,) = result.changes
+        assert "(in another file)" in change.before
+        assert "file" not in change.after
+        assert "equal on" in change.probe
+        result.save(tmp_path / "out.onnx")
+        (tmp_path / "pads.bin").unlink()
+        assert np.array_equal(run(tmp_path / "out.onnx"), run(tmp_path / "inside.onnx"))
+        assert not onnxpad.check(tmp_path / "out.onnx", select=["PAD205"]).findings
+
+
+class TestWithoutPath:
+    def test_keeps_its_references_and_is_not_validated(
+        self, source: Path, other: Path, expected: Array, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        model = padded_conv()
+        split(model, source.parent / "c", {"w": "w.bin"})
+        # onnxruntime would find data here that nobody meant.
+        monkeypatch.chdir(source.parent / "c")
+        result = onnxpad.fix(model)
+        assert result.changed
+        assert result.validation is not None
+        assert (result.validation.ok, result.validation.runs) == (True, ())
+        assert "external data is not known; pass the path" in result.validation.warnings[0]
+        result.save(source.parent / "c" / "out.onnx")
+        assert np.array_equal(run(source.parent / "c" / "out.onnx"), expected)
+        assert onnx.load(source.parent / "c/out.onnx", load_external_data=False) == result.model
+        for how in HOWS[1:]:
+            with pytest.raises(OutputError, match="came without a path; load the model by"):
+                result.save(other / "out.onnx", external_data=how)
+
+    def test_says_why_amounts_are_unknown(self, source: Path) -> None:
+        result = onnxpad.fix(onnx.load(source, load_external_data=False))
+        assert not result.changed
+        reasons = {finding.reason for finding in result.findings}
+        assert any("lie in another file; pass the path of the model" in each for each in reasons)
+
+
+class TestLinks:
+    """A cache of downloads: the model and its data are links to files of another folder."""
+
+    @pytest.fixture
+    def cached(self, tmp_path: Path) -> Path:
+        path = split(padded_conv(), tmp_path / "real", {"w": "w.bin"})
+        shown = tmp_path / "shown"
+        shown.mkdir()
+        for name, real in (("net.onnx", "aaa"), ("w.bin", "bbb")):
+            (path.parent / name).rename(path.parent / real)
+            (shown / name).symlink_to(Path("../real") / real)
+        return shown / "net.onnx"
+
+    @pytest.mark.parametrize("how", HOWS)
+    def test_are_followed(self, cached: Path, other: Path, expected: Array, how: How) -> None:
+        result = onnxpad.fix(cached)
+        assert result.validation is not None
+        assert [run.ok for run in result.validation.runs] == [True, True]
+        assert all(run.comparisons for run in result.validation.runs)
+        result.save(other / "out.onnx", external_data=how)
+        assert np.array_equal(run(other / "out.onnx"), expected)
+        assert not (other / "w.bin").is_symlink()
+
+    def test_in_place(self, cached: Path, expected: Array) -> None:
+        command = ["fix", str(cached), "--in-place"]
+        assert CliRunner().invoke(app, command).exit_code == 0
+        assert cached.is_symlink()
+        assert {path.name for path in cached.resolve().parent.iterdir()} == {"aaa", "bbb"}
+        assert np.array_equal(run(cached), expected)
+
+    def test_are_no_data_for_another_model_beside_them(self, cached: Path) -> None:
+        (cached.parent / "copy.onnx").write_bytes(cached.read_bytes())
+        with pytest.raises(Exception, match="escapes"):
+            run(cached.parent / "copy.onnx")
+        with pytest.raises(OutputError, match="links out of the folder"):
+            onnxpad.fix(cached, validate=False).save(cached.parent / "out.onnx")
+        assert {path.name for path in cached.parent.iterdir()} == {
+            *("net.onnx", "w.bin", "copy.onnx")
+        }
+
+
+def heavy(folder: Path, mebibytes: int) -> Path:
+    """A model with a Pad to fold and much data that no node reads."""
+    model = padded_conv()
+    values = np.arange(mebibytes << 18, dtype=np.int32)
+    model.graph.initializer.append(numpy_helper.from_array(values, "heavy"))
+    return split(model, folder, {"heavy": "heavy.bin", "w": "w.bin"})
+
+
+PARTS = re.compile(r"\.(net\.onnx|out\.onnx|heavy\.bin|w\.bin)\.[0-9a-f]{16}\.part")
+
+
+class TestInterruptions:
+    @pytest.mark.parametrize("step", [1, 2, 3])
+    def test_leave_nothing(self, tmp_path: Path, other: Path, step: int) -> None:
+        result = onnxpad.fix(heavy(tmp_path / "a", 12), validate=False)
+        seen: list[list[str]] = []
+
+        def stop(*_: object) -> None:
+            seen.append([path.name for path in other.rglob("*") if path.is_file()])
+            if len(seen) == step:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            result.save(other / "out.onnx", progress=stop)
+        assert all(PARTS.fullmatch(name) for names in seen for name in names)
+        assert seen[-1]
+        assert list(other.iterdir()) == []
+
+    def test_meet_data_before_the_model(
+        self, tmp_path: Path, other: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        replace = Path.replace
+        order: list[str] = []
+
+        def recorded(self: Path, target: Path) -> Path:
+            order.append(target.name)
+            return replace(self, target)
+
+        monkeypatch.setattr(Path, "replace", recorded)
+        onnxpad.fix(heavy(tmp_path / "a", 1), validate=False).save(other / "out.onnx")
+        assert set(order[:2]) == {"heavy.bin", "w.bin"}
+        assert order[2:] == ["out.onnx"]
+
+    def test_by_a_signal(self, tmp_path: Path, other: Path) -> None:
+        source = heavy(tmp_path / "a", 0)
+        model = onnx.load(source, load_external_data=False)
+        model.graph.initializer[-1].dims[:] = [1 << 28]
+        model.graph.initializer[-1].data_type = onnx.TensorProto.UINT8
+        source.write_bytes(model.SerializeToString())
+        os.truncate(source.with_name("heavy.bin"), 1 << 28)
+        options = ["--no-validate", "-o", str(other / "out.onnx")]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "onnxpad", "fix", str(source), *options],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        deadline = time.monotonic() + 60
+        while not any(other.iterdir()) and process.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+        assert (process.returncode, stderr) == (130, "error: interrupted\n")
+        assert list(other.iterdir()) == []
+
+
+# Forks children that write for ever, so that one start of Python serves all of them.
+WRITERS = """
+import os, sys, time
+from pathlib import Path
+from onnxpad.graph import Graph
+
+source, how = Path(sys.argv[1]), sys.argv[2]
+for line in sys.stdin:
+    target = Path(line.rstrip())
+    child = os.fork()
+    if not child:
+        while True:
+            graph = Graph.load(source)
+            node = next(graph.nodes)
+            graph.set_attribute(node, "mode", "edge" if node.attrs["mode"] != "edge" else "wrap")
+            if target != source:
+                for path in (target, *target.parent.glob("*.bin")):
+                    path.unlink(missing_ok=True)
+            graph.write(target, external_data=how)
+            time.sleep(0.02)
+    print(child, flush=True)
+    os.waitpid(child, 0)
+"""
+
+
+Kill = Callable[[int, Path, How, Path], None]
+
+
+class TestKills:
+    KILLS = 10
+    MOST = 60
+
+    @pytest.fixture
+    def kill(self) -> Iterator[Kill]:
+        """Starts a writer and kills it at some moment, which may be later with each turn."""
+        processes: dict[How, subprocess.Popen[str]] = {}
+        moment = random.Random(4)
+
+        def kill(turn: int, source: Path, how: How, target: Path) -> None:
+            if how not in processes:
+                processes[how] = subprocess.Popen(
+                    [sys.executable, "-c", WRITERS, source, how],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            stdin, stdout = processes[how].stdin, processes[how].stdout
+            assert stdin
+            assert stdout
+            print(target, file=stdin, flush=True)
+            child = int(stdout.readline())
+            time.sleep(moment.uniform(0.01, 0.15) * (1 + turn / self.KILLS))
+            os.kill(child, signal.SIGKILL)
+
+        yield kill
+        for process in processes.values():
+            with contextlib.closing(process.stdout), contextlib.closing(process.stdin):  # type: ignore[type-var]
+                pass
+            process.wait(30)
+
+    def test_leave_whole_files_in_another_folder(self, tmp_path: Path, kill: Kill) -> None:
+        source = heavy(tmp_path / "a", 16)
+        inputs = everything(source.parent)
+        leftovers = finished = 0
+        for turn in range(self.MOST):
+            if turn >= self.KILLS and leftovers and finished:
+                break
+            folder = tmp_path / f"b{turn}"
+            folder.mkdir()
+            kill(turn, source, "inline" if turn % 3 == 2 else "copy", folder / "out.onnx")
+            found = everything(folder)
+            for name in [name for name in found if PARTS.fullmatch(name)]:
+                del found[name]
+                leftovers += 1
+            if model := found.pop("out.onnx", None):
+                finished += 1
+                onnx.checker.check_model(folder / "out.onnx")
+                assert onnx.load(folder / "out.onnx").graph.node[0].attribute[0].s == b"edge"
+                assert model != inputs["net.onnx"]
+                if turn % 3 != 2:
+                    assert set(found) == {"heavy.bin", "w.bin"}
+            # Data may be there before the model, but it is whole.
+            assert all(inputs[name] == content for name, content in found.items())
+            assert everything(source.parent) == inputs
+        assert leftovers
+        assert finished
+
+    def test_leave_a_whole_model_in_place(self, tmp_path: Path, kill: Kill) -> None:
+        source = tmp_path / "net.onnx"
+        model = padded_conv()
+        values = np.arange(8 << 18, dtype=np.int32)
+        model.graph.initializer.append(numpy_helper.from_array(values, "heavy"))
+        onnx.save(model, source)
+        size = source.stat().st_size
+        seen: set[bytes] = set()
+        for turn in range(self.MOST):
+            if turn >= self.KILLS and len(seen) > 1:
+                break
+            kill(turn, source, "copy", source)
+            found = onnx.load(source)
+            onnx.checker.check_model(found)
+            assert abs(source.stat().st_size - size) < 16
+            assert found.graph.initializer[-1].raw_data == values.tobytes()
+            seen.add(found.graph.node[0].attribute[0].s)
+            others = [path.name for path in tmp_path.iterdir() if path != source]
+            assert all(PARTS.fullmatch(name) for name in others)
+        assert seen <= {b"constant", b"edge", b"wrap"}
+        assert len(seen) > 1
