@@ -56,7 +56,7 @@ class FixResult:
         return self._graph.to_proto()
 
     def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
-        """Nodes and initializers before and after, where long tensors lack their elements."""
+        """Inputs, nodes and initializers before and after; long tensors lack their elements."""
         return self._graph.outlines()
 
     def save(

@@ -297,7 +297,7 @@ class Graph:
         return whole_initializer(self._skeleton, self._view, name)
 
     def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
-        """Nodes and initializers as they were and as they are, long tensors without elements."""
+        """Inputs, nodes and initializers before and after; long tensors lack their elements."""
         return self._skeleton.light.graph, outline(self._skeleton, self._view)
 
     def to_bytes(self) -> bytes:

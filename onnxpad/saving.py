@@ -27,15 +27,20 @@ def node_proto(skeleton: Skeleton, entry: Entry) -> onnx.NodeProto:
 
 
 def outline(skeleton: Skeleton, view: View) -> onnx.GraphProto:
-    """Nodes and initializers as they are now, without what `skeleton.light` lacks."""
+    """Inputs, nodes and initializers as they are now, without what `skeleton.light` lacks."""
     graph = onnx.GraphProto()
+    for value in skeleton.light.graph.input:
+        declared = view.inputs.get(value.name)
+        if declared is not None:
+            known = declared == declaration(value)
+            graph.input.append(value if known else _declaring(value, declared))
     light = dict(zip(view.entries, skeleton.light.graph.node, strict=False))
     for entry in view.order():
-        known = light.get(id(entry.node))
-        proto = graph.node.add(name=entry.node.name) if known is None else graph.node.add()
-        if known is not None:
-            proto.CopyFrom(known)
-        if known is None or entry.touched:
+        was = light.get(id(entry.node))
+        proto = graph.node.add(name=entry.node.name) if was is None else graph.node.add()
+        if was is not None:
+            proto.CopyFrom(was)
+        if was is None or entry.touched:
             _amended(proto, entry.node)
     graph.initializer.extend(
         initializer.proto for initializer in view.initializers.values() if not initializer.sparse

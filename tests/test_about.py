@@ -119,9 +119,20 @@ class TestDiff:
         assert list(padded.parent.iterdir()) == [padded]
         first, _, heading, removed, added = result.stdout.splitlines()
         assert first == f"--- {padded}"
-        assert heading == "@@ -2 +2 @@"
+        assert heading == "@@ -3 +3 @@"  # an input, and then the nodes
         assert removed.startswith('-y = MaxPool <auto_pad = "SAME_UPPER"')
         assert added.startswith("+y = MaxPool <kernel_shape = [3, 3], pads = [1, 0, 1, 1]")
+
+    def test_a_size_that_is_fixed_is_a_change_of_an_input(self, tmp_path: Path) -> None:
+        path = tmp_path / "open.onnx"
+        onnx.save(one("y = Relu (x)", inputs="float[1, 2, height, 8] x"), path)
+        result = onnxpad_runs("fix", path, "--diff", "--shape", "x=1,2,9,8")
+        assert result.exit_code == 1
+        assert result.stdout.splitlines()[2:] == [
+            "@@ -1 +1 @@",
+            "-input x: float[1, 2, height, 8]",
+            "+input x: float[1, 2, 9, 8]",
+        ]
 
     def test_json_has_it_where_it_was_asked_for(self, padded: Path) -> None:
         text = onnxpad_runs("fix", padded, "--diff").stdout

@@ -95,7 +95,7 @@ def test_a_changed_node_stands_with_what_went_before_it_and_nothing_else() -> No
     assert unified_diff(*result.outlines(), NAMES) == (
         "--- a.onnx\n"
         "+++ b.onnx\n"
-        "@@ -2,2 +2 @@\n"
+        "@@ -3,2 +3 @@\n"
         "-b = Pad (a, pads = [0, 0, 1, 1, 0, 0, 1, 1])\n"
         "-c = Conv (b, w)\n"
         "+c = Conv <pads = [1, 1, 1, 1]> (a, w)\n"
@@ -133,6 +133,27 @@ def test_attributes(attributes: dict[str, Any], text: str) -> None:
     assert text in line
     assert line.startswith("y = own.Op <")
     assert line.endswith("> (x, , z)")
+
+
+def test_inputs() -> None:
+    info = helper.make_tensor_value_info
+    inputs = [
+        info("a", onnx.TensorProto.FLOAT, [1, "height", None]),
+        info("b", onnx.TensorProto.INT64, []),
+        info("c", onnx.TensorProto.FLOAT16, None),
+        onnx.ValueInfoProto(name="d"),
+        helper.make_tensor_sequence_value_info("e", onnx.TensorProto.FLOAT, None),
+        info("weight", onnx.TensorProto.FLOAT, [3]),
+    ]
+    held = graph([], weight=np.zeros(3, np.float32))
+    held.input.extend(inputs)
+    assert shown(held) == [
+        "input a: float[1, height, ?]",
+        "input b: int64[]",
+        "input c: float16",
+        "input d: ?",
+        "input e: sequence_type",
+    ]
 
 
 def test_names_cannot_forge_lines() -> None:

@@ -1,4 +1,6 @@
-"""How two graphs differ: a unified diff of their nodes, a line each. Imports report.text.
+"""How two graphs differ: a unified diff of their inputs and nodes, a line each.
+
+Imports report.text.
 
 Weights are never rendered. Short constants that a node reads, such as the amounts of a `Pad`, stand
 in its line by value.
@@ -25,8 +27,8 @@ _INTEGERS: Final = {
     for name in ("BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64")
 }
 
-Pair: TypeAlias = tuple[onnx.NodeProto | None, onnx.NodeProto | None]
-Nodes: TypeAlias = Mapping[str, onnx.NodeProto]
+Item: TypeAlias = onnx.ValueInfoProto | onnx.NodeProto
+Items: TypeAlias = Mapping[str, Item]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +36,19 @@ class _Side:
     """One of the graphs.
 
     Attributes:
-        nodes: In file order, by what makes a node the same one in both graphs.
+        items: Inputs and then nodes, in file order, by what makes one the same in both graphs.
         constants: Values to show, by the name of the tensor.
     """
 
-    nodes: Nodes
+    items: Items
     constants: Mapping[str, str]
 
 
 def unified_diff(before: onnx.GraphProto, after: onnx.GraphProto, names: tuple[str, str]) -> str:
-    """The nodes that differ, in order, as a unified diff without context; empty where none does.
+    """What differs, in order, as a unified diff without context; empty where nothing does.
 
-    Nodes whose first outputs have one name are one node. The numbers of a hunk count nodes, from 1.
+    Nodes whose first outputs have one name are one node. Lines are the inputs and then the nodes;
+    the numbers of a hunk count them, from 1.
 
     Args:
         before: The graph as it was; long tensors may lack their elements.
@@ -83,8 +86,28 @@ def node_text(node: onnx.NodeProto, constants: Mapping[str, str] | None = None) 
     return shown(f"{label}{', '.join(node.output)} = {domain}{node.op_type}{attributes} ({read})")
 
 
+def input_text(value: onnx.ValueInfoProto) -> str:
+    """What an input declares, as `input x: float[1, 3, height, ?]`."""
+    held = value.type.tensor_type
+    if not value.type.HasField("tensor_type"):
+        return shown(f"input {value.name}: {value.type.WhichOneof('value') or '?'}")
+    sizes = [
+        str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?"
+        for dim in held.shape.dim
+    ]
+    shape = f"[{', '.join(sizes)}]" if held.HasField("shape") else ""
+    return shown(f"input {value.name}: {_type(held.elem_type)}{shape}")
+
+
+def _text(item: Item, constants: Mapping[str, str]) -> str:
+    return node_text(item, constants) if isinstance(item, onnx.NodeProto) else input_text(item)
+
+
 def _side(graph: onnx.GraphProto) -> _Side:
-    nodes: dict[str, onnx.NodeProto] = {}
+    held_inside = {item.name for item in graph.initializer}
+    items: dict[str, Item] = {
+        f"\0input {value.name}": value for value in graph.input if value.name not in held_inside
+    }
     constants = {item.name: _elements(item) for item in graph.initializer if _is_short(item)}
     for node in graph.node:
         name = next(filter(None, node.output), "")
@@ -92,8 +115,8 @@ def _side(graph: onnx.GraphProto) -> _Side:
             (held,) = node.attribute
             if held.name in {"value_int", "value_ints"} or _is_short(held.t):
                 constants[name] = _attribute(held)
-        nodes[name if name and name not in nodes else f"\0{len(nodes)}"] = node
-    return _Side(nodes, constants)
+        items[name if name and name not in items else f"\0{len(items)}"] = node
+    return _Side(items, constants)
 
 
 def _hunks(before: _Side, after: _Side) -> Iterator[str]:
@@ -101,14 +124,14 @@ def _hunks(before: _Side, after: _Side) -> Iterator[str]:
     altered = {name for name, _ in before.constants.items() ^ after.constants.items()}
     removed: list[str] = []
     added: list[str] = []
-    old = new = 0  # how many nodes were passed
-    for was, now in _aligned(before.nodes, after.nodes):
+    old = new = 0  # how many lines were passed
+    for was, now in _aligned(before.items, after.items):
         kept = _same(was, now, altered)
         if was is not None and not kept:
-            removed.append(f"-{node_text(was, before.constants)}")
+            removed.append(f"-{_text(was, before.constants)}")
             old += 1
         if now is not None and not kept:
-            added.append(f"+{node_text(now, after.constants)}")
+            added.append(f"+{_text(now, after.constants)}")
             new += 1
         if was is not None and now is not None and (removed or added):
             yield _hunk(removed, added, old, new)
@@ -118,16 +141,18 @@ def _hunks(before: _Side, after: _Side) -> Iterator[str]:
         yield _hunk(removed, added, old, new)
 
 
-def _same(was: onnx.NodeProto | None, now: onnx.NodeProto | None, altered: Set[str]) -> bool:
-    """Whether a node is there before and after, and reads the same constants."""
-    if was is None or now is None or not altered.isdisjoint(was.input):
+def _same(was: Item | None, now: Item | None, altered: Set[str]) -> bool:
+    """Whether something is there before and after, and reads the same constants."""
+    if was is None or now is None:
+        return False
+    if isinstance(was, onnx.NodeProto) and not altered.isdisjoint(was.input):
         return False
     # A NaN is not equal to itself, but its bytes are.
     return was == now or was.SerializePartialToString() == now.SerializePartialToString()
 
 
-def _aligned(old: Nodes, new: Nodes) -> Iterator[Pair]:
-    """Each node with what became of it, both orders side by side.
+def _aligned(old: Items, new: Items) -> Iterator[tuple[Item | None, Item | None]]:
+    """Each item with what became of it, both orders side by side.
 
     Rewriting moves no node; one that moved all the same is removed here and added there.
     """
@@ -151,7 +176,7 @@ def _aligned(old: Nodes, new: Nodes) -> Iterator[Pair]:
 
 
 def _hunk(removed: list[str], added: list[str], old: int, new: int) -> str:
-    """Lines under their heading; `old` and `new` nodes were passed, these included."""
+    """Lines under their heading; `old` and `new` were passed, these included."""
     spans = f"-{_span(old, len(removed))} +{_span(new, len(added))}"
     return "\n".join((f"@@ {spans} @@", *removed, *added))
 
@@ -217,7 +242,9 @@ def _elements(tensor: onnx.TensorProto) -> str:
 
 def _kind(tensor: onnx.TensorProto) -> str:
     """Type and shape, as ONNX text has them: `float[64, 3, 7, 7]`."""
+    return f"{_type(tensor.data_type)}{list(tensor.dims) if tensor.dims else ''}"
+
+
+def _type(number: int) -> str:
     names = onnx.TensorProto.DataType
-    known = tensor.data_type in names.values()
-    name = names.Name(tensor.data_type).lower() if known else str(tensor.data_type)
-    return f"{name}{list(tensor.dims) if tensor.dims else ''}"
+    return names.Name(number).lower() if number in names.values() else str(number)

@@ -56,11 +56,8 @@ def _run(run: Run, validation: Validation, paint: Paint) -> list[str]:
         who += ", which ran without optimisation"
     time = f" ({times(run)})" if times(run) else ""
     note = f"; {said}" if (said := noted(run, validation.warnings)) else ""
-    verdict = (
-        ""
-        if run.ok
-        else f"{paint('DIFFERS', 'error' if run.subject == validation.subject else 'info')}: "
-    )
+    weight = "error" if run.subject == validation.subject else "info"
+    verdict = "" if run.ok else f"{paint('DIFFERS', weight)}: "
     listed = sorted(run.comparisons, key=lambda each: each.ok)[:OUTPUTS_A_RUN]
     rest = len(run.comparisons) - len(listed)
     return [
