@@ -188,7 +188,8 @@ class Probes:
 
     def _cut(self, tensor: Tensor, root: str, scene: Scene) -> ModelProto:
         cutting = _Cutting(self._graph, self._analysis, root, scene)
-        node = self._graph.producer(tensor)
+        # What computes the root itself is not in the cut.
+        node = self._graph.producer(tensor) if tensor.name != root else None
         row = operator_of(self._graph, node) if node is not None else None
         compares = row is not None and row.padding == "never wins"
         if compares and self._signs.non_negative(self._graph.tensor(root)):

@@ -184,6 +184,13 @@ CASES = [
     ),
     pytest.param(
         one(
+            "r = Relu (x) m = MaxPool <kernel_shape = [2, 2]> (r) a = Pad (m, p) y = Neg (a)",
+            initializers="int64[8] p = {0, 0, 0, 0, 0, 0, 0, 0}",
+        ),
+        id="a Pad of nothing behind a MaxPool of what is not negative",
+    ),
+    pytest.param(
+        one(
             "m = MaxPool <kernel_shape = [1, 2]> (x) s = Shape (m) g = Gather <axis = 0> (s, i)"
             " o = Mod (g, t) q = Concat <axis = 0> (z, z, z, z, z, z, z, o) a = Pad (m, q)"
             ' y = Conv <auto_pad = "SAME_LOWER", strides = [2, 2], dilations = [3, 3]> (a, w)',
