@@ -7,10 +7,14 @@ no exception, no message. So the work is done by a child, and its parent says wh
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 
 CRASHED = 2
 """Exit code when the child was ended by a fault: what it was given is not usable."""
+
+_GRACE, _PAUSE = 0.5, 0.02
+"""Seconds that an interrupted child has to end by itself, and between two looks."""
 
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG, linux/prctl.h
 _FAULTS = {
@@ -36,12 +40,10 @@ def guarded(work: Callable[[], None], *, when: bool = True) -> None:
 
 def _waited(child: int) -> int:
     """The exit code to leave with, once the child has ended."""
-    while True:
-        try:
-            _, status = os.waitpid(child, 0)
-            break
-        except KeyboardInterrupt:
-            continue  # the child is interrupted too, and says so
+    try:
+        _, status = os.waitpid(child, 0)
+    except KeyboardInterrupt:
+        status = _interrupted(child)
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
         return code
@@ -53,6 +55,21 @@ def _waited(child: int) -> int:
         )
         return CRASHED
     return 128 - code
+
+
+def _interrupted(child: int) -> int:
+    """The status of a child that is to end, by itself or else by being told.
+
+    A terminal interrupts both processes; whoever signals this one alone means the other.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for _ in range(int(_GRACE / _PAUSE)):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return status
+        time.sleep(_PAUSE)
+    os.kill(child, signal.SIGINT)
+    return os.waitpid(child, 0)[1]
 
 
 def _die_with(parent: int) -> None:

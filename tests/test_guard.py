@@ -70,7 +70,8 @@ def _alive(process: int) -> bool:
         return False
 
 
-def test_an_interrupt_reaches_the_child_and_its_code_is_left_with() -> None:
+@pytest.mark.parametrize("group", [True, False], ids=["from a terminal", "to the parent alone"])
+def test_an_interrupt_reaches_the_child_and_its_code_is_left_with(group: bool) -> None:
     work = "\n    ".join(
         ["try:", "    time.sleep(60)", "except KeyboardInterrupt:", "    sys.exit(130)"]
     )
@@ -80,5 +81,8 @@ def test_an_interrupt_reaches_the_child_and_its_code_is_left_with() -> None:
     ) as parent:
         assert parent.stdout is not None
         parent.stdout.readline()
-        os.killpg(parent.pid, signal.SIGINT)
+        if group:
+            os.killpg(parent.pid, signal.SIGINT)
+        else:
+            parent.send_signal(signal.SIGINT)
         assert parent.wait(timeout=30) == 130
