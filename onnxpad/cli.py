@@ -140,10 +140,14 @@ FormatOption = Annotated[Format, typer.Option("--format", help="How the report i
 @app.command(short_help="Rewrite a model's padding, prove it, validate it, write it.")
 @collection.paused_for_good()
 def fix(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model to fix.")],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="The model to fix.", readable=False)
+    ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Where to write.  [default: MODEL.fixed.onnx]"),
+        typer.Option(
+            "--output", "-o", help="Where to write.  [default: MODEL.fixed.onnx]", readable=False
+        ),
     ] = None,
     in_place: Annotated[bool, typer.Option("--in-place", help="Replace the model.")] = False,
     style: StyleOption = Style.FOLD,
@@ -262,7 +266,11 @@ def fix(
 @app.command(short_help="Report padding that fix would rewrite, and what stays and why.")
 def check(
     paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH...", help="Models, or folders to search for them.")
+        list[Path],
+        # What cannot be read is reported beside the others, not refused as bad usage.
+        typer.Argument(
+            metavar="PATH...", help="Models, or folders to search for them.", readable=False
+        ),
     ],
     style: StyleOption = Style.FOLD,
     dynamic: DynamicOption = Dynamic.KEEP,
@@ -542,16 +550,23 @@ def _target(model: Path, output: Path | None, in_place: bool) -> Path:
     if in_place and output is not None:
         raise UsageError("--in-place and --output exclude each other; give one of them")
     if in_place:
-        return model.resolve()  # the file behind a link, not the link, is replaced
+        return _behind_links(model)
     if output is None:
         return model.with_name(f"{model.name.removesuffix('.onnx')}.fixed.onnx")
-    if output.resolve() == model.resolve() or (output.exists() and output.samefile(model)):
+    if _behind_links(output) == _behind_links(model) or (
+        output.exists() and output.samefile(model)
+    ):
         raise UsageError(f"{output}: is the model itself; --in-place replaces it")
     if output.exists() and not output.is_file():
         raise OutputError(f"{output}: is not a file; --output takes the name of a file to write")
     if not output.parent.is_dir():
         raise OutputError(f"{output}: there is no folder {output.parent}; make it first")
     return output
+
+
+def _behind_links(path: Path) -> Path:
+    """What is read or replaced; not by `Path.resolve`, which some versions end in a loop."""
+    return Path(os.path.realpath(path))
 
 
 def _is_written(outcome: "Outcome", *, asked: bool, keep_invalid: bool) -> bool:
@@ -622,7 +637,10 @@ def _error(message: str) -> None:
 
 
 def _write(text: str) -> None:
-    """The report to stdout; a reader that went away, as `head` does, is no error to report."""
+    """The report to stdout; a reader that went away, as `head` does, is no error to report.
+
+    Without a stdout, as a service may be started, `print` does nothing.
+    """
     try:
         print(text, end="", flush=True)
     except OSError as error:
@@ -638,4 +656,4 @@ def _paint() -> "Paint":
     from onnxpad.report.text import coloured, plain
 
     wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return coloured if wanted and sys.stdout.isatty() else plain
+    return coloured if wanted and sys.stdout and sys.stdout.isatty() else plain

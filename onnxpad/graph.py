@@ -73,6 +73,7 @@ class Graph:
         self._different: tuple[int, Differences] | None = None
         self._shared: dict[tuple[str, tuple[int, ...], bytes], Tensor] = {}
         self._check_opset()
+        self._check_identities()
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Graph":
@@ -377,6 +378,15 @@ class Graph:
                 f"the model imports no default operator set, yet node '{describe(node)}' "
                 f"({node.op}) needs one; export it again"
             )
+
+    def _check_identities(self) -> None:
+        """Raises ModelError where an Identity, which all walks go through, leads nowhere."""
+        for node in self.nodes:
+            leads = node.op != "Identity" or (node.inputs and node.inputs[0].name)
+            if not leads and self.is_standard(node):
+                raise ModelError(
+                    f"node '{describe(node)}' (Identity) has no input; export the model again"
+                )
 
 
 @contextmanager

@@ -28,6 +28,9 @@ FLOATS: Final = frozenset(
     {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16}
 )
 
+# No tensor is longer; what is computed from amounts up to here fits an int64, as nodes hold it.
+_GREATEST: Final = 2**31 - 1
+
 
 class UnreadableError(Exception):
     """A node that is legal, or may be, but that says something this table does not cover."""
@@ -330,7 +333,7 @@ def read_pad(graph: Graph, analysis: Analysis, node: Node) -> PadOp:
         flat = _integers(node, name, None, where)
         if flat is None:
             raise ModelError(f"{where} has no {name}, which opset {graph.opset} requires")
-        value = float(node.attrs.get("value", 0.0))
+        value = _number(node, "value", where)
     else:
         amounts = _input(node, 1)
         if amounts is None:
@@ -361,6 +364,7 @@ def read_pad(graph: Graph, analysis: Analysis, node: Node) -> PadOp:
                 f"{where}: {len(flat)} pads for {node.inputs[0].name!r}, whose "
                 f"{len(shape)} axes need {2 * len(shape)}"
             )
+    _check_magnitude(flat, "pads")
     half = len(flat) // 2
     return PadOp(node, mode, axes, tuple(zip(flat[:half], flat[half:], strict=True)), value)
 
@@ -416,7 +420,14 @@ def _integers(
         raise ModelError(f"{where}: {name} has {len(value)} values, but {count} are needed")
     if least is not None and any(item < least for item in value):
         raise ModelError(f"{where}: {name} {_brief(value)} must not be below {least}")
+    _check_magnitude(value, name)
     return tuple(value)
+
+
+def _check_magnitude(values: Sequence[Extent], name: str) -> None:
+    """Raises UnreadableError for what no tensor is long enough for."""
+    if any(isinstance(item, int) and abs(item) > _GREATEST for item in values):
+        raise UnreadableError(f"its {name} {_brief(values)} are beyond {_GREATEST}")
 
 
 def _string(node: Node, name: str, where: str) -> str:
@@ -424,6 +435,13 @@ def _string(node: Node, name: str, where: str) -> str:
     if not isinstance(value, str):
         raise ModelError(f"{where}: {name} must be a string")
     return value
+
+
+def _number(node: Node, name: str, where: str) -> float:
+    value = node.attrs.get(name, 0.0)
+    if not isinstance(value, int | float):
+        raise ModelError(f"{where}: {name} must be a number")
+    return float(value)
 
 
 def _flag(node: Node, name: str, where: str) -> bool:

@@ -91,5 +91,6 @@ class Signs:
 
     def _padded(self, node: Node) -> bool | list[Tensor]:
         if self._graph.opset < 11:
-            return [node.inputs[0]] if float(node.attrs.get("value", 0.0)) >= 0 else False
+            value = node.attrs.get("value", 0.0)
+            return [node.inputs[0]] if isinstance(value, int | float) and value >= 0 else False
         return [t for t in (node.inputs[0], *node.inputs[2:3]) if t.name]

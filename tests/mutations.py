@@ -299,7 +299,7 @@ _OPERATORS: Final = (
     _mutant("a Pad's value is not read", "Pad Conv, value 5", PROBES, operators.read_pad,
             "0 if filler is None else _scalar(graph, analysis, filler)", "0"),
     _mutant("a Pad's value is not read, opset 9", "Pad Conv, opset 9, value 5", PROBES,
-            operators.read_pad, 'node.attrs.get("value", 0.0)', "0.0"),
+            operators.read_pad, '_number(node, "value", where)', "0.0"),
     _mutant("a Pad's value is cut to an integer", "Pad Conv, value 0.5", PROBES, operators._scalar,
             "else float(item)", "else int(item)"),
     _mutant("a Pad's mode is not read", "Pad Conv, reflect", PROBES, operators.read_pad,

@@ -345,6 +345,13 @@ class TestCheck:
             assert [bool(file["error"]) for file in document["files"]] == [1, 0, 0, 0]
             assert document["exit_code"] == 2
 
+    def test_a_file_without_permission_does_not_hide_the_others(
+        self, api: Api, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(os, "access", lambda *_: False)  # root may read everything
+        onnxpad_runs("check", folder / "a.onnx", folder / "c.ONNX")
+        assert len(api.asked) == 2
+
     def test_an_empty_folder_is_a_mistake(self, api: Api, tmp_path: Path) -> None:
         result = onnxpad_runs("check", tmp_path)
         assert result.exit_code == 2
@@ -449,6 +456,15 @@ def test_what_is_no_model_is_told_in_one_line(tmp_path: Path) -> None:
             result = onnxpad_runs(command, tmp_path / name)
             assert result.exit_code == 2
             assert error_line(result).count(str(tmp_path / name)) == 1
+
+
+def test_a_link_to_itself_is_told_in_one_line(same: Path, tmp_path: Path) -> None:
+    loop = tmp_path / "loop.onnx"
+    loop.symlink_to(loop)
+    for args in (["fix", loop], ["fix", loop, "--in-place"], ["fix", same, "-o", loop]):
+        result = onnxpad_runs(*args, "--no-validate")
+        assert result.exit_code == 2
+        assert str(loop) in error_line(result)
 
 
 def test_a_check_runs_no_model(same: Path) -> None:
@@ -579,6 +595,13 @@ def test_a_reader_that_went_away_is_no_error() -> None:
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE)
     os.close(write)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closes stdout by a shell")
+def test_without_a_stdout_only_the_exit_code_is_left() -> None:
+    command = ["sh", "-c", 'exec "$@" >&-', "sh", *script("app(['check', 'm.onnx'])")]
+    done = subprocess.run(command, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (1, b"")
 
 
 def test_a_full_disk_is_an_error_of_the_system() -> None:

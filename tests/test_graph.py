@@ -89,6 +89,8 @@ class TestChecks:
                 '<ir_version: 9, opset_import: ["c" : 1]> g (bool x) => (bool y) { y = Not (x) }',
                 "no default operator set.*'<y>'",
             ),
+            ("g (float x) => (float y) { y = Identity () }", "'<y>' .Identity. has no input"),
+            ('g (float x) => (float y) { y = Identity ("") }', "'<y>' .Identity. has no input"),
         ],
     )
     def test_refuses(self, text: str, says: str) -> None:

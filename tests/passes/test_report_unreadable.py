@@ -47,6 +47,19 @@ NAMED = [
         "its weight 'w' has no spatial axis",
         id="a weight without a spatial axis",
     ),
+    pytest.param(
+        one(
+            f'y = Conv <auto_pad = "SAME_UPPER", dilations = [{2**62}, 1]> (x, w)',
+            initializers=W,
+        ),
+        f"its dilations ({2**62}, 1) are beyond {2**31 - 1}",
+        id="dilations whose pads an int64 does not hold",
+    ),
+    pytest.param(
+        one("y = Pad (x, p)", initializers=PADS.replace("1", str(2**62))),
+        f"are beyond {2**31 - 1}",
+        id="amounts whose sum an int64 does not hold",
+    ),
 ]
 
 
@@ -133,6 +146,11 @@ DAMAGED = [
         one("y = Conv <kernel_shape = [3, 5]> (x, w)", initializers=W),
         "conflicts with its weight 'w'",
         id="a kernel_shape that is not the weight's",
+    ),
+    pytest.param(
+        one('y = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 1], value = "0"> (x)', opset=9),
+        "value must be a number",
+        id="a value that is a text",
     ),
 ]
 
