@@ -33,6 +33,8 @@ class FixResult:
         undone: Rewrites that could not be certified, or whose probe differed, and were undone.
         validation: What running both models showed; None without validation.
         declared: The shapes of inputs, by name, that the model declares now and did not before.
+        ranges: The sizes that changes were proved for, where ranges were given: as
+            `height 32..1024 in steps of 32`. The model does not declare them.
         changed: Whether the model differs from the original.
         seconds: Wall time that it took.
         nodes_before: Nodes of the main graph before.
@@ -44,6 +46,7 @@ class FixResult:
     undone: tuple[Finding, ...]
     validation: Validation | None
     declared: Mapping[str, tuple[int | str | None, ...]]
+    ranges: str
     changed: bool
     seconds: float
     nodes_before: int
@@ -164,6 +167,7 @@ def fix(
         undone=tuple(outcome.undone),
         validation=verdict,
         declared=admitted.declared,
+        ranges=str(admitted),
         changed=changed,
         seconds=time.perf_counter() - start,
         nodes_before=nodes,

@@ -237,6 +237,7 @@ def fix(
         check=check,
         validate=not no_validate,
         declared=result.declared,
+        ranges=result.ranges,
         changes=result.changes,
         findings=result.findings,
         undone=result.undone,
@@ -487,7 +488,7 @@ def expand_codes(option: str, selectors: Sequence[str], known: Collection[str]) 
 
 
 def model_files(folder: Path) -> list[Path]:
-    """The `.onnx` files below a folder, sorted; links to folders are not followed.
+    """The `.onnx` files below a folder, sorted; hidden folders and links to folders are left out.
 
     Raises:
         OSError: When a folder below it cannot be read.
@@ -496,12 +497,11 @@ def model_files(folder: Path) -> list[Path]:
     def unreadable(error: OSError) -> None:
         raise error
 
-    return sorted(
-        Path(parent, name)
-        for parent, _, names in os.walk(folder, onerror=unreadable)
-        for name in names
-        if name.lower().endswith(".onnx")
-    )
+    found: list[Path] = []
+    for parent, folders, names in os.walk(folder, onerror=unreadable):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += (Path(parent, name) for name in names if name.lower().endswith(".onnx"))
+    return sorted(found)
 
 
 def _checked(

@@ -210,11 +210,11 @@ class _Editor:
         pad = self._context.pad(node)
         if isinstance(pad, UnreadableError):
             return "Pad"
-        amounts = "?" if pad.constant_amounts is None else told(pad.constant_amounts)
+        amounts = "" if pad.constant_amounts is None else f" {told(pad.constant_amounts)}"
         how = f" {pad.mode}" if pad.mode != "constant" else ""
         graph, origin = self._context.graph, ""
         if graph.opset >= 11 and graph.is_external(node.inputs[1]):
             origin = " (in another file)"
         elif graph.opset >= 11 and graph.constant(node.inputs[1]) is None:
             origin = " (computed)"
-        return f"Pad{how} {amounts}{origin}"
+        return f"Pad{how}{amounts}{origin}"

@@ -1,6 +1,6 @@
 """The library's call to compare a rewritten model with its original, or with a framework.
 
-Imports errors and verdict; `validation` when it is called.
+Imports errors and verdict; `graph` and `validation` when it is called.
 """
 
 import os
@@ -82,7 +82,7 @@ def validate(
     original: "Model",
     rewritten: "Model | None" = None,
     *,
-    providers: Sequence[str] = ("cpu",),
+    providers: str | Sequence[str] = ("cpu",),
     inputs: "Arrays | None" = None,
     reference: "Arrays | None" = None,
     samples: int = 1,
@@ -115,13 +115,17 @@ def validate(
     start = time.perf_counter()
     _check(original, rewritten, reference, samples, seed, rtol, atol)
 
+    from onnxpad.graph import Graph
     from onnxpad.validation import Tolerance, chosen, validate_models
 
     def report(step: str) -> None:
         if progress is not None:
             progress(step, 0, 0)
 
-    names, notes = chosen(providers)
+    for model in (original, rewritten):
+        if isinstance(model, str | os.PathLike):
+            Graph.load(model)  # says in one line what is wrong with the file
+    names, notes = chosen((providers,) if isinstance(providers, str) else providers)
     found = validate_models(
         _source(original),
         None if rewritten is None else _source(rewritten),

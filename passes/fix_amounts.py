@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from onnxpad.finding import Severity
-from onnxpad.operators import onnx_order
+from onnxpad.operators import PadOp, WindowOp, is_padded, onnx_order, operator_of
 from onnxpad.rule import Context, Match, Pass
-from onnxpad.site import told
+from onnxpad.site import RefusalError, told
 
 
 class FixAmounts(Pass):
@@ -63,6 +63,8 @@ class FixAmounts(Pass):
             if external:
                 message = f"Pad ({pad.mode}) keeps its amounts in another file"
             amounts = pad.constant_amounts
+            if amounts is not None and self._is_seen_to(context, pad):
+                continue
             if amounts is not None:
                 # onnxruntime loads no model with such amounts in another file.
                 severity = Severity.ERROR if external else self.severity
@@ -74,6 +76,25 @@ class FixAmounts(Pass):
                 elsewhere = {id(other.node) for other in resolved if other is not None}
             if id(pad.node) not in elsewhere:
                 yield self.refused(context, pad.node, message, context.sites.unknown_amounts(pad))
+
+    def _is_seen_to(self, context: Context, pad: PadOp) -> bool:
+        """Whether the `Pad` goes altogether, by another rule."""
+        if pad.constant_amounts is not None and not is_padded(pad.constant_amounts):
+            return True
+        output = pad.node.outputs[0]
+        uses = context.graph.uses(output)
+        if context.style != "fold" or context.graph.is_output(output) or not uses:
+            return False
+        for use in uses:
+            known = operator_of(context.graph, use.node) is not None
+            read = context.window(use.node) if known else None
+            if use.index != 0 or not isinstance(read, WindowOp):
+                return False
+            try:
+                context.sites.plan(read, context.style, context.sites.outer(read))
+            except RefusalError:
+                return False
+        return True
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Replaces what is computed, or in another file, by initializers."""

@@ -1,7 +1,8 @@
-"""A computed `Pad` that is SAME. May import: dynamic, operators, rule, site."""
+"""A computed `Pad` that is SAME. May import: finding, rule, site."""
 
 from collections.abc import Iterator
 
+from onnxpad.finding import Severity
 from onnxpad.rule import Context, Match, Pass
 from onnxpad.site import RefusalError
 
@@ -41,9 +42,12 @@ class RecogniseSame(Pass):
     """
 
     code = "PAD501"
+    severity = Severity.INFO
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every operator behind a computed `Pad` that is SAME."""
+        if context.dynamic == "pad":
+            return  # a computed Pad is what was asked for
         for op in context.windows():
             pad = context.sites.pad_before(op)
             if pad is None or pad.constant_amounts is not None:
@@ -64,7 +68,14 @@ class RecogniseSame(Pass):
                 continue
             message = f"{message} is {plan.auto_pad} at every size"
             if context.dynamic == "auto-pad":
-                match = self.found(context, pad.node, message, plan, auto_pad=plan.auto_pad)
+                match = self.found(
+                    context,
+                    pad.node,
+                    message,
+                    plan,
+                    severity=Severity.WARNING,
+                    auto_pad=plan.auto_pad,
+                )
                 yield Match(match.finding, op.node, plan)
             else:
                 reason = context.sites.unknown_amounts(pad, "--dynamic auto-pad")

@@ -1,7 +1,8 @@
-"""Operators that the specification does not allow as they stand. May import: operators, rule."""
+"""Operators that the specification forbids as they stand. May import: finding, operators, rule."""
 
 from collections.abc import Iterator
 
+from onnxpad.finding import Severity
 from onnxpad.operators import UnreadableError, operator_of
 from onnxpad.rule import Context, Match, Pass
 
@@ -28,6 +29,7 @@ class ReportUnreadable(Pass):
     """
 
     code = "PAD901"
+    severity = Severity.INFO
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every window operator and `Pad` that cannot be read."""

@@ -1,6 +1,7 @@
 """Models as text, models compared as wholes, and onnxruntime as an oracle, for all tests."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,11 @@ from onnx import numpy_helper
 import onnxpad
 
 Array = np.ndarray[Any, Any]
+
+EXPORTED = sorted(
+    path for path in (Path(__file__).parents[1] / "models").glob("*.onnx") if "." not in path.stem
+)
+"""The models that exporters wrote, without what `onnxpad fix` has left beside them."""
 
 
 def model(text: str) -> onnx.ModelProto:

@@ -43,6 +43,7 @@ class Fixed:
     undone: tuple[Finding, ...] = ()
     validation: Validation | None = PASSED
     declared: dict[str, tuple[int | str | None, ...]] = field(default_factory=dict)
+    ranges: str = ""
     changed: bool = True
     seconds: float = 0.5
     nodes_before: int = 2
@@ -492,7 +493,7 @@ STUBBED = """
         findings=(found,) * 20, failing=lambda fail_on: (found,) * 20
     )
     result = SimpleNamespace(
-        changes=(change,) * 20, findings=(), undone=(), validation=None, changed=True, declared={},
+        changes=(change,) * 20, findings=(), undone=(), validation=None, changed=True, declared={}, ranges="",
         seconds=0.0, nodes_before=1, nodes_after=1, save=lambda path, **options: (),
     )
     def fix(*args, progress, **options):

@@ -14,9 +14,9 @@ from onnx import helper, numpy_helper
 import onnxpad
 from onnxpad.report.diff import node_text, painted, unified_diff
 from onnxpad.report.text import coloured
-from tests.support import one
+from tests.support import EXPORTED, one
 
-MODELS = sorted((Path(__file__).parents[1] / "models").glob("*.onnx"))
+MODELS = EXPORTED
 NAMES = ("a.onnx", "b.onnx")
 
 

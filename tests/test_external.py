@@ -619,7 +619,7 @@ class TestInterruptions:
         os.truncate(source.with_name("heavy.bin"), 1 << 28)
         options = ["--no-validate", "-o", str(other / "out.onnx")]
         process = subprocess.Popen(
-            [sys.executable, "-m", "onnxpad", "fix", str(source), *options],
+            [sys.executable, "-c", INTERRUPTIBLE, "fix", str(source), *options],
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -632,6 +632,14 @@ class TestInterruptions:
         assert (process.returncode, stderr) == (130, "error: interrupted\n")
         assert list(other.iterdir()) == []
 
+
+# A job in the background has interrupts ignored, and so have its children.
+INTERRUPTIBLE = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from onnxpad.__main__ import main
+main()
+"""
 
 # Forks children that write for ever, so that one start of Python serves all of them.
 WRITERS = """

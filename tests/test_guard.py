@@ -13,6 +13,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes canno
 
 PROGRAM = """
 import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job has it ignored
 from onnxpad.guard import guarded
 def work():
     print("at work", os.getpid(), flush=True)

@@ -25,11 +25,11 @@ from typer.testing import CliRunner
 import onnxpad
 from onnxpad.cli import app
 from onnxpad.finding import Severity
-from tests.support import Array, canonical, run
+from tests.support import EXPORTED, Array, canonical, run
 
 MODELS = Path(__file__).parents[1] / "models"
 README = (MODELS / "README.md").read_text(encoding="utf-8")
-NAMES = sorted(path.stem for path in MODELS.glob("*.onnx"))
+NAMES = [path.stem for path in EXPORTED]
 STYLES = ("fold", "pad", "symmetric")
 
 ROUNDING = 1e-6

@@ -20,8 +20,9 @@ from onnxpad.values.dtypes import DTYPES
 from onnxpad.values.shapes import SHAPES
 from onnxpad.values.windows import WINDOWS, resized
 from tests.agreement import REFUSALS, compare, differences, parse, single
+from tests.support import EXPORTED
 
-MODELS = sorted(Path(__file__).parents[1].glob("models/*.onnx"))
+MODELS = EXPORTED
 
 
 def zeros(*shape: int, dtype: Any = np.float32) -> Any:

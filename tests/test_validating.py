@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 import onnxpad
 from onnxpad.cli import app
 from onnxpad.errors import OnnxpadError, UsageError, ValidationError
+from tests.support import EXPORTED
 
 MODELS = Path(__file__).parents[1] / "models"
 KERAS = MODELS / "mobilenet_keras.onnx"
@@ -86,7 +87,7 @@ class TestLibrary:
         "name",
         [
             path.stem
-            for path in sorted(MODELS.glob("*.onnx"))
+            for path in EXPORTED
             if path.stem
             not in {
                 "aspp_tensorflow",  # onnxruntime refuses it

@@ -51,6 +51,8 @@ def section() -> str:
     changed = [("model", "changes", "nodes", "remaining")]
     stays = [("model", "node", "code", "reason")]
     for path in sorted(MODELS.glob("*.onnx")):
+        if "." in path.stem:  # what `onnxpad fix` has left there
+            continue
         result = onnxpad.fix(path, validate=False)
         rows = list(remaining(result))
         changes = by_code(change.code for change in result.changes)

@@ -39,6 +39,7 @@ class FixReport:
         validate: Whether a validation was asked for.
         changes: The rewrites made.
         declared: The shapes of inputs, by name, that the result declares and the model did not.
+        ranges: The sizes that were given as ranges, which the result does not declare.
         findings: What stays as it is, with reasons.
         undone: Rewrites that were taken back, with reasons.
         validation: The verdict; None where nothing was validated.
@@ -67,6 +68,7 @@ class FixReport:
     inline: bool = False
     dynamic: str = "keep"
     declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
+    ranges: str = ""
     diff: str | None = None
 
     @property

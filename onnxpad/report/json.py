@@ -37,6 +37,7 @@ def fix_json(report: FixReport) -> str:
         "nodes_after": report.nodes_after,
         "seconds": report.seconds,
         "declared": report.declared,
+        "ranges": report.ranges,
         "diff": report.diff,
         "changes": report.changes,
         "findings": [_finding(finding) for finding in report.findings],

@@ -115,6 +115,8 @@ def _headline(report: FixReport, paint: Paint) -> str:
 def _declared(report: FixReport) -> Iterator[str]:
     """A line for each input whose size is fixed."""
     declares = "would declare" if report.check else "declares"
+    if report.ranges and report.changes:
+        yield f"Proved for {shown(report.ranges)} only: the model does not say so itself"
     for name, shape in report.declared.items():
         sizes = "x".join("?" if size is None else str(size) for size in shape)
         yield f"  {declares} input {shown(name)} as {shown(sizes)}"
@@ -197,7 +199,7 @@ def _refusal(group: Sequence[Finding], stays: str = "stays: ") -> str:
         reason = f"; {stays}{shown(first.reason)}" if first.reason else ""
         return f"{_node(first)}: {shown(first.message)}{reason}"
     reason = f"{stays}{shown(first.reason)}" if first.reason else shown(first.message)
-    return f"{counted(len(group), 'node')}; {reason}: {_nodes(group)}"
+    return f"{counted(len(group), 'node')} ({_nodes(group)}); {reason}"
 
 
 def _validation(report: FixReport, paint: Paint) -> list[str]:

@@ -12,8 +12,9 @@ import pytest
 import onnxpad
 from onnxpad.validation.providers import trouble_with
 from onnxpad.validation.sessions import CUDA
+from tests.support import EXPORTED
 
-MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.onnx"))
+MODELS = EXPORTED
 
 
 @cache
