@@ -493,8 +493,8 @@ STUBBED = """
         findings=(found,) * 20, failing=lambda fail_on: (found,) * 20
     )
     result = SimpleNamespace(
-        changes=(change,) * 20, findings=(), undone=(), validation=None, changed=True, declared={}, ranges="",
-        seconds=0.0, nodes_before=1, nodes_after=1, save=lambda path, **options: (),
+        changes=(change,) * 20, findings=(), undone=(), validation=None, changed=True, declared={},
+        ranges="", seconds=0.0, nodes_before=1, nodes_after=1, save=lambda path, **options: (),
     )
     def fix(*args, progress, **options):
         progress("certify", 1, 4)
