@@ -29,16 +29,17 @@ def shield(context: Context) -> None:
     found = list(_open(context))
     if not found:
         return
-    before = {node.outputs[0].name for node in _open(Context(context.graph.pristine()))}
-    for node in found:
-        if node.outputs[0].name in before:
+    before = {_said(pad) for pad in _open(Context(context.graph.pristine()))}
+    for pad in found:
+        if _said(pad) in before:
             continue
+        node = pad.node
         while len(node.inputs) <= _VALUE:
             context.graph.set_input(node, len(node.inputs), Tensor(""))
         context.graph.set_input(node, _VALUE, Tensor(""))
 
 
-def _open(context: Context) -> Iterator[Node]:
+def _open(context: Context) -> Iterator[PadOp]:
     """The `Pad`s that onnxruntime folds, and should not."""
     if context.graph.opset < 11:
         return
@@ -54,7 +55,12 @@ def _open(context: Context) -> Iterator[Node]:
             outer = context.sites.outer(op)
             context.sites.plan(op, "fold", outer)
         except RefusalError:
-            yield pad.node
+            yield pad
+
+
+def _said(pad: PadOp) -> tuple[str, object]:
+    """What tells a `Pad` from others, and from itself once it pads more."""
+    return pad.node.outputs[0].name, pad.constant_amounts
 
 
 def _is_folded(pad: PadOp) -> bool:
