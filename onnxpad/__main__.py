@@ -12,9 +12,13 @@ def main() -> None:
 
 
 def _run() -> None:
-    from onnxpad.cli import app
+    try:
+        from onnxpad.cli import app
 
-    app()
+        app()
+    except KeyboardInterrupt:  # before the command line, which tells of it, was there
+        sys.stderr.write("error: interrupted\n")
+        sys.exit(130)
 
 
 if __name__ == "__main__":

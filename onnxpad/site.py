@@ -151,10 +151,10 @@ class Sites:
         return pads
 
     def _auto_pads(self, op: WindowOp) -> Pairs:
+        sizes = self._spatial(op)
         if op.auto_pad == "VALID":
             return ((0, 0),) * len(op.windows)
         odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
-        sizes = self._spatial(op)
         resolved: list[Pair] = []
         open_sizes: dict[int, Extent] = {}
         for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True), 2):

@@ -468,6 +468,18 @@ def test_a_link_to_itself_is_told_in_one_line(same: Path, tmp_path: Path) -> Non
         assert str(loop) in error_line(result)
 
 
+def test_an_interruption_of_the_start_is_told_in_one_line() -> None:
+    code = (
+        "import sys\nfrom onnxpad.__main__ import main\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'typer': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting())\nsys.argv[1:] = ['check', 'm.onnx']\nmain()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted\n")
+
+
 def test_a_check_runs_no_model(same: Path) -> None:
     code = (
         "import sys\nfrom onnxpad.cli import app\n"

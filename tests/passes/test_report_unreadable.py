@@ -148,6 +148,11 @@ DAMAGED = [
         id="a kernel_shape that is not the weight's",
     ),
     pytest.param(
+        one('y = LpPool <auto_pad = "VALID", kernel_shape = [3]> (x)'),
+        "'x' has 4 axes, but a window over 1 reads it",
+        id="a window over fewer axes than the data has",
+    ),
+    pytest.param(
         one('y = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 1], value = "0"> (x)', opset=9),
         "value must be a number",
         id="a value that is a text",
