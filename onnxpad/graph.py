@@ -157,6 +157,10 @@ class Graph:
         """Room to keep what was worked out of a node alone; empty again after an edit of it."""
         return self._view.entries[id(node)].notes
 
+    def is_new(self, node: Node) -> bool:
+        """Whether a node was not in the file."""
+        return self._view.entries[id(node)].record is None
+
     def declared(self, tensor: Tensor) -> Declared | None:
         """Type and shape of a graph input, an initializer or a Constant; None for all else.
 

@@ -26,6 +26,8 @@ _FUSED: Final = frozenset({"Conv", "MaxPool", "AveragePool"})
 
 def shield(context: Context) -> None:
     """Shields the `Pad`s that edits have laid open; what was open before stays as it came."""
+    for pad in _before_copies(context):
+        _close(context, pad)
     found = list(_open(context))
     if not found:
         return
@@ -33,10 +35,32 @@ def shield(context: Context) -> None:
     for pad in found:
         if _said(pad) in before:
             continue
-        node = pad.node
-        while len(node.inputs) <= _VALUE:
-            context.graph.set_input(node, len(node.inputs), Tensor(""))
-        context.graph.set_input(node, _VALUE, Tensor(""))
+        _close(context, pad)
+
+
+def _close(context: Context, pad: PadOp) -> None:
+    node = pad.node
+    while len(node.inputs) <= _VALUE:
+        context.graph.set_input(node, len(node.inputs), Tensor(""))
+    context.graph.set_input(node, _VALUE, Tensor(""))
+
+
+def _before_copies(context: Context) -> Iterator[PadOp]:
+    """The `Pad`s of what is also copied to an output of the graph.
+
+    onnxruntime takes the copy away, and then folds the `Pad` into an operator whose input it cannot
+    find any more. Only a `Pad` that was put there is meant: the others are as they came.
+    """
+    graph = context.graph
+    if graph.opset < 11:
+        return
+    for pad in context.pads():
+        copied = any(
+            use.node.op == "Identity" and graph.is_output(use.node.outputs[0])
+            for use in graph.uses(pad.data)
+        )
+        if copied and graph.is_new(pad.node) and _is_folded(pad):
+            yield pad
 
 
 def _open(context: Context) -> Iterator[PadOp]:

@@ -7,7 +7,7 @@ errors, graph, operators, signs, size, values, window, wording.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -356,6 +356,8 @@ class Sites:
             RefusalError: Its own padding is not known, or it cannot carry that form.
         """
         own = self.own_pads(op)
+        if op.auto_pad != "NOTSET":
+            self._check_optimiser(op, own)
         around = outer.amounts if outer is not None else ((0, 0),) * len(own)
         inside, outside = split(add(own, around), style)
         source = outer.source if outer is not None else op.data
@@ -375,6 +377,23 @@ class Sites:
             self._check_divisor(op, around, source)
         keep = outer.node if outer is not None and exact and outside == around else None
         return Plan(op, inside, outside, source, keep, counts)
+
+    def _check_optimiser(self, op: WindowOp, own: Pairs) -> None:
+        """Refuses to lay a `Pad` open to onnxruntime's optimiser where nothing can shield it.
+
+        From opset 11 on `shield` does; before, only the `auto_pad` behind the `Pad` keeps it whole.
+        """
+        pad = self.pad_before(op) if self._graph.opset < 11 else None
+        if pad is None or pad.mode != "constant" or pad.value != 0:
+            return
+        explicit = replace(op, auto_pad="NOTSET", pads=own)
+        try:
+            self.plan(explicit, "fold", self.outer(explicit))
+        except RefusalError as refusal:
+            raise RefusalError(
+                f"without auto_pad onnxruntime's optimiser would fold Pad "
+                f"{self._graph.label(pad.node)!r}, though {refusal}"
+            ) from refusal
 
     def _check_form(
         self, op: WindowOp, own: Pairs, around: Pairs, inside: Pairs, source: Tensor

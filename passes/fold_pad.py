@@ -56,7 +56,7 @@ class FoldPad(Pass):
                     continue
                 plan = context.sites.plan(op, context.style, outer)
             except RefusalError as refusal:
-                if known is None:
+                if pad.constant_amounts is None:
                     continue  # the rules on computed amounts tell of them
                 yield self.refused(context, pad.node, message, str(refusal))
                 continue

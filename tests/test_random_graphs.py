@@ -353,3 +353,28 @@ def test_rewritten_models_bear_full_optimisation(model: onnx.ModelProto) -> None
         found = deployed(rewritten).run(None, feeds)
         assert found is not None
         np.testing.assert_array_equal(found, expected)
+
+
+def test_a_copy_to_an_output_does_no_harm_to_a_new_pad() -> None:
+    model = one(
+        "t = Relu (x) z = Identity (t) y = Conv <pads = [1, 1, 1, 1]> (t, w)",
+        outputs="float[] y, float[] z",
+        initializers="float[1, 2, 3, 3] w = {" + ", ".join(map(str, range(18))) + "}",
+    )
+    rewritten = onnxpad.fix(model, style="pad").model
+    feeds = sizes(model)[0]
+    for found, expected in zip(
+        deployed(rewritten).run(None, feeds), deployed(model).run(None, feeds), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_auto_pad_stays_where_it_keeps_the_optimiser_from_a_pad() -> None:
+    model = one(
+        "a = Pad <pads = [0, 0, 0, 1, 0, 0, 1, 1]> (x)"
+        ' y = MaxPool <auto_pad = "SAME_LOWER", kernel_shape = [3, 3], strides = [2, 1]> (a)',
+        opset=9,
+    )
+    result = onnxpad.fix(model)
+    assert not result.changed
+    assert any("optimiser" in finding.reason for finding in result.findings)
