@@ -317,7 +317,7 @@ def read_pad(graph: Graph, analysis: Analysis, node: Node) -> PadOp:
 
     Raises:
         ModelError: Amounts that the specification forbids (odd number, wrong type, wrong rank).
-        UnreadableError: A mode that is not known.
+        UnreadableError: A mode, axes or amounts that nobody defines.
     """
     where = f"Pad {graph.label(node)!r}"
     if not node.inputs or not node.inputs[0].name or not node.outputs:
@@ -357,13 +357,14 @@ def read_pad(graph: Graph, analysis: Analysis, node: Node) -> PadOp:
             f"{where}: {len(flat)} pads, but a begin and an end are needed for each "
             f"{'axis' if axes is None else f'of {len(axes)} axes'}"
         )
-    if axes is None:
-        shape = analysis.shape(node.inputs[0])
-        if shape is not None and len(flat) != 2 * len(shape):
-            raise ModelError(
-                f"{where}: {len(flat)} pads for {node.inputs[0].name!r}, whose "
-                f"{len(shape)} axes need {2 * len(shape)}"
-            )
+    shape = analysis.shape(node.inputs[0])
+    if axes is not None:
+        _check_axes(axes, None if shape is None else len(shape))
+    elif shape is not None and len(flat) != 2 * len(shape):
+        raise ModelError(
+            f"{where}: {len(flat)} pads for {node.inputs[0].name!r}, whose "
+            f"{len(shape)} axes need {2 * len(shape)}"
+        )
     _check_magnitude(flat, "pads")
     half = len(flat) // 2
     return PadOp(node, mode, axes, tuple(zip(flat[:half], flat[half:], strict=True)), value)
@@ -422,6 +423,17 @@ def _integers(
         raise ModelError(f"{where}: {name} {_brief(value)} must not be below {least}")
     _check_magnitude(value, name)
     return tuple(value)
+
+
+def _check_axes(axes: Sequence[int], rank: int | None) -> None:
+    """Raises UnreadableError where an axis is named twice, or is none of the data's."""
+    for axis in axes:
+        if rank is not None and not -rank <= axis < rank:
+            raise UnreadableError(f"its axes {_brief(axes)} name one that data of {rank} lacks")
+    if len({axis if rank is None else axis % rank for axis in axes}) != len(axes):
+        raise UnreadableError(
+            f"its axes {_brief(axes)} name one twice, and the specification leaves open what then"
+        )
 
 
 def _check_magnitude(values: Sequence[Extent], name: str) -> None:

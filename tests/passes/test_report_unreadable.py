@@ -60,6 +60,24 @@ NAMED = [
         f"are beyond {2**31 - 1}",
         id="amounts whose sum an int64 does not hold",
     ),
+    pytest.param(
+        one(
+            "y = Pad (x, p, , a)",
+            opset=18,
+            initializers="int64[2] a = {2, -2}, int64[4] p = {0, 1, 0, 1}",
+        ),
+        "its axes (2, -2) name one twice",
+        id="axes that are the same",
+    ),
+    pytest.param(
+        one(
+            "y = Pad (x, p, , a)",
+            opset=18,
+            initializers="int64[2] a = {2, 4}, int64[4] p = {0, 1, 0, 1}",
+        ),
+        "its axes (2, 4) name one that data of 4 lacks",
+        id="axes that the data lacks",
+    ),
 ]
 
 
