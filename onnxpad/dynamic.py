@@ -61,6 +61,22 @@ class DynamicSites:
         self._sites = sites
         self._amounts: dict[tuple[object, ...], str] = {}
 
+    def _correct_claims(self) -> None:
+        """Drops value_info that is not what the operators give.
+
+        onnxruntime's optimiser takes it for the result of a Shape, and so would compute amounts for
+        another size.
+        """
+        for tensor, claimed in list(self._graph.claims()):
+            shape = self._analysis.shape(tensor)
+            if shape is None:
+                continue
+            if len(shape) != len(claimed) or any(
+                isinstance(claim, int) and isinstance(size, int | Size) and size != claim
+                for claim, size in zip(claimed, shape, strict=True)
+            ):
+                self._graph.undeclare(tensor)
+
     def same_of(self, op: WindowOp) -> SamePlan | None:
         """The SAME that a computed `Pad` in front of an operator amounts to at every size.
 
@@ -186,6 +202,7 @@ class DynamicSites:
         known = self._amounts.get(key)
         if known is not None and self._graph.has_tensor(known):
             return self._graph.tensor(known)
+        self._correct_claims()
         tensor = self._compute(plan, windows)
         self._amounts[key] = tensor.name
         return tensor

@@ -54,6 +54,12 @@ class Edits:
         self._view.inputs[name] = before._replace(shape=shape)
         self._record(partial(self._view.inputs.__setitem__, name, before))
 
+    def undeclare(self, name: str) -> None:
+        """Drops the value_info of a tensor."""
+        if name not in self._view.undeclared:
+            self._view.undeclared.add(name)
+            self._record(partial(self._view.undeclared.discard, name))
+
     def put(self, node: Node, index: int, tensor: Tensor | None) -> None:
         """Sets an input, appends one at the end, or (None) takes the last one off."""
         before = node.inputs[index] if index < len(node.inputs) else None

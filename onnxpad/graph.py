@@ -29,7 +29,7 @@ from onnxpad.names import Names, pinned
 from onnxpad.relocation import ExternalData, Progress, behind_links, contents, follow_links
 from onnxpad.saving import Differences, differences, node_proto, outline
 from onnxpad.skeleton import Skeleton, read_file, read_proto
-from onnxpad.view import Declared, Initializer, Node, Tensor, Use, build, describe
+from onnxpad.view import Declared, Initializer, Node, Tensor, Use, build, declaration, describe
 
 __all__ = ["Declared", "ExternalData", "Graph", "Node", "Tensor", "Use"]
 
@@ -191,6 +191,17 @@ class Graph:
         What outputs and value_info say of it stays as it is.
         """
         self._edits.declare(name, shape)
+
+    def claims(self) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
+        """What value_info says of the shapes of tensors, which nobody enforces."""
+        for value in self._skeleton.light.graph.value_info:
+            shape = declaration(value).shape
+            if shape is not None and self.has_tensor(value.name):
+                yield self.tensor(value.name), shape
+
+    def undeclare(self, tensor: Tensor) -> None:
+        """Drops what value_info says of a tensor."""
+        self._edits.undeclare(tensor.name)
 
     def set_attribute(self, node: Node, name: str, value: object | None) -> None:
         """Gives a node an attribute: a number, a string or a sequence of one kind; None removes."""

@@ -109,12 +109,12 @@ def _amended(proto: onnx.NodeProto, node: Node) -> tuple[onnx.NodeProto, bool]:
 
 
 def _dead_annotations(skeleton: Skeleton, view: View) -> Iterator[Record]:
-    """The records that describe tensors which are gone."""
-    if not view.gone:
+    """The records that describe tensors which are gone, or describe them wrongly."""
+    if not view.gone and not view.undeclared:
         return
     graph = skeleton.light.graph
     for value, record in zip(graph.value_info, skeleton.fields[_VALUE_INFO], strict=True):
-        if value.name in view.gone:
+        if value.name in view.gone or value.name in view.undeclared:
             yield record
     annotations = zip(graph.quantization_annotation, skeleton.fields[_ANNOTATION], strict=True)
     for annotation, record in annotations:

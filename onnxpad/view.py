@@ -117,6 +117,7 @@ class View:
         initializers: By name.
         added: Names of initializers in the order they were added, also of those removed since.
         gone: Names of tensors that were removed, with what records went with them.
+        undeclared: Names of tensors whose value_info is to go.
         head: What precedes the first node.
         tail: What follows the last node.
     """
@@ -127,6 +128,7 @@ class View:
     initializers: dict[str, Initializer]
     added: list[str]
     gone: dict[str, tuple[Record, ...]]
+    undeclared: set[str] = field(default_factory=set, kw_only=True)
     head: Entry
     tail: Entry
 

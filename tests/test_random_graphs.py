@@ -378,3 +378,19 @@ def test_auto_pad_stays_where_it_keeps_the_optimiser_from_a_pad() -> None:
     result = onnxpad.fix(model)
     assert not result.changed
     assert any("optimiser" in finding.reason for finding in result.findings)
+
+
+def test_a_stale_declaration_does_not_decide_computed_amounts() -> None:
+    model = one(
+        'r = Relu (x) y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (r, w)',
+        inputs="float[1, 1, height, width] x",
+        initializers="float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}",
+    )
+    stale = onnx.helper.make_tensor_value_info("r", onnx.TensorProto.FLOAT, [1, 1, 10, 10])
+    model.graph.value_info.append(stale)
+    rewritten = onnxpad.fix(model, dynamic="pad").model
+    assert not rewritten.graph.value_info
+    data = np.arange(11 * 13, dtype=np.float32).reshape(1, 1, 11, 13)
+    expected = Session(model).run({"x": data})
+    assert expected is not None
+    np.testing.assert_array_equal(deployed(rewritten).run(None, {"x": data})[0], expected[0])
