@@ -298,8 +298,9 @@ def check(
     """
     selected, ignored = _codes("--select", select or ()), _codes("--ignore", ignore or ())
 
-    from onnxpad import api
-    from onnxpad.report import CheckReport
+    with collection.paused_for_good():
+        from onnxpad import api
+        from onnxpad.report import CheckReport
 
     ask = partial(
         api.check,
@@ -510,8 +511,7 @@ def _checked(
     fail_on: Severity,
 ) -> "Iterator[FileReport]":
     """A report a model, each model once; what cannot be read becomes a report too."""
-    with collection.paused_for_good():
-        from onnxpad.report import FileReport
+    from onnxpad.report import FileReport
 
     seen: set[Path] = set()
     for argument in paths:

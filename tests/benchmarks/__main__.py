@@ -152,7 +152,9 @@ def models(bench: Bench) -> Iterator[str]:
     yield "onnxpad fix with probes and validation\n"
     yield from _head("models/", "CPU s", "median", "MB", "changes", "probes", "valid")
     for source in sorted((ROOT / "models").glob("*.onnx")):
-        figure = bench.fix(source, "--format", "json")
+        # Nothing is written: a model with its data in another file stays where that is.
+        options = ("--check", "--format", "json")
+        figure = bench.python("-m", "onnxpad", "fix", str(source), *options, accepted=(0, 1))
         if figure.failure:
             yield _row(source.name, figure.failure, *[""] * 5)
             continue
