@@ -71,7 +71,9 @@ class FixAmounts(Pass):
                 text = f"{message}: {'' if external else 'always '}{told(amounts)}"
                 yield self.found(context, pad.node, text, (pad, wrong), severity=severity)
                 continue
-            if elsewhere is None:
+            if elsewhere is None and context.dynamic == "pad":
+                elsewhere = set()
+            elif elsewhere is None:
                 resolved = map(context.open_sites.resolves, context.windows())
                 elsewhere = {id(other.node) for other in resolved if other is not None}
             if id(pad.node) not in elsewhere:
