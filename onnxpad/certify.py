@@ -207,7 +207,8 @@ class Certifier:
             if _merged(before.layers[common:]) != _merged(after.layers[common:]):
                 raise UncertifiedError("the padding differs")
             return Certificate(
-                f"every element of {before.direct!r} is the same one of {before.root!r}"
+                f"{before.direct!r} holds the same elements of {before.root!r}, and the same fill, "
+                "at the same places"
             )
         return self._certify_window(before, before.op, after, after.op)
 
@@ -238,8 +239,8 @@ class Certifier:
                 if not isinstance(one, int | Size) or one != other:
                     raise UncertifiedError(f"on axis {axis + 2} {what} {other}, not {one}")
         statement = (
-            f"reads the same positions of {before.root!r} on {len(first.axes)} axes, "
-            f"with {_told(first.layers)} outside"
+            f"each window reads the same positions of {before.root!r}, with "
+            f"{_told(first.layers)} outside"
         )
         holds = _sizes_told(sizes)
         if _same_layers(first.layers, second.layers):
@@ -568,8 +569,11 @@ def _weights(node: Node) -> list[str]:
 
 
 def _told(layers: tuple[Layer, ...]) -> str:
-    fills = [str(layer.fill) for layer in layers]
-    return " then ".join(fills) or "nothing"
+    names = {LEAST: "what never wins", EXCLUDED: "what is not counted"}
+    fills = [
+        names[layer.fill] if isinstance(layer.fill, str) else f"{layer.fill:g}" for layer in layers
+    ]
+    return ", then ".join(fills) or "nothing"
 
 
 def _sizes_told(sizes: tuple[Extent, ...]) -> str:
