@@ -51,6 +51,16 @@ class ComputedPlan:
     odd: Side
 
 
+@dataclass(frozen=True, slots=True)
+class SimplerPlan:
+    """A computed `Pad` whose amounts are SAME's, to be computed by as few nodes as that takes."""
+
+    pad: PadOp
+    computed: ComputedPlan
+    nodes: int
+    least: int
+
+
 class DynamicSites:
     """Reads and writes padding that depends on open sizes, in one graph."""
 
@@ -202,23 +212,69 @@ class DynamicSites:
         known = self._amounts.get(key)
         if known is not None and self._graph.has_tensor(known):
             return self._graph.tensor(known)
-        self._correct_claims()
-        tensor = self._compute(plan, windows)
+        tensor = self._compute(plan, windows, plan.op.node)
         self._amounts[key] = tensor.name
         return tensor
 
-    def _compute(self, plan: ComputedPlan, windows: tuple[Window, ...]) -> Tensor:
+    def simpler(self, op: WindowOp) -> SimplerPlan | None:
+        """How a `Pad` that computes SAME's amounts by more nodes than needed can do with fewer."""
+        pad = self._sites.pad_before(op)
+        if pad is None or pad.constant_amounts is not None or self._graph.opset < 11:
+            return None
+        full = pad.extents_over(len(op.windows) + 2)
+        shape = self._analysis.shape(pad.data)
+        windows = [window for window in op.windows if isinstance(window, Window)]
+        if full is None or shape is None or is_padded(full[:2]) or len(windows) + 2 != len(shape):
+            return None
+        for _, odd in _SIDES:
+            if all(
+                isinstance(size, int | Size) and same_pads(size, window, odd=odd) == amounts
+                for window, size, amounts in zip(windows, shape[2:], full[2:], strict=True)
+            ):
+                nodes, least = self._computing(pad.node.inputs[1]), self._least(windows)
+                if nodes > least:
+                    return SimplerPlan(pad, ComputedPlan(op, pad.data, odd), nodes, least)
+        return None
+
+    def _computing(self, amounts: Tensor) -> int:
+        """How many nodes compute a tensor from shapes and constants."""
+        seen: set[int] = set()
+        pending = [amounts]
+        while pending:
+            node = self._graph.producer(pending.pop())
+            if node is None or node.op == "Constant" or id(node) in seen:
+                continue
+            seen.add(id(node))
+            if node.op != "Shape":
+                pending += [tensor for tensor in node.inputs if tensor.name]
+        return len(seen)
+
+    def _least(self, windows: Sequence[Window]) -> int:
+        """How many nodes `_compute` adds."""
+        clamped = any(window.extent < window.stride for window in windows)
+        return 7 + (self._graph.opset < 15) + 2 * clamped
+
+    def express_simpler(self, plan: SimplerPlan) -> None:
+        """Computes the amounts anew, in front of the `Pad`."""
+        node = plan.pad.node
+        windows = tuple(each for each in plan.computed.op.windows if isinstance(each, Window))
+        self._graph.set_input(node, 1, self._compute(plan.computed, windows, node))
+        if len(node.inputs) > 3:
+            self._graph.set_input(node, 3, None)
+
+    def _compute(self, plan: ComputedPlan, windows: tuple[Window, ...], before: Node) -> Tensor:
         """Nodes for SAME's amounts, all axes at once.
 
         The total is max(extent - stride + (-size mod stride), 0): what the stride leaves over of
         the size is padded up (ONNX Conv "auto_pad", rewritten without the quotient).
         """
+        self._correct_claims()
         graph, node = self._graph, plan.op.node
         name = f"{node.name or node.outputs[0].name}_same"
         rank = len(windows) + 2
 
         def add(op: str, *inputs: Tensor, **attributes: int) -> Tensor:
-            return graph.insert(op, inputs, attributes, before=node, name=f"{name}_{op.lower()}")
+            return graph.insert(op, inputs, attributes, before=before, name=f"{name}_{op.lower()}")
 
         def constant(values: Sequence[int] | int) -> Tensor:
             return graph.add_initializer(np.asarray(values, np.int64), f"{name}_constant")

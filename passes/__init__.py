@@ -10,6 +10,7 @@ from onnxpad.passes.merge_pads import MergePads
 from onnxpad.passes.recognise_same import RecogniseSame
 from onnxpad.passes.report_unreadable import ReportUnreadable
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
+from onnxpad.passes.simplify_amounts import SimplifyAmounts
 from onnxpad.passes.split_pads import SplitPads
 from onnxpad.rule import Pass
 
@@ -22,5 +23,6 @@ PASSES: Final[tuple[type[Pass], ...]] = (
     RecogniseSame,
     SplitPads,
     MergePads,
+    SimplifyAmounts,
     FixAmounts,
 )

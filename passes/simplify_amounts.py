@@ -1,0 +1,65 @@
+"""Amounts of SAME that are computed by more nodes than it takes. May import: rule."""
+
+from collections.abc import Iterator
+
+from onnxpad.rule import Context, Match, Pass
+
+
+class SimplifyAmounts(Pass):
+    """A `Pad` that computes the amounts of SAME in a roundabout way.
+
+    ## What it does
+    With `--dynamic pad` the amounts are computed by as few nodes on integers as that takes, for all
+    axes at once; the nodes that computed them before go.
+
+    ## Why it matters
+    An exported Conv2dSame computes its amounts axis by axis, with casts to floating point and back,
+    in twenty nodes and more.
+
+    ## Example
+        size = Shape <start = 2> (x)
+        more = Add (size, one)
+        half = Div (more, two)
+        less = Sub (half, one)
+        even = Mul (less, two)
+        wide = Add (even, three)
+        total = Sub (wide, size)
+        begin = Div (total, two)
+        end = Sub (total, begin)
+        pads = Concat <axis = 0> (none, begin, none, end)
+        p = Pad (x, pads)
+        y = Conv <strides = [2, 2]> (p, w)
+    becomes
+        size = Shape <start = 2> (x)
+        below = Neg (size)
+        left = Mod (below, strides)
+        total = Add (left, surplus)
+        begin = Div (total, two)
+        end = Sub (total, begin)
+        pads = Concat <axis = 0> (none, begin, none, end)
+        p = Pad (x, pads)
+        y = Conv <strides = [2, 2]> (p, w)
+
+    ## When it is exact
+    At every size that the graph admits the amounts are those of SAME, begin and end: what is left
+    over of the size by the stride, padded up, and split.
+
+    ## References
+    ONNX Conv-22, "auto_pad"; timm, layers/padding.py, `pad_same`.
+    """
+
+    code = "PAD502"
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every `Pad` before a window operator whose amounts could be had by fewer nodes."""
+        if context.dynamic != "pad":
+            return
+        for op in context.windows():
+            plan = context.open_sites.simpler(op)
+            if plan is not None:
+                message = f"{plan.nodes} nodes compute the amounts of SAME, {plan.least} could"
+                yield self.found(context, plan.pad.node, message, plan)
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        """Computes them anew."""
+        context.open_sites.express_simpler(match.plan)
