@@ -251,8 +251,11 @@ class DynamicSites:
 
     def _least(self, windows: Sequence[Window]) -> int:
         """How many nodes `_compute` adds."""
-        clamped = any(window.extent < window.stride for window in windows)
-        return 7 + (self._graph.opset < 15) + 2 * clamped
+        return 7 + (self._graph.opset < 15) + 2 * self._is_clamped(windows)
+
+    def _is_clamped(self, windows: Sequence[Window]) -> bool:
+        """Whether the total may come out below zero."""
+        return any(window.extent < window.stride for window in windows)
 
     def express_simpler(self, plan: SimplerPlan) -> None:
         """Computes the amounts anew, in front of the `Pad`."""
@@ -286,7 +289,7 @@ class DynamicSites:
         left = add("Mod", add("Neg", sizes), constant([window.stride for window in windows]))
         surplus = [window.extent - window.stride for window in windows]
         total = add("Add", left, constant(surplus))
-        if min(surplus) < 0:
+        if self._is_clamped(windows):
             total = add("Where", add("Less", total, constant([0])), constant([0]), total)
         less = add("Div", total, constant([2]))
         more = add("Sub", total, less)
