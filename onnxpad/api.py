@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -249,8 +249,6 @@ def _validate(
     probes: int,
     progress: Progress | None,
 ) -> Validation:
-    from dataclasses import replace
-
     from onnxpad.validation import validate_models
 
     original = model if isinstance(model, onnx.ModelProto) else Path(model)

@@ -71,22 +71,6 @@ class DynamicSites:
         self._sites = sites
         self._amounts: dict[tuple[object, ...], str] = {}
 
-    def _correct_claims(self) -> None:
-        """Drops value_info that is not what the operators give.
-
-        onnxruntime's optimiser takes it for the result of a Shape, and so would compute amounts for
-        another size.
-        """
-        for tensor, claimed in list(self._graph.claims()):
-            shape = self._analysis.shape(tensor)
-            if shape is None:
-                continue
-            if len(shape) != len(claimed) or any(
-                isinstance(claim, int) and isinstance(size, int | Size) and size != claim
-                for claim, size in zip(claimed, shape, strict=True)
-            ):
-                self._graph.undeclare(tensor)
-
     def same_of(self, op: WindowOp) -> SamePlan | None:
         """The SAME that a computed `Pad` in front of an operator amounts to at every size.
 
@@ -271,7 +255,6 @@ class DynamicSites:
         The total is max(extent - stride + (-size mod stride), 0): what the stride leaves over of
         the size is padded up (ONNX Conv "auto_pad", rewritten without the quotient).
         """
-        self._correct_claims()
         graph, node = self._graph, plan.op.node
         name = f"{node.name or node.outputs[0].name}_same"
         rank = len(windows) + 2

@@ -1,4 +1,4 @@
-"""Keeps onnxruntime's optimiser from folding a `Pad` that must not be folded.
+"""Keeps onnxruntime's optimiser from changing what a rewritten model computes.
 
 From its basic level on, onnxruntime folds a `Pad` of zeros into the Conv or pool behind it without
 asking whether negative data are pooled, whether the pads stay below the kernel, or how many windows
@@ -7,7 +7,9 @@ asking whether negative data are pooled, whether the pads stay below the kernel,
 `auto_pad` is written, so a rewrite that is exact can lay such a `Pad` open to it. A third input
 that is there and empty means what an absent one means, and keeps the optimiser away.
 
-May import: graph, operators, rule, site.
+Where amounts are computed, it takes a declared shape, which nobody enforces, for what Shape gives.
+
+May import: graph, operators, rule, size.
 """
 
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ from typing import Any, Final, TypeAlias
 from onnxpad.graph import Tensor
 from onnxpad.operators import PadOp
 from onnxpad.rule import Context
-from onnxpad.site import RefusalError
+from onnxpad.size import Size
 
 Node: TypeAlias = Any
 
@@ -25,7 +27,8 @@ _FUSED: Final = frozenset({"Conv", "MaxPool", "AveragePool"})
 
 
 def shield(context: Context) -> None:
-    """Shields the `Pad`s that edits have laid open; what was open before stays as it came."""
+    """Shields what edits have laid open to it; what was open before stays as it came."""
+    _correct_claims(context)
     for pad in _before_copies(context):
         _close(context, pad)
     found = list(_open(context))
@@ -36,6 +39,22 @@ def shield(context: Context) -> None:
         if _said(pad) in before:
             continue
         _close(context, pad)
+
+
+def _correct_claims(context: Context) -> None:
+    """Drops value_info that contradicts the operators, where an added Shape would be its result."""
+    graph = context.graph
+    if not any(node.op == "Shape" and graph.is_new(node) for node in graph.nodes):
+        return
+    for tensor, claimed in list(graph.claims()):
+        shape = context.analysis.shape(tensor)
+        if shape is None:
+            continue
+        if len(shape) != len(claimed) or any(
+            isinstance(claim, int) and isinstance(size, int | Size) and size != claim
+            for claim, size in zip(claimed, shape, strict=True)
+        ):
+            graph.undeclare(tensor)
 
 
 def _close(context: Context, pad: PadOp) -> None:
@@ -73,12 +92,7 @@ def _open(context: Context) -> Iterator[PadOp]:
         pad = context.sites.pad_before(op)
         if pad is None or context.graph.constant(pad.node.inputs[1]) is None:
             continue  # amounts that are computed keep the optimiser away, as far as it sees
-        if not _is_folded(pad):
-            continue
-        try:
-            outer = context.sites.outer(op)
-            context.sites.plan(op, "fold", outer)
-        except RefusalError:
+        if _is_folded(pad) and not context.sites.folds(op, "fold"):
             yield pad
 
 

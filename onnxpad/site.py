@@ -378,6 +378,14 @@ class Sites:
         keep = outer.node if outer is not None and exact and outside == around else None
         return Plan(op, inside, outside, source, keep, counts)
 
+    def folds(self, op: WindowOp, style: str) -> bool:
+        """Whether the `Pad` in front of a site, if there is one, can be written in a style."""
+        try:
+            self.plan(op, style, self.outer(op))
+        except RefusalError:
+            return False
+        return True
+
     def _check_optimiser(self, op: WindowOp, own: Pairs) -> None:
         """Refuses to lay a `Pad` open to onnxruntime's optimiser where nothing can shield it.
 

@@ -1,4 +1,7 @@
-"""Amounts that are constant, and computed or in another file. May import: rule, site."""
+"""Amounts that are constant, and computed or in another file.
+
+May import: finding, operators, rule, site.
+"""
 
 from collections.abc import Iterator
 
@@ -7,7 +10,7 @@ import numpy as np
 from onnxpad.finding import Severity
 from onnxpad.operators import PadOp, WindowOp, is_padded, onnx_order, operator_of
 from onnxpad.rule import Context, Match, Pass
-from onnxpad.site import RefusalError, told
+from onnxpad.site import told
 
 
 class FixAmounts(Pass):
@@ -63,9 +66,9 @@ class FixAmounts(Pass):
             if external:
                 message = f"Pad ({pad.mode}) keeps its amounts in another file"
             amounts = pad.constant_amounts
-            if amounts is not None and self._is_seen_to(context, pad):
-                continue
             if amounts is not None:
+                if not is_padded(amounts) or self._is_folded(context, pad):
+                    continue  # another rule takes the whole Pad away
                 # onnxruntime loads no model with such amounts in another file.
                 severity = Severity.ERROR if external else self.severity
                 text = f"{message}: {'' if external else 'always '}{told(amounts)}"
@@ -79,10 +82,8 @@ class FixAmounts(Pass):
             if id(pad.node) not in elsewhere:
                 yield self.refused(context, pad.node, message, context.sites.unknown_amounts(pad))
 
-    def _is_seen_to(self, context: Context, pad: PadOp) -> bool:
-        """Whether the `Pad` goes altogether, by another rule."""
-        if pad.constant_amounts is not None and not is_padded(pad.constant_amounts):
-            return True
+    def _is_folded(self, context: Context, pad: PadOp) -> bool:
+        """Whether everything that reads the `Pad` can pad by itself."""
         output = pad.node.outputs[0]
         uses = context.graph.uses(output)
         if context.style != "fold" or context.graph.is_output(output) or not uses:
@@ -92,9 +93,7 @@ class FixAmounts(Pass):
             read = context.window(use.node) if known else None
             if use.index != 0 or not isinstance(read, WindowOp):
                 return False
-            try:
-                context.sites.plan(read, context.style, context.sites.outer(read))
-            except RefusalError:
+            if not context.sites.folds(read, context.style):
                 return False
         return True
 

@@ -36,7 +36,7 @@ ARROWS: dict[str, set[str]] = {
     "explain": {"conventions", "window"} | SIZES,
     # Deciding and rewriting.
     "pipeline": {"admitted", "certify", "passes", "premises", "rule", "shield", "site"} | GRAPH,
-    "shield": {"graph", "operators", "rule", "site"},
+    "shield": {"graph", "operators", "rule", "size"},
     "passes": {"dynamic", "rule", "site"} | GRAPH,
     "rule": {"admitted", "dynamic", "premises", "site"} | GRAPH,
     "dynamic": {"site"} | GRAPH,
