@@ -232,7 +232,7 @@ def _values(shape: Sequence[Extent], involved: Sequence[Extent]) -> dict[str, li
     for which in sorted(rhythms):
         period, threshold = rhythms[which]
         least = _least(which, shape)
-        late = max(least, -(-(threshold - which.least) // which.step))
+        late = max(least, -(-(threshold - which.minimum) // which.step))
         classes = -(-period // which.step)
         # Another class and another multiple each time, unless that leads too far.
         gap = classes + 1
@@ -241,7 +241,7 @@ def _values(shape: Sequence[Extent], involved: Sequence[Extent]) -> dict[str, li
         indices = [*range(least, least + 4), *range(late, late + gap * _CLASSES, gap)]
         indices.append(late + -(-_LONG // which.step))
         fitting = [index for index in dict.fromkeys(indices) if index < which.count]
-        found[which.name] = [which.value(index) for index in fitting] or [which.least]
+        found[which.name] = [which.value(index) for index in fitting] or [which.minimum]
     return found
 
 

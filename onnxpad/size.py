@@ -120,7 +120,7 @@ def symbol(name: str, minimum: int = 1, maximum: int = NMAX, step: int = 1) -> _
     """Return the size that is this symbol; a plain int where only one value is admitted."""
     variable = Symbol(name, minimum, maximum, step)
     index = quasi_affine.identity(variable.count)
-    return _sized(variable, quasi_affine.translate(quasi_affine.scale(index, step), variable.least))
+    return _sized(variable, quasi_affine.translate(quasi_affine.scale(index, step), variable.minimum))
 
 
 def absolute(a: Extent) -> Extent:
@@ -256,7 +256,7 @@ def residues(a: Extent) -> dict[Symbol, tuple[int, int]]:
     found = {}
     for symbol, form in a.terms if isinstance(a, Size) else ():
         threshold, period = quasi_affine.repetition(form)
-        found[symbol] = (period * symbol.step, symbol.least + threshold * symbol.step)
+        found[symbol] = (period * symbol.step, symbol.minimum + threshold * symbol.step)
     return found
 
 
