@@ -16,6 +16,7 @@ from onnxpad.dynamic import DYNAMIC
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.graph import ExternalData, Graph
+from onnxpad.premises import premises, ranges
 from onnxpad.site import STYLES
 from onnxpad.verdict import Validation
 
@@ -142,16 +143,17 @@ def fix(
         graph = _load(model)
         nodes = sum(1 for _ in graph.nodes)
         admitted = admit(graph, shapes, dims, trust_dim_names=trust_dim_names)
+        known = premises(graph, admitted)
         prober = None
         if validate:
             from onnxpad.neighbourhood import Probes
 
-            prober = Probes(graph, admitted.most)
+            prober = Probes(graph, known[-1].dims)
         outcome = pipeline.rewrite(
             graph,
             style,
             dynamic=dynamic,
-            admitted=admitted,
+            known=known,
             strict=strict,
             prober=prober,
             progress=progress,
@@ -160,7 +162,8 @@ def fix(
     verdict = None
     if validate and changed:
         probes = prober.count if prober is not None else 0
-        verdict = _validate(model, graph, admitted.ranges, probes, progress)
+        samples = 3 if admitted.ranges else 1
+        verdict = _validate(model, graph, ranges(graph, known[-1]), samples, probes, progress)
     return FixResult(
         changes=tuple(outcome.changes),
         findings=tuple(outcome.findings),
@@ -209,7 +212,7 @@ def check(
     with _naming(model), collection.paused():
         graph = _load(model)
         admitted = admit(graph, shapes, dims, trust_dim_names=trust_dim_names)
-        found = pipeline.find(graph, style, dynamic, admitted)
+        found = pipeline.find(graph, style, dynamic, premises(graph, admitted))
     return CheckResult(
         tuple(
             finding
@@ -246,6 +249,7 @@ def _validate(
     model: Model,
     graph: Graph,
     sizes: Mapping[str, range],
+    samples: int,
     probes: int,
     progress: Progress | None,
 ) -> Validation:
@@ -265,7 +269,7 @@ def _validate(
         original,
         rewritten,
         folder=folder,
-        samples=3 if sizes else 1,
+        samples=samples,
         sizes=sizes,
         progress=report,
     )

@@ -1,19 +1,18 @@
 """Runs the passes to a fixed point, and undoes what cannot be certified or fails its probe.
 
-May import: admitted, certify, finding, graph, operators, passes, premises, rule, shield, site.
+May import: certify, finding, graph, operators, passes, premises, rule, shield, site.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
-from onnxpad.admitted import Admitted
 from onnxpad.certify import UncertifiedError
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.operators import UnreadableError, operator_of
 from onnxpad.passes import PASSES
-from onnxpad.premises import Prover, Readings
+from onnxpad.premises import Premises, Prover, Readings
 from onnxpad.rule import Context, Match, Pass
 from onnxpad.shield import shield
 from onnxpad.site import told
@@ -42,11 +41,9 @@ class Outcome:
     undone: list[Finding] = field(default_factory=list)
 
 
-def find(
-    graph: Graph, style: str, dynamic: str = "keep", admitted: Admitted | None = None
-) -> list[Finding]:
+def find(graph: Graph, style: str, dynamic: str = "keep", known: Premises = ()) -> list[Finding]:
     """Everything the passes find in a graph that stays as it is."""
-    return [match.finding for _, match in _matches(Context(graph, style, dynamic, admitted))]
+    return [match.finding for _, match in _matches(Context(graph, style, dynamic, known))]
 
 
 def _matches(
@@ -63,7 +60,7 @@ def rewrite(
     style: str,
     *,
     dynamic: str = "keep",
-    admitted: Admitted | None = None,
+    known: Premises = (),
     strict: bool = False,
     prober: Prober | None = None,
     progress: Progress | None = None,
@@ -74,7 +71,7 @@ def rewrite(
     Each change is certified, and probed where there is a prober, before the next is looked for.
     With `strict`, a change whose certificate names an assumption is undone too.
     """
-    context = Context(graph, style, dynamic, admitted)
+    context = Context(graph, style, dynamic, known)
     editor = _Editor(context, strict, prober)
     total = sum(1 for _ in context.windows()) + sum(1 for _ in context.pads())
     stages = [[kind for kind in passes if kind.last is last] for last in (False, True)]

@@ -119,8 +119,8 @@ _Known: TypeAlias = int | Size
 def symbol(name: str, minimum: int = 1, maximum: int = NMAX, step: int = 1) -> _Known:
     """Return the size that is this symbol; a plain int where only one value is admitted."""
     variable = Symbol(name, minimum, maximum, step)
-    index = quasi_affine.identity(variable.count)
-    return _sized(variable, quasi_affine.translate(quasi_affine.scale(index, step), variable.minimum))
+    multiples = quasi_affine.scale(quasi_affine.identity(variable.count), step)
+    return _sized(variable, quasi_affine.translate(multiples, minimum))
 
 
 def absolute(a: Extent) -> Extent:
@@ -227,6 +227,19 @@ def always(cond: Extent) -> bool | None:
 def bounds(a: Extent) -> tuple[int | None, int | None]:
     """Return the least and the greatest value over the admitted values; None where unknown."""
     return (None, None) if isinstance(a, Unknown) else _bounds(a)
+
+
+def solutions(cond: Size) -> Symbol | None:
+    """Return the one symbol of a condition, of 0 and 1, with the closest range that satisfies it.
+
+    None where nothing does, or more than a narrower symbol can say.
+    """
+    symbol, form = _form(cond, "a solution")
+    found = quasi_affine.support(form)
+    if not found or found == range(form.count):
+        return None
+    first, last = symbol.value(found[0]), symbol.value(found[-1])
+    return replace(symbol, minimum=first, maximum=last, step=symbol.step * found.step)
 
 
 def evaluate(a: Extent, values: Mapping[str, int]) -> int:

@@ -28,23 +28,24 @@ ARROWS: dict[str, set[str]] = {
     "cli": {"onnxpad", "api", "conventions", "doctor", "explain", "report", "rule", "targets"}
     | {"validating"},
     "onnxpad": {"api", "validating"},
-    "api": {"admitted", "dynamic", "graph", "neighbourhood", "pipeline", "rule", "site", "targets"}
+    "api": {"admitted", "dynamic", "graph", "neighbourhood", "pipeline", "premises", "site"}
     | {"validation"},
     "validating": {"graph", "validation"},
     "report": {"onnxpad"},
     "doctor": {"onnxpad", "validation"},
     "explain": {"conventions", "window"} | SIZES,
     # Deciding and rewriting.
-    "pipeline": {"admitted", "certify", "passes", "premises", "rule", "shield", "site"} | GRAPH,
+    "pipeline": {"certify", "passes", "premises", "rule", "shield", "site"} | GRAPH,
     "shield": {"graph", "operators", "rule", "size"},
     "passes": {"dynamic", "rule", "site"} | GRAPH,
-    "rule": {"admitted", "dynamic", "premises", "site"} | GRAPH,
+    "rule": {"dynamic", "premises", "site"} | GRAPH,
     "dynamic": {"site"} | GRAPH,
     "site": {"wording"} | GRAPH,
     "wording": GRAPH,
     # Proving and running: neither knows passes, rules or sites.
     "certify": GRAPH,
-    "premises": {"admitted", "certify"} | GRAPH,
+    "premises": {"admitted", "certify", "defined"} | GRAPH,
+    "defined": GRAPH,
     "admitted": {"graph", "values"} | SIZES,
     "neighbourhood": {"validation"} | GRAPH,
     "validation": set(),
