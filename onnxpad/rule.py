@@ -44,7 +44,8 @@ class Context:
         self.analysis = self.premises[-1].analysis
         self.signs = Signs(graph)
         self.sites = Sites(graph, self.analysis, self.signs)
-        self.open_sites = DynamicSites(graph, self.analysis, self.sites)
+        plain = self.premises[0].analysis
+        self.open_sites = DynamicSites(graph, self.analysis, self.sites, plain)
 
     def windows(self) -> Iterator[WindowOp]:
         """The window operators of the table that can be read, in file order."""

@@ -39,7 +39,8 @@ ARROWS: dict[str, set[str]] = {
     "shield": {"graph", "operators", "rule", "size"},
     "passes": {"dynamic", "rule", "site"} | GRAPH,
     "rule": {"dynamic", "premises", "site"} | GRAPH,
-    "dynamic": {"site"} | GRAPH,
+    "dynamic": {"amounts", "site"} | GRAPH,
+    "amounts": {"graph", "values", "window"} | SIZES,
     "site": {"wording"} | GRAPH,
     "wording": GRAPH,
     # Proving and running: neither knows passes, rules or sites.
