@@ -207,10 +207,17 @@ def _product(sizes: Sequence[Extent]) -> Extent:
 
 
 def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
-    """That there are no fewer than no windows; none at all is an empty tensor to some engines."""
+    """That there are no fewer than no windows; none at all is an empty tensor to some engines.
+
+    Pools, and SAME, want data.
+    """
     shape = analysis.shape(node.outputs[0])
     if shape is not None:
         yield from (less_equal(0, size) for size in shape[2:])
+    if node.op != "Conv" or str(node.attrs.get("auto_pad", "")).startswith("SAME"):
+        data = analysis.shape(node.inputs[0])
+        if data is not None:
+            yield from (less_equal(1, size) for size in data[2:])
 
 
 _RULES: Final[Mapping[str, Callable[[Node, Graph, Analysis], Conditions]]] = {

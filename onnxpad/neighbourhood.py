@@ -76,13 +76,17 @@ class Cut:
 class Probes:
     """Compares neighbourhoods before and after a change; equal ones run once."""
 
-    def __init__(self, graph: Graph, dims: Mapping[str, Extent] | None = None) -> None:
-        """Cuts out of this graph, as it is at each call, at the sizes that `dims` admit."""
+    def __init__(self, graph: Graph) -> None:
+        """Cuts out of this graph, as it is at each call, at all sizes until they are limited."""
         self._graph = graph
-        self._analysis = Analysis(graph, dims)
+        self._analysis = Analysis(graph)
         self._signs = Signs(graph)
         self._seen: dict[tuple[bytes, bytes], ProbeResult] = {}
         self.count = 0
+
+    def limit(self, dims: Mapping[str, Extent]) -> None:
+        """Keeps to sizes that these extents of open axes, by name of the symbol, admit."""
+        self._analysis = Analysis(self._graph, dims)
 
     def before(self, tensor: Tensor, root: str) -> Cut:
         """What computes a tensor from `root`, in a few scenes."""

@@ -192,6 +192,31 @@ def test_a_network_that_joins_what_it_halved_has_constant_pads() -> None:
         run(UNET, _feeds(UNET, {"height": 6, "width": 8}))
 
 
+def test_what_a_rewrite_shows_of_the_sizes_is_used() -> None:
+    """The amounts, once they are numbers, tell more of the sizes: nothing is left for later."""
+    model = one(
+        'a = Conv <auto_pad = "SAME_UPPER", strides = [4, 4]> (x, v) t = Shape (a)'
+        " s = Slice (t, two, four) n = Neg (s) r = Mod (n, fours) l = Add (r, minus)"
+        " e = Max (l, zero) k = Concat <axis = 0> (none, none, none, e) b = Pad (a, k)"
+        " c = Conv <strides = [2, 2]> (b, v)"
+        ' d = AveragePool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], strides = [4, 4]> (c)'
+        " f = ConvTranspose <pads = [1, 0, 0, 0], strides = [2, 2]> (d, w) g = Add (f, c)"
+        ' h = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (g, w) i = Resize (h, , twice)'
+        " y = Concat <axis = 1> (i, a)",
+        inputs="float[1, 1, n, n] x",
+        initializers="float[1, 1, 1, 1] v = {2}, float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9},"
+        " int64[1] two = {2}, int64[1] four = {4}, int64[2] fours = {4, 4}, int64[1] minus = {-1},"
+        " int64[1] zero = {0}, int64[2] none = {0, 0}, float[4] twice = {1, 1, 2, 2}",
+        opset=13,
+    )
+    result = onnxpad.fix(model)
+    assert not onnxpad.check(result.model).failing()
+    assert not onnxpad.fix(result.model, validate=False).changed
+    for size in running(model):
+        data = {"x": np.arange(size * size, dtype=np.float32).reshape(1, 1, size, size)}
+        np.testing.assert_array_equal(run(model, data)[0], run(result.model, data)[0])
+
+
 def test_a_range_and_what_the_graph_asks_hold_together() -> None:
     result = onnxpad.fix(UNET, dims={"height": "30..50", "width": "7..90"})
     assert len(result.changes) == 2
