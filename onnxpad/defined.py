@@ -26,7 +26,7 @@ from onnxpad.size import (
     modulo,
     solutions,
 )
-from onnxpad.values import BROADCASTING, Analysis, Shape
+from onnxpad.values import BROADCASTING, LARGEST_SIZE, Analysis, Shape
 
 Node: TypeAlias = Any
 Conditions: TypeAlias = Iterator[Extent]
@@ -58,7 +58,7 @@ def defined(graph: Graph, analysis: Analysis) -> Limits:
     seen: set[Extent] = set()
     for node in _needed(graph):
         rule = _RULES.get(node.op)
-        if rule is None or not graph.is_standard(node):
+        if rule is None or not node.inputs or not graph.is_standard(node):
             continue
         for condition in rule(node, graph, analysis):
             if condition == 0:
@@ -83,12 +83,21 @@ def listed(limits: Limits) -> str:
 
 
 def _told(symbol: Symbol) -> str:
-    first = symbol.minimum
-    if symbol.step == 1:
+    first, last, step = symbol.minimum, symbol.maximum, symbol.step
+    if first == last:
+        return f"{symbol.name} {first}"
+    multiples = f" a multiple of {step}" if step > 1 else ""
+    if last + step <= LARGEST_SIZE:  # greater ones are there, and none of them will do
+        if first == step or not multiples:
+            return f"{symbol.name}{multiples} from {first} to {last}"
+        if first + step == last:
+            return f"{symbol.name} {first} or {last}"
+        return f"{symbol.name} {first}, {first + step} and so on to {last}"
+    if not multiples:
         return f"{symbol.name} from {first} on"
-    if first == symbol.step:
-        return f"{symbol.name} a multiple of {symbol.step}"
-    return f"{symbol.name} {first}, {first + symbol.step} and so on in steps of {symbol.step}"
+    if first == step:
+        return f"{symbol.name}{multiples}"
+    return f"{symbol.name} {first}, {first + step} and so on in steps of {step}"
 
 
 def _needed(graph: Graph) -> list[Node]:
@@ -104,7 +113,7 @@ def _needed(graph: Graph) -> list[Node]:
     for node in reversed(list(graph.nodes)):
         outputs = 0
         for tensor in node.outputs:
-            outputs |= reached.get(tensor.name, 0)
+            outputs |= reached.get(tensor.name, 0) if tensor.name else 0
         if outputs:
             for tensor in node.inputs:
                 reached[tensor.name] = reached.get(tensor.name, 0) | outputs
@@ -149,7 +158,7 @@ def _broadcast(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
 
 def _expanded(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     shape = analysis.shape(node.inputs[0])
-    target = analysis.integers(node.inputs[1])
+    target = analysis.integers(node.inputs[1]) if len(node.inputs) > 1 else None
     if shape is not None and target is not None:
         yield from _fitting([shape, target])
 
@@ -174,16 +183,17 @@ def _split(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     axis = node.attrs.get("axis", 0)
     if shape is None or not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
         return
+    given = node.attrs.get("split", [])
+    if not isinstance(given, list) or not all(isinstance(part, int) for part in given):
+        return
+    parts: tuple[Extent, ...] | None = tuple(given)
     if graph.opset >= 13 and len(node.inputs) > 1 and node.inputs[1].name:
         parts = analysis.integers(node.inputs[1])
-    elif isinstance(node.attrs.get("split"), list):
-        parts = tuple(node.attrs["split"])
-    elif "num_outputs" in node.attrs or graph.opset < 2:
-        return  # the last part may be smaller; or the parts are an input of their own
-    else:
-        yield equal(modulo(shape[axis], len(node.outputs)), 0)
-        return
-    if parts is not None:
+    if parts == ():
+        # Or else the last part may be smaller; or the parts are an input of their own.
+        if "num_outputs" not in node.attrs and graph.opset >= 2:
+            yield equal(modulo(shape[axis], len(node.outputs)), 0)
+    elif parts is not None:
         total: Extent = 0
         for part in parts:
             total = total + part
@@ -228,15 +238,14 @@ def _product(sizes: Sequence[Extent]) -> Extent:
 def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     """That there are no fewer than no windows; none at all is an empty tensor to some engines.
 
-    Pools, and SAME, want data.
+    Pools, and SAME, want data, unless the whole batch is empty.
     """
-    shape = analysis.shape(node.outputs[0])
+    shape, data = analysis.shape(node.outputs[0]), analysis.shape(node.inputs[0])
     if shape is not None:
         yield from (less_equal(0, size) for size in shape[2:])
-    if node.op != "Conv" or str(node.attrs.get("auto_pad", "")).startswith("SAME"):
-        data = analysis.shape(node.inputs[0])
-        if data is not None:
-            yield from (less_equal(1, size) for size in data[2:])
+    same = str(node.attrs.get("auto_pad", "")).startswith("SAME")
+    if data and _is_positive(data[0]) and (same or node.op != "Conv"):
+        yield from (less_equal(1, size) for size in data[2:])
 
 
 _RULES: Final[Mapping[str, Callable[[Node, Graph, Analysis], Conditions]]] = {
