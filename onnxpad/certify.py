@@ -452,7 +452,7 @@ def _total(amounts: Iterable[Extent]) -> Extent:
 def _cut(
     layers: tuple[Layer, ...], sizes: tuple[Extent, ...], axes: tuple[_Axis, ...]
 ) -> Iterator[Layer]:
-    """The layers without what lies past the last position read."""
+    """The layers without what lies past the last position read, crops of it among them."""
     edges = list(sizes)
     for layer in layers:
         amounts = list(layer.amounts)
@@ -461,6 +461,8 @@ def _cut(
             left = maximum(reading.last + 1 - edges[axis], 0)
             edges[axis] = edges[axis] + end
             end = minimum(end, left)
+            if always(less_equal(reading.last + 1, edges[axis])) is True:
+                end = maximum(end, 0)
             amounts[axis + 2] = (begin, end)
         yield Layer(tuple(amounts), layer.fill)
 
