@@ -95,6 +95,8 @@ class DynamicSites:
             ):
                 self._sites.check_mergeable(op, pad)
                 self._check_runs(op, windows, sizes, auto_pad)
+                for axis, size in enumerate(sizes if op.operator.pools else ()):
+                    self._sites.check_not_empty(pad.data, axis, size)
                 self._check_meets_data(op, pad.data, sizes, odd)
                 return SamePlan(op, pad, auto_pad, pad.data)
         return None

@@ -425,7 +425,7 @@ class Sites:
                 self._check_ceil(op, axis, size, add(own, around)[axis], own[axis], inside[axis])
             total = add(own, around)[axis]
             if op.operator.pools and sum(inside[axis]) > sum(own[axis]):
-                self._check_not_empty(source, axis, size + sum(total) - sum(inside[axis]))
+                self.check_not_empty(source, axis, size + sum(total) - sum(inside[axis]))
             if op.operator.padding == "never wins":
                 starts = self._starts(op, axis, size, total, own[axis])
                 if not meets_data(window, size, *starts):
@@ -448,7 +448,8 @@ class Sites:
                     "19 an AveragePool that counts its padding then divides by the whole kernel"
                 )
 
-    def _check_not_empty(self, source: Tensor, axis: int, size: Extent) -> None:
+    def check_not_empty(self, source: Tensor, axis: int, size: Extent) -> None:
+        """Refuses a pool that would read what may be empty, which engines refuse too."""
         if always(less_equal(1, size)) is not True:
             raise RefusalError(
                 f"without its Pad the pool may read nothing on axis {axis + 2} of {source.name!r}"

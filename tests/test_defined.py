@@ -192,8 +192,7 @@ def test_pools_of_no_batch_want_no_data(op: str) -> None:
             "n from 1 to 3",
         ),
         (
-            f"a = Slice (x, zero, six, two) b = {HALVES} (x) c = Resize (b, , s)"
-            " y = Concat <axis = 1> (c, x, a)",
+            f"c = Slice (x, zero, six, two) {JOINED} y = Concat <axis = 1> (b, x, c)",
             f"{DOUBLE}, int64[1] zero = {{0}}, int64[1] six = {{6}}, int64[1] two = {{2}}",
             "n a multiple of 2 from 2 to 6",
         ),
