@@ -70,10 +70,10 @@ class Edits:
         if index < len(node.inputs):
             self._unread(node, index, node.inputs[index])
         if tensor is None:
-            list.pop(node.inputs)
+            node.inputs.pop()
         else:
             # As a slice it replaces what is there, or appends where nothing is.
-            list.__setitem__(node.inputs, slice(index, index + 1), [tensor])
+            node.inputs[index : index + 1] = [tensor]
             tensor.uses[id(node), index] = Use(node, index)
         self._edited(node)
 

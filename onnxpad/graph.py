@@ -16,7 +16,6 @@ from typing import Any, Final
 
 import numpy as np
 import onnx
-import onnx_graphsurgeon as gs
 from onnx import numpy_helper
 
 from onnxpad import attributes, collection
@@ -29,7 +28,17 @@ from onnxpad.names import Names, pinned
 from onnxpad.relocation import ExternalData, Progress, behind_links, contents, follow_links
 from onnxpad.saving import Differences, differences, node_proto, outline
 from onnxpad.skeleton import Skeleton, read_file, read_proto
-from onnxpad.view import Declared, Initializer, Node, Tensor, Use, build, declaration, describe
+from onnxpad.view import (
+    Declared,
+    Initializer,
+    Node,
+    OwnNode,
+    Tensor,
+    Use,
+    build,
+    declaration,
+    describe,
+)
 
 __all__ = ["Declared", "ExternalData", "Graph", "Node", "Tensor", "Use"]
 
@@ -234,10 +243,10 @@ class Graph:
 
         Node and output get fresh names derived from `name`.
         """
-        node = gs.Node(op, self._names.fresh(name), _normal(attributes))
+        node = OwnNode(op, self._names.fresh(name), _normal(attributes), None)
         output = Tensor(self._names.fresh(f"{node.name}_output"))
-        list.extend(node.inputs, [tensor or Tensor("") for tensor in inputs])
-        list.append(node.outputs, output)
+        node.inputs.extend(tensor or Tensor("") for tensor in inputs)
+        node.outputs.append(output)
         self._edits.insert(node, before)
         return output
 
