@@ -122,6 +122,11 @@ class Graph:
         return self.opsets.get("", 0)
 
     @property
+    def version(self) -> int:
+        """A number that is another after every edit: while it stays, so does the graph."""
+        return self._edits.count
+
+    @property
     def nodes(self) -> Iterator[Node]:
         """The nodes in file order, inserted ones in place; edits underway do no harm."""
         return (entry.node for entry in self._view.order())
@@ -133,6 +138,11 @@ class Graph:
             KeyError: The graph has none.
         """
         return self._view.tensors[name]
+
+    def has_node(self, node: Node) -> bool:
+        """Whether a node that was in the graph is still there."""
+        entry = self._view.entries.get(id(node))
+        return entry is not None and entry.alive
 
     def has_tensor(self, name: str) -> bool:
         """Whether the graph, as it is now, has a tensor of a name."""
@@ -380,8 +390,8 @@ class Graph:
 
     def _differences(self) -> Differences:
         """What differs from the original; kept until the next edit."""
-        if self._different is None or self._different[0] != self._edits.count:
-            self._different = self._edits.count, differences(self._skeleton, self._view)
+        if self._different is None or self._different[0] != self.version:
+            self._different = self.version, differences(self._skeleton, self._view)
         return self._different[1]
 
     @cached_property

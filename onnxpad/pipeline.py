@@ -76,13 +76,15 @@ def rewrite(
     """
     context = Context(graph, style, dynamic, admitted)
     editor = _Editor(context, strict, prober)
-    total = sum(1 for _ in context.windows()) + sum(1 for _ in context.pads())
+    total = sum(1 for _ in context.reads())
     stages = [[kind for kind in passes if kind.last is last] for last in (False, True)]
+    seen: list[tuple[Pass, Match]] = []
 
     def changed(stage: Sequence[type[Pass]]) -> bool:
         changes = len(editor.outcome.changes)
         context.ask_again()
         for rule, match in _matches(context, stage):
+            seen.append((rule, match))
             if match.plan is not None:
                 editor.apply(rule, match)
                 if progress is not None:
@@ -91,15 +93,16 @@ def rewrite(
 
     # What a late stage changes may be what an earlier one waited for, so it starts over.
     while any(changed(stage) for stage in stages):
-        pass
+        seen.clear()
     outcome = editor.outcome
-    if outcome.changes:
-        shield(context)
+    # What was seen last was seen of the graph as it stays, for the shield changes no padding.
     outcome.findings = [
         match.finding
-        for rule, match in _matches(context, passes)
+        for rule, match in seen
         if match.plan is None or not editor.gave_up(rule, match)
     ]
+    if outcome.changes:
+        shield(context)
     return outcome
 
 

@@ -13,13 +13,21 @@ from onnxpad.admitted import Admitted
 from onnxpad.dynamic import DynamicSites
 from onnxpad.finding import Finding, Page, Severity
 from onnxpad.graph import Graph
-from onnxpad.operators import PadOp, UnreadableError, WindowOp, operator_of, read_pad, read_window
+from onnxpad.operators import (
+    OPERATORS,
+    PadOp,
+    UnreadableError,
+    WindowOp,
+    read_pad,
+    read_window,
+)
 from onnxpad.premises import premises
 from onnxpad.signs import Signs
 from onnxpad.site import Sites
 
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
+Read: TypeAlias = WindowOp | PadOp | UnreadableError
 
 
 class Context:
@@ -46,22 +54,37 @@ class Context:
         self.signs = Signs(graph)
         self.sites = Sites(graph, self.analysis, self.signs)
         self.open_sites = DynamicSites(graph, self.analysis, self.sites)
+        self._listed: tuple[int, list[tuple[Node, Read]]] | None = None
 
     def windows(self) -> Iterator[WindowOp]:
         """The window operators of the table that can be read, in file order."""
-        for node in self.graph.nodes:
-            if operator_of(self.graph, node) is not None:
-                read = self.window(node)
-                if isinstance(read, WindowOp):
-                    yield read
+        return (read for _, read in self.reads() if isinstance(read, WindowOp))
 
     def pads(self) -> Iterator[PadOp]:
         """The `Pad` nodes that can be read, in file order."""
-        for node in self.graph.nodes:
-            if node.op == "Pad" and self.graph.is_standard(node):
-                read = self.pad(node)
-                if isinstance(read, PadOp):
-                    yield read
+        return (read for _, read in self.reads() if isinstance(read, PadOp))
+
+    def reads(self) -> Iterator[tuple[Node, Read]]:
+        """The window operators of the table and the `Pad`s, in file order, and what they say.
+
+        They are looked for once until the next edit: every pass asks for them.
+        """
+        version = self.graph.version
+        if self._listed is None or self._listed[0] != version:
+            found = ((node, self._read(node)) for node in self.graph.nodes)
+            self._listed = version, [(node, read) for node, read in found if read is not None]
+        for node, read in self._listed[1]:
+            now = read if self.graph.version == version else self._read(node)
+            if now is not None:
+                yield node, now
+
+    def _read(self, node: Node) -> Read | None:
+        """What a node says; None where it is neither, or gone."""
+        if node.op != "Pad" and node.op not in OPERATORS:
+            return None
+        if not self.graph.is_standard(node) or not self.graph.has_node(node):
+            return None
+        return self.pad(node) if node.op == "Pad" else self.window(node)
 
     def window(self, node: Node) -> WindowOp | UnreadableError:
         """What a window operator's node says, or why it cannot be read."""
@@ -82,11 +105,13 @@ class Context:
         for premise in self.premises:
             premise.analysis.forget()
         self.signs.forget()
+        self._listed = None
 
     def ask_again(self) -> None:
         """Drops what could not be worked out, which edits may have made plain."""
         for premise in self.premises:
             premise.analysis.ask_again()
+        self._listed = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from onnxpad.finding import Severity
-from onnxpad.operators import UnreadableError, operator_of
+from onnxpad.operators import UnreadableError
 from onnxpad.rule import Context, Match, Pass
 
 
@@ -33,12 +33,7 @@ class ReportUnreadable(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every window operator and `Pad` that cannot be read."""
-        for node in context.graph.nodes:
-            read: object = None
-            if operator_of(context.graph, node) is not None:
-                read = context.window(node)
-            elif node.op == "Pad" and context.graph.is_standard(node):
-                read = context.pad(node)
+        for node, read in context.reads():
             if isinstance(read, UnreadableError):
                 yield self.refused(context, node, f"{node.op} that no rule reads", str(read))
 

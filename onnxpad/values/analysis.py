@@ -55,6 +55,7 @@ class Analysis:
         self._graph = graph
         self._dims = dict(dims or {})
         self._known: dict[Kind, dict[str, Any]] = {kind: {} for kind in Kind}
+        self._open: list[tuple[dict[str, Any], str]] = []
         self._input_shapes: dict[str, Shape | None] | None = None
 
     def shape(self, tensor: Any) -> Shape | None:
@@ -88,12 +89,13 @@ class Analysis:
         """Forget everything, after edits of the graph were undone: names may have gone round."""
         for memory in self._known.values():
             memory.clear()
+        self._open.clear()
 
     def ask_again(self) -> None:
         """Forget what was not known: edits of the graph may have made it known."""
-        for memory in self._known.values():
-            for name in [name for name, answer in memory.items() if _is_open(answer)]:
-                del memory[name]
+        for memory, name in self._open:
+            memory.pop(name, None)
+        self._open.clear()
 
     def _answer(self, kind: Kind, tensor: Any) -> Any:
         """Answer a request and all those it leads to, with an explicit stack."""
@@ -106,11 +108,11 @@ class Analysis:
             memory, name, rule = stack[-1]
             try:
                 wanted, needed = rule.send(answer)
-            except StopIteration as end:
-                memory[name] = answer = end.value
-                stack.pop()
-            except UndeterminedError:
-                memory[name] = answer = None
+            except (StopIteration, UndeterminedError) as end:
+                answer = end.value if isinstance(end, StopIteration) else None
+                memory[name] = answer
+                if _is_open(answer):
+                    self._open.append((memory, name))
                 stack.pop()
             else:
                 answer = None
@@ -222,7 +224,7 @@ class Analysis:
 def _is_open(answer: Any) -> bool:
     """Whether an answer leaves something unknown."""
     if isinstance(answer, Value):
-        answer = answer.data.reshape(-1)
+        answer = answer.data.flat
     elif not isinstance(answer, tuple):
         return answer is None
-    return any(isinstance(element, Unknown) for element in answer)
+    return Unknown in map(type, answer)
