@@ -212,7 +212,7 @@ class Edits:
 
     def _unread(self, node: Node, index: int, tensor: Tensor) -> None:
         del tensor.uses[id(node), index]
-        self._suspect([tensor])
+        self._suspects[id(tensor)] = tensor
 
     def _suspect(self, tensors: Sequence[Tensor]) -> None:
         self._suspects.update((id(tensor), tensor) for tensor in tensors)

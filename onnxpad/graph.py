@@ -55,6 +55,7 @@ class Graph:
         path: The file it comes from, or None.
         ir_version: Of the model.
         opsets: Version of each operator set that the model imports; the default one is "".
+        opset: Version of the default one; 0 if the model does not import it.
         inputs: What each input declares, in order. An initializer that is also an input counts
             as one from IR version 4 on, since a caller may override it.
         outputs: Names of the graph outputs.
@@ -67,6 +68,7 @@ class Graph:
         self.path = path
         self.ir_version = model.ir_version
         self.opsets = _opsets(model)
+        self.opset = self.opsets.get("", 0)
         self.outputs = frozenset(value.name for value in model.graph.output)
         self.has_external_data = bool(skeleton.external)
         folder = path.parent if path else None
@@ -115,11 +117,6 @@ class Graph:
             return type(self)(self._skeleton, self.path)
 
     # Reading
-
-    @property
-    def opset(self) -> int:
-        """Version of the default operator set; 0 if the model does not import it."""
-        return self.opsets.get("", 0)
 
     @property
     def version(self) -> int:

@@ -5,7 +5,7 @@ May import: errors, graph, size, values, window.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from onnxpad.errors import ModelError
 from onnxpad.graph import Graph
 from onnxpad.size import Extent, Size, Unknown, symbol
 from onnxpad.values import Analysis
-from onnxpad.window import AnyWindow, OpenWindow, Window
+from onnxpad.window import AnyWindow, OpenWindow, Window, window_of
 
 Node: TypeAlias = Any  # graphsurgeon carries no types
 Tensor: TypeAlias = Any
@@ -30,6 +30,9 @@ FLOATS: Final = frozenset(
 
 # No tensor is longer; what is computed from amounts up to here fits an int64, as nodes hold it.
 _GREATEST: Final = 2**31 - 1
+
+# Where nothing is known of the type it may well be this one.
+_INTEGERS: Final = frozenset({None, TensorProto.INT64})
 
 
 class UnreadableError(Exception):
@@ -118,7 +121,7 @@ class WindowOp:
         return self.node.inputs[0]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PadOp:
     """What a `Pad` node says.
 
@@ -141,14 +144,17 @@ class PadOp:
         """The tensor that is padded."""
         return self.node.inputs[0]
 
-    @property
+    @cached_property
     def constant_amounts(self) -> tuple[Pair, ...] | None:
         """The amounts where all are known numbers, else None."""
         return _numbers(self.amounts)
 
     def over(self, rank: int) -> tuple[Pair, ...] | None:
         """(begin, end) for each of `rank` axes, as `extents_over`; None where one is no number."""
-        return None if self.constant_amounts is None else _numbers(self.extents_over(rank))
+        numbers = self.constant_amounts
+        if numbers is None or self.axes is None:
+            return numbers if numbers is not None and len(numbers) == rank else None
+        return _numbers(self.extents_over(rank))
 
     def extents_over(self, rank: int) -> tuple[ExtentPair, ...] | None:
         """(begin, end) for each of `rank` axes, zeros where `axes` leaves one out.
@@ -157,7 +163,7 @@ class PadOp:
         twice (what that means is not specified).
         """
         pairs = self.amounts
-        if pairs is None or any(isinstance(n, Unknown) for pair in pairs for n in pair):
+        if pairs is None or not (self.constant_amounts or _is_known(pairs)):
             return None
         if self.axes is None:
             return pairs if len(pairs) == rank else None
@@ -174,8 +180,13 @@ class PadOp:
 def _numbers(pairs: Sequence[ExtentPair] | None) -> tuple[Pair, ...] | None:
     if pairs is None:
         return None
-    known = tuple((b, e) for b, e in pairs if isinstance(b, int) and isinstance(e, int))
-    return known if len(known) == len(pairs) else None
+    known = [(b, e) for b, e in pairs if isinstance(b, int) and isinstance(e, int)]
+    return tuple(known) if len(known) == len(pairs) else None
+
+
+def _is_known(pairs: Sequence[ExtentPair]) -> bool:
+    """Whether something is known of every amount."""
+    return not any(isinstance(amount, Unknown) for pair in pairs for amount in pair)
 
 
 def lowest(dtype: int) -> float | int | None:
@@ -253,7 +264,7 @@ def read_window(graph: Graph, analysis: Analysis, node: Node) -> WindowOp:
         node=node,
         operator=operator,
         windows=tuple(
-            Window(k, s, d) if isinstance(k, int) else OpenWindow(k, s, d)
+            window_of(k, s, d) if isinstance(k, int) else OpenWindow(k, s, d)
             for k, s, d in zip(kernel, strides, dilations, strict=True)
         ),
         auto_pad=auto_pad,
@@ -338,7 +349,7 @@ def read_pad(graph: Graph, analysis: Analysis, node: Node) -> PadOp:
         amounts = _input(node, 1)
         if amounts is None:
             raise ModelError(f"{where} has no pads input, which opset {graph.opset} requires")
-        if analysis.dtype(amounts) not in {None, TensorProto.INT64}:
+        if analysis.dtype(amounts) not in _INTEGERS:
             raise ModelError(f"{where}: its pads {amounts.name!r} must be int64")
         flat = analysis.integers(amounts)
         filler = _input(node, 2)
@@ -383,7 +394,10 @@ def onnx_order(pairs: Sequence[Pair]) -> list[int]:
 
 def is_padded(pairs: Sequence[ExtentPair]) -> bool:
     """Whether any amount is, at some size, not zero."""
-    return any(begin != 0 or end != 0 for begin, end in pairs)
+    for begin, end in pairs:  # asked often, and thrice as fast as `any` of a generator
+        if begin != 0 or end != 0:
+            return True
+    return False
 
 
 def _input(node: Node, index: int) -> Tensor | None:
@@ -413,13 +427,13 @@ def _integers(
     value = node.attrs.get(name)
     if value is None:
         return None
-    if not isinstance(value, list) or not all(type(item) is int for item in value):
+    if not isinstance(value, list) or not {int}.issuperset(map(type, value)):
         raise ModelError(f"{where}: {name} must be a list of integers")
     if (not value and name != "pads") or (not value and count is not None):
         return None  # onnxruntime fills in an empty list as it does an absent one
     if count is not None and len(value) != count:
         raise ModelError(f"{where}: {name} has {len(value)} values, but {count} are needed")
-    if least is not None and any(item < least for item in value):
+    if least is not None and min(value) < least:
         raise ModelError(f"{where}: {name} {_brief(value)} must not be below {least}")
     _check_magnitude(value, name)
     return tuple(value)
@@ -438,7 +452,8 @@ def _check_axes(axes: Sequence[int], rank: int | None) -> None:
 
 def _check_magnitude(values: Sequence[Extent], name: str) -> None:
     """Raises UnreadableError for what no tensor is long enough for."""
-    if any(isinstance(item, int) and abs(item) > _GREATEST for item in values):
+    numbers = [item for item in values if isinstance(item, int)]
+    if numbers and (max(numbers) > _GREATEST or min(numbers) < -_GREATEST):
         raise UnreadableError(f"its {name} {_brief(values)} are beyond {_GREATEST}")
 
 

@@ -8,6 +8,7 @@ errors, graph, operators, signs, size, values, window, wording.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -611,6 +612,7 @@ def has_indices(op: WindowOp) -> bool:
     return len(op.node.outputs) > 1 and bool(op.node.outputs[1].name)
 
 
+@lru_cache(maxsize=1024)
 def told(pairs: Pairs) -> str:
     """Pads for people: `(begin, end)` per axis."""
     return " ".join(f"({begin}, {end})" for begin, end in pairs)

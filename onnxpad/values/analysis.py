@@ -54,7 +54,7 @@ class Analysis:
         """
         self._graph = graph
         self._dims = dict(dims or {})
-        self._known: dict[Kind, dict[str, Any]] = {kind: {} for kind in Kind}
+        self._known: list[dict[str, Any]] = [{} for _ in Kind]
         self._open: list[tuple[dict[str, Any], str]] = []
         self._input_shapes: dict[str, Shape | None] | None = None
 
@@ -87,7 +87,7 @@ class Analysis:
 
     def forget(self) -> None:
         """Forget everything, after edits of the graph were undone: names may have gone round."""
-        for memory in self._known.values():
+        for memory in self._known:
             memory.clear()
         self._open.clear()
 
