@@ -76,13 +76,17 @@ class Cut:
 class Probes:
     """Compares neighbourhoods before and after a change; equal ones run once."""
 
-    def __init__(self, graph: Graph, dims: Mapping[str, Extent] | None = None) -> None:
-        """Cuts out of this graph, as it is at each call, at the sizes that `dims` admit."""
+    def __init__(self, graph: Graph) -> None:
+        """Cuts out of this graph, as it is at each call, at all sizes until they are limited."""
         self._graph = graph
-        self._analysis = Analysis(graph, dims)
+        self._analysis = Analysis(graph)
         self._signs = Signs(graph)
         self._seen: dict[tuple[bytes, bytes], ProbeResult] = {}
         self.count = 0
+
+    def limit(self, dims: Mapping[str, Extent]) -> None:
+        """Keeps to sizes that these extents of open axes, by name of the symbol, admit."""
+        self._analysis = Analysis(self._graph, dims)
 
     def before(self, tensor: Tensor, root: str) -> Cut:
         """What computes a tensor from `root`, in a few scenes."""
@@ -232,7 +236,7 @@ def _values(shape: Sequence[Extent], involved: Sequence[Extent]) -> dict[str, li
     for which in sorted(rhythms):
         period, threshold = rhythms[which]
         least = _least(which, shape)
-        late = max(least, -(-(threshold - which.least) // which.step))
+        late = max(least, -(-(threshold - which.minimum) // which.step))
         classes = -(-period // which.step)
         # Another class and another multiple each time, unless that leads too far.
         gap = classes + 1
@@ -241,7 +245,7 @@ def _values(shape: Sequence[Extent], involved: Sequence[Extent]) -> dict[str, li
         indices = [*range(least, least + 4), *range(late, late + gap * _CLASSES, gap)]
         indices.append(late + -(-_LONG // which.step))
         fitting = [index for index in dict.fromkeys(indices) if index < which.count]
-        found[which.name] = [which.value(index) for index in fitting] or [which.least]
+        found[which.name] = [which.value(index) for index in fitting] or [which.minimum]
     return found
 
 

@@ -1,9 +1,10 @@
 """Runs the passes to a fixed point, and undoes what cannot be certified or fails its probe.
 
-May import: admitted, certify, finding, graph, operators, passes, premises, rule, shield, site.
+May import: admitted, certify, finding, graph, operators, passes, premises, rule, shield, site,
+size.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
@@ -13,10 +14,11 @@ from onnxpad.finding import Change, Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.operators import UnreadableError, operator_of
 from onnxpad.passes import PASSES
-from onnxpad.premises import Prover, Readings
+from onnxpad.premises import Prover, Readings, ranges
 from onnxpad.rule import Context, Match, Pass
 from onnxpad.shield import shield
 from onnxpad.site import told
+from onnxpad.size import Extent
 
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
@@ -25,6 +27,9 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 class Prober(Protocol):
     """Runs a change's neighbourhood, before and after, on a runtime."""
+
+    def limit(self, dims: Mapping[str, Extent]) -> None:
+        """Keeps to sizes that these extents of open axes, by name of the symbol, admit."""
 
     def before(self, tensor: Tensor, root: str) -> Any:
         """What computes a tensor from `root`, cut out of the graph as it is now."""
@@ -35,11 +40,19 @@ class Prober(Protocol):
 
 @dataclass(slots=True)
 class Outcome:
-    """What a run of the passes did."""
+    """What a run of the passes did.
+
+    Attributes:
+        changes: Every rewrite made, in order.
+        findings: What remains.
+        undone: What could not be certified, or failed its probe.
+        sizes: What the open sizes of the graph, as it came, are limited to, by name.
+    """
 
     changes: list[Change] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     undone: list[Finding] = field(default_factory=list)
+    sizes: Mapping[str, range] = field(default_factory=dict)
 
 
 def find(
@@ -75,27 +88,26 @@ def rewrite(
     With `strict`, a change whose certificate names an assumption is undone too.
     """
     context = Context(graph, style, dynamic, admitted)
-    editor = _Editor(context, strict, prober)
+    outcome = Outcome(sizes=ranges(graph, context.premises[-1]))
     total = sum(1 for _ in context.reads())
-    stages = [[kind for kind in passes if kind.last is last] for last in (False, True)]
-    seen: list[tuple[Pass, Match]] = []
 
-    def changed(stage: Sequence[type[Pass]]) -> bool:
-        changes = len(editor.outcome.changes)
-        context.ask_again()
-        for rule, match in _matches(context, stage):
-            seen.append((rule, match))
-            if match.plan is not None:
-                editor.apply(rule, match)
-                if progress is not None:
-                    progress("rewriting", len(editor.outcome.changes), total)
-        return len(editor.outcome.changes) != changes
+    def made() -> None:
+        if progress is not None:
+            progress("rewriting", len(outcome.changes), total)
 
-    # What a late stage changes may be what an earlier one waited for, so it starts over.
-    while any(changed(stage) for stage in stages):
-        seen.clear()
-    outcome = editor.outcome
-    # What was seen last was seen of the graph as it stays, for the shield changes no padding.
+    editor = _Editor(outcome, strict, prober)
+    editor.take(context)
+    while True:
+        changes = len(outcome.changes)
+        seen = _exhaust(context, editor, passes, made)
+        if len(outcome.changes) == changes:
+            break
+        # What was rewritten may show more of the sizes at which the graph is defined.
+        anew = Context(graph, style, dynamic, admitted)
+        if anew.premises[-1].dims == context.premises[-1].dims:
+            break
+        context = anew
+        editor.take(context)
     outcome.findings = [
         match.finding
         for rule, match in seen
@@ -106,17 +118,47 @@ def rewrite(
     return outcome
 
 
+def _exhaust(
+    context: Context, editor: "_Editor", passes: Sequence[type[Pass]], made: Callable[[], None]
+) -> list[tuple[Pass, Match]]:
+    """Applies the passes until they find nothing more to do; what they found then.
+
+    What a late stage changes may be what an earlier one waited for, so it starts over.
+    """
+    seen: list[tuple[Pass, Match]] = []
+    stages = [[kind for kind in passes if kind.last is last] for last in (False, True)]
+
+    def changed(stage: Sequence[type[Pass]]) -> bool:
+        changes = len(editor.outcome.changes)
+        context.ask_again()
+        for rule, match in _matches(context, stage):
+            seen.append((rule, match))
+            if match.plan is not None:
+                editor.apply(rule, match)
+                made()
+        return len(editor.outcome.changes) != changes
+
+    while any(changed(stage) for stage in stages):
+        seen.clear()
+    return seen
+
+
 class _Editor:
     """Makes one change at a time, or takes it back."""
 
-    def __init__(self, context: Context, strict: bool, prober: Prober | None) -> None:
-        self.outcome = Outcome()
-        self._context = context
+    def __init__(self, outcome: Outcome, strict: bool, prober: Prober | None) -> None:
+        self.outcome = outcome
         self._strict = strict
         self._prober = prober
-        self._certifier = Prover(context.graph, context.premises, context.signs)
         self._given_up: set[tuple[str, str, int]] = set()
         self._made: set[tuple[str, str, int, str]] = set()
+
+    def take(self, context: Context) -> None:
+        """Goes by what a context knows of the graph from now on."""
+        self._context = context
+        self._certifier = Prover(context.graph, context.premises, context.signs)
+        if self._prober is not None:
+            self._prober.limit(context.premises[-1].dims)
 
     def gave_up(self, rule: Pass, match: Match) -> bool:
         """Whether this very change was taken back before."""

@@ -28,8 +28,7 @@ ARROWS: dict[str, set[str]] = {
     "cli": {"onnxpad", "api", "conventions", "doctor", "explain", "report", "rule", "targets"}
     | {"validating"},
     "onnxpad": {"api", "validating"},
-    "api": {"admitted", "dynamic", "graph", "neighbourhood", "pipeline", "rule", "site", "targets"}
-    | {"validation"},
+    "api": {"admitted", "dynamic", "graph", "neighbourhood", "pipeline", "site"} | {"validation"},
     "validating": {"graph", "validation"},
     "report": {"onnxpad"},
     "doctor": {"onnxpad", "validation"},
@@ -39,12 +38,14 @@ ARROWS: dict[str, set[str]] = {
     "shield": {"graph", "operators", "rule", "size"},
     "passes": {"dynamic", "rule", "site"} | GRAPH,
     "rule": {"admitted", "dynamic", "premises", "site"} | GRAPH,
-    "dynamic": {"site"} | GRAPH,
+    "dynamic": {"amounts", "site"} | GRAPH,
+    "amounts": {"graph", "values", "window"} | SIZES,
     "site": {"wording"} | GRAPH,
     "wording": GRAPH,
     # Proving and running: neither knows passes, rules or sites.
     "certify": GRAPH,
-    "premises": {"admitted", "certify"} | GRAPH,
+    "premises": {"admitted", "certify", "defined"} | GRAPH,
+    "defined": GRAPH,
     "admitted": {"graph", "values"} | SIZES,
     "neighbourhood": {"validation"} | GRAPH,
     "validation": set(),

@@ -249,8 +249,8 @@ STAYS = [
     ),
     pytest.param(
         one(
-            "y = MaxPool <dilations = [4], kernel_shape = [3], pads = [1, 2]> (x)",
-            inputs="float[1, 2, L] x",
+            "y = MaxPool <dilations = [4, 1], kernel_shape = [2, 2], pads = [1, 0, 1, 1]> (x)",
+            inputs="float[1, 2, L, 8] x",
         ),
         "wholly in the padding",
         id="a dilated window may read padding only",
