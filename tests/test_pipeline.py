@@ -14,7 +14,17 @@ from onnxpad.passes import PASSES
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.rule import Pass, Tensor
 from onnxpad.size import Extent
-from tests.broken import Cluttering, Elsewhere, Forgotten, Halfway, Idle, Lost, Swapped
+from tests.broken import (
+    Cluttering,
+    Elsewhere,
+    Forgotten,
+    Halfway,
+    Idle,
+    Lost,
+    Regrouped,
+    Reweighted,
+    Swapped,
+)
 from tests.support import assert_same, canonical, fixed, one
 
 W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
@@ -25,6 +35,8 @@ PADDED = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {PADS}")
 BROKEN = [
     pytest.param(PADDED, Swapped, "the first window starts at", id="sides swapped"),
     pytest.param(PADDED, Lost, "the output has", id="padding lost"),
+    pytest.param(PADDED, Regrouped, "the window itself differs", id="groups changed"),
+    pytest.param(PADDED, Reweighted, "the window itself differs", id="weight changed"),
     pytest.param(PADDED, Cluttering, "the output has", id="nodes and constants added"),
     pytest.param(
         one("a = Pad (x, p) y = AveragePool <kernel_shape = [3, 3]> (a)", initializers=PADS),
