@@ -9,8 +9,8 @@ no pass. May import: errors, finding, graph, operators, signs, size, values, win
 import itertools
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
@@ -67,16 +67,14 @@ class UncertifiedError(Exception):
     """The two graphs could not be shown to compute the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(NamedTuple):
     """Constant padding around what lies further inside: (begin, end) per axis and what fills it."""
 
     amounts: Amounts
     fill: float | int | str
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """What the elements of a tensor are made of.
 
     Attributes:
@@ -284,12 +282,12 @@ class Certifier:
         if dtype in FLOATS:
             if layer.fill == least or (dtype in _LOWEST_FINITE and layer.fill <= _finite(dtype)):
                 assumptions.add("finite data")
-                return replace(layer, fill=LEAST)
+                return layer._replace(fill=LEAST)
             if layer.fill <= 0 and floor and self._signs.non_negative(root):
                 assumptions.add("finite data")
-                return replace(layer, fill=LEAST)
+                return layer._replace(fill=LEAST)
             return layer
-        return replace(layer, fill=LEAST) if layer.fill == least else layer
+        return layer._replace(fill=LEAST) if layer.fill == least else layer
 
     def _sizes(self, root: str, axes: int) -> tuple[Extent, ...]:
         """The spatial sizes of a tensor; fresh symbols where nobody knows them."""
@@ -481,7 +479,7 @@ def _where(defined: tuple[Extent, ...], layer: Layer) -> Layer:
         (_only(some, begin), _only(some, end))
         for some, (begin, end) in zip(defined, layer.amounts[2:], strict=True)
     )
-    return replace(layer, amounts=(*layer.amounts[:2], *spatial))
+    return layer._replace(amounts=(*layer.amounts[:2], *spatial))
 
 
 def _counts_beyond(op: WindowOp, opset: int) -> bool:

@@ -221,9 +221,16 @@ class Graph:
 
     def set_attribute(self, node: Node, name: str, value: object | None) -> None:
         """Gives a node an attribute: a number, a string or a sequence of one kind; None removes."""
-        values = {key: held for key, held in node.attrs.items() if key != name or value is not None}
-        if value is not None:
-            values[name] = attributes.normal(value)
+        self.set_attributes(node, {name: value})
+
+    def set_attributes(self, node: Node, changed: Mapping[str, object | None]) -> None:
+        """Gives a node several attributes at once, as `set_attribute` does one."""
+        values = dict(node.attrs)
+        for name, value in changed.items():
+            if value is None:
+                values.pop(name, None)
+            else:
+                values[name] = attributes.normal(value)
         self._edits.set_operator(node, node.op, node.domain, values)
 
     def set_input(self, node: Node, index: int, tensor: Tensor | None) -> None:

@@ -6,7 +6,7 @@ May import: errors, graph, size, values, window.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from onnx import TensorProto
@@ -86,8 +86,7 @@ OPERATORS: Final[Mapping[str, Operator]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class WindowOp:
+class WindowOp(NamedTuple):
     """What a window operator's node says, absent attributes filled in.
 
     Attributes:
