@@ -247,8 +247,8 @@ class Certifier:
             UncertifiedError: They are not, or a window may read nothing else.
         """
         assumptions: set[str] = set()
-        if self._holds_infinities(root):
-            raise UncertifiedError(f"{root.name!r} is padded with infinities")
+        if self._signs.infinite(root) is not None:
+            raise UncertifiedError(f"{root.name!r} holds infinities")
         floor = all(
             isinstance(layer.fill, int | float) and layer.fill >= 0 for layer in found.inner
         )
@@ -261,14 +261,6 @@ class Certifier:
         if (axis := found.blind_axis()) is not None:
             raise UncertifiedError(f"on axis {axis} a window may lie wholly in the padding")
         return assumptions
-
-    def _holds_infinities(self, tensor: Tensor) -> bool:
-        """Whether a `Pad` that was not read through fills it with them."""
-        node = self._graph.producer(tensor)
-        if node is None or not self._graph.is_standard(node) or node.op != "Pad":
-            return False
-        value = read_pad(self._graph, self._analysis, node).value
-        return value is not None and math.isinf(value)
 
     def _losing(self, layer: Layer, root: Tensor, floor: bool, assumptions: set[str]) -> Layer:
         """The layer with a fill that loses every comparison called so.
@@ -333,9 +325,7 @@ class _Comparison:
             common = min(common, _finite_layers(before))
         self.inner, outer, others = before[:common], before[common:], after[common:]
         self._windows = old.windows
-        self._sizes = tuple(
-            size + _around(self.inner, axis) for axis, size in enumerate(sizes, 2)
-        )
+        self._sizes = tuple(size + _around(self.inner, axis) for axis, size in enumerate(sizes, 2))
         self.holds = _sizes_told(self._sizes)
         self._defined: tuple[Extent, ...] = (1,) * len(sizes)
         if old.operator.pools or old.auto_pad.startswith("SAME"):

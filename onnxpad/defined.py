@@ -7,6 +7,7 @@ graph needs that operator. May import: graph, operators, size, values.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 from typing import Any, Final, TypeAlias
@@ -34,11 +35,25 @@ Conditions: TypeAlias = Iterator[Extent]
 _OUTPUTS: Final = 256
 
 
-def defined(graph: Graph, analysis: Analysis) -> dict[str, Symbol]:
-    """What open sizes are limited to, by the name of the symbol: those that are limited at all.
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a graph's operators ask of its open sizes.
 
-    Where what is asked of a size is no range in even steps, the closest such range around it.
+    Attributes:
+        symbols: What open sizes are limited to, by the name of the symbol: those that are limited
+            at all. Where what is asked is no range in even steps, the closest one around it.
+        stops: A node that runs at none of the sizes; None where there is no such.
     """
+
+    symbols: Mapping[str, Symbol]
+    stops: Node | None = None
+
+
+NONE: Final = Limits({})
+
+
+def defined(graph: Graph, analysis: Analysis) -> Limits:
+    """What is asked of open sizes by the operators that every output of a graph needs."""
     asked: dict[str, Extent] = {}
     seen: set[Extent] = set()
     for node in _needed(graph):
@@ -46,21 +61,25 @@ def defined(graph: Graph, analysis: Analysis) -> dict[str, Symbol]:
         if rule is None or not graph.is_standard(node):
             continue
         for condition in rule(node, graph, analysis):
-            if not isinstance(condition, Size) or condition in seen or len(condition.symbols) > 1:
-                continue
-            seen.add(condition)
-            name = condition.symbols[0].name
-            both = minimum(asked.get(name, 1), condition)
-            if not isinstance(both, Unknown):
-                asked[name] = both
+            if condition == 0:
+                return Limits({}, node)
+            if isinstance(condition, Size) and condition not in seen:
+                seen.add(condition)
+                if len(condition.symbols) > 1:
+                    continue
+                name = condition.symbols[0].name
+                both = minimum(asked.get(name, 1), condition)
+                if both == 0:
+                    return Limits({}, node)
+                if not isinstance(both, Unknown):
+                    asked[name] = both
     found = {name: solutions(each) for name, each in asked.items() if isinstance(each, Size)}
-    return {name: limit for name, limit in found.items() if limit is not None}
+    return Limits({name: limit for name, limit in found.items() if limit is not None})
 
 
-def told(limits: Mapping[str, Symbol]) -> str:
-    """The limits, as `every size at which the model is defined: height 4, 8, 12 and so on`."""
-    listed = ", ".join(_told(symbol) for symbol in limits.values())
-    return f"every size at which the model is defined: {listed}"
+def listed(limits: Limits) -> str:
+    """The limits in words, as `height a multiple of 4, width from 3 on`; empty without."""
+    return ", ".join(_told(symbol) for symbol in limits.symbols.values())
 
 
 def _told(symbol: Symbol) -> str:
@@ -146,7 +165,7 @@ def _fitting(shapes: Sequence[Shape]) -> Conditions:
     """That shapes broadcast: on each axis all that are not 1 are the same."""
     for one, other in combinations(shapes, 2):
         for a, b in zip(reversed(one), reversed(other), strict=False):
-            if not (isinstance(a, int) and isinstance(b, int)):
+            if a != b:
                 yield maximum(equal(a, b), maximum(equal(a, 1), equal(b, 1)))
 
 

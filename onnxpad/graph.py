@@ -40,7 +40,7 @@ from onnxpad.view import (
     describe,
 )
 
-__all__ = ["Declared", "ExternalData", "Graph", "Node", "Tensor", "Use"]
+__all__ = ["Declared", "ExternalData", "Graph", "Node", "Tensor", "Use", "describe"]
 
 SHARE_LIMIT: Final = 1024
 """Bytes up to which equal initializers that are added become one."""

@@ -89,7 +89,7 @@ def rewrite(
     """
     context = Context(graph, style, dynamic, admitted)
     outcome = Outcome(sizes=ranges(graph, context.premises[-1]))
-    total = sum(1 for _ in context.reads())
+    total = sum(1 for _ in context.windows()) + sum(1 for _ in context.pads())
 
     def made() -> None:
         if progress is not None:

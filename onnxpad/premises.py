@@ -1,6 +1,6 @@
 """Proofs that take as little for granted as they can.
 
-May import: admitted, certify, defined, finding, graph, operators, signs, size, values.
+May import: admitted, certify, defined, errors, finding, graph, operators, signs, size, values.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 from onnxpad.admitted import EQUAL_NAMES, Admitted
 from onnxpad.certify import Certifier, Reading, UncertifiedError
-from onnxpad.defined import defined, told
+from onnxpad.defined import NONE, Limits, defined, listed
+from onnxpad.errors import UsageError
 from onnxpad.finding import Certificate
 from onnxpad.graph import Graph
 from onnxpad.operators import operator_of
@@ -29,12 +30,14 @@ class Premise:
         dims: The extents of its open axes, by name of the symbol, where they are limited.
         sizes: The sizes that a certificate holds for, in words; empty where its own words do.
         assumptions: What a certificate names.
+        limits: What the graph's operators ask of these sizes.
     """
 
     analysis: Analysis
     dims: Mapping[str, Extent]
     sizes: str = ""
     assumptions: tuple[str, ...] = ()
+    limits: Limits = NONE
 
 
 Premises: TypeAlias = tuple[Premise, ...]
@@ -44,25 +47,42 @@ def premises(graph: Graph, admitted: Admitted | None = None) -> Premises:
     """From nothing but the graph's inputs to all that is admitted.
 
     At each step also with the sizes left out at which the graph is not defined.
+
+    Raises:
+        UsageError: It is defined at none of the sizes that a user gave.
     """
     admitted = admitted or Admitted()
-    found = [*_premises(graph, {})]
+    wanted = bool(admitted.declared) or _may_gain(graph)
+    found = [*_premises(graph, {}, wanted)]
     if admitted.ranges:
-        found += _premises(graph, admitted.dims, str(admitted))
+        found += _premises(graph, admitted.dims, wanted, str(admitted))
     if admitted.trusted is not None:
-        found += _premises(graph, admitted.trusted, str(admitted), (EQUAL_NAMES,))
+        found += _premises(graph, admitted.trusted, wanted, str(admitted), (EQUAL_NAMES,))
+    stops = found[-1].limits.stops
+    if stops is not None and (admitted.declared or admitted.ranges):
+        original = graph.pristine()
+        runs = listed(defined(original, Analysis(original)))
+        raise UsageError(
+            f"the model is not defined at the sizes given: node {graph.label(stops)!r} "
+            f"({stops.op}) stops there; give others{f', as {runs}' if runs else ''}"
+        )
     return tuple(found)
 
 
 def _premises(
-    graph: Graph, dims: Mapping[str, Extent], sizes: str = "", assumptions: tuple[str, ...] = ()
+    graph: Graph,
+    dims: Mapping[str, Extent],
+    wanted: bool,
+    sizes: str = "",
+    assumptions: tuple[str, ...] = (),
 ) -> Iterator[Premise]:
     analysis = Analysis(graph, dims)
-    yield Premise(analysis, dims, sizes, assumptions)
-    limits = defined(graph, analysis) if _may_gain(graph) else {}
-    if limits:
-        narrow = {**dims, **dict(_narrowed(graph, dims, limits))}
-        yield Premise(Analysis(graph, narrow), narrow, sizes or told(limits), assumptions)
+    limits = defined(graph, analysis) if wanted else NONE
+    yield Premise(analysis, dims, sizes, assumptions, limits)
+    if limits.symbols:
+        narrow = {**dims, **dict(_narrowed(graph, dims, limits.symbols))}
+        sizes = sizes or f"every size at which the model is defined: {listed(limits)}"
+        yield Premise(Analysis(graph, narrow), narrow, sizes, assumptions)
 
 
 def ranges(graph: Graph, premise: Premise) -> dict[str, range]:

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from onnxpad.admitted import Admitted
 from onnxpad.dynamic import DynamicSites
@@ -27,7 +27,7 @@ from onnxpad.site import Sites
 
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
-Read: TypeAlias = WindowOp | PadOp | UnreadableError
+_Read = TypeVar("_Read", WindowOp, PadOp, UnreadableError)
 
 
 class Context:
@@ -55,37 +55,45 @@ class Context:
         self.sites = Sites(graph, self.analysis, self.signs)
         plain = self.premises[0].analysis
         self.open_sites = DynamicSites(graph, self.analysis, self.sites, plain)
-        self._listed: tuple[int, list[tuple[Node, Read]]] | None = None
+        self._listed: tuple[int, list[tuple[Node, object]]] | None = None
 
     def windows(self) -> Iterator[WindowOp]:
         """The window operators of the table that can be read, in file order."""
-        return (read for _, read in self.reads() if isinstance(read, WindowOp))
+        return (read for _, read in self._each(WindowOp))
 
     def pads(self) -> Iterator[PadOp]:
         """The `Pad` nodes that can be read, in file order."""
-        return (read for _, read in self.reads() if isinstance(read, PadOp))
+        return (read for _, read in self._each(PadOp))
 
-    def reads(self) -> Iterator[tuple[Node, Read]]:
-        """The window operators of the table and the `Pad`s, in file order, and what they say.
+    def unreadable(self) -> Iterator[tuple[Node, UnreadableError]]:
+        """The nodes that are one of the two and cannot be read, in file order, and why."""
+        return self._each(UnreadableError)
 
-        They are looked for once until the next edit: every pass asks for them.
-        """
+    def _each(self, kind: type[_Read]) -> Iterator[tuple[Node, _Read]]:
+        """The nodes of which a read is of some kind; edits underway do no harm."""
+        version = self.graph.version
+        for node, read in self._reads():
+            if isinstance(read, kind):
+                now = read if self.graph.version == version else self._read(node)
+                if isinstance(now, kind):
+                    yield node, now
+
+    def _reads(self) -> list[tuple[Node, object]]:
+        """What window operators of the table and `Pad`s say; looked for once until an edit."""
         version = self.graph.version
         if self._listed is None or self._listed[0] != version:
             found = ((node, self._read(node)) for node in self.graph.nodes)
             self._listed = version, [(node, read) for node, read in found if read is not None]
-        for node, read in self._listed[1]:
-            now = read if self.graph.version == version else self._read(node)
-            if now is not None:
-                yield node, now
+        return self._listed[1]
 
-    def _read(self, node: Node) -> Read | None:
+    def _read(self, node: Node) -> WindowOp | PadOp | UnreadableError | None:
         """What a node says; None where it is neither, or gone."""
-        if node.op != "Pad" and node.op not in OPERATORS:
+        is_pad = node.op == "Pad"
+        if not is_pad and node.op not in OPERATORS:
             return None
         if not self.graph.is_standard(node) or not self.graph.has_node(node):
             return None
-        return self.pad(node) if node.op == "Pad" else self.window(node)
+        return self.pad(node) if is_pad else self.window(node)
 
     def window(self, node: Node) -> WindowOp | UnreadableError:
         """What a window operator's node says, or why it cannot be read."""
@@ -110,9 +118,9 @@ class Context:
 
     def ask_again(self) -> None:
         """Drops what could not be worked out, which edits may have made plain."""
-        for premise in self.premises:
-            premise.analysis.ask_again()
-        self._listed = None
+        forgotten = [premise.analysis.ask_again() for premise in self.premises]
+        if any(forgotten):
+            self._listed = None
 
 
 @dataclass(frozen=True, slots=True)

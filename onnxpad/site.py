@@ -5,7 +5,6 @@ itself and what a `Pad` in front of it pads, and then expressed in the style ask
 errors, graph, operators, signs, size, values, window, wording.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -240,7 +239,7 @@ class Sites:
         assert full is not None
         known = pad.over(len(op.windows) + 2)
         if known is not None:
-            if any(amount < 0 for pair in known for amount in pair):
+            if min(map(min, known)) < 0:
                 raise RefusalError(
                     f"it crops {told(known[2:])}: an operator's pads cannot be negative"
                 )
@@ -466,21 +465,12 @@ class Sites:
 
     def check_finite(self, source: Tensor) -> None:
         """Refuses what reads infinities: which form keeps them depends on where they lie."""
-        node = self._graph.producer(source)
-        while node is not None and self._graph.is_standard(node):
-            if node.op == "Pad":
-                try:
-                    value = read_pad(self._graph, self._analysis, node).value
-                except UnreadableError:
-                    return
-                if value is not None and math.isinf(value):
-                    raise RefusalError(
-                        f"{source.name!r} holds the {value} of Pad {self._graph.label(node)!r}, "
-                        "and a window of nothing else differs between the two forms"
-                    )
-            elif node.op != "Identity":
-                return
-            node = self._graph.producer(node.inputs[0])
+        origin = self._signs.infinite(source)
+        if origin is not None:
+            raise RefusalError(
+                f"{source.name!r} holds infinities, from {origin.name!r}, and a window of nothing "
+                "else differs between the two forms"
+            )
 
     def _check_ceil(
         self, op: WindowOp, axis: int, size: Extent, total: Pair, own: Pair, inside: Pair
@@ -575,9 +565,9 @@ class Sites:
                 f"{tensor.name!r} has {len(shape)} axes, but a window over {axes} reads it, "
                 f"which takes {axes + 2}; correct the model or export it again"
             )
+        if shape is not None and {int}.issuperset(map(type, shape)):
+            return shape[2:]
         found = shape[2:] if shape is not None else (None,) * axes
-        if {int}.issuperset(map(type, found)):
-            return found
         return tuple(
             size if isinstance(size, int | Size) else symbol(f"{tensor.name}[{axis}]")
             for axis, size in enumerate(found, 2)

@@ -41,9 +41,7 @@ class OwnNode(gs.Node):  # type: ignore[misc]
     def __init__(self, op: str, name: str, attrs: Mapping[str, Any], domain: str | None) -> None:
         """A node that reads and gives nothing yet."""
         # Past graphsurgeon's __setattr__, and its lists that keep those of tensors in step.
-        self.__dict__.update(
-            op=op, name=name, attrs=attrs, inputs=[], outputs=[], domain=domain
-        )
+        self.__dict__.update(op=op, name=name, attrs=attrs, inputs=[], outputs=[], domain=domain)
 
 
 class Tensor(gs.Variable):  # type: ignore[misc]

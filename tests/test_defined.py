@@ -1,8 +1,9 @@
 """At which sizes a graph is defined: never fewer than those at which onnxruntime runs."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 import onnx
@@ -11,6 +12,7 @@ import pytest
 
 import onnxpad
 from onnxpad.defined import defined
+from onnxpad.errors import UsageError
 from onnxpad.graph import Graph
 from onnxpad.premises import premises, ranges
 from onnxpad.values import Analysis
@@ -23,7 +25,7 @@ SIZES = range(1, 41)
 def limits(model: onnx.ModelProto) -> dict[str, range]:
     graph = Graph.from_proto(model)
     found = defined(graph, Analysis(graph))
-    return {name: range(s.minimum, s.maximum + 1, s.step) for name, s in found.items()}
+    return {name: range(s.minimum, s.maximum + 1, s.step) for name, s in found.symbols.items()}
 
 
 def running(model: onnx.ModelProto, sizes: range = SIZES) -> list[int]:
@@ -223,6 +225,35 @@ def test_a_range_and_what_the_graph_asks_hold_together() -> None:
     # At odd sizes alone it never runs, and nothing is proved of what never is.
     graph = Graph.from_proto(UNET)
     assert ranges(graph, premises(graph)[-1])["height"][:3] == range(4, 16, 4)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"dims": {"height": 6}},
+        {"shapes": {"x": (1, 2, 8, 9)}},
+        {"dims": {"height": "5..7"}},
+    ],
+)
+@pytest.mark.parametrize("call", [onnxpad.fix, onnxpad.check])
+def test_sizes_at_which_the_model_never_runs_are_refused(
+    given: Mapping[str, Any], call: Callable[..., object]
+) -> None:
+    with pytest.raises(UsageError, match="not defined at the sizes given") as caught:
+        call(UNET, **given)
+    said = "(Concat) stops there; give others, as height a multiple of 4, width a multiple of 4"
+    assert said in str(caught.value)
+    with pytest.raises(Exception, match="dimension"):
+        run(UNET, _feeds(UNET, {"height": 6, "width": 8}))
+
+
+def test_a_model_that_never_runs_is_nobodys_choice() -> None:
+    model = one(
+        'a = Conv <auto_pad = "SAME_UPPER", strides = [2]> (x, w) y = Concat <axis = 1> (a, x)',
+        inputs="float[1, 1, 8] x",
+        initializers="float[1, 1, 3] w = {1, 2, 3}",
+    )
+    assert onnxpad.fix(model, validate=False).changed
 
 
 def test_random_models_are_never_thought_to_stop_where_they_run() -> None:

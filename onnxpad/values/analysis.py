@@ -91,11 +91,13 @@ class Analysis:
             memory.clear()
         self._open.clear()
 
-    def ask_again(self) -> None:
-        """Forget what was not known: edits of the graph may have made it known."""
+    def ask_again(self) -> bool:
+        """Forget what was not known, and say whether there was any: edits may have made it known."""
+        forgotten = bool(self._open)
         for memory, name in self._open:
             memory.pop(name, None)
         self._open.clear()
+        return forgotten
 
     def _answer(self, kind: Kind, tensor: Any) -> Any:
         """Answer a request and all those it leads to, with an explicit stack."""
@@ -142,8 +144,9 @@ class Analysis:
         if rule is None:
             return None
         shape = yield from rule(call)
-        if any(isinstance(extent, int) and extent < 0 for extent in shape):
-            raise UndeterminedError(f"{call.op} gives a negative size")
+        for extent in shape:
+            if isinstance(extent, int) and extent < 0:
+                raise UndeterminedError(f"{call.op} gives a negative size")
         return shape
 
     def _dtype(self, tensor: Any) -> Ask[int | None]:
@@ -183,8 +186,11 @@ class Analysis:
         if node is None or node.op == "Constant":
             return None
         op = node.op if self._graph.is_standard(node) else f"{node.domain}.{node.op}"
-        outputs = [output.name for output in node.outputs]
-        return Call(node, op, self._graph.opset, outputs.index(tensor.name))
+        outputs = node.outputs
+        index = 0
+        if outputs[0].name != tensor.name:
+            index = [output.name for output in outputs].index(tensor.name)
+        return Call(node, op, self._graph.opset, index)
 
     def _declared_shape(self, tensor: Any) -> Shape | None:
         """Return the shape of an input, an initializer or a Constant."""

@@ -242,8 +242,9 @@ def known(extents: tuple[Any, ...]) -> tuple[int, ...]:
     Raises:
         UndeterminedError: One of them is not.
     """
-    if not all(isinstance(extent, int) for extent in extents):
-        raise UndeterminedError("a number that must be known is not")
+    for extent in extents:
+        if not isinstance(extent, int):
+            raise UndeterminedError("a number that must be known is not")
     return extents
 
 

@@ -51,7 +51,7 @@ class Builder:
 
     def model(self) -> onnx.ModelProto:
         """What has been made."""
-        shape = [1, 1, "height", "width"]
+        shape: list[int | str | None] = [1, 1, "height", "width"]
         graph = helper.make_graph(
             self.nodes,
             "sizes",
