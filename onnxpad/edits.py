@@ -102,7 +102,7 @@ class Edits:
         """The entry of a node that is no longer what it was."""
         entry = self._view.entries[id(node)]
         entry.touched = True
-        entry.notes = {}
+        node.notes = {}
         return entry
 
     def insert(self, node: Node, before: Node) -> None:

@@ -45,7 +45,7 @@ __all__ = ["Declared", "ExternalData", "Graph", "Node", "Tensor", "Use", "descri
 SHARE_LIMIT: Final = 1024
 """Bytes up to which equal initializers that are added become one."""
 
-_DEFAULT_DOMAINS: Final = ("", "ai.onnx", None)
+_DEFAULT_DOMAINS: Final = (None, "", "ai.onnx")
 
 
 class Graph:
@@ -171,7 +171,8 @@ class Graph:
 
     def notes(self, node: Node) -> dict[object, Any]:
         """Room to keep what was worked out of a node alone; empty again after an edit of it."""
-        return self._view.entries[id(node)].notes
+        notes: dict[object, Any] = node.notes
+        return notes
 
     def is_new(self, node: Node) -> bool:
         """Whether a node was not in the file."""

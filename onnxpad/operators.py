@@ -5,7 +5,7 @@ May import: errors, graph, size, values, window.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import wraps
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -120,8 +120,7 @@ class WindowOp(NamedTuple):
         return self.node.inputs[0]
 
 
-@dataclass(frozen=True)
-class PadOp:
+class PadOp(NamedTuple):
     """What a `Pad` node says.
 
     Attributes:
@@ -130,6 +129,7 @@ class PadOp:
         axes: The axes it names, or None for all of them in order.
         amounts: (begin, end) per axis of `axes`; None where they are not a tensor of integers.
         value: What it pads with in mode `constant`; None where only run time knows.
+        constant_amounts: The amounts where all are known numbers, else None.
     """
 
     node: Node
@@ -137,16 +137,12 @@ class PadOp:
     axes: tuple[int, ...] | None
     amounts: tuple[ExtentPair, ...] | None
     value: float | int | None
+    constant_amounts: tuple[Pair, ...] | None = None
 
     @property
     def data(self) -> Tensor:
         """The tensor that is padded."""
         return self.node.inputs[0]
-
-    @cached_property
-    def constant_amounts(self) -> tuple[Pair, ...] | None:
-        """The amounts where all are known numbers, else None."""
-        return _numbers(self.amounts)
 
     def over(self, rank: int) -> tuple[Pair, ...] | None:
         """(begin, end) for each of `rank` axes, as `extents_over`; None where one is no number."""
@@ -379,7 +375,8 @@ def read_pad(graph: Graph, analysis: Analysis, node: Node) -> PadOp:
         )
     _check_magnitude(flat, "pads")
     half = len(flat) // 2
-    return PadOp(node, mode, axes, tuple(zip(flat[:half], flat[half:], strict=True)), value)
+    pairs = tuple(zip(flat[:half], flat[half:], strict=True))
+    return PadOp(node, mode, axes, pairs, value, _numbers(pairs))
 
 
 def pairs_of(pads: Sequence[int]) -> tuple[Pair, ...]:

@@ -565,9 +565,9 @@ class Sites:
                 f"{tensor.name!r} has {len(shape)} axes, but a window over {axes} reads it, "
                 f"which takes {axes + 2}; correct the model or export it again"
             )
-        if shape is not None and {int}.issuperset(map(type, shape)):
-            return shape[2:]
-        found = shape[2:] if shape is not None else (None,) * axes
+        found = (Unknown("nobody knows"),) * axes if shape is None else shape[2:]
+        if {int}.issuperset(map(type, found)):
+            return found
         return tuple(
             size if isinstance(size, int | Size) else symbol(f"{tensor.name}[{axis}]")
             for axis, size in enumerate(found, 2)

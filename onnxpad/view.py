@@ -36,12 +36,18 @@ class Use(NamedTuple):
 
 
 class OwnNode(gs.Node):  # type: ignore[misc]
-    """A graphsurgeon node whose inputs and outputs are plain lists."""
+    """A graphsurgeon node whose inputs and outputs are plain lists.
+
+    Attributes:
+        notes: What others worked out of the node alone; gone with the next edit of it.
+    """
 
     def __init__(self, op: str, name: str, attrs: Mapping[str, Any], domain: str | None) -> None:
         """A node that reads and gives nothing yet."""
         # Past graphsurgeon's __setattr__, and its lists that keep those of tensors in step.
-        self.__dict__.update(op=op, name=name, attrs=attrs, inputs=[], outputs=[], domain=domain)
+        self.__dict__.update(
+            op=op, name=name, attrs=attrs, inputs=[], outputs=[], domain=domain, notes={}
+        )
 
 
 class Tensor(gs.Variable):  # type: ignore[misc]
@@ -102,7 +108,6 @@ class Entry:
         captures: What its bodies read of the graph.
         alive: Whether it is in the graph.
         touched: Whether it may differ from the file.
-        notes: What others worked out of the node alone; gone with the next edit of it.
     """
 
     node: Node
@@ -110,7 +115,6 @@ class Entry:
     captures: Sequence[Tensor] = ()
     alive: bool = True
     touched: bool = False
-    notes: dict[object, Any] = field(default_factory=dict)
     previous: "Entry" = field(init=False)
     next: "Entry" = field(init=False)
 

@@ -92,7 +92,7 @@ class Analysis:
         self._open.clear()
 
     def ask_again(self) -> bool:
-        """Forget what was not known, and say whether there was any: edits may have made it known."""
+        """Forget what was not known, which edits may have made known; return whether any was."""
         forgotten = bool(self._open)
         for memory, name in self._open:
             memory.pop(name, None)
