@@ -249,7 +249,7 @@ class DynamicSites:
         if pad is None or pad.constant_amounts is not None:
             return None
         try:
-            self._sites.outer(op)
+            self._sites.merged(op, pad)
         except RefusalError:
             pass
         else:

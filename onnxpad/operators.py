@@ -373,7 +373,7 @@ def read_pad(graph: Graph, analysis: Analysis, node: Node) -> PadOp:
             f"{_where(node)}: {len(flat)} pads for {node.inputs[0].name!r}, whose "
             f"{len(shape)} axes need {2 * len(shape)}"
         )
-    _check_magnitude(flat, "pads")
+    _check_magnitude([amount for amount in flat if isinstance(amount, int)], "pads")
     half = len(flat) // 2
     pairs = tuple(zip(flat[:half], flat[half:], strict=True))
     return PadOp(node, mode, axes, pairs, value, _numbers(pairs))
@@ -450,10 +450,9 @@ def _check_axes(axes: Sequence[int], rank: int | None) -> None:
         )
 
 
-def _check_magnitude(values: Sequence[Extent], name: str) -> None:
+def _check_magnitude(values: Sequence[int], name: str) -> None:
     """Raises UnreadableError for what no tensor is long enough for."""
-    numbers = [item for item in values if isinstance(item, int)]
-    if numbers and (max(numbers) > _GREATEST or min(numbers) < -_GREATEST):
+    if values and (max(values) > _GREATEST or min(values) < -_GREATEST):
         raise UnreadableError(f"its {name} {_brief(values)} are beyond {_GREATEST}")
 
 

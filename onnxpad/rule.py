@@ -170,32 +170,22 @@ class Pass:
         plan: Any,
         *,
         severity: Severity | None = None,
+        keeps: Node | None = None,
         **evidence: object,
     ) -> Match:
-        """A match that will be rewritten."""
-        return self._match(context, node, message, "", severity or self.severity, plan, evidence)
+        """A match that will be rewritten; `keeps` is whose output stays, where not the node's."""
+        label, told = context.graph.label(node), MappingProxyType(evidence)
+        severity = severity or self.severity
+        finding = Finding(self.code, severity, label, node.op, message, evidence=told)
+        return Match(finding, keeps or node, plan)
 
     def refused(
         self, context: Context, node: Node, message: str, reason: str, **evidence: object
     ) -> Match:
         """A match that stays as it is, with the reason."""
-        return self._match(context, node, message, reason, Severity.INFO, None, evidence)
-
-    def _match(
-        self,
-        context: Context,
-        node: Node,
-        message: str,
-        reason: str,
-        severity: Severity,
-        plan: Any,
-        evidence: Mapping[str, object],
-    ) -> Match:
-        label = context.graph.label(node)
-        told = MappingProxyType(dict(evidence))
-        return Match(
-            Finding(self.code, severity, label, node.op, message, reason, told), node, plan
-        )
+        label, told = context.graph.label(node), MappingProxyType(evidence)
+        finding = Finding(self.code, Severity.INFO, label, node.op, message, reason, told)
+        return Match(finding, node)
 
 
 def catalogue() -> Mapping[str, Page]:

@@ -230,8 +230,14 @@ class Sites:
             RefusalError: There is a `Pad` and it cannot; the message says why.
         """
         pad = self.pad_before(op)
-        if pad is None:
-            return None
+        return None if pad is None else self.merged(op, pad)
+
+    def merged(self, op: WindowOp, pad: PadOp) -> Outer | None:
+        """As `outer`, of the `Pad` that the operator is known to read; None if it pads nothing.
+
+        Raises:
+            RefusalError: It cannot be merged; the message says why.
+        """
         full = pad.extents_over(len(op.windows) + 2)
         if full is not None and not is_padded(full):
             return None

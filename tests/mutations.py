@@ -170,7 +170,7 @@ _SITES: Final = (
             "if is_padded(full[:2]):", "if False:"),
     _mutant("reflect folds", "Pad Conv, reflect", CERTIFY, Sites.check_mergeable,
             'if pad.mode != "constant":', "if False:"),
-    _mutant("a crop folds", "Pad Conv, crop", CERTIFY, Sites.outer,
+    _mutant("a crop folds", "Pad Conv, crop", CERTIFY, Sites.merged,
             "map(min, known)) < 0", "map(min, known)) < -9"),
     _mutant("Indices are forgotten", "Pad MaxPool, Indices", CERTIFY, site.has_indices,
             "len(op.node.outputs) > 1", "False"),

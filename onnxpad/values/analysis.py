@@ -65,7 +65,10 @@ class Analysis:
         that stands at several axes is a different symbol at each, the later ones `name
         (input[axis])`.
         """
-        shape: Shape | None = self._answer(Kind.SHAPE, tensor)
+        known = self._known[Kind.SHAPE]
+        name = tensor.name
+        # What is asked for most, and again and again.
+        shape: Shape | None = known[name] if name in known else self._answer(Kind.SHAPE, tensor)
         return shape
 
     def value(self, tensor: Any) -> Value | None:
