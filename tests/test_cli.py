@@ -16,7 +16,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import onnxpad
-from onnxpad.cli import Format, Style, app, expand_codes, model_files
+from onnxpad.cli import app
+from onnxpad.cli.checking import model_files
+from onnxpad.cli.options import Format, Style, expand_codes
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.finding import Certificate, Change, Finding, Severity
 from onnxpad.report.progress import DELAY, ProgressBar
