@@ -123,14 +123,12 @@ class _Editor:
         """Makes a change, or undoes it and says why."""
         if self.gave_up(rule, match):
             return
-        graph, node = self._context.graph, match.node
-        mark = graph.mark()
+        mark = self._context.mark()
         try:
             self.outcome.changes.append(self._apply(rule, match))
         except UncertifiedError as error:
-            graph.rollback(mark)
-            self._context.forget_all()
-            self._given_up.add((rule.code, match.finding.node, id(node)))
+            self._context.rollback(mark)
+            self._given_up.add((rule.code, match.finding.node, id(match.node)))
             self.outcome.undone.append(
                 replace(match.finding, severity=Severity.INFO, reason=f"undone: {error}")
             )

@@ -22,6 +22,15 @@ Node: TypeAlias = Any
 Tensor: TypeAlias = Any
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How much was edited, learnt under each premise, and proved of signs."""
+
+    edits: int
+    learnt: tuple[tuple[int, ...], ...]
+    proved: int
+
+
 class Context:
     """One graph, what is known of it, and the style that padding is to have.
 
@@ -77,11 +86,17 @@ class Context:
         except UnreadableError as error:
             return error
 
-    def forget_all(self) -> None:
-        """Drops everything that was worked out, after edits were undone."""
-        for premise in self.premises:
-            premise.analysis.forget()
-        self.signs.forget()
+    def mark(self) -> Mark:
+        """A point to roll back to."""
+        learnt = tuple(premise.analysis.mark() for premise in self.premises)
+        return Mark(self.graph.mark(), learnt, self.signs.mark())
+
+    def rollback(self, mark: Mark) -> None:
+        """Undoes every edit since a mark, and drops what was worked out since."""
+        self.graph.rollback(mark.edits)
+        for premise, learnt in zip(self.premises, mark.learnt, strict=True):
+            premise.analysis.rollback(learnt)
+        self.signs.rollback(mark.proved)
 
     def ask_again(self) -> None:
         """Drops what could not be worked out, which edits may have made plain."""

@@ -84,10 +84,15 @@ class Analysis:
         dtype: int | None = self._answer(Kind.DTYPE, tensor)
         return dtype
 
-    def forget(self) -> None:
-        """Forget everything, after edits of the graph were undone: names may have gone round."""
-        for memory in self._known.values():
-            memory.clear()
+    def mark(self) -> tuple[int, ...]:
+        """Return a point to roll back to: how much is known."""
+        return tuple(map(len, self._known.values()))
+
+    def rollback(self, mark: tuple[int, ...]) -> None:
+        """Forget what was learnt since a mark, as edits are undone: it may be wrong now."""
+        for memory, count in zip(self._known.values(), mark, strict=True):
+            while len(memory) > count:
+                memory.popitem()
 
     def ask_again(self) -> None:
         """Forget what was not known: edits of the graph may have made it known."""
