@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from onnxpad.admitted import Admitted
 from onnxpad.dynamic import DynamicSites
@@ -22,8 +22,7 @@ Node: TypeAlias = Any
 Tensor: TypeAlias = Any
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """How much was edited, learnt under each premise, and proved of signs."""
 
     edits: int

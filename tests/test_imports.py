@@ -35,7 +35,8 @@ ARROWS: dict[str, set[str]] = {
     "doctor": {"onnxpad", "validation"},
     "explain": {"conventions", "window"} | SIZES,
     # Deciding and rewriting.
-    "pipeline": {"admitted", "certify", "passes", "premises", "rule", "shield", "site"} | GRAPH,
+    "pipeline": {"admitted", "editor", "passes", "rule", "shield"} | GRAPH,
+    "editor": {"certify", "premises", "rule", "site"} | GRAPH,
     "shield": {"graph", "operators", "rule", "size"},
     "passes": {"dynamic", "rule", "site"} | GRAPH,
     "rule": {"admitted", "dynamic", "premises", "site"} | GRAPH,

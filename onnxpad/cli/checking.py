@@ -16,6 +16,7 @@ from onnxpad.cli.options import (
     Format,
     FormatOption,
     ShapeOption,
+    StrictOption,
     Style,
     StyleOption,
     TrustOption,
@@ -44,6 +45,7 @@ def check(
     shape: ShapeOption = None,
     dim: DimOption = None,
     trust_dim_names: TrustOption = False,
+    strict: StrictOption = False,
     form: FormatOption = Format.TEXT,
     fail_on: Annotated[
         Severity, typer.Option(help="The least severity that makes the check fail.")
@@ -75,6 +77,7 @@ def check(
         shapes=given("--shape", shape or ()),
         dims=given("--dim", dim or ()),
         trust_dim_names=trust_dim_names,
+        strict=strict,
         select=selected,
         ignore=ignored,
     )

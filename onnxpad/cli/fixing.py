@@ -15,6 +15,7 @@ from onnxpad.cli.options import (
     Format,
     FormatOption,
     ShapeOption,
+    StrictOption,
     Style,
     StyleOption,
     TrustOption,
@@ -53,9 +54,7 @@ def fix(
         bool,
         typer.Option("--diff", help="As --check; the report is a diff of the nodes, a line each."),
     ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse rewrites that take anything for granted.")
-    ] = False,
+    strict: StrictOption = False,
     no_validate: Annotated[
         bool, typer.Option("--no-validate", help="Do not run the models to compare them.")
     ] = False,

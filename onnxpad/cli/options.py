@@ -79,6 +79,9 @@ TrustOption = Annotated[
         "--trust-dim-names", help="Take axes whose dimensions have one name to have one size."
     ),
 ]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Refuse rewrites that take anything for granted.")
+]
 FormatOption = Annotated[Format, typer.Option("--format", help="How the report is written.")]
 
 

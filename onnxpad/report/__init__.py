@@ -6,9 +6,12 @@ Imports `finding` and `verdict`.
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from onnxpad.finding import Change, Finding, Severity
-from onnxpad.verdict import Validation
+
+if TYPE_CHECKING:
+    from onnxpad.verdict import Validation
 
 
 class Outcome(enum.StrEnum):
@@ -60,7 +63,7 @@ class FixReport:
     changes: tuple[Change, ...]
     findings: tuple[Finding, ...]
     undone: tuple[Finding, ...]
-    validation: Validation | None
+    validation: "Validation | None"
     nodes_before: int
     nodes_after: int
     seconds: float
@@ -140,7 +143,7 @@ class ValidateReport:
     inputs: str
     reference: str
     providers: tuple[str, ...]
-    validation: Validation
+    validation: "Validation"
     unproven: tuple[str, ...]
     seconds: float
 
