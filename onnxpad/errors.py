@@ -4,10 +4,11 @@
 class OnnxpadError(Exception):
     """What is wrong and how to mend it, in one line that a user can act on.
 
-    `exit_code` is what the command line exits with.
+    `exit_code` is what the command line exits with, `kind` what its JSON calls such errors.
     """
 
     exit_code = 2
+    kind = "usage"
 
 
 class UsageError(OnnxpadError):
@@ -17,18 +18,24 @@ class UsageError(OnnxpadError):
 class ModelError(OnnxpadError):
     """A model that cannot be read, or that the specification forbids."""
 
+    kind = "model"
+
 
 class OutputError(OnnxpadError):
     """A result that cannot be written where it was asked for."""
+
+    kind = "output"
 
 
 class ValidationError(OnnxpadError):
     """A rewritten model that does not compute what the original computes."""
 
     exit_code = 3
+    kind = "validation"
 
 
 class ProviderError(OnnxpadError):
     """An execution provider asked for by name that this machine does not have."""
 
     exit_code = 4
+    kind = "provider"

@@ -19,7 +19,7 @@ import onnxpad
 from onnxpad.cli import app
 from onnxpad.cli.checking import model_files
 from onnxpad.cli.options import Format, Style, expand_codes
-from onnxpad.errors import ModelError, UsageError
+from onnxpad.errors import ModelError, OutputError, ProviderError, UsageError
 from onnxpad.finding import Certificate, Change, Finding, Severity
 from onnxpad.report.progress import DELAY, ProgressBar
 from onnxpad.verdict import Comparison, Run, Validation
@@ -268,6 +268,51 @@ class TestErrors:
         api.fixed = PermissionError(13, "Permission denied", str(model))
         result = onnxpad_runs("fix", model)
         assert (result.exit_code, error_line(result)) == (2, f"error: {model}: Permission denied")
+
+    @pytest.mark.parametrize(
+        ("failure", "kind", "code"),
+        [
+            (UsageError("no such style\x1b"), "usage", 2),
+            (ModelError("cut short"), "model", 2),
+            (OutputError("no room"), "output", 2),
+            (ProviderError("no CUDA"), "provider", 4),
+            (PermissionError(13, "Permission denied", "m.onnx"), "system", 2),
+            (KeyboardInterrupt(), "interrupted", 130),
+            (ZeroDivisionError("by zero"), "internal", 70),
+        ],
+    )
+    def test_json_has_the_error_too(
+        self, api: Api, model: Path, failure: BaseException, kind: str, code: int
+    ) -> None:
+        api.fixed = failure
+        result = onnxpad_runs("fix", model, "--format", "json")
+        assert (result.exit_code, len(result.stderr.splitlines())) == (code, 1)
+        document = json.loads(result.stdout)
+        assert document["command"] == "fix"
+        assert (document["exit_code"], document["error"]["kind"]) == (code, kind)
+        if isinstance(failure, onnxpad.OnnxpadError):
+            assert document["error"]["message"] == str(failure)
+
+    @pytest.mark.parametrize(
+        "args",
+        [
+            ("fix", "--format=json"),
+            ("check", "--bogus", "--format", "json"),
+            ("validate", "m.onnx", "--format", "json"),
+            ("rule", "PAD999", "--format", "json"),
+            ("--bogus", "--format", "json"),
+        ],
+    )
+    def test_bad_usage_is_json_too(self, api: Api, args: tuple[str, ...]) -> None:
+        result = onnxpad_runs(*args)
+        document = json.loads(result.stdout)
+        assert (result.exit_code, document["exit_code"], document["error"]["kind"]) == (
+            2,
+            2,
+            "usage",
+        )
+        assert document["command"] in {args[0], ""}
+        assert document["error"]["message"] in error_line(result)
 
     def test_an_interruption(self, api: Api, model: Path) -> None:
         api.fixed = KeyboardInterrupt()

@@ -6,6 +6,7 @@ Everything heavy is imported where it is used: `--help` needs no onnx, `check` n
 """
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -16,24 +17,26 @@ from onnxpad.cli.about import doctor, rule, rules
 from onnxpad.cli.checking import check
 from onnxpad.cli.comparing import validate
 from onnxpad.cli.fixing import fix
-from onnxpad.cli.output import INTERRUPTED, explained, report_error
+from onnxpad.cli.output import INTERRUPTED, INTERRUPTION, explained, report_failure
 
 
 class _Commands(TyperGroup):
     """The commands, with every way to end mapped to one line on stderr and an exit code."""
 
-    def main(self, *args: Any, **extra: Any) -> Any:
+    def main(self, args: Sequence[str] | None = None, *others: Any, **extra: Any) -> Any:
         """Run a command and leave with its exit code."""
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):  # a name that the console cannot show is no error
                 stream.reconfigure(errors="backslashreplace")
+        words = sys.argv[1:] if args is None else list(args)
         try:
-            code = super().main(*args, **{**extra, "standalone_mode": False})
+            code = super().main(args, *others, **{**extra, "standalone_mode": False})
         except Exception as error:
-            message, code = explained(error)
-            report_error(message)
+            failure = explained(error)
+            report_failure(failure, words)
+            code = failure.code
         if code == INTERRUPTED:
-            report_error("interrupted")
+            report_failure(INTERRUPTION, words)
         sys.exit(code or 0)
 
 

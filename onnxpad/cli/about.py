@@ -28,15 +28,22 @@ def rule(
     codes: Annotated[
         list[str], typer.Argument(metavar="CODE...", help="Codes, or their beginnings (PAD1).")
     ],
+    form: FormatOption = Format.TEXT,
 ) -> int:
     """Explain codes: what is found, why it matters, when the rewrite is exact."""
-    from onnxpad.report.about import page_text
     from onnxpad.rule import catalogue
 
     pages = catalogue()
-    paint = painter()
-    chosen = expand_codes("CODE", codes, pages.keys())
-    write("\n".join(page_text(pages[code], paint) for code in chosen))
+    chosen = [pages[code] for code in expand_codes("CODE", codes, pages.keys())]
+    if form is Format.JSON:
+        from onnxpad.report.json import rules_json
+
+        write(rules_json(chosen, "rule"))
+    else:
+        from onnxpad.report.about import page_text
+
+        paint = painter()
+        write("\n".join(page_text(page, paint) for page in chosen))
     return 0
 
 

@@ -152,5 +152,5 @@ def _checked(
 
 def _about(path: Path, error: Exception) -> str:
     """The error in one line that names the path, once."""
-    message, _ = explained(error)
+    message = explained(error).message
     return message if str(path) in message else f"{path}: {message}"

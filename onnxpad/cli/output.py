@@ -5,8 +5,9 @@ Imports errors and report.
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
@@ -16,6 +17,47 @@ if TYPE_CHECKING:
     from onnxpad.report.text import Paint
 
 INTERRUPTED, BROKEN_PIPE, INTERNAL = 130, 141, 70
+
+
+class Failure(NamedTuple):
+    """Why there is no report.
+
+    Attributes:
+        kind: `usage`, `model`, `output`, `provider`, `system` (the operating system's), `crash`
+            (onnxruntime's), `interrupted` or `internal` (a defect of onnxpad).
+        message: What is wrong and how to mend it, in one line.
+        code: The exit code.
+    """
+
+    kind: str
+    message: str
+    code: int
+
+
+INTERRUPTION = Failure("interrupted", "interrupted", INTERRUPTED)
+
+
+def report_failure(failure: Failure, words: Sequence[str]) -> None:
+    """A failure in one line on stderr, and as JSON on stdout where the command line asks for it."""
+    report_error(failure.message)
+    if wants_json(words):
+        from onnxpad.report.json import error_json
+
+        command = words[0] if not words[0].startswith("-") else ""
+        write(error_json(command, failure.code, failure.kind, failure.message))
+
+
+def wants_json(words: Sequence[str]) -> bool:
+    """Whether a command line, which may be wrong in other ways, asks for JSON.
+
+    >>> wants_json(["fix", "--format", "json"]), wants_json(["fix", "--", "--format=json"])
+    (True, False)
+    """
+    options = words[: words.index("--")] if "--" in words else words
+    following = [*options[1:], ""]
+    named = [after for word, after in zip(options, following, strict=True) if word == "--format"]
+    named += [word.removeprefix("--format=") for word in options if word.startswith("--format=")]
+    return "json" in named
 
 
 def report_error(message: str) -> None:
@@ -48,19 +90,19 @@ def painter() -> "Paint":
     return coloured if wanted and sys.stdout and sys.stdout.isatty() else plain
 
 
-def explained(error: Exception) -> tuple[str, int]:
-    """One line for the user, and the exit code."""
+def explained(error: Exception) -> Failure:
+    """What a failure says to the user."""
     if isinstance(error, OnnxpadError):
-        return str(error), error.exit_code
+        return Failure(error.kind, str(error), error.exit_code)
     # typer's family of usage errors has no public base class that all its versions share.
     if callable(message := getattr(error, "format_message", None)):
         context = getattr(error, "ctx", None)
         hint = f" (see {context.command_path} --help)" if context else ""
-        return f"{message().rstrip('.')}{hint}", 2
+        return Failure("usage", f"{message().rstrip('.')}{hint}", 2)
     if isinstance(error, OSError) and error.strerror:
         place = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
-        return f"{place}{error.strerror}", 2
-    return _internal(error), INTERNAL
+        return Failure("system", f"{place}{error.strerror}", 2)
+    return Failure("internal", _internal(error), INTERNAL)
 
 
 def _internal(error: Exception) -> str:
