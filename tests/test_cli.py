@@ -153,6 +153,27 @@ class TestFix:
         assert "Nothing written" in result.stdout
         assert list(model.parent.iterdir()) == [model]
 
+    @pytest.mark.parametrize("outcome", [UNCHANGED, Fixed(validation=FAILED)])
+    def test_an_older_result_that_stays_is_told_of(
+        self, api: Api, model: Path, outcome: Fixed
+    ) -> None:
+        api.fixed = outcome
+        older = model.with_name("model.fixed.onnx")
+        assert "older file" not in onnxpad_runs("fix", model).stdout
+        older.write_bytes(b"older")
+        assert f"{older} is an older file, which stays" in onnxpad_runs("fix", model).stdout
+        document = json.loads(onnxpad_runs("fix", model, "--format", "json").stdout)
+        assert (document["older"], document["written"]) == (str(older), None)
+        assert older.read_bytes() == b"older"
+        assert "older file" not in onnxpad_runs("fix", model, "--check").stdout
+
+    def test_a_file_that_is_there_is_replaced(self, api: Api, model: Path, tmp_path: Path) -> None:
+        for target in (tmp_path / "model.fixed.onnx", tmp_path / "out.onnx"):
+            target.write_bytes(b"older")
+            result = onnxpad_runs("fix", model, "-o", target)
+            assert (result.exit_code, target.read_bytes()) == (0, b"fixed")
+            assert "older file" not in result.stdout
+
     def test_unchanged_with_a_name_is_copied(self, api: Api, model: Path, tmp_path: Path) -> None:
         api.fixed = UNCHANGED
         result = onnxpad_runs("fix", model, "-o", tmp_path / "out.onnx")
@@ -231,6 +252,24 @@ class TestFixRefuses:
         hard.hardlink_to(model)
         for same in (model, symbolic, hard, tmp_path / "sub" / ".." / "model.onnx"):
             assert "--in-place replaces it" in self.refused(api, model, "-o", same)
+
+    def test_a_result_that_would_replace_the_model(
+        self, api: Api, model: Path, tmp_path: Path
+    ) -> None:
+        default = tmp_path / "model.fixed.onnx"
+        default.symlink_to(model)
+        assert "--in-place replaces it" in self.refused(api, model)
+        default.unlink()
+        default.hardlink_to(model)
+        assert "--in-place replaces it" in self.refused(api, model)
+
+    def test_a_result_in_the_place_of_a_folder(self, api: Api, model: Path, tmp_path: Path) -> None:
+        (tmp_path / "model.fixed.onnx").mkdir()
+        assert "is not a file" in self.refused(api, model)
+
+    def test_names_that_are_empty(self, api: Api, model: Path) -> None:
+        assert "'MODEL': an empty name" in self.refused(api, "")
+        assert "'-o': an empty name" in self.refused(api, model, "-o", "")
 
     def test_output_that_is_no_file(self, api: Api, model: Path, tmp_path: Path) -> None:
         assert "is not a file" in self.refused(api, model, "-o", tmp_path)
@@ -399,6 +438,11 @@ class TestCheck:
         monkeypatch.setattr(os, "access", lambda *_: False)  # root may read everything
         onnxpad_runs("check", folder / "a.onnx", folder / "c.ONNX")
         assert len(api.asked) == 2
+
+    def test_an_empty_name_is_a_mistake(self, api: Api) -> None:
+        result = onnxpad_runs("check", "")
+        assert (result.exit_code, result.stdout, api.asked) == (2, "", [])
+        assert "an empty name" in error_line(result)
 
     def test_an_empty_folder_is_a_mistake(self, api: Api, tmp_path: Path) -> None:
         result = onnxpad_runs("check", tmp_path)

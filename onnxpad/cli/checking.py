@@ -22,6 +22,7 @@ from onnxpad.cli.options import (
     TrustOption,
     codes,
     given,
+    path,
 )
 from onnxpad.cli.output import explained, painter, report_error, write
 from onnxpad.errors import OnnxpadError
@@ -35,9 +36,8 @@ if TYPE_CHECKING:
 def check(
     paths: Annotated[
         list[Path],
-        # What cannot be read is reported beside the others, not refused as bad usage.
         typer.Argument(
-            metavar="PATH...", help="Models, or folders to search for them.", readable=False
+            metavar="PATH...", help="Models, or folders to search for them.", parser=path
         ),
     ],
     style: StyleOption = Style.FOLD,
@@ -137,17 +137,17 @@ def _checked(
             continue
         if not models:
             yield FileReport(str(argument), error=f"{argument}: no .onnx file in this folder")
-        for path in models:
-            if path in seen:
+        for model in models:
+            if model in seen:
                 continue
-            seen.add(path)
+            seen.add(model)
             try:
-                result = ask(path)
+                result = ask(model)
             except (OnnxpadError, OSError) as error:
-                yield FileReport(str(path), error=_about(path, error))
+                yield FileReport(str(model), error=_about(model, error))
             else:
                 failing = len(result.failing(fail_on))
-                yield FileReport(str(path), result.findings, failing)
+                yield FileReport(str(model), result.findings, failing)
 
 
 def _about(path: Path, error: Exception) -> str:

@@ -5,15 +5,19 @@ from typing import Annotated
 
 import typer
 
-from onnxpad.cli.options import Format, FormatOption
+from onnxpad.cli.options import Format, FormatOption, path
 from onnxpad.cli.output import painter, report_error, write
 
 
 def validate(
-    original: Annotated[Path, typer.Argument(metavar="ORIGINAL", help="The model to trust.")],
+    original: Annotated[
+        Path, typer.Argument(metavar="ORIGINAL", help="The model to trust.", parser=path)
+    ],
     rewritten: Annotated[
         Path | None,
-        typer.Argument(metavar="[REWRITTEN]", help="The model to compare; or give --reference."),
+        typer.Argument(
+            metavar="[REWRITTEN]", help="The model to compare; or give --reference.", parser=path
+        ),
     ] = None,
     provider: Annotated[
         list[str] | None,
@@ -25,11 +29,19 @@ def validate(
     ] = None,
     inputs: Annotated[
         Path | None,
-        typer.Option(help="What to feed: .npz, .npy, or a folder of ONNX test data (input_0.pb)."),
+        typer.Option(
+            metavar="PATH",
+            help="What to feed: .npz, .npy, or a folder of ONNX test data (input_0.pb).",
+            parser=path,
+        ),
     ] = None,
     reference: Annotated[
         Path | None,
-        typer.Option(help="What a framework computed, and its inputs: .npz, or such a folder."),
+        typer.Option(
+            metavar="PATH",
+            help="What a framework computed, and its inputs: .npz, or such a folder.",
+            parser=path,
+        ),
     ] = None,
     samples: Annotated[int, typer.Option(help="How many inputs to draw.")] = 1,
     seed: Annotated[int, typer.Option(help="The seed of the first; the next count up.")] = 0,

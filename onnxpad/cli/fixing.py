@@ -20,6 +20,7 @@ from onnxpad.cli.options import (
     StyleOption,
     TrustOption,
     given,
+    path,
 )
 from onnxpad.cli.output import painter, report_error, write
 from onnxpad.errors import OutputError, UsageError
@@ -30,13 +31,15 @@ if TYPE_CHECKING:
 
 @collection.paused_for_good()
 def fix(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="The model to fix.", readable=False)
-    ],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model to fix.", parser=path)],
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Where to write.  [default: MODEL.fixed.onnx]", readable=False
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to write, over what is there.  [default: MODEL.fixed.onnx]",
+            parser=path,
         ),
     ] = None,
     in_place: Annotated[bool, typer.Option("--in-place", help="Replace the model.")] = False,
@@ -120,6 +123,7 @@ def fix(
         dynamic=dynamic.value,
         outcome=outcome,
         written=str(target) if written else "",
+        older=str(target) if not (written or check or in_place) and target.exists() else "",
         data=tuple(map(str, data)),
         inline=external_data is ExternalData.INLINE,
         check=check,
@@ -164,17 +168,15 @@ def _target(model: Path, output: Path | None, in_place: bool) -> Path:
         raise UsageError("--in-place and --output exclude each other; give one of them")
     if in_place:
         return _behind_links(model)
-    if output is None:
-        return model.with_name(f"{model.name.removesuffix('.onnx')}.fixed.onnx")
-    if _behind_links(output) == _behind_links(model) or (
-        output.exists() and output.samefile(model)
-    ):
-        raise UsageError(f"{output}: is the model itself; --in-place replaces it")
-    if output.exists() and not output.is_file():
-        raise OutputError(f"{output}: is not a file; --output takes the name of a file to write")
-    if not output.parent.is_dir():
+    target = output or model.with_name(f"{model.name.removesuffix('.onnx')}.fixed.onnx")
+    there = target.exists()
+    if _behind_links(target) == _behind_links(model) or (there and target.samefile(model)):
+        raise UsageError(f"{target}: is the model itself; --in-place replaces it")
+    if there and not target.is_file():
+        raise OutputError(f"{target}: is not a file; --output takes the name of a file to write")
+    if output is not None and not output.parent.is_dir():
         raise OutputError(f"{output}: there is no folder {output.parent}; make it first")
-    return output
+    return target
 
 
 def _behind_links(path: Path) -> Path:

@@ -5,6 +5,7 @@ Nothing heavy is imported before a command runs: `--help` needs no onnx.
 
 import enum
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -41,6 +42,13 @@ class ExternalData(enum.StrEnum):
     COPY = "copy"
     LINK = "link"
     INLINE = "inline"
+
+
+def path(text: str) -> Path:
+    """A path as it is given: an empty one would be the folder that one is in, and is a mistake."""
+    if not text:
+        raise typer.BadParameter("an empty name; give the name of a file")
+    return Path(text)
 
 
 StyleOption = Annotated[

@@ -38,6 +38,7 @@ class FixReport:
         dynamic: What was asked for of padding that depends on an open size.
         outcome: How it ended; decides the exit code.
         written: Path of the file written, empty where none was.
+        older: Path of a file that is where none was written now, and stays; empty where none is.
         check: Whether only a check or a diff was asked for, so that nothing is written.
         validate: Whether a validation was asked for.
         changes: The rewrites made.
@@ -67,6 +68,7 @@ class FixReport:
     nodes_before: int
     nodes_after: int
     seconds: float
+    older: str = ""
     data: tuple[str, ...] = ()
     inline: bool = False
     dynamic: str = "keep"

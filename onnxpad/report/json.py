@@ -31,6 +31,7 @@ def fix_json(report: FixReport) -> str:
         "dynamic": report.dynamic,
         "outcome": report.outcome,
         "written": report.written or None,
+        "older": report.older or None,
         "data": list(report.data),
         "check": report.check,
         "nodes_before": report.nodes_before,

@@ -336,6 +336,8 @@ def _ending(report: FixReport, paint: Paint) -> str:
         ending = "Nothing written; --keep-invalid writes it all the same"
     if written and report.outcome is Outcome.INVALID:
         ending += " although the validation failed (--keep-invalid)"
+    if report.older:
+        ending += f"; {shown(report.older)} is an older file, which stays"
     if report.data:
         names = ", ".join(map(shown, report.data))
         many = len(report.data) > NODES_A_REASON
