@@ -15,6 +15,20 @@ class UsageError(OnnxpadError):
     """An option, argument or call that cannot be honoured."""
 
 
+class MismatchError(UsageError):
+    """Sizes that one model does not bear out, though another may.
+
+    Attributes:
+        missing: `shapes` or `dims`, and the name there of what the model has not; None where it has
+            what is named, and contradicts.
+    """
+
+    def __init__(self, message: str, missing: tuple[str, str] | None = None) -> None:
+        """Keeps what is missing beside the message."""
+        super().__init__(message)
+        self.missing = missing
+
+
 class ModelError(OnnxpadError):
     """A model that cannot be read, or that the specification forbids."""
 

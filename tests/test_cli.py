@@ -490,7 +490,7 @@ def test_an_unknown_code_is_refused_with_the_known_ones() -> None:
 def test_links_to_folders_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_bytes(b"")
     (tmp_path / "loop").symlink_to(tmp_path, target_is_directory=True)
-    assert model_files(tmp_path) == [tmp_path / "m.onnx"]
+    assert model_files(tmp_path) == ([tmp_path / "m.onnx"], [])
 
 
 def test_no_arguments_show_the_help() -> None:
@@ -548,6 +548,39 @@ def test_what_is_no_model_is_told_in_one_line(tmp_path: Path) -> None:
             result = onnxpad_runs(command, tmp_path / name)
             assert result.exit_code == 2
             assert error_line(result).count(str(tmp_path / name)) == 1
+
+
+def test_what_cannot_be_searched_or_read_does_not_hide_the_others(
+    same: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone.onnx").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "loop.onnx").symlink_to("loop.onnx")
+    for name in ("closed", "named.onnx"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "inner.onnx").write_bytes(same.read_bytes())
+    troubles = ["closed", "gone.onnx", "loop.onnx"]
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe.onnx")
+        troubles.append("pipe.onnx")
+    scan = os.scandir
+
+    def scandir(folder: Any) -> Any:
+        if Path(folder).name == "closed":  # nothing is closed to root
+            raise PermissionError(13, "Permission denied", str(folder))
+        return scan(folder)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    result = onnxpad_runs("check", tmp_path)
+    assert result.exit_code == 2
+    lines = result.stderr.splitlines()
+    assert len(lines) == len(troubles)
+    for line, trouble in zip(sorted(lines), troubles, strict=True):
+        assert line.startswith(f"error: {tmp_path / trouble}")
+    for found in (same, tmp_path / "named.onnx" / "inner.onnx"):
+        assert f"{found}: warning PAD101" in result.stdout
+    document = json.loads(onnxpad_runs("check", tmp_path, "--format", "json").stdout)
+    assert document["summary"]["unreadable"] == len(troubles)
+    assert document["exit_code"] == 2
 
 
 def test_a_link_to_itself_is_told_in_one_line(same: Path, tmp_path: Path) -> None:

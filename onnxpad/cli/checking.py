@@ -1,7 +1,7 @@
 """`onnxpad check`. Imports api, collection, errors, finding and report."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,7 +25,7 @@ from onnxpad.cli.options import (
     path,
 )
 from onnxpad.cli.output import explained, painter, report_error, write
-from onnxpad.errors import OnnxpadError
+from onnxpad.errors import MismatchError, ModelError, UsageError
 from onnxpad.finding import Severity
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def check(
     unreadable model (the others are still reported).
     """
     selected, ignored = codes("--select", select or ()), codes("--ignore", ignore or ())
+    sizes = Sizes(given("--shape", shape or ()), given("--dim", dim or ()))
 
     with collection.paused_for_good():
         from onnxpad import api
@@ -74,16 +75,18 @@ def check(
         api.check,
         style=style.value,
         dynamic=dynamic.value,
-        shapes=given("--shape", shape or ()),
-        dims=given("--dim", dim or ()),
         trust_dim_names=trust_dim_names,
         strict=strict,
         select=selected,
         ignore=ignored,
     )
+    found = _checked(paths, partial(sizes.asked, ask), fail_on)
+    if sizes.given:  # a name that no model has is bad usage, known only when all were asked
+        found = iter(tuple(found))
+        sizes.require_used()
     paint = painter()
     files: list[FileReport] = []
-    for file in _checked(paths, ask, fail_on):
+    for file in found:
         files.append(file)
         if file.error:
             report_error(file.error)
@@ -103,21 +106,63 @@ def check(
     return report.exit_code
 
 
-def model_files(folder: Path) -> list[Path]:
-    """The `.onnx` files below a folder, sorted; hidden folders and links to folders are left out.
+class Sizes:
+    """Sizes for several models, each of which takes those of the inputs and dimensions it has."""
 
-    Raises:
-        OSError: When a folder below it cannot be read.
+    def __init__(self, shapes: Mapping[str, str], dims: Mapping[str, str]) -> None:
+        """Keeps what the options say."""
+        self.given = {("shapes", name): text for name, text in shapes.items()}
+        self.given |= {("dims", name): text for name, text in dims.items()}
+        self._lacking: dict[tuple[str, str], list[str]] = {key: [] for key in self.given}
+        self._asked = 0
+
+    def asked(self, ask: "Callable[..., CheckResult]", model: Path) -> "CheckResult":
+        """The answer of one model, given the sizes that are about it."""
+        left = dict(self.given)
+        while True:
+            sizes: dict[str, dict[str, str]] = {"shapes": {}, "dims": {}}
+            for (kind, name), text in left.items():
+                sizes[kind][name] = text
+            try:
+                result = ask(model, **sizes)
+            except MismatchError as error:
+                if error.missing is None:
+                    self._asked += 1
+                    raise
+                self._lacking[error.missing].append(str(error))
+                del left[error.missing]
+            else:
+                self._asked += 1
+                return result
+
+    def require_used(self) -> None:
+        """Return if each name is in some model, as far as those that can be read tell.
+
+        Raises:
+            UsageError: One is in none of them.
+        """
+        for (kind, name), told in self._lacking.items():
+            if not told or len(told) < self._asked:
+                continue
+            if self._asked == 1:
+                raise UsageError(told[0])
+            none = f"none of the {self._asked} models has"
+            if not name:
+                raise UsageError(f"{none} a single input, which a shape without a name is about")
+            raise UsageError(f"{none} {'an input' if kind == 'shapes' else 'a dimension'} {name!r}")
+
+
+def model_files(folder: Path) -> tuple[list[Path], list[OSError]]:
+    """The `.onnx` files below a folder, sorted, and why parts of it could not be searched.
+
+    Hidden folders and links to folders are left out.
     """
-
-    def unreadable(error: OSError) -> None:
-        raise error
-
     found: list[Path] = []
-    for parent, folders, names in os.walk(folder, onerror=unreadable):
+    failures: list[OSError] = []
+    for parent, folders, names in os.walk(folder, onerror=failures.append):
         folders[:] = [name for name in folders if not name.startswith(".")]
         found += (Path(parent, name) for name in names if name.lower().endswith(".onnx"))
-    return sorted(found)
+    return sorted(found), failures
 
 
 def _checked(
@@ -130,12 +175,11 @@ def _checked(
 
     seen: set[Path] = set()
     for argument in paths:
-        try:
-            models = model_files(argument) if argument.is_dir() else [argument]
-        except OSError as error:
-            yield FileReport(str(argument), error=_about(argument, error))
-            continue
-        if not models:
+        models, failures = _models(argument)
+        for failure in failures:
+            place = Path(os.fsdecode(failure.filename or argument))
+            yield FileReport(str(place), error=_about(place, failure))
+        if not models and not failures:
             yield FileReport(str(argument), error=f"{argument}: no .onnx file in this folder")
         for model in models:
             if model in seen:
@@ -143,11 +187,19 @@ def _checked(
             seen.add(model)
             try:
                 result = ask(model)
-            except (OnnxpadError, OSError) as error:
+            except (ModelError, MismatchError, OSError) as error:
                 yield FileReport(str(model), error=_about(model, error))
             else:
                 failing = len(result.failing(fail_on))
                 yield FileReport(str(model), result.findings, failing)
+
+
+def _models(argument: Path) -> tuple[list[Path], list[OSError]]:
+    """The models that an argument stands for; it is one itself unless it is a folder."""
+    try:
+        return model_files(argument) if argument.is_dir() else ([argument], [])
+    except OSError as error:
+        return [], [error]
 
 
 def _about(path: Path, error: Exception) -> str:
