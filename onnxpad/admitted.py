@@ -113,6 +113,27 @@ def _symbol(name: str, sizes: range) -> Extent:
     return symbol(name, sizes[0], sizes[-1], sizes.step)
 
 
+def require_admitted(graph: Graph, admitted: Admitted, other: Graph) -> None:
+    """Return if what another version of a graph has fixed is admitted.
+
+    Raises:
+        MismatchError: Its inputs declare another size than was given.
+    """
+    labels = {(axis.tensor, axis.axis): axis.label for axis in open_axes(graph.inputs)}
+    for name, (_, shape) in graph.inputs.items():
+        declared = other.inputs[name].shape if name in other.inputs else None
+        for axis, (size, fixed) in enumerate(zip(shape or (), declared or (), strict=False)):
+            if isinstance(size, int):
+                sizes = range(size, size + 1) if name in admitted.declared else None
+            else:
+                sizes = admitted.ranges.get(labels[name, axis])
+            if sizes is not None and isinstance(fixed, int) and fixed not in sizes:
+                raise MismatchError(
+                    f"the rewritten model declares {fixed} for axis {axis} of input {name!r}, not "
+                    f"{range_told(sizes)}"
+                )
+
+
 def range_told(sizes: range) -> str:
     """A range, as `32..1024 in steps of 32`."""
     steps = f" in steps of {sizes.step}" if sizes.step > 1 else ""

@@ -30,7 +30,7 @@ ARROWS: dict[str, set[str]] = {
     "onnxpad": {"api", "validating"},
     "api": {"admitted", "dynamic", "graph", "neighbourhood", "pipeline", "rule", "site", "targets"}
     | {"validation"},
-    "validating": {"graph", "validation"},
+    "validating": {"admitted", "graph", "validation"},
     "report": {"onnxpad"},
     "doctor": {"onnxpad", "validation"},
     "explain": {"conventions", "window"} | SIZES,

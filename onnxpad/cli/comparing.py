@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from onnxpad.cli.options import Format, FormatOption, path
+from onnxpad.cli.options import Format, FormatOption, given, path
 from onnxpad.cli.output import painter, report_error, write
 
 
@@ -43,8 +43,28 @@ def validate(
             parser=path,
         ),
     ] = None,
-    samples: Annotated[int, typer.Option(help="How many inputs to draw.")] = 1,
-    seed: Annotated[int, typer.Option(help="The seed of the first; the next count up.")] = 0,
+    samples: Annotated[
+        int | None, typer.Option(help="How many inputs to draw.  [default: 1]")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="The seed of the first; the next count up.  [default: 0]")
+    ] = None,
+    shape: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[INPUT=]SIZES",
+            help="Draw an input of these sizes, as input=1,3,224,224; ? leaves one open. "
+            "Repeatable.",
+        ),
+    ] = None,
+    dim: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=SIZE",
+            help="Draw with this size of a named dimension, as height=224, or one of a range, as "
+            "height=32..1024 or, of the multiples of 32 in it, height=32..1024:32. Repeatable.",
+        ),
+    ] = None,
     rtol: Annotated[
         float | None, typer.Option(help="Allowed difference, relative to each element.")
     ] = None,
@@ -69,6 +89,8 @@ def validate(
             reference=reference,
             samples=samples,
             seed=seed,
+            shapes=given("--shape", shape or ()),
+            dims=given("--dim", dim or ()),
             rtol=rtol,
             atol=atol,
             progress=progress,
