@@ -41,11 +41,6 @@ class Admitted:
     dims: Mapping[str, Extent] = field(default_factory=dict)
     trusted: Mapping[str, Extent] | None = None
 
-    @property
-    def most(self) -> Mapping[str, Extent]:
-        """All that may be taken for granted, for `Analysis`."""
-        return self.dims if self.trusted is None else self.trusted
-
     def __str__(self) -> str:
         """The ranges, as `height 32..1024 in steps of 32, width 1..640`."""
         return ", ".join(f"{name} {range_told(sizes)}" for name, sizes in self.ranges.items())

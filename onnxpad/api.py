@@ -148,7 +148,7 @@ def fix(
         if validate:
             from onnxpad.neighbourhood import Probes
 
-            prober = Probes(graph, admitted.most)
+            prober = Probes(graph)
         outcome = pipeline.rewrite(
             graph,
             style,
@@ -162,7 +162,8 @@ def fix(
     verdict = None
     if validate and changed:
         probes = prober.count if prober is not None else 0
-        verdict = _validate(model, graph, admitted.ranges, probes, progress)
+        samples = 3 if admitted.ranges else 1
+        verdict = _validate(model, graph, outcome.sizes, samples, probes, progress)
     return FixResult(
         changes=tuple(outcome.changes),
         findings=tuple(outcome.findings),
@@ -253,6 +254,7 @@ def _validate(
     model: Model,
     graph: Graph,
     sizes: Mapping[str, range],
+    samples: int,
     probes: int,
     progress: Progress | None,
 ) -> "Validation":
@@ -273,7 +275,7 @@ def _validate(
         original,
         rewritten,
         folder=folder,
-        samples=3 if sizes else 1,
+        samples=samples,
         sizes=sizes,
         progress=report,
     )

@@ -2,15 +2,14 @@
 
 A computed `Pad` may read the same at every size as constant pads, or as SAME_UPPER or SAME_LOWER;
 a SAME that cannot be resolved can be written as a `Pad` that computes its amounts. May import:
-graph, operators, site, size, values, window.
+amounts, graph, operators, site, size, values, window.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-import numpy as np
-
+from onnxpad.amounts import Amounts
 from onnxpad.graph import Graph
 from onnxpad.operators import PadOp, WindowOp, is_padded
 from onnxpad.site import RefusalError, Sites, has_indices, meets_data
@@ -64,12 +63,12 @@ class SimplerPlan:
 class DynamicSites:
     """Reads and writes padding that depends on open sizes, in one graph."""
 
-    def __init__(self, graph: Graph, analysis: Analysis, sites: Sites) -> None:
-        """Reads the graph as it is at each call."""
+    def __init__(self, graph: Graph, analysis: Analysis, sites: Sites, plain: Analysis) -> None:
+        """Reads the graph as it is at each call; `plain` takes nothing for granted."""
         self._graph = graph
         self._analysis = analysis
         self._sites = sites
-        self._amounts: dict[tuple[object, ...], str] = {}
+        self._amounts = Amounts(graph, plain)
 
     def same_of(self, op: WindowOp) -> SamePlan | None:
         """The SAME that a computed `Pad` in front of an operator amounts to at every size.
@@ -186,19 +185,8 @@ class DynamicSites:
         graph.set_attribute(node, "auto_pad", None)
         if plan.op.pads_written:
             graph.set_attribute(node, "pads", None)
-        padded = self._sites.insert_pad(plan.op, plan.source, self._amounts_of(plan))
+        padded = self._sites.insert_pad(plan.op, plan.source, self._compute(plan, node))
         graph.set_input(node, 0, padded)
-
-    def _amounts_of(self, plan: ComputedPlan) -> Tensor:
-        """The tensor of amounts, shared by operators that slide alike over the same tensor."""
-        windows = tuple(window for window in plan.op.windows if isinstance(window, Window))
-        key = (plan.source.name, windows, plan.odd)
-        known = self._amounts.get(key)
-        if known is not None and self._graph.has_tensor(known):
-            return self._graph.tensor(known)
-        tensor = self._compute(plan, windows, plan.op.node)
-        self._amounts[key] = tensor.name
-        return tensor
 
     def simpler(self, op: WindowOp) -> SimplerPlan | None:
         """How a `Pad` that computes SAME's amounts by more nodes than needed can do with fewer."""
@@ -215,7 +203,7 @@ class DynamicSites:
                 isinstance(size, int | Size) and same_pads(size, window, odd=odd) == amounts
                 for window, size, amounts in zip(windows, shape[2:], full[2:], strict=True)
             ):
-                nodes, least = self._computing(pad.node.inputs[1]), self._least(windows)
+                nodes, least = self._computing(pad.node.inputs[1]), self._amounts.count(windows)
                 if nodes > least:
                     return SimplerPlan(pad, ComputedPlan(op, pad.data, odd), nodes, least)
         return None
@@ -233,52 +221,18 @@ class DynamicSites:
                 pending += [tensor for tensor in node.inputs if tensor.name]
         return len(seen)
 
-    def _least(self, windows: Sequence[Window]) -> int:
-        """How many nodes `_compute` adds."""
-        return 7 + (self._graph.opset < 15) + 2 * self._is_clamped(windows)
-
-    def _is_clamped(self, windows: Sequence[Window]) -> bool:
-        """Whether the total may come out below zero."""
-        return any(window.extent < window.stride for window in windows)
-
     def express_simpler(self, plan: SimplerPlan) -> None:
         """Computes the amounts anew, in front of the `Pad`."""
         node = plan.pad.node
-        windows = tuple(each for each in plan.computed.op.windows if isinstance(each, Window))
-        self._graph.set_input(node, 1, self._compute(plan.computed, windows, node))
+        self._graph.set_input(node, 1, self._compute(plan.computed, node))
         if len(node.inputs) > 3:
             self._graph.set_input(node, 3, None)
 
-    def _compute(self, plan: ComputedPlan, windows: tuple[Window, ...], before: Node) -> Tensor:
-        """Nodes for SAME's amounts, all axes at once.
-
-        The total is max(extent - stride + (-size mod stride), 0): what the stride leaves over of
-        the size is padded up (ONNX Conv "auto_pad", rewritten without the quotient).
-        """
-        graph, node = self._graph, plan.op.node
+    def _compute(self, plan: ComputedPlan, before: Node) -> Tensor:
+        node = plan.op.node
+        windows = [window for window in plan.op.windows if isinstance(window, Window)]
         name = f"{node.name or node.outputs[0].name}_same"
-        rank = len(windows) + 2
-
-        def add(op: str, *inputs: Tensor, **attributes: int) -> Tensor:
-            return graph.insert(op, inputs, attributes, before=before, name=f"{name}_{op.lower()}")
-
-        def constant(values: Sequence[int] | int) -> Tensor:
-            return graph.add_initializer(np.asarray(values, np.int64), f"{name}_constant")
-
-        if graph.opset >= 15:
-            sizes = add("Shape", plan.source, start=2)
-        else:
-            sizes = add("Slice", add("Shape", plan.source), constant([2]), constant([rank]))
-        left = add("Mod", add("Neg", sizes), constant([window.stride for window in windows]))
-        surplus = [window.extent - window.stride for window in windows]
-        total = add("Add", left, constant(surplus))
-        if self._is_clamped(windows):
-            total = add("Where", add("Less", total, constant([0])), constant([0]), total)
-        less = add("Div", total, constant([2]))
-        more = add("Sub", total, less)
-        begin, end = (less, more) if plan.odd == "end" else (more, less)
-        none = constant([0, 0])
-        return add("Concat", none, begin, none, end, axis=0)
+        return self._amounts.compute(plan.source, windows, plan.odd, before, name)
 
     def told(self, op: WindowOp, open_axes: Iterable[int]) -> str:
         """SAME's pads on these axes in terms of each one's own size, in words."""

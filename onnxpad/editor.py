@@ -1,8 +1,9 @@
 """Makes one change of a graph at a time: certified, probed, or taken back.
 
-May import: certify, errors, finding, graph, operators, premises, rule, site.
+May import: certify, errors, finding, graph, operators, premises, rule, site, size.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from onnxpad.certify import UncertifiedError
@@ -11,6 +12,7 @@ from onnxpad.operators import UnreadableError, operator_of
 from onnxpad.premises import Prover, Readings
 from onnxpad.rule import Context, Match, Pass
 from onnxpad.site import told
+from onnxpad.size import Extent
 
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
@@ -20,6 +22,9 @@ Place: TypeAlias = tuple[str, str, int]
 
 class Prober(Protocol):
     """Runs a change's neighbourhood, before and after, on a runtime."""
+
+    def limit(self, dims: Mapping[str, Extent]) -> None:
+        """Keeps to sizes that these extents of open axes, by name of the symbol, admit."""
 
     def before(self, tensor: Tensor, root: str) -> Any:
         """What computes a tensor from `root`, cut out of the graph as it is now."""
@@ -53,31 +58,38 @@ class Editor:
 
     Attributes:
         made: The changes made, in order.
-        undone: Those that were taken back from the graph as it is now, or as it was since a change
-            that `reconsider` has not been asked about, by place.
+        undone: Those that were taken back and not yet tried once more, by place.
+        context: What is known of the graph.
     """
 
     def __init__(self, context: Context, *, strict: bool, prober: Prober | None = None) -> None:
         """With `strict`, a change whose certificate names an assumption is taken back too."""
         self.made: list[Made] = []
         self.undone: dict[Place, Undone] = {}
-        self._context = context
         self._strict = strict
         self._prober = prober
-        self._certifier = Prover(context.graph, context.premises, context.signs)
         self._seen: set[tuple[Place, str]] = set()
+        self.take(context)
+
+    def take(self, context: Context) -> None:
+        """Goes by what a context knows of the graph from now on, also about what was undone."""
+        self.context = context
+        self.undone.clear()
         self._outdated = False
+        self._certifier = Prover(context.graph, context.premises, context.signs)
+        if self._prober is not None:
+            self._prober.limit(context.premises[-1].dims)
 
     def apply(self, rule: Pass, match: Match) -> None:
         """Makes a change, or takes it back, once: what was taken back is not tried again."""
         place = place_of(rule, match)
         if place in self.undone:
             return
-        mark = self._context.mark()
+        mark = self.context.mark()
         try:
             change = self._apply(rule, match, place)
         except UncertifiedError as error:
-            self._context.rollback(mark)
+            self.context.rollback(mark)
             self.undone[place] = Undone(match.finding, str(error))
         else:
             self.made.append(Made(place, change, match.finding))
@@ -94,14 +106,14 @@ class Editor:
         return outdated
 
     def _apply(self, rule: Pass, match: Match, place: Place) -> Change:
-        graph, node, tensor = self._context.graph, match.node, match.node.outputs[0]
+        graph, node, tensor = self.context.graph, match.node, match.node.outputs[0]
         reading = self._read(node, tensor)
         cut = self._prober.before(tensor, reading.root) if self._prober is not None else None
         text = self._describe(node)
         if (place, text) in self._seen:
             raise UncertifiedError("the rule finds what it has already rewritten, without end")
         uses = [(use.node, use.index) for use in graph.uses(tensor)]
-        stands = rule.rewrite(match, self._context) or tensor
+        stands = rule.rewrite(match, self.context) or tensor
         if stands is not tensor:
             self._check_uses(tensor, stands, uses)
         certificate = self._certifier.certify(reading, self._read(node, stands, reading.root))
@@ -129,12 +141,12 @@ class Editor:
         )
 
     def _read(self, node: Node, tensor: Tensor, root: str = "") -> Readings:
-        if operator_of(self._context.graph, node) is not None:
+        if operator_of(self.context.graph, node) is not None:
             return self._certifier.window(tensor, root)
         return self._certifier.padding(tensor, root)
 
     def _check_uses(self, old: Tensor, new: Tensor, uses: list[tuple[Node, int]]) -> None:
-        graph = self._context.graph
+        graph = self.context.graph
         if graph.is_output(old) or graph.uses(old):
             raise UncertifiedError(f"{old.name!r} is still read")
         if any(node.inputs[index].name != new.name for node, index in uses):
@@ -144,18 +156,18 @@ class Editor:
         """How the padding of a node is written, from the data to the node."""
         steps = []
         current: Node | None = node
-        while current is not None and self._context.graph.is_standard(current):
-            if operator_of(self._context.graph, current) is not None and current is node:
+        while current is not None and self.context.graph.is_standard(current):
+            if operator_of(self.context.graph, current) is not None and current is node:
                 steps.append(self._describe_window(current))
             elif current.op == "Pad":
                 steps.append(self._describe_pad(current))
             elif current.op != "Identity":
                 break
-            current = self._context.graph.producer(current.inputs[0])
+            current = self.context.graph.producer(current.inputs[0])
         return " -> ".join(reversed(steps))
 
     def _describe_window(self, node: Node) -> str:
-        op = self._context.window(node)
+        op = self.context.window(node)
         if isinstance(op, UnreadableError):
             return str(node.op)
         if op.auto_pad != "NOTSET":
@@ -164,12 +176,12 @@ class Editor:
         return f"{node.op} pads {told(op.pads)}{counted}"
 
     def _describe_pad(self, node: Node) -> str:
-        pad = self._context.pad(node)
+        pad = self.context.pad(node)
         if isinstance(pad, UnreadableError):
             return "Pad"
         amounts = "" if pad.constant_amounts is None else f" {told(pad.constant_amounts)}"
         how = f" {pad.mode}" if pad.mode != "constant" else ""
-        graph, origin = self._context.graph, ""
+        graph, origin = self.context.graph, ""
         if graph.opset >= 11 and graph.is_external(node.inputs[1]):
             origin = " (in another file)"
         elif graph.opset >= 11 and graph.constant(node.inputs[1]) is None:

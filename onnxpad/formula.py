@@ -84,9 +84,13 @@ def _quotient(f: QuasiAffine, threshold: int, period: int, symbol: Symbol) -> Fo
     constant = start + factor * whole
     function = quasi_affine.divide(_times(symbol, p, offset), q)
     function = quasi_affine.translate(quasi_affine.scale(function, factor), constant)
-    if offset == 0 and p * symbol.step % q == 0:
-        return Formula(_multiple(factor * p, symbol.name, q), constant, function)
     top = _multiple(p, symbol.name)
+    if offset == 0 and p * symbol.step % q == 0:  # then every value leaves the same rest
+        rest = p * symbol.minimum % q
+        if factor * rest % q == 0:
+            shifted = constant - factor * rest // q
+            return Formula(_multiple(factor * p, symbol.name, q), shifted, function)
+        return Formula(_multiple(factor, f"({top} - {rest})", q), constant, function)
     if offset == 0:
         text = f"floor({top}/{q})"
     else:
@@ -101,7 +105,7 @@ def _remainder(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
     first = (f.at(0) - constant) // factor
     modulus = period * symbol.step
     for sign, top in ((1, symbol.name), (-1, f"-{symbol.name}")):
-        offset = (first * symbol.step - sign * symbol.least) % modulus
+        offset = (first * symbol.step - sign * symbol.minimum) % modulus
         shifted = _times(symbol, sign, offset)
         whole = quasi_affine.scale(quasi_affine.divide(shifted, modulus), -modulus)
         rest = quasi_affine.divide(quasi_affine.add(shifted, whole), symbol.step)
@@ -115,7 +119,7 @@ def _remainder(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
 def _times(symbol: Symbol, factor: int, offset: int) -> QuasiAffine:
     """Return `factor` times the symbol plus `offset` as a function of its index."""
     multiple = quasi_affine.scale(quasi_affine.identity(symbol.count), factor * symbol.step)
-    return quasi_affine.translate(multiple, factor * symbol.least + offset)
+    return quasi_affine.translate(multiple, factor * symbol.minimum + offset)
 
 
 def _multiple(factor: int, text: str, divisor: int = 1) -> str:
@@ -138,7 +142,7 @@ def cases(f: QuasiAffine, symbol: Symbol, most: int) -> str | None:
     late: dict[int, list[str]] = {}
     for rest in range(modulus):
         index = threshold + (rest - symbol.value(threshold)) % modulus // symbol.step
-        if rest % symbol.step == 0:
+        if (rest - symbol.minimum) % symbol.step == 0:
             if f.at(index) != f.at(index + period):
                 return None
             late.setdefault(f.at(index), []).append(str(rest))

@@ -1,10 +1,11 @@
 """Runs the passes to a fixed point, for good or to see what would come of it.
 
-May import: admitted, editor, finding, graph, passes, rule, shield.
+May import: admitted, editor, finding, graph, passes, premises, rule, shield.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeAlias
 
 from onnxpad.admitted import Admitted
@@ -12,6 +13,7 @@ from onnxpad.editor import Editor, Made, Place, Prober, place_of
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.passes import PASSES
+from onnxpad.premises import ranges
 from onnxpad.rule import Context, Match, Pass
 from onnxpad.shield import shield
 
@@ -21,11 +23,19 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 @dataclass(slots=True)
 class Outcome:
-    """What a run of the passes did."""
+    """What a run of the passes did.
+
+    Attributes:
+        changes: Every rewrite made, in order.
+        findings: What remains.
+        undone: What could not be certified, or failed its probe.
+        sizes: What the open sizes of the graph, as it came, are limited to, by name.
+    """
 
     changes: list[Change] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     undone: list[Finding] = field(default_factory=list)
+    sizes: Mapping[str, range] = field(default_factory=dict)
 
 
 def find(
@@ -42,14 +52,14 @@ def find(
     What can be rewritten is rewritten as `rewrite` does it, and undone in the end: only so it is
     known whether each change can be certified, on what assumptions, and after the others too.
     """
-    context = Context(graph, style, dynamic, admitted)
-    found = [(place_of(rule, match), match) for rule, match in _matches(context, passes)]
+    anew = partial(Context, graph, style, dynamic, admitted)
+    editor = Editor(anew(), strict=strict)
+    found = [(place_of(rule, match), match) for rule, match in _matches(editor.context, passes)]
     if all(match.plan is None for _, match in found):
         return [match.finding for _, match in found]
     mark = graph.mark()
-    editor = Editor(context, strict=strict)
-    _settle(context, editor, passes)
-    findings = _outlook(context, editor, passes, found)
+    _settle(editor, passes, anew)
+    findings = _outlook(editor, passes, found)
     graph.rollback(mark)
     return findings
 
@@ -70,50 +80,72 @@ def rewrite(
     Each change is certified, and probed where there is a prober, before the next is looked for.
     With `strict`, a change whose certificate names an assumption is undone too.
     """
-    context = Context(graph, style, dynamic, admitted)
-    editor = Editor(context, strict=strict, prober=prober)
-    _settle(context, editor, passes, progress)
+    anew = partial(Context, graph, style, dynamic, admitted)
+    editor = Editor(anew(), strict=strict, prober=prober)
+    context = editor.context
+    sizes = ranges(graph, context.premises[-1])
+    total = sum(1 for _ in context.windows()) + sum(1 for _ in context.pads())
+
+    def report() -> None:
+        if progress is not None:
+            progress("rewriting", len(editor.made), total)
+
+    _settle(editor, passes, anew, report)
     if editor.made:
-        shield(context)
+        shield(editor.context)
     return Outcome(
         changes=[made.change for made in editor.made],
         findings=[
             match.finding
-            for rule, match in _matches(context, passes)
+            for rule, match in _matches(editor.context, passes)
             if place_of(rule, match) not in editor.undone
         ],
         undone=[
             replace(undone.finding, severity=Severity.INFO, reason=f"undone: {undone.why}")
             for undone in editor.undone.values()
         ],
+        sizes=sizes,
     )
 
 
 def _settle(
-    context: Context, editor: Editor, passes: Passes, progress: Progress | None = None
+    editor: Editor,
+    passes: Passes,
+    anew: Callable[[], Context],
+    report: Callable[[], None] = lambda: None,
 ) -> None:
     """Applies passes until none finds anything that can be done."""
-    total = sum(1 for _ in context.windows()) + sum(1 for _ in context.pads()) if progress else 0
+    while _exhaust(editor, passes, report):
+        # What was rewritten may show more of the sizes at which the graph is defined.
+        context = anew()
+        if context.premises[-1].dims == editor.context.premises[-1].dims:
+            break
+        editor.take(context)
+
+
+def _exhaust(editor: Editor, passes: Passes, report: Callable[[], None]) -> bool:
+    """Applies the passes until they find nothing more; whether they found anything.
+
+    What a late stage changes may be what an earlier one waited for, so it starts over.
+    """
+    before = len(editor.made)
     stages = [[kind for kind in passes if kind.last is last] for last in (False, True)]
 
     def changed(stage: Passes) -> bool:
         changes = len(editor.made)
-        context.ask_again()
-        for rule, match in _matches(context, stage):
+        editor.context.ask_again()
+        for rule, match in _matches(editor.context, stage):
             if match.plan is not None:
                 editor.apply(rule, match)
-                if progress is not None:
-                    progress("rewriting", len(editor.made), total)
+                report()
         return len(editor.made) != changes
 
-    # What a late stage changes may be what an earlier one waited for, so it starts over.
     while any(changed(stage) for stage in stages) or editor.reconsider():
         pass
+    return len(editor.made) != before
 
 
-def _outlook(
-    context: Context, editor: Editor, passes: Passes, found: Sequence[tuple[Place, Match]]
-) -> list[Finding]:
+def _outlook(editor: Editor, passes: Passes, found: Sequence[tuple[Place, Match]]) -> list[Finding]:
     """What was found, each as it came out when all that can be rewritten was."""
     made: dict[Place, list[Made]] = {}
     for each in editor.made:
@@ -123,7 +155,7 @@ def _outlook(
         for place, (finding, why) in editor.undone.items()
     }
     if any(match.plan is not None and place not in made for place, match in found):
-        for rule, match in _matches(context, passes):
+        for rule, match in _matches(editor.context, passes):
             if match.plan is None:
                 stays[place_of(rule, match)] = match.finding
     return [_told(match, made.get(place, ()), stays.get(place)) for place, match in found]

@@ -1,18 +1,22 @@
 """Proofs that take as little for granted as they can.
 
-May import: admitted, certify, finding, graph, signs, values.
+May import: admitted, certify, defined, errors, finding, graph, operators, signs, size, values.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from onnxpad.admitted import EQUAL_NAMES, Admitted
 from onnxpad.certify import Certifier, Reading, UncertifiedError
+from onnxpad.defined import NONE, Limits, defined, listed
+from onnxpad.errors import MismatchError
 from onnxpad.finding import Certificate
 from onnxpad.graph import Graph
+from onnxpad.operators import operator_of
 from onnxpad.signs import Signs
-from onnxpad.values import Analysis
+from onnxpad.size import Extent, Size, Symbol, symbol
+from onnxpad.values import Analysis, open_axes
 
 Tensor: TypeAlias = Any
 
@@ -23,24 +27,100 @@ class Premise:
 
     Attributes:
         analysis: What is known of the graph then.
+        dims: The extents of its open axes, by name of the symbol, where they are limited.
         sizes: The sizes that a certificate holds for, in words; empty where its own words do.
         assumptions: What a certificate names.
+        limits: What the graph's operators ask of these sizes.
     """
 
     analysis: Analysis
+    dims: Mapping[str, Extent]
     sizes: str = ""
     assumptions: tuple[str, ...] = ()
+    limits: Limits = NONE
 
 
-def premises(graph: Graph, admitted: Admitted) -> tuple[Premise, ...]:
-    """From nothing but the graph to all that is admitted."""
-    found = [Premise(Analysis(graph))]
+Premises: TypeAlias = tuple[Premise, ...]
+
+
+def premises(graph: Graph, admitted: Admitted | None = None) -> Premises:
+    """From nothing but the graph's inputs to all that is admitted.
+
+    At each step also with the sizes left out at which the graph is not defined.
+
+    Raises:
+        MismatchError: It is defined at none of the sizes that a user gave.
+    """
+    admitted = admitted or Admitted()
+    wanted = bool(admitted.declared) or _may_gain(graph)
+    found = [*_premises(graph, {}, wanted)]
     if admitted.ranges:
-        found.append(Premise(Analysis(graph, admitted.dims), str(admitted)))
+        found += _premises(graph, admitted.dims, wanted, str(admitted))
     if admitted.trusted is not None:
-        trusting = Analysis(graph, admitted.trusted)
-        found.append(Premise(trusting, str(admitted), (EQUAL_NAMES,)))
+        found += _premises(graph, admitted.trusted, wanted, str(admitted), (EQUAL_NAMES,))
+    stops = found[-1].limits.stops
+    if stops is not None and (admitted.declared or admitted.ranges):
+        original = graph.pristine()
+        runs = listed(defined(original, Analysis(original)))
+        raise MismatchError(
+            f"the model is not defined at the sizes given: node {graph.label(stops)!r} "
+            f"({stops.op}) stops there; give others{f', as {runs}' if runs else ''}"
+        )
     return tuple(found)
+
+
+def _premises(
+    graph: Graph,
+    dims: Mapping[str, Extent],
+    wanted: bool,
+    sizes: str = "",
+    assumptions: tuple[str, ...] = (),
+) -> Iterator[Premise]:
+    analysis = Analysis(graph, dims)
+    limits = defined(graph, analysis) if wanted else NONE
+    yield Premise(analysis, dims, sizes, assumptions, limits)
+    if limits.symbols:
+        narrow = {**dims, **dict(_narrowed(graph, dims, limits.symbols))}
+        sizes = sizes or f"every size at which the model is defined: {listed(limits)}"
+        yield Premise(Analysis(graph, narrow), narrow, sizes, assumptions)
+
+
+def ranges(graph: Graph, premise: Premise) -> dict[str, range]:
+    """The sizes that limited open axes may have, by name of the dimension.
+
+    A dimension whose axes are limited differently is left out.
+    """
+    found: dict[str, range | None] = {}
+    for axis in open_axes(graph.inputs):
+        sizes = _range(premise.dims.get(axis.symbol))
+        found[axis.label] = sizes if found.get(axis.label, sizes) == sizes else None
+    return {name: sizes for name, sizes in found.items() if sizes is not None}
+
+
+def _range(size: Extent | None) -> range | None:
+    if isinstance(size, Size):
+        (limit,) = size.symbols
+        return range(limit.minimum, limit.maximum + 1, limit.step)
+    return range(size, size + 1) if isinstance(size, int) else None
+
+
+def _may_gain(graph: Graph) -> bool:
+    """Whether padding may depend on an open size: all but a batch's."""
+    return any(axis.axis for axis in open_axes(graph.inputs)) and any(
+        node.op == "Pad" or operator_of(graph, node) is not None for node in graph.nodes
+    )
+
+
+def _narrowed(
+    graph: Graph, dims: Mapping[str, Extent], limits: Mapping[str, Symbol]
+) -> Iterator[tuple[str, Extent]]:
+    """The extents of open axes whose symbols are limited."""
+    for axis in open_axes(graph.inputs):
+        known = dims.get(axis.symbol)
+        name = known.symbols[0].name if isinstance(known, Size) else axis.symbol
+        if name in limits:
+            limit = limits[name]
+            yield axis.symbol, symbol(name, limit.minimum, limit.maximum, limit.step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +134,7 @@ class Readings:
 class Prover:
     """Certifies under the first of the premises that suffices."""
 
-    def __init__(self, graph: Graph, premises: tuple[Premise, ...], signs: Signs) -> None:
+    def __init__(self, graph: Graph, premises: Premises, signs: Signs) -> None:
         """Reads the graph as it is at each call; the last premise is what passes decide by."""
         self._premises = premises
         self._certifiers = [Certifier(graph, each.analysis, signs) for each in premises]

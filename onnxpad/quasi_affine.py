@@ -87,6 +87,17 @@ class QuasiAffine:
         return all(value % divisor == 0 for value in self.values)
 
 
+def support(f: QuasiAffine) -> range:
+    """Return the closest range of indices that holds all at which f, of 0 and 1, is not 0."""
+    found = [index for index, value in enumerate(f.values) if value]
+    if not found:
+        return range(0)
+    step = gcd(*(index - found[0] for index in found)) or 1
+    # What the last two periods of the table show, all later ones repeat.
+    ends = not any(f.values[f.threshold :]) if f.period else True
+    return range(found[0], (found[-1] if ends else f.count - 1) + 1, step)
+
+
 def repetition(f: QuasiAffine) -> tuple[int, int]:
     """Return a threshold and a period; for a full table those that are least taken together."""
     if f.period:

@@ -44,16 +44,17 @@ class Context:
         dynamic: str = "keep",
         admitted: Admitted | None = None,
     ) -> None:
-        """Starts with nothing known."""
+        """Starts with nothing known but what sizes the graph and its user admit."""
         self.graph = graph
         self.style = style
         # A padding that must be in a Pad is in one whatever its amounts.
         self.dynamic = "pad" if dynamic == "keep" and style == "pad" else dynamic
-        self.premises = premises(graph, admitted or Admitted())
+        self.premises = premises(graph, admitted)
         self.analysis = self.premises[-1].analysis
         self.signs = Signs(graph)
         self.sites = Sites(graph, self.analysis, self.signs)
-        self.open_sites = DynamicSites(graph, self.analysis, self.sites)
+        plain = self.premises[0].analysis
+        self.open_sites = DynamicSites(graph, self.analysis, self.sites, plain)
 
     def windows(self) -> Iterator[WindowOp]:
         """The window operators of the table that can be read, in file order."""

@@ -119,8 +119,8 @@ _Known: TypeAlias = int | Size
 def symbol(name: str, minimum: int = 1, maximum: int = NMAX, step: int = 1) -> _Known:
     """Return the size that is this symbol; a plain int where only one value is admitted."""
     variable = Symbol(name, minimum, maximum, step)
-    index = quasi_affine.identity(variable.count)
-    return _sized(variable, quasi_affine.translate(quasi_affine.scale(index, step), variable.least))
+    multiples = quasi_affine.scale(quasi_affine.identity(variable.count), step)
+    return _sized(variable, quasi_affine.translate(multiples, minimum))
 
 
 def absolute(a: Extent) -> Extent:
@@ -229,6 +229,19 @@ def bounds(a: Extent) -> tuple[int | None, int | None]:
     return (None, None) if isinstance(a, Unknown) else _bounds(a)
 
 
+def solutions(cond: Size) -> Symbol | None:
+    """Return the one symbol of a condition, of 0 and 1, with the closest range that satisfies it.
+
+    None where nothing does, or more than a narrower symbol can say.
+    """
+    symbol, form = _form(cond, "a solution")
+    found = quasi_affine.support(form)
+    if not found or found == range(form.count):
+        return None
+    first, last = symbol.value(found[0]), symbol.value(found[-1])
+    return replace(symbol, minimum=first, maximum=last, step=symbol.step * found.step)
+
+
 def evaluate(a: Extent, values: Mapping[str, int]) -> int:
     """Return the number that `a` is where the symbols of these names have these values.
 
@@ -256,7 +269,7 @@ def residues(a: Extent) -> dict[Symbol, tuple[int, int]]:
     found = {}
     for symbol, form in a.terms if isinstance(a, Size) else ():
         threshold, period = quasi_affine.repetition(form)
-        found[symbol] = (period * symbol.step, symbol.least + threshold * symbol.step)
+        found[symbol] = (period * symbol.step, symbol.minimum + threshold * symbol.step)
     return found
 
 

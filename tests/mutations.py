@@ -15,6 +15,7 @@ from typing import Any, Final
 import pytest
 
 from onnxpad import operators, signs, site, window
+from onnxpad.amounts import Amounts
 from onnxpad.dynamic import DynamicSites
 from onnxpad.operators import OPERATORS, PadOp, WindowOp
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
@@ -236,16 +237,16 @@ _DYNAMIC: Final = (
     _mutant("the wrong SAME is written", "SAME by a formula", CERTIFY,
             DynamicSites.express_same, "plan.auto_pad)", '"SAME_LOWER")'),
     _mutant("written SAME swaps sides", "SAME_UPPER, dynamic pad", CERTIFY,
-            DynamicSites._compute, '== "end" else', '!= "end" else'),
+            Amounts.compute, '== "end" else', '!= "end" else'),
     _mutant("written SAME swaps strides", "SAME_UPPER, dynamic pad", CERTIFY,
-            DynamicSites._compute, "[window.stride for window in windows]",
+            Amounts.compute, "[window.stride for window in windows]",
             "[window.stride for window in windows[::-1]]"),
     _mutant("written SAME forgets the stride's part", "SAME_UPPER, dynamic pad", CERTIFY,
-            DynamicSites._compute, "window.extent - window.stride for", "window.extent - 1 for"),
+            Amounts.compute, "window.extent - window.stride for", "window.extent - 1 for"),
     _mutant("written SAME crops", "SAME_LOWER, stride above kernel, dynamic pad", CERTIFY,
-            DynamicSites._compute, "if self._is_clamped(windows):", "if False:"),
+            Amounts.compute, "if self.is_clamped(windows):", "if False:"),
     _mutant("written SAME starts at the channels", "SAME_UPPER, dynamic pad", CERTIFY,
-            DynamicSites._compute, "plan.source, start=2)", "plan.source, start=1, end=3)"),
+            Amounts._shape, '{"start": 2}', '{"start": 1, "end": 3}'),
     _mutant("written SAME keeps auto_pad", "SAME_UPPER, dynamic pad", CERTIFY,
             DynamicSites.express_computed, 'graph.set_attribute(node, "auto_pad", None)', "pass"),
     _mutant("written SAME is not read", "SAME_UPPER, dynamic pad", CERTIFY,
@@ -416,7 +417,7 @@ HARMLESS: Final = (
             "if fill != 0:", "if True:"),
     _mutant("the least finite number for -inf", "MaxPool, pad", "", Sites.insert_pad,
             "lowest(dtype) if", "float(np.finfo(np.float32).min) if"),
-    _mutant("a clamp that never holds", "SAME_LOWER, dynamic pad", "", DynamicSites._is_clamped,
+    _mutant("a clamp that never holds", "SAME_LOWER, dynamic pad", "", Amounts.is_clamped,
             "any(window.extent < window.stride for window in windows)", "True"),
     _mutant("a Pad merged and kept for another", "Pad Pad for two", "", MergePads._sum,
             "if graph.is_output(between) or len(graph.uses(between)) != 1:", "if False:"),

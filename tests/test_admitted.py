@@ -188,14 +188,16 @@ def test_a_range_that_does_not_settle_it_leaves_it() -> None:
 def test_probes_keep_to_the_range() -> None:
     graph = Graph.from_proto(OPEN)
     admitted = admit(graph, dims={"height": "10..18:4", "width": "33..35"})
-    scenes = Probes(graph, admitted.most).before(graph.tensor("y"), "x").scenes
+    probes = Probes(graph)
+    probes.limit(admitted.dims)
+    scenes = probes.before(graph.tensor("y"), "x").scenes
     assert {scene.shape[2] for scene, _ in scenes} == {12, 16}
     assert {scene.shape[3] for scene, _ in scenes} == {33, 34, 35}
 
 
 def test_axes_of_one_name_are_each_in_the_range_by_themselves() -> None:
     graph = Graph.from_proto(BORROWED)
-    analysis = Analysis(graph, admit(graph, dims={"height": "2..64:2"}).most)
+    analysis = Analysis(graph, admit(graph, dims={"height": "2..64:2"}).dims)
     (_, _, one_size, _), (_, _, other, _) = (
         analysis.shape(graph.tensor(name)) or () for name in ("x", "z")
     )

@@ -13,6 +13,8 @@ from onnxpad.size import Extent, Size, Symbol
 ANY = Symbol("height")
 STRIDED = Symbol("height", 32, 1024, 32)
 FOURFOLD = Symbol("height", 4, step=4)
+BETWEEN = Symbol("height", 12, step=16)
+ODD = Symbol("height", 5, 905, 4)
 
 
 def compute(text: str, height: int) -> Fraction:
@@ -68,7 +70,7 @@ def remainders(n: Extent) -> list[Extent]:
     ]
 
 
-@pytest.mark.parametrize("symbol", [ANY, STRIDED, FOURFOLD], ids=["any", "32s", "4s"])
+@pytest.mark.parametrize("symbol", [ANY, STRIDED, FOURFOLD, BETWEEN, ODD])
 def test_formulas_compute_the_size(symbol: Symbol) -> None:
     values = [symbol.value(index) for index in range(min(symbol.count, 140))]
     recognised = 0
@@ -83,7 +85,7 @@ def test_formulas_compute_the_size(symbol: Symbol) -> None:
     assert recognised > len(extents) // 2
 
 
-@pytest.mark.parametrize("symbol", [ANY, STRIDED, FOURFOLD], ids=["any", "32s", "4s"])
+@pytest.mark.parametrize("symbol", [ANY, STRIDED, FOURFOLD, BETWEEN, ODD])
 def test_cases_hold(symbol: Symbol) -> None:
     n = sized(symbol)
     first, third = symbol.value(0), symbol.value(2)

@@ -150,7 +150,7 @@ DOMAINS = [
     pytest.param(HEIGHT, id="any size"),
     pytest.param(Symbol("height", 0, NMAX), id="from 0"),
     pytest.param(Symbol("height", 32, 1024, 32), id="strided, every value tabulated"),
-    pytest.param(Symbol("height", 3, NMAX, 4), id="strided, from no multiple"),
+    pytest.param(Symbol("height", 3, NMAX, 4), id="strided, of no multiples"),
     pytest.param(Symbol("height", -40, 60), id="negative sizes"),
     pytest.param(Symbol("height", 1, LIMIT), id="last that is tabulated"),
     pytest.param(Symbol("height", 1, LIMIT + 1), id="first that is not"),
@@ -163,7 +163,7 @@ def sizes(symbol: Symbol, first: int = 150) -> list[int]:
     last = symbol.count - 1
     indices = {*range(min(first, symbol.count)), *range(max(0, last - 20), symbol.count)}
     indices.update(chance.randrange(symbol.count) for _ in range(50))
-    return [symbol.least + index * symbol.step for index in sorted(indices)]
+    return [symbol.minimum + index * symbol.step for index in sorted(indices)]
 
 
 def check(expression: Expression, samples: list[dict[str, int]]) -> None:
@@ -226,12 +226,12 @@ def test_equal_if_and_only_if_equal_everywhere(symbol: Symbol) -> None:
         if isinstance(a.extent, Unknown) or isinstance(b.extent, Unknown):
             continue
         # Beyond the thresholds, two periods of each decide: see quasi_affine.
-        enough = max(size.threshold(a.extent), size.threshold(b.extent), symbol.least)
+        enough = max(size.threshold(a.extent), size.threshold(b.extent), symbol.minimum)
         enough += 2 * (size.period(a.extent) + size.period(b.extent))
         last = min(enough, symbol.maximum)
         counted = all(
             a.at({"height": value}) == b.at({"height": value})
-            for value in range(symbol.least, last + 1, symbol.step)
+            for value in range(symbol.minimum, last + 1, symbol.step)
         )
         assert (a.extent == b.extent) is counted, f"{a.text} and {b.text}"
         assert not counted or hash(a.extent) == hash(b.extent)
@@ -324,10 +324,10 @@ def test_few_admitted_sizes_may_make_different_forms_equal() -> None:
     assert periodic == stepped or isinstance(periodic, Unknown) or isinstance(stepped, Unknown)
 
 
-def test_the_admitted_values_are_the_multiples_in_range() -> None:
+def test_the_admitted_values_are_those_of_a_range() -> None:
     for minimum, maximum, step in [(1, 9, 1), (3, 20, 4), (-7, 7, 3), (0, 64, 32), (5, 9, 8)]:
         symbol = Symbol("height", minimum, maximum, step)
-        counted = [value for value in range(minimum, maximum + 1) if value % step == 0]
+        counted = list(range(minimum, maximum + 1, step))
         assert [symbol.value(index) for index in range(symbol.count)] == counted
         assert [symbol.index(value) for value in counted] == list(range(len(counted)))
         assert size.bounds(size.symbol("height", minimum, maximum, step)) == (
@@ -440,7 +440,7 @@ def test_no_truth_value() -> None:
 
 
 def test_symbols_without_a_value_are_refused() -> None:
-    for arguments in ((5, 4, 1), (33, 63, 32), (1, 9, 0)):
+    for arguments in ((5, 4, 1), (33, 32, 32), (1, 9, 0)):
         with pytest.raises(ValueError, match="`height`"):
             size.symbol("height", *arguments)
 

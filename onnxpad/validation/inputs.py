@@ -37,6 +37,8 @@ _SMALL = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 24, 31, 32)
 
 _MOST_ELEMENTS = 1 << 23  # of one input of guessed size: an image of 1600x1600 fits
 
+_ENDLESS = 1 << 20  # where a limit is none
+
 _QUANTISERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
 
 _INDICES: Mapping[tuple[str, int], tuple[int, int]] = {
@@ -202,7 +204,8 @@ def pinned(
 def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
     """Sizes for the open dimensions, likely ones first; one empty choice where none is open.
 
-    Of what sizes are limited to, the first, the last and the middle one come first.
+    Of what sizes are limited to, the first, the last and the middle one come first, unless no
+    model is fed so many.
     """
     inputs = tuple(inputs)
     first: dict[str, int] = {}
@@ -223,7 +226,8 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
             for dim, axis in first.items()
         }
         for dim, admitted in limited.items():
-            sizes[dim] = _nth(admitted, index) if index < 3 else _nearest(admitted, sizes[dim])
+            listed = index < 3 and admitted[-1] < _ENDLESS
+            sizes[dim] = _nth(admitted, index) if listed else _nearest(admitted, sizes[dim])
         small = all(np.prod(_sized(each, sizes)) <= _MOST_ELEMENTS for each in inputs)
         if sizes not in seen and (small or not sizes or (limited and not seen)):
             seen.append(sizes)

@@ -5,6 +5,15 @@ Imports `size` and `window`.
 
 from onnxpad.values.analysis import LARGEST_SIZE, Analysis
 from onnxpad.values.naming import OpenAxis, open_axes
-from onnxpad.values.value import Value
+from onnxpad.values.shapes import BROADCASTING
+from onnxpad.values.value import Shape, Value
 
-__all__ = ["LARGEST_SIZE", "Analysis", "OpenAxis", "Value", "open_axes"]
+__all__ = [
+    "BROADCASTING",
+    "LARGEST_SIZE",
+    "Analysis",
+    "OpenAxis",
+    "Shape",
+    "Value",
+    "open_axes",
+]

@@ -130,6 +130,12 @@ def _grid_sample(call: Call) -> Ask[Shape]:
     return (*shape[:2], *grid[1:-1])
 
 
+BROADCASTING = (
+    "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less"
+    " LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum Where Xor"
+)
+"""Operators whose inputs are broadcast to one shape, from opset 7 on (some from 8)."""
+
 SHAPES: dict[str, ShapeRule] = {
     **LAYOUT_SHAPES,
     **named(
@@ -142,11 +148,7 @@ SHAPES: dict[str, ShapeRule] = {
         " ReverseSequence Round Scatter ScatterElements ScatterND Selu Shrink Sigmoid Sign Sin"
         " Sinh Softmax Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu Trilu",
     ),
-    **named(
-        _broadcasting,
-        "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less"
-        " LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum Where Xor",
-    ),
+    **named(_broadcasting, BROADCASTING),
     **named(
         _reduction,
         "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd"

@@ -1,0 +1,285 @@
+"""At which sizes a graph is defined: never fewer than those at which onnxruntime runs."""
+
+import random
+from collections.abc import Callable, Mapping
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+
+import onnxpad
+from onnxpad.defined import defined
+from onnxpad.errors import UsageError
+from onnxpad.graph import Graph
+from onnxpad.premises import premises, ranges
+from onnxpad.values import Analysis
+from tests.graphs import draw_model
+from tests.support import Array, one, run
+
+SIZES = range(1, 41)
+
+
+def limits(model: onnx.ModelProto) -> dict[str, range]:
+    graph = Graph.from_proto(model)
+    found = defined(graph, Analysis(graph))
+    return {name: range(s.minimum, s.maximum + 1, s.step) for name, s in found.symbols.items()}
+
+
+def running(model: onnx.ModelProto, sizes: range = SIZES) -> list[int]:
+    """The sizes of the only open axis at which onnxruntime runs."""
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    found = []
+    for size in sizes:
+        feeds = {
+            value.name: np.ones(
+                [d if isinstance(d, int) else size for d in value.shape],
+                np.float32,
+            )
+            for value in session.get_inputs()
+        }
+        try:
+            session.run(None, feeds)
+        except Exception:  # whatever onnxruntime raises
+            continue
+        found.append(size)
+    return found
+
+
+HALVES = "AveragePool <kernel_shape = [2], strides = [2]>"
+JOINED = f"a = {HALVES} (x) b = Resize (a, , s) "
+DOUBLE = "float[3] s = {1, 1, 2}"
+
+GRAPHS = [
+    pytest.param(f"{JOINED} y = Concat <axis = 1> (b, x)", DOUBLE, id="joined"),
+    pytest.param(f"{JOINED} y = Concat <axis = -2> (x, b, b)", DOUBLE, id="joined thrice"),
+    pytest.param(f"{JOINED} y = Add (b, x)", DOUBLE, id="added"),
+    pytest.param(f"{JOINED} y = Sum (b, x, x)", DOUBLE, id="summed"),
+    pytest.param(
+        f"{JOINED} t = Transpose <perm = [0, 2, 1]> (x) y = MatMul (b, t)", DOUBLE, id="multiplied"
+    ),
+    pytest.param(
+        f"a = {HALVES} (x) b = {HALVES} (a) c = Resize (b, , s) d = Concat <axis = 1> (c, a)"
+        " e = Resize (d, , s) y = Concat <axis = 1> (e, x)",
+        DOUBLE,
+        id="a U-Net",
+    ),
+    pytest.param(
+        "a = Conv (x, w) b = AveragePool <kernel_shape = [2], strides = [2]> (a)"
+        " c = Conv (b, w) d = Resize (c, , s) e = Slice (a, two, minus, axis)"
+        " y = Concat <axis = 1> (d, e)",
+        f"{DOUBLE}, float[2, 2, 3] w = {{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},"
+        " int64[1] two = {2}, int64[1] minus = {-2}, int64[1] axis = {2}",
+        id="a U-Net without padding",
+    ),
+    pytest.param("y, z = Split <axis = 2> (x)", "", id="split in halves"),
+    pytest.param(
+        "a = Concat <axis = 2> (x, x, x) y, z = Split <axis = 2> (a, parts)",
+        "int64[2] parts = {12, 15}",
+        id="split in parts",
+    ),
+    pytest.param(
+        "a = Unsqueeze (x, last) b = Concat <axis = 3> (a, a, a) y = SpaceToDepth <blocksize = 3>"
+        " (b)",
+        "int64[1] last = {3}",
+        id="into depth",
+    ),
+    pytest.param("y = Reshape (x, k)", "int64[3] k = {0, -1, 7}", id="reshaped"),
+    pytest.param("y = Reshape (x, k)", "int64[2] k = {6, 4}", id="reshaped to one shape"),
+    pytest.param(
+        "t = Shape (x) n = Gather (t, two) m = Div (n, four) l = Max (m, one) s = Concat <axis = 0>"
+        " (two, l, four) y = Reshape (x, s)",
+        "int64[1] two = {2}, int64[1] four = {4}, int64[1] one = {1}",
+        id="reshaped to windows",
+    ),
+    pytest.param("y = Expand (x, k)", "int64[3] k = {1, 2, 6}", id="expanded"),
+    pytest.param("y = MaxPool <kernel_shape = [7], strides = [3]> (x)", "", id="pooled"),
+    pytest.param("y = LpPool <kernel_shape = [4]> (x)", "", id="pooled by a norm"),
+    pytest.param("y = Concat <axis = 2> (x, x)", "", id="nothing asked"),
+    pytest.param("y = Add (x, k)", "float[1] k = {3}", id="a number added"),
+]
+
+
+@pytest.mark.parametrize(("body", "initializers"), GRAPHS)
+def test_the_sizes_are_those_at_which_onnxruntime_runs(body: str, initializers: str) -> None:
+    model = one(body, inputs="float[1, 2, n] x", initializers=initializers, opset=13)
+    if "Split" in body:
+        model.graph.output.append(onnx.helper.make_tensor_value_info("z", 1, None))
+    runs = running(model)
+    assert runs
+    found = limits(model).get("n", range(1, 2**24))
+    assert set(runs) <= set(found)
+    # The closest range of even steps; a convolution of no window is empty to the specification.
+    steps = {b - a for a, b in pairwise(runs)}
+    if "Conv" not in body and len(steps) < 2:
+        last = found[-1] if runs[-1] + min(steps, default=100) > SIZES[-1] else runs[-1]
+        assert found == range(runs[0], last + 1, found.step)
+        assert steps <= {found.step}
+
+
+def test_sizes_are_narrowed_where_every_output_needs_it() -> None:
+    body = f"{JOINED} y = Concat <axis = 1> (b, x)"
+    alone = one(body, inputs="float[1, 2, n] x", initializers=DOUBLE)
+    assert limits(alone)["n"].step == 2
+    other = one(
+        body, inputs="float[1, 2, n] x", outputs="float[] y, float[] a", initializers=DOUBLE
+    )
+    assert not limits(other)
+    behind = one(
+        f"{body} z = Relu (y)",
+        inputs="float[1, 2, n] x",
+        outputs="float[] y, float[] z",
+        initializers=DOUBLE,
+    )
+    assert limits(behind)["n"].step == 2
+
+
+def test_an_empty_part_lets_concat_pass() -> None:
+    """Onnxruntime joins an empty tensor with whatever it is."""
+    model = one(
+        "a = Slice (x, four, none, two) y = Concat <axis = 1> (a, z)",
+        inputs="float[1, 2, n] x, float[1, 2, 3] z",
+        initializers="int64[1] four = {4}, int64[1] none = {9}, int64[1] two = {2}",
+    )
+    assert not limits(model)
+
+
+UNET = one(
+    'a = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)'
+    ' b = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (a, w)'
+    " c = ConvTranspose <strides = [2, 2]> (b, t) d = Concat <axis = 1> (c, a)"
+    " e = Conv <pads = [1, 1, 1, 1]> (d, v) f = ConvTranspose <strides = [2, 2]> (e, t)"
+    " g = Concat <axis = 1> (f, x) y = Conv <pads = [1, 1, 1, 1]> (g, v)",
+    inputs="float[1, 2, height, width] x, float[2, 2, 3, 3] w, float[2, 2, 2, 2] t,"
+    " float[2, 4, 3, 3] v",
+)
+
+
+def _feeds(model: onnx.ModelProto, sizes: Mapping[str, int]) -> dict[str, Array]:
+    feeds: dict[str, Array] = {}
+    for value in model.graph.input:
+        shape = [d.dim_value or sizes[d.dim_param] for d in value.type.tensor_type.shape.dim]
+        data = np.random.default_rng(len(feeds)).integers(-4, 5, shape)
+        feeds[value.name] = data.astype(np.float32)
+    return feeds
+
+
+def test_a_network_that_joins_what_it_halved_has_constant_pads() -> None:
+    result = onnxpad.fix(UNET, strict=True)
+    assert not result.undone
+    assert not result.findings
+    assert {change.certificate.sizes for change in result.changes} == {
+        "every size at which the model is defined: height a multiple of 4, width a multiple of 4"
+    }
+    pads = [
+        list(a.ints) for n in result.model.graph.node[:2] for a in n.attribute if a.name == "pads"
+    ]
+    assert pads == [[0, 0, 1, 1]] * 2
+    assert not onnxpad.check(result.model).findings
+    assert result.validation is not None
+    assert len(result.validation.runs) > 1
+    for height, width in product((4, 8, 12), (4, 20)):
+        feeds = _feeds(UNET, {"height": height, "width": width})
+        for before, after in zip(run(UNET, feeds), run(result.model, feeds), strict=True):
+            np.testing.assert_array_equal(before, after)
+    with pytest.raises(Exception, match="dimensions"):
+        run(UNET, _feeds(UNET, {"height": 6, "width": 8}))
+
+
+def test_what_a_rewrite_shows_of_the_sizes_is_used() -> None:
+    """The amounts, once they are numbers, tell more of the sizes: nothing is left for later."""
+    model = one(
+        'a = Conv <auto_pad = "SAME_UPPER", strides = [4, 4]> (x, v) t = Shape (a)'
+        " s = Slice (t, two, four) n = Neg (s) r = Mod (n, fours) l = Add (r, minus)"
+        " e = Max (l, zero) k = Concat <axis = 0> (none, none, none, e) b = Pad (a, k)"
+        " c = Conv <strides = [2, 2]> (b, v)"
+        ' d = AveragePool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], strides = [4, 4]> (c)'
+        " f = ConvTranspose <pads = [1, 0, 0, 0], strides = [2, 2]> (d, w) g = Add (f, c)"
+        ' h = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (g, w) i = Resize (h, , twice)'
+        " y = Concat <axis = 1> (i, a)",
+        inputs="float[1, 1, n, n] x",
+        initializers="float[1, 1, 1, 1] v = {2}, float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9},"
+        " int64[1] two = {2}, int64[1] four = {4}, int64[2] fours = {4, 4}, int64[1] minus = {-1},"
+        " int64[1] zero = {0}, int64[2] none = {0, 0}, float[4] twice = {1, 1, 2, 2}",
+        opset=13,
+    )
+    result = onnxpad.fix(model)
+    assert not onnxpad.check(result.model).failing()
+    assert not onnxpad.fix(result.model, validate=False).changed
+    for size in running(model):
+        data = {"x": np.arange(size * size, dtype=np.float32).reshape(1, 1, size, size)}
+        np.testing.assert_array_equal(run(model, data)[0], run(result.model, data)[0])
+
+
+def test_a_range_and_what_the_graph_asks_hold_together() -> None:
+    result = onnxpad.fix(UNET, dims={"height": "30..50", "width": "7..90"})
+    assert len(result.changes) == 2
+    # At odd sizes alone it never runs, and nothing is proved of what never is.
+    graph = Graph.from_proto(UNET)
+    assert ranges(graph, premises(graph)[-1])["height"][:3] == range(4, 16, 4)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"dims": {"height": 6}},
+        {"shapes": {"x": (1, 2, 8, 9)}},
+        {"dims": {"height": "5..7"}},
+    ],
+)
+@pytest.mark.parametrize("call", [onnxpad.fix, onnxpad.check])
+def test_sizes_at_which_the_model_never_runs_are_refused(
+    given: Mapping[str, Any], call: Callable[..., object]
+) -> None:
+    with pytest.raises(UsageError, match="not defined at the sizes given") as caught:
+        call(UNET, **given)
+    said = "(Concat) stops there; give others, as height a multiple of 4, width a multiple of 4"
+    assert said in str(caught.value)
+    with pytest.raises(Exception, match="dimension"):
+        run(UNET, _feeds(UNET, {"height": 6, "width": 8}))
+
+
+def test_a_model_that_never_runs_is_nobodys_choice() -> None:
+    model = one(
+        'a = Conv <auto_pad = "SAME_UPPER", strides = [2]> (x, w) y = Concat <axis = 1> (a, x)',
+        inputs="float[1, 1, 8] x",
+        initializers="float[1, 1, 3] w = {1, 2, 3}",
+    )
+    assert onnxpad.fix(model, validate=False).changed
+
+
+def test_random_models_are_never_thought_to_stop_where_they_run() -> None:
+    narrowed = 0
+    for seed in range(160):
+        drawn = draw_model(random.Random(f"defined {seed}"))
+        if not drawn.open:
+            continue
+        found = limits(drawn.model)
+        if not found:
+            continue
+        narrowed += 1
+        names = {
+            f"{v.name}[{axis}]" if not d.dim_param else d.dim_param: axis
+            for v in drawn.model.graph.input[:1]
+            for axis, d in enumerate(v.type.tensor_type.shape.dim)
+            if not d.HasField("dim_value")
+        }
+        for size in range(1, 14):
+            feeds = drawn.feeds(0, size)
+            try:
+                run(drawn.model, feeds)
+            except Exception:  # whatever onnxruntime raises
+                continue
+            shape = feeds[drawn.model.graph.input[0].name].shape
+            for name, axis in names.items():
+                if name in found and list(names.values()).count(axis) == 1:
+                    assert shape[axis] in found[name], (seed, name, size)
+    assert narrowed > 5
