@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from onnxpad.admitted import Admitted
 from onnxpad.dynamic import DynamicSites
@@ -28,6 +28,14 @@ from onnxpad.site import Sites
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
 _Read = TypeVar("_Read", WindowOp, PadOp, UnreadableError)
+
+
+class Mark(NamedTuple):
+    """How much was edited, learnt under each premise, and proved of signs."""
+
+    edits: int
+    learnt: tuple[tuple[int, ...], ...]
+    proved: int
 
 
 class Context:
@@ -109,11 +117,17 @@ class Context:
         except UnreadableError as error:
             return error
 
-    def forget_all(self) -> None:
-        """Drops everything that was worked out, after edits were undone."""
-        for premise in self.premises:
-            premise.analysis.forget()
-        self.signs.forget()
+    def mark(self) -> Mark:
+        """A point to roll back to."""
+        learnt = tuple(premise.analysis.mark() for premise in self.premises)
+        return Mark(self.graph.mark(), learnt, self.signs.mark())
+
+    def rollback(self, mark: Mark) -> None:
+        """Undoes every edit since a mark, and drops what was worked out since."""
+        self.graph.rollback(mark.edits)
+        for premise, learnt in zip(self.premises, mark.learnt, strict=True):
+            premise.analysis.rollback(learnt)
+        self.signs.rollback(mark.proved)
         self._listed = None
 
     def ask_again(self) -> None:
