@@ -425,12 +425,25 @@ def test_sizes_for_no_model_are_bad_usage(
     assert bool(result.stdout) is (form == "json")
 
 
-def test_sizes_that_one_model_contradicts_are_told_of_that_one(folder: Path) -> None:
-    result = CliRunner().invoke(app, ["check", str(folder), "--shape", "q=2,1,8,8"])
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--shape", "q=2,1,8,8"], "axis 0 of input 'q' is 1 in the model, not 2"),
+        (["--dim", "a=7"], "the model is not defined at the sizes given"),
+    ],
+)
+def test_sizes_that_one_model_contradicts_are_told_of_that_one(
+    folder: Path, options: list[str], said: str
+) -> None:
+    same = folder / "same.onnx"
+    body = 'z = Concat <axis = 1> (q, k) y = Conv <auto_pad = "SAME_UPPER"> (z, w)'
+    constants = f"{W}, float[1, 1, 8, 1] k = {{1, 2, 3, 4, 5, 6, 7, 8}}"
+    onnx.save(one(body, inputs="float[1, 1, a, 1] q", initializers=constants), same)
+    result = CliRunner().invoke(app, ["check", str(folder), *options])
     assert result.exit_code == 2
-    assert result.stderr == (
-        f"error: {folder / 'same.onnx'}: axis 0 of input 'q' is 1 in the model, not 2\n"
-    )
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"error: {same}: {said}")
+    assert result.stdout.startswith(f"{folder / 'open.onnx'}: info PAD101")
     assert result.stdout.endswith("1 unreadable\n")
 
 
