@@ -115,6 +115,9 @@ class Size(_Arithmetic):
 Extent: TypeAlias = int | Size | Unknown
 _Known: TypeAlias = int | Size
 
+_STEPS = 64
+"""Most steps of a quotient by what varies."""
+
 
 def symbol(name: str, minimum: int = 1, maximum: int = NMAX, step: int = 1) -> _Known:
     """Return the size that is this symbol; a plain int where only one value is admitted."""
@@ -436,14 +439,23 @@ def _ceil_div(a: _Known, d: _Known) -> _Known:
 
 
 def _ratio(a: _Known, d: Size) -> _Known:
-    """Return a / d where it is the same whole number for every value."""
+    """Return a / d rounded down where it is one whole number, or takes few values, for all."""
     lo, hi = _bounds(d)
-    if not lo <= 0 <= hi:
-        least = a if isinstance(a, int) else a.constant
-        quotient = least // d.constant
-        if a == _scale(d, quotient):
-            return quotient
-    raise InexpressibleError("a division by a size that is not known")
+    if lo <= 0 <= hi:
+        raise InexpressibleError("a division by a size that may be 0")
+    least = (a if isinstance(a, int) else a.constant) // d.constant
+    if a == _scale(d, least):
+        return least
+    if hi < 0:
+        return _floor_div(_scale(a, -1), _scale(d, -1))
+    quotients = [each // by for each in _bounds(a) for by in (lo, hi)]
+    first, last = min(quotients), max(quotients)
+    if last - first > _STEPS:
+        raise InexpressibleError("a division by a size that is not known")
+    total: _Known = first
+    for step in range(first + 1, last + 1):
+        total = _add(total, _less_equal(_scale(d, step), a))
+    return total
 
 
 def _modulo(a: _Known, d: _Known) -> _Known:
@@ -481,10 +493,8 @@ def _minimum(a: _Known, b: _Known) -> _Known:
 
 
 def _trunc_div(a: _Known, d: _Known) -> _Known:
-    if isinstance(d, Size):
-        return _ratio(a, d)
-    if d < 0:
-        a, d = _scale(a, -1), -d
+    if _bounds(d)[1] < 0:
+        a, d = _scale(a, -1), _scale(d, -1)
     above = _positive_part(a)
     return _subtract(_floor_div(above, d), _floor_div(_subtract(above, a), d))
 

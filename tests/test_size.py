@@ -43,7 +43,7 @@ BINARY: dict[str, tuple[Callable[[Extent, Extent], Extent], Callable[[int, int],
     "<=": (size.less_equal, lambda a, b: int(a <= b)),
     "==": (size.equal, lambda a, b: int(a == b)),
 }
-DIVIDING: dict[str, tuple[Callable[[Extent, int], Extent], Callable[[int, int], int]]] = {
+DIVIDING: dict[str, tuple[Callable[[Extent, Any], Extent], Callable[[int, int], int]]] = {
     "*": (lambda a, d: a * d, lambda a, d: a * d),
     "//": (lambda a, d: a // d, lambda a, d: math.floor(Fraction(a, d))),
     "%": (lambda a, d: a % d, lambda a, d: a - d * math.floor(Fraction(a, d))),
@@ -355,6 +355,23 @@ def test_multiples_of_one_size_divide_each_other() -> None:
     assert (n * 6) % n == 0
     assert isinstance((n + 1) // n, Unknown)
     assert isinstance((n * 2) // (n - 1), Unknown), "n - 1 may be 0"
+
+
+@pytest.mark.parametrize("divide", ["floor", "ceil", "trunc", "modulo", "fmod"])
+def test_a_number_divided_by_a_size_takes_few_values(divide: str) -> None:
+    n = size.symbol("height")
+    divisors = {"n": n, "half": (n + 1) // 2, "below": -n, "odd": n * 3 - 1, "near": 2 - n % 2}
+    compute, plain = DIVIDING[divide]
+    for number in (-13, -2, -1, 0, 1, 2, 13):
+        for divisor in divisors.values():
+            result = compute(number, divisor)
+            assert not isinstance(result, Unknown)
+            for height in (*range(1, 40), NMAX):
+                values = {"height": height}
+                expected = plain(number, size.evaluate(divisor, values))
+                assert size.evaluate(result, values) == expected
+    assert isinstance(compute(13, n - 5), Unknown), "n - 5 may be 0"
+    assert isinstance(compute(1000, n), Unknown), "too many values"
 
 
 def test_several_symbols() -> None:
