@@ -171,27 +171,34 @@ def negative(f: QuasiAffine) -> QuasiAffine:
     return _normal([1 if value < 0 else 0 for value in table], f.period, f.count)
 
 
-def through(f: QuasiAffine, g: QuasiAffine) -> QuasiAffine | None:
-    """Return F with f(i) = F(g(i) - g(0)) for every i, where g climbs from the begin one by one.
+def through(f: QuasiAffine, g: QuasiAffine) -> tuple[QuasiAffine, int] | None:
+    """Return F and s with f(i) = F((g(i) - g(0)) / s) for every i, where g climbs by s, at times.
 
-    None where g does not, or does not decide f.
+    None where g does not from the begin, once in each of its periods, or does not decide f.
     """
     steps = [b - a for a, b in pairwise(g.values)]
-    if g.threshold or set(g.slopes) != {1} or min(steps) < 0 or max(steps) > 1:
+    step = max(steps)
+    if step < 1 or set(steps) - {0, step}:
         return None
-    count = g.at(g.count - 1) - g.values[0] + 1
-    second = steps.index(1) + 1  # the first index at which g has climbed
+    if not f.period:
+        known = dict(zip(g.values, f.values, strict=True))
+        same = all(known[b] == a for a, b in zip(f.values, g.values, strict=True))
+        return (QuasiAffine(tuple(known.values()), 0, len(known)), step) if same else None
+    if g.threshold or set(g.slopes) != {step}:
+        return None
+    count = (g.at(g.count - 1) - g.values[0]) // step + 1
+    second = steps.index(step) + 1  # the first index at which g has climbed
     period = f.period // gcd(f.period, g.period)
     threshold = 1 + -(-f.threshold // g.period)
     length = threshold + 2 * period
     span = (threshold + 1) * g.period + 2 * lcm(f.period, g.period)
-    if not f.period or 2 * length > count or 2 * span > f.count or span > LIMIT:
+    if 2 * length > count or 2 * span > f.count or span > LIMIT:
         return None
     firsts = [0, *range(second, second + (length - 1) * g.period, g.period)]
     found = _normal([f.at(index) for index in firsts], period, count)
     # From (threshold + 1) * g.period on, both sides repeat their growth with the lcm.
-    same = all(f.at(index) == found.at(g.at(index) - g.values[0]) for index in range(span))
-    return found if same else None
+    same = all(f.at(i) == found.at((g.at(i) - g.values[0]) // step) for i in range(span))
+    return (found, step) if same else None
 
 
 def _settled(f: QuasiAffine) -> int:

@@ -289,23 +289,24 @@ def threshold(a: Extent) -> int:
 def explain(a: Extent, name: str) -> str:
     """Say what `a` is, as cases or a formula, where its one symbol goes by this name.
 
-    A size of several symbols keeps their names.
+    A formula calls n what has a name of several words. A size of several symbols keeps their names.
     """
     if not isinstance(a, Size) or len(a.terms) > 1:
         return str(a)
     symbol, form = _form(a, "an explanation")
     named = replace(symbol, name=name)
-    found = formula.cases(form, named, most=4) or formula.recognise(form, named)
-    found = found or formula.cases(form, named, most=8)
-    if found:
-        return str(found)
-    return f"varies with {name}, with period {period(a)} from {threshold(a)} on"
+    few = formula.cases(form, named, most=4)
+    found = formula.recognise(form, replace(symbol, name="n") if " " in name else named)
+    if found and not few:
+        return f"{found} with n {name}" if " " in name else str(found)
+    several = few or formula.cases(form, named, most=8)
+    return several or f"a function of {name} with period {period(a)} from {threshold(a)} on"
 
 
 def in_terms_of(a: Extent, other: Extent, name: str) -> Extent:
     """Return `a` as a function of another size, which goes by this name.
 
-    Unknown where the other does not climb one by one, or does not decide `a`.
+    Unknown where the other does not climb in even steps, or does not decide `a`.
     """
     if isinstance(a, int):
         return a
@@ -313,8 +314,9 @@ def in_terms_of(a: Extent, other: Extent, name: str) -> Extent:
         f, g = ([form for _, form in size.terms] for size in (a, other))
         found = quasi_affine.through(f[0], g[0]) if len(f) == 1 else None
         if found is not None:
+            function, step = found
             lo, hi = _bounds(other)
-            return _add(_sized(Symbol(name, lo, hi), found), a.constant)
+            return _add(_sized(Symbol(name, lo, hi, step), function), a.constant)
     return Unknown(f"no function of {name}")
 
 

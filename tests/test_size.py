@@ -508,12 +508,13 @@ def climbing(n: Extent, steps: str) -> Extent:
     st.sampled_from([2, 3, 4, 6]),
     st.integers(1, 5),
     st.sampled_from([1, 1, 4]),
+    st.sampled_from([NMAX, NMAX, 1000]),
     st.integers(0, 4),
 )
 def test_a_function_of_another_size_is_that_at_every_value(
-    upper: str, lower: str, k: int, least: int, step: int, kind: int
+    upper: str, lower: str, k: int, least: int, step: int, greatest: int, kind: int
 ) -> None:
-    n = size.symbol("n", least, step=step)
+    n = size.symbol("n", least, greatest, step)
     other = climbing(n, upper)
     base = climbing(other, lower)
     amount = [-base % k, size.maximum(base % k - 1, 0), size.minimum(base, 9), base * 2, base][kind]
@@ -522,8 +523,8 @@ def test_a_function_of_another_size_is_that_at_every_value(
         return
     assert isinstance(n, Size)
     (symbol,) = n.symbols
-    indices = [*range(200), *range(10**6, 10**6 + 30), *range(symbol.count - 5, symbol.count)]
-    for value in map(symbol.value, indices):
+    indices = {*range(200), *range(10**6, 10**6 + 30), *range(symbol.count - 5, symbol.count)}
+    for value in (symbol.value(index) for index in indices if index < symbol.count):
         own = {"own": size.evaluate(other, {"n": value})}
         assert size.evaluate(found, own) == size.evaluate(amount, {"n": value})
 
@@ -535,11 +536,18 @@ def test_pads_deep_in_a_network_are_told_in_the_own_size(upper: str) -> None:
     assert size.explain(found, "own") == "0 when own is even, 1 when odd"
 
 
+@pytest.mark.parametrize("greatest", [1024, NMAX])
+def test_pads_of_multiples_are_told_in_the_own_size(greatest: int) -> None:
+    other = size.symbol("n", 8, greatest, 8) // 2
+    found = size.in_terms_of(-other % 16, other, "own")
+    assert size.explain(found, "own") == "0 when own mod 16 is 0, 4 when 12, 8 when 8, 12 when 4"
+
+
 def test_what_another_size_does_not_decide_is_unknown() -> None:
     n = size.symbol("n")
     for amount, other in (
         (n % 2, size.ceil_div(n, 2)),
-        (n, n * 2),
+        (n, n * 3 // 2),
         (n, size.symbol("m")),
         (n, 7),
         (n + size.symbol("m"), n),
