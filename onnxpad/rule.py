@@ -81,6 +81,7 @@ class Context:
         """Drops everything that was worked out, after edits were undone."""
         for premise in self.premises:
             premise.analysis.forget()
+        self.sites.wording.forget()
         self.signs.forget()
 
     def ask_again(self) -> None:

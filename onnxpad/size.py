@@ -296,9 +296,11 @@ def explain(a: Extent, name: str) -> str:
     symbol, form = _form(a, "an explanation")
     named = replace(symbol, name=name)
     few = formula.cases(form, named, most=4)
-    found = formula.recognise(form, replace(symbol, name="n") if " " in name else named)
+    letter = "n" if " " in name else name
+    found = formula.recognise(form, replace(symbol, name=letter))
     if found and not few:
-        return f"{found} with n {name}" if " " in name else str(found)
+        text = str(found)
+        return name if text == letter else text if letter == name else f"{text} with n {name}"
     several = few or formula.cases(form, named, most=8)
     return several or f"a function of {name} with period {period(a)} from {threshold(a)} on"
 
