@@ -174,31 +174,31 @@ def negative(f: QuasiAffine) -> QuasiAffine:
 def through(f: QuasiAffine, g: QuasiAffine) -> tuple[QuasiAffine, int] | None:
     """Return F and s with f(i) = F((g(i) - g(0)) / s) for every i, where g climbs by s, at times.
 
-    None where g does not from the begin, once in each of its periods, or does not decide f.
+    None where g does otherwise, or from its threshold on other than once a period, or does not
+    decide f.
     """
     steps = [b - a for a, b in pairwise(g.values)]
     step = max(steps)
-    if step < 1 or set(steps) - {0, step}:
+    if step < 1 or set(steps) - {0, step} or (f.period and set(g.slopes) != {step}):
         return None
-    if not f.period:
-        known = dict(zip(g.values, f.values, strict=True))
-        same = all(known[b] == a for a, b in zip(f.values, g.values, strict=True))
-        return (QuasiAffine(tuple(known.values()), 0, len(known)), step) if same else None
-    if g.threshold or set(g.slopes) != {step}:
+    threshold, period = max(f.threshold, g.threshold), lcm(f.period, g.period)
+    # Both sides of an equation that holds for two periods from where F repeats hold from there on.
+    span = threshold + 2 * (g.period + period) if f.period else f.count
+    if span > min(LIMIT, f.count):
         return None
+    known: dict[int, int] = {}
+    for index in range(span):
+        value = f.at(index)
+        if known.setdefault((g.at(index) - g.values[0]) // step, value) != value:
+            return None
     count = (g.at(g.count - 1) - g.values[0]) // step + 1
-    second = steps.index(step) + 1  # the first index at which g has climbed
-    period = f.period // gcd(f.period, g.period)
-    threshold = 1 + -(-f.threshold // g.period)
-    length = threshold + 2 * period
-    span = (threshold + 1) * g.period + 2 * lcm(f.period, g.period)
-    if 2 * length > count or 2 * span > f.count or span > LIMIT:
+    if not f.period:
+        return QuasiAffine(tuple(known.values()), 0, count), step
+    repeats = period // g.period
+    length = (g.at(threshold) - g.values[0]) // step + 1 + 2 * repeats
+    if 2 * length > count:
         return None
-    firsts = [0, *range(second, second + (length - 1) * g.period, g.period)]
-    found = _normal([f.at(index) for index in firsts], period, count)
-    # From (threshold + 1) * g.period on, both sides repeat their growth with the lcm.
-    same = all(f.at(i) == found.at((g.at(i) - g.values[0]) // step) for i in range(span))
-    return (found, step) if same else None
+    return _normal([known[place] for place in range(length)], repeats, count), step
 
 
 def _settled(f: QuasiAffine) -> int:

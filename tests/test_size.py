@@ -529,7 +529,7 @@ def test_a_function_of_another_size_is_that_at_every_value(
         assert size.evaluate(found, own) == size.evaluate(amount, {"n": value})
 
 
-@pytest.mark.parametrize("upper", ["", "h", "hh", "pt", "tph"])
+@pytest.mark.parametrize("upper", ["", "h", "hh", "pt", "tph", "c", "hhct"])
 def test_pads_deep_in_a_network_are_told_in_the_own_size(upper: str) -> None:
     other = climbing(size.symbol("n"), upper)
     found = size.in_terms_of(other % 2, other, "own")
