@@ -128,6 +128,7 @@ class Context:
         for premise, learnt in zip(self.premises, mark.learnt, strict=True):
             premise.analysis.rollback(learnt)
         self.signs.rollback(mark.proved)
+        self.sites.wording.forget()
         self._listed = None
 
     def ask_again(self) -> None:
