@@ -236,15 +236,18 @@ def _product(sizes: Sequence[Extent]) -> Extent:
 
 
 def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
-    """That there are no fewer than no windows; none at all is an empty tensor to some engines.
+    """That data holds a window; pools, not Conv, give an empty tensor where it holds none.
 
-    Pools, and SAME, want data, unless the whole batch is empty.
+    Pools, and SAME, want data on each axis; pools of an empty batch want none.
     """
     shape, data = analysis.shape(node.outputs[0]), analysis.shape(node.inputs[0])
+    least = 1 if node.op == "Conv" else 0
     if shape is not None:
-        yield from (less_equal(0, size) for size in shape[2:])
+        yield from (less_equal(least, size) for size in shape[2:])
+    if not data:
+        return
     same = str(node.attrs.get("auto_pad", "")).startswith("SAME")
-    if data and _is_positive(data[0]) and (same or node.op != "Conv"):
+    if same if node.op == "Conv" else _is_positive(data[0]):
         yield from (less_equal(1, size) for size in data[2:])
 
 

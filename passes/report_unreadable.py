@@ -1,9 +1,8 @@
-"""Operators that the specification forbids as they stand. May import: finding, operators, rule."""
+"""Operators that the specification forbids as they stand. May import: finding, rule."""
 
 from collections.abc import Iterator
 
 from onnxpad.finding import Severity
-from onnxpad.operators import UnreadableError, operator_of
 from onnxpad.rule import Context, Match, Pass
 
 
@@ -33,14 +32,8 @@ class ReportUnreadable(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every window operator and `Pad` that cannot be read."""
-        for node in context.graph.nodes:
-            read: object = None
-            if operator_of(context.graph, node) is not None:
-                read = context.window(node)
-            elif node.op == "Pad" and context.graph.is_standard(node):
-                read = context.pad(node)
-            if isinstance(read, UnreadableError):
-                yield self.refused(context, node, f"{node.op} that no rule reads", str(read))
+        for node, error in context.unreadable():
+            yield self.refused(context, node, f"{node.op} that no rule reads", str(error))
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Never called: nothing found here can be rewritten."""
