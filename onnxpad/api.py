@@ -163,7 +163,8 @@ def fix(
     if validate and changed:
         probes = prober.count if prober is not None else 0
         samples = 3 if admitted.ranges else 1
-        verdict = _validate(model, graph, ranges(graph, known[-1]), samples, probes, progress)
+        sizes = ranges(graph, known[-1], admitted.dims)
+        verdict = _validate(model, graph, sizes, samples, probes, progress)
     return FixResult(
         changes=tuple(outcome.changes),
         findings=tuple(outcome.findings),

@@ -3,10 +3,14 @@
 Concat, Split, SpaceToDepth, MatMul, Reshape and whatever broadcasts want axes that go together: a
 U-Net that joins what it halved and doubled again runs only at even sizes. Windows want data that
 they fit in. A size at which such an operator stops is no size of the graph, if every output of the
-graph needs that operator. May import: graph, operators, size, values.
+graph needs that operator; nor is one that makes an axis longer than any size can be.
+
+May import: graph, operators, size, values.
 """
 
+from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
 from typing import Any, Final, TypeAlias
@@ -19,33 +23,81 @@ from onnxpad.size import (
     Unknown,
     bounds,
     equal,
+    evaluate,
     less_equal,
     maximum,
     minimum,
     modulo,
     solutions,
+    symbol,
 )
-from onnxpad.values import BROADCASTING, Analysis, Shape
+from onnxpad.values import BROADCASTING, LARGEST_SIZE, Analysis, Shape, open_axes
 
 Node: TypeAlias = Any
 Conditions: TypeAlias = Iterator[Extent]
 """What must not be 0."""
 
 _OUTPUTS: Final = 256
+_ROUNDS: Final = 16
 
 
-def defined(graph: Graph, analysis: Analysis) -> dict[str, Symbol]:
-    """What open sizes are limited to, by the name of the symbol: those that are limited at all.
+@dataclass(frozen=True, slots=True)
+class Defined:
+    """What is known of a graph at the sizes at which it is defined.
+
+    Attributes:
+        analysis: What is known of it there.
+        dims: The extents of its open axes, by name of the symbol, where they are limited.
+        limits: What symbols are limited to, by name.
+    """
+
+    analysis: Analysis
+    dims: Mapping[str, Extent]
+    limits: Mapping[str, Symbol]
+
+    def __str__(self) -> str:
+        """The limits, as `every size at which the model is defined: height a multiple of 4`."""
+        listed = ", ".join(_told(symbol) for symbol in self.limits.values())
+        return f"every size at which the model is defined: {listed}"
+
+
+def defined(graph: Graph, analysis: Analysis, dims: Mapping[str, Extent]) -> Defined:
+    """At which sizes a graph is defined, of those that the analysis admits by these extents.
 
     Where what is asked of a size is no range in even steps, the closest such range around it.
     """
+    found = Defined(analysis, dims, {})
+    for _ in range(_ROUNDS):
+        limits = _limits(graph, found.analysis)
+        if not limits:
+            break
+        # With sizes left out more is known, and so more may be.
+        narrow = {**found.dims, **dict(_narrowed(graph, found.dims, limits))}
+        found = Defined(Analysis(graph, narrow), narrow, {**found.limits, **limits})
+    return found
+
+
+def _narrowed(
+    graph: Graph, dims: Mapping[str, Extent], limits: Mapping[str, Symbol]
+) -> Iterator[tuple[str, Extent]]:
+    """The extents of open axes whose symbols are limited."""
+    for axis in open_axes(graph.inputs):
+        known = dims.get(axis.symbol)
+        name = known.symbols[0].name if isinstance(known, Size) else axis.symbol
+        if name in limits:
+            limit = limits[name]
+            yield axis.symbol, symbol(name, limit.minimum, limit.maximum, limit.step)
+
+
+def _limits(graph: Graph, analysis: Analysis) -> dict[str, Symbol]:
+    """What open sizes are limited to, by the name of the symbol: those that are limited at all."""
     asked: dict[str, Extent] = {}
     seen: set[Extent] = set()
+    large: set[Extent] = set()
     for node in _needed(graph):
-        rule = _RULES.get(node.op)
-        if rule is None or not graph.is_standard(node):
+        if not graph.is_standard(node):
             continue
-        for condition in rule(node, graph, analysis):
+        for condition in _RULES.get(node.op, _nothing)(node, graph, analysis):
             if not isinstance(condition, Size) or condition in seen or len(condition.symbols) > 1:
                 continue
             seen.add(condition)
@@ -53,23 +105,43 @@ def defined(graph: Graph, analysis: Analysis) -> dict[str, Symbol]:
             both = minimum(asked.get(name, 1), condition)
             if not isinstance(both, Unknown):
                 asked[name] = both
+        if node.op in _ENLARGING:
+            shape = analysis.shape(node.outputs[0]) or ()
+            large |= {size for size in shape if (bounds(size)[1] or 0) > LARGEST_SIZE}
     found = {name: solutions(each) for name, each in asked.items() if isinstance(each, Size)}
-    return {name: limit for name, limit in found.items() if limit is not None}
+    limits = {name: limit for name, limit in found.items() if limit is not None}
+    for size in large:
+        if isinstance(size, Size) and len(size.symbols) == 1:
+            (varying,) = size.symbols
+            limit = limits.get(varying.name, varying)
+            greatest = max(limit.minimum, min(limit.maximum, _greatest(size)))
+            limits[varying.name] = replace(limit, maximum=greatest)
+    return limits
 
 
-def told(limits: Mapping[str, Symbol]) -> str:
-    """The limits, as `every size at which the model is defined: height 4, 8, 12 and so on`."""
-    listed = ", ".join(_told(symbol) for symbol in limits.values())
-    return f"every size at which the model is defined: {listed}"
+def _greatest(size: Size) -> int:
+    """The greatest value of a size's symbol up to which the size is that of no too large an axis.
+
+    Exporters compute pads in float32, so for larger ones other pads than they mean.
+    """
+    (varying,) = size.symbols
+
+    def at(index: int) -> int:
+        return evaluate(size, {varying.name: varying.value(index)})
+
+    return varying.value(max(bisect(range(varying.count), LARGEST_SIZE, key=at) - 1, 0))
 
 
 def _told(symbol: Symbol) -> str:
-    first = symbol.minimum
-    if symbol.step == 1:
-        return f"{symbol.name} from {first} on"
-    if first == symbol.step:
-        return f"{symbol.name} a multiple of {symbol.step}"
-    return f"{symbol.name} {first}, {first + symbol.step} and so on in steps of {symbol.step}"
+    first, step = symbol.minimum, symbol.step
+    limit = f" up to {symbol.maximum}" if symbol.maximum + step <= LARGEST_SIZE else ""
+    if step > 1 and first == step:
+        return f"{symbol.name} a multiple of {step}{limit}"
+    if step > 1:
+        return f"{symbol.name} {first}, {first + step} and so on in steps of {step}{limit}"
+    if first == 1:
+        return f"{symbol.name}{limit}"
+    return f"{symbol.name} from {first}{limit or ' on'}"
 
 
 def _needed(graph: Graph) -> list[Node]:
@@ -206,6 +278,10 @@ def _product(sizes: Sequence[Extent]) -> Extent:
     return prod(sizes, start=1)
 
 
+def _nothing(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
+    yield from ()
+
+
 def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     """That data holds a window; pools, not Conv, give an empty tensor where it holds none."""
     shape = analysis.shape(node.outputs[0])
@@ -213,6 +289,8 @@ def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     if shape is not None:
         yield from (less_equal(least, size) for size in shape[2:])
 
+
+_ENLARGING: Final = ("Concat", "ConvTranspose", "DepthToSpace", "Resize", "Tile", "Upsample")
 
 _RULES: Final[Mapping[str, Callable[[Node, Graph, Analysis], Conditions]]] = {
     **dict.fromkeys(BROADCASTING.split(), _broadcast),

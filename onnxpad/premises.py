@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 
 from onnxpad.admitted import EQUAL_NAMES, Admitted
 from onnxpad.certify import Certifier, Reading, UncertifiedError
-from onnxpad.defined import defined, told
+from onnxpad.defined import defined
 from onnxpad.finding import Certificate
 from onnxpad.graph import Graph
 from onnxpad.operators import operator_of
 from onnxpad.signs import Signs
-from onnxpad.size import Extent, Size, Symbol, symbol
-from onnxpad.values import Analysis, open_axes
+from onnxpad.size import Extent, Size
+from onnxpad.values import LARGEST_SIZE, Analysis, open_axes
 
 Tensor: TypeAlias = Any
 
@@ -59,28 +59,31 @@ def _premises(
 ) -> Iterator[Premise]:
     analysis = Analysis(graph, dims)
     yield Premise(analysis, dims, sizes, assumptions)
-    limits = defined(graph, analysis) if _may_gain(graph) else {}
-    if limits:
-        narrow = {**dims, **dict(_narrowed(graph, dims, limits))}
-        yield Premise(Analysis(graph, narrow), narrow, sizes or told(limits), assumptions)
+    if _may_gain(graph):
+        found = defined(graph, analysis, dims)
+        if found.limits:
+            told = f"{sizes}, {found}" if sizes else str(found)
+            yield Premise(found.analysis, found.dims, told, assumptions)
 
 
-def ranges(graph: Graph, premise: Premise) -> dict[str, range]:
+def ranges(graph: Graph, premise: Premise, given: Mapping[str, Extent]) -> dict[str, range]:
     """The sizes that limited open axes may have, by name of the dimension.
 
-    A dimension whose axes are limited differently is left out.
+    They end where those given do: a lower end comes from what is large in between, which nobody
+    means to run. A dimension whose axes are limited differently is left out.
     """
     found: dict[str, range | None] = {}
     for axis in open_axes(graph.inputs):
-        sizes = _range(premise.dims.get(axis.symbol))
+        sizes = _range(premise.dims.get(axis.symbol), given.get(axis.symbol))
         found[axis.label] = sizes if found.get(axis.label, sizes) == sizes else None
     return {name: sizes for name, sizes in found.items() if sizes is not None}
 
 
-def _range(size: Extent | None) -> range | None:
+def _range(size: Extent | None, given: Extent | None) -> range | None:
     if isinstance(size, Size):
         (limit,) = size.symbols
-        return range(limit.minimum, limit.maximum + 1, limit.step)
+        last = given.symbols[0].maximum if isinstance(given, Size) else LARGEST_SIZE
+        return range(limit.minimum, last + 1, limit.step)
     return range(size, size + 1) if isinstance(size, int) else None
 
 
@@ -89,18 +92,6 @@ def _may_gain(graph: Graph) -> bool:
     return any(axis.axis for axis in open_axes(graph.inputs)) and any(
         node.op == "Pad" or operator_of(graph, node) is not None for node in graph.nodes
     )
-
-
-def _narrowed(
-    graph: Graph, dims: Mapping[str, Extent], limits: Mapping[str, Symbol]
-) -> Iterator[tuple[str, Extent]]:
-    """The extents of open axes whose symbols are limited."""
-    for axis in open_axes(graph.inputs):
-        known = dims.get(axis.symbol)
-        name = known.symbols[0].name if isinstance(known, Size) else axis.symbol
-        if name in limits:
-            limit = limits[name]
-            yield axis.symbol, symbol(name, limit.minimum, limit.maximum, limit.step)
 
 
 @dataclass(frozen=True, slots=True)
