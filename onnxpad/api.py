@@ -16,7 +16,6 @@ from onnxpad.dynamic import DYNAMIC
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.graph import ExternalData, Graph
-from onnxpad.premises import premises, ranges
 from onnxpad.site import STYLES
 from onnxpad.verdict import Validation
 
@@ -143,17 +142,16 @@ def fix(
         graph = _load(model)
         nodes = sum(1 for _ in graph.nodes)
         admitted = admit(graph, shapes, dims, trust_dim_names=trust_dim_names)
-        known = premises(graph, admitted)
         prober = None
         if validate:
             from onnxpad.neighbourhood import Probes
 
-            prober = Probes(graph, known[-1].dims)
+            prober = Probes(graph)
         outcome = pipeline.rewrite(
             graph,
             style,
             dynamic=dynamic,
-            known=known,
+            admitted=admitted,
             strict=strict,
             prober=prober,
             progress=progress,
@@ -163,8 +161,7 @@ def fix(
     if validate and changed:
         probes = prober.count if prober is not None else 0
         samples = 3 if admitted.ranges else 1
-        sizes = ranges(graph, known[-1], admitted.dims)
-        verdict = _validate(model, graph, sizes, samples, probes, progress)
+        verdict = _validate(model, graph, outcome.sizes, samples, probes, progress)
     return FixResult(
         changes=tuple(outcome.changes),
         findings=tuple(outcome.findings),
@@ -213,7 +210,7 @@ def check(
     with _naming(model), collection.paused():
         graph = _load(model)
         admitted = admit(graph, shapes, dims, trust_dim_names=trust_dim_names)
-        found = pipeline.find(graph, style, dynamic, premises(graph, admitted))
+        found = pipeline.find(graph, style, dynamic, admitted)
     return CheckResult(
         tuple(
             finding

@@ -251,8 +251,8 @@ class Certifier:
             )
         assumptions: set[str] = set()
         root = self._graph.tensor(before.root)
-        if self._holds_infinities(root):
-            raise UncertifiedError(f"{before.root!r} is padded with infinities")
+        if self._signs.infinite(root) is not None:
+            raise UncertifiedError(f"{before.root!r} holds infinities")
         floor = all(isinstance(layer.fill, int | float) and layer.fill >= 0 for layer in inner)
         losing, lost = (
             _merged(tuple(self._losing(layer, root, floor, assumptions) for layer in each.layers))
@@ -283,14 +283,6 @@ class Certifier:
             beyond = _counts_beyond(op, self._graph.opset)
             self._slid[key] = _Sliding(op, layers, sizes, defined, beyond)
         return self._slid[key]
-
-    def _holds_infinities(self, tensor: Tensor) -> bool:
-        """Whether a `Pad` that was not read through fills it with them."""
-        node = self._graph.producer(tensor)
-        if node is None or not self._graph.is_standard(node) or node.op != "Pad":
-            return False
-        value = read_pad(self._graph, self._analysis, node).value
-        return value is not None and math.isinf(value)
 
     def _losing(self, layer: Layer, root: Tensor, floor: bool, assumptions: set[str]) -> Layer:
         """The layer with a fill that loses every comparison called so.

@@ -29,94 +29,67 @@ from onnxpad.size import (
     minimum,
     modulo,
     solutions,
-    symbol,
 )
-from onnxpad.values import BROADCASTING, LARGEST_SIZE, Analysis, Shape, open_axes
+from onnxpad.values import BROADCASTING, LARGEST_SIZE, Analysis, Shape
 
 Node: TypeAlias = Any
 Conditions: TypeAlias = Iterator[Extent]
 """What must not be 0."""
 
 _OUTPUTS: Final = 256
-_ROUNDS: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Defined:
-    """What is known of a graph at the sizes at which it is defined.
+class Limits:
+    """What a graph's operators ask of its open sizes.
 
     Attributes:
-        analysis: What is known of it there.
-        dims: The extents of its open axes, by name of the symbol, where they are limited.
-        limits: What symbols are limited to, by name.
+        symbols: What open sizes are limited to, by the name of the symbol: those that are limited
+            at all. Where what is asked is no range in even steps, the closest one around it.
+        stops: A node that runs at none of the sizes; None where there is no such.
     """
 
-    analysis: Analysis
-    dims: Mapping[str, Extent]
-    limits: Mapping[str, Symbol]
-
-    def __str__(self) -> str:
-        """The limits, as `every size at which the model is defined: height a multiple of 4`."""
-        listed = ", ".join(_told(symbol) for symbol in self.limits.values())
-        return f"every size at which the model is defined: {listed}"
+    symbols: Mapping[str, Symbol]
+    stops: Node | None = None
 
 
-def defined(graph: Graph, analysis: Analysis, dims: Mapping[str, Extent]) -> Defined:
-    """At which sizes a graph is defined, of those that the analysis admits by these extents.
-
-    Where what is asked of a size is no range in even steps, the closest such range around it.
-    """
-    found = Defined(analysis, dims, {})
-    for _ in range(_ROUNDS):
-        limits = _limits(graph, found.analysis)
-        if not limits:
-            break
-        # With sizes left out more is known, and so more may be.
-        narrow = {**found.dims, **dict(_narrowed(graph, found.dims, limits))}
-        found = Defined(Analysis(graph, narrow), narrow, {**found.limits, **limits})
-    return found
+NONE: Final = Limits({})
 
 
-def _narrowed(
-    graph: Graph, dims: Mapping[str, Extent], limits: Mapping[str, Symbol]
-) -> Iterator[tuple[str, Extent]]:
-    """The extents of open axes whose symbols are limited."""
-    for axis in open_axes(graph.inputs):
-        known = dims.get(axis.symbol)
-        name = known.symbols[0].name if isinstance(known, Size) else axis.symbol
-        if name in limits:
-            limit = limits[name]
-            yield axis.symbol, symbol(name, limit.minimum, limit.maximum, limit.step)
-
-
-def _limits(graph: Graph, analysis: Analysis) -> dict[str, Symbol]:
-    """What open sizes are limited to, by the name of the symbol: those that are limited at all."""
+def defined(graph: Graph, analysis: Analysis) -> Limits:
+    """What is asked of open sizes by the operators that every output of a graph needs."""
     asked: dict[str, Extent] = {}
     seen: set[Extent] = set()
     large: set[Extent] = set()
     for node in _needed(graph):
         if not graph.is_standard(node):
             continue
-        for condition in _RULES.get(node.op, _nothing)(node, graph, analysis):
-            if not isinstance(condition, Size) or condition in seen or len(condition.symbols) > 1:
-                continue
-            seen.add(condition)
-            name = condition.symbols[0].name
-            both = minimum(asked.get(name, 1), condition)
-            if not isinstance(both, Unknown):
-                asked[name] = both
         if node.op in _ENLARGING:
             shape = analysis.shape(node.outputs[0]) or ()
             large |= {size for size in shape if (bounds(size)[1] or 0) > LARGEST_SIZE}
+        rule = _RULES.get(node.op)
+        for condition in rule(node, graph, analysis) if rule is not None else ():
+            if condition == 0:
+                return Limits({}, node)
+            if isinstance(condition, Size) and condition not in seen:
+                seen.add(condition)
+                if len(condition.symbols) > 1:
+                    continue
+                name = condition.symbols[0].name
+                both = minimum(asked.get(name, 1), condition)
+                if both == 0:
+                    return Limits({}, node)
+                if not isinstance(both, Unknown):
+                    asked[name] = both
     found = {name: solutions(each) for name, each in asked.items() if isinstance(each, Size)}
     limits = {name: limit for name, limit in found.items() if limit is not None}
     for size in large:
         if isinstance(size, Size) and len(size.symbols) == 1:
-            (varying,) = size.symbols
-            limit = limits.get(varying.name, varying)
-            greatest = max(limit.minimum, min(limit.maximum, _greatest(size)))
-            limits[varying.name] = replace(limit, maximum=greatest)
-    return limits
+            (symbol,) = size.symbols
+            limit, greatest = limits.get(symbol.name, symbol), _greatest(size)
+            if limit.minimum <= greatest < limit.maximum:
+                limits[symbol.name] = replace(limit, maximum=greatest)
+    return Limits(limits)
 
 
 def _greatest(size: Size) -> int:
@@ -124,12 +97,17 @@ def _greatest(size: Size) -> int:
 
     Exporters compute pads in float32, so for larger ones other pads than they mean.
     """
-    (varying,) = size.symbols
+    (symbol,) = size.symbols
 
     def at(index: int) -> int:
-        return evaluate(size, {varying.name: varying.value(index)})
+        return evaluate(size, {symbol.name: symbol.value(index)})
 
-    return varying.value(max(bisect(range(varying.count), LARGEST_SIZE, key=at) - 1, 0))
+    return symbol.value(max(bisect(range(symbol.count), LARGEST_SIZE, key=at) - 1, 0))
+
+
+def listed(limits: Limits) -> str:
+    """The limits in words, as `height a multiple of 4, width from 3 on`; empty without."""
+    return ", ".join(_told(symbol) for symbol in limits.symbols.values())
 
 
 def _told(symbol: Symbol) -> str:
@@ -218,7 +196,7 @@ def _fitting(shapes: Sequence[Shape]) -> Conditions:
     """That shapes broadcast: on each axis all that are not 1 are the same."""
     for one, other in combinations(shapes, 2):
         for a, b in zip(reversed(one), reversed(other), strict=False):
-            if not (isinstance(a, int) and isinstance(b, int)):
+            if a != b:
                 yield maximum(equal(a, b), maximum(equal(a, 1), equal(b, 1)))
 
 
@@ -278,16 +256,19 @@ def _product(sizes: Sequence[Extent]) -> Extent:
     return prod(sizes, start=1)
 
 
-def _nothing(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
-    yield from ()
-
-
 def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
-    """That data holds a window; pools, not Conv, give an empty tensor where it holds none."""
+    """That data holds a window; pools, not Conv, give an empty tensor where it holds none.
+
+    Pools, and SAME, want data.
+    """
     shape = analysis.shape(node.outputs[0])
     least = 1 if node.op == "Conv" else 0
     if shape is not None:
         yield from (less_equal(least, size) for size in shape[2:])
+    if node.op != "Conv" or str(node.attrs.get("auto_pad", "")).startswith("SAME"):
+        data = analysis.shape(node.inputs[0])
+        if data is not None:
+            yield from (less_equal(1, size) for size in data[2:])
 
 
 _ENLARGING: Final = ("Concat", "ConvTranspose", "DepthToSpace", "Resize", "Tile", "Upsample")

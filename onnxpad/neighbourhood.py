@@ -26,7 +26,7 @@ from onnx.numpy_helper import from_array
 from onnxpad.graph import Graph
 from onnxpad.operators import FLOATS, OPERATORS, UnreadableError, operator_of, read_pad
 from onnxpad.signs import Signs
-from onnxpad.size import Extent, Size, Symbol, evaluate, modulo, residues, symbol
+from onnxpad.size import Extent, Size, Symbol, bounds, evaluate, modulo, residues, symbol
 from onnxpad.validation import ProbeResult, probe
 from onnxpad.values import Analysis
 
@@ -41,9 +41,11 @@ _CURVES: Final = frozenset(
 )
 _SUMS: Final = frozenset({"Add", "Identity", "Mul", "Sub", "Sum"})
 _STEPS: Final = 8
-# At most so many scenes, and residue classes of a size; how far sizes may grow for them; and how
-# far the last one goes at least.
-_SCENES: Final = 16
+# At most so many scenes, and in how many the axes are further apart; of how many residue classes
+# of a size there is one, whatever it does; how far sizes may grow for them; and how far the last
+# one goes at least.
+_SCENES: Final = 64
+_APART: Final = 2
 _CLASSES: Final = 10
 _LONG: Final = 60
 _FAR: Final = 800
@@ -76,13 +78,17 @@ class Cut:
 class Probes:
     """Compares neighbourhoods before and after a change; equal ones run once."""
 
-    def __init__(self, graph: Graph, dims: Mapping[str, Extent] | None = None) -> None:
-        """Cuts out of this graph, as it is at each call, at the sizes that `dims` admit."""
+    def __init__(self, graph: Graph) -> None:
+        """Cuts out of this graph, as it is at each call, at all sizes until they are limited."""
         self._graph = graph
-        self._analysis = Analysis(graph, dims)
+        self._analysis = Analysis(graph)
         self._signs = Signs(graph)
         self._seen: dict[tuple[bytes, bytes], ProbeResult] = {}
         self.count = 0
+
+    def limit(self, dims: Mapping[str, Extent]) -> None:
+        """Keeps to sizes that these extents of open axes, by name of the symbol, admit."""
+        self._analysis = Analysis(self._graph, dims)
 
     def before(self, tensor: Tensor, root: str) -> Cut:
         """What computes a tensor from `root`, in a few scenes."""
@@ -135,10 +141,10 @@ class Probes:
         values = _values(shape, involved)
         scenes: dict[tuple[int, ...], Scene] = {}
         amounts = [size for size in involved if isinstance(size, Size)]
-        count = max(map(len, values.values()), default=len(shape)) + 1
-        for step in range(count):
-            # All at their least first; then one ahead of the other, and later two ahead.
-            ahead = 1 + (2 * step > count)
+        count = max(map(len, values.values()), default=len(shape))
+        for step in range(count + 1 + _APART):
+            # All at their least first; then one ahead of the other, and in the end two ahead.
+            ahead = 1 + (step > count)
             symbols = {
                 name: some[(step - 1 + place * ahead) % len(some) if step else 0]
                 for place, (name, some) in enumerate(values.items())
@@ -240,9 +246,34 @@ def _values(shape: Sequence[Extent], involved: Sequence[Extent]) -> dict[str, li
             gap = classes // _CLASSES | 1
         indices = [*range(least, least + 4), *range(late, late + gap * _CLASSES, gap)]
         indices.append(late + -(-_LONG // which.step))
+        indices += _telling(which, involved, indices, range(late, late + min(classes, _SEARCH)))
         fitting = [index for index in dict.fromkeys(indices) if index < which.count]
         found[which.name] = [which.value(index) for index in fitting] or [which.minimum]
     return found
+
+
+def _telling(
+    symbol: Symbol, involved: Sequence[Extent], chosen: Sequence[int], indices: range
+) -> Iterator[int]:
+    """The indices at which what pads by this symbol is what it is at none of those chosen."""
+    sizes = [size for size in involved if isinstance(size, Size) and size.symbols == (symbol,)]
+    varying = [size for size in sizes if _spread(size) < _SCENES]
+    seen = set()
+    for index in (*chosen, *indices):
+        if index >= symbol.count:
+            continue
+        value = {symbol.name: symbol.value(index)}
+        told = tuple(evaluate(size, value) for size in varying)
+        if told not in seen and index not in chosen:
+            yield index
+        seen.add(told)
+
+
+def _spread(size: Size) -> int:
+    low, high = bounds(size)
+    assert low is not None
+    assert high is not None
+    return high - low
 
 
 def _least(symbol: Symbol, shape: Sequence[Extent]) -> int:

@@ -1,21 +1,24 @@
 """Runs the passes to a fixed point, and undoes what cannot be certified or fails its probe.
 
-May import: certify, finding, graph, operators, passes, premises, rule, shield, site.
+May import: admitted, certify, finding, graph, operators, passes, premises, rule, shield, site,
+size.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
+from onnxpad.admitted import Admitted
 from onnxpad.certify import UncertifiedError
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.operators import UnreadableError, operator_of
 from onnxpad.passes import PASSES
-from onnxpad.premises import Premises, Prover, Readings
+from onnxpad.premises import Prover, Readings, ranges
 from onnxpad.rule import Context, Match, Pass
 from onnxpad.shield import shield
 from onnxpad.site import told
+from onnxpad.size import Extent
 
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
@@ -24,6 +27,9 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 class Prober(Protocol):
     """Runs a change's neighbourhood, before and after, on a runtime."""
+
+    def limit(self, dims: Mapping[str, Extent]) -> None:
+        """Keeps to sizes that these extents of open axes, by name of the symbol, admit."""
 
     def before(self, tensor: Tensor, root: str) -> Any:
         """What computes a tensor from `root`, cut out of the graph as it is now."""
@@ -34,16 +40,26 @@ class Prober(Protocol):
 
 @dataclass(slots=True)
 class Outcome:
-    """What a run of the passes did."""
+    """What a run of the passes did.
+
+    Attributes:
+        changes: Every rewrite made, in order.
+        findings: What remains.
+        undone: What could not be certified, or failed its probe.
+        sizes: What the open sizes of the graph, as it came, are limited to, by name.
+    """
 
     changes: list[Change] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     undone: list[Finding] = field(default_factory=list)
+    sizes: Mapping[str, range] = field(default_factory=dict)
 
 
-def find(graph: Graph, style: str, dynamic: str = "keep", known: Premises = ()) -> list[Finding]:
+def find(
+    graph: Graph, style: str, dynamic: str = "keep", admitted: Admitted | None = None
+) -> list[Finding]:
     """Everything the passes find in a graph that stays as it is."""
-    return [match.finding for _, match in _matches(Context(graph, style, dynamic, known))]
+    return [match.finding for _, match in _matches(Context(graph, style, dynamic, admitted))]
 
 
 def _matches(
@@ -60,7 +76,7 @@ def rewrite(
     style: str,
     *,
     dynamic: str = "keep",
-    known: Premises = (),
+    admitted: Admitted | None = None,
     strict: bool = False,
     prober: Prober | None = None,
     progress: Progress | None = None,
@@ -71,25 +87,24 @@ def rewrite(
     Each change is certified, and probed where there is a prober, before the next is looked for.
     With `strict`, a change whose certificate names an assumption is undone too.
     """
-    context = Context(graph, style, dynamic, known)
-    editor = _Editor(context, strict, prober)
+    context = Context(graph, style, dynamic, admitted)
+    given = admitted.dims if admitted is not None else {}
+    outcome = Outcome(sizes=ranges(graph, context.premises[-1], given))
     total = sum(1 for _ in context.windows()) + sum(1 for _ in context.pads())
-    stages = [[kind for kind in passes if kind.last is last] for last in (False, True)]
 
-    def changed(stage: Sequence[type[Pass]]) -> bool:
-        changes = len(editor.outcome.changes)
-        context.ask_again()
-        for rule, match in _matches(context, stage):
-            if match.plan is not None:
-                editor.apply(rule, match)
-                if progress is not None:
-                    progress("rewriting", len(editor.outcome.changes), total)
-        return len(editor.outcome.changes) != changes
+    def made() -> None:
+        if progress is not None:
+            progress("rewriting", len(outcome.changes), total)
 
-    # What a late stage changes may be what an earlier one waited for, so it starts over.
-    while any(changed(stage) for stage in stages):
-        pass
-    outcome = editor.outcome
+    editor = _Editor(outcome, strict, prober)
+    editor.take(context)
+    while _exhaust(context, editor, passes, made):
+        # What was rewritten may show more of the sizes at which the graph is defined.
+        anew = Context(graph, style, dynamic, admitted)
+        if anew.premises[-1].dims == context.premises[-1].dims:
+            break
+        context = anew
+        editor.take(context)
     if outcome.changes:
         shield(context)
     outcome.findings = [
@@ -100,17 +115,46 @@ def rewrite(
     return outcome
 
 
+def _exhaust(
+    context: Context, editor: "_Editor", passes: Sequence[type[Pass]], made: Callable[[], None]
+) -> bool:
+    """Applies the passes until they find nothing more; whether they found anything.
+
+    What a late stage changes may be what an earlier one waited for, so it starts over.
+    """
+    before = len(editor.outcome.changes)
+    stages = [[kind for kind in passes if kind.last is last] for last in (False, True)]
+
+    def changed(stage: Sequence[type[Pass]]) -> bool:
+        changes = len(editor.outcome.changes)
+        context.ask_again()
+        for rule, match in _matches(context, stage):
+            if match.plan is not None:
+                editor.apply(rule, match)
+                made()
+        return len(editor.outcome.changes) != changes
+
+    while any(changed(stage) for stage in stages):
+        pass
+    return len(editor.outcome.changes) != before
+
+
 class _Editor:
     """Makes one change at a time, or takes it back."""
 
-    def __init__(self, context: Context, strict: bool, prober: Prober | None) -> None:
-        self.outcome = Outcome()
-        self._context = context
+    def __init__(self, outcome: Outcome, strict: bool, prober: Prober | None) -> None:
+        self.outcome = outcome
         self._strict = strict
         self._prober = prober
-        self._certifier = Prover(context.graph, context.premises, context.signs)
         self._given_up: set[tuple[str, str, int]] = set()
         self._made: set[tuple[str, str, int, str]] = set()
+
+    def take(self, context: Context) -> None:
+        """Goes by what a context knows of the graph from now on."""
+        self._context = context
+        self._certifier = Prover(context.graph, context.premises, context.signs)
+        if self._prober is not None:
+            self._prober.limit(context.premises[-1].dims)
 
     def gave_up(self, rule: Pass, match: Match) -> bool:
         """Whether this very change was taken back before."""

@@ -1,23 +1,26 @@
 """Proofs that take as little for granted as they can.
 
-May import: admitted, certify, defined, finding, graph, operators, signs, size, values.
+May import: admitted, certify, defined, errors, finding, graph, operators, signs, size, values.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from onnxpad.admitted import EQUAL_NAMES, Admitted
 from onnxpad.certify import Certifier, Reading, UncertifiedError
-from onnxpad.defined import defined
+from onnxpad.defined import NONE, Limits, defined, listed
+from onnxpad.errors import UsageError
 from onnxpad.finding import Certificate
 from onnxpad.graph import Graph
 from onnxpad.operators import operator_of
 from onnxpad.signs import Signs
-from onnxpad.size import Extent, Size
+from onnxpad.size import Extent, Size, Symbol, symbol
 from onnxpad.values import LARGEST_SIZE, Analysis, open_axes
 
 Tensor: TypeAlias = Any
+
+_ROUNDS: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +32,14 @@ class Premise:
         dims: The extents of its open axes, by name of the symbol, where they are limited.
         sizes: The sizes that a certificate holds for, in words; empty where its own words do.
         assumptions: What a certificate names.
+        limits: What the graph's operators ask of these sizes.
     """
 
     analysis: Analysis
     dims: Mapping[str, Extent]
     sizes: str = ""
     assumptions: tuple[str, ...] = ()
+    limits: Limits = NONE
 
 
 Premises: TypeAlias = tuple[Premise, ...]
@@ -44,26 +49,51 @@ def premises(graph: Graph, admitted: Admitted | None = None) -> Premises:
     """From nothing but the graph's inputs to all that is admitted.
 
     At each step also with the sizes left out at which the graph is not defined.
+
+    Raises:
+        UsageError: It is defined at none of the sizes that a user gave.
     """
     admitted = admitted or Admitted()
-    found = [*_premises(graph, {})]
+    wanted = bool(admitted.declared) or _may_gain(graph)
+    found = [*_premises(graph, {}, wanted)]
     if admitted.ranges:
-        found += _premises(graph, admitted.dims, str(admitted))
+        found += _premises(graph, admitted.dims, wanted, str(admitted))
     if admitted.trusted is not None:
-        found += _premises(graph, admitted.trusted, str(admitted), (EQUAL_NAMES,))
+        found += _premises(graph, admitted.trusted, wanted, str(admitted), (EQUAL_NAMES,))
+    stops = found[-1].limits.stops
+    if stops is not None and (admitted.declared or admitted.ranges):
+        original = graph.pristine()
+        runs = listed(defined(original, Analysis(original)))
+        raise UsageError(
+            f"the model is not defined at the sizes given: node {graph.label(stops)!r} "
+            f"({stops.op}) stops there; give others{f', as {runs}' if runs else ''}"
+        )
     return tuple(found)
 
 
 def _premises(
-    graph: Graph, dims: Mapping[str, Extent], sizes: str = "", assumptions: tuple[str, ...] = ()
+    graph: Graph,
+    dims: Mapping[str, Extent],
+    wanted: bool,
+    sizes: str = "",
+    assumptions: tuple[str, ...] = (),
 ) -> Iterator[Premise]:
     analysis = Analysis(graph, dims)
-    yield Premise(analysis, dims, sizes, assumptions)
-    if _may_gain(graph):
-        found = defined(graph, analysis, dims)
-        if found.limits:
-            told = f"{sizes}, {found}" if sizes else str(found)
-            yield Premise(found.analysis, found.dims, told, assumptions)
+    limits = defined(graph, analysis) if wanted else NONE
+    yield Premise(analysis, dims, sizes, assumptions, limits)
+    narrow, symbols = dict(dims), dict[str, Symbol]()
+    for _ in range(_ROUNDS):
+        if not limits.symbols:
+            break
+        symbols.update(limits.symbols)
+        narrow.update(_narrowed(graph, narrow, limits.symbols))
+        # With sizes left out more is known, and so more may be asked.
+        analysis = Analysis(graph, narrow)
+        limits = defined(graph, analysis)
+    if symbols:
+        told = f"every size at which the model is defined: {listed(Limits(symbols))}"
+        told = f"{sizes}, {told}" if sizes else told
+        yield Premise(analysis, narrow, told, assumptions, limits)
 
 
 def ranges(graph: Graph, premise: Premise, given: Mapping[str, Extent]) -> dict[str, range]:
@@ -92,6 +122,18 @@ def _may_gain(graph: Graph) -> bool:
     return any(axis.axis for axis in open_axes(graph.inputs)) and any(
         node.op == "Pad" or operator_of(graph, node) is not None for node in graph.nodes
     )
+
+
+def _narrowed(
+    graph: Graph, dims: Mapping[str, Extent], limits: Mapping[str, Symbol]
+) -> Iterator[tuple[str, Extent]]:
+    """The extents of open axes whose symbols are limited."""
+    for axis in open_axes(graph.inputs):
+        known = dims.get(axis.symbol)
+        name = known.symbols[0].name if isinstance(known, Size) else axis.symbol
+        if name in limits:
+            limit = limits[name]
+            yield axis.symbol, symbol(name, limit.minimum, limit.maximum, limit.step)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What a pass is: it finds, with reasons, and rewrites what it found; and the catalogue of passes.
 
-May import: dynamic, errors, finding, graph, operators, premises, signs, site.
+May import: admitted, dynamic, errors, finding, graph, operators, premises, signs, site.
 """
 
 import inspect
@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias
 
+from onnxpad.admitted import Admitted
 from onnxpad.dynamic import DynamicSites
 from onnxpad.finding import Finding, Page, Severity
 from onnxpad.graph import Graph
 from onnxpad.operators import PadOp, UnreadableError, WindowOp, operator_of, read_pad, read_window
-from onnxpad.premises import Premises, premises
+from onnxpad.premises import premises
 from onnxpad.signs import Signs
 from onnxpad.site import Sites
 
@@ -33,14 +34,14 @@ class Context:
         graph: Graph,
         style: str = "fold",
         dynamic: str = "keep",
-        known: Premises = (),
+        admitted: Admitted | None = None,
     ) -> None:
-        """Starts with nothing known but the premises; without them, with the graph's own."""
+        """Starts with nothing known but what sizes the graph and its user admit."""
         self.graph = graph
         self.style = style
         # A padding that must be in a Pad is in one whatever its amounts.
         self.dynamic = "pad" if dynamic == "keep" and style == "pad" else dynamic
-        self.premises = known or premises(graph)
+        self.premises = premises(graph, admitted)
         self.analysis = self.premises[-1].analysis
         self.signs = Signs(graph)
         self.sites = Sites(graph, self.analysis, self.signs)

@@ -1,7 +1,13 @@
-"""Which floating-point tensors can hold no value below zero. May import: graph."""
+"""Which floating-point tensors can hold no value below zero, and which hold infinities.
 
+May import: graph.
+"""
+
+import math
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
+
+import numpy as np
 
 from onnxpad.graph import Graph
 
@@ -24,9 +30,17 @@ _PRESERVING: Final[dict[str, Callable[[Node], list[Tensor]]]] = {
     "Where": lambda node: list(node.inputs[1:]),
 }  # fmt: skip
 
+# Operators that pass infinities on as they are, or with the other sign.
+_PASSING: Final = frozenset(_PRESERVING) - {"MaxPool", "AveragePool"} | {
+    "Add", "Cast", "Div", "LeakyRelu", "Max", "Min", "Neg", "PRelu", "Pad", "Resize", "Sub",
+    "Upsample", "Where",
+}  # fmt: skip
+_FAR: Final = 64
+"""How many operators upstream infinities are looked for."""
+
 
 class Signs:
-    """Proofs that a tensor holds nothing below zero, kept for one graph."""
+    """What the values of tensors of one graph are known to be."""
 
     def __init__(self, graph: Graph) -> None:
         """Starts with nothing proved."""
@@ -58,6 +72,35 @@ class Signs:
             else:
                 self._known[current.name] = all(self._known.get(t.name, True) for t in needs)
         return self._known[tensor.name]
+
+    def infinite(self, tensor: Tensor) -> Tensor | None:
+        """A constant of the graph that puts infinities into a tensor, as the fill of a `Pad` does.
+
+        None says little: looked for is what operators pass on that move data or add to it.
+        """
+        pending, seen = [tensor], {tensor.name}
+        while pending and len(seen) < _FAR:
+            current = pending.pop()
+            array = self._graph.constant(current)
+            if array is not None:
+                if array.dtype.kind == "f" and np.isinf(array).any():
+                    return current
+                continue
+            node = self._graph.producer(current)
+            if node is None or not self._graph.is_standard(node):
+                continue
+            if node.op == "Pad" and self._is_infinite(node):
+                return current
+            if node.op in _PASSING:
+                reads = [each for each in node.inputs if each.name and each.name not in seen]
+                seen.update(each.name for each in reads)
+                pending += reads
+        return None
+
+    def _is_infinite(self, node: Node) -> bool:
+        """Whether a `Pad` that says its fill itself, as before opset 11, fills with infinities."""
+        value = node.attrs.get("value")
+        return self._graph.opset < 11 and isinstance(value, float) and math.isinf(value)
 
     def _needs(self, tensor: Tensor) -> bool | list[Tensor]:
         """Decided, or the tensors on which it depends."""

@@ -5,7 +5,6 @@ itself and what a `Pad` in front of it pads, and then expressed in the style ask
 errors, graph, operators, signs, size, values, window, wording.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
@@ -459,21 +458,12 @@ class Sites:
 
     def check_finite(self, source: Tensor) -> None:
         """Refuses what reads infinities: which form keeps them depends on where they lie."""
-        node = self._graph.producer(source)
-        while node is not None and self._graph.is_standard(node):
-            if node.op == "Pad":
-                try:
-                    value = read_pad(self._graph, self._analysis, node).value
-                except UnreadableError:
-                    return
-                if value is not None and math.isinf(value):
-                    raise RefusalError(
-                        f"{source.name!r} holds the {value} of Pad {self._graph.label(node)!r}, "
-                        "and a window of nothing else differs between the two forms"
-                    )
-            elif node.op != "Identity":
-                return
-            node = self._graph.producer(node.inputs[0])
+        origin = self._signs.infinite(source)
+        if origin is not None:
+            raise RefusalError(
+                f"{source.name!r} holds infinities, from {origin.name!r}, and a window of nothing "
+                "else differs between the two forms"
+            )
 
     def _check_ceil(
         self, op: WindowOp, axis: int, size: Extent, total: Pair, own: Pair, inside: Pair

@@ -188,7 +188,9 @@ def test_a_range_that_does_not_settle_it_leaves_it() -> None:
 def test_probes_keep_to_the_range() -> None:
     graph = Graph.from_proto(OPEN)
     admitted = admit(graph, dims={"height": "10..18:4", "width": "33..35"})
-    scenes = Probes(graph, admitted.dims).before(graph.tensor("y"), "x").scenes
+    probes = Probes(graph)
+    probes.limit(admitted.dims)
+    scenes = probes.before(graph.tensor("y"), "x").scenes
     assert {scene.shape[2] for scene, _ in scenes} == {12, 16}
     assert {scene.shape[3] for scene, _ in scenes} == {33, 34, 35}
 

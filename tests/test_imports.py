@@ -28,17 +28,16 @@ ARROWS: dict[str, set[str]] = {
     "cli": {"onnxpad", "api", "conventions", "doctor", "explain", "report", "rule", "targets"}
     | {"validating"},
     "onnxpad": {"api", "validating"},
-    "api": {"admitted", "dynamic", "graph", "neighbourhood", "pipeline", "premises", "site"}
-    | {"validation"},
+    "api": {"admitted", "dynamic", "graph", "neighbourhood", "pipeline", "site"} | {"validation"},
     "validating": {"graph", "validation"},
     "report": {"onnxpad"},
     "doctor": {"onnxpad", "validation"},
     "explain": {"conventions", "window"} | SIZES,
     # Deciding and rewriting.
-    "pipeline": {"certify", "passes", "premises", "rule", "shield", "site"} | GRAPH,
+    "pipeline": {"admitted", "certify", "passes", "premises", "rule", "shield", "site"} | GRAPH,
     "shield": {"graph", "operators", "rule", "size"},
     "passes": {"dynamic", "rule", "site"} | GRAPH,
-    "rule": {"dynamic", "premises", "site"} | GRAPH,
+    "rule": {"admitted", "dynamic", "premises", "site"} | GRAPH,
     "dynamic": {"amounts", "site"} | GRAPH,
     "amounts": {"graph", "values", "window"} | SIZES,
     "site": {"wording"} | GRAPH,

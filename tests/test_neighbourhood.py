@@ -128,6 +128,18 @@ def test_sizes_begin_with_the_smallest_and_have_every_remainder() -> None:
         assert {height % modulus for height in heights} == set(range(modulus))
 
 
+def test_every_remainder_that_the_amounts_know_is_there() -> None:
+    """Amounts that pad to a multiple of 32 are something else for each remainder."""
+    to_multiple = (
+        "t = Shape <start = 2> (x) n = Neg (t) e = Mod (n, z) o = Concat <axis = 0> (zeros, zeros,"
+        " zeros, e) a = Pad (x, o) y = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (a)"
+    )
+    numbers = "int64[1] z = {32}, int64[2] zeros = {0, 0}"
+    found = cut(one(to_multiple, inputs=OPEN, initializers=numbers)).scenes
+    for axis in (2, 3):
+        assert {scene.shape[axis] % 32 for scene, _ in found} == set(range(32))
+
+
 def operators(found: Cut) -> list[list[str]]:
     return [[node.op_type for node in model.graph.node] for _, model in found.scenes]
 

@@ -1,6 +1,6 @@
 """Changes that are wrong are taken back; what is decided rests on nothing that nobody enforces."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import onnx
@@ -13,6 +13,7 @@ from onnxpad.graph import Graph
 from onnxpad.passes import PASSES
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.rule import Pass, Tensor
+from onnxpad.size import Extent
 from tests.broken import Cluttering, Elsewhere, Forgotten, Halfway, Idle, Lost, Swapped
 from tests.support import assert_same, canonical, fixed, one
 
@@ -91,6 +92,9 @@ class Doubting:
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str]] = []
+
+    def limit(self, dims: Mapping[str, Extent]) -> None:
+        assert not dims
 
     def before(self, tensor: Tensor, root: str) -> Any:
         return tensor.name, root

@@ -435,6 +435,12 @@ class TestValidated:
             assert said in text
         assert "DIFFERS" not in text
 
+    def test_a_difference_that_is_excused_is_said_in_the_first_line_too(self) -> None:
+        excused = replace(run(WRONG, level="full"), ok=True, subject="original")
+        report = validated(run(EQUAL), excused, warnings=("onnxruntime's own optimiser: ...",))
+        first = validate_text(report).splitlines()[0]
+        assert first.startswith("a.onnx and b.onnx: agree, but for what the warnings name, 2 runs")
+
     def test_a_difference_is_told_with_its_figures(self) -> None:
         seen = replace(WRONG, detail="1 became 2 at [0]", argmax=0.5, special=2, worst=(4,), ulp=9)
         report = validated(run(EQUAL, seen), divergence=DIVERGENCE)

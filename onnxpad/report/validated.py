@@ -44,6 +44,8 @@ def _headline(report: ValidateReport, paint: Paint) -> str:
         verdict = paint("agrees with the reference", "good")
     elif report.ok and report.reference:
         verdict = paint("agree, also with the reference", "good")
+    if report.ok and any(not each.ok for run in report.validation.runs for each in run.comparisons):
+        verdict += ", but for what the warnings name"
     runs = counted(len(report.validation.runs), "run")
     return f"{models}: {verdict}, {runs} ({duration(report.seconds)})"
 

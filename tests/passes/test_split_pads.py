@@ -11,6 +11,8 @@ from tests.support import Array, assert_same, canonical, fixed, one, run
 
 W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 LOW = "float c = {-inf}"
+BORDER = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}"
+TRUTHS = ", ".join("10011101")
 PAD = '<mode = "constant">'
 
 
@@ -217,7 +219,20 @@ def test_max_pool_pads_with_what_never_wins(kind: str, dtype: Any, least: float)
     np.testing.assert_array_equal(run(before, {"x": low})[0], run(after, {"x": low})[0])
 
 
+MAXIMUM = "y = MaxPool <kernel_shape = [2, 5], pads = [1, 1, 1, 2], strides = [2, 2]> (t)"
 STAYS = [
+    *(
+        pytest.param(
+            one(f"{body} {MAXIMUM}", initializers=f"{BORDER}, {LOW}, bool[8] b = {{{TRUTHS}}}"),
+            "holds infinities, from 'c'",
+            id=f"infinities behind {name}",
+        )
+        for name, body in {
+            "Transpose": "a = Pad (x, p, c) t = Transpose <perm = [0, 1, 3, 2]> (a)",
+            "Concat": "a = Pad (x, p, c) z = Concat <axis = 1> (a, a) t = LeakyRelu (z)",
+            "a mask": "t = Where (b, x, c)",
+        }.items()
+    ),
     pytest.param(
         one("y = AveragePool <kernel_shape = [3, 3], pads = [1, 2, 2, 2]> (x)"),
         "leaves its padding out of the divisor",
@@ -282,6 +297,11 @@ STAYS = [
         id="int8 before opset 11",
     ),
 ]
+
+
+def test_what_makes_infinities_finite_lets_the_padding_out() -> None:
+    body = f"a = Pad (x, p, c) t = Relu (a) {MAXIMUM}"
+    assert fixed(one(body, initializers=f"{BORDER}, {LOW}"), "pad").changed
 
 
 @pytest.mark.parametrize("style", ["pad", "symmetric"])
