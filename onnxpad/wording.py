@@ -60,8 +60,9 @@ class Wording:
         """On what the amounts of a `Pad` depend, and how, and what to pass."""
         if any(map(self._graph.is_external, _given(pad))):
             return "its amounts lie in another file; pass the path of the model"
-        axes = pad.axes if pad.axes is not None else range(len(pad.amounts or ()))
-        pairs = {axis: p for axis, p in zip(axes, pad.amounts or (), strict=True) if _varies(p)}
+        amounts = pad.amounts or ()
+        axes = pad.axes if pad.axes is not None and amounts else range(len(amounts))
+        pairs = {axis: pair for axis, pair in zip(axes, amounts, strict=True) if _varies(pair)}
         extents = [extent for pair in pairs.values() for extent in pair]
         if not pairs or any(isinstance(extent, Unknown) for extent in extents):
             if self._is_known_at_one_size(pad):
