@@ -3,11 +3,14 @@
 Concat, Split, SpaceToDepth, MatMul, Reshape and whatever broadcasts want axes that go together: a
 U-Net that joins what it halved and doubled again runs only at even sizes. Windows want data that
 they fit in. A size at which such an operator stops is no size of the graph, if every output of the
-graph needs that operator. May import: graph, operators, size, values.
+graph needs that operator; nor is one that makes an axis longer than any size can be.
+
+May import: graph, operators, size, values.
 """
 
+from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
 from typing import Any, Final, TypeAlias
@@ -20,6 +23,7 @@ from onnxpad.size import (
     Unknown,
     bounds,
     equal,
+    evaluate,
     less_equal,
     maximum,
     minimum,
@@ -56,11 +60,15 @@ def defined(graph: Graph, analysis: Analysis) -> Limits:
     """What is asked of open sizes by the operators that every output of a graph needs."""
     asked: dict[str, Extent] = {}
     seen: set[Extent] = set()
+    large: set[Extent] = set()
     for node in _needed(graph):
-        rule = _RULES.get(node.op)
-        if rule is None or not node.inputs or not graph.is_standard(node):
+        if not node.inputs or not graph.is_standard(node):
             continue
-        for condition in rule(node, graph, analysis):
+        if node.op in _ENLARGING:
+            shape = analysis.shape(node.outputs[0]) or ()
+            large |= {size for size in shape if (bounds(size)[1] or 0) > LARGEST_SIZE}
+        rule = _RULES.get(node.op)
+        for condition in rule(node, graph, analysis) if rule is not None else ():
             if condition == 0:
                 return Limits({}, node)
             if isinstance(condition, Size) and condition not in seen:
@@ -74,7 +82,27 @@ def defined(graph: Graph, analysis: Analysis) -> Limits:
                 if not isinstance(both, Unknown):
                     asked[name] = both
     found = {name: solutions(each) for name, each in asked.items() if isinstance(each, Size)}
-    return Limits({name: limit for name, limit in found.items() if limit is not None})
+    limits = {name: limit for name, limit in found.items() if limit is not None}
+    for size in large:
+        if isinstance(size, Size) and len(size.symbols) == 1:
+            (symbol,) = size.symbols
+            limit, greatest = limits.get(symbol.name, symbol), _greatest(size)
+            if limit.minimum <= greatest < limit.maximum:
+                limits[symbol.name] = replace(limit, maximum=greatest)
+    return Limits(limits)
+
+
+def _greatest(size: Size) -> int:
+    """The greatest value of a size's symbol up to which the size is that of no too large an axis.
+
+    Exporters compute pads in float32, so for larger ones other pads than they mean.
+    """
+    (symbol,) = size.symbols
+
+    def at(index: int) -> int:
+        return evaluate(size, {symbol.name: symbol.value(index)})
+
+    return symbol.value(max(bisect(range(symbol.count), LARGEST_SIZE, key=at) - 1, 0))
 
 
 def listed(limits: Limits) -> str:
@@ -250,6 +278,8 @@ def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     if same if node.op == "Conv" else _is_positive(data[0]):
         yield from (less_equal(1, size) for size in data[2:])
 
+
+_ENLARGING: Final = ("Concat", "ConvTranspose", "DepthToSpace", "Resize", "Tile", "Upsample")
 
 _RULES: Final[Mapping[str, Callable[[Node, Graph, Analysis], Conditions]]] = {
     **dict.fromkeys(BROADCASTING.split(), _broadcast),

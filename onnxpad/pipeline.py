@@ -83,7 +83,8 @@ def rewrite(
     anew = partial(Context, graph, style, dynamic, admitted)
     editor = Editor(anew(), strict=strict, prober=prober)
     context = editor.context
-    sizes = ranges(graph, context.premises[-1])
+    given = admitted.dims if admitted is not None else {}
+    sizes = ranges(graph, context.premises[-1], given)
     total = sum(1 for _ in context.windows()) + sum(1 for _ in context.pads())
 
     def report() -> None:

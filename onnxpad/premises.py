@@ -5,7 +5,7 @@ May import: admitted, certify, defined, errors, finding, graph, operators, signs
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from onnxpad.admitted import EQUAL_NAMES, Admitted
 from onnxpad.certify import Certifier, Reading, UncertifiedError
@@ -16,9 +16,11 @@ from onnxpad.graph import Graph
 from onnxpad.operators import operator_of
 from onnxpad.signs import Signs
 from onnxpad.size import Extent, Size, Symbol, symbol
-from onnxpad.values import Analysis, open_axes
+from onnxpad.values import LARGEST_SIZE, Analysis, open_axes
 
 Tensor: TypeAlias = Any
+
+_ROUNDS: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,28 +81,39 @@ def _premises(
     analysis = Analysis(graph, dims)
     limits = defined(graph, analysis) if wanted else NONE
     yield Premise(analysis, dims, sizes, assumptions, limits)
-    if limits.symbols:
-        narrow = {**dims, **dict(_narrowed(graph, dims, limits.symbols))}
-        sizes = sizes or f"every size at which the model is defined: {listed(limits)}"
-        yield Premise(Analysis(graph, narrow), narrow, sizes, assumptions)
+    narrow, symbols = dict(dims), dict[str, Symbol]()
+    for _ in range(_ROUNDS):
+        if not limits.symbols:
+            break
+        symbols.update(limits.symbols)
+        narrow.update(_narrowed(graph, narrow, limits.symbols))
+        # With sizes left out more is known, and so more may be asked.
+        analysis = Analysis(graph, narrow)
+        limits = defined(graph, analysis)
+    if symbols:
+        told = f"every size at which the model is defined: {listed(Limits(symbols))}"
+        told = f"{sizes}, {told}" if sizes else told
+        yield Premise(analysis, narrow, told, assumptions, limits)
 
 
-def ranges(graph: Graph, premise: Premise) -> dict[str, range]:
+def ranges(graph: Graph, premise: Premise, given: Mapping[str, Extent]) -> dict[str, range]:
     """The sizes that limited open axes may have, by name of the dimension.
 
-    A dimension whose axes are limited differently is left out.
+    They end where those given do: a lower end comes from what is large in between, which nobody
+    means to run. A dimension whose axes are limited differently is left out.
     """
     found: dict[str, range | None] = {}
     for axis in open_axes(graph.inputs):
-        sizes = _range(premise.dims.get(axis.symbol))
+        sizes = _range(premise.dims.get(axis.symbol), given.get(axis.symbol))
         found[axis.label] = sizes if found.get(axis.label, sizes) == sizes else None
     return {name: sizes for name, sizes in found.items() if sizes is not None}
 
 
-def _range(size: Extent | None) -> range | None:
+def _range(size: Extent | None, given: Extent | None) -> range | None:
     if isinstance(size, Size):
         (limit,) = size.symbols
-        return range(limit.minimum, limit.maximum + 1, limit.step)
+        last = given.symbols[0].maximum if isinstance(given, Size) else LARGEST_SIZE
+        return range(limit.minimum, last + 1, limit.step)
     return range(size, size + 1) if isinstance(size, int) else None
 
 

@@ -125,7 +125,7 @@ def test_the_sizes_are_those_at_which_onnxruntime_runs(body: str, initializers: 
     assert runs
     found = limits(model).get("n", range(1, 2**24))
     assert set(runs) <= set(found)
-    # The closest range of even steps; what may be cut to nothing goes with anything.
+    # The closest range of even steps; at first glance the Slice may give nothing, and joins all.
     steps = {b - a for a, b in pairwise(runs)}
     if "Slice" not in body and len(steps) < 2:
         last = found[-1] if runs[-1] + min(steps, default=100) > SIZES[-1] else runs[-1]
@@ -237,6 +237,38 @@ def test_a_damaged_node_asks_nothing(body: str) -> None:
     assert onnxpad.check(model).findings
 
 
+def test_what_is_asked_may_show_that_more_is_asked() -> None:
+    (body, initializers) = next(each.values for each in GRAPHS if "Slice" in str(each.values[0]))
+    model = one(str(body), inputs="float[1, 2, n] x", initializers=str(initializers), opset=13)
+    graph = Graph.from_proto(model)
+    runs = running(model)
+    assert ranges(graph, premises(graph)[-1], {})["n"][: len(runs)] == range(8, 42, 2)
+    assert runs == [*range(8, 42, 2)]
+
+
+GROWING = [
+    ("a = ConvTranspose <strides = [1000]> (x, w)", 16_712),
+    ("a = Upsample (x, s)", 16_711_680 // 4),
+    ("b = Resize (x, , s) a = Resize (b, , s)", 16_711_680 // 16),
+    ("a = Concat <axis = 2> (x, x, x, x, x)", 16_711_680 // 5),
+]
+
+
+@pytest.mark.parametrize(("body", "greatest"), GROWING)
+def test_no_axis_in_between_is_longer_than_any_may_be(body: str, greatest: int) -> None:
+    model = one(
+        f"{body} y = MaxPool <kernel_shape = [1]> (a)",
+        inputs="float[1, 1, n] x",
+        initializers="float[1, 1, 1] w = {1}, float[3] s = {1, 1, 4}",
+        opset=9 if "Upsample" in body else 13,
+    )
+    graph = Graph.from_proto(model)
+    *_, last = premises(graph)
+    assert last.sizes == f"every size at which the model is defined: n from 1 to {greatest}"
+    # Nobody means to run it at the greatest.
+    assert ranges(graph, last, {})["n"] == range(1, 16_711_681)
+
+
 def test_an_empty_part_lets_concat_pass() -> None:
     """Onnxruntime joins an empty tensor with whatever it is."""
     model = one(
@@ -319,7 +351,7 @@ def test_a_range_and_what_the_graph_asks_hold_together() -> None:
     assert len(result.changes) == 2
     # At odd sizes alone it never runs, and nothing is proved of what never is.
     graph = Graph.from_proto(UNET)
-    assert ranges(graph, premises(graph)[-1])["height"][:3] == range(4, 16, 4)
+    assert ranges(graph, premises(graph)[-1], {})["height"][:3] == range(4, 16, 4)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,9 @@ import onnxruntime as ort
 import pytest
 
 import onnxpad
+from onnxpad.admitted import admit
+from onnxpad.graph import Graph
+from onnxpad.premises import premises
 from tests.support import Array, one
 
 MODELS = Path(__file__).parents[1] / "models"
@@ -367,6 +370,44 @@ def test_a_pad_that_is_constant_but_at_small_sizes(dims: Mapping[str, str], chan
     assert [c.after for c in result.changes] == ["Conv pads (0, 2) (0, 2)"] * changes
     if changes:
         assert agree(before, result.model, images(1)[4:]) == len(HEIGHTS) - 4
+
+
+def framed(data: str, place: int) -> str:
+    """As EnCodec pads in front of each convolution: what the last frame lacks, in floats."""
+    text = (
+        "s# = Shape <start = 2> (data) f# = Cast <to = 1> (s#) o# = Sub (f#, unit)"
+        " q# = Div (o#, unit) m# = Add (q#, unit) c# = Ceil (m#) i# = Cast <to = 7> (c#)"
+        " e# = Sub (i#, s#) a# = Concat <axis = 0> (zero, zero, one, zero, zero, e#)"
+        " p# = Pad (data, a#)"
+    )
+    return text.replace("#", str(place)).replace("data", data)
+
+
+DECODER = one(
+    f"{framed('x', 0)} y0 = Conv (p0, v) u0 = ConvTranspose <strides = [40]> (y0, w)"
+    f" {framed('u0', 1)} y1 = Conv (p1, v) u1 = ConvTranspose <strides = [8]> (y1, w)"
+    f" {framed('u1', 2)} y = Conv (p2, v)",
+    inputs="float[1, 1, length] x",
+    initializers="float[1, 1, 2] v = {2, -1}, float[1, 1, 8] w = {1, 2, 3, 4, 5, 6, 7, 8},"
+    " float[1] unit = {1}, int64[1] zero = {0}, int64[1] one = {1}",
+)
+
+
+def test_pads_of_a_decoder_are_known_while_float32_counts() -> None:
+    result = onnxpad.fix(DECODER)
+    assert not result.undone
+    assert not result.findings
+    assert [change.after for change in result.changes] == ["Conv pads (1, 0)"] * 3
+    limit = "every size at which the model is defined: length up to 52224"
+    assert {change.certificate.sizes for change in result.changes} == {"every size", limit}
+    assert result.validation is not None
+    assert result.validation.ok
+    assert agree(DECODER, result.model, [(1, 1, length) for length in (1, 2, 3, 50)]) == 4
+    assert not onnxpad.check(result.model).failing()
+    graph = Graph.from_proto(DECODER)
+    *_, last = premises(graph, admit(graph, dims={"length": "2..10000000:2"}))
+    assert last.sizes.startswith("length 2..10000000 in steps of 2, every size at which the model")
+    assert last.sizes.endswith(": length a multiple of 2 up to 52224")
 
 
 @pytest.mark.parametrize("name", [*TIMM, *UNET])

@@ -241,6 +241,16 @@ STAYS = [
         "its amounts are known only at run time",
         id="axes from an input",
     ),
+    pytest.param(
+        one(
+            "y = Pad (x, p, , s)",
+            inputs="float[1, 2, 9, 8] x, int64[4] p",
+            initializers="int64[2] s = {2, 3}",
+            opset=18,
+        ),
+        "its amounts are known only at run time",
+        id="amounts from an input, for axes",
+    ),
 ]
 
 
