@@ -1,6 +1,5 @@
 """Shapes that the analysis propagates, by operator and through networks, against onnxruntime."""
 
-import warnings
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,8 +9,7 @@ import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onnx import TensorProto, helper, numpy_helper
-from onnx.backend.test.case.node import collect_testcases
+from onnx import TensorProto, helper
 
 from onnxpad.graph import Graph
 from onnxpad.size import Extent, Size, Unknown, symbol
@@ -19,7 +17,7 @@ from onnxpad.values import LARGEST_SIZE, Analysis
 from onnxpad.values.dtypes import DTYPES
 from onnxpad.values.shapes import SHAPES
 from onnxpad.values.windows import WINDOWS, resized
-from tests.agreement import REFUSALS, compare, differences, parse, single
+from tests.agreement import REFUSALS, compare, differences, parse, single, specification
 from tests.support import EXPORTED
 
 MODELS = EXPORTED
@@ -343,32 +341,15 @@ def test_exported_model_agrees_with_onnxruntime(path: Path) -> None:
 
 
 def test_no_claim_is_against_the_cases_of_the_specification() -> None:
-    """ONNX's own tests of its operators, with constants for inputs, so that contents are known."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        cases = collect_testcases(None)
     values = 0
-    for case in cases:
-        if case.model is None:
-            continue
-        ((inputs, outputs), *_) = case.data_sets or [((), ())]
-        constants = {
-            declared.name: numpy_helper.from_array(array, declared.name)
-            for declared, array in zip(case.model.graph.input, inputs, strict=False)
-            if isinstance(array, np.ndarray) and array.dtype != np.object_
-        }
-        model = onnx.ModelProto()
-        model.CopyFrom(case.model)
-        del model.graph.input[:]
-        model.graph.input.extend(i for i in case.model.graph.input if i.name not in constants)
-        model.graph.initializer.extend(constants.values())
+    for name, model, outputs in specification():
         graph = Graph.from_proto(model)
         analysis = Analysis(graph)
         for declared, array in zip(model.graph.output, outputs, strict=False):
             if isinstance(array, np.ndarray):
                 tensor = graph.tensor(declared.name)
                 claim = analysis.dtype(tensor), analysis.shape(tensor), analysis.value(tensor)
-                assert list(differences(*claim, array, {})) == [], case.name
+                assert list(differences(*claim, array, {})) == [], name
                 values += claim[2] is not None
     assert values > 500
 
