@@ -37,6 +37,8 @@ SMALL = zeros(2, 3)
 CASES = [
     # op, inputs, opset, attributes
     *((op, {"x": X}, 17, {}) for op in ["Relu", "Sigmoid", "Softmax", "Erf", "HardSwish", "Sqrt"]),
+    ("Sum", {"x": X, "y": X}, 7, {}),
+    ("Sum", {"x": X, "y": zeros(6, 1)}, 8, {}),
     ("PRelu", {"x": X, "s": zeros(4, 1, 1)}, 17, {}),
     ("LRN", {"x": X}, 17, {"size": 3}),
     ("Dropout", {"x": X}, 17, {"outputs": 2}),
@@ -446,14 +448,29 @@ def test_operators_of_onnxruntime_are_followed() -> None:
         pytest.param("y = Add (x, k)", id="shapes that do not broadcast"),
         pytest.param("y = ConstantOfShape (t)", id="as many axes as the caller gives"),
         pytest.param("y = Squeeze (x)", id="axes that may be 1"),
+        pytest.param("y = Flatten <axis = 4> (x)", id="a Flatten behind the last axis"),
+        pytest.param("y, h = GRU <hidden_size = 5> (k, k, k)", id="a hidden size of its own"),
+        pytest.param("b = ConstantOfShape (far) y = Concat <axis = 0> (b, b)", id="no such size"),
         pytest.param("y = Relu ()", id="no input"),
         pytest.param("m = Neg (nine) y = ConstantOfShape (m)", id="a negative size"),
     ],
 )
 def test_rank_that_cannot_be_told_is_none(text: str) -> None:
-    nine = "nine = Constant <value = int64[1] {9}> ()"
-    model = f"g (float[2, n, 5] x, float[4, 4, 4] k, int64[m] t) => () {{ {nine} {text} }}"
+    constants = f"""nine = Constant <value = int64[1] {{9}}> ()
+    far = Constant <value = int64[1] {{{2**62}}}> ()"""
+    model = f"g (float[2, n, 5] x, float[4, 4, 4] k, int64[m] t) => () {{ {constants} {text} }}"
     assert shape_of(model) is None
+
+
+@pytest.mark.parametrize("op", ["Max", "Mean", "Min", "Sum"])
+@pytest.mark.parametrize("other", [(3,), (1, 3)])
+def test_operators_that_broadcast_since_opset_8_have_no_shape_before(
+    op: str, other: tuple[int, ...]
+) -> None:
+    model = single(op, {"x": SMALL, "y": zeros(*other)}, 7)
+    graph = Graph.from_proto(model)
+    assert Analysis(graph).shape(graph.tensor("y0")) is None
+    assert compare(model).runs == 0  # nor does onnxruntime run it
 
 
 @pytest.mark.parametrize(
