@@ -55,7 +55,7 @@ def find(
     """
     anew = partial(Context, graph, style, dynamic, admitted)
     editor = Editor(anew(), strict=strict)
-    found = [(place_of(rule, match), match) for rule, match in _matches(editor.context, passes)]
+    found = _found(editor.context, passes)
     if all(match.plan is None for _, match in found):
         return [match.finding for _, match in found]
     mark = graph.mark()
@@ -92,6 +92,7 @@ def rewrite(
             progress("rewriting", len(editor.made), total)
 
     seen = _settle(editor, passes, anew, report)
+    seen += _found(editor.context, [kind for kind in passes if not kind.rewrites])
     if editor.made:
         shield(editor.context)
     return Outcome(
@@ -125,12 +126,13 @@ def _settle(
 
 
 def _exhaust(editor: Editor, passes: Passes, report: Callable[[], None]) -> list[Found]:
-    """Applies the passes until they find nothing more to do; what they find then.
+    """Applies the passes that rewrite until they find nothing more to do; what they find then.
 
     What a late stage changes may be what an earlier one waited for, so it starts over.
     """
     seen: list[Found] = []
-    stages = [[kind for kind in passes if kind.last is last] for last in (False, True)]
+    rewriting = [kind for kind in passes if kind.rewrites]
+    stages = [[kind for kind in rewriting if kind.last is last] for last in (False, True)]
 
     def changed(stage: Passes) -> bool:
         changes = len(editor.made)
@@ -145,6 +147,10 @@ def _exhaust(editor: Editor, passes: Passes, report: Callable[[], None]) -> list
     while any(changed(stage) for stage in stages) or editor.reconsider():
         seen.clear()
     return seen
+
+
+def _found(context: Context, passes: Passes) -> list[Found]:
+    return [(place_of(rule, match), match) for rule, match in _matches(context, passes)]
 
 
 def _outlook(editor: Editor, found: Sequence[Found], seen: Sequence[Found]) -> list[Finding]:

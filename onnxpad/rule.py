@@ -164,6 +164,8 @@ class Pass:
     severity: ClassVar[Severity] = Severity.WARNING
     # Runs when the passes before it find nothing more to do.
     last: ClassVar[bool] = False
+    # Whether it rewrites anything of what it finds; one that does not is asked once, in the end.
+    rewrites: ClassVar[bool] = True
 
     def find(self, context: Context) -> Iterator[Match]:
         """Everything there is to say about a graph, refusals included, in file order."""

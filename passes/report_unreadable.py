@@ -29,12 +29,9 @@ class ReportUnreadable(Pass):
 
     code = "PAD901"
     severity = Severity.INFO
+    rewrites = False
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every window operator and `Pad` that cannot be read."""
         for node, error in context.unreadable():
             yield self.refused(context, node, f"{node.op} that no rule reads", str(error))
-
-    def rewrite(self, match: Match, context: Context) -> None:
-        """Never called: nothing found here can be rewritten."""
-        raise NotImplementedError

@@ -37,7 +37,7 @@ ARROWS: dict[str, set[str]] = {
     "pipeline": {"admitted", "editor", "passes", "premises", "rule", "shield"} | GRAPH,
     "editor": {"certify", "premises", "rule", "site"} | GRAPH,
     "shield": {"graph", "operators", "rule", "size"},
-    "passes": {"dynamic", "rule", "site"} | GRAPH,
+    "passes": {"dynamic", "inference", "rule", "site"} | GRAPH,
     "rule": {"admitted", "dynamic", "premises", "site"} | GRAPH,
     "dynamic": {"amounts", "site"} | GRAPH,
     "amounts": {"graph", "values", "window"} | SIZES,
@@ -52,6 +52,7 @@ ARROWS: dict[str, set[str]] = {
     "validation": set(),
     # Engines.
     "operators": {"graph", "values", "window"} | SIZES,
+    "inference": {"graph", "size", "values"},
     "signs": {"graph"},
     "values": {"graph", "window"} | SIZES,
     "conventions": {"window"} | SIZES,

@@ -581,6 +581,21 @@ def test_large_contents_are_not_evaluated(body: str) -> None:
     assert analysis.value(graph.tensor("y")) is None
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(TensorProto(data_type=122, raw_data=b"1234"), id="no such type"),
+        pytest.param(TensorProto(raw_data=b"1234"), id="no type"),
+        pytest.param(TensorProto(data_type=1, raw_data=b"12"), id="half an element"),
+        pytest.param(TensorProto(data_type=1, data_location=TensorProto.EXTERNAL), id="in no file"),
+    ],
+)
+def test_what_cannot_be_read_fills_nothing(value: TensorProto) -> None:
+    value.dims.append(1)
+    graph = Graph.from_proto(single("ConstantOfShape", {"s": i(2)}, value=value))
+    assert Analysis(graph).value(graph.tensor("y0")) is None
+
+
 def test_content_of_weights_is_not_read() -> None:
     weight = np.zeros((65, 64), np.float32)
     graph = Graph.from_proto(single("Identity", {"w": weight}))

@@ -26,7 +26,7 @@ from onnxpad.values.dtypes import DTYPES, first_input_dtype
 from onnxpad.values.layout import LAYOUT
 from onnxpad.values.naming import open_axes
 from onnxpad.values.shapes import SHAPES
-from onnxpad.values.value import INTEGERS, Shape, Value, constant_elements
+from onnxpad.values.value import INT64, INTEGERS, Shape, Value, constant_elements
 from onnxpad.values.windows import WINDOWS
 
 LARGEST_SIZE = 2**24 - 2**16
@@ -35,6 +35,8 @@ LARGEST_SIZE = 2**24 - 2**16
 Exporters compute pads in float32, which holds every integer up to 2^24, and in int32; a receptive
 field of 65,536 fits in between.
 """
+
+_LARGEST = INTEGERS[INT64][1]
 
 _SHAPE_RULES = SHAPES | WINDOWS | {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_SHAPES.items()}
 _DTYPE_RULES = DTYPES | {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_DTYPES.items()}
@@ -152,8 +154,8 @@ class Analysis:
             return None
         shape = yield from rule(call)
         for extent in shape:
-            if isinstance(extent, int) and extent < 0:
-                raise UndeterminedError(f"{call.op} gives a negative size")
+            if isinstance(extent, int) and not 0 <= extent <= _LARGEST:
+                raise UndeterminedError(f"{call.op} gives a size that there is not")
         return shape
 
     def _dtype(self, tensor: Any) -> Ask[int | None]:
