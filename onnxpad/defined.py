@@ -22,6 +22,7 @@ from onnxpad.size import (
     Symbol,
     Unknown,
     bounds,
+    climbs,
     equal,
     evaluate,
     less_equal,
@@ -84,7 +85,7 @@ def defined(graph: Graph, analysis: Analysis) -> Limits:
     found = {name: solutions(each) for name, each in asked.items() if isinstance(each, Size)}
     limits = {name: limit for name, limit in found.items() if limit is not None}
     for size in large:
-        if isinstance(size, Size) and len(size.symbols) == 1:
+        if isinstance(size, Size) and len(size.symbols) == 1 and climbs(size):
             (symbol,) = size.symbols
             limit, greatest = limits.get(symbol.name, symbol), _greatest(size)
             if limit.minimum <= greatest < limit.maximum:

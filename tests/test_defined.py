@@ -155,7 +155,7 @@ def test_a_place_left_empty_is_no_tensor() -> None:
     model = one(
         "a, = MaxPool <kernel_shape = [9]> (x) y = Resize (x, , s)",
         inputs="float[1, 2, n] x",
-        initializers=DOUBLE,
+        initializers="float[3] s = {1, 1, 1}",
     )
     assert list(model.graph.node[0].output) == ["a"]
     model.graph.node[0].output.append("")
