@@ -262,10 +262,10 @@ def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     Pools, and SAME, want data.
     """
     shape = analysis.shape(node.outputs[0])
-    least = 1 if node.op == "Conv" else 0
+    least = 0 if node.op.endswith("Pool") else 1
     if shape is not None:
         yield from (less_equal(least, size) for size in shape[2:])
-    if node.op != "Conv" or str(node.attrs.get("auto_pad", "")).startswith("SAME"):
+    if least == 0 or str(node.attrs.get("auto_pad", "")).startswith("SAME"):
         data = analysis.shape(node.inputs[0])
         if data is not None:
             yield from (less_equal(1, size) for size in data[2:])
@@ -275,7 +275,8 @@ _ENLARGING: Final = ("Concat", "ConvTranspose", "DepthToSpace", "Resize", "Tile"
 
 _RULES: Final[Mapping[str, Callable[[Node, Graph, Analysis], Conditions]]] = {
     **dict.fromkeys(BROADCASTING.split(), _broadcast),
-    **dict.fromkeys(("AveragePool", "Conv", "LpPool", "MaxPool"), _windowed),
+    **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), _windowed),
+    **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv"), _windowed),
     "Concat": _concatenated,
     "Expand": _expanded,
     "MatMul": _multiplied,

@@ -107,6 +107,17 @@ GRAPHS = [
         "y = Conv <strides = [2]> (x, w)", "float[1, 2, 3] w = {1, 1, 1, 1, 1, 1}", id="convolved"
     ),
     pytest.param(
+        "a = Cast <to = 2> (x) b = ConvInteger (a, w) y = Cast <to = 1> (b)",
+        "uint8[1, 2, 4] w = {1, 1, 1, 1, 1, 1, 1, 1}",
+        id="convolved in integers",
+    ),
+    pytest.param(
+        "a = Cast <to = 2> (x) b = QLinearConv <pads = [1, 0]> (a, u, z, w, u, z, u, z)"
+        " y = Cast <to = 1> (b)",
+        "uint8[1, 2, 4] w = {1, 1, 1, 1, 1, 1, 1, 1}, float u = {1}, uint8 z = {0}",
+        id="quantised",
+    ),
+    pytest.param(
         "a = MaxPool <kernel_shape = [3]> (x) y = Conv <pads = [1, 1]> (a, w)",
         "float[1, 2, 3] w = {1, 1, 1, 1, 1, 1}",
         id="pooled and convolved",
