@@ -48,10 +48,12 @@ class Limits:
         symbols: What open sizes are limited to, by the name of the symbol: those that are limited
             at all. Where what is asked is no range in even steps, the closest one around it.
         stops: A node that runs at none of the sizes; None where there is no such.
+        capped: Whether some are left out because an axis in between is too long.
     """
 
     symbols: Mapping[str, Symbol]
     stops: Node | None = None
+    capped: bool = False
 
 
 NONE: Final = Limits({})
@@ -84,13 +86,15 @@ def defined(graph: Graph, analysis: Analysis) -> Limits:
                     asked[name] = both
     found = {name: solutions(each) for name, each in asked.items() if isinstance(each, Size)}
     limits = {name: limit for name, limit in found.items() if limit is not None}
+    capped = False
     for size in large:
         if isinstance(size, Size) and len(size.symbols) == 1 and climbs(size):
             (symbol,) = size.symbols
             limit, greatest = limits.get(symbol.name, symbol), _greatest(size)
             if limit.minimum <= greatest < limit.maximum:
                 limits[symbol.name] = replace(limit, maximum=greatest)
-    return Limits(limits)
+                capped = True
+    return Limits(limits, capped=capped)
 
 
 def _greatest(size: Size) -> int:
@@ -270,13 +274,13 @@ def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     Pools, and SAME, want data on each axis; pools of an empty batch want none.
     """
     shape, data = analysis.shape(node.outputs[0]), analysis.shape(node.inputs[0])
-    least = 1 if node.op == "Conv" else 0
+    pools = node.op.endswith("Pool")
     if shape is not None:
-        yield from (less_equal(least, size) for size in shape[2:])
+        yield from (less_equal(0 if pools else 1, size) for size in shape[2:])
     if not data:
         return
     same = str(node.attrs.get("auto_pad", "")).startswith("SAME")
-    if same if node.op == "Conv" else _is_positive(data[0]):
+    if _is_positive(data[0]) if pools else same:
         yield from (less_equal(1, size) for size in data[2:])
 
 
@@ -284,7 +288,8 @@ _ENLARGING: Final = ("Concat", "ConvTranspose", "DepthToSpace", "Resize", "Tile"
 
 _RULES: Final[Mapping[str, Callable[[Node, Graph, Analysis], Conditions]]] = {
     **dict.fromkeys(BROADCASTING.split(), _broadcast),
-    **dict.fromkeys(("AveragePool", "Conv", "LpPool", "MaxPool"), _windowed),
+    **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), _windowed),
+    **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv"), _windowed),
     "Concat": _concatenated,
     "Expand": _expanded,
     "MatMul": _multiplied,

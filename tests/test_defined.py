@@ -107,6 +107,17 @@ GRAPHS = [
         "y = Conv <strides = [2]> (x, w)", "float[1, 2, 3] w = {1, 1, 1, 1, 1, 1}", id="convolved"
     ),
     pytest.param(
+        "a = Cast <to = 2> (x) b = ConvInteger (a, w) y = Cast <to = 1> (b)",
+        "uint8[1, 2, 4] w = {1, 1, 1, 1, 1, 1, 1, 1}",
+        id="convolved in integers",
+    ),
+    pytest.param(
+        "a = Cast <to = 2> (x) b = QLinearConv <pads = [1, 0]> (a, u, z, w, u, z, u, z)"
+        " y = Cast <to = 1> (b)",
+        "uint8[1, 2, 4] w = {1, 1, 1, 1, 1, 1, 1, 1}, float u = {1}, uint8 z = {0}",
+        id="quantised",
+    ),
+    pytest.param(
         "a = MaxPool <kernel_shape = [3]> (x) y = Conv <pads = [1, 1]> (a, w)",
         "float[1, 2, 3] w = {1, 1, 1, 1, 1, 1}",
         id="pooled and convolved",
@@ -264,7 +275,8 @@ def test_no_axis_in_between_is_longer_than_any_may_be(body: str, greatest: int) 
     )
     graph = Graph.from_proto(model)
     *_, last = premises(graph)
-    assert last.sizes == f"every size at which the model is defined: n from 1 to {greatest}"
+    said = "every size at which the model is defined and no axis is longer than 16711680"
+    assert last.sizes == f"{said}: n from 1 to {greatest}"
     # Nobody means to run it at the greatest.
     assert ranges(graph, last, {})["n"] == range(1, 16_711_681)
 
