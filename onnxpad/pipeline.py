@@ -1,7 +1,7 @@
 """Runs the passes to a fixed point, and undoes what cannot be certified or fails its probe.
 
-May import: admitted, certify, finding, graph, operators, passes, premises, rule, shield, site,
-size.
+May import: admitted, certify, finding, graph, operators, passes, premises, rule, shield, signs,
+site, values.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,14 +11,15 @@ from typing import Any, Protocol, TypeAlias
 from onnxpad.admitted import Admitted
 from onnxpad.certify import UncertifiedError
 from onnxpad.finding import Change, Finding, Severity
-from onnxpad.graph import Graph
+from onnxpad.graph import Graph, Use
 from onnxpad.operators import UnreadableError, operator_of
 from onnxpad.passes import PASSES
 from onnxpad.premises import Prover, Readings, ranges
 from onnxpad.rule import Context, Match, Pass
 from onnxpad.shield import shield
+from onnxpad.signs import Signs
 from onnxpad.site import told
-from onnxpad.size import Extent
+from onnxpad.values import Analysis
 
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
@@ -28,8 +29,8 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 class Prober(Protocol):
     """Runs a change's neighbourhood, before and after, on a runtime."""
 
-    def limit(self, dims: Mapping[str, Extent]) -> None:
-        """Keeps to sizes that these extents of open axes, by name of the symbol, admit."""
+    def take(self, analysis: Analysis, signs: Signs) -> None:
+        """Goes by what is known of the graph from now on, and keeps to the sizes admitted then."""
 
     def before(self, tensor: Tensor, root: str) -> Any:
         """What computes a tensor from `root`, cut out of the graph as it is now."""
@@ -158,7 +159,7 @@ class _Editor:
         self._context = context
         self._certifier = Prover(context.graph, context.premises, context.signs)
         if self._prober is not None:
-            self._prober.limit(context.premises[-1].dims)
+            self._prober.take(context.analysis, context.signs)
 
     def gave_up(self, rule: Pass, match: Match) -> bool:
         """Whether this very change was taken back before."""
@@ -168,14 +169,12 @@ class _Editor:
         """Makes a change, or undoes it and says why."""
         if self.gave_up(rule, match):
             return
-        graph, node = self._context.graph, match.node
-        mark = graph.mark()
+        mark = self._context.mark()
         try:
             self.outcome.changes.append(self._apply(rule, match))
         except UncertifiedError as error:
-            graph.rollback(mark)
-            self._context.forget_all()
-            self._given_up.add((rule.code, match.finding.node, id(node)))
+            self._context.rollback(mark)
+            self._given_up.add((rule.code, match.finding.node, id(match.node)))
             self.outcome.undone.append(
                 replace(match.finding, severity=Severity.INFO, reason=f"undone: {error}")
             )
@@ -188,7 +187,7 @@ class _Editor:
         state = (rule.code, match.finding.node, id(node), text)
         if state in self._made:
             raise UncertifiedError("the rule finds what it has already rewritten, without end")
-        uses = [(use.node, use.index) for use in graph.uses(tensor)]
+        uses = graph.uses(tensor)
         stands = rule.rewrite(match, self._context) or tensor
         if stands is not tensor:
             self._check_uses(tensor, stands, uses)
@@ -221,11 +220,11 @@ class _Editor:
             return self._certifier.window(tensor, root)
         return self._certifier.padding(tensor, root)
 
-    def _check_uses(self, old: Tensor, new: Tensor, uses: list[tuple[Node, int]]) -> None:
+    def _check_uses(self, old: Tensor, new: Tensor, uses: Sequence[Use]) -> None:
         graph = self._context.graph
         if graph.is_output(old) or graph.uses(old):
             raise UncertifiedError(f"{old.name!r} is still read")
-        if any(node.inputs[index].name != new.name for node, index in uses):
+        if any(use.node.inputs[use.index].name != new.name for use in uses):
             raise UncertifiedError(f"not everything that read {old.name!r} reads {new.name!r} now")
 
     def _describe(self, node: Node) -> str:

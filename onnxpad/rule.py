@@ -27,6 +27,7 @@ from onnxpad.site import Sites
 
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
+Mark: TypeAlias = tuple[int, list[tuple[int, ...]], int]
 _Read = TypeVar("_Read", WindowOp, PadOp, UnreadableError)
 
 
@@ -109,12 +110,18 @@ class Context:
         except UnreadableError as error:
             return error
 
-    def forget_all(self) -> None:
-        """Drops everything that was worked out, after edits were undone."""
-        for premise in self.premises:
-            premise.analysis.forget()
-        self.signs.forget()
-        self._listed = None
+    def mark(self) -> Mark:
+        """A point to roll back to."""
+        known = [premise.analysis.mark() for premise in self.premises]
+        return self.graph.mark(), known, self.signs.mark()
+
+    def rollback(self, mark: Mark) -> None:
+        """Undoes every edit made since a mark, and forgets what was worked out since."""
+        edits, known, signs = mark
+        self.graph.rollback(edits)
+        for premise, answers in zip(self.premises, known, strict=True):
+            premise.analysis.forget(answers)
+        self.signs.forget(signs)
 
     def ask_again(self) -> None:
         """Drops what could not be worked out, which edits may have made plain."""

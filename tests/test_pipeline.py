@@ -1,6 +1,6 @@
 """Changes that are wrong are taken back; what is decided rests on nothing that nobody enforces."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import onnx
@@ -12,8 +12,9 @@ from onnxpad.finding import Severity
 from onnxpad.graph import Graph
 from onnxpad.passes import PASSES
 from onnxpad.passes.fold_pad import FoldPad
-from onnxpad.rule import Pass, Tensor
-from onnxpad.size import Extent
+from onnxpad.rule import Context, Pass, Tensor
+from onnxpad.signs import Signs
+from onnxpad.values import Analysis
 from tests.broken import (
     Cluttering,
     Elsewhere,
@@ -105,8 +106,8 @@ class Doubting:
     def __init__(self) -> None:
         self.seen: list[tuple[str, str]] = []
 
-    def limit(self, dims: Mapping[str, Extent]) -> None:
-        assert not dims
+    def take(self, analysis: Analysis, signs: Signs) -> None:
+        self.analysis, self.signs = analysis, signs
 
     def before(self, tensor: Tensor, root: str) -> Any:
         return tensor.name, root
@@ -256,3 +257,16 @@ def test_names_decide_nothing(style: str, name: Callable[[int], str]) -> None:
     assert nameless(result.model) == nameless(plain.model)
     assert [change.code for change in result.changes] == [change.code for change in plain.changes]
     assert [f.code for f in result.findings] == [f.code for f in plain.findings]
+
+
+def test_what_was_worked_out_of_an_undone_change_is_forgotten() -> None:
+    graph = Graph.from_proto(one("a = Conv <pads = [1, 1, 1, 1]> (x, w) y = Relu (a)",
+                                 initializers=W))  # fmt: skip
+    context = Context(graph)
+    before = context.mark()
+    node = graph.producer(graph.tensor("a"))
+    graph.set_attribute(node, "pads", [9, 9, 9, 9])
+    changed = context.analysis.shape(graph.tensor("y"))
+    context.rollback(before)
+    assert context.analysis.shape(graph.tensor("y")) == Analysis(graph).shape(graph.tensor("y"))
+    assert context.analysis.shape(graph.tensor("y")) != changed

@@ -88,11 +88,18 @@ class Analysis:
         dtype: int | None = self._answer(Kind.DTYPE, tensor)
         return dtype
 
-    def forget(self) -> None:
-        """Forget everything, after edits of the graph were undone: names may have gone round."""
-        for memory in self._known:
-            memory.clear()
-        self._open.clear()
+    def mark(self) -> tuple[int, ...]:
+        """Return a point to forget back to."""
+        return tuple(map(len, self._known))
+
+    def forget(self, mark: tuple[int, ...]) -> None:
+        """Forget what was answered since a mark, after the edits since then were undone.
+
+        Names may have gone round, and shapes may have followed from what was not certified.
+        """
+        for memory, count in zip(self._known, mark, strict=True):
+            while len(memory) > count:
+                memory.popitem()
 
     def ask_again(self) -> bool:
         """Forget what was not known, which edits may have made known; return whether any was."""
