@@ -1,5 +1,6 @@
 """The program `onnxpad`, also as `python -m onnxpad`. Imports cli and guard."""
 
+import os
 import sys
 
 from onnxpad.guard import guarded
@@ -7,6 +8,8 @@ from onnxpad.guard import guarded
 
 def main() -> None:
     """Run the command line; what runs models runs in a process of its own."""
+    # numpy starts a thread a core for matrix products, which nothing here asks for, and each spins.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     words = set(sys.argv[1:])
     guarded(_run, when=bool(words & {"fix", "validate"}) and "--no-validate" not in words)
 
