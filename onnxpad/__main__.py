@@ -3,7 +3,7 @@
 import os
 import sys
 
-from onnxpad.guard import guarded
+from onnxpad.guard import CRASHED, guarded
 
 
 def main() -> None:
@@ -11,7 +11,14 @@ def main() -> None:
     # numpy starts a thread a core for matrix products, which nothing here asks for, and each spins.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     words = set(sys.argv[1:])
-    guarded(_run, when=bool(words & {"fix", "validate"}) and "--no-validate" not in words)
+    runs = bool(words & {"fix", "validate"}) and "--no-validate" not in words
+    guarded(_run, _tell_of_crash, when=runs)
+
+
+def _tell_of_crash(message: str) -> None:
+    from onnxpad.cli.output import Failure, report_failure
+
+    report_failure(Failure("crash", message, CRASHED), sys.argv[1:])
 
 
 def _run() -> None:

@@ -226,13 +226,14 @@ def _product(sizes: Sequence[Extent]) -> Extent:
 
 
 def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
-    """That there are no fewer than no windows; none at all is an empty tensor to some engines.
+    """That data holds a window; pools, not Conv, give an empty tensor where it holds none.
 
-    Pools, and SAME, want data.
+    Pools, and SAME, want data on each axis.
     """
     shape = analysis.shape(node.outputs[0])
+    least = 1 if node.op == "Conv" else 0
     if shape is not None:
-        yield from (less_equal(0, size) for size in shape[2:])
+        yield from (less_equal(least, size) for size in shape[2:])
     if node.op != "Conv" or str(node.attrs.get("auto_pad", "")).startswith("SAME"):
         data = analysis.shape(node.inputs[0])
         if data is not None:

@@ -82,7 +82,7 @@ class DynamicSites:
         if pad is None or pad.constant_amounts is not None or op.auto_pad != "NOTSET":
             return None
         full = pad.extents_over(len(op.windows) + 2)
-        if full is None or is_padded(full[:2]) or is_padded(op.pads):
+        if pad.mode != "constant" or full is None or is_padded(full[:2]) or is_padded(op.pads):
             return None
         windows = [window for window in op.windows if isinstance(window, Window)]
         sizes = self._sites.spatial(pad.data, len(op.windows))

@@ -12,6 +12,9 @@ from onnxpad import quasi_affine
 from onnxpad.quasi_affine import InexpressibleError, QuasiAffine
 from onnxpad.symbol import Symbol
 
+_LONGEST = 16
+"""Longest period of a quotient that is told by its begin."""
+
 
 @dataclass(frozen=True, slots=True)
 class Formula:
@@ -27,8 +30,10 @@ class Formula:
 
 
 def join(texts: Iterable[str], constant: int) -> str:
-    """Return the sum of these texts and a constant."""
+    """Return the sum of these texts and a constant, which comes first where all else is taken."""
     parts = [*texts, *([str(constant)] if constant else [])]
+    if constant > 0 and parts[0].startswith("-"):
+        parts = [parts[-1], *parts[:-1]]
     return " + ".join(parts).replace("+ -", "- ")
 
 
@@ -42,10 +47,25 @@ def recognise(f: QuasiAffine, symbol: Symbol) -> Formula | None:
         return None
     if gains == {0}:
         guess = _remainder(f, period, symbol)
-        return guess if guess and guess.function == f else None
+        return guess if guess and guess.function == f else _levelled(f, threshold, symbol)
     guess = _quotient(f, threshold, period, symbol)
     if guess is None or guess.function == f:
         return guess
+    return _limited(f, guess)
+
+
+def _levelled(f: QuasiAffine, threshold: int, symbol: Symbol) -> Formula | None:
+    """Return f, which does not vary from the threshold on, as a quotient up to there."""
+    for period in range(1, min(threshold // 2, _LONGEST) + 1):
+        guess = _quotient(f, 0, period, symbol) if f.at(period) != f.at(0) else None
+        found = _limited(f, guess) if guess else None
+        if found:
+            return found
+    return None
+
+
+def _limited(f: QuasiAffine, guess: Formula) -> Formula | None:
+    """Return f as a guess that is limited to where f stays, if it is."""
     least, greatest = f.bounds()
     if _at_least(guess.function, least) == f:
         return Formula(f"max({guess}, {least})", 0, f)
@@ -104,14 +124,15 @@ def _remainder(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
     factor = gcd(*(value - constant for value in f.values))
     first = (f.at(0) - constant) // factor
     modulus = period * symbol.step
-    for sign, top in ((1, symbol.name), (-1, f"-{symbol.name}")):
+    for sign in (1, -1):
         offset = (first * symbol.step - sign * symbol.minimum) % modulus
         shifted = _times(symbol, sign, offset)
         whole = quasi_affine.scale(quasi_affine.divide(shifted, modulus), -modulus)
         rest = quasi_affine.divide(quasi_affine.add(shifted, whole), symbol.step)
         function = quasi_affine.translate(quasi_affine.scale(rest, factor), constant)
         if function == f:
-            text = f"(({top} + {offset}) mod {modulus})" if offset else f"({top} mod {modulus})"
+            top = join([symbol.name if sign > 0 else f"-{symbol.name}"], offset)
+            text = f"(({top}) mod {modulus})" if offset else f"({top} mod {modulus})"
             return Formula(_multiple(factor, text, symbol.step), constant, function)
     return None
 

@@ -171,27 +171,34 @@ def negative(f: QuasiAffine) -> QuasiAffine:
     return _normal([1 if value < 0 else 0 for value in table], f.period, f.count)
 
 
-def through(f: QuasiAffine, g: QuasiAffine) -> QuasiAffine | None:
-    """Return F with f(i) = F(g(i) - g(0)) for every i, where g climbs from the begin one by one.
+def through(f: QuasiAffine, g: QuasiAffine) -> tuple[QuasiAffine, int] | None:
+    """Return F and s with f(i) = F((g(i) - g(0)) / s) for every i, where g climbs by s, at times.
 
-    None where g does not, or does not decide f.
+    None where g does otherwise, or from its threshold on other than once a period, or does not
+    decide f.
     """
     steps = [b - a for a, b in pairwise(g.values)]
-    if g.threshold or set(g.slopes) != {1} or min(steps) < 0 or max(steps) > 1:
+    step = max(steps)
+    if step < 1 or set(steps) - {0, step} or (f.period and set(g.slopes) != {step}):
         return None
-    count = g.at(g.count - 1) - g.values[0] + 1
-    second = steps.index(1) + 1  # the first index at which g has climbed
-    period = f.period // gcd(f.period, g.period)
-    threshold = 1 + -(-f.threshold // g.period)
-    length = threshold + 2 * period
-    span = (threshold + 1) * g.period + 2 * lcm(f.period, g.period)
-    if not f.period or 2 * length > count or 2 * span > f.count or span > LIMIT:
+    threshold, period = max(f.threshold, g.threshold), lcm(f.period, g.period)
+    # Both sides of an equation that holds for two periods from where F repeats hold from there on.
+    span = threshold + 2 * (g.period + period) if f.period else f.count
+    if span > min(LIMIT, f.count):
         return None
-    firsts = [0, *range(second, second + (length - 1) * g.period, g.period)]
-    found = _normal([f.at(index) for index in firsts], period, count)
-    # From (threshold + 1) * g.period on, both sides repeat their growth with the lcm.
-    same = all(f.at(index) == found.at(g.at(index) - g.values[0]) for index in range(span))
-    return found if same else None
+    known: dict[int, int] = {}
+    for index in range(span):
+        value = f.at(index)
+        if known.setdefault((g.at(index) - g.values[0]) // step, value) != value:
+            return None
+    count = (g.at(g.count - 1) - g.values[0]) // step + 1
+    if not f.period:
+        return QuasiAffine(tuple(known.values()), 0, count), step
+    repeats = period // g.period
+    length = (g.at(threshold) - g.values[0]) // step + 1 + 2 * repeats
+    if 2 * length > count:
+        return None
+    return _normal([known[place] for place in range(length)], repeats, count), step
 
 
 def _settled(f: QuasiAffine) -> int:

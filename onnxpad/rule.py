@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from onnxpad.admitted import Admitted
 from onnxpad.dynamic import DynamicSites
@@ -27,8 +27,15 @@ from onnxpad.site import Sites
 
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
-Mark: TypeAlias = tuple[int, list[tuple[int, ...]], int]
 _Read = TypeVar("_Read", WindowOp, PadOp)
+
+
+class Mark(NamedTuple):
+    """How much was edited, learnt under each premise, and proved of signs."""
+
+    edits: int
+    learnt: tuple[tuple[int, ...], ...]
+    proved: int
 
 
 class Context:
@@ -115,16 +122,17 @@ class Context:
 
     def mark(self) -> Mark:
         """A point to roll back to."""
-        known = [premise.analysis.mark() for premise in self.premises]
-        return self.graph.mark(), known, self.signs.mark()
+        learnt = tuple(premise.analysis.mark() for premise in self.premises)
+        return Mark(self.graph.mark(), learnt, self.signs.mark())
 
     def rollback(self, mark: Mark) -> None:
-        """Undoes every edit made since a mark, and forgets what was worked out since."""
-        edits, known, signs = mark
-        self.graph.rollback(edits)
-        for premise, answers in zip(self.premises, known, strict=True):
-            premise.analysis.forget(answers)
-        self.signs.forget(signs)
+        """Undoes every edit since a mark, and drops what was worked out since."""
+        self.graph.rollback(mark.edits)
+        for premise, learnt in zip(self.premises, mark.learnt, strict=True):
+            premise.analysis.rollback(learnt)
+        self.signs.rollback(mark.proved)
+        self.sites.wording.forget()
+        self._listed = None
 
     def ask_again(self) -> None:
         """Drops what could not be worked out, which edits may have made plain."""

@@ -48,11 +48,11 @@ class Signs:
         self._known: dict[str, bool] = {}
 
     def mark(self) -> int:
-        """A point to forget back to."""
+        """A point to roll back to: how much is proved."""
         return len(self._known)
 
-    def forget(self, mark: int) -> None:
-        """Forgets every proof since a mark, after the edits since then were undone."""
+    def rollback(self, mark: int) -> None:
+        """Forgets the proofs since a mark, as edits of the graph are undone."""
         while len(self._known) > mark:
             self._known.popitem()
 

@@ -262,7 +262,7 @@ class Sites:
             raise RefusalError(f"it copies data ({pad.mode}), which no operator's pads do")
         full = pad.extents_over(len(op.windows) + 2)
         if full is None:
-            raise RefusalError(self.unknown_amounts(pad))
+            raise RefusalError(self.wording.amounts(pad))
         if is_padded(full[:2]):
             raise RefusalError("it pads batch or channels, which no operator's pads do")
         if op.auto_pad.startswith("SAME"):
@@ -298,7 +298,7 @@ class Sites:
                     if count == self.windows_over(op, window, size + begin + least, mine):
                         constants.append((begin, least))
                         continue
-            raise RefusalError(self.unknown_amounts(pad))
+            raise RefusalError(self.wording.amounts(pad))
         return tuple(constants)
 
     def windows_over(self, op: WindowOp, window: AnyWindow, size: Extent, own: Pair) -> Extent:
@@ -322,12 +322,6 @@ class Sites:
             if node.op != "Identity":
                 return None
             tensor = node.inputs[0]
-
-    def unknown_amounts(self, pad: PadOp, *options: str) -> str:
-        """Why the amounts of a `Pad` are not known, and what to pass, in words for a refusal."""
-        extents = [extent for pair in pad.amounts or () for extent in pair]
-        advice = self.wording.advice(extents, *options) if extents else ""
-        return f"{self.wording.amounts(pad)}{advice}"
 
     def _check_fill(self, op: WindowOp, pad: PadOp) -> None:
         if pad.value is None:

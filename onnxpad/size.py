@@ -115,6 +115,9 @@ class Size(_Arithmetic):
 Extent: TypeAlias = int | Size | Unknown
 _Known: TypeAlias = int | Size
 
+_STEPS = 64
+"""Most steps of a quotient by what varies."""
+
 
 def symbol(name: str, minimum: int = 1, maximum: int = NMAX, step: int = 1) -> _Known:
     """Return the size that is this symbol; a plain int where only one value is admitted."""
@@ -286,23 +289,26 @@ def threshold(a: Extent) -> int:
 def explain(a: Extent, name: str) -> str:
     """Say what `a` is, as cases or a formula, where its one symbol goes by this name.
 
-    A size of several symbols keeps their names.
+    A formula calls n what has a name of several words. A size of several symbols keeps their names.
     """
     if not isinstance(a, Size) or len(a.terms) > 1:
         return str(a)
     symbol, form = _form(a, "an explanation")
     named = replace(symbol, name=name)
-    found = formula.cases(form, named, most=4) or formula.recognise(form, named)
-    found = found or formula.cases(form, named, most=8)
-    if found:
-        return str(found)
-    return f"varies with {name}, with period {period(a)} from {threshold(a)} on"
+    few = formula.cases(form, named, most=4)
+    letter = "n" if " " in name else name
+    found = formula.recognise(form, replace(symbol, name=letter))
+    if found and not few:
+        text = str(found)
+        return name if text == letter else text if letter == name else f"{text} with n {name}"
+    several = few or formula.cases(form, named, most=8)
+    return several or f"a function of {name} with period {period(a)} from {threshold(a)} on"
 
 
 def in_terms_of(a: Extent, other: Extent, name: str) -> Extent:
     """Return `a` as a function of another size, which goes by this name.
 
-    Unknown where the other does not climb one by one, or does not decide `a`.
+    Unknown where the other does not climb in even steps, or does not decide `a`.
     """
     if isinstance(a, int):
         return a
@@ -310,8 +316,9 @@ def in_terms_of(a: Extent, other: Extent, name: str) -> Extent:
         f, g = ([form for _, form in size.terms] for size in (a, other))
         found = quasi_affine.through(f[0], g[0]) if len(f) == 1 else None
         if found is not None:
+            function, step = found
             lo, hi = _bounds(other)
-            return _add(_sized(Symbol(name, lo, hi), found), a.constant)
+            return _add(_sized(Symbol(name, lo, hi, step), function), a.constant)
     return Unknown(f"no function of {name}")
 
 
@@ -436,14 +443,23 @@ def _ceil_div(a: _Known, d: _Known) -> _Known:
 
 
 def _ratio(a: _Known, d: Size) -> _Known:
-    """Return a / d where it is the same whole number for every value."""
+    """Return a / d rounded down where it is one whole number, or takes few values, for all."""
     lo, hi = _bounds(d)
-    if not lo <= 0 <= hi:
-        least = a if isinstance(a, int) else a.constant
-        quotient = least // d.constant
-        if a == _scale(d, quotient):
-            return quotient
-    raise InexpressibleError("a division by a size that is not known")
+    if lo <= 0 <= hi:
+        raise InexpressibleError("a division by a size that may be 0")
+    least = (a if isinstance(a, int) else a.constant) // d.constant
+    if a == _scale(d, least):
+        return least
+    if hi < 0:
+        return _floor_div(_scale(a, -1), _scale(d, -1))
+    quotients = [each // by for each in _bounds(a) for by in (lo, hi)]
+    first, last = min(quotients), max(quotients)
+    if last - first > _STEPS:
+        raise InexpressibleError("a division by a size that is not known")
+    total: _Known = first
+    for step in range(first + 1, last + 1):
+        total = _add(total, _less_equal(_scale(d, step), a))
+    return total
 
 
 def _modulo(a: _Known, d: _Known) -> _Known:
@@ -481,10 +497,8 @@ def _minimum(a: _Known, b: _Known) -> _Known:
 
 
 def _trunc_div(a: _Known, d: _Known) -> _Known:
-    if isinstance(d, Size):
-        return _ratio(a, d)
-    if d < 0:
-        a, d = _scale(a, -1), -d
+    if _bounds(d)[1] < 0:
+        a, d = _scale(a, -1), _scale(d, -1)
     above = _positive_part(a)
     return _subtract(_floor_div(above, d), _floor_div(_subtract(above, a), d))
 

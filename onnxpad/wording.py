@@ -15,6 +15,7 @@ from onnxpad.window import AnyWindow, Side, same_pads
 Tensor: TypeAlias = Any
 
 _OWN: Final = "the size"
+_ONE_SIZE: Final = 64
 
 
 class Wording:
@@ -24,6 +25,11 @@ class Wording:
         """Reads the graph as it is at each call."""
         self._graph = graph
         self._analysis = analysis
+        self._at_one_size: Analysis | None = None
+
+    def forget(self) -> None:
+        """Forgets what was worked out, after edits of the graph were undone."""
+        self._at_one_size = None
 
     def sizes(self, axes: Mapping[int, Extent]) -> str:
         """Sizes of axes: `the size of axis 2, which grows with 'height' (axis 2 of input 'x')`."""
@@ -50,17 +56,18 @@ class Wording:
             {axis: _pair(same_pads(own, window, odd=odd), _OWN) for axis, window in windows.items()}
         )
 
-    def amounts(self, pad: PadOp) -> str:
-        """On what the amounts of a `Pad` depend, and how."""
-        given = [*pad.node.inputs[1:2], *pad.node.inputs[3:4]]
-        if any(map(self._graph.is_external, given)):
+    def amounts(self, pad: PadOp, *options: str) -> str:
+        """On what the amounts of a `Pad` depend, and how, and what to pass."""
+        if any(map(self._graph.is_external, _given(pad))):
             return "its amounts lie in another file; pass the path of the model"
-        if pad.amounts is None:
-            return "its amounts are known only at run time"
-        axes = pad.axes if pad.axes is not None else range(len(pad.amounts))
-        pairs = {axis: pair for axis, pair in zip(axes, pad.amounts, strict=True) if _varies(pair)}
+        amounts = pad.amounts or ()
+        axes = pad.axes if pad.axes is not None and amounts else range(len(amounts))
+        pairs = {axis: pair for axis, pair in zip(axes, amounts, strict=True) if _varies(pair)}
         extents = [extent for pair in pairs.values() for extent in pair]
         if not pairs or any(isinstance(extent, Unknown) for extent in extents):
+            if self._is_known_at_one_size(pad):
+                text = "its amounts depend on open sizes, in a way that is not worked out"
+                return f"{text}{_advice(True, options)}"
             return "its amounts are known only at run time"
         sources = self.sources(extents)
         if not sources:
@@ -68,16 +75,20 @@ class Wording:
         plural = "s" if " and " in sources else ""
         told = {axis: self._told(pad, axis, pair) for axis, pair in pairs.items()}
         formula = _by_axis({axis: text for axis, text in told.items() if text})
-        return f"its amounts depend on the size{plural} {sources}{': ' if formula else ''}{formula}"
+        what = f"its amounts depend on the size{plural} {sources}{': ' if formula else ''}{formula}"
+        return f"{what}{self.advice(extents, *options)}"
+
+    def _is_known_at_one_size(self, pad: PadOp) -> bool:
+        """Whether amounts are numbers once all that is open has a size."""
+        if self._at_one_size is None:
+            axes = open_axes(self._graph.inputs)
+            self._at_one_size = Analysis(self._graph, {a.symbol: _ONE_SIZE for a in axes})
+        given = [self._at_one_size.integers(tensor) for tensor in _given(pad) if tensor.name]
+        return all(each and all(isinstance(one, int) for one in each) for each in given)
 
     def advice(self, extents: Iterable[Extent], *options: str) -> str:
         """What to pass where these are open; empty where nothing helps."""
-        traced = all(self._is_traced(extent) for extent in extents)
-        choices = [*(("--shape", "--dim") if traced else ()), *options]
-        if not choices:
-            return ""
-        *others, last = choices
-        return f". Pass {', '.join(others)} or {last}" if others else f". Pass {last}"
+        return _advice(all(self._is_traced(extent) for extent in extents), options)
 
     def _told(self, pad: PadOp, axis: int, pair: ExtentPair) -> str:
         """What a `Pad`'s begin and end on an axis are, if that can be said in terms of one size."""
@@ -106,6 +117,19 @@ class Wording:
             found.setdefault(axis.symbol, axis)
             found.setdefault(axis.label, axis)
         return found
+
+
+def _given(pad: PadOp) -> Sequence[Tensor]:
+    """The tensors that give a `Pad` its amounts and axes."""
+    return [*pad.node.inputs[1:2], *pad.node.inputs[3:4]]
+
+
+def _advice(by_size: bool, options: Iterable[str]) -> str:
+    choices = [*(("--shape", "--dim") if by_size else ()), *options]
+    if not choices:
+        return ""
+    *others, last = choices
+    return f". Pass {', '.join(others)} or {last}" if others else f". Pass {last}"
 
 
 def _source(axis: OpenAxis) -> str:

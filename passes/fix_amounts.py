@@ -80,7 +80,7 @@ class FixAmounts(Pass):
                 resolved = map(context.open_sites.resolves, context.windows())
                 elsewhere = {id(other.node) for other in resolved if other is not None}
             if id(pad.node) not in elsewhere:
-                yield self.refused(context, pad.node, message, context.sites.unknown_amounts(pad))
+                yield self.refused(context, pad.node, message, context.sites.wording.amounts(pad))
 
     def _is_folded(self, context: Context, pad: PadOp) -> bool:
         """Whether everything that reads the `Pad` can pad by itself."""

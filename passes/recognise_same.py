@@ -78,7 +78,7 @@ class RecogniseSame(Pass):
                     auto_pad=plan.auto_pad,
                 )
             else:
-                reason = context.sites.unknown_amounts(pad, "--dynamic auto-pad")
+                reason = context.sites.wording.amounts(pad, "--dynamic auto-pad")
                 yield self.refused(context, pad.node, message, reason, auto_pad=plan.auto_pad)
 
     def rewrite(self, match: Match, context: Context) -> None:

@@ -43,7 +43,7 @@ BINARY: dict[str, tuple[Callable[[Extent, Extent], Extent], Callable[[int, int],
     "<=": (size.less_equal, lambda a, b: int(a <= b)),
     "==": (size.equal, lambda a, b: int(a == b)),
 }
-DIVIDING: dict[str, tuple[Callable[[Extent, int], Extent], Callable[[int, int], int]]] = {
+DIVIDING: dict[str, tuple[Callable[[Extent, Any], Extent], Callable[[int, int], int]]] = {
     "*": (lambda a, d: a * d, lambda a, d: a * d),
     "//": (lambda a, d: a // d, lambda a, d: math.floor(Fraction(a, d))),
     "%": (lambda a, d: a % d, lambda a, d: a - d * math.floor(Fraction(a, d))),
@@ -357,6 +357,23 @@ def test_multiples_of_one_size_divide_each_other() -> None:
     assert isinstance((n * 2) // (n - 1), Unknown), "n - 1 may be 0"
 
 
+@pytest.mark.parametrize("divide", ["floor", "ceil", "trunc", "modulo", "fmod"])
+def test_a_number_divided_by_a_size_takes_few_values(divide: str) -> None:
+    n = size.symbol("height")
+    divisors = {"n": n, "half": (n + 1) // 2, "below": -n, "odd": n * 3 - 1, "near": 2 - n % 2}
+    compute, plain = DIVIDING[divide]
+    for number in (-13, -2, -1, 0, 1, 2, 13):
+        for divisor in divisors.values():
+            result = compute(number, divisor)
+            assert not isinstance(result, Unknown)
+            for height in (*range(1, 40), NMAX):
+                values = {"height": height}
+                expected = plain(number, size.evaluate(divisor, values))
+                assert size.evaluate(result, values) == expected
+    assert isinstance(compute(13, n - 5), Unknown), "n - 5 may be 0"
+    assert isinstance(compute(1000, n), Unknown), "too many values"
+
+
 def test_several_symbols() -> None:
     n, m = size.symbol("height"), size.symbol("width", 32, 1024, 32)
     both = n + m
@@ -491,12 +508,13 @@ def climbing(n: Extent, steps: str) -> Extent:
     st.sampled_from([2, 3, 4, 6]),
     st.integers(1, 5),
     st.sampled_from([1, 1, 4]),
+    st.sampled_from([NMAX, NMAX, 1000]),
     st.integers(0, 4),
 )
 def test_a_function_of_another_size_is_that_at_every_value(
-    upper: str, lower: str, k: int, least: int, step: int, kind: int
+    upper: str, lower: str, k: int, least: int, step: int, greatest: int, kind: int
 ) -> None:
-    n = size.symbol("n", least, step=step)
+    n = size.symbol("n", least, greatest, step)
     other = climbing(n, upper)
     base = climbing(other, lower)
     amount = [-base % k, size.maximum(base % k - 1, 0), size.minimum(base, 9), base * 2, base][kind]
@@ -505,24 +523,31 @@ def test_a_function_of_another_size_is_that_at_every_value(
         return
     assert isinstance(n, Size)
     (symbol,) = n.symbols
-    indices = [*range(200), *range(10**6, 10**6 + 30), *range(symbol.count - 5, symbol.count)]
-    for value in map(symbol.value, indices):
+    indices = {*range(200), *range(10**6, 10**6 + 30), *range(symbol.count - 5, symbol.count)}
+    for value in (symbol.value(index) for index in indices if index < symbol.count):
         own = {"own": size.evaluate(other, {"n": value})}
         assert size.evaluate(found, own) == size.evaluate(amount, {"n": value})
 
 
-@pytest.mark.parametrize("upper", ["", "h", "hh", "pt", "tph"])
+@pytest.mark.parametrize("upper", ["", "h", "hh", "pt", "tph", "c", "hhct"])
 def test_pads_deep_in_a_network_are_told_in_the_own_size(upper: str) -> None:
     other = climbing(size.symbol("n"), upper)
     found = size.in_terms_of(other % 2, other, "own")
     assert size.explain(found, "own") == "0 when own is even, 1 when odd"
 
 
+@pytest.mark.parametrize("greatest", [1024, NMAX])
+def test_pads_of_multiples_are_told_in_the_own_size(greatest: int) -> None:
+    other = size.symbol("n", 8, greatest, 8) // 2
+    found = size.in_terms_of(-other % 16, other, "own")
+    assert size.explain(found, "own") == "0 when own mod 16 is 0, 4 when 12, 8 when 8, 12 when 4"
+
+
 def test_what_another_size_does_not_decide_is_unknown() -> None:
     n = size.symbol("n")
     for amount, other in (
         (n % 2, size.ceil_div(n, 2)),
-        (n, n * 2),
+        (n, n * 3 // 2),
         (n, size.symbol("m")),
         (n, 7),
         (n + size.symbol("m"), n),

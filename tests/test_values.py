@@ -245,7 +245,28 @@ CHAINS = {
       whole = Cast <to = 7> (total)
       rest = Sub (whole, begin)
       y = Concat <axis = 0> (begin, rest)""",
-    # The same in integers, as the scripted -(-n // s) becomes: Div truncates.
+    # EnCodec: the frames of a convolution with stride 5, rounded up, and what they lack.
+    "encodec": """
+      size = Cast <to = 1> (n)
+      unit = Constant <value = float {1.0}> ()
+      span = Constant <value = float {5.0}> ()
+      stride = Constant <value = int64[1] {5}> ()
+      over = Sub (size, span)
+      quotient = Div (over, span)
+      frames = Add (quotient, unit)
+      above = Ceil (frames)
+      count = Cast <to = 7> (above)
+      reach = Mul (count, stride)
+      y = Sub (reach, n)""",
+    # What the dynamo exporter writes for torch.roll(x, -2).
+    "roll": """
+      limit = Constant <value = int64[1] {9223372036854775807}> ()
+      shift = Mod (two, n)
+      tail = Slice (x, shift, limit, zero)
+      head = Slice (x, zero, shift, zero)
+      rolled = Concat <axis = 0> (tail, head)
+      y = Shape (rolled)""",
+    # timm's in integers, as the scripted -(-n // s) becomes: Div truncates.
     "truncated_division": """
       negative = Neg (n)
       quotient = Div (negative, three)
@@ -335,6 +356,7 @@ FLOATS = """
         pytest.param("p = Mul (f, point_seven) y = Ceil (p)", "exact only", id="fraction"),
         pytest.param("p = Mul (f, seventh) y = Ceil (p)", "exact only", id="reciprocal"),
         pytest.param("q = Div (f, third) y = Add (q, half)", "not exact", id="kept quotient"),
+        pytest.param("q = Div (f, third) y = Add (q, two)", "rounded twice", id="moved quotient"),
         pytest.param("q = Div (f, third) y = Mul (q, third)", "not exact", id="multiplied back"),
         pytest.param("q = Div (f, third) y = Round (q)", "nearest", id="rounded quotient"),
         pytest.param("q = Div (f, third) y = Cast <to = 11> (q)", "not exact", id="widened"),
@@ -373,6 +395,7 @@ def test_what_rounds_or_overflows_is_unknown(body: str, why: str) -> None:
         "e = Neg (f) q = Div (e, third) y = Floor (q)",
         "e = Neg (f) q = Div (e, third) y = Cast <to = 7> (q)",
         "e = Neg (f) q = Div (e, two) y = Cast <to = 7> (q)",
+        "q = Div (f, third) m = Neg (q) y = Floor (m)",
         "q = Div (f, third) c = Ceil (q) t = Mul (c, third) e = Sub (t, f) y = Cast <to = 7> (e)",
         "q = Div (f, third) a = Abs (f) y = Min (a, third)",
     ],
@@ -401,6 +424,35 @@ def test_quotient_rounds_to_whole_numbers_as_float32_does(divisor: int) -> None:
         (floats.to_integer(quotient), np.trunc(quotients)),
     ):
         assert [evaluate(rounded, {"n": int(number)}) for number in numbers] == expected.tolist()
+
+
+@pytest.mark.parametrize("divisor", [3, 5, -5, 6, 7, 10, 49, 1000])
+@pytest.mark.parametrize("number", [1, -1, 3, -1000, 2**12 + 1])
+def test_a_quotient_plus_a_number_rounds_as_float32_does(divisor: int, number: int) -> None:
+    greatest = 2**24 - 2
+    while True:  # the greatest power of two up to which it is claimed
+        n = symbol("n", maximum=greatest)
+        quotient = floats.divide(floats.from_integer(n, FLOAT), float(divisor), FLOAT)
+        moved = floats.add(quotient, float(number), FLOAT)
+        if not isinstance(moved, Unknown):
+            break
+        greatest //= 2
+    assert isinstance(floats.add(moved, 1.0, FLOAT), Unknown)
+    # Where the sum reaches a power of two, and elsewhere.
+    powers = abs(divisor) * (2 ** np.arange(24) - abs(number))
+    near = (np.concatenate([powers, -powers])[:, None] + np.arange(-50, 50)).ravel()
+    numbers = np.unique(np.concatenate([near, np.linspace(1, greatest, 3000).astype(np.int64)]))
+    numbers = numbers[(numbers > 0) & (numbers <= greatest)]
+    sums = numbers.astype(np.float32) / np.float32(divisor) + np.float32(number)
+    for rounded, expected in (
+        (floats.to_integer(floats.floor(moved, FLOAT)), np.floor(sums)),
+        (floats.to_integer(floats.ceil(moved, FLOAT)), np.ceil(sums)),
+        (floats.to_integer(moved), np.trunc(sums)),
+    ):
+        if isinstance(rounded, Unknown):  # the sign may change too late for a form
+            assert abs(number) > 3
+            continue
+        assert [evaluate(rounded, {"n": int(each)}) for each in numbers] == expected.tolist()
 
 
 INTEGER_OPS = [

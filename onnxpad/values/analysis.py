@@ -89,14 +89,11 @@ class Analysis:
         return dtype
 
     def mark(self) -> tuple[int, ...]:
-        """Return a point to forget back to."""
+        """Return a point to roll back to: how much is known."""
         return tuple(map(len, self._known))
 
-    def forget(self, mark: tuple[int, ...]) -> None:
-        """Forget what was answered since a mark, after the edits since then were undone.
-
-        Names may have gone round, and shapes may have followed from what was not certified.
-        """
+    def rollback(self, mark: tuple[int, ...]) -> None:
+        """Forget what was learnt since a mark, as edits are undone: it may be wrong now."""
         for memory, count in zip(self._known, mark, strict=True):
             while len(memory) > count:
                 memory.popitem()

@@ -7,8 +7,9 @@ A float that varies with a size is known in two cases only:
   stay such numbers, so no order of evaluation and no wider intermediate type changes them.
 - `Quotient`: one division a / b of exact numbers, rounded once. With integers |a| < 2^p and b, its
   floor, ceiling and truncation are those of the true quotient: the rounding error is at most |a /
-  b| 2^-p < 1 / |b|, and a / b is no nearer than that to an integer that it is not. Nothing else may
-  be done with it.
+  b| 2^-p < 1 / |b|, and a / b is no nearer than that to an integer that it is not. One integer may
+  be added to it, where what that rounds off leaves the error below 1 / |b|. Nothing else may be
+  done with it.
 
 A constant is a Python float that its type holds exactly. It is computed in the type's own
 precision; double arithmetic rounded to float32 is float32 arithmetic, since 53 >= 2 * 24 + 2
@@ -19,7 +20,7 @@ NaN are never computed with.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -74,10 +75,17 @@ class Scaled:
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """`numerator` / `denominator`, rounded once; the denominator is not 0."""
+    """`numerator` / `denominator`, rounded by less than 1 / |`denominator`|, which is not 0.
+
+    Attributes:
+        numerator: An integer.
+        denominator: An integer.
+        moved: Whether an integer was added to the quotient, and so is in it.
+    """
 
     numerator: Size
     denominator: int
+    moved: bool = False
 
 
 Real: TypeAlias = float | Scaled | Quotient | Unknown
@@ -135,16 +143,36 @@ def add(a: Real, b: Real, dtype: int) -> Real:
     """Return a + b."""
     if isinstance(a, float) and isinstance(b, float):
         return constant(a + b, dtype)
+    for quotient, number in ((a, b), (b, a)):
+        if isinstance(quotient, Quotient) and isinstance(number, float) and number.is_integer():
+            return _moved(quotient, int(number), dtype)
     x, y, exponent = _aligned(a, b)
     return scaled(x + y, exponent, dtype)
 
 
+def _moved(a: Quotient, number: int, dtype: int) -> Real:
+    """Return a quotient plus an integer, where its floor is still the true one's.
+
+    The sum is a multiple of the quotient's last bit, so it is rounded only where it reaches a power
+    of two that the quotient does not: by as much as half of its last bit there, and the quotient
+    before by half of that.
+    """
+    low, high = bounds(a.numerator)
+    assert low is not None
+    assert high is not None
+    largest = max(-low, high) // abs(a.denominator) + 1 + abs(number)
+    power = 1 << (largest.bit_length() - 1)
+    if a.moved or 3 * power * abs(a.denominator) >= 2 ** (FLOATS[dtype].precision + 1):
+        return Unknown("a quotient plus a number, rounded twice")
+    numerator = a.numerator + number * a.denominator
+    if not isinstance(numerator, Size):
+        return _unknown(numerator)
+    return Quotient(numerator, a.denominator, moved=True)
+
+
 def subtract(a: Real, b: Real, dtype: int) -> Real:
     """Return a - b."""
-    if isinstance(a, float) and isinstance(b, float):
-        return constant(a - b, dtype)
-    x, y, exponent = _aligned(a, b)
-    return scaled(x - y, exponent, dtype)
+    return add(a, negative(b, dtype), dtype)
 
 
 def multiply(a: Real, b: Real, dtype: int) -> Real:
@@ -205,6 +233,8 @@ def negative(a: Real, dtype: int) -> Real:
     """Return -a."""
     if isinstance(a, float):
         return -a
+    if isinstance(a, Quotient):
+        return replace(a, denominator=-a.denominator)
     mantissa, exponent = _parts(a)
     return scaled(-mantissa, exponent, dtype)
 

@@ -187,6 +187,28 @@ STAYS = [
         id="two sizes",
     ),
     pytest.param(
+        one(
+            "h = Shape <start = 2, end = 3> (x) v = Shape <start = 3, end = 4> (x) m = Max (h, v)"
+            " e = Sub (m, h) q = Concat <axis = 0> (z, z, z, z, z, z, e, z) y = Pad (x, q)",
+            inputs="float[1, 2, height, width] x",
+            initializers="int64[1] z = {0}",
+        ),
+        "its amounts depend on open sizes, in a way that is not worked out. Pass --shape or --dim",
+        id="the greater of two sizes",
+    ),
+    pytest.param(
+        one(
+            f'{SIZED} p = Pad <mode = "reflect"> (x, q)'
+            " y = MaxPool <kernel_shape = [1, 4], strides = [4, 4]> (p)",
+            inputs="float[1, 2, height, 8] x",
+            initializers=SIZED_CONSTANTS,
+        ),
+        "its amounts depend on the size 'height' (axis 2 of input 'x'): on axis 2 the begin is 0, "
+        "and the end is 0 when the size mod 4 is 0, 1 when 3, 2 when 2, 3 when 1. "
+        "Pass --shape or --dim",
+        id="copies of data",
+    ),
+    pytest.param(
         one("y = Pad (x, p)", inputs="float[1, 2, 9, 8] x, int64[8] p"),
         "its amounts are known only at run time",
         id="an input of the graph",
