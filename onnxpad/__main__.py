@@ -2,13 +2,20 @@
 
 import sys
 
-from onnxpad.guard import guarded
+from onnxpad.guard import CRASHED, guarded
 
 
 def main() -> None:
     """Run the command line; what runs models runs in a process of its own."""
     words = set(sys.argv[1:])
-    guarded(_run, when=bool(words & {"fix", "validate"}) and "--no-validate" not in words)
+    runs = bool(words & {"fix", "validate"}) and "--no-validate" not in words
+    guarded(_run, _tell_of_crash, when=runs)
+
+
+def _tell_of_crash(message: str) -> None:
+    from onnxpad.cli.output import Failure, report_failure
+
+    report_failure(Failure("crash", message, CRASHED), sys.argv[1:])
 
 
 def _run() -> None:

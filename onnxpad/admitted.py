@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Final, TypeAlias
 
-from onnxpad.errors import UsageError
+from onnxpad.errors import MismatchError, UsageError
 from onnxpad.graph import Graph
 from onnxpad.size import NMAX, Extent, symbol
 from onnxpad.values import LARGEST_SIZE, OpenAxis, open_axes
@@ -64,14 +64,14 @@ def admit(
         trust_dim_names: Whether axes whose dimensions have one name have one size.
 
     Raises:
-        UsageError: They cannot be read, name what there is not, or contradict the model or one
-            another.
+        UsageError: They cannot be read.
+        MismatchError: They name what there is not, or contradict the model or one another.
     """
     fixed = dict(_fixed_by_shapes(graph, shapes or {}))
     axes = [axis for axis in open_axes(graph.inputs) if not graph.has_default(axis.tensor)]
     ranges: dict[str, range] = {}
-    for name, given in (dims or {}).items():
-        sizes = _sizes(name, given)
+    read = {name: _sizes(name, given) for name, given in (dims or {}).items()}
+    for name, sizes in read.items():
         named = _named(graph, axes, name, sizes)
         for axis in named:
             _agree(fixed, axis, sizes)
@@ -108,6 +108,27 @@ def _symbol(name: str, sizes: range) -> Extent:
     return symbol(name, sizes[0], sizes[-1], sizes.step)
 
 
+def require_admitted(graph: Graph, admitted: Admitted, other: Graph) -> None:
+    """Return if what another version of a graph has fixed is admitted.
+
+    Raises:
+        MismatchError: Its inputs declare another size than was given.
+    """
+    labels = {(axis.tensor, axis.axis): axis.label for axis in open_axes(graph.inputs)}
+    for name, (_, shape) in graph.inputs.items():
+        declared = other.inputs[name].shape if name in other.inputs else None
+        for axis, (size, fixed) in enumerate(zip(shape or (), declared or (), strict=False)):
+            if isinstance(size, int):
+                sizes = range(size, size + 1) if name in admitted.declared else None
+            else:
+                sizes = admitted.ranges.get(labels[name, axis])
+            if sizes is not None and isinstance(fixed, int) and fixed not in sizes:
+                raise MismatchError(
+                    f"the rewritten model declares {fixed} for axis {axis} of input {name!r}, not "
+                    f"{range_told(sizes)}"
+                )
+
+
 def range_told(sizes: range) -> str:
     """A range, as `32..1024 in steps of 32`."""
     steps = f" in steps of {sizes.step}" if sizes.step > 1 else ""
@@ -117,23 +138,32 @@ def range_told(sizes: range) -> str:
 def _fixed_by_shapes(graph: Graph, shapes: Shapes) -> Iterator[tuple[tuple[str, int], int]]:
     """The sizes that shapes fix on axes that are open: ((input, axis), size)."""
     fed = [name for name in graph.inputs if not graph.has_default(name)]
-    for given, sizes in shapes.items():
+    read = {given: _shape(given, sizes) for given, sizes in shapes.items()}
+    seen: set[str] = set()
+    for given, shape in read.items():
         name = given
         if not name:
             if len(fed) != 1:
-                raise UsageError(f"a shape without a name, but the model has {_inputs(fed)}")
+                raise MismatchError(
+                    f"a shape without a name, but the model has {_inputs(fed)}", ("shapes", "")
+                )
             (name,) = fed
         if name not in fed:
-            raise UsageError(f"there is no input {name!r} to give a shape; there is {_known(fed)}")
+            raise MismatchError(
+                f"there is no input {name!r} to give a shape; there is {_known(fed)}",
+                ("shapes", name),
+            )
+        if name in seen:
+            raise MismatchError(f"input {name!r} is given two shapes, one of them without its name")
+        seen.add(name)
         dtype, declared = graph.inputs[name]
-        shape = _shape(name, sizes)
         if not dtype:
-            raise UsageError(f"input {name!r} is no tensor, so it cannot be given a shape")
+            raise MismatchError(f"input {name!r} is no tensor, so it cannot be given a shape")
         if declared is None:
             declared = (None,) * len(shape)
             graph.declare(name, declared)
         if len(shape) != len(declared):
-            raise UsageError(
+            raise MismatchError(
                 f"input {name!r} has {len(declared)} axes, {_listed(declared)}, but the shape "
                 f"given has {len(shape)}: {_listed(shape)}"
             )
@@ -141,18 +171,21 @@ def _fixed_by_shapes(graph: Graph, shapes: Shapes) -> Iterator[tuple[tuple[str, 
             if size is None or size == was:
                 continue
             if isinstance(was, int):
-                raise UsageError(f"axis {axis} of input {name!r} is {was} in the model, not {size}")
+                raise MismatchError(
+                    f"axis {axis} of input {name!r} is {was} in the model, not {size}"
+                )
             yield (name, axis), size
 
 
 def _shape(name: str, given: str | Sequence[int | None]) -> tuple[int | None, ...]:
-    """Sizes of an input's axes, None for those left open."""
+    """Sizes of an input's axes, None for those left open; messages leave out an empty name."""
+    of = f"shape of input {name!r}" if name else "shape"
     if isinstance(given, str):
         items: Sequence[object] = given.split(",") if given.strip() else ()
     elif isinstance(given, Sequence):
         items = given
     else:
-        raise UsageError(f"shape of input {name!r}: {given!r} is no list of sizes")
+        raise UsageError(f"{of}: {given!r} is no list of sizes")
     shape: list[int | None] = []
     for item in items:
         size = _whole(item)
@@ -160,7 +193,7 @@ def _shape(name: str, given: str | Sequence[int | None]) -> tuple[int | None, ..
             shape.append(None)
         elif size is None or not 1 <= size <= NMAX:
             raise UsageError(
-                f"shape of input {name!r}: {item!r} is no size; give a number from 1 to {NMAX}, or "
+                f"{of}: {item!r} is no size; give a number from 1 to {NMAX}, or "
                 "? for an axis that stays open"
             )
         else:
@@ -205,26 +238,28 @@ def _named(graph: Graph, axes: Sequence[OpenAxis], name: str, sizes: range) -> l
         return named
     for axis in axes:
         if name in {f"{axis.tensor}[{axis.axis}]", axis.symbol}:
-            raise UsageError(f"the dimension {name!r} has a name: {axis.label!r}; give that")
+            raise MismatchError(
+                f"the dimension {name!r} has a name: {axis.label!r}; give that", ("dims", name)
+            )
     for tensor, (_, shape) in graph.inputs.items():
         for place, size in enumerate(shape or ()):
             if f"{tensor}[{place}]" == name and isinstance(size, int):
                 if sizes == range(size, size + 1):
                     return []
-                raise UsageError(
+                raise MismatchError(
                     f"axis {place} of input {tensor!r} is {size} in the model, not "
                     f"{range_told(sizes)}"
                 )
     known = list(dict.fromkeys(axis.label for axis in axes))
     there = f"there is {_known(known)}" if known else "the model leaves no size open"
-    raise UsageError(f"there is no dimension {name!r} to give a size; {there}")
+    raise MismatchError(f"there is no dimension {name!r} to give a size; {there}", ("dims", name))
 
 
 def _agree(fixed: dict[tuple[str, int], int], axis: OpenAxis, sizes: range) -> None:
     """Fixes a size, or finds that it is fixed already."""
     place = (axis.tensor, axis.axis)
     if place in fixed and sizes != range(fixed[place], fixed[place] + 1):
-        raise UsageError(
+        raise MismatchError(
             f"axis {axis.axis} of input {axis.tensor!r} is given two sizes: {fixed[place]} and "
             f"{range_told(sizes)}"
         )

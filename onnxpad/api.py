@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import onnx
 
@@ -17,7 +17,9 @@ from onnxpad.errors import ModelError, UsageError
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.graph import ExternalData, Graph
 from onnxpad.site import STYLES
-from onnxpad.verdict import Validation
+
+if TYPE_CHECKING:
+    from onnxpad.verdict import Validation
 
 Model: TypeAlias = "str | os.PathLike[str] | onnx.ModelProto"
 Progress: TypeAlias = Callable[[str, int, int], None]
@@ -44,7 +46,7 @@ class FixResult:
     changes: tuple[Change, ...]
     findings: tuple[Finding, ...]
     undone: tuple[Finding, ...]
-    validation: Validation | None
+    validation: "Validation | None"
     declared: Mapping[str, tuple[int | str | None, ...]]
     ranges: str
     changed: bool
@@ -185,10 +187,14 @@ def check(
     shapes: Shapes | None = None,
     dims: Dims | None = None,
     trust_dim_names: bool = False,
+    strict: bool = False,
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
 ) -> CheckResult:
-    """What `fix` would find in a model, which is only read.
+    """What there is to `fix` in a model, which is only read, and what stays and why.
+
+    Each rewrite is tried and proved on the way, so what `fix` would undo counts among what stays.
+    Only what running a change on onnxruntime shows, which `fix` does too, is not asked for.
 
     Args:
         model: Path of an .onnx file, or a model.
@@ -197,6 +203,7 @@ def check(
         shapes: Sizes that are fixed.
         dims: Sizes that are fixed, or ranges.
         trust_dim_names: Whether axes whose dimensions have one name have one size.
+        strict: Whether what rests on an assumption stays, as with `fix`.
         select: Codes, or beginnings of codes, to report; all when empty.
         ignore: Codes, or beginnings of codes, to leave out.
 
@@ -210,7 +217,7 @@ def check(
     with _naming(model), collection.paused():
         graph = _load(model)
         admitted = admit(graph, shapes, dims, trust_dim_names=trust_dim_names)
-        found = pipeline.find(graph, style, dynamic, admitted)
+        found = pipeline.find(graph, style, dynamic=dynamic, admitted=admitted, strict=strict)
     return CheckResult(
         tuple(
             finding
@@ -250,8 +257,9 @@ def _validate(
     samples: int,
     probes: int,
     progress: Progress | None,
-) -> Validation:
+) -> "Validation":
     from onnxpad.validation import validate_models
+    from onnxpad.verdict import Validation
 
     original = model if isinstance(model, onnx.ModelProto) else Path(model)
     if graph.has_external_data and graph.path is None:

@@ -16,10 +16,8 @@ _Type = onnx.AttributeProto.AttributeType
 _FLOAT, _INT, _STRING = _Type.FLOAT, _Type.INT, _Type.STRING
 _FLOATS, _INTS, _STRINGS = _Type.FLOATS, _Type.INTS, _Type.STRINGS
 
-_FIELDS = (
-    *("f", "i", "s", "t", "g", "tp", "sparse_tensor", "ref_attr_name"),
-    *("floats", "ints", "strings", "tensors", "graphs", "type_protos", "sparse_tensors"),
-)
+# What an attribute keeps when it gets another value.
+_KEPT = frozenset({"name", "doc_string"})
 
 
 def read(attribute: onnx.AttributeProto) -> Value:
@@ -61,6 +59,8 @@ def normal(value: object) -> Value:
     if isinstance(value, str | bytes | onnx.AttributeProto):
         return value
     if isinstance(value, Sequence | np.ndarray):
+        if isinstance(value, list) and {int}.issuperset(map(type, value)):
+            return list(value)  # as pads are
         items = [normal(item) for item in value]
         kinds = {type(item) for item in items}
         if kinds <= {int} or kinds <= {float} or kinds <= {str} or kinds <= {bytes}:
@@ -72,13 +72,15 @@ def same(left: Value, right: Value) -> bool:
     """Whether two values are saved alike."""
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(same, left, right))
-    return type(left) is type(right) and left == right
+    is_nan = left != left and right != right
+    return type(left) is type(right) and (left == right or is_nan)
 
 
 def write(attribute: onnx.AttributeProto, value: Value) -> None:
     """Gives an attribute another value; its name, doc string and unknown fields stay."""
-    for field in _FIELDS:
-        attribute.ClearField(field)
+    for field, _ in attribute.ListFields():
+        if field.name not in _KEPT:
+            attribute.ClearField(field.name)
     match value:
         case int():
             attribute.type, attribute.i = _INT, value

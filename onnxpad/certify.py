@@ -9,8 +9,8 @@ no pass. May import: errors, finding, graph, operators, signs, size, values, win
 import itertools
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
@@ -57,6 +57,9 @@ Amounts: TypeAlias = tuple[tuple[Extent, Extent], ...]
 
 EXCLUDED: Final = "excluded"  # counts neither in the sum nor in the divisor
 LEAST: Final = "least"  # loses every comparison
+_SLIDING: Final = frozenset(
+    {"auto_pad", "ceil_mode", "count_include_pad", "dilations", "kernel_shape", "pads", "strides"}
+)
 _LOWEST_FINITE: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE}
 
 
@@ -64,16 +67,14 @@ class UncertifiedError(Exception):
     """The two graphs could not be shown to compute the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(NamedTuple):
     """Constant padding around what lies further inside: (begin, end) per axis and what fills it."""
 
     amounts: Amounts
     fill: float | int | str
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """What the elements of a tensor are made of.
 
     Attributes:
@@ -82,6 +83,7 @@ class Reading:
         opaque: A padding that is no layer, outermost (it copies data, or crops what may be too
             short): how it pads, and how much.
         op: The window that slides over all this, or None.
+        beside: What that operator says and reads beside its window and its data.
         direct: Name of the tensor that the operator itself reads.
     """
 
@@ -89,6 +91,7 @@ class Reading:
     layers: tuple[Layer, ...]
     opaque: tuple[str, Amounts] | None
     op: WindowOp | None
+    beside: tuple[object, ...]
     direct: str
 
 
@@ -100,7 +103,7 @@ class Certifier:
         self._graph = graph
         self._analysis = analysis
         self._signs = signs
-        self._slid: dict[tuple[object, ...], _Sliding] = {}
+        self._compared: dict[tuple[object, ...], _Comparison] = {}
 
     def window(self, tensor: Tensor, root: str = "") -> Reading:
         """What the elements of a window operator's first output are made of, back to `root`.
@@ -164,7 +167,8 @@ class Certifier:
             layers.append(layer)
             current = pad.data
             rank = len(full)
-        return Reading(current.name, tuple(reversed(layers)), opaque, op, tensor.name)
+        beside = () if op is None else _beside(op.node)
+        return Reading(current.name, tuple(reversed(layers)), opaque, op, beside, tensor.name)
 
     def _rank(self, pad: PadOp) -> int | None:
         if pad.axes is None and pad.amounts is not None:
@@ -215,74 +219,48 @@ class Certifier:
     def _certify_window(
         self, before: Reading, old: WindowOp, after: Reading, new: WindowOp
     ) -> Certificate:
-        if _unpadded(old) != _unpadded(new) or _weights(old.node) != _weights(new.node):
+        before_window = (old.operator, old.windows, before.beside)
+        if before_window != (new.operator, new.windows, after.beside):
             raise UncertifiedError("the window itself differs")
         if _overrides(new) and not _overrides(old):
             raise UncertifiedError("auto_pad and pads are both there, and engines heed either")
         if _has_indices(old.node) and before.direct != after.direct:
             raise UncertifiedError("the indices count positions of another tensor")
-        common = _common(before.layers, after.layers)
-        if old.operator.padding == "never wins":
-            common = min(common, _finite_layers(before.layers))
-        inner, outer, others = before.layers[:common], before.layers[common:], after.layers[common:]
-        sizes = self._sizes(before.root, inner, len(old.windows))
-        defined: tuple[Extent, ...] = (1,) * len(sizes)
-        if old.operator.pools or old.auto_pad.startswith("SAME"):
-            defined = _defined(sizes, outer, others)
-        first = self._slide(old, outer, sizes, defined)
-        second = self._slide(new, others, sizes, defined)
-        for axis, (a, b) in enumerate(zip(first.axes, second.axes, strict=True)):
-            for what, one, other in (
-                ("the output has", a.output, b.output),
-                ("the first window starts at", a.start, b.start),
-            ):
-                if not isinstance(one, int | Size) or one != other:
-                    raise UncertifiedError(f"on axis {axis + 2} {what} {other}, not {one}")
-        statement = (
-            f"each window reads the same positions of {before.root!r}, with "
-            f"{_told(first.layers)} outside"
-        )
-        holds = _sizes_told(sizes)
-        if _same_layers(first.layers, second.layers):
-            return Certificate(statement, holds)
-        if old.operator.padding != "never wins":
-            raise UncertifiedError(
-                f"outside the data {_told(second.layers)} instead of {_told(first.layers)}"
+        sizes = self._sizes(before.root, len(old.windows))
+        # Networks repeat themselves.
+        key = (_slides(old), before.layers, _slides(new), after.layers, sizes)
+        found = self._compared.get(key)
+        if found is None:
+            found = self._compared[key] = _Comparison(
+                (old, before.layers), (new, after.layers), sizes, self._graph.opset
             )
+        statement = f"each window reads the same positions of {before.root!r}, {found.outside}"
+        if found.same:
+            return Certificate(statement, found.holds)
+        assumptions = self._check_losing(self._graph.tensor(before.root), found)
+        return Certificate(statement, found.holds, tuple(sorted(assumptions)))
+
+    def _check_losing(self, root: Tensor, found: "_Comparison") -> set[str]:
+        """What has to be assumed for both sides to be filled with what loses every comparison.
+
+        Raises:
+            UncertifiedError: They are not, or a window may read nothing else.
+        """
         assumptions: set[str] = set()
-        root = self._graph.tensor(before.root)
         if self._signs.infinite(root) is not None:
-            raise UncertifiedError(f"{before.root!r} holds infinities")
-        floor = all(isinstance(layer.fill, int | float) and layer.fill >= 0 for layer in inner)
+            raise UncertifiedError(f"{root.name!r} holds infinities")
+        floor = all(
+            isinstance(layer.fill, int | float) and layer.fill >= 0 for layer in found.inner
+        )
         losing, lost = (
             _merged(tuple(self._losing(layer, root, floor, assumptions) for layer in each.layers))
-            for each in (first, second)
+            for each in (found.first, found.second)
         )
         if not _same_layers(losing, lost):
-            raise UncertifiedError(
-                f"outside the data {_told(second.layers)} instead of {_told(first.layers)}"
-            )
-        for axis, (window, sliding, size, some) in enumerate(
-            zip(old.windows, first.axes, sizes, defined, strict=True)
-        ):
-            if not _meets_data(window, sliding, size, some):
-                raise UncertifiedError(f"on axis {axis + 2} a window may lie wholly in the padding")
-        return Certificate(statement, holds, tuple(sorted(assumptions)))
-
-    def _slide(
-        self,
-        op: WindowOp,
-        layers: tuple[Layer, ...],
-        sizes: tuple[Extent, ...],
-        defined: tuple[Extent, ...],
-    ) -> "_Sliding":
-        """The window in canonical form; networks repeat themselves, so each is derived once."""
-        window = (op.operator.op_type, op.windows, op.ceil_mode, op.count_include_pad)
-        key = (*window, op.auto_pad, op.pads, layers, sizes, defined)
-        if key not in self._slid:
-            beyond = _counts_beyond(op, self._graph.opset)
-            self._slid[key] = _Sliding(op, layers, sizes, defined, beyond)
-        return self._slid[key]
+            raise UncertifiedError(found.differs)
+        if (axis := found.blind_axis()) is not None:
+            raise UncertifiedError(f"on axis {axis} a window may lie wholly in the padding")
+        return assumptions
 
     def _losing(self, layer: Layer, root: Tensor, floor: bool, assumptions: set[str]) -> Layer:
         """The layer with a fill that loses every comparison called so.
@@ -296,23 +274,88 @@ class Certifier:
         if dtype in FLOATS:
             if layer.fill == least or (dtype in _LOWEST_FINITE and layer.fill <= _finite(dtype)):
                 assumptions.add("finite data")
-                return replace(layer, fill=LEAST)
+                return layer._replace(fill=LEAST)
             if layer.fill <= 0 and floor and self._signs.non_negative(root):
                 assumptions.add("finite data")
-                return replace(layer, fill=LEAST)
+                return layer._replace(fill=LEAST)
             return layer
-        return replace(layer, fill=LEAST) if layer.fill == least else layer
+        return layer._replace(fill=LEAST) if layer.fill == least else layer
 
-    def _sizes(self, root: str, inner: tuple[Layer, ...], axes: int) -> tuple[Extent, ...]:
-        """The spatial sizes of what is read; fresh symbols where nobody knows the root's."""
+    def _sizes(self, root: str, axes: int) -> tuple[Extent, ...]:
+        """The spatial sizes of a tensor; fresh symbols where nobody knows them."""
         shape = self._analysis.shape(self._graph.tensor(root))
         if shape is not None and len(shape) != axes + 2:
             raise UncertifiedError(f"{root!r} has {len(shape)} axes, the window {axes}")
         return tuple(
-            (size if isinstance(size, int | Size) else symbol(f"{root}[{axis}]"))
-            + _around(inner, axis)
+            size if isinstance(size, int | Size) else symbol(f"{root}[{axis}]")
             for axis, size in enumerate(shape[2:] if shape is not None else (None,) * axes, 2)
         )
+
+
+class _Comparison:
+    """What two windows over layers of padding over the same data read.
+
+    Attributes:
+        inner: The layers that both have, which are as good as data.
+        first: The first window in canonical form.
+        second: The second one.
+        same: Whether outside of the data they read the same too.
+        outside: What the first reads there, in words.
+        holds: The sizes that all this holds for, in words.
+        differs: What differs outside, in words.
+    """
+
+    def __init__(
+        self,
+        one: tuple[WindowOp, tuple[Layer, ...]],
+        other: tuple[WindowOp, tuple[Layer, ...]],
+        sizes: tuple[Extent, ...],
+        opset: int,
+    ) -> None:
+        """Compares them over data of such sizes.
+
+        Raises:
+            UncertifiedError: They do not read the same positions, or differ outside of the data
+                where no comparison can make up for it.
+        """
+        (old, before), (new, after) = one, other
+        common = _common(before, after)
+        compares = old.operator.padding == "never wins"
+        if compares:
+            common = min(common, _finite_layers(before))
+        self.inner, outer, others = before[:common], before[common:], after[common:]
+        self._windows = old.windows
+        self._sizes = tuple(size + _around(self.inner, axis) for axis, size in enumerate(sizes, 2))
+        self.holds = _sizes_told(self._sizes)
+        self._defined: tuple[Extent, ...] = (1,) * len(sizes)
+        if old.operator.pools or old.auto_pad.startswith("SAME"):
+            self._defined = _defined(self._sizes, outer, others)
+        self.first, self.second = (
+            _Sliding(op, layers, self._sizes, self._defined, _counts_beyond(op, opset))
+            for op, layers in ((old, outer), (new, others))
+        )
+        for axis, (a, b) in enumerate(zip(self.first.axes, self.second.axes, strict=True), 2):
+            for what, found, wanted in (
+                ("the output has", b.output, a.output),
+                ("the first window starts at", b.start, a.start),
+            ):
+                if not isinstance(wanted, int | Size) or wanted != found:
+                    raise UncertifiedError(f"on axis {axis} {what} {found}, not {wanted}")
+        self.outside = f"with {_told(self.first.layers)} outside"
+        self.differs = (
+            f"outside the data {_told(self.second.layers)} instead of {_told(self.first.layers)}"
+        )
+        self.same = _same_layers(self.first.layers, self.second.layers)
+        if not self.same and not compares:
+            raise UncertifiedError(self.differs)
+
+    def blind_axis(self) -> int | None:
+        """An axis on which a window may read no data."""
+        axes = zip(self._windows, self.first.axes, self._sizes, self._defined, strict=True)
+        for axis, reading in enumerate(axes, 2):
+            if not _meets_data(*reading):
+                return axis
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,7 +469,7 @@ def _where(defined: tuple[Extent, ...], layer: Layer) -> Layer:
         (_only(some, begin), _only(some, end))
         for some, (begin, end) in zip(defined, layer.amounts[2:], strict=True)
     )
-    return replace(layer, amounts=(*layer.amounts[:2], *spatial))
+    return layer._replace(amounts=(*layer.amounts[:2], *spatial))
 
 
 def _counts_beyond(op: WindowOp, opset: int) -> bool:
@@ -452,7 +495,7 @@ def _total(amounts: Iterable[Extent]) -> Extent:
 def _cut(
     layers: tuple[Layer, ...], sizes: tuple[Extent, ...], axes: tuple[_Axis, ...]
 ) -> Iterator[Layer]:
-    """The layers without what lies past the last position read."""
+    """The layers without what lies past the last position read, crops of it among them."""
     edges = list(sizes)
     for layer in layers:
         amounts = list(layer.amounts)
@@ -461,6 +504,8 @@ def _cut(
             left = maximum(reading.last + 1 - edges[axis], 0)
             edges[axis] = edges[axis] + end
             end = minimum(end, left)
+            if always(less_equal(reading.last + 1, edges[axis])) is True:
+                end = maximum(end, 0)
             amounts[axis + 2] = (begin, end)
         yield Layer(tuple(amounts), layer.fill)
 
@@ -552,12 +597,16 @@ def _overrides(op: WindowOp) -> bool:
     return op.auto_pad != "NOTSET" and op.pads_written
 
 
-def _unpadded(op: WindowOp) -> tuple[object, ...]:
-    return (op.operator.op_type, op.windows, op.node.attrs.get("group"), op.node.attrs.get("p"))
+def _slides(op: WindowOp) -> tuple[object, ...]:
+    """All that says how an operator slides and pads."""
+    kind = op.operator.op_type
+    return (kind, op.windows, op.auto_pad, op.pads, op.ceil_mode, op.count_include_pad)
 
 
-def _weights(node: Node) -> list[str]:
-    return [tensor.name for tensor in node.inputs[1:]]
+def _beside(node: Node) -> tuple[object, ...]:
+    """All but the window and its padding; written down, since an edit leaves the node itself."""
+    others = {name: value for name, value in node.attrs.items() if name not in _SLIDING}
+    return (others, *[tensor.name for tensor in node.inputs[1:]])
 
 
 def _told(layers: tuple[Layer, ...]) -> str:

@@ -22,6 +22,7 @@ from onnxpad.size import (
     Symbol,
     Unknown,
     bounds,
+    climbs,
     equal,
     evaluate,
     less_equal,
@@ -62,7 +63,7 @@ def defined(graph: Graph, analysis: Analysis) -> Limits:
     seen: set[Extent] = set()
     large: set[Extent] = set()
     for node in _needed(graph):
-        if not graph.is_standard(node):
+        if not node.inputs or not graph.is_standard(node):
             continue
         if node.op in _ENLARGING:
             shape = analysis.shape(node.outputs[0]) or ()
@@ -84,7 +85,7 @@ def defined(graph: Graph, analysis: Analysis) -> Limits:
     found = {name: solutions(each) for name, each in asked.items() if isinstance(each, Size)}
     limits = {name: limit for name, limit in found.items() if limit is not None}
     for size in large:
-        if isinstance(size, Size) and len(size.symbols) == 1:
+        if isinstance(size, Size) and len(size.symbols) == 1 and climbs(size):
             (symbol,) = size.symbols
             limit, greatest = limits.get(symbol.name, symbol), _greatest(size)
             if limit.minimum <= greatest < limit.maximum:
@@ -111,15 +112,21 @@ def listed(limits: Limits) -> str:
 
 
 def _told(symbol: Symbol) -> str:
-    first, step = symbol.minimum, symbol.step
-    limit = f" up to {symbol.maximum}" if symbol.maximum + step <= LARGEST_SIZE else ""
-    if step > 1 and first == step:
-        return f"{symbol.name} a multiple of {step}{limit}"
-    if step > 1:
-        return f"{symbol.name} {first}, {first + step} and so on in steps of {step}{limit}"
-    if first == 1:
-        return f"{symbol.name}{limit}"
-    return f"{symbol.name} from {first}{limit or ' on'}"
+    first, last, step = symbol.minimum, symbol.maximum, symbol.step
+    if first == last:
+        return f"{symbol.name} {first}"
+    multiples = f" a multiple of {step}" if step > 1 else ""
+    if last + step <= LARGEST_SIZE:  # greater ones are there, and none of them will do
+        if first == step or not multiples:
+            return f"{symbol.name}{multiples} from {first} to {last}"
+        if first + step == last:
+            return f"{symbol.name} {first} or {last}"
+        return f"{symbol.name} {first}, {first + step} and so on to {last}"
+    if not multiples:
+        return f"{symbol.name} from {first} on"
+    if first == step:
+        return f"{symbol.name}{multiples}"
+    return f"{symbol.name} {first}, {first + step} and so on in steps of {step}"
 
 
 def _needed(graph: Graph) -> list[Node]:
@@ -135,7 +142,7 @@ def _needed(graph: Graph) -> list[Node]:
     for node in reversed(list(graph.nodes)):
         outputs = 0
         for tensor in node.outputs:
-            outputs |= reached.get(tensor.name, 0)
+            outputs |= reached.get(tensor.name, 0) if tensor.name else 0
         if outputs:
             for tensor in node.inputs:
                 reached[tensor.name] = reached.get(tensor.name, 0) | outputs
@@ -180,7 +187,7 @@ def _broadcast(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
 
 def _expanded(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     shape = analysis.shape(node.inputs[0])
-    target = analysis.integers(node.inputs[1])
+    target = analysis.integers(node.inputs[1]) if len(node.inputs) > 1 else None
     if shape is not None and target is not None:
         yield from _fitting([shape, target])
 
@@ -205,16 +212,17 @@ def _split(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     axis = node.attrs.get("axis", 0)
     if shape is None or not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
         return
+    given = node.attrs.get("split", [])
+    if not isinstance(given, list) or not all(isinstance(part, int) for part in given):
+        return
+    parts: tuple[Extent, ...] | None = tuple(given)
     if graph.opset >= 13 and len(node.inputs) > 1 and node.inputs[1].name:
         parts = analysis.integers(node.inputs[1])
-    elif isinstance(node.attrs.get("split"), list):
-        parts = tuple(node.attrs["split"])
-    elif "num_outputs" in node.attrs or graph.opset < 2:
-        return  # the last part may be smaller; or the parts are an input of their own
-    else:
-        yield equal(modulo(shape[axis], len(node.outputs)), 0)
-        return
-    if parts is not None:
+    if parts == ():
+        # Or else the last part may be smaller; or the parts are an input of their own.
+        if "num_outputs" not in node.attrs and graph.opset >= 2:
+            yield equal(modulo(shape[axis], len(node.outputs)), 0)
+    elif parts is not None:
         total: Extent = 0
         for part in parts:
             total = total + part
@@ -259,16 +267,18 @@ def _product(sizes: Sequence[Extent]) -> Extent:
 def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     """That data holds a window; pools, not Conv, give an empty tensor where it holds none.
 
-    Pools, and SAME, want data.
+    Pools, and SAME, want data on each axis; pools of an empty batch want none.
     """
-    shape = analysis.shape(node.outputs[0])
-    least = 0 if node.op.endswith("Pool") else 1
+    shape, data = analysis.shape(node.outputs[0]), analysis.shape(node.inputs[0])
+    pools = node.op.endswith("Pool")
+    least = 0 if pools else 1
     if shape is not None:
         yield from (less_equal(least, size) for size in shape[2:])
-    if least == 0 or str(node.attrs.get("auto_pad", "")).startswith("SAME"):
-        data = analysis.shape(node.inputs[0])
-        if data is not None:
-            yield from (less_equal(1, size) for size in data[2:])
+    if not data:
+        return
+    same = str(node.attrs.get("auto_pad", "")).startswith("SAME")
+    if _is_positive(data[0]) if pools else same:
+        yield from (less_equal(1, size) for size in data[2:])
 
 
 _ENLARGING: Final = ("Concat", "ConvTranspose", "DepthToSpace", "Resize", "Tile", "Upsample")

@@ -95,6 +95,8 @@ class DynamicSites:
             ):
                 self._sites.check_mergeable(op, pad)
                 self._check_runs(op, windows, sizes, auto_pad)
+                for axis, size in enumerate(sizes if op.operator.pools else ()):
+                    self._sites.check_not_empty(pad.data, axis, size)
                 self._check_meets_data(op, pad.data, sizes, odd)
                 return SamePlan(op, pad, auto_pad, pad.data)
         return None
@@ -249,7 +251,7 @@ class DynamicSites:
         if pad is None or pad.constant_amounts is not None:
             return None
         try:
-            self._sites.outer(op)
+            self._sites.merged(op, pad)
         except RefusalError:
             pass
         else:

@@ -70,10 +70,10 @@ class Edits:
         if index < len(node.inputs):
             self._unread(node, index, node.inputs[index])
         if tensor is None:
-            list.pop(node.inputs)
+            node.inputs.pop()
         else:
             # As a slice it replaces what is there, or appends where nothing is.
-            list.__setitem__(node.inputs, slice(index, index + 1), [tensor])
+            node.inputs[index : index + 1] = [tensor]
             tensor.uses[id(node), index] = Use(node, index)
         self._edited(node)
 
@@ -102,7 +102,7 @@ class Edits:
         """The entry of a node that is no longer what it was."""
         entry = self._view.entries[id(node)]
         entry.touched = True
-        entry.notes = {}
+        node.notes = {}
         return entry
 
     def insert(self, node: Node, before: Node) -> None:
@@ -212,7 +212,7 @@ class Edits:
 
     def _unread(self, node: Node, index: int, tensor: Tensor) -> None:
         del tensor.uses[id(node), index]
-        self._suspect([tensor])
+        self._suspects[id(tensor)] = tensor
 
     def _suspect(self, tensors: Sequence[Tensor]) -> None:
         self._suspects.update((id(tensor), tensor) for tensor in tensors)

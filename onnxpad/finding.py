@@ -34,6 +34,7 @@ class Finding:
         message: What is there, in one line, with the names and numbers.
         reason: Why it is not rewritten, in one line; empty where it can be.
         evidence: What the rule learnt, for `rewrite` and for readers of the JSON report.
+        assumptions: What a rewrite takes for granted beyond the specification, as `finite data`.
     """
 
     code: str
@@ -43,6 +44,7 @@ class Finding:
     message: str
     reason: str = ""
     evidence: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    assumptions: tuple[str, ...] = ()
 
     @property
     def fixable(self) -> bool:

@@ -16,7 +16,6 @@ from typing import Any, Final
 
 import numpy as np
 import onnx
-import onnx_graphsurgeon as gs
 from onnx import numpy_helper
 
 from onnxpad import attributes, collection
@@ -29,14 +28,24 @@ from onnxpad.names import Names, pinned
 from onnxpad.relocation import ExternalData, Progress, behind_links, contents, follow_links
 from onnxpad.saving import Differences, differences, node_proto, outline
 from onnxpad.skeleton import Skeleton, read_file, read_proto
-from onnxpad.view import Declared, Initializer, Node, Tensor, Use, build, declaration, describe
+from onnxpad.view import (
+    Declared,
+    Initializer,
+    Node,
+    OwnNode,
+    Tensor,
+    Use,
+    build,
+    declaration,
+    describe,
+)
 
-__all__ = ["Declared", "ExternalData", "Graph", "Node", "Tensor", "Use"]
+__all__ = ["Declared", "ExternalData", "Graph", "Node", "Tensor", "Use", "describe"]
 
 SHARE_LIMIT: Final = 1024
 """Bytes up to which equal initializers that are added become one."""
 
-_DEFAULT_DOMAINS: Final = ("", "ai.onnx", None)
+_DEFAULT_DOMAINS: Final = (None, "", "ai.onnx")
 
 
 class Graph:
@@ -46,6 +55,7 @@ class Graph:
         path: The file it comes from, or None.
         ir_version: Of the model.
         opsets: Version of each operator set that the model imports; the default one is "".
+        opset: Version of the default one; 0 if the model does not import it.
         inputs: What each input declares, in order. An initializer that is also an input counts
             as one from IR version 4 on, since a caller may override it.
         outputs: Names of the graph outputs.
@@ -58,6 +68,7 @@ class Graph:
         self.path = path
         self.ir_version = model.ir_version
         self.opsets = _opsets(model)
+        self.opset = self.opsets.get("", 0)
         self.outputs = frozenset(value.name for value in model.graph.output)
         self.has_external_data = bool(skeleton.external)
         folder = path.parent if path else None
@@ -108,9 +119,9 @@ class Graph:
     # Reading
 
     @property
-    def opset(self) -> int:
-        """Version of the default operator set; 0 if the model does not import it."""
-        return self.opsets.get("", 0)
+    def version(self) -> int:
+        """A number that is another after every edit: while it stays, so does the graph."""
+        return self._edits.count
 
     @property
     def nodes(self) -> Iterator[Node]:
@@ -124,6 +135,11 @@ class Graph:
             KeyError: The graph has none.
         """
         return self._view.tensors[name]
+
+    def has_node(self, node: Node) -> bool:
+        """Whether a node that was in the graph is still there."""
+        entry = self._view.entries.get(id(node))
+        return entry is not None and entry.alive
 
     def has_tensor(self, name: str) -> bool:
         """Whether the graph, as it is now, has a tensor of a name."""
@@ -155,7 +171,8 @@ class Graph:
 
     def notes(self, node: Node) -> dict[object, Any]:
         """Room to keep what was worked out of a node alone; empty again after an edit of it."""
-        return self._view.entries[id(node)].notes
+        notes: dict[object, Any] = node.notes
+        return notes
 
     def is_new(self, node: Node) -> bool:
         """Whether a node was not in the file."""
@@ -205,9 +222,16 @@ class Graph:
 
     def set_attribute(self, node: Node, name: str, value: object | None) -> None:
         """Gives a node an attribute: a number, a string or a sequence of one kind; None removes."""
-        values = {key: held for key, held in node.attrs.items() if key != name or value is not None}
-        if value is not None:
-            values[name] = attributes.normal(value)
+        self.set_attributes(node, {name: value})
+
+    def set_attributes(self, node: Node, changed: Mapping[str, object | None]) -> None:
+        """Gives a node several attributes at once, as `set_attribute` does one."""
+        values = dict(node.attrs)
+        for name, value in changed.items():
+            if value is None:
+                values.pop(name, None)
+            else:
+                values[name] = attributes.normal(value)
         self._edits.set_operator(node, node.op, node.domain, values)
 
     def set_input(self, node: Node, index: int, tensor: Tensor | None) -> None:
@@ -234,10 +258,10 @@ class Graph:
 
         Node and output get fresh names derived from `name`.
         """
-        node = gs.Node(op, self._names.fresh(name), _normal(attributes))
+        node = OwnNode(op, self._names.fresh(name), _normal(attributes), None)
         output = Tensor(self._names.fresh(f"{node.name}_output"))
-        list.extend(node.inputs, [tensor or Tensor("") for tensor in inputs])
-        list.append(node.outputs, output)
+        node.inputs.extend(tensor or Tensor("") for tensor in inputs)
+        node.outputs.append(output)
         self._edits.insert(node, before)
         return output
 
@@ -371,8 +395,8 @@ class Graph:
 
     def _differences(self) -> Differences:
         """What differs from the original; kept until the next edit."""
-        if self._different is None or self._different[0] != self._edits.count:
-            self._different = self._edits.count, differences(self._skeleton, self._view)
+        if self._different is None or self._different[0] != self.version:
+            self._different = self.version, differences(self._skeleton, self._view)
         return self._different[1]
 
     @cached_property

@@ -22,10 +22,11 @@ _FAULTS = {
 }
 
 
-def guarded(work: Callable[[], None], *, when: bool = True) -> None:
+def guarded(work: Callable[[], None], crashed: Callable[[str], None], *, when: bool = True) -> None:
     """Does some work in a child process, and leaves with its exit code.
 
-    Where processes cannot be forked, or `when` is false, the work is done here.
+    Where processes cannot be forked, or `when` is false, the work is done here. `crashed` tells of
+    a child that was ended by a fault.
     """
     if not when or not hasattr(os, "fork"):
         work()
@@ -33,12 +34,12 @@ def guarded(work: Callable[[], None], *, when: bool = True) -> None:
     parent = os.getpid()
     child = os.fork()
     if child:
-        sys.exit(_waited(child))
+        sys.exit(_waited(child, crashed))
     _die_with(parent)
     work()
 
 
-def _waited(child: int) -> int:
+def _waited(child: int, crashed: Callable[[str], None]) -> int:
     """The exit code to leave with, once the child has ended."""
     try:
         _, status = os.waitpid(child, 0)
@@ -49,9 +50,9 @@ def _waited(child: int) -> int:
         return code
     if -code in _FAULTS:
         name = signal.Signals(-code).name
-        sys.stderr.write(
-            f"error: onnxruntime crashed while it ran the model ({name}), which is likely damaged; "
-            "export it again, or pass --no-validate to fix it without running it\n"
+        crashed(
+            f"onnxruntime crashed while it ran the model ({name}), which is likely damaged; "
+            "export it again, or pass --no-validate to fix it without running it"
         )
         return CRASHED
     return 128 - code

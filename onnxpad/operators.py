@@ -6,17 +6,17 @@ May import: errors, graph, size, values, window.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.errors import ModelError
-from onnxpad.graph import Graph
+from onnxpad.graph import Graph, describe
 from onnxpad.size import Extent, Size, Unknown, symbol
 from onnxpad.values import Analysis
-from onnxpad.window import AnyWindow, OpenWindow, Window
+from onnxpad.window import AnyWindow, OpenWindow, Window, window_of
 
 Node: TypeAlias = Any  # graphsurgeon carries no types
 Tensor: TypeAlias = Any
@@ -30,6 +30,9 @@ FLOATS: Final = frozenset(
 
 # No tensor is longer; what is computed from amounts up to here fits an int64, as nodes hold it.
 _GREATEST: Final = 2**31 - 1
+
+# Where nothing is known of the type it may well be this one.
+_INTEGERS: Final = frozenset({None, TensorProto.INT64})
 
 
 class UnreadableError(Exception):
@@ -83,8 +86,7 @@ OPERATORS: Final[Mapping[str, Operator]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class WindowOp:
+class WindowOp(NamedTuple):
     """What a window operator's node says, absent attributes filled in.
 
     Attributes:
@@ -118,8 +120,7 @@ class WindowOp:
         return self.node.inputs[0]
 
 
-@dataclass(frozen=True, slots=True)
-class PadOp:
+class PadOp(NamedTuple):
     """What a `Pad` node says.
 
     Attributes:
@@ -128,6 +129,7 @@ class PadOp:
         axes: The axes it names, or None for all of them in order.
         amounts: (begin, end) per axis of `axes`; None where they are not a tensor of integers.
         value: What it pads with in mode `constant`; None where only run time knows.
+        constant_amounts: The amounts where all are known numbers, else None.
     """
 
     node: Node
@@ -135,20 +137,19 @@ class PadOp:
     axes: tuple[int, ...] | None
     amounts: tuple[ExtentPair, ...] | None
     value: float | int | None
+    constant_amounts: tuple[Pair, ...] | None = None
 
     @property
     def data(self) -> Tensor:
         """The tensor that is padded."""
         return self.node.inputs[0]
 
-    @property
-    def constant_amounts(self) -> tuple[Pair, ...] | None:
-        """The amounts where all are known numbers, else None."""
-        return _numbers(self.amounts)
-
     def over(self, rank: int) -> tuple[Pair, ...] | None:
         """(begin, end) for each of `rank` axes, as `extents_over`; None where one is no number."""
-        return None if self.constant_amounts is None else _numbers(self.extents_over(rank))
+        numbers = self.constant_amounts
+        if numbers is None or self.axes is None:
+            return numbers if numbers is not None and len(numbers) == rank else None
+        return _numbers(self.extents_over(rank))
 
     def extents_over(self, rank: int) -> tuple[ExtentPair, ...] | None:
         """(begin, end) for each of `rank` axes, zeros where `axes` leaves one out.
@@ -157,7 +158,7 @@ class PadOp:
         twice (what that means is not specified).
         """
         pairs = self.amounts
-        if pairs is None or any(isinstance(n, Unknown) for pair in pairs for n in pair):
+        if pairs is None or not (self.constant_amounts or _is_known(pairs)):
             return None
         if self.axes is None:
             return pairs if len(pairs) == rank else None
@@ -174,8 +175,13 @@ class PadOp:
 def _numbers(pairs: Sequence[ExtentPair] | None) -> tuple[Pair, ...] | None:
     if pairs is None:
         return None
-    known = tuple((b, e) for b, e in pairs if isinstance(b, int) and isinstance(e, int))
-    return known if len(known) == len(pairs) else None
+    known = [(b, e) for b, e in pairs if isinstance(b, int) and isinstance(e, int)]
+    return tuple(known) if len(known) == len(pairs) else None
+
+
+def _is_known(pairs: Sequence[ExtentPair]) -> bool:
+    """Whether something is known of every amount."""
+    return not any(isinstance(amount, Unknown) for pair in pairs for amount in pair)
 
 
 def lowest(dtype: int) -> float | int | None:
@@ -216,7 +222,7 @@ def _kept(
 def _is_settled(read: object) -> bool:
     """Whether no edit of another node can make more known."""
     if isinstance(read, WindowOp):
-        return all(isinstance(window, Window) for window in read.windows)
+        return {Window}.issuperset(map(type, read.windows))
     return isinstance(read, PadOp) and None not in (read.constant_amounts, read.value)
 
 
@@ -229,22 +235,21 @@ def read_window(graph: Graph, analysis: Analysis, node: Node) -> WindowOp:
         UnreadableError: A node whose window cannot be known.
     """
     operator = OPERATORS[node.op]
-    where = f"{node.op} {graph.label(node)!r}"
     if not node.inputs or not node.inputs[0].name or not node.outputs:
-        raise ModelError(f"{where} has no data input or no output: the model is damaged")
+        raise ModelError(f"{_where(node)} has no data input or no output: the model is damaged")
     for name, opset in operator.since.items():
         if name in node.attrs and graph.opset < opset:
             raise UnreadableError(f"opset {graph.opset} has no attribute {name}")
-    kernel = _kernel(graph, analysis, node, operator, where)
+    kernel = _kernel(graph, analysis, node, operator)
     rank = len(kernel)
-    strides = _integers(node, "strides", rank, where, least=1) or (1,) * rank
-    dilations = _integers(node, "dilations", rank, where, least=1) or (1,) * rank
-    pads = _integers(node, "pads", 2 * rank, where)
+    strides = _integers(node, "strides", rank, least=1) or (1,) * rank
+    dilations = _integers(node, "dilations", rank, least=1) or (1,) * rank
+    pads = _integers(node, "pads", 2 * rank)
     if pads is not None and min(pads) < 0:
         raise UnreadableError(
             f"its pads {_brief(pads)} are negative, which the specification forbids"
         )
-    auto_pad = _string(node, "auto_pad", where) or "NOTSET"
+    auto_pad = _string(node, "auto_pad") or "NOTSET"
     if auto_pad not in {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"}:
         raise UnreadableError(
             f"auto_pad={auto_pad!r} is none of NOTSET, VALID, SAME_UPPER, SAME_LOWER"
@@ -253,28 +258,30 @@ def read_window(graph: Graph, analysis: Analysis, node: Node) -> WindowOp:
         node=node,
         operator=operator,
         windows=tuple(
-            Window(k, s, d) if isinstance(k, int) else OpenWindow(k, s, d)
+            window_of(k, s, d) if isinstance(k, int) else OpenWindow(k, s, d)
             for k, s, d in zip(kernel, strides, dilations, strict=True)
         ),
         auto_pad=auto_pad,
         pads=pairs_of(pads) if pads is not None else ((0, 0),) * rank,
         pads_written=pads is not None,
-        ceil_mode=_flag(node, "ceil_mode", where),
-        count_include_pad=_flag(node, "count_include_pad", where),
+        ceil_mode=_flag(node, "ceil_mode"),
+        count_include_pad=_flag(node, "count_include_pad"),
     )
 
 
 def _kernel(
-    graph: Graph, analysis: Analysis, node: Node, operator: Operator, where: str
+    graph: Graph, analysis: Analysis, node: Node, operator: Operator
 ) -> tuple[int | Size, ...]:
-    written = _integers(node, "kernel_shape", None, where, least=1)
+    written = _integers(node, "kernel_shape", None, least=1)
     if operator.weight is None:
         if written is None:
-            raise ModelError(f"{where} has no kernel_shape, which the specification requires")
+            raise ModelError(
+                f"{_where(node)} has no kernel_shape, which the specification requires"
+            )
         return written
     weight = node.inputs[operator.weight] if len(node.inputs) > operator.weight else None
     if weight is None or not weight.name:
-        raise ModelError(f"{where} has no weight input: the model is damaged")
+        raise ModelError(f"{_where(node)} has no weight input: the model is damaged")
     shape = analysis.shape(weight)
     if shape is not None and len(shape) < 3:
         raise UnreadableError(f"its weight {weight.name!r} has no spatial axis")
@@ -297,7 +304,7 @@ def _kernel(
         )
         if not fits:
             raise ModelError(
-                f"{where}: kernel_shape {_brief(written)} conflicts with its weight "
+                f"{_where(node)}: kernel_shape {_brief(written)} conflicts with its weight "
                 f"{weight.name!r} of shape {_brief(shape)}; correct one of them"
             )
     return written
@@ -319,10 +326,9 @@ def read_pad(graph: Graph, analysis: Analysis, node: Node) -> PadOp:
         ModelError: Amounts that the specification forbids (odd number, wrong type, wrong rank).
         UnreadableError: A mode, axes or amounts that nobody defines.
     """
-    where = f"Pad {graph.label(node)!r}"
     if not node.inputs or not node.inputs[0].name or not node.outputs:
-        raise ModelError(f"{where} has no data input or no output: the model is damaged")
-    mode = _string(node, "mode", where) or "constant"
+        raise ModelError(f"{_where(node)} has no data input or no output: the model is damaged")
+    mode = _string(node, "mode") or "constant"
     if mode not in {"constant", "reflect", "edge", "wrap"}:
         raise UnreadableError(f"mode {mode!r} is none of constant, reflect, edge, wrap")
     axes: tuple[int, ...] | None = None
@@ -330,16 +336,18 @@ def read_pad(graph: Graph, analysis: Analysis, node: Node) -> PadOp:
     value: float | int | None
     if graph.opset < 11:
         name = "pads" if graph.opset > 1 else "paddings"
-        flat = _integers(node, name, None, where)
+        flat = _integers(node, name, None)
         if flat is None:
-            raise ModelError(f"{where} has no {name}, which opset {graph.opset} requires")
-        value = _number(node, "value", where)
+            raise ModelError(f"{_where(node)} has no {name}, which opset {graph.opset} requires")
+        value = _number(node, "value")
     else:
         amounts = _input(node, 1)
         if amounts is None:
-            raise ModelError(f"{where} has no pads input, which opset {graph.opset} requires")
-        if analysis.dtype(amounts) not in {None, TensorProto.INT64}:
-            raise ModelError(f"{where}: its pads {amounts.name!r} must be int64")
+            raise ModelError(
+                f"{_where(node)} has no pads input, which opset {graph.opset} requires"
+            )
+        if analysis.dtype(amounts) not in _INTEGERS:
+            raise ModelError(f"{_where(node)}: its pads {amounts.name!r} must be int64")
         flat = analysis.integers(amounts)
         filler = _input(node, 2)
         value = 0 if filler is None else _scalar(graph, analysis, filler)
@@ -354,7 +362,7 @@ def read_pad(graph: Graph, analysis: Analysis, node: Node) -> PadOp:
         return PadOp(node, mode, axes, None, value)
     if len(flat) % 2 or (axes is not None and len(flat) != 2 * len(axes)):
         raise ModelError(
-            f"{where}: {len(flat)} pads, but a begin and an end are needed for each "
+            f"{_where(node)}: {len(flat)} pads, but a begin and an end are needed for each "
             f"{'axis' if axes is None else f'of {len(axes)} axes'}"
         )
     shape = analysis.shape(node.inputs[0])
@@ -362,12 +370,13 @@ def read_pad(graph: Graph, analysis: Analysis, node: Node) -> PadOp:
         _check_axes(axes, None if shape is None else len(shape))
     elif shape is not None and len(flat) != 2 * len(shape):
         raise ModelError(
-            f"{where}: {len(flat)} pads for {node.inputs[0].name!r}, whose "
+            f"{_where(node)}: {len(flat)} pads for {node.inputs[0].name!r}, whose "
             f"{len(shape)} axes need {2 * len(shape)}"
         )
-    _check_magnitude(flat, "pads")
+    _check_magnitude([amount for amount in flat if isinstance(amount, int)], "pads")
     half = len(flat) // 2
-    return PadOp(node, mode, axes, tuple(zip(flat[:half], flat[half:], strict=True)), value)
+    pairs = tuple(zip(flat[:half], flat[half:], strict=True))
+    return PadOp(node, mode, axes, pairs, value, _numbers(pairs))
 
 
 def pairs_of(pads: Sequence[int]) -> tuple[Pair, ...]:
@@ -383,7 +392,12 @@ def onnx_order(pairs: Sequence[Pair]) -> list[int]:
 
 def is_padded(pairs: Sequence[ExtentPair]) -> bool:
     """Whether any amount is, at some size, not zero."""
-    return any(begin != 0 or end != 0 for begin, end in pairs)
+    return tuple(pairs) != ((0, 0),) * len(pairs)
+
+
+def _where(node: Node) -> str:
+    """How messages name a node that cannot be read."""
+    return f"{node.op} {describe(node)!r}"
 
 
 def _input(node: Node, index: int) -> Tensor | None:
@@ -408,19 +422,19 @@ def _scalar(graph: Graph, analysis: Analysis, tensor: Tensor) -> float | int | N
 
 
 def _integers(
-    node: Node, name: str, count: int | None, where: str, least: int | None = None
+    node: Node, name: str, count: int | None, least: int | None = None
 ) -> tuple[int, ...] | None:
     value = node.attrs.get(name)
     if value is None:
         return None
-    if not isinstance(value, list) or not all(type(item) is int for item in value):
-        raise ModelError(f"{where}: {name} must be a list of integers")
+    if not isinstance(value, list) or not {int}.issuperset(map(type, value)):
+        raise ModelError(f"{_where(node)}: {name} must be a list of integers")
     if (not value and name != "pads") or (not value and count is not None):
         return None  # onnxruntime fills in an empty list as it does an absent one
     if count is not None and len(value) != count:
-        raise ModelError(f"{where}: {name} has {len(value)} values, but {count} are needed")
-    if least is not None and any(item < least for item in value):
-        raise ModelError(f"{where}: {name} {_brief(value)} must not be below {least}")
+        raise ModelError(f"{_where(node)}: {name} has {len(value)} values, but {count} are needed")
+    if least is not None and min(value) < least:
+        raise ModelError(f"{_where(node)}: {name} {_brief(value)} must not be below {least}")
     _check_magnitude(value, name)
     return tuple(value)
 
@@ -436,30 +450,30 @@ def _check_axes(axes: Sequence[int], rank: int | None) -> None:
         )
 
 
-def _check_magnitude(values: Sequence[Extent], name: str) -> None:
+def _check_magnitude(values: Sequence[int], name: str) -> None:
     """Raises UnreadableError for what no tensor is long enough for."""
-    if any(isinstance(item, int) and abs(item) > _GREATEST for item in values):
+    if values and (max(values) > _GREATEST or min(values) < -_GREATEST):
         raise UnreadableError(f"its {name} {_brief(values)} are beyond {_GREATEST}")
 
 
-def _string(node: Node, name: str, where: str) -> str:
+def _string(node: Node, name: str) -> str:
     value = node.attrs.get(name, "")
     if not isinstance(value, str):
-        raise ModelError(f"{where}: {name} must be a string")
+        raise ModelError(f"{_where(node)}: {name} must be a string")
     return value
 
 
-def _number(node: Node, name: str, where: str) -> float:
+def _number(node: Node, name: str) -> float:
     value = node.attrs.get(name, 0.0)
     if not isinstance(value, int | float):
-        raise ModelError(f"{where}: {name} must be a number")
+        raise ModelError(f"{_where(node)}: {name} must be a number")
     return float(value)
 
 
-def _flag(node: Node, name: str, where: str) -> bool:
+def _flag(node: Node, name: str) -> bool:
     value = node.attrs.get(name, 0)
     if type(value) is not int:
-        raise ModelError(f"{where}: {name} must be an integer")
+        raise ModelError(f"{_where(node)}: {name} must be an integer")
     return value != 0
 
 

@@ -1,41 +1,25 @@
-"""Runs the passes to a fixed point, and undoes what cannot be certified or fails its probe.
+"""Runs the passes to a fixed point, for good or to see what would come of it.
 
-May import: admitted, certify, finding, graph, operators, passes, premises, rule, shield, site,
-size.
+May import: admitted, editor, finding, graph, passes, premises, rule, shield.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeAlias
+from functools import partial
+from typing import TypeAlias
 
 from onnxpad.admitted import Admitted
-from onnxpad.certify import UncertifiedError
+from onnxpad.editor import Editor, Made, Place, Prober, place_of
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.graph import Graph
-from onnxpad.operators import UnreadableError, operator_of
 from onnxpad.passes import PASSES
-from onnxpad.premises import Prover, Readings, ranges
+from onnxpad.premises import ranges
 from onnxpad.rule import Context, Match, Pass
 from onnxpad.shield import shield
-from onnxpad.site import told
-from onnxpad.size import Extent
 
-Node: TypeAlias = Any
-Tensor: TypeAlias = Any
+Passes: TypeAlias = Sequence[type[Pass]]
+Found: TypeAlias = tuple[Place, Match]
 Progress: TypeAlias = Callable[[str, int, int], None]
-
-
-class Prober(Protocol):
-    """Runs a change's neighbourhood, before and after, on a runtime."""
-
-    def limit(self, dims: Mapping[str, Extent]) -> None:
-        """Keeps to sizes that these extents of open axes, by name of the symbol, admit."""
-
-    def before(self, tensor: Tensor, root: str) -> Any:
-        """What computes a tensor from `root`, cut out of the graph as it is now."""
-
-    def after(self, tensor: Tensor, root: str, before: Any) -> tuple[bool, str]:
-        """Whether the same, cut out of the changed graph, computes the same; and what was seen."""
 
 
 @dataclass(slots=True)
@@ -56,19 +40,28 @@ class Outcome:
 
 
 def find(
-    graph: Graph, style: str, dynamic: str = "keep", admitted: Admitted | None = None
+    graph: Graph,
+    style: str,
+    *,
+    dynamic: str = "keep",
+    admitted: Admitted | None = None,
+    strict: bool = False,
+    passes: Passes = PASSES,
 ) -> list[Finding]:
-    """Everything the passes find in a graph that stays as it is."""
-    return [match.finding for _, match in _matches(Context(graph, style, dynamic, admitted))]
+    """Everything the passes find in a graph that comes out as it went in.
 
-
-def _matches(
-    context: Context, passes: Sequence[type[Pass]] = PASSES
-) -> Iterator[tuple[Pass, Match]]:
-    for kind in passes:
-        rule = kind()
-        for match in rule.find(context):
-            yield rule, match
+    What can be rewritten is rewritten as `rewrite` does it, and undone in the end: only so it is
+    known whether each change can be certified, on what assumptions, and after the others too.
+    """
+    anew = partial(Context, graph, style, dynamic, admitted)
+    editor = Editor(anew(), strict=strict)
+    found = _found(editor.context, passes)
+    if all(match.plan is None for _, match in found):
+        return [match.finding for _, match in found]
+    mark = graph.mark()
+    seen = _settle(editor, passes, anew)
+    graph.rollback(mark)
+    return _outlook(editor, found, seen)
 
 
 def rewrite(
@@ -80,182 +73,113 @@ def rewrite(
     strict: bool = False,
     prober: Prober | None = None,
     progress: Progress | None = None,
-    passes: Sequence[type[Pass]] = PASSES,
+    passes: Passes = PASSES,
 ) -> Outcome:
     """Applies every pass until none finds anything more, in place.
 
     Each change is certified, and probed where there is a prober, before the next is looked for.
     With `strict`, a change whose certificate names an assumption is undone too.
     """
-    context = Context(graph, style, dynamic, admitted)
+    anew = partial(Context, graph, style, dynamic, admitted)
+    editor = Editor(anew(), strict=strict, prober=prober)
+    context = editor.context
     given = admitted.dims if admitted is not None else {}
-    outcome = Outcome(sizes=ranges(graph, context.premises[-1], given))
+    sizes = ranges(graph, context.premises[-1], given)
     total = sum(1 for _ in context.windows()) + sum(1 for _ in context.pads())
 
-    def made() -> None:
+    def report() -> None:
         if progress is not None:
-            progress("rewriting", len(outcome.changes), total)
+            progress("rewriting", len(editor.made), total)
 
-    editor = _Editor(outcome, strict, prober)
-    editor.take(context)
-    while _exhaust(context, editor, passes, made):
+    seen = _settle(editor, passes, anew, report)
+    seen += _found(editor.context, [kind for kind in passes if not kind.rewrites])
+    if editor.made:
+        shield(editor.context)
+    return Outcome(
+        changes=[made.change for made in editor.made],
+        findings=[match.finding for place, match in seen if place not in editor.undone],
+        undone=[
+            replace(undone.finding, severity=Severity.INFO, reason=f"undone: {undone.why}")
+            for undone in editor.undone.values()
+        ],
+        sizes=sizes,
+    )
+
+
+def _settle(
+    editor: Editor,
+    passes: Passes,
+    anew: Callable[[], Context],
+    report: Callable[[], None] = lambda: None,
+) -> list[Found]:
+    """Applies passes until none finds anything that can be done; what they find then."""
+    while True:
+        changes = len(editor.made)
+        seen = _exhaust(editor, passes, report)
+        if len(editor.made) == changes:
+            return seen
         # What was rewritten may show more of the sizes at which the graph is defined.
-        anew = Context(graph, style, dynamic, admitted)
-        if anew.premises[-1].dims == context.premises[-1].dims:
-            break
-        context = anew
+        context = anew()
+        if context.premises[-1].dims == editor.context.premises[-1].dims:
+            return seen
         editor.take(context)
-    if outcome.changes:
-        shield(context)
-    outcome.findings = [
-        match.finding
-        for rule, match in _matches(context, passes)
-        if match.plan is None or not editor.gave_up(rule, match)
-    ]
-    return outcome
 
 
-def _exhaust(
-    context: Context, editor: "_Editor", passes: Sequence[type[Pass]], made: Callable[[], None]
-) -> bool:
-    """Applies the passes until they find nothing more; whether they found anything.
+def _exhaust(editor: Editor, passes: Passes, report: Callable[[], None]) -> list[Found]:
+    """Applies the passes that rewrite until they find nothing more to do; what they find then.
 
     What a late stage changes may be what an earlier one waited for, so it starts over.
     """
-    before = len(editor.outcome.changes)
-    stages = [[kind for kind in passes if kind.last is last] for last in (False, True)]
+    seen: list[Found] = []
+    rewriting = [kind for kind in passes if kind.rewrites]
+    stages = [[kind for kind in rewriting if kind.last is last] for last in (False, True)]
 
-    def changed(stage: Sequence[type[Pass]]) -> bool:
-        changes = len(editor.outcome.changes)
-        context.ask_again()
-        for rule, match in _matches(context, stage):
+    def changed(stage: Passes) -> bool:
+        changes = len(editor.made)
+        editor.context.ask_again()
+        for rule, match in _matches(editor.context, stage):
+            seen.append((place_of(rule, match), match))
             if match.plan is not None:
                 editor.apply(rule, match)
-                made()
-        return len(editor.outcome.changes) != changes
+                report()
+        return len(editor.made) != changes
 
-    while any(changed(stage) for stage in stages):
-        pass
-    return len(editor.outcome.changes) != before
+    while any(changed(stage) for stage in stages) or editor.reconsider():
+        seen.clear()
+    return seen
 
 
-class _Editor:
-    """Makes one change at a time, or takes it back."""
+def _found(context: Context, passes: Passes) -> list[Found]:
+    return [(place_of(rule, match), match) for rule, match in _matches(context, passes)]
 
-    def __init__(self, outcome: Outcome, strict: bool, prober: Prober | None) -> None:
-        self.outcome = outcome
-        self._strict = strict
-        self._prober = prober
-        self._given_up: set[tuple[str, str, int]] = set()
-        self._made: set[tuple[str, str, int, str]] = set()
 
-    def take(self, context: Context) -> None:
-        """Goes by what a context knows of the graph from now on."""
-        self._context = context
-        self._certifier = Prover(context.graph, context.premises, context.signs)
-        if self._prober is not None:
-            self._prober.limit(context.premises[-1].dims)
+def _outlook(editor: Editor, found: Sequence[Found], seen: Sequence[Found]) -> list[Finding]:
+    """What was found, each as it came out when all that can be rewritten was."""
+    made: dict[Place, list[Made]] = {}
+    for each in editor.made:
+        made.setdefault(each.place, []).append(each)
+    stays = {
+        place: replace(finding, severity=Severity.INFO, reason=f"fix would undo it: {why}")
+        for place, (finding, why) in editor.undone.items()
+    }
+    stays |= {place: match.finding for place, match in seen if match.plan is None}
+    return [_told(match, made.get(place, ()), stays.get(place)) for place, match in found]
 
-    def gave_up(self, rule: Pass, match: Match) -> bool:
-        """Whether this very change was taken back before."""
-        return (rule.code, match.finding.node, id(match.node)) in self._given_up
 
-    def apply(self, rule: Pass, match: Match) -> None:
-        """Makes a change, or undoes it and says why."""
-        if self.gave_up(rule, match):
-            return
-        graph, node = self._context.graph, match.node
-        mark = graph.mark()
-        try:
-            self.outcome.changes.append(self._apply(rule, match))
-        except UncertifiedError as error:
-            graph.rollback(mark)
-            self._context.forget_all()
-            self._given_up.add((rule.code, match.finding.node, id(node)))
-            self.outcome.undone.append(
-                replace(match.finding, severity=Severity.INFO, reason=f"undone: {error}")
-            )
+def _told(match: Match, made: Sequence[Made], stays: Finding | None) -> Finding:
+    """What to say of a match, given the changes made of it, and what is found there at last."""
+    if made:
+        # What stays as long as others are there is rewritten all the same when they are not.
+        finding = match.finding if match.plan is not None else made[0].finding
+        taken = dict.fromkeys(a for each in made for a in each.change.certificate.assumptions)
+        return replace(finding, assumptions=tuple(taken))
+    if match.plan is not None and stays is not None:
+        return stays
+    return match.finding  # it stays, or goes with something else that is rewritten
 
-    def _apply(self, rule: Pass, match: Match) -> Change:
-        graph, node, tensor = self._context.graph, match.node, match.node.outputs[0]
-        reading = self._read(node, tensor)
-        cut = self._prober.before(tensor, reading.root) if self._prober is not None else None
-        text = self._describe(node)
-        state = (rule.code, match.finding.node, id(node), text)
-        if state in self._made:
-            raise UncertifiedError("the rule finds what it has already rewritten, without end")
-        uses = [(use.node, use.index) for use in graph.uses(tensor)]
-        stands = rule.rewrite(match, self._context) or tensor
-        if stands is not tensor:
-            self._check_uses(tensor, stands, uses)
-        certificate = self._certifier.certify(reading, self._read(node, stands, reading.root))
-        if self._strict and certificate.assumptions:
-            raise UncertifiedError(
-                f"it assumes {', '.join(certificate.assumptions)}, and --strict forbids that"
-            )
-        after = self._describe(node) if stands is tensor else repr(stands.name)
-        removed = graph.sweep()
-        seen = ""
-        if self._prober is not None:
-            same, seen = self._prober.after(stands, reading.root, cut)
-            if not same:
-                raise UncertifiedError(f"its probe differs: {seen}")
-        self._made.add(state)
-        return Change(
-            code=rule.code,
-            node=graph.label(node),
-            op_type=node.op,
-            before=text,
-            after=after,
-            certificate=certificate,
-            removed=removed,
-            probe=seen,
-        )
 
-    def _read(self, node: Node, tensor: Tensor, root: str = "") -> Readings:
-        if operator_of(self._context.graph, node) is not None:
-            return self._certifier.window(tensor, root)
-        return self._certifier.padding(tensor, root)
-
-    def _check_uses(self, old: Tensor, new: Tensor, uses: list[tuple[Node, int]]) -> None:
-        graph = self._context.graph
-        if graph.is_output(old) or graph.uses(old):
-            raise UncertifiedError(f"{old.name!r} is still read")
-        if any(node.inputs[index].name != new.name for node, index in uses):
-            raise UncertifiedError(f"not everything that read {old.name!r} reads {new.name!r} now")
-
-    def _describe(self, node: Node) -> str:
-        """How the padding of a node is written, from the data to the node."""
-        steps = []
-        current: Node | None = node
-        while current is not None and self._context.graph.is_standard(current):
-            if operator_of(self._context.graph, current) is not None and current is node:
-                steps.append(self._describe_window(current))
-            elif current.op == "Pad":
-                steps.append(self._describe_pad(current))
-            elif current.op != "Identity":
-                break
-            current = self._context.graph.producer(current.inputs[0])
-        return " -> ".join(reversed(steps))
-
-    def _describe_window(self, node: Node) -> str:
-        op = self._context.window(node)
-        if isinstance(op, UnreadableError):
-            return str(node.op)
-        if op.auto_pad != "NOTSET":
-            return f"{node.op} auto_pad={op.auto_pad}"
-        counted = " counted" if op.count_include_pad and op.pads_written else ""
-        return f"{node.op} pads {told(op.pads)}{counted}"
-
-    def _describe_pad(self, node: Node) -> str:
-        pad = self._context.pad(node)
-        if isinstance(pad, UnreadableError):
-            return "Pad"
-        amounts = "" if pad.constant_amounts is None else f" {told(pad.constant_amounts)}"
-        how = f" {pad.mode}" if pad.mode != "constant" else ""
-        graph, origin = self._context.graph, ""
-        if graph.opset >= 11 and graph.is_external(node.inputs[1]):
-            origin = " (in another file)"
-        elif graph.opset >= 11 and graph.constant(node.inputs[1]) is None:
-            origin = " (computed)"
-        return f"Pad{how}{amounts}{origin}"
+def _matches(context: Context, passes: Passes) -> Iterator[tuple[Pass, Match]]:
+    for kind in passes:
+        rule = kind()
+        for match in rule.find(context):
+            yield rule, match

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from onnxpad.admitted import EQUAL_NAMES, Admitted
 from onnxpad.certify import Certifier, Reading, UncertifiedError
 from onnxpad.defined import NONE, Limits, defined, listed
-from onnxpad.errors import UsageError
+from onnxpad.errors import MismatchError
 from onnxpad.finding import Certificate
 from onnxpad.graph import Graph
 from onnxpad.operators import operator_of
@@ -51,7 +51,7 @@ def premises(graph: Graph, admitted: Admitted | None = None) -> Premises:
     At each step also with the sizes left out at which the graph is not defined.
 
     Raises:
-        UsageError: It is defined at none of the sizes that a user gave.
+        MismatchError: It is defined at none of the sizes that a user gave.
     """
     admitted = admitted or Admitted()
     wanted = bool(admitted.declared) or _may_gain(graph)
@@ -64,7 +64,7 @@ def premises(graph: Graph, admitted: Admitted | None = None) -> Premises:
     if stops is not None and (admitted.declared or admitted.ranges):
         original = graph.pristine()
         runs = listed(defined(original, Analysis(original)))
-        raise UsageError(
+        raise MismatchError(
             f"the model is not defined at the sizes given: node {graph.label(stops)!r} "
             f"({stops.op}) stops there; give others{f', as {runs}' if runs else ''}"
         )
@@ -196,6 +196,8 @@ class Prover:
             except UncertifiedError as error:
                 failure = error
                 continue
+            if not premise.sizes and not premise.assumptions:
+                return certificate
             return replace(
                 certificate,
                 sizes=premise.sizes or certificate.sizes,

@@ -7,19 +7,35 @@ import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from onnxpad.admitted import Admitted
 from onnxpad.dynamic import DynamicSites
 from onnxpad.finding import Finding, Page, Severity
 from onnxpad.graph import Graph
-from onnxpad.operators import PadOp, UnreadableError, WindowOp, operator_of, read_pad, read_window
+from onnxpad.operators import (
+    OPERATORS,
+    PadOp,
+    UnreadableError,
+    WindowOp,
+    read_pad,
+    read_window,
+)
 from onnxpad.premises import premises
 from onnxpad.signs import Signs
 from onnxpad.site import Sites
 
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
+_Read = TypeVar("_Read", WindowOp, PadOp, UnreadableError)
+
+
+class Mark(NamedTuple):
+    """How much was edited, learnt under each premise, and proved of signs."""
+
+    edits: int
+    learnt: tuple[tuple[int, ...], ...]
+    proved: int
 
 
 class Context:
@@ -47,22 +63,45 @@ class Context:
         self.sites = Sites(graph, self.analysis, self.signs)
         plain = self.premises[0].analysis
         self.open_sites = DynamicSites(graph, self.analysis, self.sites, plain)
+        self._listed: tuple[int, list[tuple[Node, object]]] | None = None
 
     def windows(self) -> Iterator[WindowOp]:
         """The window operators of the table that can be read, in file order."""
-        for node in self.graph.nodes:
-            if operator_of(self.graph, node) is not None:
-                read = self.window(node)
-                if isinstance(read, WindowOp):
-                    yield read
+        return (read for _, read in self._each(WindowOp))
 
     def pads(self) -> Iterator[PadOp]:
         """The `Pad` nodes that can be read, in file order."""
-        for node in self.graph.nodes:
-            if node.op == "Pad" and self.graph.is_standard(node):
-                read = self.pad(node)
-                if isinstance(read, PadOp):
-                    yield read
+        return (read for _, read in self._each(PadOp))
+
+    def unreadable(self) -> Iterator[tuple[Node, UnreadableError]]:
+        """The nodes that are one of the two and cannot be read, in file order, and why."""
+        return self._each(UnreadableError)
+
+    def _each(self, kind: type[_Read]) -> Iterator[tuple[Node, _Read]]:
+        """The nodes of which a read is of some kind; edits underway do no harm."""
+        version = self.graph.version
+        for node, read in self._reads():
+            if isinstance(read, kind):
+                now = read if self.graph.version == version else self._read(node)
+                if isinstance(now, kind):
+                    yield node, now
+
+    def _reads(self) -> list[tuple[Node, object]]:
+        """What window operators of the table and `Pad`s say; looked for once until an edit."""
+        version = self.graph.version
+        if self._listed is None or self._listed[0] != version:
+            found = ((node, self._read(node)) for node in self.graph.nodes)
+            self._listed = version, [(node, read) for node, read in found if read is not None]
+        return self._listed[1]
+
+    def _read(self, node: Node) -> WindowOp | PadOp | UnreadableError | None:
+        """What a node says; None where it is neither, or gone."""
+        is_pad = node.op == "Pad"
+        if not is_pad and node.op not in OPERATORS:
+            return None
+        if not self.graph.is_standard(node) or not self.graph.has_node(node):
+            return None
+        return self.pad(node) if is_pad else self.window(node)
 
     def window(self, node: Node) -> WindowOp | UnreadableError:
         """What a window operator's node says, or why it cannot be read."""
@@ -78,17 +117,25 @@ class Context:
         except UnreadableError as error:
             return error
 
-    def forget_all(self) -> None:
-        """Drops everything that was worked out, after edits were undone."""
-        for premise in self.premises:
-            premise.analysis.forget()
+    def mark(self) -> Mark:
+        """A point to roll back to."""
+        learnt = tuple(premise.analysis.mark() for premise in self.premises)
+        return Mark(self.graph.mark(), learnt, self.signs.mark())
+
+    def rollback(self, mark: Mark) -> None:
+        """Undoes every edit since a mark, and drops what was worked out since."""
+        self.graph.rollback(mark.edits)
+        for premise, learnt in zip(self.premises, mark.learnt, strict=True):
+            premise.analysis.rollback(learnt)
+        self.signs.rollback(mark.proved)
         self.sites.wording.forget()
-        self.signs.forget()
+        self._listed = None
 
     def ask_again(self) -> None:
         """Drops what could not be worked out, which edits may have made plain."""
-        for premise in self.premises:
-            premise.analysis.ask_again()
+        forgotten = [premise.analysis.ask_again() for premise in self.premises]
+        if any(forgotten):
+            self._listed = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +164,8 @@ class Pass:
     severity: ClassVar[Severity] = Severity.WARNING
     # Runs when the passes before it find nothing more to do.
     last: ClassVar[bool] = False
+    # Whether it rewrites anything of what it finds; one that does not is asked once, in the end.
+    rewrites: ClassVar[bool] = True
 
     def find(self, context: Context) -> Iterator[Match]:
         """Everything there is to say about a graph, refusals included, in file order."""
@@ -138,32 +187,22 @@ class Pass:
         plan: Any,
         *,
         severity: Severity | None = None,
+        keeps: Node | None = None,
         **evidence: object,
     ) -> Match:
-        """A match that will be rewritten."""
-        return self._match(context, node, message, "", severity or self.severity, plan, evidence)
+        """A match that will be rewritten; `keeps` is whose output stays, where not the node's."""
+        label, told = context.graph.label(node), MappingProxyType(evidence)
+        severity = severity or self.severity
+        finding = Finding(self.code, severity, label, node.op, message, evidence=told)
+        return Match(finding, keeps or node, plan)
 
     def refused(
         self, context: Context, node: Node, message: str, reason: str, **evidence: object
     ) -> Match:
         """A match that stays as it is, with the reason."""
-        return self._match(context, node, message, reason, Severity.INFO, None, evidence)
-
-    def _match(
-        self,
-        context: Context,
-        node: Node,
-        message: str,
-        reason: str,
-        severity: Severity,
-        plan: Any,
-        evidence: Mapping[str, object],
-    ) -> Match:
-        label = context.graph.label(node)
-        told = MappingProxyType(dict(evidence))
-        return Match(
-            Finding(self.code, severity, label, node.op, message, reason, told), node, plan
-        )
+        label, told = context.graph.label(node), MappingProxyType(evidence)
+        finding = Finding(self.code, Severity.INFO, label, node.op, message, reason, told)
+        return Match(finding, node)
 
 
 def catalogue() -> Mapping[str, Page]:

@@ -21,9 +21,11 @@ _NODE, _INITIALIZER, _INPUT, _VALUE_INFO, _ANNOTATION = 1, 5, 11, 13, 14
 def node_proto(skeleton: Skeleton, entry: Entry) -> onnx.NodeProto:
     """A node as it is now, with all its elements."""
     if entry.record is None:
-        return _amended(onnx.NodeProto(name=entry.node.name), entry.node)[0]
+        return _inserted(entry.node)
     proto = skeleton.whole(entry.record, onnx.NodeProto())
-    return _amended(proto, entry.node)[0] if entry.touched else proto
+    if entry.touched:
+        _amend(proto, entry.node)
+    return proto
 
 
 def outline(skeleton: Skeleton, view: View) -> onnx.GraphProto:
@@ -37,11 +39,12 @@ def outline(skeleton: Skeleton, view: View) -> onnx.GraphProto:
     light = dict(zip(view.entries, skeleton.light.graph.node, strict=False))
     for entry in view.order():
         was = light.get(id(entry.node))
-        proto = graph.node.add(name=entry.node.name) if was is None else graph.node.add()
-        if was is not None:
-            proto.CopyFrom(was)
-        if was is None or entry.touched:
-            _amended(proto, entry.node)
+        if was is None:
+            graph.node.append(_inserted(entry.node))
+            continue
+        graph.node.append(was)
+        if entry.touched:
+            _amend(graph.node[-1], entry.node)
     graph.initializer.extend(
         initializer.proto for initializer in view.initializers.values() if not initializer.sparse
     )
@@ -60,39 +63,50 @@ def differences(skeleton: Skeleton, view: View) -> Differences:
     inserted: list[Chunk] = []
     for entry in view.order():
         if entry.record is None:
-            inserted.append(encode(_NODE, node_proto(skeleton, entry).SerializeToString()))
-            continue
-        record = entry.record
-        chunk: Chunk = skeleton.data[record.begin : record.end]
-        if entry.touched:
-            proto, differs = _amended(skeleton.whole(record, onnx.NodeProto()), entry.node)
-            if differs:
-                chunk = encode(_NODE, proto.SerializeToString())
-        if inserted or isinstance(chunk, bytes):
-            replaced[record] = [*inserted, chunk]
-            inserted = []
+            inserted.append(encode(_NODE, _inserted(entry.node).SerializeToString()))
+        elif inserted or entry.touched:
+            record = entry.record
+            proto = skeleton.whole(record, onnx.NodeProto()) if entry.touched else None
+            if proto is not None and _amend(proto, entry.node):
+                inserted.append(encode(_NODE, proto.SerializeToString()))
+            elif inserted:
+                inserted.append(skeleton.data[record.begin : record.end])
+            if inserted:
+                replaced[record] = inserted
+                inserted = []
     replaced.update((record, []) for record in _dead_annotations(skeleton, view))
     replaced.update(_redeclared(skeleton, view))
     return replaced, [*inserted, *_added(skeleton, view)]
 
 
-def _amended(proto: onnx.NodeProto, node: Node) -> tuple[onnx.NodeProto, bool]:
-    """A node's proto made to say what the node says, and whether it did not before."""
-    before = proto.SerializeToString(deterministic=True)
+def _inserted(node: Node) -> onnx.NodeProto:
+    """A node that the file does not have."""
+    proto = onnx.NodeProto(name=node.name)
+    _amend(proto, node)
+    return proto
+
+
+def _amend(proto: onnx.NodeProto, node: Node) -> bool:
+    """Makes a node's proto say what the node says; whether it did not before."""
+    amended = False
     if (proto.op_type, proto.domain) != (node.op, node.domain or ""):
+        amended = True
         proto.op_type = node.op
         proto.ClearField("overload")
         if proto.domain != (node.domain or ""):
             proto.ClearField("domain")
     inputs = [tensor.name for tensor in node.inputs]
     if list(proto.input) != inputs:
+        amended = True
         proto.input[:] = inputs
     outputs = [tensor.name for tensor in node.outputs]
     if list(proto.output) != outputs:
+        amended = True
         proto.output[:] = outputs
     for index in reversed(range(len(proto.attribute))):
         attribute = proto.attribute[index]
         if attribute.name not in node.attrs:
+            amended = True
             del proto.attribute[index]
             continue
         value = node.attrs[attribute.name]
@@ -100,12 +114,14 @@ def _amended(proto: onnx.NodeProto, node: Node) -> tuple[onnx.NodeProto, bool]:
         if isinstance(value, onnx.AttributeProto):
             continue
         if not attributes.same(attributes.read(attribute), value):
+            amended = True
             attributes.write(attribute, value)
     known = {attribute.name for attribute in proto.attribute}
     for name, value in node.attrs.items():
         if name not in known:
+            amended = True
             attributes.write(proto.attribute.add(name=name), value)
-    return proto, proto.SerializeToString(deterministic=True) != before
+    return amended
 
 
 def _dead_annotations(skeleton: Skeleton, view: View) -> Iterator[Record]:

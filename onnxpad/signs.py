@@ -47,9 +47,14 @@ class Signs:
         self._graph = graph
         self._known: dict[str, bool] = {}
 
-    def forget(self) -> None:
-        """Forgets every proof, after edits of the graph were undone."""
-        self._known.clear()
+    def mark(self) -> int:
+        """A point to roll back to: how much is proved."""
+        return len(self._known)
+
+    def rollback(self, mark: int) -> None:
+        """Forgets the proofs since a mark, as edits of the graph are undone."""
+        while len(self._known) > mark:
+            self._known.popitem()
 
     def non_negative(self, tensor: Tensor) -> bool:
         """Whether no element of a floating-point tensor can be below zero (NaN is not below zero).

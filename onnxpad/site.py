@@ -6,8 +6,8 @@ errors, graph, operators, signs, size, values, window, wording.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from onnx import TensorProto
@@ -79,8 +79,7 @@ class SizeDependentError(RefusalError):
         self.sizes = sizes
 
 
-@dataclass(frozen=True, slots=True)
-class Outer:
+class Outer(NamedTuple):
     """A `Pad` in front of a site that may be merged with the operator's own padding.
 
     Attributes:
@@ -97,8 +96,7 @@ class Outer:
     exact: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """How a site's padding is to be written.
 
     Attributes:
@@ -185,7 +183,6 @@ class Sites:
             RefusalError: It computes something else.
         """
         odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
-        sizes = self._spatial(op)
         dilated = any(window.dilation != 1 for window in op.windows)
         if op.operator.pools:
             if any(window.dilation != 1 and window.kernel != 1 for window in op.windows):
@@ -200,10 +197,11 @@ class Sites:
             return  # onnxruntime refuses SAME with dilation: writing pads is a repair
         else:
             least = -2 if odd == "end" else -3
-        for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True), 2):
+        for axis, window in enumerate(op.windows, 2):
             # The raw total is never below kernel - stride.
             if isinstance(window.kernel, int) and window.kernel - window.stride >= least:
                 continue
+            size = self._spatial(op)[axis - 2]
             if always(less_equal(least, same_raw_total(size, window))) is not True:
                 raise RefusalError(
                     f"{op.auto_pad} with kernel {window.kernel} below stride {window.stride} on "
@@ -232,8 +230,14 @@ class Sites:
             RefusalError: There is a `Pad` and it cannot; the message says why.
         """
         pad = self.pad_before(op)
-        if pad is None:
-            return None
+        return None if pad is None else self.merged(op, pad)
+
+    def merged(self, op: WindowOp, pad: PadOp) -> Outer | None:
+        """As `outer`, of the `Pad` that the operator is known to read; None if it pads nothing.
+
+        Raises:
+            RefusalError: It cannot be merged; the message says why.
+        """
         full = pad.extents_over(len(op.windows) + 2)
         if full is not None and not is_padded(full):
             return None
@@ -241,7 +245,7 @@ class Sites:
         assert full is not None
         known = pad.over(len(op.windows) + 2)
         if known is not None:
-            if any(amount < 0 for pair in known for amount in pair):
+            if min(map(min, known)) < 0:
                 raise RefusalError(
                     f"it crops {told(known[2:])}: an operator's pads cannot be negative"
                 )
@@ -352,7 +356,8 @@ class Sites:
         if op.auto_pad != "NOTSET":
             self._check_optimiser(op, own)
         around = outer.amounts if outer is not None else ((0, 0),) * len(own)
-        inside, outside = split(add(own, around), style)
+        total = own if outer is None else add(own, around)
+        inside, outside = split(total, style)
         source = outer.source if outer is not None else op.data
         exact = outer is None or outer.exact
         if exact and inside == own and outside == around:
@@ -387,7 +392,7 @@ class Sites:
         pad = self.pad_before(op) if self._graph.opset < 11 else None
         if pad is None or pad.mode != "constant" or pad.value != 0:
             return
-        explicit = replace(op, auto_pad="NOTSET", pads=own)
+        explicit = op._replace(auto_pad="NOTSET", pads=own)
         try:
             self.plan(explicit, "fold", self.outer(explicit))
         except RefusalError as refusal:
@@ -414,12 +419,14 @@ class Sites:
                         f"than its kernel {window.kernel}"
                     )
         sizes = self.spatial(source, len(own))
+        if not op.operator.pools:
+            return
         for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True)):
-            if op.ceil_mode:
-                self._check_ceil(op, axis, size, add(own, around)[axis], own[axis], inside[axis])
             total = add(own, around)[axis]
-            if op.operator.pools and sum(inside[axis]) > sum(own[axis]):
-                self._check_not_empty(source, axis, size + sum(total) - sum(inside[axis]))
+            if op.ceil_mode:
+                self._check_ceil(op, axis, size, total, own[axis], inside[axis])
+            if sum(inside[axis]) > sum(own[axis]):
+                self.check_not_empty(source, axis, size + sum(total) - sum(inside[axis]))
             if op.operator.padding == "never wins":
                 starts = self._starts(op, axis, size, total, own[axis])
                 if not meets_data(window, size, *starts):
@@ -442,7 +449,8 @@ class Sites:
                     "19 an AveragePool that counts its padding then divides by the whole kernel"
                 )
 
-    def _check_not_empty(self, source: Tensor, axis: int, size: Extent) -> None:
+    def check_not_empty(self, source: Tensor, axis: int, size: Extent) -> None:
+        """Refuses a pool that would read what may be empty, which engines refuse too."""
         if always(less_equal(1, size)) is not True:
             raise RefusalError(
                 f"without its Pad the pool may read nothing on axis {axis + 2} of {source.name!r}"
@@ -501,13 +509,16 @@ class Sites:
     def express(self, plan: Plan) -> None:
         """Writes a site as planned; what this leaves unused is for `Graph.sweep`."""
         graph, node = self._graph, plan.op.node
+        attributes: dict[str, object | None] = {}
         if plan.op.auto_pad != "NOTSET":
-            graph.set_attribute(node, "auto_pad", None)
+            attributes["auto_pad"] = None
         if plan.inner != plan.op.pads or plan.op.auto_pad != "NOTSET":
             written = is_padded(plan.inner) or plan.op.pads_written
-            graph.set_attribute(node, "pads", onnx_order(plan.inner) if written else None)
+            attributes["pads"] = onnx_order(plan.inner) if written else None
         if plan.count_include_pad != plan.op.count_include_pad:
-            graph.set_attribute(node, "count_include_pad", int(plan.count_include_pad))
+            attributes["count_include_pad"] = int(plan.count_include_pad)
+        if attributes:
+            graph.set_attributes(node, attributes)
         if plan.keep is not None:
             return
         source = plan.source
@@ -555,7 +566,9 @@ class Sites:
                 f"{tensor.name!r} has {len(shape)} axes, but a window over {axes} reads it, "
                 f"which takes {axes + 2}; correct the model or export it again"
             )
-        found = shape[2:] if shape is not None else (None,) * axes
+        found = (Unknown("nobody knows"),) * axes if shape is None else shape[2:]
+        if {int}.issuperset(map(type, found)):
+            return found
         return tuple(
             size if isinstance(size, int | Size) else symbol(f"{tensor.name}[{axis}]")
             for axis, size in enumerate(found, 2)
@@ -595,6 +608,7 @@ def has_indices(op: WindowOp) -> bool:
     return len(op.node.outputs) > 1 and bool(op.node.outputs[1].name)
 
 
+@lru_cache(maxsize=1024)
 def told(pairs: Pairs) -> str:
     """Pads for people: `(begin, end)` per axis."""
     return " ".join(f"({begin}, {end})" for begin, end in pairs)

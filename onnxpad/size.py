@@ -10,6 +10,7 @@ Every claim is about the admitted values: from a symbol's minimum to its maximum
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import lcm
 from typing import NoReturn, TypeAlias
 
@@ -243,6 +244,13 @@ def solutions(cond: Size) -> Symbol | None:
         return None
     first, last = symbol.value(found[0]), symbol.value(found[-1])
     return replace(symbol, minimum=first, maximum=last, step=symbol.step * found.step)
+
+
+def climbs(a: Size) -> bool:
+    """Whether `a`, of one symbol, is never less for a greater value of it, as far as that shows."""
+    _, form = _form(a, "a climb")
+    rises = all(first <= second for first, second in pairwise(form.values))
+    return rises and len(set(form.slopes)) <= 1
 
 
 def evaluate(a: Extent, values: Mapping[str, int]) -> int:

@@ -1,6 +1,6 @@
 """The library's call to compare a rewritten model with its original, or with a framework.
 
-Imports errors and verdict; `graph` and `validation` when it is called.
+Imports errors and verdict; `admitted`, `graph` and `validation` when it is called.
 """
 
 import os
@@ -16,6 +16,8 @@ from onnxpad.verdict import Divergence, Placement, Run, Validation
 if TYPE_CHECKING:
     import numpy.typing as npt
     import onnx
+
+    from onnxpad.admitted import Admitted, Dims, Shapes
 
     Array: TypeAlias = npt.NDArray[Any]
     Model: TypeAlias = str | os.PathLike[str] | onnx.ModelProto
@@ -85,8 +87,10 @@ def validate(
     providers: str | Sequence[str] = ("cpu",),
     inputs: "Arrays | None" = None,
     reference: "Arrays | None" = None,
-    samples: int = 1,
-    seed: int = 0,
+    samples: int | None = None,
+    seed: int | None = None,
+    shapes: "Shapes | None" = None,
+    dims: "Dims | None" = None,
     rtol: float | None = None,
     atol: float | None = None,
     progress: Callable[[str, int, int], None] | None = None,
@@ -101,8 +105,11 @@ def validate(
             drawn at random by default.
         reference: What a framework computed: such a file, folder or arrays, which hold the inputs
             too unless `inputs` are given.
-        samples: How many inputs to draw; sizes that the model leaves open differ between them.
-        seed: Seed of the first; the next have the numbers that follow.
+        samples: How many inputs to draw, 1 by default; sizes that the model leaves open differ
+            between them.
+        seed: Seed of the first, 0 by default; the next have the numbers that follow.
+        shapes: Sizes of what is drawn, by name of the input, as for `fix`.
+        dims: The same by name of the dimension: a size, or a range to draw from.
         rtol: Allowed difference relative to each element; by default what rounding explains.
         atol: Allowed difference besides, absolute; by default what rounding explains.
         progress: Called with a step, how much of it is done, and how much there is.
@@ -113,18 +120,19 @@ def validate(
         ProviderError: A provider asked for by name does not run on this machine.
     """
     start = time.perf_counter()
-    _check(original, rewritten, reference, samples, seed, rtol, atol)
+    _check(original, rewritten, reference, rtol, atol)
+    drawn = {"samples": samples, "seed": seed, "shapes": shapes or None, "dims": dims or None}
+    if inputs is not None or reference is not None:
+        _check_given([name for name, value in drawn.items() if value is not None])
+    samples, seed = _check_drawn(samples, seed)
 
-    from onnxpad.graph import Graph
     from onnxpad.validation import Tolerance, chosen, validate_models
 
     def report(step: str) -> None:
         if progress is not None:
             progress(step, 0, 0)
 
-    for model in (original, rewritten):
-        if isinstance(model, str | os.PathLike):
-            Graph.load(model)  # says in one line what is wrong with the file
+    admitted = _admitted(original, rewritten, shapes, dims)
     names, notes = chosen((providers,) if isinstance(providers, str) else providers)
     found = validate_models(
         _source(original),
@@ -132,6 +140,8 @@ def validate(
         samples=samples,
         seed=seed,
         providers=names,
+        sizes=admitted.ranges,
+        shapes=admitted.declared,
         inputs=inputs,
         reference=reference,
         tolerance=Tolerance(rtol, atol),
@@ -160,8 +170,6 @@ def _check(
     original: "Model",
     rewritten: "Model | None",
     reference: object,
-    samples: int,
-    seed: int,
     rtol: float | None,
     atol: float | None,
 ) -> None:
@@ -174,13 +182,49 @@ def _check(
     for model in (original, rewritten):
         if isinstance(model, str | os.PathLike) and Path(model).is_dir():
             raise UsageError(f"{os.fspath(model)}: is a folder; validate takes models")
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value is not None and not 0 <= value < float("inf"):
+            raise UsageError(f"{name} has to be 0 or a positive number, not {value}")
+
+
+def _check_given(about_drawing: Sequence[str]) -> None:
+    if about_drawing:
+        raise UsageError(
+            f"{', '.join(about_drawing)}: only for inputs that are drawn, and here they are given; "
+            "leave out one or the other"
+        )
+
+
+def _check_drawn(samples: int | None, seed: int | None) -> tuple[int, int]:
+    samples, seed = 1 if samples is None else samples, 0 if seed is None else seed
     if samples < 1:
         raise UsageError(f"{samples} samples are none; ask for 1 or more")
     if seed < 0:
         raise UsageError(f"a seed cannot be negative, as {seed} is")
-    for name, value in (("rtol", rtol), ("atol", atol)):
-        if value is not None and not 0 <= value < float("inf"):
-            raise UsageError(f"{name} has to be 0 or a positive number, not {value}")
+    return samples, seed
+
+
+def _admitted(
+    original: "Model",
+    rewritten: "Model | None",
+    shapes: "Shapes | None",
+    dims: "Dims | None",
+) -> "Admitted":
+    """Which sizes to draw; reading the models says in one line what is wrong with a file."""
+    from onnxpad.admitted import Admitted, admit, require_admitted
+    from onnxpad.graph import Graph
+
+    wanted = bool(shapes or dims)
+    graphs = [
+        Graph.load(model) if isinstance(model, str | os.PathLike) else Graph.from_proto(model)
+        for model in (original, rewritten)
+        if model is not None and (wanted or isinstance(model, str | os.PathLike))
+    ]
+    if not wanted:
+        return Admitted()
+    admitted = admit(graphs[0], shapes, dims)
+    require_admitted(graphs[0], admitted, graphs[-1])
+    return admitted
 
 
 def _source(model: "Model") -> "Path | onnx.ModelProto":

@@ -6,7 +6,7 @@ graphsurgeon compares nodes deeply and tensors by name, and its lists search by 
 here or in `graph` asks it whether two things are equal, or has it remove anything.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -33,6 +33,21 @@ class Use(NamedTuple):
 
     node: Node
     index: int  # type: ignore[assignment]
+
+
+class OwnNode(gs.Node):  # type: ignore[misc]
+    """A graphsurgeon node whose inputs and outputs are plain lists.
+
+    Attributes:
+        notes: What others worked out of the node alone; gone with the next edit of it.
+    """
+
+    def __init__(self, op: str, name: str, attrs: Mapping[str, Any], domain: str | None) -> None:
+        """A node that reads and gives nothing yet."""
+        # Past graphsurgeon's __setattr__, and its lists that keep those of tensors in step.
+        self.__dict__.update(
+            op=op, name=name, attrs=attrs, inputs=[], outputs=[], domain=domain, notes={}
+        )
 
 
 class Tensor(gs.Variable):  # type: ignore[misc]
@@ -93,7 +108,6 @@ class Entry:
         captures: What its bodies read of the graph.
         alive: Whether it is in the graph.
         touched: Whether it may differ from the file.
-        notes: What others worked out of the node alone; gone with the next edit of it.
     """
 
     node: Node
@@ -101,7 +115,6 @@ class Entry:
     captures: Sequence[Tensor] = ()
     alive: bool = True
     touched: bool = False
-    notes: dict[object, Any] = field(default_factory=dict)
     previous: "Entry" = field(init=False)
     next: "Entry" = field(init=False)
 
@@ -253,10 +266,9 @@ def _add_nodes(skeleton: Skeleton, view: View) -> bool:
         label = proto.name
         if not isinstance(label, str):
             label = bytes(label).decode(errors="backslashreplace")
-        node = gs.Node(proto.op_type, label, values, domain=proto.domain or None)
+        node = OwnNode(proto.op_type, label, values, proto.domain or None)
         identity = id(node)
         view.entries[identity] = Entry(node, record)
-        inputs = []
         for index, name in enumerate(proto.input):
             tensor = tensors.get(name)
             if tensor is None:
@@ -265,9 +277,7 @@ def _add_nodes(skeleton: Skeleton, view: View) -> bool:
                     tensors[name] = tensor
                     ahead[name] = node
             tensor.uses[identity, index] = Use(node, index)
-            inputs.append(tensor)
-        list.extend(node.inputs, inputs)
-        outputs = []
+            node.inputs.append(tensor)
         for name in proto.output:
             if name in ahead:
                 del ahead[name]
@@ -276,8 +286,7 @@ def _add_nodes(skeleton: Skeleton, view: View) -> bool:
                 _add_source(tensors, name)
             tensor = tensors[name] if name else Tensor("")
             tensor.inputs.append(node)
-            outputs.append(tensor)
-        list.extend(node.outputs, outputs)
+            node.outputs.append(tensor)
         if len(values) != len(proto.attribute):
             raise ModelError(f"node '{describe(node)}' has an attribute twice; remove one")
     for name, node in ahead.items():

@@ -10,7 +10,8 @@ Sources: "ONNX" is the operator's page of the ONNX specification (docs/Operators
 """
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, overload
+from functools import lru_cache
+from typing import Final, Literal, TypeAlias, overload
 
 from onnxpad.errors import ModelError
 from onnxpad.size import (
@@ -54,6 +55,10 @@ class Window:
     def extent(self) -> int:
         """Elements from the first tap to the last: the kernel with its dilation gaps."""
         return (self.kernel - 1) * self.dilation + 1
+
+
+window_of: Final = lru_cache(maxsize=1024)(Window)
+"""The window of these, made once: networks repeat themselves."""
 
 
 @dataclass(frozen=True, slots=True)

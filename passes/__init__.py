@@ -8,6 +8,7 @@ from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.passes.merge_pads import MergePads
 from onnxpad.passes.recognise_same import RecogniseSame
+from onnxpad.passes.report_sizes import ReportSizes
 from onnxpad.passes.report_unreadable import ReportUnreadable
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
 from onnxpad.passes.simplify_amounts import SimplifyAmounts
@@ -25,4 +26,5 @@ PASSES: Final[tuple[type[Pass], ...]] = (
     MergePads,
     SimplifyAmounts,
     FixAmounts,
+    ReportSizes,
 )

@@ -51,7 +51,7 @@ class FoldPad(Pass):
             amounts = f" {told(known[2:])}" if known is not None else ""
             message = f"Pad{amounts} before {op.node.op} {context.graph.label(op.node)!r}"
             try:
-                outer = context.sites.outer(op)
+                outer = context.sites.merged(op, pad)
                 if outer is None:
                     continue
                 plan = context.sites.plan(op, context.style, outer)
@@ -63,8 +63,8 @@ class FoldPad(Pass):
             if plan.outer != outer.amounts or not outer.exact:
                 if not outer.exact:
                     message += f": in effect {told(outer.amounts)} at every size"
-                match = self.found(context, pad.node, message, plan, pads=onnx_order(outer.amounts))
-                yield Match(match.finding, op.node, plan)
+                pads = onnx_order(outer.amounts)
+                yield self.found(context, pad.node, message, plan, keeps=op.node, pads=pads)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the sum of both paddings in the style asked for."""

@@ -54,7 +54,7 @@ class RecogniseSame(Pass):
                 continue
             message = f"computed Pad before {op.node.op} {context.graph.label(op.node)!r}"
             try:
-                context.sites.outer(op)
+                context.sites.merged(op, pad)
             except RefusalError:
                 pass
             else:
@@ -68,15 +68,15 @@ class RecogniseSame(Pass):
                 continue
             message = f"{message} is {plan.auto_pad} at every size"
             if context.dynamic == "auto-pad":
-                match = self.found(
+                yield self.found(
                     context,
                     pad.node,
                     message,
                     plan,
                     severity=Severity.WARNING,
+                    keeps=op.node,
                     auto_pad=plan.auto_pad,
                 )
-                yield Match(match.finding, op.node, plan)
             else:
                 reason = context.sites.wording.amounts(pad, "--dynamic auto-pad")
                 yield self.refused(context, pad.node, message, reason, auto_pad=plan.auto_pad)

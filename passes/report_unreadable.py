@@ -1,9 +1,8 @@
-"""Operators that the specification forbids as they stand. May import: finding, operators, rule."""
+"""Operators that the specification forbids as they stand. May import: finding, rule."""
 
 from collections.abc import Iterator
 
 from onnxpad.finding import Severity
-from onnxpad.operators import UnreadableError, operator_of
 from onnxpad.rule import Context, Match, Pass
 
 
@@ -30,18 +29,9 @@ class ReportUnreadable(Pass):
 
     code = "PAD901"
     severity = Severity.INFO
+    rewrites = False
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every window operator and `Pad` that cannot be read."""
-        for node in context.graph.nodes:
-            read: object = None
-            if operator_of(context.graph, node) is not None:
-                read = context.window(node)
-            elif node.op == "Pad" and context.graph.is_standard(node):
-                read = context.pad(node)
-            if isinstance(read, UnreadableError):
-                yield self.refused(context, node, f"{node.op} that no rule reads", str(read))
-
-    def rewrite(self, match: Match, context: Context) -> None:
-        """Never called: nothing found here can be rewritten."""
-        raise NotImplementedError
+        for node, error in context.unreadable():
+            yield self.refused(context, node, f"{node.op} that no rule reads", str(error))

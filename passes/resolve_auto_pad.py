@@ -6,7 +6,7 @@ from onnxpad.dynamic import ComputedPlan
 from onnxpad.finding import Severity
 from onnxpad.operators import WindowOp, onnx_order
 from onnxpad.rule import Context, Match, Pass
-from onnxpad.site import RefusalError, SizeDependentError, told
+from onnxpad.site import Plan, RefusalError, SizeDependentError, add, told
 
 
 class ResolveAutoPad(Pass):
@@ -47,18 +47,14 @@ class ResolveAutoPad(Pass):
             strides = tuple(window.stride for window in op.windows)
             message = f"auto_pad={op.auto_pad}, strides {strides}"
             try:
-                pads = context.sites.own_pads(op)
-                try:
-                    plan = context.sites.plan(op, context.style, None)
-                except RefusalError:
-                    # The style's form cannot be had; pads in the operator always can.
-                    plan = context.sites.plan(op, "fold", None)
+                plan = self._plan(context, op)
             except SizeDependentError as refusal:
                 yield self._size_dependent(context, op, message, refusal)
                 continue
             except RefusalError as refusal:
                 yield self.refused(context, op.node, message, str(refusal))
                 continue
+            pads = add(plan.inner, plan.outer)
             stops = any(w.dilation != 1 for w in op.windows) and not op.operator.pools
             yield self.found(
                 context,
@@ -68,6 +64,15 @@ class ResolveAutoPad(Pass):
                 severity=Severity.ERROR if stops else Severity.WARNING,
                 pads=onnx_order(pads),
             )
+
+    def _plan(self, context: Context, op: WindowOp) -> Plan:
+        """The style's form where it can be had; pads in the operator always can."""
+        try:
+            return context.sites.plan(op, context.style, None)
+        except RefusalError:
+            if context.style == "fold":
+                raise
+            return context.sites.plan(op, "fold", None)
 
     def _size_dependent(
         self, context: Context, op: WindowOp, message: str, refusal: SizeDependentError

@@ -36,6 +36,25 @@ class Forgotten(FoldPad):
         context.graph.set_attribute(match.node, "count_include_pad", None)
 
 
+class Regrouped(FoldPad):
+    """Folds well, and divides the channels otherwise."""
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        super().rewrite(match, context)
+        context.graph.set_attribute(match.node, "group", 2)
+
+
+class Reweighted(FoldPad):
+    """Folds well, and reads another weight."""
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        super().rewrite(match, context)
+        values = context.graph.constant(match.node.inputs[1])
+        assert values is not None
+        other = context.graph.add_initializer(values + 1, "other")
+        context.graph.set_input(match.node, 1, other)
+
+
 class Cluttering(FoldPad):
     """Adds nodes and constants on its way to a wrong result."""
 

@@ -54,6 +54,12 @@ class TestRule:
         assert re.findall(r"^PAD\d+", several, re.MULTILINE) == ["PAD101", "PAD102", "PAD201"]
         assert onnxpad_runs("rule", "PAD1").stdout in several
 
+    def test_json_has_the_pages_that_were_asked_for(self) -> None:
+        document = json.loads(onnxpad_runs("rule", "PAD1", "--format", "json").stdout)
+        whole = json.loads(onnxpad_runs("rules", "--format", "json").stdout)
+        assert document["command"] == "rule"
+        assert document["rules"] == [each for each in whole["rules"] if each["code"] < "PAD2"]
+
     def test_an_unknown_code_is_one_line_with_the_known(self) -> None:
         result = onnxpad_runs("rule", "PAD101", "PAD999")
         assert (result.exit_code, result.stdout) == (2, "")

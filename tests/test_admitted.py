@@ -373,3 +373,80 @@ def test_check_demands_what_the_options_ask(path: Path) -> None:
     assert code("--dynamic", "pad") == 1
     assert code("--dim", "height=2..64:2", "--dim", "width=8") == 1
     assert code("--dim", "height=2..64:2") == 0
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Models of which each lacks something: a name, an input, an open size."""
+    onnx.save(OPEN, tmp_path / "open.onnx")
+    onnx.save(TWO, tmp_path / "two.onnx")
+    same = 'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (q, w)'
+    w = "float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}"
+    onnx.save(one(same, inputs="float[1, 1, a, b] q", initializers=w), tmp_path / "same.onnx")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--dim", "a=8", "--dim", "b=8"],
+        ["--dim", "a=8..64:8", "--dim", "x[2]=8", "--dim", "b=16"],
+        ["--shape", "q=1,1,8,8"],
+        ["--shape", "q=1,1,8,8", "--dim", "height=8"],
+        ["--shape", "q=1,1,?,8", "--dim", "a=8", "--dim", "width=8", "--shape", "z=4,4"],
+    ],
+)
+def test_sizes_are_for_the_models_that_have_them(folder: Path, options: list[str]) -> None:
+    result = CliRunner().invoke(app, ["check", str(folder), *options])
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert f"{folder / 'same.onnx'}: warning PAD101" in result.stdout
+    assert result.stdout.startswith(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--dim", "q[3]=8"], "none of the 3 models has a dimension 'q[3]'"),
+        (["--dim", "a=8", "--dim", "nowhere=8"], "none of the 3 models has a dimension 'nowhere'"),
+        (["--shape", "nowhere=1,2"], "none of the 3 models has an input 'nowhere'"),
+        (["--dim", "a=0"], "dimension 'a': '0' is no size"),
+        (["--shape", "q=1,x"], "shape of input 'q': 'x' is no size"),
+    ],
+)
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_sizes_for_no_model_are_bad_usage(
+    folder: Path, options: list[str], said: str, form: str
+) -> None:
+    (folder / "broken.onnx").write_bytes(b"no model")
+    result = CliRunner().invoke(app, ["check", str(folder), *options, "--format", form])
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: {said}")
+    assert result.stderr.count("\n") == 1
+    assert bool(result.stdout) is (form == "json")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--shape", "q=2,1,8,8"], "axis 0 of input 'q' is 1 in the model, not 2"),
+        (["--dim", "a=7"], "the model is not defined at the sizes given"),
+    ],
+)
+def test_sizes_that_one_model_contradicts_are_told_of_that_one(
+    folder: Path, options: list[str], said: str
+) -> None:
+    same = folder / "same.onnx"
+    body = 'z = Concat <axis = 1> (q, k) y = Conv <auto_pad = "SAME_UPPER"> (z, w)'
+    constants = f"{W}, float[1, 1, 8, 1] k = {{1, 2, 3, 4, 5, 6, 7, 8}}"
+    onnx.save(one(body, inputs="float[1, 1, a, 1] q", initializers=constants), same)
+    result = CliRunner().invoke(app, ["check", str(folder), *options])
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"error: {same}: {said}")
+    assert result.stdout.startswith(f"{folder / 'open.onnx'}: info PAD101")
+    assert result.stdout.endswith("1 unreadable\n")
+
+
+def test_an_input_has_one_shape(path: Path) -> None:
+    with pytest.raises(UsageError, match="'x' is given two shapes"):
+        onnxpad.check(OPEN, shapes={"": "1,2,9,8", "x": "1,2,9,9"})

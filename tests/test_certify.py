@@ -143,6 +143,16 @@ EQUAL = [
         id="end padding that no window reaches",
     ),
     pytest.param(
+        one("s = Shape <start = 2> (x) r = Mod (s, two) e = Sub (r, one)"
+            " q = Concat <axis = 0> (none, zero, none, e) a = Pad (x, q)"
+            " y = MaxPool <kernel_shape = [1], strides = [2]> (a)",
+            inputs=LINE,
+            initializers="int64[1] two = {2}, int64[1] one = {1}, int64[2] none = {0, 0},"
+            " int64[1] zero = {0}"),
+        pool("MaxPool", "kernel_shape = [1], strides = [2]"),
+        id="a crop that no window reaches",
+    ),
+    pytest.param(
         pool("MaxPool", "ceil_mode = 1, kernel_shape = [4], strides = [4]"),
         pool("MaxPool", "kernel_shape = [4], pads = [0, 3], strides = [4]"),
         id="rounding up and padding to a multiple",

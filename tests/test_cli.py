@@ -16,8 +16,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import onnxpad
-from onnxpad.cli import Format, Style, app, expand_codes, model_files
-from onnxpad.errors import ModelError, UsageError
+from onnxpad.cli import app
+from onnxpad.cli.checking import model_files
+from onnxpad.cli.options import Format, Style, expand_codes
+from onnxpad.errors import ModelError, OutputError, ProviderError, UsageError
 from onnxpad.finding import Certificate, Change, Finding, Severity
 from onnxpad.report.progress import DELAY, ProgressBar
 from onnxpad.verdict import Comparison, Run, Validation
@@ -151,6 +153,27 @@ class TestFix:
         assert "Nothing written" in result.stdout
         assert list(model.parent.iterdir()) == [model]
 
+    @pytest.mark.parametrize("outcome", [UNCHANGED, Fixed(validation=FAILED)])
+    def test_an_older_result_that_stays_is_told_of(
+        self, api: Api, model: Path, outcome: Fixed
+    ) -> None:
+        api.fixed = outcome
+        older = model.with_name("model.fixed.onnx")
+        assert "older file" not in onnxpad_runs("fix", model).stdout
+        older.write_bytes(b"older")
+        assert f"{older} is an older file, which stays" in onnxpad_runs("fix", model).stdout
+        document = json.loads(onnxpad_runs("fix", model, "--format", "json").stdout)
+        assert (document["older"], document["written"]) == (str(older), None)
+        assert older.read_bytes() == b"older"
+        assert "older file" not in onnxpad_runs("fix", model, "--check").stdout
+
+    def test_a_file_that_is_there_is_replaced(self, api: Api, model: Path, tmp_path: Path) -> None:
+        for target in (tmp_path / "model.fixed.onnx", tmp_path / "out.onnx"):
+            target.write_bytes(b"older")
+            result = onnxpad_runs("fix", model, "-o", target)
+            assert (result.exit_code, target.read_bytes()) == (0, b"fixed")
+            assert "older file" not in result.stdout
+
     def test_unchanged_with_a_name_is_copied(self, api: Api, model: Path, tmp_path: Path) -> None:
         api.fixed = UNCHANGED
         result = onnxpad_runs("fix", model, "-o", tmp_path / "out.onnx")
@@ -230,6 +253,24 @@ class TestFixRefuses:
         for same in (model, symbolic, hard, tmp_path / "sub" / ".." / "model.onnx"):
             assert "--in-place replaces it" in self.refused(api, model, "-o", same)
 
+    def test_a_result_that_would_replace_the_model(
+        self, api: Api, model: Path, tmp_path: Path
+    ) -> None:
+        default = tmp_path / "model.fixed.onnx"
+        default.symlink_to(model)
+        assert "--in-place replaces it" in self.refused(api, model)
+        default.unlink()
+        default.hardlink_to(model)
+        assert "--in-place replaces it" in self.refused(api, model)
+
+    def test_a_result_in_the_place_of_a_folder(self, api: Api, model: Path, tmp_path: Path) -> None:
+        (tmp_path / "model.fixed.onnx").mkdir()
+        assert "is not a file" in self.refused(api, model)
+
+    def test_names_that_are_empty(self, api: Api, model: Path) -> None:
+        assert "'MODEL': an empty name" in self.refused(api, "")
+        assert "'-o': an empty name" in self.refused(api, model, "-o", "")
+
     def test_output_that_is_no_file(self, api: Api, model: Path, tmp_path: Path) -> None:
         assert "is not a file" in self.refused(api, model, "-o", tmp_path)
         assert "is not a file" in self.refused(api, model, "-o", os.devnull)
@@ -266,6 +307,51 @@ class TestErrors:
         api.fixed = PermissionError(13, "Permission denied", str(model))
         result = onnxpad_runs("fix", model)
         assert (result.exit_code, error_line(result)) == (2, f"error: {model}: Permission denied")
+
+    @pytest.mark.parametrize(
+        ("failure", "kind", "code"),
+        [
+            (UsageError("no such style\x1b"), "usage", 2),
+            (ModelError("cut short"), "model", 2),
+            (OutputError("no room"), "output", 2),
+            (ProviderError("no CUDA"), "provider", 4),
+            (PermissionError(13, "Permission denied", "m.onnx"), "system", 2),
+            (KeyboardInterrupt(), "interrupted", 130),
+            (ZeroDivisionError("by zero"), "internal", 70),
+        ],
+    )
+    def test_json_has_the_error_too(
+        self, api: Api, model: Path, failure: BaseException, kind: str, code: int
+    ) -> None:
+        api.fixed = failure
+        result = onnxpad_runs("fix", model, "--format", "json")
+        assert (result.exit_code, len(result.stderr.splitlines())) == (code, 1)
+        document = json.loads(result.stdout)
+        assert document["command"] == "fix"
+        assert (document["exit_code"], document["error"]["kind"]) == (code, kind)
+        if isinstance(failure, onnxpad.OnnxpadError):
+            assert document["error"]["message"] == str(failure)
+
+    @pytest.mark.parametrize(
+        "args",
+        [
+            ("fix", "--format=json"),
+            ("check", "--bogus", "--format", "json"),
+            ("validate", "m.onnx", "--format", "json"),
+            ("rule", "PAD999", "--format", "json"),
+            ("--bogus", "--format", "json"),
+        ],
+    )
+    def test_bad_usage_is_json_too(self, api: Api, args: tuple[str, ...]) -> None:
+        result = onnxpad_runs(*args)
+        document = json.loads(result.stdout)
+        assert (result.exit_code, document["exit_code"], document["error"]["kind"]) == (
+            2,
+            2,
+            "usage",
+        )
+        assert document["command"] in {args[0], ""}
+        assert document["error"]["message"] in error_line(result)
 
     def test_an_interruption(self, api: Api, model: Path) -> None:
         api.fixed = KeyboardInterrupt()
@@ -353,6 +439,11 @@ class TestCheck:
         onnxpad_runs("check", folder / "a.onnx", folder / "c.ONNX")
         assert len(api.asked) == 2
 
+    def test_an_empty_name_is_a_mistake(self, api: Api) -> None:
+        result = onnxpad_runs("check", "")
+        assert (result.exit_code, result.stdout, api.asked) == (2, "", [])
+        assert "an empty name" in error_line(result)
+
     def test_an_empty_folder_is_a_mistake(self, api: Api, tmp_path: Path) -> None:
         result = onnxpad_runs("check", tmp_path)
         assert result.exit_code == 2
@@ -399,7 +490,7 @@ def test_an_unknown_code_is_refused_with_the_known_ones() -> None:
 def test_links_to_folders_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_bytes(b"")
     (tmp_path / "loop").symlink_to(tmp_path, target_is_directory=True)
-    assert model_files(tmp_path) == [tmp_path / "m.onnx"]
+    assert model_files(tmp_path) == ([tmp_path / "m.onnx"], [])
 
 
 def test_no_arguments_show_the_help() -> None:
@@ -457,6 +548,39 @@ def test_what_is_no_model_is_told_in_one_line(tmp_path: Path) -> None:
             result = onnxpad_runs(command, tmp_path / name)
             assert result.exit_code == 2
             assert error_line(result).count(str(tmp_path / name)) == 1
+
+
+def test_what_cannot_be_searched_or_read_does_not_hide_the_others(
+    same: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone.onnx").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "loop.onnx").symlink_to("loop.onnx")
+    for name in ("closed", "named.onnx"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "inner.onnx").write_bytes(same.read_bytes())
+    troubles = ["closed", "gone.onnx", "loop.onnx"]
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe.onnx")
+        troubles.append("pipe.onnx")
+    scan = os.scandir
+
+    def scandir(folder: Any) -> Any:
+        if Path(folder).name == "closed":  # nothing is closed to root
+            raise PermissionError(13, "Permission denied", str(folder))
+        return scan(folder)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    result = onnxpad_runs("check", tmp_path)
+    assert result.exit_code == 2
+    lines = result.stderr.splitlines()
+    assert len(lines) == len(troubles)
+    for line, trouble in zip(sorted(lines), troubles, strict=True):
+        assert line.startswith(f"error: {tmp_path / trouble}")
+    for found in (same, tmp_path / "named.onnx" / "inner.onnx"):
+        assert f"{found}: warning PAD101" in result.stdout
+    document = json.loads(onnxpad_runs("check", tmp_path, "--format", "json").stdout)
+    assert document["summary"]["unreadable"] == len(troubles)
+    assert document["exit_code"] == 2
 
 
 def test_a_link_to_itself_is_told_in_one_line(same: Path, tmp_path: Path) -> None:

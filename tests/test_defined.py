@@ -11,7 +11,7 @@ import onnxruntime as ort
 import pytest
 
 import onnxpad
-from onnxpad.defined import defined
+from onnxpad.defined import defined, listed
 from onnxpad.errors import UsageError
 from onnxpad.graph import Graph
 from onnxpad.premises import premises, ranges
@@ -161,6 +161,93 @@ def test_sizes_are_narrowed_where_every_output_needs_it() -> None:
     assert limits(behind)["n"].step == 2
 
 
+def test_a_place_left_empty_is_no_tensor() -> None:
+    """Nobody reads the first pool: that both leave something out does not join them."""
+    model = one(
+        "a, = MaxPool <kernel_shape = [9]> (x) y = Resize (x, , s)",
+        inputs="float[1, 2, n] x",
+        initializers="float[3] s = {1, 1, 1}",
+    )
+    assert list(model.graph.node[0].output) == ["a"]
+    model.graph.node[0].output.append("")
+    assert not limits(model)
+
+
+def test_parts_of_no_number_are_equal_parts() -> None:
+    model = one("y, z = Split <axis = 2> (x)", inputs="float[1, 2, n] x", opset=11)
+    model.graph.output.append(onnx.helper.make_tensor_value_info("z", 1, None))
+    model.graph.node[0].attribute.add(name="split", type=onnx.AttributeProto.INTS)
+    assert set(running(model)) == set(limits(model)["n"][: len(SIZES) // 2])
+    model = one(
+        "e = Concat <axis = 0> (none, none) y, z = Split <axis = 2> (x, e)",
+        inputs="float[1, 2, n] x",
+        initializers="int64[0] none = {}",
+        opset=13,
+    )
+    model.graph.output.append(onnx.helper.make_tensor_value_info("z", 1, None))
+    assert set(running(model)) == set(limits(model)["n"][: len(SIZES) // 2])
+
+
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "LpPool"])
+def test_pools_of_no_batch_want_no_data(op: str) -> None:
+    model = one(
+        f"a = Slice (x, two, nine, axes) y = {op} <kernel_shape = [3], strides = [2]> (a)",
+        inputs="float[1, 2, n] x",
+        initializers="int64[2] two = {2, 2}, int64[2] nine = {9, 9}, int64[2] axes = {0, 2}",
+        opset=18,
+    )
+    assert running(model) == [*SIZES]
+    assert not limits(model)
+
+
+@pytest.mark.parametrize(
+    ("body", "initializers", "told"),
+    [
+        ("y = Add (x, k)", "float[1, 1, 5] k = {1, 2, 3, 4, 5}", "n 1 or 5"),
+        ("y = Reshape (x, k)", "int64[3] k = {1, 2, 1}", "n 1"),
+        (
+            "a = Slice (x, zero, three, two) y = Concat <axis = 1> (a, x)",
+            "int64[1] zero = {0}, int64[1] three = {3}, int64[1] two = {2}",
+            "n from 1 to 3",
+        ),
+        (
+            f"c = Slice (x, zero, six, two) {JOINED} y = Concat <axis = 1> (b, x, c)",
+            f"{DOUBLE}, int64[1] zero = {{0}}, int64[1] six = {{6}}, int64[1] two = {{2}}",
+            "n a multiple of 2 from 2 to 6",
+        ),
+    ],
+)
+def test_told_are_the_sizes_at_which_onnxruntime_runs(
+    body: str, initializers: str, told: str
+) -> None:
+    model = one(body, inputs="float[1, 2, n] x", initializers=initializers)
+    graph = Graph.from_proto(model)
+    found = defined(graph, Analysis(graph))
+    assert running(model) == [*limits(model)["n"]]
+    assert listed(found) == told
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "a = Expand (x)",
+        "a = Expand ()",
+        "a, b = Split <axis = 2> ()",
+        "a, b = Split <axis = 2, split = [1.5, 2.5]> (x)",
+        "a = Reshape ()",
+        "a = SpaceToDepth <blocksize = 2> ()",
+    ],
+)
+def test_a_damaged_node_asks_nothing(body: str) -> None:
+    model = one(
+        f'{body} y = Conv <auto_pad = "SAME_UPPER", strides = [2]> (a, w)',
+        inputs="float[1, 1, n] x, float[1, 1, 3] w",
+        opset=11,
+    )
+    assert not limits(model)
+    assert onnxpad.check(model).findings
+
+
 def test_what_is_asked_may_show_that_more_is_asked() -> None:
     (body, initializers) = next(each.values for each in GRAPHS if "Slice" in str(each.values[0]))
     model = one(str(body), inputs="float[1, 2, n] x", initializers=str(initializers), opset=13)
@@ -188,7 +275,7 @@ def test_no_axis_in_between_is_longer_than_any_may_be(body: str, greatest: int) 
     )
     graph = Graph.from_proto(model)
     *_, last = premises(graph)
-    assert last.sizes == f"every size at which the model is defined: n up to {greatest}"
+    assert last.sizes == f"every size at which the model is defined: n from 1 to {greatest}"
     # Nobody means to run it at the greatest.
     assert ranges(graph, last, {})["n"] == range(1, 16_711_681)
 

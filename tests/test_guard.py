@@ -1,5 +1,6 @@
 """`onnxpad.guard`: what the parent says of a child that ends well, badly, or by a fault."""
 
+import json
 import os
 import signal
 import subprocess
@@ -15,10 +16,12 @@ PROGRAM = """
 import os, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job has it ignored
 from onnxpad.guard import guarded
+def tell(message):
+    sys.stderr.write("error: " + message + "\\n")
 def work():
     print("at work", os.getpid(), flush=True)
     {work}
-guarded(work)
+guarded(work, tell)
 """
 
 
@@ -87,3 +90,18 @@ def test_an_interrupt_reaches_the_child_and_its_code_is_left_with(group: bool) -
         else:
             parent.send_signal(signal.SIGINT)
         assert parent.wait(timeout=30) == 130
+
+
+def test_a_fault_is_told_in_json_where_it_is_asked_for() -> None:
+    program = (
+        "import os, signal, sys, onnxpad.__main__ as program\n"
+        "program._run = lambda: os.kill(os.getpid(), signal.SIGSEGV)\n"
+        "sys.argv[1:] = ['fix', 'm.onnx', '--format', 'json']\n"
+        "program.main()\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    document = json.loads(ended.stdout)
+    assert (ended.returncode, document["exit_code"], document["error"]["kind"]) == (2, 2, "crash")
+    assert ended.stderr == f"error: {document['error']['message']}\n"

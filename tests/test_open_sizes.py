@@ -372,6 +372,25 @@ def test_a_pad_to_a_multiple_stays_where_it_is_not() -> None:
     )
 
 
+def test_a_pool_of_what_may_be_empty_keeps_its_pad() -> None:
+    """The Slice may leave nothing, and is an output by itself."""
+    before = one(
+        "a = Slice (x, two, last, two) s = Shape <start = 2> (a) m = Neg (s) e = Mod (m, two)"
+        " q = Concat <axis = 0> (none, e, none, zero) p = Pad (a, q)"
+        " y = AveragePool <kernel_shape = [2], strides = [2]> (p)",
+        inputs="float[1, 1, L] x",
+        outputs="float[] y, float[] a",
+        initializers="int64[1] last = {99}, int64[1] two = {2}, int64[1] zero = {0},"
+        " int64[2] none = {0, 0}",
+    )
+    result = onnxpad.fix(before, dynamic="auto-pad")
+    assert not result.undone
+    assert not result.changed
+    assert [finding.code for finding in result.findings] == ["PAD501"]
+    assert "may read nothing" in result.findings[0].reason
+    assert len(onnxpad.fix(before, dynamic="auto-pad", dims={"L": "3..99"}).changes) == 1
+
+
 GIVEN: list[tuple[Mapping[str, str], int]] = [
     ({}, 0),
     ({"H": "4..99"}, 0),
@@ -416,7 +435,7 @@ def test_pads_of_a_decoder_are_known_while_float32_counts() -> None:
     assert not result.undone
     assert not result.findings
     assert [change.after for change in result.changes] == ["Conv pads (1, 0)"] * 3
-    limit = "every size at which the model is defined: length up to 52224"
+    limit = "every size at which the model is defined: length from 1 to 52224"
     assert {change.certificate.sizes for change in result.changes} == {"every size", limit}
     assert result.validation is not None
     assert result.validation.ok

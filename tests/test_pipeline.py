@@ -12,9 +12,20 @@ from onnxpad.finding import Severity
 from onnxpad.graph import Graph
 from onnxpad.passes import PASSES
 from onnxpad.passes.fold_pad import FoldPad
-from onnxpad.rule import Pass, Tensor
+from onnxpad.rule import Context, Pass, Tensor
 from onnxpad.size import Extent
-from tests.broken import Cluttering, Elsewhere, Forgotten, Halfway, Idle, Lost, Swapped
+from onnxpad.values import Analysis
+from tests.broken import (
+    Cluttering,
+    Elsewhere,
+    Forgotten,
+    Halfway,
+    Idle,
+    Lost,
+    Regrouped,
+    Reweighted,
+    Swapped,
+)
 from tests.support import assert_same, canonical, fixed, one
 
 W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
@@ -25,6 +36,8 @@ PADDED = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {PADS}")
 BROKEN = [
     pytest.param(PADDED, Swapped, "the first window starts at", id="sides swapped"),
     pytest.param(PADDED, Lost, "the output has", id="padding lost"),
+    pytest.param(PADDED, Regrouped, "the window itself differs", id="groups changed"),
+    pytest.param(PADDED, Reweighted, "the window itself differs", id="weight changed"),
     pytest.param(PADDED, Cluttering, "the output has", id="nodes and constants added"),
     pytest.param(
         one("a = Pad (x, p) y = AveragePool <kernel_shape = [3, 3]> (a)", initializers=PADS),
@@ -85,6 +98,58 @@ def test_the_others_go_on_after_one_is_taken_back() -> None:
     assert [finding.code for finding in outcome.undone] == ["PAD201"]
     assert [change.code for change in outcome.changes] == ["PAD102"]
     assert_same(before, graph.to_proto())
+
+
+def doubtful(pools: int) -> onnx.ModelProto:
+    """A chain of MaxPools, each behind a `Pad` that loses to finite data only."""
+    body = " ".join(
+        f"a{i} = Pad (y{i}, p, low) y{i + 1} = MaxPool <kernel_shape = [3, 3]> (a{i})"
+        for i in range(pools)
+    )
+    return one(
+        f"y0 = Relu (x) {body} y = Neg (y{pools})",
+        inputs="float[1, 2, h, w] x",
+        initializers="int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}, float low = {-3.4028235e38}",
+    )
+
+
+def test_taking_changes_back_costs_what_making_them_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is known of all the rest of the graph is not worked out anew each time."""
+
+    asked = []
+    start = Analysis._start
+
+    def counted(*request: Any) -> Any:
+        asked.append(request)
+        return start(*request)
+
+    monkeypatch.setattr(Analysis, "_start", counted)
+
+    def questions(pools: int) -> int:
+        asked.clear()
+        result = onnxpad.fix(doubtful(pools), strict=True, validate=False)
+        assert len(result.undone) == pools
+        return len(asked)
+
+    assert questions(60) < 2.5 * questions(30)
+
+
+def test_what_was_learnt_from_a_change_is_forgotten_with_it() -> None:
+    graph = Graph.from_proto(
+        one(
+            "r = Relu (x) a = Pad (x, p) y = MaxPool <kernel_shape = [3, 3]> (a) z = Neg (r)",
+            outputs="float[] y, float[] z",
+            initializers=PADS,
+        )
+    )
+    context = Context(graph)
+    y = graph.tensor("y")
+    mark = context.mark()
+    graph.set_input(y.inputs[0], 0, graph.tensor("r"))
+    assert (context.analysis.shape(y), context.signs.non_negative(y)) == ((1, 2, 7, 6), True)
+    context.rollback(mark)
+    assert (context.analysis.shape(y), context.signs.non_negative(y)) == ((1, 2, 10, 9), False)
+    assert not graph.changed
 
 
 class Doubting:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 import onnxpad
 from onnxpad.cli import app
 from onnxpad.errors import OnnxpadError, UsageError, ValidationError
-from tests.support import EXPORTED
+from tests.support import EXPORTED, one
 
 MODELS = Path(__file__).parents[1] / "models"
 KERAS = MODELS / "mobilenet_keras.onnx"
@@ -36,6 +36,22 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pads.ints[:] = [pads.ints[i] for i in (2, 3, 0, 1)]
     onnx.save(model, path)
     return path
+
+
+OPEN = one(
+    'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)',
+    inputs="float[N, 1, height, ?] x",
+    initializers="float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}",
+)
+
+
+def drawn(result: onnxpad.ValidationResult) -> list[tuple[int, ...]]:
+    """The shapes of the inputs that were drawn."""
+    return [
+        tuple(map(int, run.inputs.split(",")[0].rpartition(" ")[2].split("x")))
+        for run in result.runs
+        if run.optimisation == "off"
+    ]
 
 
 def runs(*args: object) -> Result:
@@ -171,10 +187,59 @@ class TestLibrary:
         assert min(sides) == 1  # nothing in this network asks for more
         assert len(set(sizes)) == 4
 
+    def test_sizes_are_drawn_as_they_are_given(self) -> None:
+        fixed = onnxpad.validate(OPEN, OPEN, shapes={"x": (2, 1, None, 7)}, dims={"height": 9})
+        assert drawn(fixed) == [(2, 1, 9, 7)]
+        result = onnxpad.validate(
+            OPEN, OPEN, dims={"N": 3, "height": "64..1024:32", "x[3]": "5..8"}, samples=5
+        )
+        sizes = drawn(result)
+        assert len(set(sizes)) == 5
+        for batch, channels, height, width in sizes:
+            assert (batch, channels) == (3, 1)
+            assert height in range(64, 1025, 32)
+            assert 5 <= width <= 8
+
+    def test_what_was_proved_for_a_range_is_validated_in_it(self) -> None:
+        sizes = {"height": "32..256:32", "x[3]": "32..256:32"}
+        result = onnxpad.fix(OPEN, dims=sizes)
+        assert [change.code for change in result.changes] == ["PAD101"]
+        assert not onnxpad.validate(OPEN, result.model, samples=3).ok
+        assert onnxpad.validate(OPEN, result.model, samples=3, dims=sizes).ok
+
+    def test_sizes_that_the_rewritten_model_has_fixed(self) -> None:
+        rewritten = onnxpad.fix(OPEN, dims={"height": 32, "x[3]": 32}).model
+        for size in (32, "16..64:16"):
+            result = onnxpad.validate(OPEN, rewritten, dims={"height": size})
+            assert drawn(result) == [(1, 1, 32, 32)]
+        for size in (33, "1..64:5"):
+            with pytest.raises(UsageError, match="declares 32 for axis 2 of input 'x', not"):
+                onnxpad.validate(OPEN, rewritten, dims={"height": size})
+
+    @pytest.mark.parametrize(
+        ("option", "value"),
+        [
+            ("samples", 1),
+            ("seed", 0),
+            ("shapes", {"x": "1,1,2,2"}),
+            ("dims", {"height": 3}),
+        ],
+    )
+    @pytest.mark.parametrize("given", ["inputs", "reference"])
+    def test_what_is_about_drawing_excludes_what_is_given(
+        self, option: str, value: object, given: str
+    ) -> None:
+        options: dict[str, Any] = {given: REFERENCE, option: value}
+        with pytest.raises(UsageError, match=f"^{option}: only for inputs that are drawn"):
+            onnxpad.validate(KERAS, KERAS, **options)
+
     @pytest.mark.parametrize(
         "options",
         [
             {},
+            {"rewritten": KERAS, "dims": {"nowhere": 3}},
+            {"rewritten": KERAS, "shapes": {"nowhere": "1,2"}},
+            {"rewritten": KERAS, "shapes": {"": "1,2"}},
             {"rewritten": KERAS, "samples": 0},
             {"rewritten": KERAS, "seed": -1},
             {"rewritten": KERAS, "rtol": -1.0},
@@ -242,10 +307,25 @@ class TestCommand:
         if divergence:
             assert divergence["comparison"]["output"] == divergence["tensor"]
 
+    def test_sizes(self, tmp_path: Path) -> None:
+        path = tmp_path / "open.onnx"
+        onnx.save(OPEN, path)
+        options = ("--shape", "x=2,1,?,7", "--dim", "height=8..16:8", "--samples", 2)
+        document = json.loads(runs(path, path, *options, "--format", "json").stdout)
+        inputs = {run["inputs"] for run in document["validation"]["runs"]}
+        assert {each.split(",")[0] for each in inputs} == {
+            "x float32 2x1x8x7",
+            "x float32 2x1x16x7",
+        }
+
     @pytest.mark.parametrize(
         ("args", "code"),
         [
             ([], 2),
+            ([KERAS, "--dim", "nowhere=3"], 2),
+            ([KERAS, "--dim", "nowhere=3", "--dim", "nowhere=4"], 2),
+            (["--reference", REFERENCE, "--samples", 1], 2),
+            ([KERAS, "--inputs", REFERENCE, "--seed", 0], 2),
             (["--provider", "gpu"], 2),
             (["--provider", "NnapiExecutionProvider"], 4),
             (["--reference", MODELS / "README.md"], 2),

@@ -182,6 +182,8 @@ def test_operator_agrees_with_onnxruntime(
         ("Cast", {"a": np.array([1e20, -1.0, np.nan, np.inf], F32)}, {"to": 2}),
         ("Max", {"a": np.array([np.nan, 1.0, np.inf], F32), "b": np.array(0, F32)}, {}),
         ("ReduceProd", {"a": i(2**40, 2**40)}, {}),
+        # onnxruntime looks at the lower 32 bits.
+        ("Sign", {"a": i(2**32 - 2, -(2**31) - 1)}, {}),
     ],
 )
 def test_hard_cases_are_right_or_unknown(op: str, inputs: Any, attributes: Any) -> None:
@@ -577,6 +579,21 @@ def test_large_contents_are_not_evaluated(body: str) -> None:
     )
     assert analysis.shape(graph.tensor("y")) is not None
     assert analysis.value(graph.tensor("y")) is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(TensorProto(data_type=122, raw_data=b"1234"), id="no such type"),
+        pytest.param(TensorProto(raw_data=b"1234"), id="no type"),
+        pytest.param(TensorProto(data_type=1, raw_data=b"12"), id="half an element"),
+        pytest.param(TensorProto(data_type=1, data_location=TensorProto.EXTERNAL), id="in no file"),
+    ],
+)
+def test_what_cannot_be_read_fills_nothing(value: TensorProto) -> None:
+    value.dims.append(1)
+    graph = Graph.from_proto(single("ConstantOfShape", {"s": i(2)}, value=value))
+    assert Analysis(graph).value(graph.tensor("y0")) is None
 
 
 def test_content_of_weights_is_not_read() -> None:

@@ -6,9 +6,12 @@ Imports `finding` and `verdict`.
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from onnxpad.finding import Change, Finding, Severity
-from onnxpad.verdict import Validation
+
+if TYPE_CHECKING:
+    from onnxpad.verdict import Validation
 
 
 class Outcome(enum.StrEnum):
@@ -35,6 +38,7 @@ class FixReport:
         dynamic: What was asked for of padding that depends on an open size.
         outcome: How it ended; decides the exit code.
         written: Path of the file written, empty where none was.
+        older: Path of a file that is where none was written now, and stays; empty where none is.
         check: Whether only a check or a diff was asked for, so that nothing is written.
         validate: Whether a validation was asked for.
         changes: The rewrites made.
@@ -60,10 +64,11 @@ class FixReport:
     changes: tuple[Change, ...]
     findings: tuple[Finding, ...]
     undone: tuple[Finding, ...]
-    validation: Validation | None
+    validation: "Validation | None"
     nodes_before: int
     nodes_after: int
     seconds: float
+    older: str = ""
     data: tuple[str, ...] = ()
     inline: bool = False
     dynamic: str = "keep"
@@ -140,7 +145,7 @@ class ValidateReport:
     inputs: str
     reference: str
     providers: tuple[str, ...]
-    validation: Validation
+    validation: "Validation"
     unproven: tuple[str, ...]
     seconds: float
 

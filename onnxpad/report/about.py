@@ -79,10 +79,7 @@ def _libraries(cuda: str, libraries: Sequence[Library], paint: Paint) -> list[st
         return [f"This onnxruntime is built {built}"]
     missing = paint("missing", "warning")
     rows = [(each.file, shown(each.place) or missing) for each in libraries]
-    lines = [f"Libraries for CUDA {shown(cuda)}, for which onnxruntime is built", *_table(rows)]
-    if any(not each.place for each in libraries):
-        lines.append("  pip install 'onnxpad[cuda]' brings what is missing")
-    return lines
+    return [f"Libraries for CUDA {shown(cuda)}, for which onnxruntime is built", *_table(rows)]
 
 
 def _problems(found: Diagnosis, paint: Paint) -> list[str]:

@@ -31,6 +31,7 @@ def fix_json(report: FixReport) -> str:
         "dynamic": report.dynamic,
         "outcome": report.outcome,
         "written": report.written or None,
+        "older": report.older or None,
         "data": list(report.data),
         "check": report.check,
         "nodes_before": report.nodes_before,
@@ -86,9 +87,15 @@ def doctor_json(found: Diagnosis, exit_code: int) -> str:
     return _dump({**_head("doctor", exit_code), "ok": found.ok, **_fields(found)})
 
 
-def rules_json(pages: Iterable[Page]) -> str:
-    """The catalogue as one JSON object with a list of rules, each with its page."""
-    return _dump({**_head("rules", 0), "rules": list(pages)})
+def rules_json(pages: Iterable[Page], command: str = "rules") -> str:
+    """Rules, of the whole catalogue or chosen by `rule`, as one JSON object, each with its page."""
+    return _dump({**_head(command, 0), "rules": list(pages)})
+
+
+def error_json(command: str, exit_code: int, kind: str, message: str) -> str:
+    """Why a command has no report, as one JSON object."""
+    error = {"kind": kind, "message": message}
+    return _dump({**_head(command, exit_code), "error": error})
 
 
 def _head(command: str, exit_code: int) -> dict[str, object]:

@@ -7,11 +7,13 @@ log or `grep` wants them whole.
 import math
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.report import CheckReport, FileReport, FixReport, Outcome
-from onnxpad.verdict import Comparison, Divergence, Run
+
+if TYPE_CHECKING:
+    from onnxpad.verdict import Comparison, Divergence, Run
 
 LINES_A_GROUP = 20
 NODES_A_REASON = 8
@@ -81,11 +83,16 @@ def file_text(file: FileReport, paint: Paint = plain) -> str:
     fixable = [finding for finding in file.findings if finding.fixable]
     for group in _grouped(fixable, lambda finding: (finding.severity, finding.code)):
         label = _label(group[0], paint)
-        lines += [f"{label} {_node(f)}: {shown(f.message)}" for f in group[:LINES_A_GROUP]]
+        lines += [f"{label} {_node(f)}: {_fixable(f)}" for f in group[:LINES_A_GROUP]]
         lines += [f"{label} {more}" for more in _more(len(group) - LINES_A_GROUP)]
     refused = [finding for finding in file.findings if not finding.fixable]
     lines += [f"{_label(group[0], paint)} {_refusal(group)}" for group in _by_reason(refused)]
     return "".join(f"{shown(file.path)}: {line}\n" for line in lines)
+
+
+def _fixable(finding: Finding) -> str:
+    taken = ", ".join(map(shown, finding.assumptions))
+    return f"{shown(finding.message)}{f'; takes for granted: {taken}' if taken else ''}"
 
 
 def check_summary(report: CheckReport, paint: Paint = plain) -> str:
@@ -219,12 +226,12 @@ def _validation(report: FixReport, paint: Paint) -> list[str]:
     ]
 
 
-def _run_name(run: Run) -> str:
+def _run_name(run: "Run") -> str:
     provider = run.provider.removesuffix("ExecutionProvider")
     return f"{shown(provider)}, optimisation {run.optimisation}, {shown(run.inputs)}"
 
 
-def _run_result(run: Run, warnings: Sequence[str], paint: Paint) -> str:
+def _run_result(run: "Run", warnings: Sequence[str], paint: Paint) -> str:
     """`equal bit for bit`, or the outputs that differ, the worst first; then the times."""
     differing = [c for c in run.comparisons if not c.equal]
     differing.sort(key=lambda c: (c.ok, -c.max_abs if c.max_abs == c.max_abs else -math.inf))
@@ -242,18 +249,18 @@ def _run_result(run: Run, warnings: Sequence[str], paint: Paint) -> str:
     return result if run.ok else f"{paint('DIFFERS', 'error')}: {result}"
 
 
-def noted(run: Run, warnings: Sequence[str]) -> str:
+def noted(run: "Run", warnings: Sequence[str]) -> str:
     """The note of a run, or where it is told: a warning may say the same in as many words."""
     told = run.note and any(warning.endswith(run.note) for warning in warnings)
     return "see the warning" if told else shown(run.note)
 
 
-def times(run: Run) -> str:
+def times(run: "Run") -> str:
     """The time of what a run is held against, if it is known, and of the run."""
     return " -> ".join(filter(None, map(duration, run.seconds)))
 
 
-def divergence_lines(found: Divergence, paint: Paint) -> list[str]:
+def divergence_lines(found: "Divergence", paint: Paint) -> list[str]:
     """Where two models part: the tensor, the node behind it in both, the worst element."""
     seen = found.comparison
     kind = f", {seen.dtype} {seen.shape}" if seen.dtype else ""
@@ -282,7 +289,7 @@ def _both(pair: tuple[str, str]) -> str:
     return f"{before}, in both" if before == after else f"{before}; rewritten: {after}"
 
 
-def figures(comparison: Comparison) -> str:
+def figures(comparison: "Comparison") -> str:
     """The figures of a difference that can be said, as `max abs 1e-07, max rel 2e-08, 3 ulp`."""
     parts = []
     if not math.isnan(comparison.max_abs):
@@ -311,7 +318,7 @@ def _share(value: float) -> str:
     return f"1 - {1 - value:.1g}"
 
 
-def _difference(comparison: Comparison) -> str:
+def _difference(comparison: "Comparison") -> str:
     numbers = f"max abs {comparison.max_abs:.3g}, max rel {comparison.max_rel:.3g}"
     return f"{shown(comparison.output)}: {shown(comparison.detail) or numbers}"
 
@@ -329,6 +336,8 @@ def _ending(report: FixReport, paint: Paint) -> str:
         ending = "Nothing written; --keep-invalid writes it all the same"
     if written and report.outcome is Outcome.INVALID:
         ending += " although the validation failed (--keep-invalid)"
+    if report.older:
+        ending += f"; {shown(report.older)} is an older file, which stays"
     if report.data:
         names = ", ".join(map(shown, report.data))
         many = len(report.data) > NODES_A_REASON

@@ -6,7 +6,7 @@ likely first: whoever runs the model tries them in turn until one is accepted.
 
 import zlib
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -148,6 +148,24 @@ def describe(model: onnx.ModelProto) -> tuple[Input, ...]:
     """
     consumers = _Consumers(model.graph)
     return tuple(_input(value, consumers) for value in _fed(model.graph))
+
+
+def shaped(
+    inputs: Iterable[Input], shapes: Mapping[str, Sequence[int | str | None]]
+) -> tuple[Input, ...]:
+    """`inputs` with the sizes that are given, by name and axis; where none is, what was there."""
+
+    def sized(each: Input) -> tuple[int | str, ...]:
+        sizes = shapes[each.name]
+        known = each.shape if len(each.shape) == len(sizes) else (None,) * len(sizes)
+        return tuple(
+            size if isinstance(size, int) else old or f"{each.name}[{axis}]"
+            for axis, (size, old) in enumerate(zip(sizes, known, strict=True))
+        )
+
+    return tuple(
+        replace(each, shape=sized(each)) if each.name in shapes else each for each in inputs
+    )
 
 
 def pinned(

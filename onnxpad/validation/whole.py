@@ -19,7 +19,7 @@ from onnxpad.validation.bisect import first_divergence
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.evaluator import evaluated
 from onnxpad.validation.given import Arrays, given
-from onnxpad.validation.inputs import Draw, Outline, UndrawableError, outline, pinned
+from onnxpad.validation.inputs import Draw, Outline, UndrawableError, outline, pinned, shaped
 from onnxpad.validation.judge import Oracle, differing, excused, held
 from onnxpad.validation.sessions import (
     CPU,
@@ -43,6 +43,7 @@ def validate_models(
     seed: int = 0,
     providers: Sequence[str] = (CPU,),
     sizes: Mapping[str, range] | None = None,
+    shapes: Mapping[str, Sequence[int | str | None]] | None = None,
     inputs: Arrays | None = None,
     reference: Arrays | None = None,
     tolerance: Tolerance | None = None,
@@ -64,6 +65,7 @@ def validate_models(
         seed: Seed of the first; the next have the numbers that follow.
         providers: Execution providers, by onnxruntime's names.
         sizes: What open sizes are limited to, by name of the dimension.
+        shapes: Shapes of inputs to draw, by name; only their numbers count.
         inputs: What to feed instead of drawing it.
         reference: What a framework computed, with its inputs unless `inputs` has them.
         tolerance: What difference is allowed; by default what rounding explains.
@@ -80,6 +82,7 @@ def validate_models(
         require_provider(provider)
     try:
         model = outline(read_proto(original))
+        model = replace(model, inputs=shaped(model.inputs, shapes or {}))
         if rewritten is not None:
             known = pinned(model.inputs, read_proto(rewritten), sizes)
             model = replace(model, inputs=known)

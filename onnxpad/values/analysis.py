@@ -26,7 +26,7 @@ from onnxpad.values.dtypes import DTYPES, first_input_dtype
 from onnxpad.values.layout import LAYOUT
 from onnxpad.values.naming import open_axes
 from onnxpad.values.shapes import SHAPES
-from onnxpad.values.value import INTEGERS, Shape, Value, constant_elements
+from onnxpad.values.value import INT64, INTEGERS, Shape, Value, constant_elements
 from onnxpad.values.windows import WINDOWS
 
 LARGEST_SIZE = 2**24 - 2**16
@@ -35,6 +35,8 @@ LARGEST_SIZE = 2**24 - 2**16
 Exporters compute pads in float32, which holds every integer up to 2^24, and in int32; a receptive
 field of 65,536 fits in between.
 """
+
+_LARGEST = INTEGERS[INT64][1]
 
 _SHAPE_RULES = SHAPES | WINDOWS | {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_SHAPES.items()}
 _DTYPE_RULES = DTYPES | {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_DTYPES.items()}
@@ -54,7 +56,8 @@ class Analysis:
         """
         self._graph = graph
         self._dims = dict(dims or {})
-        self._known: dict[Kind, dict[str, Any]] = {kind: {} for kind in Kind}
+        self._known: list[dict[str, Any]] = [{} for _ in Kind]
+        self._open: list[tuple[dict[str, Any], str]] = []
         self._input_shapes: dict[str, Shape | None] | None = None
 
     def shape(self, tensor: Any) -> Shape | None:
@@ -64,7 +67,10 @@ class Analysis:
         that stands at several axes is a different symbol at each, the later ones `name
         (input[axis])`.
         """
-        shape: Shape | None = self._answer(Kind.SHAPE, tensor)
+        known = self._known[Kind.SHAPE]
+        name = tensor.name
+        # What is asked for most, and again and again.
+        shape: Shape | None = known[name] if name in known else self._answer(Kind.SHAPE, tensor)
         return shape
 
     def value(self, tensor: Any) -> Value | None:
@@ -84,16 +90,23 @@ class Analysis:
         dtype: int | None = self._answer(Kind.DTYPE, tensor)
         return dtype
 
-    def forget(self) -> None:
-        """Forget everything, after edits of the graph were undone: names may have gone round."""
-        for memory in self._known.values():
-            memory.clear()
+    def mark(self) -> tuple[int, ...]:
+        """Return a point to roll back to: how much is known."""
+        return tuple(map(len, self._known))
 
-    def ask_again(self) -> None:
-        """Forget what was not known: edits of the graph may have made it known."""
-        for memory in self._known.values():
-            for name in [name for name, answer in memory.items() if _is_open(answer)]:
-                del memory[name]
+    def rollback(self, mark: tuple[int, ...]) -> None:
+        """Forget what was learnt since a mark, as edits are undone: it may be wrong now."""
+        for memory, count in zip(self._known, mark, strict=True):
+            while len(memory) > count:
+                memory.popitem()
+
+    def ask_again(self) -> bool:
+        """Forget what was not known, which edits may have made known; return whether any was."""
+        forgotten = bool(self._open)
+        for memory, name in self._open:
+            memory.pop(name, None)
+        self._open.clear()
+        return forgotten
 
     def _answer(self, kind: Kind, tensor: Any) -> Any:
         """Answer a request and all those it leads to, with an explicit stack."""
@@ -106,11 +119,11 @@ class Analysis:
             memory, name, rule = stack[-1]
             try:
                 wanted, needed = rule.send(answer)
-            except StopIteration as end:
-                memory[name] = answer = end.value
-                stack.pop()
-            except UndeterminedError:
-                memory[name] = answer = None
+            except (StopIteration, UndeterminedError) as end:
+                answer = end.value if isinstance(end, StopIteration) else None
+                memory[name] = answer
+                if _is_open(answer):
+                    self._open.append((memory, name))
                 stack.pop()
             else:
                 answer = None
@@ -140,8 +153,9 @@ class Analysis:
         if rule is None:
             return None
         shape = yield from rule(call)
-        if any(isinstance(extent, int) and extent < 0 for extent in shape):
-            raise UndeterminedError(f"{call.op} gives a negative size")
+        for extent in shape:
+            if isinstance(extent, int) and not 0 <= extent <= _LARGEST:
+                raise UndeterminedError(f"{call.op} gives a size that there is not")
         return shape
 
     def _dtype(self, tensor: Any) -> Ask[int | None]:
@@ -181,8 +195,11 @@ class Analysis:
         if node is None or node.op == "Constant":
             return None
         op = node.op if self._graph.is_standard(node) else f"{node.domain}.{node.op}"
-        outputs = [output.name for output in node.outputs]
-        return Call(node, op, self._graph.opset, outputs.index(tensor.name))
+        outputs = node.outputs
+        index = 0
+        if outputs[0].name != tensor.name:
+            index = [output.name for output in outputs].index(tensor.name)
+        return Call(node, op, self._graph.opset, index)
 
     def _declared_shape(self, tensor: Any) -> Shape | None:
         """Return the shape of an input, an initializer or a Constant."""
@@ -222,7 +239,7 @@ class Analysis:
 def _is_open(answer: Any) -> bool:
     """Whether an answer leaves something unknown."""
     if isinstance(answer, Value):
-        answer = answer.data.reshape(-1)
+        answer = answer.data.flat
     elif not isinstance(answer, tuple):
         return answer is None
-    return any(isinstance(element, Unknown) for element in answer)
+    return Unknown in map(type, answer)

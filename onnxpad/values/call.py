@@ -54,12 +54,12 @@ class GraphView(Protocol):
         """Whether the node's operator is one of ONNX's own."""
 
 
-class Kind(enum.Enum):
-    """What is asked about a tensor."""
+class Kind(enum.IntEnum):
+    """What is asked about a tensor; a number, so that tables of answers are fast to look up."""
 
-    DTYPE = "dtype"
-    SHAPE = "shape"
-    VALUE = "value"
+    DTYPE = 0
+    SHAPE = 1
+    VALUE = 2
 
 
 Request: TypeAlias = tuple[Kind, Any]
@@ -242,8 +242,9 @@ def known(extents: tuple[Any, ...]) -> tuple[int, ...]:
     Raises:
         UndeterminedError: One of them is not.
     """
-    if not all(isinstance(extent, int) for extent in extents):
-        raise UndeterminedError("a number that must be known is not")
+    for extent in extents:
+        if not isinstance(extent, int):
+            raise UndeterminedError("a number that must be known is not")
     return extents
 
 

@@ -6,7 +6,7 @@ A rule may rely on the shape of its result (`call.shape`), which is known and sm
 from typing import Any
 
 import numpy as np
-from onnx import numpy_helper
+from onnx import TensorProto, numpy_helper
 
 from onnxpad.values.call import Ask, Call, UndeterminedError, ValueRule, axis_in, known, named
 from onnxpad.values.extents import product, slice_start
@@ -110,7 +110,12 @@ def _constant_of_shape(call: Call) -> Ask[Elements]:
     value = call.tensor("value")
     if value is None:
         return filled(0.0, call.shape)
-    array = constant_elements(numpy_helper.to_array(value), call.dtype)
+    if value.data_location == TensorProto.EXTERNAL:
+        raise UndeterminedError("a ConstantOfShape whose value lies in another file")
+    try:
+        array = constant_elements(numpy_helper.to_array(value), call.dtype)
+    except (KeyError, TypeError, ValueError):  # a type that there is not, or elements of another
+        array = None
     if array is None or array.size != 1:
         raise UndeterminedError("a ConstantOfShape of no single number")
     return filled(array.reshape(-1)[0], call.shape)

@@ -50,6 +50,8 @@ def _reshape(call: Call) -> Ask[Shape]:
 def _flatten(call: Call) -> Ask[Shape]:
     shape = yield from call.shape_of(0)
     axis = call.integer("axis", 1)
+    if not -len(shape) <= axis <= len(shape):
+        raise UndeterminedError(f"a Flatten at axis {axis} of a tensor of rank {len(shape)}")
     return product(shape[:axis]), product(shape[axis:])
 
 

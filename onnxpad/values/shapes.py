@@ -6,7 +6,7 @@ ONNX specification; where opsets differ the code says which opset it asks for.
 
 from onnxpad.size import Unknown
 from onnxpad.values.call import Ask, Call, ShapeRule, UndeterminedError, axis_in, named
-from onnxpad.values.extents import broadcast
+from onnxpad.values.extents import agreed, broadcast
 from onnxpad.values.layout_shapes import LAYOUT_SHAPES
 from onnxpad.values.value import Shape
 
@@ -21,7 +21,12 @@ def _as_input(index: int = 0) -> ShapeRule:
 
 
 def _broadcasting(call: Call) -> Ask[Shape]:
-    if call.opset < 7 and call.node.op not in ("Max", "Mean", "Min", "Sum"):
+    if call.node.op in ("Max", "Mean", "Min", "Sum") and call.opset < 8:
+        shapes = yield from call.shapes()
+        if len({len(shape) for shape in shapes}) != 1:
+            raise UndeterminedError(f"{call.op} before opset 8 of ranks that differ")
+        return tuple(map(agreed, zip(*shapes, strict=True)))
+    if call.opset < 7:
         return (yield from call.shape_of(0))  # the second input was broadcast to the first
     return broadcast((yield from call.shapes()))
 
@@ -119,6 +124,8 @@ def _recurrent(call: Call) -> Ask[Shape]:
     directions, _, hidden = yield from call.ranked_shape_of(2, 3)
     if call.flag("layout"):
         raise UndeterminedError("a recurrent operator with the batch first")
+    if call.has_attribute("hidden_size"):
+        hidden = agreed([hidden, call.integer("hidden_size", 0)])
     return (
         (sequence, directions, batch, hidden) if call.output == 0 else (directions, batch, hidden)
     )

@@ -19,6 +19,7 @@ from onnxpad.window import (
     pool_output_size,
     same_output_size,
     transposed_output_size,
+    window_of,
 )
 
 _SAME = ("SAME_UPPER", "SAME_LOWER")
@@ -99,7 +100,7 @@ def _windows(call: Call, kernel: Shape) -> list[Window]:
         raise UndeterminedError("strides or dilations for another number of axes")
     if min((*sizes, *strides, *dilations), default=1) < 1:
         raise UndeterminedError("a kernel, stride or dilation below 1")
-    return [Window(*each) for each in zip(sizes, strides, dilations, strict=True)]
+    return [window_of(*each) for each in zip(sizes, strides, dilations, strict=True)]
 
 
 def _pads(call: Call, rank: int) -> list[tuple[int, int]]:

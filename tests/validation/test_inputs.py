@@ -10,6 +10,7 @@ from onnxpad.validation.inputs import (
     draw,
     outline,
     pinned,
+    shaped,
     size_choices,
 )
 from onnxpad.validation.sessions import Array, open_session
@@ -151,6 +152,13 @@ def test_axes_of_one_name_may_be_fixed_apart() -> None:
     text = "g (float[{0}] x, float[{1}] z) => (float[1] y) {{ y = Relu (x) }}"
     inputs = pinned(describe(parse(text.format("N,H", "N,H"))), parse(text.format("5,H", "7,4")))
     assert [each.shape for each in inputs] == [(5, 4), (7, 4)]
+
+
+def test_sizes_that_are_given_take_the_place_of_what_is_known() -> None:
+    text = "g (float[N, H, W] x, float z) => (float y) { y = Relu (x) }"
+    inputs = describe(parse(text))
+    shapes = {"x": (None, 5, "W"), "z": (2, None)}
+    assert [each.shape for each in shaped(inputs, shapes)] == [("N", 5, "W"), (2, "z[1]")]
 
 
 def test_sizes_keep_to_what_they_are_limited_to() -> None:

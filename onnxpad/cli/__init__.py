@@ -1,0 +1,72 @@
+"""The command line: parse, call the library, render, exit.
+
+Imports api, doctor, validating, report, rule and the values.
+
+Everything heavy is imported where it is used: `--help` needs no onnx, `check` no onnxruntime.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from onnxpad import __version__
+from onnxpad.cli.about import doctor, rule, rules
+from onnxpad.cli.checking import check
+from onnxpad.cli.comparing import validate
+from onnxpad.cli.fixing import fix
+from onnxpad.cli.output import INTERRUPTED, INTERRUPTION, explained, report_failure
+
+
+class _Commands(TyperGroup):
+    """The commands, with every way to end mapped to one line on stderr and an exit code."""
+
+    def main(self, args: Sequence[str] | None = None, *others: Any, **extra: Any) -> Any:
+        """Run a command and leave with its exit code."""
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):  # a name that the console cannot show is no error
+                stream.reconfigure(errors="backslashreplace")
+        words = sys.argv[1:] if args is None else list(args)
+        try:
+            code = super().main(args, *others, **{**extra, "standalone_mode": False})
+        except Exception as error:
+            failure = explained(error)
+            report_failure(failure, words)
+            code = failure.code
+        if code == INTERRUPTED:
+            report_failure(INTERRUPTION, words)
+        sys.exit(code or 0)
+
+
+app = typer.Typer(
+    cls=_Commands,
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def _main(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> int:
+    """Finds, fixes and proves the padding of exported ONNX graphs."""
+    if version:
+        typer.echo(f"onnxpad {__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+    return 0
+
+
+for _command, _help in (
+    (fix, "Rewrite a model's padding, prove it, validate it, write it."),
+    (check, "Report padding that fix would rewrite, and what stays and why."),
+    (validate, "Run two models, or one and a framework's outputs, and compare."),
+    (rules, "List the codes of what onnxpad finds."),
+    (rule, "Explain codes: what is found, why it matters, when a rewrite is exact."),
+    (doctor, "Say what onnxpad stands on, what works here, and what mends the rest."),
+):
+    app.command(short_help=_help)(_command)

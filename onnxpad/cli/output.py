@@ -1,0 +1,117 @@
+"""The two streams and the exit code: reports to stdout, a line an error to stderr.
+
+Imports errors and report.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import typer
+
+from onnxpad.errors import OnnxpadError, OutputError
+
+if TYPE_CHECKING:
+    from onnxpad.report.text import Paint
+
+INTERRUPTED, BROKEN_PIPE, INTERNAL = 130, 141, 70
+
+
+class Failure(NamedTuple):
+    """Why there is no report.
+
+    Attributes:
+        kind: `usage`, `model`, `output`, `provider`, `system` (the operating system's), `crash`
+            (onnxruntime's), `interrupted` or `internal` (a defect of onnxpad).
+        message: What is wrong and how to mend it, in one line.
+        code: The exit code.
+    """
+
+    kind: str
+    message: str
+    code: int
+
+
+INTERRUPTION = Failure("interrupted", "interrupted", INTERRUPTED)
+
+
+def report_failure(failure: Failure, words: Sequence[str]) -> None:
+    """A failure in one line on stderr, and as JSON on stdout where the command line asks for it."""
+    report_error(failure.message)
+    if wants_json(words):
+        from onnxpad.report.json import error_json
+
+        command = words[0] if not words[0].startswith("-") else ""
+        write(error_json(command, failure.code, failure.kind, failure.message))
+
+
+def wants_json(words: Sequence[str]) -> bool:
+    """Whether a command line, which may be wrong in other ways, asks for JSON.
+
+    >>> wants_json(["fix", "--format", "json"]), wants_json(["fix", "--", "--format=json"])
+    (True, False)
+    """
+    options = words[: words.index("--")] if "--" in words else words
+    following = [*options[1:], ""]
+    named = [after for word, after in zip(options, following, strict=True) if word == "--format"]
+    named += [word.removeprefix("--format=") for word in options if word.startswith("--format=")]
+    return "json" in named
+
+
+def report_error(message: str) -> None:
+    """An error in one line on stderr."""
+    from onnxpad.report.text import shown
+
+    print(f"error: {shown(message)}", file=sys.stderr)
+
+
+def write(text: str) -> None:
+    """The report to stdout; a reader that went away, as `head` does, is no error to report.
+
+    Without a stdout, as a service may be started, `print` does nothing.
+    """
+    try:
+        print(text, end="", flush=True)
+    except OSError as error:
+        # The interpreter flushes stdout once more on its way out, and would fail once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise typer.Exit(BROKEN_PIPE) from None
+        raise OutputError(f"stdout: {error.strerror}") from error
+
+
+def painter() -> "Paint":
+    """Colours where a person looks at stdout and did not turn them off."""
+    from onnxpad.report.text import coloured, plain
+
+    wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return coloured if wanted and sys.stdout and sys.stdout.isatty() else plain
+
+
+def explained(error: Exception) -> Failure:
+    """What a failure says to the user."""
+    if isinstance(error, OnnxpadError):
+        return Failure(error.kind, str(error), error.exit_code)
+    # typer's family of usage errors has no public base class that all its versions share.
+    if callable(message := getattr(error, "format_message", None)):
+        context = getattr(error, "ctx", None)
+        hint = f" (see {context.command_path} --help)" if context else ""
+        return Failure("usage", f"{message().rstrip('.')}{hint}", 2)
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
+        return Failure("system", f"{place}{error.strerror}", 2)
+    return Failure("internal", _internal(error), INTERNAL)
+
+
+def _internal(error: Exception) -> str:
+    """Where a defect of onnxpad showed itself; the whole traceback on request."""
+    import traceback
+
+    if os.environ.get("ONNXPAD_DEBUG"):
+        traceback.print_exception(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return f"internal error, please report it (ONNXPAD_DEBUG=1 shows all): {text}{place}"

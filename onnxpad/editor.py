@@ -1,0 +1,189 @@
+"""Makes one change of a graph at a time: certified, probed, or taken back.
+
+May import: certify, errors, finding, graph, operators, premises, rule, site, size.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from onnxpad.certify import UncertifiedError
+from onnxpad.finding import Change, Finding
+from onnxpad.operators import UnreadableError, operator_of
+from onnxpad.premises import Prover, Readings
+from onnxpad.rule import Context, Match, Pass
+from onnxpad.site import told
+from onnxpad.size import Extent
+
+Node: TypeAlias = Any
+Tensor: TypeAlias = Any
+Place: TypeAlias = tuple[str, str, int]
+"""What a pass found, and where: its code, the name it gives the place, and the node."""
+
+
+class Prober(Protocol):
+    """Runs a change's neighbourhood, before and after, on a runtime."""
+
+    def limit(self, dims: Mapping[str, Extent]) -> None:
+        """Keeps to sizes that these extents of open axes, by name of the symbol, admit."""
+
+    def before(self, tensor: Tensor, root: str) -> Any:
+        """What computes a tensor from `root`, cut out of the graph as it is now."""
+
+    def after(self, tensor: Tensor, root: str, before: Any) -> tuple[bool, str]:
+        """Whether the same, cut out of the changed graph, computes the same; and what was seen."""
+
+
+class Made(NamedTuple):
+    """A change, where it was made, and the finding that it answers."""
+
+    place: Place
+    change: Change
+    finding: Finding
+
+
+class Undone(NamedTuple):
+    """A change that was taken back: the finding, and why, in one line."""
+
+    finding: Finding
+    why: str
+
+
+def place_of(rule: Pass, match: Match) -> Place:
+    """What was found where."""
+    return rule.code, match.finding.node, id(match.node)
+
+
+class Editor:
+    """Makes one change at a time, or takes it back.
+
+    Attributes:
+        made: The changes made, in order.
+        undone: Those that were taken back and not yet tried once more, by place.
+        context: What is known of the graph.
+    """
+
+    def __init__(self, context: Context, *, strict: bool, prober: Prober | None = None) -> None:
+        """With `strict`, a change whose certificate names an assumption is taken back too."""
+        self.made: list[Made] = []
+        self.undone: dict[Place, Undone] = {}
+        self._strict = strict
+        self._prober = prober
+        self._seen: set[tuple[Place, str]] = set()
+        self.take(context)
+
+    def take(self, context: Context) -> None:
+        """Goes by what a context knows of the graph from now on, also about what was undone."""
+        self.context = context
+        self.undone.clear()
+        self._outdated = False
+        self._certifier = Prover(context.graph, context.premises, context.signs)
+        if self._prober is not None:
+            self._prober.limit(context.premises[-1].dims)
+
+    def apply(self, rule: Pass, match: Match) -> None:
+        """Makes a change, or takes it back, once: what was taken back is not tried again."""
+        place = place_of(rule, match)
+        if place in self.undone:
+            return
+        mark = self.context.mark()
+        try:
+            change = self._apply(rule, match, place)
+        except UncertifiedError as error:
+            self.context.rollback(mark)
+            self.undone[place] = Undone(match.finding, str(error))
+        else:
+            self.made.append(Made(place, change, match.finding))
+            self._outdated = bool(self.undone)
+
+    def reconsider(self) -> bool:
+        """Forgets what was taken back before the latest change, so that it is tried once more.
+
+        Says whether there was any: what a change was refused for may have been changed since.
+        """
+        outdated, self._outdated = self._outdated, False
+        if outdated:
+            self.undone.clear()
+        return outdated
+
+    def _apply(self, rule: Pass, match: Match, place: Place) -> Change:
+        graph, node, tensor = self.context.graph, match.node, match.node.outputs[0]
+        reading = self._read(node, tensor)
+        cut = self._prober.before(tensor, reading.root) if self._prober is not None else None
+        text = self._describe(node)
+        if (place, text) in self._seen:
+            raise UncertifiedError("the rule finds what it has already rewritten, without end")
+        uses = [(use.node, use.index) for use in graph.uses(tensor)]
+        stands = rule.rewrite(match, self.context) or tensor
+        if stands is not tensor:
+            self._check_uses(tensor, stands, uses)
+        certificate = self._certifier.certify(reading, self._read(node, stands, reading.root))
+        if self._strict and certificate.assumptions:
+            raise UncertifiedError(
+                f"it assumes {', '.join(certificate.assumptions)}, and --strict forbids that"
+            )
+        after = self._describe(node) if stands is tensor else repr(stands.name)
+        removed = graph.sweep()
+        seen = ""
+        if self._prober is not None:
+            same, seen = self._prober.after(stands, reading.root, cut)
+            if not same:
+                raise UncertifiedError(f"its probe differs: {seen}")
+        self._seen.add((place, text))
+        return Change(
+            code=rule.code,
+            node=graph.label(node),
+            op_type=node.op,
+            before=text,
+            after=after,
+            certificate=certificate,
+            removed=removed,
+            probe=seen,
+        )
+
+    def _read(self, node: Node, tensor: Tensor, root: str = "") -> Readings:
+        if operator_of(self.context.graph, node) is not None:
+            return self._certifier.window(tensor, root)
+        return self._certifier.padding(tensor, root)
+
+    def _check_uses(self, old: Tensor, new: Tensor, uses: list[tuple[Node, int]]) -> None:
+        graph = self.context.graph
+        if graph.is_output(old) or graph.uses(old):
+            raise UncertifiedError(f"{old.name!r} is still read")
+        if any(node.inputs[index].name != new.name for node, index in uses):
+            raise UncertifiedError(f"not everything that read {old.name!r} reads {new.name!r} now")
+
+    def _describe(self, node: Node) -> str:
+        """How the padding of a node is written, from the data to the node."""
+        steps = []
+        current: Node | None = node
+        while current is not None and self.context.graph.is_standard(current):
+            if operator_of(self.context.graph, current) is not None and current is node:
+                steps.append(self._describe_window(current))
+            elif current.op == "Pad":
+                steps.append(self._describe_pad(current))
+            elif current.op != "Identity":
+                break
+            current = self.context.graph.producer(current.inputs[0])
+        return " -> ".join(reversed(steps))
+
+    def _describe_window(self, node: Node) -> str:
+        op = self.context.window(node)
+        if isinstance(op, UnreadableError):
+            return str(node.op)
+        if op.auto_pad != "NOTSET":
+            return f"{node.op} auto_pad={op.auto_pad}"
+        counted = " counted" if op.count_include_pad and op.pads_written else ""
+        return f"{node.op} pads {told(op.pads)}{counted}"
+
+    def _describe_pad(self, node: Node) -> str:
+        pad = self.context.pad(node)
+        if isinstance(pad, UnreadableError):
+            return "Pad"
+        amounts = "" if pad.constant_amounts is None else f" {told(pad.constant_amounts)}"
+        how = f" {pad.mode}" if pad.mode != "constant" else ""
+        graph, origin = self.context.graph, ""
+        if graph.opset >= 11 and graph.is_external(node.inputs[1]):
+            origin = " (in another file)"
+        elif graph.opset >= 11 and graph.constant(node.inputs[1]) is None:
+            origin = " (computed)"
+        return f"Pad{how}{amounts}{origin}"

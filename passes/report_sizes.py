@@ -1,0 +1,66 @@
+"""Operators whose result shape inference sizes otherwise. May import: finding, inference, rule."""
+
+from collections.abc import Iterator
+
+from onnxpad.finding import Severity
+from onnxpad.inference import Sizes, disagreements
+from onnxpad.rule import Context, Match, Pass
+
+
+class ReportSizes(Pass):
+    """An operator whose result onnx's shape inference gives another size.
+
+    ## What it does
+    Asks shape inference about each operator, with the sizes of its inputs as they follow from the
+    inputs and initializers of the model, and compares what it says of the result. So the operator
+    is named where a disagreement begins, and none behind it. Sizes that are open are not compared.
+
+    ## Why it matters
+    Converters and memory planners size tensors by shape inference. So does onnxruntime: it computes
+    the size named first, warns that it expected the other, and its optimiser puts that one in place
+    of a Shape behind the operator. onnx's full check refuses models that declare the right size.
+
+    These are the known cases, as of onnx 1.23:
+
+    - A pool with `ceil_mode` drops a last window that would start behind the data, and shape
+      inference counts it. From opset 22 on it does so only where a kernel is longer than its padded
+      input: converting the model to that opset mends the rest.
+    - A ConvTranspose with SAME gives the size of its input times the stride, and shape inference
+      adds `output_padding` to that. Writing out the pads mends it.
+
+    ## Example
+        y = MaxPool <ceil_mode = 1, kernel_shape = [1, 1], strides = [2, 2]> (x)
+    stays
+        y = MaxPool <ceil_mode = 1, kernel_shape = [1, 1], strides = [2, 2]> (x)
+
+    ## When it is exact
+    Nothing is changed. A model without Conv, pool and `Pad` is not looked at, and of a large one
+    the first 1,000 operators that differ from one another. Custom operators, functions, bodies of
+    If and Loop, and operators with attributes that their operator set lacks are left out.
+
+    ## References
+    ONNX MaxPool-22, AveragePool-22, LpPool-22, "ceil_mode"; ConvTranspose-22, "auto_pad".
+    """
+
+    code = "PAD902"
+    severity = Severity.INFO
+    rewrites = False
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """The operators at which a disagreement begins, where anything could pad."""
+        if next(context.windows(), None) is None and next(context.pads(), None) is None:
+            return
+        for node, output, derived, inferred in disagreements(context.graph, context.analysis):
+            yield self.refused(
+                context,
+                node,
+                f"{node.op} gives {_told(derived)}, onnx's shape inference says {_told(inferred)}",
+                "sizes are not rewritten; 'onnxpad rule PAD902' tells what mends it",
+                output=output.name,
+                derived=list(derived),
+                inferred=list(inferred),
+            )
+
+
+def _told(sizes: Sizes) -> str:
+    return f"({', '.join('?' if size is None else str(size) for size in sizes)})"

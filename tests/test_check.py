@@ -1,0 +1,183 @@
+"""What `check` says of a model is what `fix` makes of it, for every model and all options."""
+
+import random
+from itertools import product
+from typing import Any
+
+import onnx
+import pytest
+
+import onnxpad
+from onnxpad import pipeline
+from onnxpad.finding import Finding, Severity
+from onnxpad.graph import Graph
+from onnxpad.passes.drop_valid import DropValid
+from onnxpad.passes.fold_pad import FoldPad
+from onnxpad.passes.merge_pads import MergePads
+from onnxpad.rule import Context, Match, Pass
+from tests.broken import Lost
+from tests.graphs import draw_model
+from tests.support import one
+
+COMBINATIONS = list(
+    product(("fold", "pad", "symmetric"), ("keep", "pad", "auto-pad"), (False, True))
+)
+
+
+def told_truly(model: onnx.ModelProto, **options: Any) -> tuple[Finding, ...]:
+    """What `check` finds in a model, held against what `fix` does to it."""
+    kept = model.SerializeToString()
+    found = onnxpad.check(model, **options)
+    result = onnxpad.fix(model, validate=False, **options)
+    assert model.SerializeToString() == kept
+    assert bool(found.failing()) == bool(result.changes)
+    stays = {(each.code, each.node, each.message) for each in (*result.findings, *result.undone)}
+    changed = {(change.code, change.node) for change in result.changes}
+    fixable = {(each.code, each.node) for each in found.findings if each.fixable}
+    for each in found.findings:
+        if each.fixable:
+            assert (each.code, each.node, each.message) not in stays
+        else:
+            assert each.severity is Severity.INFO
+            assert (each.code, each.node) not in changed - fixable
+    assert not onnxpad.check(result.model, **options).failing()
+    return found.findings
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_random_models(block: int) -> None:
+    for seed in range(20 * block, 20 * block + 20):
+        model = draw_model(random.Random(seed)).model
+        for style, dynamic, strict in random.Random(seed).sample(COMBINATIONS, 4):
+            told_truly(model, style=style, dynamic=dynamic, strict=strict)
+
+
+@pytest.mark.parametrize(
+    ("seed", "dynamic"),
+    [
+        pytest.param(72415, "keep", id="a Pad behind one that is padded with other zeros"),
+        pytest.param(80008, "pad", id="sizes that are too much to follow through a computed Pad"),
+        pytest.param(90192, "keep", id="a certificate that is refused"),
+    ],
+)
+def test_what_cannot_be_certified_stays(seed: int, dynamic: str) -> None:
+    for strict in (False, True):
+        told_truly(draw_model(random.Random(seed)).model, dynamic=dynamic, strict=strict)
+
+
+LOW = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}, float low = {-3.4028235e38}"
+DOUBTFUL = one(
+    "a = Pad (x, p, low) y = MaxPool <kernel_shape = [3, 3]> (a)"
+    ' z = Conv <auto_pad = "VALID"> (x, w)',
+    outputs="float[] y, float[] z",
+    initializers=f"{LOW}, float[1, 2, 1, 1] w = {{1, 2}}",
+)
+
+
+def test_what_rests_on_an_assumption_names_it() -> None:
+    valid, pool = told_truly(DOUBTFUL)
+    assert (valid.code, valid.assumptions) == ("PAD102", ())
+    assert (pool.code, pool.severity, pool.assumptions) == (
+        "PAD201",
+        Severity.WARNING,
+        ("finite data",),
+    )
+
+
+def test_strict_leaves_what_rests_on_an_assumption() -> None:
+    valid, pool = told_truly(DOUBTFUL, strict=True)
+    assert valid.severity is Severity.WARNING
+    assert pool.severity is Severity.INFO
+    assert pool.reason == "fix would undo it: it assumes finite data, and --strict forbids that"
+
+
+W = "float[1, 2, 3, 3] w = {" + ", ".join(map(str, range(18))) + "}"
+
+
+@pytest.mark.parametrize(
+    ("model", "fixable", "told"),
+    [
+        pytest.param(
+            one(
+                "a = Pad (x, p) y = Conv (a, w) b = Pad (a, p) z = Relu (b)",
+                outputs="float[] y, float[] z",
+                initializers=f"int64[8] p = {{0, 0, 1, 1, 0, 0, 1, 1}}, {W}",
+            ),
+            True,
+            "'<a>': (0, 0) (0, 0) (2, 2) (2, 2)",
+            id="read once when the other reader has folded it",
+        ),
+        pytest.param(
+            one(
+                "a = Pad (x, p) b = Pad (a, none) c = Pad (b, crop) y = Relu (c)",
+                initializers="int64[8] p = {0, 0, 0, 1, 0, 0, 0, 1},"
+                " int64[8] none = {0, 0, 0, 0, 0, 0, 0, 0},"
+                " int64[8] crop = {0, 0, 0, -2, 0, 0, 0, -2}",
+            ),
+            False,
+            "one crops what the other pads",
+            id="behind a Pad of nothing another that it cannot be merged with",
+        ),
+    ],
+)
+def test_what_the_others_make_of_it_is_foretold(
+    model: onnx.ModelProto, fixable: bool, told: str
+) -> None:
+    alone = [match.finding for match in MergePads().find(Context(Graph.from_proto(model)))][-1]
+    last = [finding for finding in told_truly(model) if finding.code == "PAD203"][-1]
+    assert (last.fixable, alone.fixable) == (fixable, not fixable)
+    assert last.node == alone.node
+    assert told in (last.message if fixable else last.reason)
+
+
+class Waiting(Lost):
+    """Folds as it should only where no VALID is left."""
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        waits = any(node.attrs.get("auto_pad") == "VALID" for node in context.graph.nodes)
+        rewrite = Lost.rewrite if waits else FoldPad.rewrite
+        rewrite(self, match, context)
+
+
+class Spoiling(Lost):
+    """Folds as it should only as long as some VALID is left."""
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        fine = any(node.attrs.get("auto_pad") == "VALID" for node in context.graph.nodes)
+        rewrite = FoldPad.rewrite if fine else Lost.rewrite
+        rewrite(self, match, context)
+
+
+PADDED = one(
+    'z = Conv <auto_pad = "VALID"> (x, w) a = Pad (x, p) y = Conv (a, w)',
+    outputs="float[] y, float[] z",
+    initializers=f"int64[8] p = {{0, 0, 1, 1, 0, 0, 1, 1}}, {W}",
+)
+
+
+@pytest.mark.parametrize(
+    ("passes", "codes"),
+    [
+        pytest.param((Waiting, DropValid), ["PAD201", "PAD102"], id="tried once more"),
+        pytest.param((DropValid, Spoiling), ["PAD102"], id="undone after another"),
+        pytest.param((DropValid, Lost), ["PAD102"], id="undone alone"),
+    ],
+)
+def test_a_change_is_judged_as_it_comes_out_beside_the_others(
+    passes: tuple[type[Pass], ...], codes: list[str]
+) -> None:
+    found = pipeline.find(Graph.from_proto(PADDED), "fold", passes=passes)
+    assert [finding.code for finding in found if finding.fixable] == codes
+    outcome = pipeline.rewrite(Graph.from_proto(PADDED), "fold", passes=passes)
+    assert sorted(change.code for change in outcome.changes) == sorted(codes)
+    undone = [finding for finding in found if not finding.fixable]
+    assert [f"undone: {f.reason.removeprefix('fix would undo it: ')}" for f in undone] == [
+        finding.reason for finding in outcome.undone
+    ]
+
+
+def test_the_graph_comes_out_as_it_went_in() -> None:
+    graph = Graph.from_proto(PADDED)
+    assert any(finding.fixable for finding in pipeline.find(graph, "fold"))
+    assert not graph.changed
+    assert graph.to_bytes() == PADDED.SerializeToString()

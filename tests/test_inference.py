@@ -1,0 +1,309 @@
+"""Where shape inference and the analysis disagree: told at its origin, and of nothing else."""
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, shape_inference
+
+from onnxpad import inference
+from onnxpad.graph import Graph
+from onnxpad.inference import Disagreement, disagreements
+from onnxpad.values import Analysis
+from tests.support import one, run
+
+POOL = "MaxPool <ceil_mode = 1, kernel_shape = [1, 1], strides = [2, 2]>"
+"""Shape inference counts a window too many where a size is even."""
+
+
+def found(model: onnx.ModelProto) -> list[Disagreement]:
+    graph = Graph.from_proto(model)
+    return list(disagreements(graph, Analysis(graph)))
+
+
+def places(model: onnx.ModelProto) -> list[str]:
+    return [each.output.name for each in found(model)]
+
+
+def inferred(model: onnx.ModelProto, name: str = "y") -> list[int]:
+    """The sizes of a tensor by shape inference over the whole model."""
+    graph = shape_inference.infer_shapes(model).graph
+    values = {value.name: value for value in (*graph.value_info, *graph.output)}
+    return [dim.dim_value for dim in values[name].type.tensor_type.shape.dim]
+
+
+# What is claimed is so
+
+
+def random_window(random: Random) -> onnx.ModelProto:
+    """A model of one window operator with attributes that its opset has, which may not run."""
+    op = random.choice(["Conv", "ConvTranspose", "MaxPool", "AveragePool", "LpPool"])
+    opset = random.choice([10, 11, 17, 18, 19, 21, 22, 24])
+    kernel = random.randint(1, 5)
+    attributes: dict[str, Any] = {"kernel_shape": [kernel], "strides": [random.randint(1, 4)]}
+    if random.random() < 0.3 and opset >= {"AveragePool": 19, "LpPool": 18}.get(op, 10):
+        attributes["dilations"] = [random.randint(1, 3)]
+    padding = random.choice(["pads", "VALID", "SAME_UPPER", "SAME_LOWER"])
+    if padding == "pads":
+        attributes["pads"] = [random.randint(0, 4), random.randint(0, 4)]
+    else:
+        attributes["auto_pad"] = padding
+    if op == "ConvTranspose":
+        attributes["output_padding"] = [random.randint(0, 2)]
+    elif op != "Conv" and opset >= {"LpPool": 18}.get(op, 10):
+        attributes["ceil_mode"] = random.randint(0, 1)
+    weights = [helper.make_tensor("w", TensorProto.FLOAT, [1, 1, kernel], [1.0] * kernel)]
+    graph = helper.make_graph(
+        [helper.make_node(op, ["x", "w"] if "Conv" in op else ["x"], ["y"], **attributes)],
+        "window",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, random.randint(1, 12)])],
+        [onnx.ValueInfoProto(name="y")],
+        weights if "Conv" in op else [],
+    )
+    return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", opset)])
+
+
+def computed(model: onnx.ModelProto) -> tuple[int, ...] | None:
+    """The shape that onnxruntime gives; None where it does not run the model."""
+    shape = [dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim]
+    try:
+        (result,) = run(model, {"x": np.zeros(shape, np.float32)})
+    except Exception:
+        return None
+    return tuple(result.shape)
+
+
+def test_where_shape_inference_is_wrong_the_analysis_is_right() -> None:
+    """Of random windows: both sides of a claim are as they are told, by two oracles."""
+    random = Random(5)
+    confirmed: dict[str, int] = {}
+    for _ in range(1500):
+        model = random_window(random)
+        for claim in found(model):
+            assert list(claim.inferred) == inferred(model)
+            shape = computed(model)
+            if shape is not None:
+                assert claim.derived == shape
+                op = claim.node.op
+                confirmed[op] = confirmed.get(op, 0) + 1
+    assert confirmed.keys() == {"AveragePool", "ConvTranspose", "LpPool", "MaxPool"}
+
+
+class Mistaken(Analysis):
+    """Takes the last axis of `y` for longer than it is."""
+
+    def shape(self, tensor: Any) -> Any:
+        shape = super().shape(tensor)
+        return shape if tensor.name != "y" or not shape else (*shape[:-1], shape[-1] + 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y = Relu (x)",
+        "y = Add (x, scalar)",
+        "y = Conv <pads = [1, 1, 1, 1]> (x, w)",
+        "y = Pad (x, p)",
+        "y = Reshape (x, t)",
+        "y = Slice (x, two, eight, two)",
+        "s = Shape (x) y = Reshape (x, s)",
+        "y = Resize (x, empty, scales)",
+        "y = Resize (x, empty, empty, t)",
+        "y = ReduceMean <keepdims = 0> (x, two)",
+        "y, i = TopK <axis = 2> (x, two)",
+        "y = ai.onnx.Relu (x)",
+    ],
+)
+def test_a_mistake_of_the_analysis_would_be_found(text: str) -> None:
+    model = one(
+        text,
+        inputs="float[1, 2, 9, 8] x, float[3, 2, 3, 3] w, float scalar",
+        initializers="int64[8] p = {0, 0, 1, 2, 0, 0, 3, -1}, int64[4] t = {2, 1, 8, 9},"
+        " int64[1] two = {2}, int64[1] eight = {8}, float[0] empty = {},"
+        " float[4] scales = {1, 1, 2, 2}",
+        opset=18,
+    )
+    graph = Graph.from_proto(model)
+    assert list(disagreements(graph, Analysis(graph))) == []
+    (claim,) = disagreements(graph, Mistaken(graph))
+    assert claim.output.name == "y"
+
+
+def test_an_operator_of_onnxruntime_is_not_taken_for_its_namesake() -> None:
+    model = one(
+        "y = com.microsoft.DequantizeLinear (x, scale)",
+        inputs="uint8[2, 3] x",
+        initializers="float scale = {0.5}",
+    )
+    model.opset_import.add(domain="com.microsoft", version=1)
+    graph = Graph.from_proto(model)
+    assert Mistaken(graph).shape(graph.tensor("y")) == (2, 4)
+    assert list(disagreements(graph, Mistaken(graph))) == []
+
+
+# Where it begins, and with what
+
+
+def test_it_is_told_where_it_begins_and_not_behind() -> None:
+    model = one(
+        f"""a = Relu (x) b = {POOL} (a) c = Sigmoid (b)
+        d = {POOL} (c) y = AveragePool <kernel_shape = [2, 2]> (d)""",
+        inputs="float[1, 2, 16, 12] x",
+    )
+    claims = found(model)
+    assert [(claim.node.outputs[0].name, claim.derived) for claim in claims] == [
+        ("b", (1, 2, 8, 6)),
+        ("d", (1, 2, 4, 3)),
+    ]
+    assert [claim.inferred for claim in claims] == [(1, 2, 9, 7), (1, 2, 5, 4)]
+    assert inferred(model, "c") == [1, 2, 9, 7]  # it goes on there, and is not told again
+
+
+def test_each_of_those_alike_is_told() -> None:
+    model = one(f"a = {POOL} (x) b = {POOL} (x) y = Add (a, b)", inputs="float[1, 2, 8, 8] x")
+    assert places(model) == ["a", "b"]
+
+
+def test_only_so_many_that_differ_are_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = one(
+        f"""r = Relu (x) a = {POOL} (x) b = {POOL} (x) c = {POOL} (a)
+        y = Concat <axis = 2> (a, b, c)""",
+        inputs="float[1, 2, 8, 4] x",
+    )
+    assert places(model) == ["a", "b", "c"]
+    monkeypatch.setattr(inference, "QUESTIONS", 2)
+    assert places(model) == ["a", "b"]
+
+
+def test_sizes_that_are_open_are_not_compared() -> None:
+    model = one(f"y = {POOL} (x)", inputs="float[N, 2, 8, width] x")
+    (claim,) = found(model)
+    assert (claim.derived, claim.inferred) == ((None, 2, 4, None), (None, 2, 5, None))
+    assert places(one(f"y = {POOL} (x)", inputs="float[N, 2, height, width] x")) == []
+
+
+def test_what_is_declared_in_between_has_no_say() -> None:
+    stale = one("r = Relu (x) y = MaxPool <kernel_shape = [2, 2]> (r)")
+    stale.graph.value_info.append(helper.make_tensor_value_info("r", TensorProto.FLOAT, [1, 2, 3]))
+    stale.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, [7]))
+    assert places(stale) == []
+
+
+def test_computed_targets_are_told() -> None:
+    """Shape inference by itself does not follow them, but whoever folds constants first does."""
+    model = one(
+        f"""s = Shape (x) h = Slice (s, zero, two) t = Concat <axis = 0> (h, eight, eight)
+        r = Reshape (x, t) y = {POOL} (r)""",
+        inputs="float[1, 2, 4, 16] x",
+        initializers="int64[1] zero = {0}, int64[1] two = {2}, int64[1] eight = {8}",
+    )
+    assert places(model) == ["y"]
+
+
+# What is not claimed
+
+
+BODY = f"""
+y = If (c) <
+  then_branch = g () => (float[] t) {{ t = {POOL} (x) }},
+  else_branch = h () => (float[] e) {{ e = {POOL} (x) }}
+>"""
+
+QUIET = [
+    pytest.param(one(f"y = {POOL} (x)", inputs="float[1, 2, 9, 9] x"), id="an odd size"),
+    pytest.param(one(f"y = {POOL} (x)", inputs="float[1, 2, 8, 8] x", opset=22), id="opset 22"),
+    pytest.param(one(f"y = {POOL} (x)", inputs="float[0, 2, 8, 8] x"), id="a size of 0"),
+    pytest.param(one(f"y = {POOL} (x)", inputs="float[1, 2, 0, 8] x"), id="a side of 0"),
+    pytest.param(one(f"y = other.{POOL} (x)", inputs="float[1, 2, 8, 8] x"), id="another domain"),
+    pytest.param(
+        one(BODY, inputs="float[1, 2, 8, 8] x, bool c"), id="in the body of another operator"
+    ),
+    pytest.param(
+        one("s = Shape <start = 2> (x) y = Cast <to = 1> (s)", opset=13),
+        id="an attribute that the operator set lacks",
+    ),
+    pytest.param(
+        one("y = ReduceMean (x, axis)", initializers="int64[1] axis = {1}"),
+        id="an input that the operator set lacks",
+    ),
+    pytest.param(
+        one("y, z = Split <num_outputs = 2> (x)", inputs=f"float[{2**62}] x", opset=18),
+        id="more elements than shape inference counts",
+    ),
+    pytest.param(
+        one("y = Sum (x, z)", inputs="float[3] x, float[1] z", opset=6, ir=3),
+        id="a broadcast before there was one",
+    ),
+]
+
+
+@pytest.mark.parametrize("model", QUIET)
+def test_nothing_is_claimed(model: onnx.ModelProto) -> None:
+    assert places(model) == []
+
+
+def test_a_negative_size_is_open() -> None:
+    model = one(f"y = {POOL} (x)", inputs="float[1, 2, 8, 8] x")
+    for dim in model.graph.input[0].type.tensor_type.shape.dim:
+        dim.dim_value = -dim.dim_value
+    assert places(model) == []
+
+
+def test_a_function_of_an_operators_name_is_not_asked_about() -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["" : 17, "local" : 1]>
+        g (float[1, 2, 8, 8] x) => (float[1, 2, 4, 4] y) {{ y = {POOL} (x) }}
+        <domain: "", opset_import: ["" : 17]>
+        MaxPool <ceil_mode, kernel_shape, strides> (a) => (b) {{ b = Relu (a) }}"""
+    )
+    assert model.functions[0].name == "MaxPool"
+    assert places(model) == []
+
+
+def test_a_target_that_a_caller_may_override_is_not_taken_for_granted() -> None:
+    model = one(
+        f"r = Reshape (x, target) y = {POOL} (r)",
+        inputs="float[1, 2, 4, 16] x, int64[4] target",
+        initializers="int64[4] target = {1, 2, 8, 8}",
+    )
+    assert inferred(model, "r") == [1, 2, 8, 8]
+    assert places(model) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("y = MaxPool <kernel_shape = [2, 2], strides = [0, 1]> (x)", id="stride 0"),
+        pytest.param("y = MaxPool <kernel_shape = [2, 2], strides = [1]> (x)", id="short strides"),
+        pytest.param("y = Conv <pads = [1, 1]> (x, x)", id="pads of another rank"),
+        pytest.param("y = Split <num_outputs = 0> (x)", id="no parts"),
+        pytest.param("y = SpaceToDepth <blocksize = 0> (x)", id="a block of nothing"),
+        pytest.param("y = TopK (x, k)", id="an output too few"),
+        pytest.param("y = CastLike (x)", id="an input too few"),
+    ],
+)
+def test_what_is_malformed_does_not_reach_native_code(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handed: list[str] = []
+
+    def infer(model: onnx.ModelProto) -> onnx.ModelProto:
+        handed.extend(node.op_type for node in model.graph.node)
+        return model
+
+    monkeypatch.setattr(shape_inference, "infer_shapes", infer)
+    model = one(f"r = Relu (x) {text}", initializers="int64[1] k = {3}", opset=18, ir=8)
+    assert places(model) == []
+    assert handed == ["Relu"]
+
+
+def test_without_an_answer_nothing_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    def infer(model: onnx.ModelProto) -> onnx.ModelProto:
+        raise RuntimeError("vector::_M_range_check")
+
+    model = one(f"y = {POOL} (x)", inputs="float[1, 2, 8, 8] x")
+    assert places(model) == ["y"]
+    monkeypatch.setattr(shape_inference, "infer_shapes", infer)
+    assert places(model) == []
