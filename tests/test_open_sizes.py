@@ -444,7 +444,7 @@ def test_pads_of_a_decoder_are_known_while_float32_counts() -> None:
     graph = Graph.from_proto(DECODER)
     *_, last = premises(graph, admit(graph, dims={"length": "2..10000000:2"}))
     assert last.sizes.startswith("length 2..10000000 in steps of 2, every size at which the model")
-    assert last.sizes.endswith(": length a multiple of 2 up to 52224")
+    assert last.sizes.endswith(": length a multiple of 2 from 2 to 52224")
 
 
 @pytest.mark.parametrize("name", [*TIMM, *UNET])
