@@ -143,6 +143,43 @@ def test_padding_to_a_skip_connection_stays_unless_it_is_nothing(name: str) -> N
     assert agree(before, result.model, shapes) == 4
 
 
+SETTLED: list[tuple[str, Mapping[str, int], list[str], list[tuple[int, ...]], int]] = [
+    # Model, what is changed, the codes of what stays, shapes, at how many of which it runs.
+    ("codec_torchscript", {"PAD201": 9}, [], [(1, 1, n) for n in (*range(1, 45), 331)], 45),
+    ("windows_torchscript", {"PAD201": 1}, ["PAD205"] * 3, images(), 16),
+    ("windows_dynamo", {"PAD201": 1}, ["PAD205"] * 3, images(), 16),
+    ("detector_torchscript", {"PAD201": 1}, ["PAD205"], images(), 16),
+    (
+        "unet_keras",
+        {"PAD101": 7, "PAD204": 2},
+        [],
+        [(1, h, w, 3) for h, w in ((4, 4), (8, 20), (6, 8), (8, 7), (36, 12))],
+        3,
+    ),
+]
+NAMES = [each[0] for each in SETTLED]
+
+
+@pytest.mark.parametrize(("name", "changes", "stays", "shapes", "runs"), SETTLED, ids=NAMES)
+@pytest.mark.parametrize("dynamic", ["keep", "pad", "auto-pad"])
+def test_what_is_constant_in_effect_is_written_so(
+    name: str,
+    changes: Mapping[str, int],
+    stays: list[str],
+    shapes: list[tuple[int, ...]],
+    runs: int,
+    dynamic: str,
+) -> None:
+    before = exported(name)
+    result = onnxpad.fix(before, dynamic=dynamic)
+    assert not result.undone
+    assert Counter(c.code for c in result.changes) == changes
+    assert [f.code for f in result.findings] == stays
+    assert all("the end is " in f.reason for f in result.findings)
+    assert agree(before, result.model, shapes) == runs
+    assert not onnxpad.check(result.model, dynamic=dynamic).failing()
+
+
 @pytest.mark.parametrize("name", KERAS)
 @pytest.mark.parametrize("size", [(37, 50), (2, 3), (64, 64)])
 def test_a_fixed_size_settles_everything(name: str, size: tuple[int, int]) -> None:

@@ -175,6 +175,23 @@ def dynamic_keras():
     return keras.Model(inputs, x, name="dynamic_keras")
 
 
+def unet_keras():
+    """A U-Net that halves by strided convolutions and pools, on a size the graph leaves open."""
+    inputs = keras.Input((None, None, 3), name="input")
+    first = layers.Conv2D(6, 3, padding="same", activation="relu", name="first")(inputs)
+    x = layers.Conv2D(8, 3, strides=2, padding="same", activation="relu", name="halved")(first)
+    second = layers.SeparableConv2D(8, 5, padding="same", name="second")(x)
+    x = layers.MaxPooling2D(3, strides=2, padding="same", name="quartered")(second)
+    x = layers.Conv2D(10, 3, padding="same", activation="relu", name="bottom")(x)
+    x = layers.Conv2DTranspose(8, 3, strides=2, padding="same", name="doubled")(x)
+    x = layers.Concatenate(name="join_second")([x, second])
+    x = layers.Conv2D(8, 4, padding="same", activation="relu", name="merged")(x)
+    x = layers.Conv2DTranspose(6, 2, strides=2, padding="same", name="quadrupled")(x)
+    x = layers.Concatenate(name="join_first")([x, first])
+    x = layers.Conv2D(4, 3, padding="same", name="head")(x)
+    return keras.Model(inputs, x, name="unet_keras")
+
+
 # name: network, input shape, opset
 MODELS = {
     "mobilenet_keras": (mobilenet_keras, (1, 56, 79, 3), 15),
@@ -182,6 +199,7 @@ MODELS = {
     "wavenet_keras": (wavenet_keras, (1, 24, 4), 17),
     "conv1d_keras": (conv1d_keras, (2, 38, 6), 17),
     "dynamic_keras": (dynamic_keras, (1, 39, 52, 3), 18),
+    "unet_keras": (unet_keras, (1, 28, 36, 3), 17),
 }
 
 if __name__ == "__main__":
