@@ -35,8 +35,8 @@ class ReportSizes(Pass):
 
     ## When it is exact
     Nothing is changed. A model without Conv, pool and `Pad` is not looked at, and of a large one
-    the first 1,000 operators that differ from one another. Custom operators, functions, bodies of
-    If and Loop, and operators with attributes that their operator set lacks are left out.
+    the first 2,000 operators. Custom operators, functions, bodies of If and Loop, and operators
+    with attributes that their operator set lacks are left out.
 
     ## References
     ONNX MaxPool-22, AveragePool-22, LpPool-22, "ceil_mode"; ConvTranspose-22, "auto_pad".

@@ -166,14 +166,14 @@ def test_each_of_those_alike_is_told() -> None:
     assert places(model) == ["a", "b"]
 
 
-def test_only_so_many_that_differ_are_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_so_many_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     model = one(
         f"""r = Relu (x) a = {POOL} (x) b = {POOL} (x) c = {POOL} (a)
         y = Concat <axis = 2> (a, b, c)""",
         inputs="float[1, 2, 8, 4] x",
     )
     assert places(model) == ["a", "b", "c"]
-    monkeypatch.setattr(inference, "QUESTIONS", 2)
+    monkeypatch.setattr(inference, "NODES", 3)
     assert places(model) == ["a", "b"]
 
 
