@@ -14,7 +14,7 @@ from onnxpad.window import AnyWindow, Side, same_pads
 
 Tensor: TypeAlias = Any
 
-_OWN: Final = "the size"
+_OWN: Final = "the size it reads"
 _ONE_SIZE: Final = 64
 
 
