@@ -1,5 +1,6 @@
 """The program `onnxpad`, also as `python -m onnxpad`. Imports cli and guard."""
 
+import os
 import sys
 
 from onnxpad.guard import CRASHED, guarded
@@ -7,6 +8,8 @@ from onnxpad.guard import CRASHED, guarded
 
 def main() -> None:
     """Run the command line; what runs models runs in a process of its own."""
+    # numpy starts a thread a core for matrix products, which nothing here asks for, and each spins.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     words = set(sys.argv[1:])
     runs = bool(words & {"fix", "validate"}) and "--no-validate" not in words
     guarded(_run, _tell_of_crash, when=runs)

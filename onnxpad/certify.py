@@ -184,6 +184,9 @@ class Certifier:
         if full is None or pad.mode != "constant" or pad.value is None:
             return None
         layer = Layer(full, pad.value)
+        known = pad.constant_amounts
+        if known is not None and min(map(min, known), default=0) >= 0:
+            return layer
         crops = [minimum(begin, 0) + minimum(end, 0) for begin, end in full]
         if all(crop == 0 for crop in crops):
             return layer

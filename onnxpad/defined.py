@@ -48,10 +48,12 @@ class Limits:
         symbols: What open sizes are limited to, by the name of the symbol: those that are limited
             at all. Where what is asked is no range in even steps, the closest one around it.
         stops: A node that runs at none of the sizes; None where there is no such.
+        capped: Whether some are left out because an axis in between is too long.
     """
 
     symbols: Mapping[str, Symbol]
     stops: Node | None = None
+    capped: bool = False
 
 
 NONE: Final = Limits({})
@@ -84,13 +86,15 @@ def defined(graph: Graph, analysis: Analysis) -> Limits:
                     asked[name] = both
     found = {name: solutions(each) for name, each in asked.items() if isinstance(each, Size)}
     limits = {name: limit for name, limit in found.items() if limit is not None}
+    capped = False
     for size in large:
         if isinstance(size, Size) and len(size.symbols) == 1 and climbs(size):
             (symbol,) = size.symbols
             limit, greatest = limits.get(symbol.name, symbol), _greatest(size)
             if limit.minimum <= greatest < limit.maximum:
                 limits[symbol.name] = replace(limit, maximum=greatest)
-    return Limits(limits)
+                capped = True
+    return Limits(limits, capped=capped)
 
 
 def _greatest(size: Size) -> int:
@@ -271,9 +275,8 @@ def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     """
     shape, data = analysis.shape(node.outputs[0]), analysis.shape(node.inputs[0])
     pools = node.op.endswith("Pool")
-    least = 0 if pools else 1
     if shape is not None:
-        yield from (less_equal(least, size) for size in shape[2:])
+        yield from (less_equal(0 if pools else 1, size) for size in shape[2:])
     if not data:
         return
     same = str(node.attrs.get("auto_pad", "")).startswith("SAME")

@@ -1,18 +1,20 @@
 """Makes one change of a graph at a time: certified, probed, or taken back.
 
-May import: certify, errors, finding, graph, operators, premises, rule, site, size.
+May import: certify, finding, graph, operators, premises, rule, signs, site, values.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from onnxpad.certify import UncertifiedError
 from onnxpad.finding import Change, Finding
+from onnxpad.graph import Use
 from onnxpad.operators import UnreadableError, operator_of
 from onnxpad.premises import Prover, Readings
 from onnxpad.rule import Context, Match, Pass
+from onnxpad.signs import Signs
 from onnxpad.site import told
-from onnxpad.size import Extent
+from onnxpad.values import Analysis
 
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
@@ -23,8 +25,8 @@ Place: TypeAlias = tuple[str, str, int]
 class Prober(Protocol):
     """Runs a change's neighbourhood, before and after, on a runtime."""
 
-    def limit(self, dims: Mapping[str, Extent]) -> None:
-        """Keeps to sizes that these extents of open axes, by name of the symbol, admit."""
+    def take(self, analysis: Analysis, signs: Signs) -> None:
+        """Goes by what is known of the graph from now on, and keeps to the sizes admitted then."""
 
     def before(self, tensor: Tensor, root: str) -> Any:
         """What computes a tensor from `root`, cut out of the graph as it is now."""
@@ -78,7 +80,7 @@ class Editor:
         self._outdated = False
         self._certifier = Prover(context.graph, context.premises, context.signs)
         if self._prober is not None:
-            self._prober.limit(context.premises[-1].dims)
+            self._prober.take(context.analysis, context.signs)
 
     def apply(self, rule: Pass, match: Match) -> None:
         """Makes a change, or takes it back, once: what was taken back is not tried again."""
@@ -112,7 +114,7 @@ class Editor:
         text = self._describe(node)
         if (place, text) in self._seen:
             raise UncertifiedError("the rule finds what it has already rewritten, without end")
-        uses = [(use.node, use.index) for use in graph.uses(tensor)]
+        uses = graph.uses(tensor)
         stands = rule.rewrite(match, self.context) or tensor
         if stands is not tensor:
             self._check_uses(tensor, stands, uses)
@@ -145,11 +147,11 @@ class Editor:
             return self._certifier.window(tensor, root)
         return self._certifier.padding(tensor, root)
 
-    def _check_uses(self, old: Tensor, new: Tensor, uses: list[tuple[Node, int]]) -> None:
+    def _check_uses(self, old: Tensor, new: Tensor, uses: Sequence[Use]) -> None:
         graph = self.context.graph
         if graph.is_output(old) or graph.uses(old):
             raise UncertifiedError(f"{old.name!r} is still read")
-        if any(node.inputs[index].name != new.name for node, index in uses):
+        if any(use.node.inputs[use.index].name != new.name for use in uses):
             raise UncertifiedError(f"not everything that read {old.name!r} reads {new.name!r} now")
 
     def _describe(self, node: Node) -> str:

@@ -198,7 +198,7 @@ class Graph:
 
     def is_external(self, tensor: Tensor) -> bool:
         """Whether the elements of an initializer or a Constant lie in another file."""
-        return self._constants.is_external(tensor)
+        return self.has_external_data and self._constants.is_external(tensor)
 
     # Edits
 

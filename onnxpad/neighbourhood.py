@@ -81,14 +81,14 @@ class Probes:
     def __init__(self, graph: Graph) -> None:
         """Cuts out of this graph, as it is at each call, at all sizes until they are limited."""
         self._graph = graph
-        self._analysis = Analysis(graph)
-        self._signs = Signs(graph)
+        self.take(Analysis(graph), Signs(graph))
         self._seen: dict[tuple[bytes, bytes], ProbeResult] = {}
         self.count = 0
 
-    def limit(self, dims: Mapping[str, Extent]) -> None:
-        """Keeps to sizes that these extents of open axes, by name of the symbol, admit."""
-        self._analysis = Analysis(self._graph, dims)
+    def take(self, analysis: Analysis, signs: Signs) -> None:
+        """Goes by what is known of the graph from now on, and keeps to the sizes admitted then."""
+        self._analysis = analysis
+        self._signs = signs
 
     def before(self, tensor: Tensor, root: str) -> Cut:
         """What computes a tensor from `root`, in a few scenes."""

@@ -257,16 +257,19 @@ def read_window(graph: Graph, analysis: Analysis, node: Node) -> WindowOp:
     return WindowOp(
         node=node,
         operator=operator,
-        windows=tuple(
-            window_of(k, s, d) if isinstance(k, int) else OpenWindow(k, s, d)
-            for k, s, d in zip(kernel, strides, dilations, strict=True)
-        ),
+        windows=tuple(map(_window, kernel, strides, dilations)),
         auto_pad=auto_pad,
         pads=pairs_of(pads) if pads is not None else ((0, 0),) * rank,
         pads_written=pads is not None,
         ceil_mode=_flag(node, "ceil_mode"),
         count_include_pad=_flag(node, "count_include_pad"),
     )
+
+
+def _window(kernel: int | Size, stride: int, dilation: int) -> AnyWindow:
+    if isinstance(kernel, int):
+        return window_of(kernel, stride, dilation)
+    return OpenWindow(kernel, stride, dilation)
 
 
 def _kernel(
@@ -297,7 +300,7 @@ def _kernel(
             size if isinstance(size, int | Size) else symbol(f"{weight.name}[{axis + 2}]")
             for axis, size in enumerate(shape[2:])
         )
-    if shape is not None:
+    if shape is not None and shape[2:] != written:
         fits = len(shape) == len(written) + 2 and all(
             not isinstance(known, int) or known == said
             for known, said in zip(shape[2:], written, strict=True)

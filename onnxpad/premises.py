@@ -81,17 +81,19 @@ def _premises(
     analysis = Analysis(graph, dims)
     limits = defined(graph, analysis) if wanted else NONE
     yield Premise(analysis, dims, sizes, assumptions, limits)
-    narrow, symbols = dict(dims), dict[str, Symbol]()
+    narrow, symbols, capped = dict(dims), dict[str, Symbol](), False
     for _ in range(_ROUNDS):
         if not limits.symbols:
             break
         symbols.update(limits.symbols)
+        capped |= limits.capped
         narrow.update(_narrowed(graph, narrow, limits.symbols))
         # With sizes left out more is known, and so more may be asked.
         analysis = Analysis(graph, narrow)
         limits = defined(graph, analysis)
     if symbols:
-        told = f"every size at which the model is defined: {listed(Limits(symbols))}"
+        short = f" and no axis is longer than {LARGEST_SIZE}" if capped else ""
+        told = f"every size at which the model is defined{short}: {listed(Limits(symbols))}"
         told = f"{sizes}, {told}" if sizes else told
         yield Premise(analysis, narrow, told, assumptions, limits)
 

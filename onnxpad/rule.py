@@ -27,7 +27,7 @@ from onnxpad.site import Sites
 
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
-_Read = TypeVar("_Read", WindowOp, PadOp, UnreadableError)
+_Read = TypeVar("_Read", WindowOp, PadOp)
 
 
 class Mark(NamedTuple):
@@ -67,24 +67,27 @@ class Context:
 
     def windows(self) -> Iterator[WindowOp]:
         """The window operators of the table that can be read, in file order."""
-        return (read for _, read in self._each(WindowOp))
+        return self._each(WindowOp)
 
     def pads(self) -> Iterator[PadOp]:
         """The `Pad` nodes that can be read, in file order."""
-        return (read for _, read in self._each(PadOp))
+        return self._each(PadOp)
 
     def unreadable(self) -> Iterator[tuple[Node, UnreadableError]]:
         """The nodes that are one of the two and cannot be read, in file order, and why."""
-        return self._each(UnreadableError)
+        for node, read in self._reads():
+            if isinstance(read, UnreadableError):
+                yield node, read
 
-    def _each(self, kind: type[_Read]) -> Iterator[tuple[Node, _Read]]:
-        """The nodes of which a read is of some kind; edits underway do no harm."""
-        version = self.graph.version
+    def _each(self, kind: type[_Read]) -> Iterator[_Read]:
+        """What is read of a kind; edits underway do no harm."""
+        graph, version = self.graph, self.graph.version
         for node, read in self._reads():
             if isinstance(read, kind):
-                now = read if self.graph.version == version else self._read(node)
-                if isinstance(now, kind):
-                    yield node, now
+                if graph.version == version:
+                    yield read
+                elif isinstance(now := self._read(node), kind):
+                    yield now
 
     def _reads(self) -> list[tuple[Node, object]]:
         """What window operators of the table and `Pad`s say; looked for once until an edit."""

@@ -313,7 +313,7 @@ _OPERATORS: Final = (
     _mutant("dilations are not read", "SAME_UPPER, dilated", PROBES, operators.read_window,
             '_integers(node, "dilations", rank, least=1) or (1,) * rank', "(1,) * rank"),
     _mutant("strides are read in reverse", "SAME_UPPER, strides", PROBES, operators.read_window,
-            "zip(kernel, strides,", "zip(kernel, strides[::-1],"),
+            "kernel, strides, dilations)", "kernel, strides[::-1], dilations)"),
     _mutant("kernels are read in reverse", "SAME_UPPER", PROBES, operators._kernel,
             "enumerate(shape[2:])", "enumerate(shape[:1:-1])"),
     _mutant("ceil_mode is not read", "Pad AveragePool, ceil_mode", PROBES, operators.read_window,

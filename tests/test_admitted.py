@@ -14,6 +14,7 @@ from onnxpad.cli import app
 from onnxpad.errors import UsageError
 from onnxpad.graph import Graph
 from onnxpad.neighbourhood import Probes
+from onnxpad.signs import Signs
 from onnxpad.size import evaluate
 from onnxpad.values import Analysis
 from onnxpad.wire import scan
@@ -189,7 +190,7 @@ def test_probes_keep_to_the_range() -> None:
     graph = Graph.from_proto(OPEN)
     admitted = admit(graph, dims={"height": "10..18:4", "width": "33..35"})
     probes = Probes(graph)
-    probes.limit(admitted.dims)
+    probes.take(Analysis(graph, admitted.dims), Signs(graph))
     scenes = probes.before(graph.tensor("y"), "x").scenes
     assert {scene.shape[2] for scene, _ in scenes} == {12, 16}
     assert {scene.shape[3] for scene, _ in scenes} == {33, 34, 35}

@@ -1,6 +1,6 @@
 """Changes that are wrong are taken back; what is decided rests on nothing that nobody enforces."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import onnx
@@ -13,7 +13,7 @@ from onnxpad.graph import Graph
 from onnxpad.passes import PASSES
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.rule import Context, Pass, Tensor
-from onnxpad.size import Extent
+from onnxpad.signs import Signs
 from onnxpad.values import Analysis
 from tests.broken import (
     Cluttering,
@@ -158,8 +158,8 @@ class Doubting:
     def __init__(self) -> None:
         self.seen: list[tuple[str, str]] = []
 
-    def limit(self, dims: Mapping[str, Extent]) -> None:
-        assert not dims
+    def take(self, analysis: Analysis, signs: Signs) -> None:
+        self.analysis, self.signs = analysis, signs
 
     def before(self, tensor: Tensor, root: str) -> Any:
         return tensor.name, root

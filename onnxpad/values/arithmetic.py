@@ -12,7 +12,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxpad import size
-from onnxpad.size import NMAX, Extent, Unknown
+from onnxpad.size import Extent, Unknown
 from onnxpad.values import floats
 from onnxpad.values.call import Ask, Call, UndeterminedError, ValueRule
 from onnxpad.values.floats import FLOATS
@@ -84,10 +84,6 @@ def _comparison(integer: IntegerFunction, real: FloatFunction) -> ValueRule:
 
 
 def _sign(a: Extent) -> Extent:
-    """Return the sign of what 32 bits hold: onnxruntime looks at no more."""
-    low, high = size.bounds(a)
-    if low is None or high is None or max(-low, high) > NMAX:
-        return Unknown("a sign of what 32 bits do not hold")
     return size.less(0, a) - size.less(a, 0)
 
 

@@ -100,7 +100,7 @@ def _windows(call: Call, kernel: Shape) -> list[Window]:
         raise UndeterminedError("strides or dilations for another number of axes")
     if min((*sizes, *strides, *dilations), default=1) < 1:
         raise UndeterminedError("a kernel, stride or dilation below 1")
-    return [window_of(*each) for each in zip(sizes, strides, dilations, strict=True)]
+    return list(map(window_of, sizes, strides, dilations))
 
 
 def _pads(call: Call, rank: int) -> list[tuple[int, int]]:
