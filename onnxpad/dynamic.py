@@ -165,7 +165,7 @@ class DynamicSites:
     def _check_sizes(self, op: WindowOp, odd: Side) -> None:
         shape = self._analysis.shape(op.data)
         if shape is None or any(isinstance(size, Unknown) for size in shape[2:]):
-            raise RefusalError(f"nothing is known of the sizes of {op.data.name!r}")
+            raise RefusalError(f"the sizes of {op.data.name!r} are not worked out")
         self._check_meets_data(op, op.data, shape[2:], odd)
 
     def _check_meets_data(

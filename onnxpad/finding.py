@@ -35,6 +35,7 @@ class Finding:
         reason: Why it is not rewritten, in one line; empty where it can be.
         evidence: What the rule learnt, for `rewrite` and for readers of the JSON report.
         assumptions: What a rewrite takes for granted beyond the specification, as `finite data`.
+        sizes: The sizes that a rewrite holds for, where they are not all.
     """
 
     code: str
@@ -45,6 +46,7 @@ class Finding:
     reason: str = ""
     evidence: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     assumptions: tuple[str, ...] = ()
+    sizes: str = ""
 
     @property
     def fixable(self) -> bool:
@@ -65,6 +67,11 @@ class Certificate:
     statement: str
     sizes: str = "every size"
     assumptions: tuple[str, ...] = ()
+
+    @property
+    def limited_to(self) -> str:
+        """The sizes, where it does not hold for all that the model leaves open; else empty."""
+        return "" if self.sizes == "every size" or self.sizes.startswith("size ") else self.sizes
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,8 @@ def _told(match: Match, made: Sequence[Made], stays: Finding | None) -> Finding:
         # What stays as long as others are there is rewritten all the same when they are not.
         finding = match.finding if match.plan is not None else made[0].finding
         taken = dict.fromkeys(a for each in made for a in each.change.certificate.assumptions)
-        return replace(finding, assumptions=tuple(taken))
+        limits = dict.fromkeys(each.change.certificate.limited_to for each in made)
+        return replace(finding, assumptions=tuple(taken), sizes="; ".join(filter(None, limits)))
     if match.plan is not None and stays is not None:
         return stays
     return match.finding  # it stays, or goes with something else that is rewritten

@@ -168,11 +168,12 @@ class Sites:
                 if isinstance(output, Unknown) or output != same_output_size(size, window):
                     raise RefusalError(
                         "with ceil_mode the number of windows depends on "
-                        f"{self.wording.sizes({axis: size})}{self.wording.advice([size])}"
+                        f"{self.wording.sizes({axis: size}, op.data)}"
+                        f"{self.wording.advice_on({axis: size}, op.data)}"
                     )
             resolved.append(pads)
         if open_sizes:
-            raise SizeDependentError(open_sizes, self.wording.sizes(open_sizes))
+            raise SizeDependentError(open_sizes, self.wording.sizes(open_sizes, op.data))
         self.check_engines(op)
         return tuple(resolved)
 
@@ -424,7 +425,7 @@ class Sites:
         for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True)):
             total = add(own, around)[axis]
             if op.ceil_mode:
-                self._check_ceil(op, axis, size, total, own[axis], inside[axis])
+                self._check_ceil(op, source, axis, size, total, own[axis], inside[axis])
             if sum(inside[axis]) > sum(own[axis]):
                 self.check_not_empty(source, axis, size + sum(total) - sum(inside[axis]))
             if op.operator.padding == "never wins":
@@ -474,7 +475,14 @@ class Sites:
             )
 
     def _check_ceil(
-        self, op: WindowOp, axis: int, size: Extent, total: Pair, own: Pair, inside: Pair
+        self,
+        op: WindowOp,
+        source: Tensor,
+        axis: int,
+        size: Extent,
+        total: Pair,
+        own: Pair,
+        inside: Pair,
     ) -> None:
         def count(pads: Pair) -> Extent:
             inner = size + (total[0] - pads[0]) + (total[1] - pads[1])
@@ -490,7 +498,8 @@ class Sites:
             )
         raise RefusalError(
             "with ceil_mode the number of windows depends on "
-            f"{self.wording.sizes({axis + 2: size})}{self.wording.advice([size])}"
+            f"{self.wording.sizes({axis + 2: size}, source)}"
+            f"{self.wording.advice_on({axis + 2: size}, source)}"
         )
 
     def check_pad(self, source: Tensor) -> None:

@@ -31,16 +31,22 @@ class Wording:
         """Forgets what was worked out, after edits of the graph were undone."""
         self._at_one_size = None
 
-    def sizes(self, axes: Mapping[int, Extent]) -> str:
-        """Sizes of axes: `the size of axis 2, which grows with 'height' (axis 2 of input 'x')`."""
+    def sizes(self, axes: Mapping[int, Extent], data: Tensor) -> str:
+        """Sizes of axes: `the size of axis 2, which grows with 'height' (axis 2 of input 'x')`.
+
+        `data` is the tensor that has them.
+        """
         several = len(axes) > 1
         listed = f"axes {_and(map(str, axes))}" if several else f"axis {next(iter(axes))}"
         what = f"the size{'s' if several else ''} of {listed}, which"
+        what_grows = f"{what} grow{'' if several else 's'} with"
         grown = self.sources(axes.values())
         if all(self._is_traced(size) for size in axes.values()):
-            return f"{what} grow{'' if several else 's'} with {grown}"
+            return f"{what_grows} {grown}"
         if grown:
-            return f"{what} grow{'' if several else 's'} with {grown} and what only run time knows"
+            return f"{what_grows} {grown} and what only run time knows"
+        if self._are_known_at_one_size(axes, data):
+            return f"{what_grows} open sizes, in a way that is not worked out"
         return f"{what} only run time knows"
 
     def sources(self, extents: Iterable[Extent]) -> str:
@@ -80,11 +86,25 @@ class Wording:
 
     def _is_known_at_one_size(self, pad: PadOp) -> bool:
         """Whether amounts are numbers once all that is open has a size."""
+        analysis = self._analysis_at_one_size()
+        given = [analysis.integers(tensor) for tensor in _given(pad) if tensor.name]
+        return all(each and all(isinstance(one, int) for one in each) for each in given)
+
+    def _are_known_at_one_size(self, axes: Iterable[int], data: Tensor) -> bool:
+        """Whether sizes of axes are numbers once all that is open has a size."""
+        shape = self._analysis_at_one_size().shape(data)
+        return shape is not None and all(isinstance(shape[axis], int) for axis in axes)
+
+    def _analysis_at_one_size(self) -> Analysis:
         if self._at_one_size is None:
             axes = open_axes(self._graph.inputs)
             self._at_one_size = Analysis(self._graph, {a.symbol: _ONE_SIZE for a in axes})
-        given = [self._at_one_size.integers(tensor) for tensor in _given(pad) if tensor.name]
-        return all(each and all(isinstance(one, int) for one in each) for each in given)
+        return self._at_one_size
+
+    def advice_on(self, axes: Mapping[int, Extent], data: Tensor, *options: str) -> str:
+        """What to pass where sizes of a tensor are open; empty where nothing helps."""
+        traced = all(self._is_traced(size) for size in axes.values())
+        return _advice(traced or self._are_known_at_one_size(axes, data), options)
 
     def advice(self, extents: Iterable[Extent], *options: str) -> str:
         """What to pass where these are open; empty where nothing helps."""
@@ -133,8 +153,7 @@ def _advice(by_size: bool, options: Iterable[str]) -> str:
 
 
 def _source(axis: OpenAxis) -> str:
-    place = f"axis {axis.axis} of input {axis.tensor!r}"
-    return place if axis.label == f"{axis.tensor}[{axis.axis}]" else f"{axis.label!r} ({place})"
+    return f"{axis.label!r} (axis {axis.axis} of input {axis.tensor!r})"
 
 
 def _names(extents: Iterable[Extent]) -> list[str]:

@@ -78,7 +78,7 @@ class ResolveAutoPad(Pass):
         self, context: Context, op: WindowOp, message: str, refusal: SizeDependentError
     ) -> Match:
         formula = context.open_sites.told(op, refusal.sizes)
-        advice, hindrance = context.sites.wording.advice, ""
+        hindrance = ""
         plan = None
         try:
             plan = context.open_sites.computed(op)
@@ -87,7 +87,8 @@ class ResolveAutoPad(Pass):
         if plan is not None and context.dynamic == "pad":
             return self.found(context, op.node, f"{message}: {formula}", plan)
         options = ["--dynamic pad"] if plan is not None and context.dynamic == "keep" else []
-        reason = f"{refusal}: {formula}{hindrance}{advice(refusal.sizes.values(), *options)}"
+        advice = context.sites.wording.advice_on(refusal.sizes, op.data, *options)
+        reason = f"{refusal}: {formula}{hindrance}{advice}"
         return self.refused(context, op.node, message, reason)
 
     def rewrite(self, match: Match, context: Context) -> None:

@@ -323,6 +323,8 @@ def test_a_network_that_joins_what_it_halved_has_constant_pads() -> None:
     ]
     assert pads == [[0, 0, 1, 1]] * 2
     assert not onnxpad.check(result.model).findings
+    said = {finding.sizes for finding in onnxpad.check(UNET).findings}
+    assert said == {change.certificate.sizes for change in result.changes}
     assert result.validation is not None
     assert len(result.validation.runs) > 1
     for height, width in product((4, 8, 12), (4, 20)):

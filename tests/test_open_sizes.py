@@ -367,7 +367,7 @@ def test_a_pad_to_a_multiple_stays_where_it_is_not() -> None:
     (finding,) = result.findings
     assert finding.reason == (
         "its amounts depend on the sizes 'H' (axis 2 of input 'x') and 'V' (axis 3 of input 'x'): "
-        "on axes 2 and 3 the begin is 0, and the end is 0 when the size mod 4 is 0, 1 when 3, "
+        "on axes 2 and 3 the begin is 0, and the end is 0 when the size it reads mod 4 is 0, 1 when 3, "
         "2 when 2, 3 when 1. Pass --shape or --dim"
     )
 

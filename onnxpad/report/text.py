@@ -91,8 +91,12 @@ def file_text(file: FileReport, paint: Paint = plain) -> str:
 
 
 def _fixable(finding: Finding) -> str:
-    taken = ", ".join(map(shown, finding.assumptions))
-    return f"{shown(finding.message)}{f'; takes for granted: {taken}' if taken else ''}"
+    text = shown(finding.message)
+    if finding.sizes:
+        text += f"; exact for {shown(finding.sizes)}"
+    if finding.assumptions:
+        text += f"; takes for granted: {', '.join(map(shown, finding.assumptions))}"
+    return text
 
 
 def check_summary(report: CheckReport, paint: Paint = plain) -> str:

@@ -170,7 +170,7 @@ STAYS = [
             initializers=SIZED_CONSTANTS,
         ),
         "its amounts depend on the size 'height' (axis 2 of input 'x'): on axis 2 the begin is 0, "
-        "and the end is 0 when the size mod 4 is 0, 1 when 3, 2 when 2, 3 when 1. "
+        "and the end is 0 when the size it reads mod 4 is 0, 1 when 3, 2 when 2, 3 when 1. "
         "Pass --shape or --dim",
         id="a size that is open",
     ),
@@ -204,7 +204,7 @@ STAYS = [
             initializers=SIZED_CONSTANTS,
         ),
         "its amounts depend on the size 'height' (axis 2 of input 'x'): on axis 2 the begin is 0, "
-        "and the end is 0 when the size mod 4 is 0, 1 when 3, 2 when 2, 3 when 1. "
+        "and the end is 0 when the size it reads mod 4 is 0, 1 when 3, 2 when 2, 3 when 1. "
         "Pass --shape or --dim",
         id="copies of data",
     ),
