@@ -10,7 +10,7 @@ May import: graph, operators, size, values.
 
 from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import prod
 from typing import Any, Final, TypeAlias
@@ -48,12 +48,13 @@ class Limits:
         symbols: What open sizes are limited to, by the name of the symbol: those that are limited
             at all. Where what is asked is no range in even steps, the closest one around it.
         stops: A node that runs at none of the sizes; None where there is no such.
-        capped: Whether some are left out because an axis in between is too long.
+        short: What they are limited to where no axis in between is longer than `LARGEST_SIZE`;
+            those that this limits further.
     """
 
     symbols: Mapping[str, Symbol]
     stops: Node | None = None
-    capped: bool = False
+    short: Mapping[str, Symbol] = field(default_factory=dict)
 
 
 NONE: Final = Limits({})
@@ -86,15 +87,15 @@ def defined(graph: Graph, analysis: Analysis) -> Limits:
                     asked[name] = both
     found = {name: solutions(each) for name, each in asked.items() if isinstance(each, Size)}
     limits = {name: limit for name, limit in found.items() if limit is not None}
-    capped = False
+    short: dict[str, Symbol] = {}
     for size in large:
         if isinstance(size, Size) and len(size.symbols) == 1 and climbs(size):
             (symbol,) = size.symbols
-            limit, greatest = limits.get(symbol.name, symbol), _greatest(size)
+            limit = short.get(symbol.name) or limits.get(symbol.name, symbol)
+            greatest = _greatest(size)
             if limit.minimum <= greatest < limit.maximum:
-                limits[symbol.name] = replace(limit, maximum=greatest)
-                capped = True
-    return Limits(limits, capped=capped)
+                short[symbol.name] = replace(limit, maximum=greatest)
+    return Limits(limits, short=short)
 
 
 def _greatest(size: Size) -> int:

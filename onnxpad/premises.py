@@ -22,6 +22,9 @@ Tensor: TypeAlias = Any
 
 _ROUNDS: Final = 16
 
+SHORT_AXES: Final = f"no axis is longer than {LARGEST_SIZE:,}"
+"""An assumption: for longer axes, float32 makes other pads than an exporter means."""
+
 
 @dataclass(frozen=True, slots=True)
 class Premise:
@@ -80,22 +83,41 @@ def _premises(
 ) -> Iterator[Premise]:
     analysis = Analysis(graph, dims)
     limits = defined(graph, analysis) if wanted else NONE
-    yield Premise(analysis, dims, sizes, assumptions, limits)
-    narrow, symbols, capped = dict(dims), dict[str, Symbol](), False
+    plain = Premise(analysis, dims, sizes, assumptions, limits)
+    yield plain
+    symbols: dict[str, Symbol] = {}
+    narrow = _narrow(graph, plain, sizes, symbols, lambda limits: limits.symbols)
+    if narrow is not plain:
+        yield narrow
+    short = _narrow(graph, narrow, sizes, symbols, lambda limits: limits.short)
+    if short is not narrow:
+        yield replace(short, assumptions=(*assumptions, SHORT_AXES))
+
+
+def _narrow(
+    graph: Graph,
+    premise: Premise,
+    sizes: str,
+    symbols: dict[str, Symbol],
+    which: Callable[[Limits], Mapping[str, Symbol]],
+) -> Premise:
+    """A premise with those sizes left out that its limits leave out, which go to `symbols`.
+
+    With sizes left out more is known, and so more may be asked.
+    """
     for _ in range(_ROUNDS):
-        if not limits.symbols:
+        asked = which(premise.limits)
+        if not asked:
             break
-        symbols.update(limits.symbols)
-        capped |= limits.capped
-        narrow.update(_narrowed(graph, narrow, limits.symbols))
-        # With sizes left out more is known, and so more may be asked.
-        analysis = Analysis(graph, narrow)
-        limits = defined(graph, analysis)
-    if symbols:
-        short = f" and no axis is longer than {LARGEST_SIZE}" if capped else ""
-        told = f"every size at which the model is defined{short}: {listed(Limits(symbols))}"
+        symbols.update(asked)
+        dims = {**premise.dims, **dict(_narrowed(graph, premise.dims, asked))}
+        analysis = Analysis(graph, dims)
+        told = f"every size at which the model is defined: {listed(Limits(symbols))}"
         told = f"{sizes}, {told}" if sizes else told
-        yield Premise(analysis, narrow, told, assumptions, limits)
+        premise = replace(
+            premise, analysis=analysis, dims=dims, sizes=told, limits=defined(graph, analysis)
+        )
+    return premise
 
 
 def ranges(graph: Graph, premise: Premise, given: Mapping[str, Extent]) -> dict[str, range]:

@@ -275,8 +275,8 @@ def test_no_axis_in_between_is_longer_than_any_may_be(body: str, greatest: int) 
     )
     graph = Graph.from_proto(model)
     *_, last = premises(graph)
-    said = "every size at which the model is defined and no axis is longer than 16711680"
-    assert last.sizes == f"{said}: n from 1 to {greatest}"
+    assert last.sizes == f"every size at which the model is defined: n from 1 to {greatest}"
+    assert last.assumptions == ("no axis is longer than 16,711,680",)
     # Nobody means to run it at the greatest.
     assert ranges(graph, last, {})["n"] == range(1, 16_711_681)
 

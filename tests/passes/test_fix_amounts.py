@@ -182,7 +182,7 @@ STAYS = [
             initializers="int64[1] z = {0}",
         ),
         "its amounts depend on the sizes 'height' (axis 2 of input 'x') and 'width' (axis 3 of "
-        "input 'x'): on axes 2 and 3 the begin is 0, and the end is the size. "
+        "input 'x'): on axes 2 and 3 the begin is 0, and the end is the size it reads. "
         "Pass --shape or --dim",
         id="two sizes",
     ),
