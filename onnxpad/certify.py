@@ -60,6 +60,8 @@ LEAST: Final = "least"  # loses every comparison
 _SLIDING: Final = frozenset(
     {"auto_pad", "ceil_mode", "count_include_pad", "dilations", "kernel_shape", "pads", "strides"}
 )
+# A longer row of Pads is proved piece by piece, or all of it would be read again for each of them.
+_MOST_PADS: Final = 16
 _LOWEST_FINITE: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE}
 
 
@@ -141,15 +143,15 @@ class Certifier:
         opaque = None
         current = tensor
         rank = None if op is None else len(op.windows) + 2
+        seen = 0
         # Indices count positions of the tensor that is pooled, so nothing further up is the same.
-        while op is None or not _has_indices(op.node):
+        while current.name != root and (op is None or not _has_indices(op.node)):
+            current = self._graph.origin(current)
             node = self._graph.producer(current) if current.name != root else None
-            if node is None or not self._graph.is_standard(node):
+            if node is None or node.op != "Pad" or not self._graph.is_standard(node):
                 break
-            if node.op == "Identity":
-                current = node.inputs[0]
-                continue
-            if node.op != "Pad":
+            seen += 1
+            if not root and seen > _MOST_PADS:
                 break
             pad = read_pad(self._graph, self._analysis, node)
             if pad.constant_amounts is not None and not is_padded(pad.constant_amounts):

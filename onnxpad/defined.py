@@ -3,7 +3,7 @@
 Concat, Split, SpaceToDepth, MatMul, Reshape and whatever broadcasts want axes that go together: a
 U-Net that joins what it halved and doubled again runs only at even sizes. Windows want data that
 they fit in. A size at which such an operator stops is no size of the graph, if every output of the
-graph needs that operator; nor is one that makes an axis longer than any size can be.
+graph needs that operator.
 
 May import: graph, operators, size, values.
 """
@@ -11,7 +11,7 @@ May import: graph, operators, size, values.
 from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, islice
 from math import prod
 from typing import Any, Final, TypeAlias
 
@@ -38,6 +38,8 @@ Conditions: TypeAlias = Iterator[Extent]
 """What must not be 0."""
 
 _OUTPUTS: Final = 256
+_SIZES: Final = 16
+"""How many different sizes that must go together are compared: leaving some out limits less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +183,8 @@ def _concatenated(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     if rank < 2 or not -rank <= axis < rank or not _holds_data(shapes):
         return
     for place in set(range(rank)) - {axis % rank}:
-        first = shapes[0][place]
-        yield from (equal(first, shape[place]) for shape in shapes[1:])
+        first, *others = dict.fromkeys(shape[place] for shape in shapes)
+        yield from (equal(first, other) for other in others)
 
 
 def _broadcast(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
@@ -206,10 +208,10 @@ def _multiplied(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
 
 def _fitting(shapes: Sequence[Shape]) -> Conditions:
     """That shapes broadcast: on each axis all that are not 1 are the same."""
-    for one, other in combinations(shapes, 2):
-        for a, b in zip(reversed(one), reversed(other), strict=False):
-            if a != b:
-                yield maximum(equal(a, b), maximum(equal(a, 1), equal(b, 1)))
+    for place in range(1, max(map(len, shapes), default=0) + 1):
+        sizes = dict.fromkeys(shape[-place] for shape in shapes if len(shape) >= place)
+        for a, b in combinations(islice(sizes, _SIZES), 2):
+            yield maximum(equal(a, b), maximum(equal(a, 1), equal(b, 1)))
 
 
 def _split(node: Node, graph: Graph, analysis: Analysis) -> Conditions:

@@ -111,7 +111,7 @@ class Editor:
         graph, node, tensor = self.context.graph, match.node, match.node.outputs[0]
         reading = self._read(node, tensor)
         cut = self._prober.before(tensor, reading.root) if self._prober is not None else None
-        text = self._describe(node)
+        text = self._describe(node, reading.root)
         if (place, text) in self._seen:
             raise UncertifiedError("the rule finds what it has already rewritten, without end")
         uses = graph.uses(tensor)
@@ -123,7 +123,7 @@ class Editor:
             raise UncertifiedError(
                 f"it assumes {', '.join(certificate.assumptions)}, and --strict forbids that"
             )
-        after = self._describe(node) if stands is tensor else repr(stands.name)
+        after = self._describe(node, reading.root) if stands is tensor else repr(stands.name)
         removed = graph.sweep()
         seen = ""
         if self._prober is not None:
@@ -154,18 +154,18 @@ class Editor:
         if any(use.node.inputs[use.index].name != new.name for use in uses):
             raise UncertifiedError(f"not everything that read {old.name!r} reads {new.name!r} now")
 
-    def _describe(self, node: Node) -> str:
-        """How the padding of a node is written, from the data to the node."""
-        steps = []
-        current: Node | None = node
-        while current is not None and self.context.graph.is_standard(current):
-            if operator_of(self.context.graph, current) is not None and current is node:
-                steps.append(self._describe_window(current))
-            elif current.op == "Pad":
-                steps.append(self._describe_pad(current))
-            elif current.op != "Identity":
+    def _describe(self, node: Node, root: str) -> str:
+        """How the padding of a node is written, from `root` to the node."""
+        graph = self.context.graph
+        slides = operator_of(graph, node) is not None
+        steps = [self._describe_window(node)] if slides else []
+        tensor = graph.origin(node.inputs[0] if slides else node.outputs[0])
+        while tensor.name != root:
+            pad = graph.producer(tensor)
+            if pad is None or pad.op != "Pad" or not graph.is_standard(pad):
                 break
-            current = self.context.graph.producer(current.inputs[0])
+            steps.append(self._describe_pad(pad))
+            tensor = graph.origin(pad.inputs[0])
         return " -> ".join(reversed(steps))
 
     def _describe_window(self, node: Node) -> str:

@@ -97,13 +97,24 @@ class Edits:
             tensor.uses[id(node), -1] = Use(node, -1)
         for tensor in node.outputs:
             self._constants.forget(tensor.name)
+        self._forget_origins(node)
 
     def _edited(self, node: Node) -> Entry:
         """The entry of a node that is no longer what it was."""
         entry = self._view.entries[id(node)]
         entry.touched = True
         node.notes = {}
+        self._forget_origins(node)
         return entry
+
+    def _forget_origins(self, node: Node) -> None:
+        """Has what an Identity gives, and copies of that, looked for again."""
+        pending = list(node.outputs) if node.op == "Identity" else []
+        while pending:
+            tensor = pending.pop()
+            tensor.origin = None
+            copies = (copy for use in tensor.uses.values() for copy in use.node.outputs)
+            pending += (copy for copy in copies if copy.origin is not None)
 
     def insert(self, node: Node, before: Node) -> None:
         """Adds a node, whose inputs and output do not know of it yet."""
@@ -147,6 +158,7 @@ class Edits:
             if tensor.name:
                 self._view.tensors[tensor.name] = tensor
                 self._view.gone.pop(tensor.name, None)
+        self._forget_origins(node)
 
     def _detach(self, entry: Entry) -> None:
         """The reverse; the node keeps its lists."""
@@ -160,6 +172,7 @@ class Edits:
             tensor.inputs.clear()
             if tensor.name:
                 self._forget(tensor, ())
+        self._forget_origins(entry.node)
 
     def add_initializer(self, tensor: Tensor, initializer: Initializer) -> None:
         """Adds a constant."""

@@ -149,6 +149,20 @@ class Graph:
         """The node that computes a tensor; None for inputs and initializers."""
         return tensor.inputs[0] if tensor.inputs else None
 
+    def origin(self, tensor: Tensor) -> Tensor:
+        """What a tensor is a copy of: the nearest that no Identity gives, perhaps itself."""
+        path = []
+        while tensor.origin is None:
+            node = self.producer(tensor)
+            if node is None or node.op != "Identity" or not self.is_standard(node):
+                break
+            path.append(tensor)
+            tensor = node.inputs[0]
+        found = tensor if tensor.origin is None else tensor.origin
+        for copy in path:
+            copy.origin = found
+        return found
+
     def uses(self, tensor: Tensor) -> Sequence[Use]:
         """Where a tensor is read, in no promised order; a copy, so edits do no harm to it."""
         return tuple(tensor.uses.values())

@@ -348,9 +348,13 @@ class _Cutting:
             stack.extend((t, False) for t in self._read(node) if t.name)
 
     def _read(self, node: Node) -> list[Tensor]:
-        """The inputs that the cut keeps: of a window operator only the data."""
-        inputs: list[Tensor] = list(node.inputs)
-        return inputs[:1] if operator_of(self._graph, node) is not None else inputs
+        """What a node reads that the cut keeps: of a window operator only the data."""
+        inputs = node.inputs[:1] if operator_of(self._graph, node) is not None else node.inputs
+        return [self._origin(tensor) for tensor in inputs]
+
+    def _origin(self, tensor: Tensor) -> Tensor:
+        """What a tensor is a copy of, since a long row of copies may be read by many."""
+        return tensor if tensor.name in self._names else self._graph.origin(tensor)
 
     def _asks(self, node: Node) -> bool:
         """Whether a node reads no data, only their shape."""
@@ -452,6 +456,7 @@ class _Cutting:
         kept.attribute.extend([*others, make_attribute("group", 1)])
 
     def _name(self, tensor: Tensor) -> str:
+        tensor = self._origin(tensor)
         if tensor.name not in self._names:
             array = self._graph.constant(tensor)
             if array is None:

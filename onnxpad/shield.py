@@ -73,12 +73,13 @@ def _before_copies(context: Context) -> Iterator[PadOp]:
     graph = context.graph
     if graph.opset < 11:
         return
+    copied = {
+        node.inputs[0].name
+        for node in graph.nodes
+        if node.op == "Identity" and graph.is_output(node.outputs[0])
+    }
     for pad in context.pads():
-        copied = any(
-            use.node.op == "Identity" and graph.is_output(use.node.outputs[0])
-            for use in graph.uses(pad.data)
-        )
-        if copied and graph.is_new(pad.node) and _is_folded(pad):
+        if pad.data.name in copied and graph.is_new(pad.node) and _is_folded(pad):
             yield pad
 
 

@@ -310,19 +310,13 @@ class Sites:
 
     def pad_before(self, op: WindowOp) -> PadOp | None:
         """The `Pad` that the operator reads, directly or through Identity."""
-        tensor = op.data
-        while True:
-            node = self._graph.producer(tensor)
-            if node is None or not self._graph.is_standard(node):
-                return None
-            if node.op == "Pad":
-                try:
-                    return read_pad(self._graph, self._analysis, node)
-                except UnreadableError:
-                    return None
-            if node.op != "Identity":
-                return None
-            tensor = node.inputs[0]
+        node = self._graph.producer(self._graph.origin(op.data))
+        if node is None or node.op != "Pad" or not self._graph.is_standard(node):
+            return None
+        try:
+            return read_pad(self._graph, self._analysis, node)
+        except UnreadableError:
+            return None
 
     def _check_fill(self, op: WindowOp, pad: PadOp) -> None:
         if pad.value is None:

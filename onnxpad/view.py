@@ -55,13 +55,14 @@ class Tensor(gs.Variable):  # type: ignore[misc]
 
     Attributes:
         uses: By identity of the node and index.
+        origin: What it is a copy of, where that has been looked for and an Identity gives it.
     """
 
     def __init__(self, name: str) -> None:
         """A tensor nobody produces or reads yet."""
         # Past graphsurgeon's __setattr__, which is slow and keeps lists of its own.
         self.__dict__.update(
-            name=name, dtype=None, shape=None, type="tensor_type", inputs=[], uses={}
+            name=name, dtype=None, shape=None, type="tensor_type", inputs=[], uses={}, origin=None
         )
 
     @property

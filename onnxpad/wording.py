@@ -4,6 +4,7 @@ May import: graph, operators, size, values, window.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from onnxpad.graph import Graph
@@ -51,9 +52,9 @@ class Wording:
 
     def sources(self, extents: Iterable[Extent]) -> str:
         """The symbols in these, with the axes of graph inputs that they are."""
-        known = self._inputs()
+        known = self._inputs
         found = {known[name] for name in _names(extents) if name in known}
-        return _and(_source(axis) for axis in dict.fromkeys(known.values()) if axis in found)
+        return _and(_source(axis) for axis in sorted(found, key=self._places.__getitem__))
 
     def same(self, windows: Mapping[int, AnyWindow], odd: Side) -> str:
         """SAME's pads on axes, each in terms of its own size."""
@@ -120,20 +121,26 @@ class Wording:
         names = _names(pair)
         if len(names) != 1:
             return ""
-        known = self._inputs().get(names[0])
+        known = self._inputs.get(names[0])
         return _pair(pair, repr(names[0] if known is None else known.label))
 
     def _is_traced(self, extent: Extent) -> bool:
         """Whether all that an extent grows with are axes of graph inputs."""
         if isinstance(extent, int):
             return True
-        known = self._inputs()
+        known = self._inputs
         return isinstance(extent, Size) and all(name in known for name in _names([extent]))
 
+    @cached_property
+    def _places(self) -> Mapping[OpenAxis, int]:
+        """The open axes of graph inputs, and the place of each among them."""
+        return {axis: place for place, axis in enumerate(open_axes(self._graph.inputs))}
+
+    @cached_property
     def _inputs(self) -> Mapping[str, OpenAxis]:
         """The open axes of graph inputs by the names that symbols of theirs can have."""
         found: dict[str, OpenAxis] = {}
-        for axis in open_axes(self._graph.inputs):
+        for axis in self._places:
             found.setdefault(axis.symbol, axis)
             found.setdefault(axis.label, axis)
         return found

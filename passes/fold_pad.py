@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from onnxpad.operators import onnx_order
+from onnxpad.operators import WindowOp, onnx_order
 from onnxpad.rule import Context, Match, Pass
 from onnxpad.site import RefusalError, told
 
@@ -42,29 +42,38 @@ class FoldPad(Pass):
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` in front of a window operator, seen from each operator."""
         for op in context.windows():
-            pad = context.sites.pad_before(op)
-            if pad is None:
-                continue
-            known = pad.over(len(op.windows) + 2)
-            if known is not None and context.style == "pad":
-                continue
-            amounts = f" {told(known[2:])}" if known is not None else ""
-            message = f"Pad{amounts} before {op.node.op} {context.graph.label(op.node)!r}"
-            try:
-                outer = context.sites.merged(op, pad)
-                if outer is None:
-                    continue
-                plan = context.sites.plan(op, context.style, outer)
-            except RefusalError as refusal:
-                if pad.constant_amounts is None:
-                    continue  # the rules on computed amounts tell of them
-                yield self.refused(context, pad.node, message, str(refusal))
-                continue
-            if plan.outer != outer.amounts or not outer.exact:
-                if not outer.exact:
-                    message += f": in effect {told(outer.amounts)} at every size"
-                pads = onnx_order(outer.amounts)
-                yield self.found(context, pad.node, message, plan, keeps=op.node, pads=pads)
+            read: object = op
+            while isinstance(read, WindowOp) and (match := self._match(context, read)) is not None:
+                version = context.graph.version
+                yield match
+                if context.graph.version == version:
+                    break
+                read = context.window(op.node)  # there may be another Pad behind the one folded
+
+    def _match(self, context: Context, op: WindowOp) -> Match | None:
+        pad = context.sites.pad_before(op)
+        if pad is None:
+            return None
+        known = pad.over(len(op.windows) + 2)
+        if known is not None and context.style == "pad":
+            return None
+        amounts = f" {told(known[2:])}" if known is not None else ""
+        message = f"Pad{amounts} before {op.node.op} {context.graph.label(op.node)!r}"
+        try:
+            outer = context.sites.merged(op, pad)
+            if outer is None:
+                return None
+            plan = context.sites.plan(op, context.style, outer)
+        except RefusalError as refusal:
+            if pad.constant_amounts is None:
+                return None  # the rules on computed amounts tell of them
+            return self.refused(context, pad.node, message, str(refusal))
+        if plan.outer == outer.amounts and outer.exact:
+            return None
+        if not outer.exact:
+            message += f": in effect {told(outer.amounts)} at every size"
+        pads = onnx_order(outer.amounts)
+        return self.found(context, pad.node, message, plan, keeps=op.node, pads=pads)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the sum of both paddings in the style asked for."""

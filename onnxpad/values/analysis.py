@@ -58,6 +58,7 @@ class Analysis:
         self._dims = dict(dims or {})
         self._known: list[dict[str, Any]] = [{} for _ in Kind]
         self._open: list[tuple[dict[str, Any], str]] = []
+        self._places: dict[str, dict[str, int]] = {}
         self._input_shapes: dict[str, Shape | None] | None = None
 
     def shape(self, tensor: Any) -> Shape | None:
@@ -99,6 +100,7 @@ class Analysis:
         for memory, count in zip(self._known, mark, strict=True):
             while len(memory) > count:
                 memory.popitem()
+        self._places.clear()
 
     def ask_again(self) -> bool:
         """Forget what was not known, which edits may have made known; return whether any was."""
@@ -195,11 +197,16 @@ class Analysis:
         if node is None or node.op == "Constant":
             return None
         op = node.op if self._graph.is_standard(node) else f"{node.domain}.{node.op}"
-        outputs = node.outputs
-        index = 0
-        if outputs[0].name != tensor.name:
-            index = [output.name for output in outputs].index(tensor.name)
-        return Call(node, op, self._graph.opset, index)
+        return Call(node, op, self._graph.opset, self._place(node, tensor.name))
+
+    def _place(self, node: Any, name: str) -> int:
+        """Return which output of its node a tensor is: a Split may have thousands."""
+        first = node.outputs[0].name
+        if name == first:
+            return 0
+        if first not in self._places:
+            self._places[first] = {each.name: place for place, each in enumerate(node.outputs)}
+        return self._places[first][name]
 
     def _declared_shape(self, tensor: Any) -> Shape | None:
         """Return the shape of an input, an initializer or a Constant."""
