@@ -66,19 +66,19 @@ class RecogniseSame(Pass):
                 continue
             if plan is None:
                 continue
-            message = f"{message} is {plan.auto_pad} at every size"
             if context.dynamic == "auto-pad":
                 yield self.found(
                     context,
                     pad.node,
-                    message,
+                    f"{message} is {plan.auto_pad} at every size",
                     plan,
                     severity=Severity.WARNING,
                     keeps=op.node,
                     auto_pad=plan.auto_pad,
                 )
             else:
-                reason = context.sites.wording.amounts(pad, "--dynamic auto-pad")
+                formula = context.sites.wording.amounts(pad, "--dynamic auto-pad")
+                reason = f"it is {plan.auto_pad} at every size; {formula}"
                 yield self.refused(context, pad.node, message, reason, auto_pad=plan.auto_pad)
 
     def rewrite(self, match: Match, context: Context) -> None:

@@ -88,7 +88,8 @@ class ResolveAutoPad(Pass):
             return self.found(context, op.node, f"{message}: {formula}", plan)
         options = ["--dynamic pad"] if plan is not None and context.dynamic == "keep" else []
         advice = context.sites.wording.advice_on(refusal.sizes, op.data, *options)
-        reason = f"{refusal}: {formula}{hindrance}{advice}"
+        asked = "this is what --dynamic auto-pad asks for; " * (context.dynamic == "auto-pad")
+        reason = f"{asked}{refusal}: {formula}{hindrance}{advice}"
         return self.refused(context, op.node, message, reason)
 
     def rewrite(self, match: Match, context: Context) -> None:

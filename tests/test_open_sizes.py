@@ -454,6 +454,14 @@ def test_pads_of_a_decoder_are_known_while_float32_counts() -> None:
     assert last.sizes.endswith(": length a multiple of 2 from 2 to 52224")
 
 
+@pytest.mark.parametrize("name", TIMM)
+def test_what_stays_says_first_what_it_is(name: str) -> None:
+    kept = onnxpad.fix(exported(name), validate=False).findings
+    assert {f.reason.split(";")[0] for f in kept} == {"it is SAME_UPPER at every size"}
+    asked = onnxpad.fix(exported(name), dynamic="auto-pad", validate=False).findings
+    assert {f.reason.split(";")[0] for f in asked} == {"this is what --dynamic auto-pad asks for"}
+
+
 @pytest.mark.parametrize("name", [*TIMM, *UNET])
 def test_a_computed_pad_is_told_of_once(name: str) -> None:
     findings = onnxpad.fix(exported(name), validate=False).findings
