@@ -175,7 +175,8 @@ def _varies(pair: ExtentPair) -> bool:
 
 def _pair(pair: ExtentPair, name: str) -> str:
     begin, end = (explain(extent, name) for extent in pair)
-    return f"the begin is {begin}, and the end is {end}"
+    _, said, which = end.partition(" with n ")
+    return f"the begin is {begin.removesuffix(said + which)}, and the end is {end}"
 
 
 def _by_axis(texts: Mapping[int, str]) -> str:

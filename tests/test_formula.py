@@ -62,7 +62,7 @@ def quotients(n: Extent) -> list[Extent]:
 
 
 def remainders(n: Extent) -> list[Extent]:
-    return [
+    whole = [
         factor * ((sign * n + b) % q) + c
         for factor in (-2, 1, 3)
         for sign in (1, -1)
@@ -70,6 +70,14 @@ def remainders(n: Extent) -> list[Extent]:
         for b in (0, 1, 3)
         for c in (0, 7)
     ]
+    halves = [
+        half((sign * n + b) % q, 2) - 1
+        for half in (size.floor_div, size.ceil_div)
+        for sign in (1, -1)
+        for q in (5, 16, 64)
+        for b in (0, 1, 3)
+    ]
+    return [*whole, *halves]
 
 
 @pytest.mark.parametrize("symbol", [ANY, STRIDED, FOURFOLD, BETWEEN, ODD])
@@ -137,6 +145,8 @@ def test_formulas_read_as_they_are_written() -> None:
         "floor((3*height + 2)/4)": (n * 3 + 2) // 4,
         "(-height mod 4)": -n % 4,
         "((7 - height) mod 8)": (7 - n) % 8,
+        "floor((-height mod 16)/2)": -n % 16 // 2,
+        "ceil(((3 - height) mod 16)/2) + 1": size.ceil_div((3 - n) % 16, 2) + 1,
         "28 - height": 28 - n,
         "max(height - 5, 0)": size.maximum(n - 5, 0),
         "max(16 - height, 0)": size.maximum(16 - n, 0),

@@ -198,6 +198,18 @@ STAYS = [
     ),
     pytest.param(
         one(
+            "h = Shape <start = 2, end = 3> (x) n = Neg (h) m = Mod (n, k) b = Div (m, t)"
+            " e = Sub (m, b) q = Concat <axis = 0> (z, z, b, z, z, z, e, z) y = Pad (x, q)",
+            inputs="float[1, 2, height, 8] x",
+            initializers="int64[1] z = {0}, int64[1] k = {16}, int64[1] t = {2}",
+        ),
+        "its amounts depend on the size 'height' (axis 2 of input 'x'): on axis 2 the begin is "
+        "floor((-n mod 16)/2), and the end is ceil((-n mod 16)/2) with n the size. "
+        "Pass --shape or --dim",
+        id="to a multiple, centred",
+    ),
+    pytest.param(
+        one(
             f'{SIZED} p = Pad <mode = "reflect"> (x, q)'
             " y = MaxPool <kernel_shape = [1, 4], strides = [4, 4]> (p)",
             inputs="float[1, 2, height, 8] x",
