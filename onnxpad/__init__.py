@@ -3,18 +3,17 @@
 import importlib
 from typing import TYPE_CHECKING
 
-from onnxpad.errors import (
-    ModelError,
-    OnnxpadError,
-    OutputError,
-    ProviderError,
-    UsageError,
-    ValidationError,
-)
-from onnxpad.finding import Certificate, Change, Finding, Severity
-
 if TYPE_CHECKING:
     from onnxpad.api import CheckResult, FixResult, check, fix
+    from onnxpad.errors import (
+        ModelError,
+        OnnxpadError,
+        OutputError,
+        ProviderError,
+        UsageError,
+        ValidationError,
+    )
+    from onnxpad.finding import Certificate, Change, Finding, Severity
     from onnxpad.validating import ValidationResult, validate
 
 __version__ = "0.1.0"
@@ -38,14 +37,20 @@ __all__ = [
     "validate",
 ]
 
-_VALIDATING = {"ValidationResult", "validate"}
+_MODULES = {
+    "errors": {"ModelError", "OnnxpadError", "OutputError", "ProviderError", "UsageError"}
+    | {"ValidationError"},
+    "finding": {"Certificate", "Change", "Finding", "Severity"},
+    "validating": {"ValidationResult", "validate"},
+    "api": {"CheckResult", "FixResult", "check", "fix"},
+}
 
 
 def __getattr__(name: str) -> object:
-    """The engine's names, imported when first asked for: `onnxpad --help` does without onnx."""
-    if name in __all__:
-        module = "onnxpad.validating" if name in _VALIDATING else "onnxpad.api"
-        return getattr(importlib.import_module(module), name)
+    """The public names, imported when first asked for: `onnxpad --help` does without onnx."""
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"onnxpad.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

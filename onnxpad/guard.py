@@ -1,4 +1,4 @@
-"""A process of its own for work that may crash in native code. Imports nothing of the package.
+"""A process of its own for work that may crash in native code. Imports interruption.
 
 A damaged model can make a runtime dereference what is not there, and that ends the whole process:
 no exception, no message. So the work is done by a child, and its parent says what became of it.
@@ -7,14 +7,17 @@ no exception, no message. So the work is done by a child, and its parent says wh
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
+
+from onnxpad import interruption
 
 CRASHED = 2
 """Exit code when the child was ended by a fault: what it was given is not usable."""
 
-_GRACE, _PAUSE = 0.5, 0.02
-"""Seconds that an interrupted child has to end by itself, and between two looks."""
+_GRACE = 5.0
+"""Seconds that an interrupted child has to end by itself: native code may not hear of it."""
 
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG, linux/prctl.h
 _FAULTS = {
@@ -32,7 +35,12 @@ def guarded(work: Callable[[], None], crashed: Callable[[str], None], *, when: b
         work()
         return
     parent = os.getpid()
+    # An interrupt between the two lives of a fork would lose the child.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, interruption.SIGNALS)
     child = os.fork()
+    if child:
+        _pass_on(child)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     if child:
         sys.exit(_waited(child, crashed))
     _die_with(parent)
@@ -41,11 +49,8 @@ def guarded(work: Callable[[], None], crashed: Callable[[str], None], *, when: b
 
 def _waited(child: int, crashed: Callable[[str], None]) -> int:
     """The exit code to leave with, once the child has ended."""
-    try:
-        _, status = os.waitpid(child, 0)
-    except KeyboardInterrupt:
-        status = _interrupted(child)
-    code = os.waitstatus_to_exitcode(status)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    interruption.done()
     if code >= 0:
         return code
     if -code in _FAULTS:
@@ -58,19 +63,28 @@ def _waited(child: int, crashed: Callable[[str], None]) -> int:
     return 128 - code
 
 
-def _interrupted(child: int) -> int:
-    """The status of a child that is to end, by itself or else by being told.
+def _pass_on(child: int) -> None:
+    """Has the child answer interrupts, and ends it where it does not.
 
-    A terminal interrupts both processes; whoever signals this one alone means the other.
+    A terminal interrupts both processes; whoever signals this one alone means the other. While the
+    child is waited for nothing is raised here, which could lose the status of one that has ended.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for _ in range(int(_GRACE / _PAUSE)):
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return status
-        time.sleep(_PAUSE)
-    os.kill(child, signal.SIGINT)
-    return os.waitpid(child, 0)[1]
+
+    def send(number: int, frame: FrameType | None) -> None:
+        if not signal.getitimer(signal.ITIMER_REAL)[0]:
+            signal.setitimer(signal.ITIMER_REAL, _GRACE)
+        with suppress(ProcessLookupError):
+            os.kill(child, number)
+
+    def end(number: int, frame: FrameType | None) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        raise KeyboardInterrupt
+
+    for heeded in interruption.SIGNALS:
+        if signal.getsignal(heeded) is not signal.SIG_IGN:
+            signal.signal(heeded, send)
+    signal.signal(signal.SIGALRM, end)
 
 
 def _die_with(parent: int) -> None:

@@ -23,10 +23,11 @@ GRAPH = SIZES | {"graph", "operators", "signs", "values", "window"}
 
 ARROWS: dict[str, set[str]] = {
     # What a person meets.
-    "__main__": {"cli", "guard"},
-    "guard": set(),
-    "cli": {"onnxpad", "api", "conventions", "doctor", "explain", "report", "rule", "targets"}
-    | {"validating"},
+    "__main__": {"cli", "guard", "interruption"},
+    "guard": {"interruption"},
+    "interruption": set(),
+    "cli": {"onnxpad", "api", "conventions", "doctor", "explain", "interruption", "report", "rule"}
+    | {"targets", "validating"},
     "onnxpad": {"api", "validating"},
     "api": {"admitted", "dynamic", "graph", "neighbourhood", "pipeline", "site"} | {"validation"},
     "validating": {"admitted", "graph", "validation"},

@@ -1,6 +1,6 @@
 """The command line: parse, call the library, render, exit.
 
-Imports api, doctor, validating, report, rule and the values.
+Imports api, doctor, interruption, validating, report, rule and the values.
 
 Everything heavy is imported where it is used: `--help` needs no onnx, `check` no onnxruntime.
 """
@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from onnxpad import __version__
+from onnxpad import __version__, interruption
 from onnxpad.cli.about import doctor, rule, rules
 from onnxpad.cli.checking import check
 from onnxpad.cli.comparing import validate
@@ -32,9 +32,10 @@ class _Commands(TyperGroup):
         try:
             code = super().main(args, *others, **{**extra, "standalone_mode": False})
         except Exception as error:
-            failure = explained(error)
-            report_failure(failure, words)
+            failure = INTERRUPTION if interruption.asked() else explained(error)
             code = failure.code
+            if code != INTERRUPTED:
+                report_failure(failure, words)
         if code == INTERRUPTED:
             report_failure(INTERRUPTION, words)
         sys.exit(code or 0)

@@ -351,9 +351,18 @@ def _onnxruntime() -> types.ModuleType:
             import onnxruntime
         onnxruntime.set_default_logger_severity(_SILENT)
     except (ImportError, AttributeError) as error:  # uninstalling one of two leaves a hollow folder
+        if _interrupted(error):
+            raise KeyboardInterrupt from None
         raise ProviderError(
             f"onnxruntime cannot be imported ({first_line(error)}); "
             "install one of onnxruntime and onnxruntime-gpu, not both"
         ) from None
     module: types.ModuleType = onnxruntime
     return module
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether an interrupt is behind an error: native code that is imported tells it as its own."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
