@@ -45,7 +45,9 @@ ARROWS: dict[str, set[str]] = {
     "site": {"wording"} | GRAPH,
     "wording": GRAPH,
     # Proving and running: neither knows passes, rules or sites.
-    "certify": GRAPH,
+    "certify": {"layers", "sliding"} | GRAPH,
+    "sliding": {"layers", "operators", "window"} | SIZES,
+    "layers": SIZES,
     "premises": {"admitted", "certify", "defined"} | GRAPH,
     "defined": GRAPH,
     "admitted": {"graph", "values"} | SIZES,

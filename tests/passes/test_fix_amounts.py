@@ -204,7 +204,7 @@ STAYS = [
             initializers="int64[1] z = {0}, int64[1] k = {16}, int64[1] t = {2}",
         ),
         "its amounts depend on the size 'height' (axis 2 of input 'x'): on axis 2 the begin is "
-        "floor((-n mod 16)/2), and the end is ceil((-n mod 16)/2) with n the size. "
+        "floor((-n mod 16)/2), and the end is ceil((-n mod 16)/2) with n the size it reads. "
         "Pass --shape or --dim",
         id="to a multiple, centred",
     ),
