@@ -111,7 +111,8 @@ class Editor:
         graph, node, tensor = self.context.graph, match.node, match.node.outputs[0]
         reading = self._read(node, tensor)
         cut = self._prober.before(tensor, reading.root) if self._prober is not None else None
-        text = self._describe(node)
+        nodes = rule.computing(match)
+        text = self._describe(node, nodes[0])
         if (place, text) in self._seen:
             raise UncertifiedError("the rule finds what it has already rewritten, without end")
         uses = graph.uses(tensor)
@@ -123,7 +124,7 @@ class Editor:
             raise UncertifiedError(
                 f"it assumes {', '.join(certificate.assumptions)}, and --strict forbids that"
             )
-        after = self._describe(node) if stands is tensor else repr(stands.name)
+        after = self._describe(node, nodes[1]) if stands is tensor else repr(stands.name)
         removed = graph.sweep()
         seen = ""
         if self._prober is not None:
@@ -154,15 +155,20 @@ class Editor:
         if any(use.node.inputs[use.index].name != new.name for use in uses):
             raise UncertifiedError(f"not everything that read {old.name!r} reads {new.name!r} now")
 
-    def _describe(self, node: Node) -> str:
-        """How the padding of a node is written, from the data to the node."""
+    def _describe(self, node: Node, computing: int = 0) -> str:
+        """How the padding of a node is written, from the data to the node.
+
+        Args:
+            node: The node.
+            computing: How many nodes compute its amounts, where that is to be said.
+        """
         steps = []
         current: Node | None = node
         while current is not None and self.context.graph.is_standard(current):
             if operator_of(self.context.graph, current) is not None and current is node:
                 steps.append(self._describe_window(current))
             elif current.op == "Pad":
-                steps.append(self._describe_pad(current))
+                steps.append(self._describe_pad(current, computing if current is node else 0))
             elif current.op != "Identity":
                 break
             current = self.context.graph.producer(current.inputs[0])
@@ -177,7 +183,7 @@ class Editor:
         counted = " counted" if op.count_include_pad and op.pads_written else ""
         return f"{node.op} pads {told(op.pads)}{counted}"
 
-    def _describe_pad(self, node: Node) -> str:
+    def _describe_pad(self, node: Node, computing: int) -> str:
         pad = self.context.pad(node)
         if isinstance(pad, UnreadableError):
             return "Pad"
@@ -187,5 +193,5 @@ class Editor:
         if graph.opset >= 11 and graph.is_external(node.inputs[1]):
             origin = " (in another file)"
         elif graph.opset >= 11 and graph.constant(node.inputs[1]) is None:
-            origin = " (computed)"
+            origin = f" (computed by {computing} nodes)" if computing else " (computed)"
         return f"Pad{how}{amounts}{origin}"
