@@ -21,6 +21,7 @@ Dims: TypeAlias = Mapping[str, str | int]
 EQUAL_NAMES: Final = "equal dimension names are equal sizes"
 
 _RANGE: Final = re.compile(r"\s*(-?\d{1,19})\s*\.\.\s*(-?\d{1,19})\s*(?::\s*(-?\d{1,19})\s*)?")
+_RANGES: Final = "; a range is given by the dimension's name: --dim NAME=32..1024, or dims"
 _NUMBER: Final = re.compile(r"\s*-?\d{1,19}\s*")
 
 
@@ -194,11 +195,15 @@ def _shape(name: str, given: str | Sequence[int | None]) -> tuple[int | None, ..
         elif size is None or not 1 <= size <= NMAX:
             raise UsageError(
                 f"{of}: {item!r} is no size; give a number from 1 to {NMAX}, or "
-                "? for an axis that stays open"
+                f"? for an axis that stays open{_RANGES if _is_range(item) else ''}"
             )
         else:
             shape.append(size)
     return tuple(shape)
+
+
+def _is_range(item: object) -> bool:
+    return isinstance(item, str) and _RANGE.fullmatch(item) is not None
 
 
 def _whole(item: object) -> int | None:

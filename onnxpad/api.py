@@ -37,6 +37,7 @@ class FixResult:
         declared: The shapes of inputs, by name, that the model declares now and did not before.
         ranges: The sizes that changes were proved for, where ranges were given: as
             `height 32..1024 in steps of 32`. The model does not declare them.
+        dims: The same by name of the dimension, as ranges.
         changed: Whether the model differs from the original.
         seconds: Wall time that it took.
         nodes_before: Nodes of the main graph before.
@@ -49,6 +50,7 @@ class FixResult:
     validation: "Validation | None"
     declared: Mapping[str, tuple[int | str | None, ...]]
     ranges: str
+    dims: Mapping[str, range]
     changed: bool
     seconds: float
     nodes_before: int
@@ -171,6 +173,7 @@ def fix(
         validation=verdict,
         declared=admitted.declared,
         ranges=str(admitted),
+        dims=admitted.ranges,
         changed=changed,
         seconds=time.perf_counter() - start,
         nodes_before=nodes,

@@ -111,7 +111,8 @@ class Editor:
         graph, node, tensor = self.context.graph, match.node, match.node.outputs[0]
         reading = self._read(node, tensor)
         cut = self._prober.before(tensor, reading.root) if self._prober is not None else None
-        text = self._describe(node, reading.root)
+        nodes = rule.computing(match)
+        text = self._describe(node, reading.root, nodes[0])
         if (place, text) in self._seen:
             raise UncertifiedError("the rule finds what it has already rewritten, without end")
         uses = graph.uses(tensor)
@@ -123,7 +124,9 @@ class Editor:
             raise UncertifiedError(
                 f"it assumes {', '.join(certificate.assumptions)}, and --strict forbids that"
             )
-        after = self._describe(node, reading.root) if stands is tensor else repr(stands.name)
+        after = (
+            self._describe(node, reading.root, nodes[1]) if stands is tensor else repr(stands.name)
+        )
         removed = graph.sweep()
         seen = ""
         if self._prober is not None:
@@ -154,8 +157,14 @@ class Editor:
         if any(use.node.inputs[use.index].name != new.name for use in uses):
             raise UncertifiedError(f"not everything that read {old.name!r} reads {new.name!r} now")
 
-    def _describe(self, node: Node, root: str) -> str:
-        """How the padding of a node is written, from `root` to the node."""
+    def _describe(self, node: Node, root: str, computing: int = 0) -> str:
+        """How the padding of a node is written, from `root` to the node.
+
+        Args:
+            node: The node.
+            root: Name of the tensor that is padded.
+            computing: How many nodes compute its amounts, where that is to be said.
+        """
         graph = self.context.graph
         slides = operator_of(graph, node) is not None
         steps = [self._describe_window(node)] if slides else []
@@ -164,7 +173,7 @@ class Editor:
             pad = graph.producer(tensor)
             if pad is None or pad.op != "Pad" or not graph.is_standard(pad):
                 break
-            steps.append(self._describe_pad(pad))
+            steps.append(self._describe_pad(pad, computing if pad is node else 0))
             tensor = graph.origin(pad.inputs[0])
         return " -> ".join(reversed(steps))
 
@@ -177,7 +186,7 @@ class Editor:
         counted = " counted" if op.count_include_pad and op.pads_written else ""
         return f"{node.op} pads {told(op.pads)}{counted}"
 
-    def _describe_pad(self, node: Node) -> str:
+    def _describe_pad(self, node: Node, computing: int) -> str:
         pad = self.context.pad(node)
         if isinstance(pad, UnreadableError):
             return "Pad"
@@ -187,5 +196,5 @@ class Editor:
         if graph.opset >= 11 and graph.is_external(node.inputs[1]):
             origin = " (in another file)"
         elif graph.opset >= 11 and graph.constant(node.inputs[1]) is None:
-            origin = " (computed)"
+            origin = f" (computed by {computing} nodes)" if computing else " (computed)"
         return f"Pad{how}{amounts}{origin}"

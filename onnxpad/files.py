@@ -124,5 +124,7 @@ def _mode(target: Path) -> int | None:
 
 def _refusal(path: Path, error: OSError) -> OutputError:
     if isinstance(error, FileNotFoundError):
+        if path.parent.is_dir():  # as /proc, or behind a link that leads nowhere
+            return OutputError(f"{path} cannot be written: no file can be made there")
         return OutputError(f"{path} cannot be written: the folder {path.parent} does not exist")
     return OutputError(f"{path} cannot be written: {error.strerror or error}")

@@ -30,6 +30,9 @@ def guarded(work: Callable[[], None], crashed: Callable[[str], None], *, when: b
 
     Where processes cannot be forked, or `when` is false, the work is done here. `crashed` tells of
     a child that was ended by a fault.
+
+    Raises:
+        KeyboardInterrupt: The child was interrupted, and did not end by itself.
     """
     if not when or not hasattr(os, "fork"):
         work()
@@ -50,6 +53,9 @@ def guarded(work: Callable[[], None], crashed: Callable[[str], None], *, when: b
 def _waited(child: int, crashed: Callable[[str], None]) -> int:
     """The exit code to leave with, once the child has ended."""
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    # An interrupt of native code, as of a module's import, may end in a fault of its own.
+    if -code in _FAULTS and signal.getitimer(signal.ITIMER_REAL)[0]:
+        raise KeyboardInterrupt
     interruption.done()
     if code >= 0:
         return code

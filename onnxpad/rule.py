@@ -182,6 +182,10 @@ class Pass:
         """
         raise NotImplementedError
 
+    def computing(self, match: Match) -> tuple[int, int]:
+        """How many nodes compute a `Pad`'s amounts before and after; 0 where that is not told."""
+        return 0, 0
+
     def found(
         self,
         context: Context,

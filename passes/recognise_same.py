@@ -17,8 +17,8 @@ class RecogniseSame(Pass):
 
     ## Why it matters
     timm's Conv2dSame and its like leave some twenty nodes and a copy of the data before each
-    convolution, which TensorRT refuses; onnxruntime runs whole networks up to 1.8 times as fast
-    without them.
+    convolution, which TensorRT refuses; onnxruntime's CPU provider runs timm-style networks 1.3
+    to 2.6 times as fast without them.
 
     ## Example
         size = Shape <start = 2> (x)

@@ -60,6 +60,10 @@ class SimplifyAmounts(Pass):
                 message = f"{plan.nodes} nodes compute the amounts of SAME, {plan.least} could"
                 yield self.found(context, plan.pad.node, message, plan)
 
+    def computing(self, match: Match) -> tuple[int, int]:
+        """As the plan counted them."""
+        return match.plan.nodes, match.plan.least
+
     def rewrite(self, match: Match, context: Context) -> None:
         """Computes them anew."""
         context.open_sites.express_simpler(match.plan)

@@ -1,5 +1,6 @@
 """Sizes that are given: what they fix, what they limit, what they contradict, and what is said."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -411,6 +412,8 @@ def test_sizes_are_for_the_models_that_have_them(folder: Path, options: list[str
         (["--dim", "a=8", "--dim", "nowhere=8"], "none of the 3 models has a dimension 'nowhere'"),
         (["--shape", "nowhere=1,2"], "none of the 3 models has an input 'nowhere'"),
         (["--dim", "a=0"], "dimension 'a': '0' is no size"),
+        (["--dim", "a"], "--dim 'a' lacks a size; give it as a=..."),
+        (["--dim", "=8"], "--dim '=8' lacks a name"),
         (["--shape", "q=1,x"], "shape of input 'q': 'x' is no size"),
     ],
 )
@@ -451,3 +454,18 @@ def test_sizes_that_one_model_contradicts_are_told_of_that_one(
 def test_an_input_has_one_shape(path: Path) -> None:
     with pytest.raises(UsageError, match="'x' is given two shapes"):
         onnxpad.check(OPEN, shapes={"": "1,2,9,8", "x": "1,2,9,9"})
+
+
+def test_a_range_in_a_shape_is_led_to_the_option_that_takes_it(folder: Path) -> None:
+    result = CliRunner().invoke(app, ["check", str(folder / "same.onnx"), "--shape", "1,1,4..8,?"])
+    assert result.exit_code == 2
+    assert "--dim NAME=32..1024" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_ranges_are_told_in_numbers_too(folder: Path) -> None:
+    options = ["--dim", "a=5..64:2", "--check", "--no-validate", "--format", "json"]
+    result = CliRunner().invoke(app, ["fix", str(folder / "same.onnx"), *options])
+    document = json.loads(result.stdout)
+    assert document["dims"] == {"a": {"first": 6, "last": 64, "step": 2}}
+    assert document["ranges"] == "a 6..64 in steps of 2"

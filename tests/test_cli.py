@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -46,6 +46,7 @@ class Fixed:
     validation: Validation | None = PASSED
     declared: dict[str, tuple[int | str | None, ...]] = field(default_factory=dict)
     ranges: str = ""
+    dims: Mapping[str, range] = field(default_factory=dict)
     changed: bool = True
     seconds: float = 0.5
     nodes_before: int = 2
@@ -583,6 +584,22 @@ def test_what_cannot_be_searched_or_read_does_not_hide_the_others(
     assert document["exit_code"] == 2
 
 
+def test_stdout_is_no_place_for_a_model(
+    same: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = onnxpad_runs("fix", same, "-o", "-", "--no-validate")
+    assert (result.exit_code, Path("-").exists()) == (2, False)
+    assert "--output -" in error_line(result)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
+def test_a_folder_that_takes_no_files_is_not_said_to_be_missing(same: Path) -> None:
+    result = onnxpad_runs("fix", same, "-o", "/proc/x.onnx", "--no-validate")
+    assert result.exit_code == 2
+    assert "/proc/x.onnx cannot be written: no file can be made there" in error_line(result)
+
+
 def test_a_link_to_itself_is_told_in_one_line(same: Path, tmp_path: Path) -> None:
     loop = tmp_path / "loop.onnx"
     loop.symlink_to(loop)
@@ -630,7 +647,8 @@ STUBBED = """
     )
     result = SimpleNamespace(
         changes=(change,) * 20, findings=(), undone=(), validation=None, changed=True, declared={},
-        ranges="", seconds=0.0, nodes_before=1, nodes_after=1, save=lambda path, **options: (),
+        ranges="", dims={}, seconds=0.0,
+        nodes_before=1, nodes_after=1, save=lambda path, **options: (),
     )
     def fix(*args, progress, **options):
         progress("certify", 1, 4)

@@ -149,6 +149,16 @@ def test_a_child_that_does_not_hear_of_an_interrupt_is_ended() -> None:
         assert parent.wait(timeout=30) == 130
 
 
+def test_a_fault_of_an_interrupted_child_is_the_interrupt() -> None:
+    handler = "signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGSEGV))"
+    work = f"{handler}; os.kill(os.getppid(), signal.SIGINT); time.sleep(60)"
+    program = PROGRAM.format(work=work).replace("guarded(work, tell)", INTERRUPTION_TOLD)
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (ended.returncode, ended.stderr) == (130, "")
+
+
 ITSELF = """
 import os, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -94,6 +94,15 @@ class TestFixText:
         assert change().before in before
         assert change().after in after
 
+    def test_ranges_are_told_where_a_proof_rests_on_them(self) -> None:
+        sizes = "height 32..1024 in steps of 32"
+        rests = replace(SAME_READS, sizes=f"{sizes}, every size at which the model is defined")
+        exact = replace(SAME_READS, sizes="every size")
+        for certificates, told in (((exact,), 0), ((exact, rests), 1)):
+            changes = tuple(change("a", certificate=each) for each in certificates)
+            text = fix_text(fixed(changes=changes, ranges=sizes))
+            assert text.count(f"Proved for {sizes} only") == told
+
     def test_the_reason_all_changes_share_is_said_once(self) -> None:
         text = fix_text(fixed(changes=tuple(change(f"conv{i}") for i in range(5))))
         assert text.count(SAME_READS.statement) == 1
@@ -180,6 +189,9 @@ class TestFixText:
 
     def test_a_failed_run_names_the_worst_output_first(self) -> None:
         failed = Validation(ok=False, runs=(run(NOISE, WRONG, SHAPE),))
+        line_with(
+            fix_text(fixed(validation=failed)), "boxes: max abs 0.75, 3 of the greatest value"
+        )
         text = fix_text(fixed(outcome=Outcome.INVALID, validation=failed, written=""))
         line = line_with(text, "DIFFERS")
         assert line.index("boxes") < line.index("logits")

@@ -73,6 +73,9 @@ def validate(
 ) -> int:
     """Run both models on the same inputs and compare their outputs.
 
+    The greatest difference of an output is told as it is (max abs) and as a share of the greatest
+    magnitude that was expected of that output.
+
     Exit codes: 0 they agree, 2 bad usage or unreadable input, 3 they differ or nothing could be
     compared, 4 a provider asked for by name does not run here.
     """

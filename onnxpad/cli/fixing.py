@@ -130,6 +130,7 @@ def fix(
         validate=not no_validate,
         declared=result.declared,
         ranges=result.ranges,
+        dims=result.dims,
         changes=result.changes,
         findings=result.findings,
         undone=result.undone,
@@ -168,6 +169,8 @@ def _target(model: Path, output: Path | None, in_place: bool) -> Path:
         raise UsageError("--in-place and --output exclude each other; give one of them")
     if in_place:
         return _behind_links(model)
+    if output is not None and str(output) == "-":
+        raise UsageError("--output - is no file, and a model does not go to stdout; name a file")
     target = output or model.with_name(f"{model.name.removesuffix('.onnx')}.fixed.onnx")
     there = target.exists()
     if _behind_links(target) == _behind_links(model) or (there and target.samefile(model)):

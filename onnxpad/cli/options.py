@@ -102,6 +102,8 @@ def given(option: str, texts: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in texts:
         name, equals, sizes = text.rpartition("=")
+        if option == "--dim" and text and not equals:
+            raise UsageError(f"--dim {text!r} lacks a size; give it as {text}=...")
         if not name and (equals or option == "--dim"):
             raise UsageError(f"{option} {text!r} lacks a name; give it as NAME=...")
         if name in found:

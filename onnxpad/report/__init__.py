@@ -44,6 +44,7 @@ class FixReport:
         changes: The rewrites made.
         declared: The shapes of inputs, by name, that the result declares and the model did not.
         ranges: The sizes that were given as ranges, which the result does not declare.
+        dims: The same by name of the dimension.
         findings: What stays as it is, with reasons.
         undone: Rewrites that were taken back, with reasons.
         validation: The verdict; None where nothing was validated.
@@ -74,6 +75,7 @@ class FixReport:
     dynamic: str = "keep"
     declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
     ranges: str = ""
+    dims: Mapping[str, range] = field(default_factory=dict)
     diff: str | None = None
 
     @property

@@ -39,6 +39,10 @@ def fix_json(report: FixReport) -> str:
         "seconds": report.seconds,
         "declared": report.declared,
         "ranges": report.ranges,
+        "dims": {
+            name: {"first": sizes[0], "last": sizes[-1], "step": sizes.step}
+            for name, sizes in report.dims.items()
+        },
         "diff": report.diff,
         "changes": report.changes,
         "findings": [_finding(finding) for finding in report.findings],

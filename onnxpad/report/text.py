@@ -126,7 +126,8 @@ def _headline(report: FixReport, paint: Paint) -> str:
 def _declared(report: FixReport) -> Iterator[str]:
     """A line for each input whose size is fixed."""
     declares = "would declare" if report.check else "declares"
-    if report.ranges and report.changes:
+    rests = any(made.certificate.sizes.startswith(report.ranges) for made in report.changes)
+    if report.ranges and rests:
         yield f"Proved for {shown(report.ranges)} only: the model does not say so itself"
     for name, shape in report.declared.items():
         sizes = "x".join("?" if size is None else str(size) for size in shape)
@@ -294,10 +295,12 @@ def _both(pair: tuple[str, str]) -> str:
 
 
 def figures(comparison: "Comparison") -> str:
-    """The figures of a difference that can be said, as `max abs 1e-07, max rel 2e-08, 3 ulp`."""
+    """The figures of a difference that can be said, as `max abs 1e-07, 3 ulp`."""
     parts = []
     if not math.isnan(comparison.max_abs):
-        parts.append(f"max abs {comparison.max_abs:.3g}, max rel {comparison.max_rel:.3g}")
+        parts.append(
+            f"max abs {comparison.max_abs:.3g}, {comparison.max_rel:.3g} of the greatest value"
+        )
     if comparison.ulp is not None:
         parts.append(f"{comparison.ulp:,} ulp")
     if comparison.cosine is not None:
@@ -323,7 +326,7 @@ def _share(value: float) -> str:
 
 
 def _difference(comparison: "Comparison") -> str:
-    numbers = f"max abs {comparison.max_abs:.3g}, max rel {comparison.max_rel:.3g}"
+    numbers = f"max abs {comparison.max_abs:.3g}, {comparison.max_rel:.3g} of the greatest value"
     return f"{shown(comparison.output)}: {shown(comparison.detail) or numbers}"
 
 
