@@ -11,8 +11,9 @@ from typing import Any, Final, TypeAlias
 
 from onnxpad.amounts import Amounts
 from onnxpad.graph import Graph
-from onnxpad.operators import PadOp, WindowOp, is_padded
-from onnxpad.site import RefusalError, Sites, has_indices, meets_data
+from onnxpad.memory import remembered
+from onnxpad.operators import ExtentPair, PadOp, WindowOp, is_padded
+from onnxpad.site import RefusalError, Rounding, Sites, has_indices, meets_data, windows_over
 from onnxpad.size import Extent, Size, Unknown, always, less_equal
 from onnxpad.values import Analysis
 from onnxpad.window import (
@@ -27,6 +28,9 @@ Node: TypeAlias = Any
 Tensor: TypeAlias = Any
 
 DYNAMIC: Final = ("keep", "pad", "auto-pad")
+
+MANY: Final = 100
+"""Nodes up to which those that compute the amounts of a `Pad` are counted."""
 
 _SIDES: Final[tuple[tuple[str, Side], ...]] = (("SAME_UPPER", "end"), ("SAME_LOWER", "begin"))
 
@@ -90,7 +94,7 @@ class DynamicSites:
             return None
         for auto_pad, odd in _SIDES:
             if all(
-                self._is_same(op, window, size, amounts, odd)
+                self._is_same((op.operator.pools, op.ceil_mode), window, size, amounts, odd)
                 for window, size, amounts in zip(windows, sizes, full[2:], strict=True)
             ):
                 self._sites.check_mergeable(op, pad)
@@ -101,12 +105,13 @@ class DynamicSites:
                 return SamePlan(op, pad, auto_pad, pad.data)
         return None
 
+    @remembered
     def _is_same(
-        self, op: WindowOp, window: Window, size: Extent, amounts: tuple[Extent, Extent], odd: Side
+        self, rounding: Rounding, window: Window, size: Extent, amounts: ExtentPair, odd: Side
     ) -> bool:
         """Whether the same is read: the first window starts alike, and there are as many."""
         begin, end = amounts
-        output = self._sites.windows_over(op, window, size + begin + end, (0, 0))
+        output = windows_over(rounding, window, size + begin + end, (0, 0))
         return (
             isinstance(begin, int | Size)
             and isinstance(output, int | Size)
@@ -202,7 +207,7 @@ class DynamicSites:
             return None
         for _, odd in _SIDES:
             if all(
-                isinstance(size, int | Size) and same_pads(size, window, odd=odd) == amounts
+                isinstance(size, int | Size) and self._same(size, window, odd) == amounts
                 for window, size, amounts in zip(windows, shape[2:], full[2:], strict=True)
             ):
                 nodes, least = self._computing(pad.node.inputs[1]), self._amounts.count(windows)
@@ -210,11 +215,15 @@ class DynamicSites:
                     return SimplerPlan(pad, ComputedPlan(op, pad.data, odd), nodes, least)
         return None
 
+    @remembered
+    def _same(self, size: Extent, window: Window, odd: Side) -> ExtentPair:
+        return same_pads(size, window, odd=odd)
+
     def _computing(self, amounts: Tensor) -> int:
-        """How many nodes compute a tensor from shapes and constants."""
+        """How many nodes compute a tensor from shapes and constants; counted up to `MANY`."""
         seen: set[int] = set()
         pending = [amounts]
-        while pending:
+        while pending and len(seen) < MANY:
             node = self._graph.producer(pending.pop())
             if node is None or node.op == "Constant" or id(node) in seen:
                 continue

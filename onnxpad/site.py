@@ -2,7 +2,7 @@
 
 All padding of a site is first brought into one form, per spatial axis what the operator pads by
 itself and what a `Pad` in front of it pads, and then expressed in the style asked for. May import:
-errors, graph, operators, signs, size, values, window, wording.
+errors, graph, memory, operators, signs, size, values, window, wording.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,10 @@ from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph
+from onnxpad.memory import remembered
 from onnxpad.operators import (
     FLOATS,
+    ExtentPair,
     PadOp,
     Pair,
     UnreadableError,
@@ -44,6 +46,8 @@ from onnxpad.wording import Wording
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
 Pairs: TypeAlias = tuple[Pair, ...]
+Rounding: TypeAlias = tuple[bool, bool]
+"""Whether an operator is a pool, and its `ceil_mode`."""
 
 STYLES: Final = ("fold", "pad", "symmetric")
 
@@ -159,7 +163,7 @@ class Sites:
                 raise RefusalError(f"the kernel's size on axis {axis} is known only at run time")
             if isinstance(size, int) and size < 1:
                 raise RefusalError(f"{op.data.name!r} is empty on axis {axis}")
-            pads = constant_in_effect(size, window, odd=odd)
+            pads = self._constant(size, window, odd)
             if pads is None:
                 open_sizes[axis] = size
                 continue
@@ -176,6 +180,10 @@ class Sites:
             raise SizeDependentError(open_sizes, self.wording.sizes(open_sizes, op.data))
         self.check_engines(op)
         return tuple(resolved)
+
+    @remembered
+    def _constant(self, size: Extent, window: AnyWindow, odd: Side) -> Pair | None:
+        return constant_in_effect(size, window, odd=odd)
 
     def check_engines(self, op: WindowOp) -> None:
         """Whether onnxruntime, if it runs a SAME operator, computes what the specification says.
@@ -279,34 +287,35 @@ class Sites:
                 "would have to count this padding"
             )
 
-    def _in_effect(
-        self, op: WindowOp, pad: PadOp, amounts: Sequence[tuple[Extent, Extent]]
-    ) -> Pairs:
+    def _in_effect(self, op: WindowOp, pad: PadOp, amounts: Sequence[ExtentPair]) -> Pairs:
         """Constant amounts that read the same at every size as amounts that depend on one."""
         own = self.own_pads(op)
         sizes = self.spatial(pad.data, len(own))
         constants: list[Pair] = []
-        for axis, (begin, end) in enumerate(amounts):
-            window, size, mine = op.windows[axis], sizes[axis], own[axis]
-            if isinstance(begin, int) and isinstance(end, int):
-                constants.append((begin, end))
-                continue
-            count = self.windows_over(op, window, size + begin + end, mine)
-            if isinstance(begin, int) and begin >= 0 and isinstance(count, int | Size):
-                _, greatest = bounds(end_read(size, window, begin + mine[0], count))
-                if greatest is not None:
-                    least = max(greatest - mine[1], 0)
-                    if count == self.windows_over(op, window, size + begin + least, mine):
-                        constants.append((begin, least))
-                        continue
-            raise RefusalError(self.wording.amounts(pad))
+        rounding = op.operator.pools, op.ceil_mode
+        for each in zip(op.windows, sizes, own, amounts, strict=True):
+            constant = self._pair_in_effect(rounding, *each)
+            if constant is None:
+                raise RefusalError(self.wording.amounts(pad))
+            constants.append(constant)
         return tuple(constants)
 
-    def windows_over(self, op: WindowOp, window: AnyWindow, size: Extent, own: Pair) -> Extent:
-        """How many windows an operator has on an axis of a size, padded by its own pads."""
-        if op.operator.pools:
-            return pool_output_size(size, window, *own, ceil_mode=op.ceil_mode)
-        return output_size(size, window, *own)
+    @remembered
+    def _pair_in_effect(
+        self, rounding: Rounding, window: AnyWindow, size: Extent, own: Pair, amounts: ExtentPair
+    ) -> Pair | None:
+        """As `_in_effect`, on one axis; None where there are none."""
+        begin, end = amounts
+        if isinstance(begin, int) and isinstance(end, int):
+            return begin, end
+        count = windows_over(rounding, window, size + begin + end, own)
+        if isinstance(begin, int) and begin >= 0 and isinstance(count, int | Size):
+            _, greatest = bounds(end_read(size, window, begin + own[0], count))
+            if greatest is not None:
+                least = max(greatest - own[1], 0)
+                if count == windows_over(rounding, window, size + begin + least, own):
+                    return begin, least
+        return None
 
     def pad_before(self, op: WindowOp) -> PadOp | None:
         """The `Pad` that the operator reads, directly or through Identity."""
@@ -576,6 +585,14 @@ class Sites:
             size if isinstance(size, int | Size) else symbol(f"{tensor.name}[{axis}]")
             for axis, size in enumerate(found, 2)
         )
+
+
+def windows_over(rounding: Rounding, window: AnyWindow, size: Extent, own: Pair) -> Extent:
+    """How many windows an operator has on an axis of a size, padded by its own pads."""
+    pools, ceil_mode = rounding
+    if pools:
+        return pool_output_size(size, window, *own, ceil_mode=ceil_mode)
+    return output_size(size, window, *own)
 
 
 def split(total: Pairs, style: str) -> tuple[Pairs, Pairs]:

@@ -1,6 +1,6 @@
 """Open sizes in words: what they grow with, and what padding is at which size.
 
-May import: graph, operators, size, values, window.
+May import: graph, memory, operators, size, values, window.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from onnxpad.graph import Graph
+from onnxpad.memory import remembered
 from onnxpad.operators import ExtentPair, PadOp
 from onnxpad.size import Extent, Size, Unknown, explain, in_terms_of, symbol
 from onnxpad.values import Analysis, OpenAxis, open_axes
@@ -58,10 +59,11 @@ class Wording:
 
     def same(self, windows: Mapping[int, AnyWindow], odd: Side) -> str:
         """SAME's pads on axes, each in terms of its own size."""
-        own = symbol(_OWN)
-        return _by_axis(
-            {axis: _pair(same_pads(own, window, odd=odd), _OWN) for axis, window in windows.items()}
-        )
+        return _by_axis({axis: self._same(window, odd) for axis, window in windows.items()})
+
+    @remembered
+    def _same(self, window: AnyWindow, odd: Side) -> str:
+        return self._pair(same_pads(symbol(_OWN), window, odd=odd), _OWN)
 
     def amounts(self, pad: PadOp, *options: str) -> str:
         """On what the amounts of a `Pad` depend, and how, and what to pass."""
@@ -115,14 +117,28 @@ class Wording:
         """What a `Pad`'s begin and end on an axis are, if that can be said in terms of one size."""
         shape = self._analysis.shape(pad.data)
         if shape is not None and -len(shape) <= axis < len(shape):
-            begin, end = (in_terms_of(extent, shape[axis], _OWN) for extent in pair)
-            if not isinstance(begin, Unknown) and not isinstance(end, Unknown):
-                return _pair((begin, end), _OWN)
+            told = self._in_own_terms(pair, shape[axis])
+            if told:
+                return told
         names = _names(pair)
         if len(names) != 1:
             return ""
         known = self._inputs.get(names[0])
-        return _pair(pair, repr(names[0] if known is None else known.label))
+        return self._pair(pair, repr(names[0] if known is None else known.label))
+
+    @remembered
+    def _in_own_terms(self, pair: ExtentPair, size: Extent) -> str:
+        """A pair in terms of the size of its own axis; empty where that does not decide it."""
+        begin, end = (in_terms_of(extent, size, _OWN) for extent in pair)
+        if isinstance(begin, Unknown) or isinstance(end, Unknown):
+            return ""
+        return self._pair((begin, end), _OWN)
+
+    @remembered
+    def _pair(self, pair: ExtentPair, name: str) -> str:
+        begin, end = (explain(extent, name) for extent in pair)
+        _, said, which = end.partition(" with n ")
+        return f"the begin is {begin.removesuffix(said + which)}, and the end is {end}"
 
     def _is_traced(self, extent: Extent) -> bool:
         """Whether all that an extent grows with are axes of graph inputs."""
@@ -171,12 +187,6 @@ def _names(extents: Iterable[Extent]) -> list[str]:
 
 def _varies(pair: ExtentPair) -> bool:
     return not all(isinstance(extent, int) for extent in pair)
-
-
-def _pair(pair: ExtentPair, name: str) -> str:
-    begin, end = (explain(extent, name) for extent in pair)
-    _, said, which = end.partition(" with n ")
-    return f"the begin is {begin.removesuffix(said + which)}, and the end is {end}"
 
 
 def _by_axis(texts: Mapping[int, str]) -> str:

@@ -1,7 +1,8 @@
-"""Amounts of SAME that are computed by more nodes than it takes. May import: rule."""
+"""Amounts of SAME that are computed by more nodes than it takes. May import: dynamic, rule."""
 
 from collections.abc import Iterator
 
+from onnxpad.dynamic import MANY
 from onnxpad.rule import Context, Match, Pass
 
 
@@ -57,7 +58,8 @@ class SimplifyAmounts(Pass):
         for op in context.windows():
             plan = context.open_sites.simpler(op)
             if plan is not None:
-                message = f"{plan.nodes} nodes compute the amounts of SAME, {plan.least} could"
+                nodes = f"{plan.nodes}{' or more' if plan.nodes == MANY else ''}"
+                message = f"{nodes} nodes compute the amounts of SAME, {plan.least} could"
                 yield self.found(context, plan.pad.node, message, plan)
 
     def computing(self, match: Match) -> tuple[int, int]:

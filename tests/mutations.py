@@ -205,7 +205,7 @@ _SITES: Final = (
             "resolved.append(pads)", "resolved.insert(0, pads)"),
     _mutant("SAME of the other axis's size", "SAME_UPPER, sizes", CERTIFY, Sites._auto_pads,
             "self._spatial(op)", "self._spatial(op)[::-1]"),
-    _mutant("SAME as if undilated", "SAME_UPPER, dilated", CERTIFY, Sites._auto_pads,
+    _mutant("SAME as if undilated", "SAME_UPPER, dilated", CERTIFY, Sites._constant,
             "constant_in_effect(size, window,",
             "constant_in_effect(size, __import__('dataclasses').replace(window, dilation=1),"),
     _mutant("sizes of an image whose channels are last", "SAME_UPPER", CERTIFY, Sites.spatial,
@@ -219,12 +219,14 @@ _SITES: Final = (
             "if False:"),
     _mutant("AveragePool stops below zero", "AveragePool SAME, kernel below stride", PROBES,
             Sites._pool_stops, "self._graph.opset < 19", "True"),
-    _mutant("a begin that varies is constant", "begin by a formula", CERTIFY, Sites._in_effect,
+    _mutant("a begin that varies is constant", "begin by a formula", CERTIFY,
+            Sites._pair_in_effect,
             "isinstance(begin, int) and begin >= 0 and isinstance(count, int | Size)",
             "(begin := bounds(begin)[1]) is not None and isinstance(count, int | Size)"),
-    _mutant("the least end stands for all", "end by a remainder", CERTIFY, Sites._in_effect,
+    _mutant("the least end stands for all", "end by a remainder", CERTIFY,
+            Sites._pair_in_effect,
             "_, greatest = bounds(end_read(", "greatest, _ = bounds(end_read(",
-            "if count == self.windows_over(op, window, size + begin + least, mine):", "if True:"),
+            "if count == windows_over(rounding, window, size + begin + least, own):", "if True:"),
 )
 
 _DYNAMIC: Final = (

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-VALUES = {"collection", "diagnosis", "errors", "finding", "verdict"}
+VALUES = {"collection", "diagnosis", "errors", "finding", "memory", "verdict"}
 """What imports nothing of the package: all may import it."""
 
 SIZES = {"symbol", "size"}
