@@ -235,11 +235,17 @@ def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     shape = analysis.shape(node.outputs[0])
     least = 1 if node.op == "Conv" else 0
     if shape is not None:
-        yield from (less_equal(least, size) for size in shape[2:])
+        yield from (_at_least(least, size) for size in shape[2:])
     if node.op != "Conv" or str(node.attrs.get("auto_pad", "")).startswith("SAME"):
         data = analysis.shape(node.inputs[0])
         if data is not None:
-            yield from (less_equal(1, size) for size in data[2:])
+            yield from (_at_least(1, size) for size in data[2:])
+
+
+def _at_least(least: int, size: Extent) -> Extent:
+    """Where a size is no less: almost always everywhere, which its bounds tell."""
+    lowest, _ = bounds(size)
+    return 1 if lowest is not None and lowest >= least else less_equal(least, size)
 
 
 _RULES: Final[Mapping[str, Callable[[Node, Graph, Analysis], Conditions]]] = {
