@@ -279,12 +279,18 @@ def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     shape, data = analysis.shape(node.outputs[0]), analysis.shape(node.inputs[0])
     pools = node.op.endswith("Pool")
     if shape is not None:
-        yield from (less_equal(0 if pools else 1, size) for size in shape[2:])
+        yield from (_at_least(0 if pools else 1, size) for size in shape[2:])
     if not data:
         return
     same = str(node.attrs.get("auto_pad", "")).startswith("SAME")
     if _is_positive(data[0]) if pools else same:
-        yield from (less_equal(1, size) for size in data[2:])
+        yield from (_at_least(1, size) for size in data[2:])
+
+
+def _at_least(least: int, size: Extent) -> Extent:
+    """Where a size is no less: almost always everywhere, which its bounds tell."""
+    lowest, _ = bounds(size)
+    return 1 if lowest is not None and lowest >= least else less_equal(least, size)
 
 
 _ENLARGING: Final = ("Concat", "ConvTranspose", "DepthToSpace", "Resize", "Tile", "Upsample")

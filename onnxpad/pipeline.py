@@ -116,7 +116,7 @@ def _settle(
     while True:
         changes = len(editor.made)
         seen = _exhaust(editor, passes, report)
-        if len(editor.made) == changes:
+        if len(editor.made) == changes or editor.context.is_final:
             return seen
         # What was rewritten may show more of the sizes at which the graph is defined.
         context = anew()

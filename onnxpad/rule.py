@@ -43,6 +43,9 @@ class Context:
 
     Everything is read from the graph as it is now, so a pass that is resumed after one of its
     findings was rewritten sees the rewritten graph.
+
+    Attributes:
+        is_final: Whether no edit can show more of the sizes at which the graph is defined.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class Context:
         # A padding that must be in a Pad is in one whatever its amounts.
         self.dynamic = "pad" if dynamic == "keep" and style == "pad" else dynamic
         self.premises = premises(graph, admitted)
+        self.is_final = all(premise.analysis.is_complete for premise in self.premises)
         self.analysis = self.premises[-1].analysis
         self.signs = Signs(graph)
         self.sites = Sites(graph, self.analysis, self.signs)

@@ -91,6 +91,11 @@ class Analysis:
         dtype: int | None = self._answer(Kind.DTYPE, tensor)
         return dtype
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all that was asked is known, but for what was asked again since."""
+        return not self._open
+
     def mark(self) -> tuple[int, ...]:
         """Return a point to roll back to: how much is known."""
         return tuple(map(len, self._known))
