@@ -9,7 +9,8 @@ signs, size, validation, values, window.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from math import lcm
+from functools import lru_cache
+from math import lcm, prod
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -160,7 +161,7 @@ class Probes:
             scenes.setdefault(told, Scene(sizes, symbols))
         if not scenes:
             raise UnprobeableError(f"no size of {root!r} could be chosen")
-        fitting = [scene for scene in scenes.values() if int(np.prod(scene.shape)) <= _LARGE]
+        fitting = [scene for scene in scenes.values() if prod(scene.shape) <= _LARGE]
         if not fitting:
             first = next(iter(scenes.values())).shape
             raise UnprobeableError(f"data of {'x'.join(map(str, first))} is too large")
@@ -286,6 +287,15 @@ def _least(symbol: Symbol, shape: Sequence[Extent]) -> int:
     return 0
 
 
+@lru_cache(maxsize=64)
+def _taps(*kernel: int) -> np.ndarray[Any, Any]:
+    """Weights for a kernel: small integers, two of each tap."""
+    count = prod(kernel)
+    top = 3 if count <= 64 else 1  # sums stay exact in float16
+    nonzero = [n for n in range(-top, top + 1) if n]  # a tap of 0 would see nothing
+    return np.random.default_rng(count).choice(nonzero, (2, 1, *kernel))
+
+
 class _Cutting:
     """One cut in the making. Tensors are renamed by order, so like cuts are the same bytes."""
 
@@ -366,7 +376,7 @@ class _Cutting:
         shape = self._analysis.shape(node.inputs[0])
         if shape is not None and all(isinstance(size, int | Size) for size in shape):
             sizes = self._numbers(shape, data)
-            if np.prod(sizes) <= _LARGE:
+            if prod(sizes) <= _LARGE:
                 self._names[output] = f"t{len(self._names)}"
                 kept = self._copy(node)
                 kept.input.append(self._blank(sizes))
@@ -444,12 +454,7 @@ class _Cutting:
         kernel = [k for k in said if isinstance(k, int)]
         if not kernel or len(kernel) != len(said):
             raise UnprobeableError("the kernel's size is known only at run time")
-        count = int(np.prod(kernel))
-        top = 3 if count <= 64 else 1  # sums stay exact in float16
-        nonzero = [n for n in range(-top, top + 1) if n]  # a tap of 0 would see nothing
-        values = np.random.default_rng(count).choice(nonzero, (2, 1, *kernel))
-        weight = values.astype(tensor_dtype_to_np_dtype(self._dtype))
-        self._constant("weight", weight)
+        self._constant("weight", _taps(*kernel).astype(tensor_dtype_to_np_dtype(self._dtype)))
         kept.input.append(self._names["weight"])
         others = [a for a in kept.attribute if a.name != "group"]
         del kept.attribute[:]
