@@ -5,7 +5,7 @@ May import: admitted, certify, defined, errors, finding, graph, operators, signs
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from onnxpad.admitted import EQUAL_NAMES, Admitted
 from onnxpad.certify import Certifier, Reading, UncertifiedError
@@ -160,8 +160,7 @@ def _narrowed(
             yield axis.symbol, symbol(name, limit.minimum, limit.maximum, limit.step)
 
 
-@dataclass(frozen=True, slots=True)
-class Readings:
+class Readings(NamedTuple):
     """What a tensor's elements are made of, under each premise; None where that is not known."""
 
     each: tuple[Reading | None, ...]

@@ -5,7 +5,6 @@ May import: admitted, dynamic, errors, finding, graph, operators, premises, sign
 
 import inspect
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
@@ -145,8 +144,7 @@ class Context:
             self._listed = None
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """What a pass found at a node, and what it would do about it.
 
     Attributes:

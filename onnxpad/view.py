@@ -44,10 +44,16 @@ class OwnNode(gs.Node):  # type: ignore[misc]
 
     def __init__(self, op: str, name: str, attrs: Mapping[str, Any], domain: str | None) -> None:
         """A node that reads and gives nothing yet."""
-        # Past graphsurgeon's __setattr__, and its lists that keep those of tensors in step.
-        self.__dict__.update(
-            op=op, name=name, attrs=attrs, inputs=[], outputs=[], domain=domain, notes={}
-        )
+        self.op = op
+        self.name = name
+        self.attrs = attrs
+        self.inputs: list[Tensor] = []
+        self.outputs: list[Tensor] = []
+        self.domain = domain
+        self.notes: dict[object, Any] = {}
+
+    # graphsurgeon's is slow, and keeps the lists of nodes and tensors in step.
+    __setattr__ = object.__setattr__
 
 
 class Tensor(gs.Variable):  # type: ignore[misc]
@@ -60,10 +66,15 @@ class Tensor(gs.Variable):  # type: ignore[misc]
 
     def __init__(self, name: str) -> None:
         """A tensor nobody produces or reads yet."""
-        # Past graphsurgeon's __setattr__, which is slow and keeps lists of its own.
-        self.__dict__.update(
-            name=name, dtype=None, shape=None, type="tensor_type", inputs=[], uses={}, origin=None
-        )
+        self.name = name
+        self.dtype = None
+        self.shape = None
+        self.type = "tensor_type"
+        self.inputs: list[Node] = []
+        self.uses: dict[tuple[int, int], Use] = {}
+        self.origin: Tensor | None = None
+
+    __setattr__ = object.__setattr__
 
     @property
     def outputs(self) -> list[Node]:

@@ -160,6 +160,8 @@ def pad_amounts(call: Call, rank: int) -> Ask[list[tuple[Extent, Extent]]]:
         axes = tuple(range(rank))
     if len(amounts) != 2 * len(axes):
         raise UndeterminedError(f"{len(amounts)} pads for {len(axes)} axes")
+    if axes == tuple(range(rank)):
+        return list(zip(amounts[:rank], amounts[rank:], strict=True))
     pads: list[tuple[Extent, Extent]] = [(0, 0)] * rank
     half = len(axes)
     for axis, begin, end in zip(axes, amounts[:half], amounts[half:], strict=True):
