@@ -1,11 +1,12 @@
 """Makes one change of a graph at a time: certified, probed, or taken back.
 
-May import: certify, finding, graph, operators, premises, rule, signs, site, values.
+May import: barred, certify, finding, graph, operators, premises, rule, signs, site, values.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
+from onnxpad.barred import Key
 from onnxpad.certify import UncertifiedError
 from onnxpad.finding import Change, Finding
 from onnxpad.graph import Use
@@ -20,6 +21,9 @@ Node: TypeAlias = Any
 Tensor: TypeAlias = Any
 Place: TypeAlias = tuple[str, str, int]
 """What a pass found, and where: its code, the name it gives the place, and the node."""
+
+_MOST: Final = 16
+"""How many tensors upstream a change is taken to be about."""
 
 
 class Prober(Protocol):
@@ -36,11 +40,21 @@ class Prober(Protocol):
 
 
 class Made(NamedTuple):
-    """A change, where it was made, and the finding that it answers."""
+    """A change, where it was made, and the finding that it answers.
+
+    Attributes:
+        place: Where it was made.
+        change: The change.
+        finding: What it answers.
+        key: What bars it.
+        tensors: Names of the tensors from its root to the output that it keeps.
+    """
 
     place: Place
     change: Change
     finding: Finding
+    key: Key
+    tensors: frozenset[str]
 
 
 class Undone(NamedTuple):
@@ -48,6 +62,11 @@ class Undone(NamedTuple):
 
     finding: Finding
     why: str
+
+
+def key_of(rule: Pass, match: Match) -> Key:
+    """What bars a rewrite: the code, and the output that stays the same."""
+    return rule.code, match.node.outputs[0].name
 
 
 def place_of(rule: Pass, match: Match) -> Place:
@@ -88,14 +107,28 @@ class Editor:
         if place in self.undone:
             return
         mark = self.context.mark()
+        key, tensors = key_of(rule, match), self._along(match.node)
         try:
             change = self._apply(rule, match, place)
         except UncertifiedError as error:
             self.context.rollback(mark)
             self.undone[place] = Undone(match.finding, str(error))
         else:
-            self.made.append(Made(place, change, match.finding))
+            self.made.append(Made(place, change, match.finding, key, tensors))
             self._outdated = bool(self.undone)
+
+    def _along(self, node: Node) -> frozenset[str]:
+        """The tensors that a rewrite of a node may be about: its output, and what is padded."""
+        graph, found = self.context.graph, {node.outputs[0].name}
+        tensor = node.inputs[0] if node.inputs else None
+        while tensor is not None and tensor.name and tensor.name not in found:
+            found.add(tensor.name)
+            above = graph.producer(tensor)
+            pads = above is not None and above.op in {"Pad", "Identity"} and above.inputs
+            tensor = above.inputs[0] if above is not None and pads else None
+            if len(found) > _MOST:
+                break
+        return frozenset(found)
 
     def reconsider(self) -> bool:
         """Forgets what was taken back before the latest change, so that it is tried once more.

@@ -60,6 +60,15 @@ class Edits:
             self._view.undeclared.add(name)
             self._record(partial(self._view.undeclared.discard, name))
 
+    def note(self, key: str, value: str) -> None:
+        """Has the model's metadata say something."""
+        before = self._view.metadata.get(key)
+        self._view.metadata[key] = value
+        if before is None:
+            self._record(partial(self._view.metadata.pop, key))
+        else:
+            self._record(partial(self._view.metadata.__setitem__, key, before))
+
     def put(self, node: Node, index: int, tensor: Tensor | None) -> None:
         """Sets an input, appends one at the end, or (None) takes the last one off."""
         before = node.inputs[index] if index < len(node.inputs) else None

@@ -26,7 +26,7 @@ from onnxpad.external import check_external
 from onnxpad.files import write_whole
 from onnxpad.names import Names, pinned
 from onnxpad.relocation import ExternalData, Progress, behind_links, contents, follow_links
-from onnxpad.saving import Differences, differences, node_proto, outline
+from onnxpad.saving import Differences, differences, node_proto, outline, working_copy
 from onnxpad.skeleton import Skeleton, read_file, read_proto
 from onnxpad.view import (
     Declared,
@@ -167,6 +167,10 @@ class Graph:
         """Where a tensor is read, in no promised order; a copy, so edits do no harm to it."""
         return tuple(tensor.uses.values())
 
+    def captured(self, node: Node) -> Sequence[Tensor]:
+        """What the bodies of a node read of the graph."""
+        return self._view.entries[id(node)].captures
+
     def is_output(self, tensor: Tensor) -> bool:
         """Whether a tensor is an output of the graph."""
         return tensor.name in self.outputs
@@ -191,6 +195,11 @@ class Graph:
     def is_new(self, node: Node) -> bool:
         """Whether a node was not in the file."""
         return self._view.entries[id(node)].record is None
+
+    def is_edited(self, node: Node) -> bool:
+        """Whether a node was not in the file, or may differ from what is there."""
+        entry = self._view.entries[id(node)]
+        return entry.record is None or entry.touched
 
     def declared(self, tensor: Tensor) -> Declared | None:
         """Type and shape of a graph input, an initializer or a Constant; None for all else.
@@ -233,6 +242,25 @@ class Graph:
     def undeclare(self, tensor: Tensor) -> None:
         """Drops what value_info says of a tensor."""
         self._edits.undeclare(tensor.name)
+
+    def claimed_outputs(self) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
+        """What graph outputs declare of their shapes, which nobody enforces either."""
+        for value in self._skeleton.light.graph.output:
+            shape = declaration(value).shape
+            if shape is not None and self.has_tensor(value.name):
+                yield self.tensor(value.name), shape
+
+    def metadata(self, key: str) -> str | None:
+        """What the model's metadata says under a key."""
+        if key in self._view.metadata:
+            return self._view.metadata[key]
+        entries = self._skeleton.light.metadata_props
+        return next((entry.value for entry in entries if entry.key == key), None)
+
+    def set_metadata(self, key: str, value: str) -> None:
+        """Has the model's metadata say something under a key."""
+        if self.metadata(key) != value:
+            self._edits.note(key, value)
 
     def set_attribute(self, node: Node, name: str, value: object | None) -> None:
         """Gives a node an attribute: a number, a string or a sequence of one kind; None removes."""
@@ -353,6 +381,10 @@ class Graph:
     def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
         """Inputs, nodes and initializers before and after; long tensors lack their elements."""
         return self._skeleton.light.graph, outline(self._skeleton, self._view)
+
+    def working_copy(self) -> onnx.ModelProto:
+        """The model as it is now, with graph inputs in place of long or external constants."""
+        return working_copy(self._skeleton, self._view)
 
     def to_bytes(self) -> bytes:
         """The model, serialised; the original bytes if nothing changed."""

@@ -1,6 +1,6 @@
 """Runs the passes to a fixed point, for good or to see what would come of it.
 
-May import: admitted, editor, finding, graph, passes, premises, rule, shield.
+May import: admitted, barred, editor, finding, fusion, graph, passes, premises, rule, shield.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,13 +9,15 @@ from functools import partial
 from typing import TypeAlias
 
 from onnxpad.admitted import Admitted
-from onnxpad.editor import Editor, Made, Place, Prober, place_of
+from onnxpad.barred import LAYS_OPEN, NOTHING, Barred, Key, noted, told
+from onnxpad.editor import Editor, Made, Place, Prober, key_of, place_of
 from onnxpad.finding import Change, Finding, Severity
+from onnxpad.fusion import Exposed
 from onnxpad.graph import Graph
 from onnxpad.passes import PASSES
 from onnxpad.premises import ranges
 from onnxpad.rule import Context, Match, Pass
-from onnxpad.shield import shield
+from onnxpad.shield import Exposing, shield
 
 Passes: TypeAlias = Sequence[type[Pass]]
 Found: TypeAlias = tuple[Place, Match]
@@ -31,12 +33,17 @@ class Outcome:
         findings: What remains.
         undone: What could not be certified, or failed its probe.
         sizes: What the open sizes of the graph, as it came, are limited to, by name.
+        keys: What bars each change.
+        tensors: What each change is about, by name: its root and what is between that and the
+            output that it keeps.
     """
 
     changes: list[Change] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     undone: list[Finding] = field(default_factory=list)
     sizes: Mapping[str, range] = field(default_factory=dict)
+    keys: list[Key] = field(default_factory=list)
+    tensors: list[frozenset[str]] = field(default_factory=list)
 
 
 def find(
@@ -54,14 +61,21 @@ def find(
     known whether each change can be certified, on what assumptions, and after the others too.
     """
     anew = partial(Context, graph, style, dynamic, admitted)
+    barred = noted(graph)
     editor = Editor(anew(), strict=strict)
-    found = _found(editor.context, passes)
+    found = _found(editor.context, passes, barred)
     if all(match.plan is None for _, match in found):
         return [match.finding for _, match in found]
     mark = graph.mark()
-    seen = _settle(editor, passes, anew)
-    graph.rollback(mark)
-    return _outlook(editor, found, seen)
+    while True:
+        seen = _settle(editor, passes, anew, barred)
+        fresh = _opening(editor, shield(editor.context), barred) if editor.made else {}
+        graph.rollback(mark)
+        if not fresh:
+            return _outlook(editor, found, seen)
+        barred = {**barred, **fresh}
+        editor = Editor(anew(), strict=strict)
+        found = _found(editor.context, passes, barred)
 
 
 def rewrite(
@@ -74,27 +88,37 @@ def rewrite(
     prober: Prober | None = None,
     progress: Progress | None = None,
     passes: Passes = PASSES,
+    barred: Barred = NOTHING,
+    exposing: Exposing | None = None,
 ) -> Outcome:
     """Applies every pass until none finds anything more, in place.
 
     Each change is certified, and probed where there is a prober, before the next is looked for.
-    With `strict`, a change whose certificate names an assumption is undone too.
+    With `strict`, a change whose certificate names an assumption is undone too. What the model's
+    metadata bars, and `barred`, is not made; `exposing` says what onnxruntime's optimiser gets
+    wrong then, if it can be asked.
     """
     anew = partial(Context, graph, style, dynamic, admitted)
-    editor = Editor(anew(), strict=strict, prober=prober)
-    context = editor.context
     given = admitted.dims if admitted is not None else {}
-    sizes = ranges(graph, context.premises[-1], given)
-    total = sum(1 for _ in context.windows()) + sum(1 for _ in context.pads())
-
-    def report() -> None:
-        if progress is not None:
-            progress("rewriting", len(editor.made), total)
-
-    seen = _settle(editor, passes, anew, report)
-    seen += _found(editor.context, [kind for kind in passes if not kind.rewrites])
-    if editor.made:
-        shield(editor.context)
+    barred = {**noted(graph), **barred}
+    mark = graph.mark()
+    sizes: Mapping[str, range] | None = None
+    while True:
+        editor = Editor(anew(), strict=strict, prober=prober)
+        context = editor.context
+        if sizes is None:
+            sizes = ranges(graph, context.premises[-1], given)
+        total = sum(1 for _ in context.windows()) + sum(1 for _ in context.pads())
+        report = partial(_report, progress, editor, total)
+        seen = _settle(editor, passes, anew, barred, report)
+        seen += _found(editor.context, [kind for kind in passes if not kind.rewrites], barred)
+        if not editor.made and not (admitted is not None and admitted.declared):
+            break
+        fresh = _opening(editor, shield(editor.context, exposing), barred)
+        if not fresh:
+            break
+        graph.rollback(mark)
+        barred = {**barred, **fresh}
     return Outcome(
         changes=[made.change for made in editor.made],
         findings=[match.finding for place, match in seen if place not in editor.undone],
@@ -103,19 +127,42 @@ def rewrite(
             for undone in editor.undone.values()
         ],
         sizes=sizes,
+        keys=[made.key for made in editor.made],
+        tensors=[made.tensors for made in editor.made],
     )
+
+
+def _report(progress: Progress | None, editor: Editor, total: int) -> None:
+    if progress is not None:
+        progress("rewriting", len(editor.made), total)
+
+
+def _opening(editor: Editor, left: Sequence[Exposed], barred: Barred) -> dict[Key, str]:
+    """The changes to bar, since they lay open what nothing can shield: all, if none tells."""
+    if not left:
+        return {}
+    places = {
+        tensor.name
+        for each in left
+        for node in (each.pad.node, each.window, *each.way)
+        for tensor in node.outputs
+    }
+    made = [each for each in editor.made if each.key not in barred]
+    guilty = [each for each in made if not places.isdisjoint(each.tensors)] or made
+    return {each.key: LAYS_OPEN for each in guilty}
 
 
 def _settle(
     editor: Editor,
     passes: Passes,
     anew: Callable[[], Context],
+    barred: Barred,
     report: Callable[[], None] = lambda: None,
 ) -> list[Found]:
     """Applies passes until none finds anything that can be done; what they find then."""
     while True:
         changes = len(editor.made)
-        seen = _exhaust(editor, passes, report)
+        seen = _exhaust(editor, passes, barred, report)
         if len(editor.made) == changes or editor.context.is_final:
             return seen
         # What was rewritten may show more of the sizes at which the graph is defined.
@@ -125,7 +172,9 @@ def _settle(
         editor.take(context)
 
 
-def _exhaust(editor: Editor, passes: Passes, report: Callable[[], None]) -> list[Found]:
+def _exhaust(
+    editor: Editor, passes: Passes, barred: Barred, report: Callable[[], None]
+) -> list[Found]:
     """Applies the passes that rewrite until they find nothing more to do; what they find then.
 
     What a late stage changes may be what an earlier one waited for, so it starts over.
@@ -137,7 +186,7 @@ def _exhaust(editor: Editor, passes: Passes, report: Callable[[], None]) -> list
     def changed(stage: Passes) -> bool:
         changes = len(editor.made)
         editor.context.ask_again()
-        for rule, match in _matches(editor.context, stage):
+        for rule, match in _matches(editor.context, stage, barred):
             seen.append((place_of(rule, match), match))
             if match.plan is not None:
                 editor.apply(rule, match)
@@ -149,8 +198,8 @@ def _exhaust(editor: Editor, passes: Passes, report: Callable[[], None]) -> list
     return seen
 
 
-def _found(context: Context, passes: Passes) -> list[Found]:
-    return [(place_of(rule, match), match) for rule, match in _matches(context, passes)]
+def _found(context: Context, passes: Passes, barred: Barred) -> list[Found]:
+    return [(place_of(rule, match), match) for rule, match in _matches(context, passes, barred)]
 
 
 def _outlook(editor: Editor, found: Sequence[Found], seen: Sequence[Found]) -> list[Finding]:
@@ -179,8 +228,13 @@ def _told(match: Match, made: Sequence[Made], stays: Finding | None) -> Finding:
     return match.finding  # it stays, or goes with something else that is rewritten
 
 
-def _matches(context: Context, passes: Passes) -> Iterator[tuple[Pass, Match]]:
+def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple[Pass, Match]]:
     for kind in passes:
         rule = kind()
         for match in rule.find(context):
-            yield rule, match
+            reason = barred.get(key_of(rule, match)) if match.plan is not None else None
+            if reason is None:
+                yield rule, match
+            else:
+                told_so = replace(match.finding, severity=Severity.INFO, reason=told(reason))
+                yield rule, Match(told_so, match.node)

@@ -1,6 +1,6 @@
 """What a pass is: it finds, with reasons, and rewrites what it found; and the catalogue of passes.
 
-May import: admitted, dynamic, errors, finding, graph, operators, premises, signs, site.
+May import: admitted, dynamic, errors, finding, fusion, graph, operators, premises, signs, site.
 """
 
 import inspect
@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 from onnxpad.admitted import Admitted
 from onnxpad.dynamic import DynamicSites
 from onnxpad.finding import Finding, Page, Severity
+from onnxpad.fusion import Exposed
 from onnxpad.graph import Graph
 from onnxpad.operators import (
     OPERATORS,
@@ -67,6 +68,7 @@ class Context:
         plain = self.premises[0].analysis
         self.open_sites = DynamicSites(graph, self.analysis, self.sites, plain)
         self._listed: tuple[int, list[tuple[Node, object]]] | None = None
+        self._misfolded: dict[str, str] | None = None
 
     def windows(self) -> Iterator[WindowOp]:
         """The window operators of the table that can be read, in file order."""
@@ -122,6 +124,28 @@ class Context:
             return read_pad(self.graph, self.analysis, node)
         except UnreadableError as error:
             return error
+
+    def misfolded(self) -> list[Exposed]:
+        """The `Pad`s that onnxruntime folds for certain and must not, in the graph as it came too.
+
+        What edits have laid open is not among them: who edits sees to it.
+        """
+        graph = self.graph
+        fusion = self.sites.fusion
+        found = [each for node in graph.nodes if (each := fusion.certain(node)) is not None]
+        if not found or not graph.version:
+            return found
+        if self._misfolded is None:
+            before = Context(graph.pristine())
+            self._misfolded = {
+                each.pad.node.outputs[0].name: each.window.outputs[0].name
+                for each in before.misfolded()
+            }
+        return [
+            each
+            for each in found
+            if self._misfolded.get(each.pad.node.outputs[0].name) == each.window.outputs[0].name
+        ]
 
     def mark(self) -> Mark:
         """A point to roll back to."""

@@ -4,18 +4,32 @@ Imports attributes, skeleton, view, wire.
 """
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from math import prod
+from typing import Final, TypeAlias
 
 import onnx
 
 from onnxpad import attributes
 from onnxpad.skeleton import Skeleton
 from onnxpad.view import Declared, Entry, Node, View, declaration
-from onnxpad.wire import Chunk, Record, encode
+from onnxpad.wire import PAYLOAD_LIMIT, Chunk, Record, encode
 
 Differences: TypeAlias = tuple[dict[Record, list[Chunk]], list[Chunk]]
 
 _NODE, _INITIALIZER, _INPUT, _VALUE_INFO, _ANNOTATION = 1, 5, 11, 13, 14
+_IR_VERSION, _METADATA, _FUNCTION = 1, 14, 25
+
+_ELEMENTS: Final = frozenset(
+    {
+        "float_data",
+        "int32_data",
+        "string_data",
+        "int64_data",
+        "raw_data",
+        "double_data",
+        "uint64_data",
+    }
+)
 
 
 def node_proto(skeleton: Skeleton, entry: Entry) -> onnx.NodeProto:
@@ -51,8 +65,74 @@ def outline(skeleton: Skeleton, view: View) -> onnx.GraphProto:
     return graph
 
 
+def working_copy(skeleton: Skeleton, view: View) -> onnx.ModelProto:
+    """The model as it is now, with graph inputs for what `skeleton.light` lacks the elements of.
+
+    It loads and is optimised as the model is, but for what the elements of its weights decide.
+    Where bodies or functions hold long tensors, these come with their elements.
+    """
+    light = skeleton.light
+    model = onnx.ModelProto(ir_version=light.ir_version)
+    model.opset_import.extend(light.opset_import)
+    functions = iter(record for record in skeleton.model if record.field == _FUNCTION)
+    for function, record in zip(light.functions, functions, strict=False):
+        whole = onnx.FunctionProto()
+        model.functions.append(
+            skeleton.whole(record, whole) if record.end - record.body > PAYLOAD_LIMIT else function
+        )
+    model.graph.CopyFrom(outline(skeleton, view))
+    graph = model.graph
+    graph.name = light.graph.name
+    graph.output.extend(light.graph.output)
+    graph.value_info.extend(
+        value
+        for value in light.graph.value_info
+        if value.name not in view.gone and value.name not in view.undeclared
+    )
+    listed = {value.name for value in graph.input}
+    kept = []
+    for tensor in graph.initializer:
+        if not _lacks_elements(tensor):
+            kept.append(tensor)
+        elif tensor.name not in listed:
+            graph.input.append(_typed(tensor, tensor.name))
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
+    for initializer in view.initializers.values():
+        if initializer.sparse and initializer.proto.name not in listed:
+            kind = initializer.proto.data_type
+            name, dims = initializer.proto.name, list(initializer.dims)
+            graph.input.append(onnx.helper.make_tensor_value_info(name, kind, dims))
+    entries = iter(view.order())
+    nodes = []
+    for node, entry in zip(graph.node, entries, strict=True):
+        held = next((item.t for item in node.attribute if item.HasField("t")), None)
+        if held is None or not _lacks_elements(held):
+            long = entry.record is not None and entry.record.end - entry.record.body > PAYLOAD_LIMIT
+            nodes.append(node_proto(skeleton, entry) if long else node)
+        elif node.op_type == "Constant":
+            graph.input.append(_typed(held, node.output[0]))
+        else:
+            nodes.append(node_proto(skeleton, entry))
+    del graph.node[:]
+    graph.node.extend(nodes)
+    return model
+
+
+def _lacks_elements(tensor: onnx.TensorProto) -> bool:
+    """Whether the elements of a tensor were left out, or lie in another file."""
+    if tensor.data_location == onnx.TensorProto.DataLocation.EXTERNAL:
+        return True
+    held = any(field.name in _ELEMENTS for field, _ in tensor.ListFields())
+    return not held and prod(tensor.dims) > 0
+
+
+def _typed(tensor: onnx.TensorProto, name: str) -> onnx.ValueInfoProto:
+    return onnx.helper.make_tensor_value_info(name, tensor.data_type, list(tensor.dims))
+
+
 def differences(skeleton: Skeleton, view: View) -> Differences:
-    """What stands in place of records of the graph, and what is added at its end."""
+    """What stands in place of records of the model, and what is added at the end of its graph."""
     replaced: dict[Record, list[Chunk]] = {
         record: [] for records in view.gone.values() for record in records
     }
@@ -76,6 +156,7 @@ def differences(skeleton: Skeleton, view: View) -> Differences:
                 inserted = []
     replaced.update((record, []) for record in _dead_annotations(skeleton, view))
     replaced.update(_redeclared(skeleton, view))
+    replaced.update(_noted(skeleton, view))
     return replaced, [*inserted, *_added(skeleton, view)]
 
 
@@ -144,6 +225,27 @@ def _redeclared(skeleton: Skeleton, view: View) -> Iterator[tuple[Record, list[C
         declared = view.inputs.get(value.name)
         if declared is not None and declared != declaration(value):
             yield record, [encode(_INPUT, _declaring(value, declared).SerializeToString())]
+
+
+def _noted(skeleton: Skeleton, view: View) -> Iterator[tuple[Record, list[Chunk]]]:
+    """The records of the model that hold metadata which is another by now."""
+    records = [record for record in skeleton.model if record.field == _METADATA]
+    known = set()
+    for entry, record in zip(skeleton.light.metadata_props, records, strict=True):
+        known.add(entry.key)
+        value = view.metadata.get(entry.key, entry.value)
+        if value != entry.value:
+            yield record, [_metadata(entry.key, value)]
+    added = [_metadata(key, value) for key, value in view.metadata.items() if key not in known]
+    if added:
+        # Every model has this one, and the order of records means nothing.
+        (first, *_) = (record for record in skeleton.model if record.field == _IR_VERSION)
+        yield first, [skeleton.data[first.begin : first.end], *added]
+
+
+def _metadata(key: str, value: str) -> Chunk:
+    entry = onnx.StringStringEntryProto(key=key, value=value)
+    return encode(_METADATA, entry.SerializeToString())
 
 
 def _declaring(value: onnx.ValueInfoProto, declared: Declared) -> onnx.ValueInfoProto:

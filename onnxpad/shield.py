@@ -1,114 +1,182 @@
 """Keeps onnxruntime's optimiser from changing what a rewritten model computes.
 
-From its basic level on, onnxruntime folds a `Pad` of zeros into the Conv or pool behind it without
-asking whether negative data are pooled, whether the pads stay below the kernel, or how many windows
-`ceil_mode` gives: the model then computes something else, or no longer loads
-(onnxruntime/core/optimizer/pad_fusion.cc). It asks that the amounts are constant and that no
-`auto_pad` is written, so a rewrite that is exact can lay such a `Pad` open to it. A third input
-that is there and empty means what an absent one means, and keeps the optimiser away.
+A rewrite that is exact can lay a `Pad` open to PadFusion (see `fusion`): by dropping the `auto_pad`
+behind it, by making its amounts constant, by taking away one of two readers. A third input that is
+there and empty means what an absent one means, and keeps the optimiser away; before opset 11
+`auto_pad=VALID` on the operator does, where that has no pads of its own. Where neither can be, the
+rewrite must not be made.
 
-Where amounts are computed, it takes a declared shape, which nobody enforces, for what Shape gives.
+Two more things the optimiser gets wrong: where amounts are computed, it takes a declared shape,
+which nobody enforces, for what Shape gives; and where it moves a Transpose over a `Pad` that names
+its axes, it leaves these as they were.
 
-May import: graph, operators, rule, size.
+May import: fusion, graph, operators, rule.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+
+from onnxpad.fusion import REMOVABLE, Exposed, is_plain_zero, lies
 from onnxpad.graph import Tensor
-from onnxpad.operators import PadOp
+from onnxpad.operators import PadOp, is_padded, onnx_order
 from onnxpad.rule import Context
-from onnxpad.size import Size
 
 Node: TypeAlias = Any
+Exposing: TypeAlias = Callable[[Context], "Sequence[Exposed] | None"]
+"""Finds what onnxruntime folds and must not, in a graph as it is; None where it cannot be asked."""
 
 _VALUE: Final = 2
-_FUSED: Final = frozenset({"Conv", "MaxPool", "AveragePool"})
+_AXES: Final = 3
+_ROUNDS: Final = 3
+_FAR: Final = 64
 
 
-def shield(context: Context) -> None:
-    """Shields what edits have laid open to it; what was open before stays as it came."""
+def shield(context: Context, exposing: Exposing | None = None) -> list[Exposed]:
+    """Shields what edits may have laid open; returns what cannot be shielded.
+
+    Without `exposing`, what PadFusion may do at most decides, and what it may do to the graph as it
+    came as well is left as it came.
+    """
     _correct_claims(context)
-    for pad in _before_copies(context):
-        _close(context, pad)
-    found = list(_open(context))
-    if not found:
+    _name_all_axes(context)
+    if exposing is None:
+        return _guard(context, _laid_open(context))
+    for _ in range(_ROUNDS):
+        found = exposing(context)
+        if found is None:
+            return _guard(context, _laid_open(context))
+        if not found:
+            break
+        if left := _guard(context, found):
+            return left
+    return []
+
+
+def can_guard(context: Context, exposed: Exposed) -> bool:
+    """Whether a `Pad` can be kept from being folded."""
+    if context.graph.opset >= 11:
+        value = exposed.pad.value
+        return value is not None and is_plain_zero(value)
+    node = exposed.window
+    return not any(node.attrs.get("pads") or ()) and node.attrs.get("auto_pad", "") in {
+        "",
+        "NOTSET",
+    }
+
+
+def guard(context: Context, exposed: Exposed) -> None:
+    """Keeps a `Pad` from being folded, where that can be."""
+    graph = context.graph
+    if graph.opset < 11:
+        graph.set_attributes(exposed.window, {"auto_pad": "VALID", "pads": None})
         return
-    before = {_said(pad) for pad in _open(Context(context.graph.pristine()))}
-    for pad in found:
-        if _said(pad) in before:
-            continue
-        _close(context, pad)
+    node = exposed.pad.node
+    while len(node.inputs) <= _VALUE:
+        graph.set_input(node, len(node.inputs), Tensor(""))
+    graph.set_input(node, _VALUE, Tensor(""))
+
+
+def _guard(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
+    """Guards what can be; returns the rest."""
+    left = []
+    for each in found:
+        if can_guard(context, each):
+            guard(context, each)
+        elif not _is_guarded(context, each):
+            left.append(each)
+    return left
+
+
+def _is_guarded(context: Context, exposed: Exposed) -> bool:
+    """Whether another guard did it already."""
+    return context.graph.opset < 11 and exposed.window.attrs.get("auto_pad", "") == "VALID"
+
+
+def _laid_open(context: Context) -> list[Exposed]:
+    """What PadFusion may fold now and must not, but for what it may as much in the original."""
+    found = context.sites.fusion.exposed()
+    if not found:
+        return found
+    graph = context.graph.pristine()
+    before = Context(graph)
+    known = {_signature(before, each) for each in before.sites.fusion.exposed()}
+    return [each for each in found if _signature(context, each) not in known]
+
+
+def _signature(context: Context, exposed: Exposed) -> object:
+    """All that decides whether a `Pad` is folded, as far as the graph around it says it."""
+    graph, pad, window = context.graph, exposed.pad, exposed.window
+    given = pad.node.inputs[1:2] if graph.opset >= 11 else ()
+    if any(graph.constant(tensor) is None for tensor in given):
+        return object()  # computed amounts: what is known of them may be more by now
+    tensors = [pad.node.outputs[0], *(node.outputs[0] for node in exposed.way)]
+    readers = tuple(
+        tuple(sorted((graph.label(use.node), use.index) for use in graph.uses(tensor)))
+        for tensor in tensors
+    )
+    return (
+        tuple(tensor.name for tensor in tensors),
+        tuple(tensor.name for tensor in pad.node.inputs),
+        pad.constant_amounts,
+        readers,
+        window.outputs[0].name,
+        str(sorted(window.attrs.items(), key=str)),
+    )
 
 
 def _correct_claims(context: Context) -> None:
     """Drops value_info that contradicts the operators, where an added Shape would be its result."""
     graph = context.graph
-    if not any(node.op == "Shape" and graph.is_new(node) for node in graph.nodes):
-        return
-    for tensor, claimed in list(graph.claims()):
-        shape = context.analysis.shape(tensor)
-        if shape is None:
-            continue
-        if len(shape) != len(claimed) or any(
-            isinstance(claim, int) and isinstance(size, int | Size) and size != claim
-            for claim, size in zip(claimed, shape, strict=True)
-        ):
-            graph.undeclare(tensor)
+    if any(node.op == "Shape" and graph.is_new(node) for node in graph.nodes):
+        for tensor, is_output in list(lies(graph, context.analysis)):
+            if not is_output:
+                graph.undeclare(tensor)
 
 
-def _close(context: Context, pad: PadOp) -> None:
-    node = pad.node
-    while len(node.inputs) <= _VALUE:
-        context.graph.set_input(node, len(node.inputs), Tensor(""))
-    context.graph.set_input(node, _VALUE, Tensor(""))
+def _name_all_axes(context: Context) -> None:
+    """Has `Pad`s say their amounts over all axes where Transposes are on both sides of them.
 
-
-def _before_copies(context: Context) -> Iterator[PadOp]:
-    """The `Pad`s of what is also copied to an output of the graph.
-
-    onnxruntime takes the copy away, and then folds the `Pad` into an operator whose input it cannot
-    find any more. Only a `Pad` that was put there is meant: the others are as they came.
+    Only where something around them was edited: else the optimiser did to the original what it
+    does now.
     """
     graph = context.graph
-    if graph.opset < 11:
+    if graph.opset < 18:
         return
-    copied = {
-        node.inputs[0].name
-        for node in graph.nodes
-        if node.op == "Identity" and graph.is_output(node.outputs[0])
-    }
     for pad in context.pads():
-        if pad.data.name in copied and graph.is_new(pad.node) and _is_folded(pad):
-            yield pad
-
-
-def _open(context: Context) -> Iterator[PadOp]:
-    """The `Pad`s that onnxruntime folds, and should not."""
-    if context.graph.opset < 11:
-        return
-    for op in context.windows():
-        if op.operator.op_type not in _FUSED or op.auto_pad != "NOTSET":
+        node = pad.node
+        if len(node.inputs) <= _AXES or not node.inputs[_AXES].name or not pad.axes:
             continue
-        pad = context.sites.pad_before(op)
-        if pad is None or context.graph.constant(pad.node.inputs[1]) is None:
-            continue  # amounts that are computed keep the optimiser away, as far as it sees
-        if _is_folded(pad) and not context.sites.folds(op, "fold"):
-            yield pad
+        shape = context.analysis.shape(pad.data)
+        full = pad.over(len(shape)) if shape is not None else None
+        if full is None or not is_padded(full) or not _is_between(context, pad):
+            continue
+        name = f"{node.name or node.outputs[0].name}_pads"
+        amounts = np.asarray(onnx_order(full), np.int64)
+        graph.set_input(node, 1, graph.add_initializer(amounts, name))
+        graph.set_input(node, _AXES, None)
 
 
-def _said(pad: PadOp) -> tuple[str, object]:
-    """What tells a `Pad` from others, and from itself once it pads more."""
-    return pad.node.outputs[0].name, pad.constant_amounts
-
-
-def _is_folded(pad: PadOp) -> bool:
-    amounts = pad.constant_amounts
-    given = len(pad.node.inputs) <= _VALUE or pad.node.inputs[_VALUE].name
-    return (
-        pad.mode == "constant"
-        and pad.value == 0
-        and bool(given)
-        and amounts is not None
-        and all(begin >= 0 and end >= 0 for begin, end in amounts)
-    )
+def _is_between(context: Context, pad: PadOp) -> bool:
+    """Whether Transposes may come to meet at a `Pad`, and something around it was edited."""
+    graph = context.graph
+    edited = graph.is_edited(pad.node)
+    tensor = pad.data
+    above = below = False
+    for _ in range(_FAR):
+        node = graph.producer(tensor)
+        if node is None or node.op not in REMOVABLE:
+            break
+        edited |= graph.is_edited(node)
+        above |= node.op == "Transpose"
+        tensor = node.inputs[0]
+    pending, seen = [pad.node.outputs[0]], 0
+    while pending and seen < _FAR:
+        for use in graph.uses(pending.pop()):
+            seen += 1
+            edited |= graph.is_edited(use.node)
+            below |= use.node.op == "Transpose"
+            if use.node.op in REMOVABLE:
+                pending.append(use.node.outputs[0])
+    return above and below and edited

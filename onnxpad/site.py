@@ -2,7 +2,7 @@
 
 All padding of a site is first brought into one form, per spatial axis what the operator pads by
 itself and what a `Pad` in front of it pads, and then expressed in the style asked for. May import:
-errors, graph, memory, operators, signs, size, values, window, wording.
+errors, fusion, graph, memory, operators, signs, size, values, window, wording.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.errors import ModelError
+from onnxpad.fusion import Fusion
 from onnxpad.graph import Graph
 from onnxpad.memory import remembered
 from onnxpad.operators import (
@@ -129,6 +130,7 @@ class Sites:
         self._analysis = analysis
         self._signs = signs
         self.wording = Wording(graph, analysis)
+        self.fusion = Fusion(graph, analysis, self)
 
     def own_pads(self, op: WindowOp) -> Pairs:
         """The operator's own padding in numbers, `auto_pad` resolved.
@@ -388,22 +390,32 @@ class Sites:
             return False
         return True
 
+    def folded(self, op: WindowOp, pad: PadOp) -> WindowOp | str:
+        """An operator of explicit pads with a `Pad` added to them, or why that is not the same."""
+        try:
+            outer = self.merged(op, pad)
+            if outer is None:
+                return op
+            plan = self.plan(op, "fold", outer)
+        except RefusalError as refusal:
+            return str(refusal)
+        if not outer.exact:
+            return self.wording.amounts(pad)
+        return op._replace(pads=plan.inner, count_include_pad=plan.count_include_pad)
+
     def _check_optimiser(self, op: WindowOp, own: Pairs) -> None:
         """Refuses to lay a `Pad` open to onnxruntime's optimiser where nothing can shield it.
 
         From opset 11 on `shield` does; before, only the `auto_pad` behind the `Pad` keeps it whole.
         """
-        pad = self.pad_before(op) if self._graph.opset < 11 else None
-        if pad is None or pad.mode != "constant" or pad.value != 0:
+        if self._graph.opset >= 11:
             return
-        explicit = op._replace(auto_pad="NOTSET", pads=own)
-        try:
-            self.plan(explicit, "fold", self.outer(explicit))
-        except RefusalError as refusal:
+        exposed = self.fusion.laid_open(op._replace(auto_pad="NOTSET", pads=own))
+        if exposed is not None:
             raise RefusalError(
                 f"without auto_pad onnxruntime's optimiser would fold Pad "
-                f"{self._graph.label(pad.node)!r}, though {refusal}"
-            ) from refusal
+                f"{self._graph.label(exposed.pad.node)!r}, though {exposed.why}"
+            )
 
     def _check_form(
         self, op: WindowOp, own: Pairs, around: Pairs, inside: Pairs, source: Tensor

@@ -143,6 +143,7 @@ class View:
         added: Names of initializers in the order they were added, also of those removed since.
         gone: Names of tensors that were removed, with what records went with them.
         undeclared: Names of tensors whose value_info is to go.
+        metadata: What the model's metadata is to say, by key, where that is to be another.
         head: What precedes the first node.
         tail: What follows the last node.
     """
@@ -154,6 +155,7 @@ class View:
     added: list[str]
     gone: dict[str, tuple[Record, ...]]
     undeclared: set[str] = field(default_factory=set, kw_only=True)
+    metadata: dict[str, str] = field(default_factory=dict, kw_only=True)
     head: Entry
     tail: Entry
 

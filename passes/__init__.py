@@ -6,6 +6,7 @@ from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.drop_valid import DropValid
 from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.fold_pad import FoldPad
+from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.passes.merge_pads import MergePads
 from onnxpad.passes.recognise_same import RecogniseSame
 from onnxpad.passes.report_sizes import ReportSizes
@@ -26,5 +27,6 @@ PASSES: Final[tuple[type[Pass], ...]] = (
     MergePads,
     SimplifyAmounts,
     FixAmounts,
+    GuardPad,
     ReportSizes,
 )

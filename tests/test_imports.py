@@ -35,14 +35,17 @@ ARROWS: dict[str, set[str]] = {
     "doctor": {"onnxpad", "validation"},
     "explain": {"conventions", "window"} | SIZES,
     # Deciding and rewriting.
-    "pipeline": {"admitted", "editor", "passes", "premises", "rule", "shield"} | GRAPH,
-    "editor": {"certify", "premises", "rule", "site"} | GRAPH,
-    "shield": {"graph", "operators", "rule", "size"},
-    "passes": {"dynamic", "inference", "rule", "site"} | GRAPH,
-    "rule": {"admitted", "dynamic", "premises", "site"} | GRAPH,
+    "pipeline": {"admitted", "barred", "editor", "fusion", "passes", "premises", "rule", "shield"}
+    | GRAPH,
+    "editor": {"barred", "certify", "premises", "rule", "site"} | GRAPH,
+    "shield": {"fusion", "graph", "operators", "rule"},
+    "barred": {"graph"},
+    "passes": {"dynamic", "fusion", "inference", "rule", "shield", "site"} | GRAPH,
+    "rule": {"admitted", "dynamic", "fusion", "premises", "site"} | GRAPH,
     "dynamic": {"amounts", "site"} | GRAPH,
     "amounts": {"graph", "values", "window"} | SIZES,
-    "site": {"wording"} | GRAPH,
+    "site": {"fusion", "wording"} | GRAPH,
+    "fusion": GRAPH,
     "wording": GRAPH,
     # Proving and running: neither knows passes, rules or sites.
     "certify": {"layers", "sliding"} | GRAPH,

@@ -1,0 +1,347 @@
+"""What onnxruntime's optimiser folds of `Pad`s, and where it must not.
+
+From its basic level on, PadFusion (onnxruntime/core/optimizer/pad_fusion.cc) adds the amounts of a
+`Pad` of zeros to the pads of the Conv, MaxPool or AveragePool that reads it. It does not ask
+whether negative data are pooled, whether the pads stay below the kernel, how many windows
+`ceil_mode` gives, or which input the `Pad` feeds: the model then computes something else, or no
+longer loads. It comes after constants are folded and nodes without effect are gone, one `Pad` after
+another, so what it takes cannot be read off the graph: here stands what it may take at most, and
+what it takes for certain. Tried with onnxruntime 1.21.0 and 1.31.1.
+
+May import: graph, operators, size, values.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+
+from onnxpad.errors import ModelError
+from onnxpad.graph import Graph
+from onnxpad.operators import PadOp, UnreadableError, WindowOp, is_padded, read_pad, read_window
+from onnxpad.size import Size
+from onnxpad.values import Analysis
+
+Node: TypeAlias = Any
+Tensor: TypeAlias = Any
+
+VERSIONS: Final = "1.21.0 to 1.31.1"
+"""The onnxruntime that was tried."""
+
+FUSED: Final = frozenset({"Conv", "MaxPool", "AveragePool"})
+_AMOUNTS, _VALUE, _AXES = 1, 2, 3
+
+# Copies, whatever else they read and say.
+_COPIES: Final = frozenset({"Identity", "Dropout"})
+# Operators that the optimiser takes away where they have no effect: sums with 0, products with 1, a
+# Slice of all, an Expand by ones, casts to the same type, Transposes that cancel out.
+REMOVABLE: Final = _COPIES | {
+    "Add", "Cast", "CastLike", "Concat", "Div", "Expand", "Flatten", "Max", "Mean", "Min", "Mul",
+    "Pow", "Reshape", "Slice", "Split", "Squeeze", "Sub", "Sum", "Tile", "Transpose", "Unsqueeze",
+}  # fmt: skip
+# Those of them behind which axes lie as before.
+_STRAIGHT: Final = REMOVABLE - {"Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
+# Of these, what comes behind the first input is no data.
+_OF_FIRST: Final = frozenset(
+    {"Cast", "CastLike", "Dropout", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Split"}
+) | {"Squeeze", "Tile", "Transpose", "Unsqueeze"}
+_FAR: Final = 64
+"""How many nodes upstream are looked at, from a window and from an amount."""
+
+
+class Folds(Protocol):
+    """What decides whether an operator can pad as a `Pad` does."""
+
+    def folded(self, op: WindowOp, pad: PadOp) -> WindowOp | str:
+        """The operator with the `Pad` in its pads, or why that is not the same."""
+
+
+class Exposed(NamedTuple):
+    """A `Pad` that onnxruntime may fold, or folds for certain, where it must not.
+
+    Attributes:
+        pad: The `Pad`.
+        window: The operator that it is folded into.
+        way: The nodes in between, from the window's side.
+        why: Why the fold is not the same, in words.
+    """
+
+    pad: PadOp
+    window: Node
+    way: tuple[Node, ...]
+    why: str
+
+
+class Fusion:
+    """What PadFusion may do to one graph."""
+
+    def __init__(self, graph: Graph, analysis: Analysis, folds: Folds) -> None:
+        """Reads the graph as it is at each call."""
+        self._graph = graph
+        self._analysis = analysis
+        self._folds = folds
+        self._fed: tuple[int, set[str]] | None = None
+
+    def exposed(self, takes: Callable[[PadOp], bool] | None = None) -> list[Exposed]:
+        """The `Pad`s that may be folded and must not, each with the operator it would go into.
+
+        Args:
+            takes: Which `Pad`s are folded where they are reached, for who knows better.
+        """
+        found: list[Exposed] = []
+        for node in self._graph.nodes:
+            if node.op in FUSED and self._graph.is_standard(node):
+                found += self._before(node, takes or self._may_take)
+        return found
+
+    def laid_open(self, op: WindowOp) -> Exposed | None:
+        """A `Pad` that may be folded into an operator, if that pads by explicit pads as given."""
+        if op.operator.op_type not in FUSED:
+            return None
+        return next(self._along(op.node, op, op.data, self._may_take), None)
+
+    def certain(self, node: Node) -> Exposed | None:
+        """The `Pad` that PadFusion folds into a window operator for certain, and must not.
+
+        Only what no other optimiser can come before: the operator reads the `Pad` itself, or copies
+        of it, nothing else does, and amounts and fill are constants of the model.
+        """
+        if node.op not in FUSED or not self._graph.is_standard(node) or not _may_fuse(node):
+            return None
+        for index, tensor in enumerate(node.inputs[: 2 if node.op == "Conv" else 1]):
+            pad = self._certain_pad(tensor)
+            if pad is None or not self._is_fed(pad.data):
+                continue
+            if index:
+                return Exposed(pad, node, (), f"it feeds the weight of {node.op}")
+            op = self._read(node)
+            why = self._folds.folded(op, pad) if op is not None and node.op != "Conv" else None
+            if isinstance(why, str):
+                return Exposed(pad, node, (), why)
+        return None
+
+    def _certain_pad(self, tensor: Tensor) -> PadOp | None:
+        graph = self._graph
+        while tensor.name and len(tensor.uses) == 1 and not graph.is_output(tensor):
+            node = graph.producer(tensor)
+            if node is None or not graph.is_standard(node):
+                return None
+            if node.op == "Pad":
+                pad = self._pad(node)
+                if pad is None or not self._may_take(pad) or not _is_spatial(pad):
+                    return None
+                given = node.inputs[1:] if graph.opset >= 11 else ()
+                held = all(graph.constant(each) is not None for each in given)
+                return pad if held and pad.value is not None else None
+            if node.op != "Identity":
+                return None
+            tensor = node.inputs[0]
+        return None
+
+    def _before(self, node: Node, takes: Callable[[PadOp], bool]) -> Iterator[Exposed]:
+        if not _may_fuse(node):
+            return
+        yield from self._along(node, self._read(node), node.inputs[0], takes)
+        for tensor in node.inputs[1:] if node.op == "Conv" else ():
+            for pad, way in self._reached(tensor):
+                if takes(pad):
+                    yield Exposed(pad, node, way, f"it feeds the weight of {node.op}")
+
+    def _along(
+        self, node: Node, op: WindowOp | None, data: Tensor, takes: Callable[[PadOp], bool]
+    ) -> Iterator[Exposed]:
+        """The `Pad`s upstream of a window's data that may be folded, the nearest first.
+
+        One that may is taken for folded, so that those behind it come next.
+        """
+        pending: list[tuple[Tensor, WindowOp | None]] = [(data, op)]
+        for _ in range(_FAR):
+            if not pending:
+                return
+            tensor, slides = pending.pop()
+            for pad, way in self._reached(tensor):
+                if not takes(pad) or (_is_straight(way) and not _is_spatial(pad)):
+                    continue
+                now, why = slides, ""
+                if node.op != "Conv":
+                    now, why = self._folded(slides, pad, way)
+                if not why and self._is_copied(pad.data):
+                    why = f"{pad.data.name!r}, which it reads, is copied to a graph output"
+                if why:
+                    yield Exposed(pad, node, way, why)
+                else:
+                    pending.append((pad.data, now))
+
+    def _folded(
+        self, op: WindowOp | None, pad: PadOp, way: Sequence[Node]
+    ) -> tuple[WindowOp | None, str]:
+        if op is None:
+            return None, "its operator cannot be read"
+        if not _is_straight(way):
+            return None, "other nodes are in between"
+        now = self._folds.folded(op, pad)
+        return (None, now) if isinstance(now, str) else (now, "")
+
+    def _reached(self, tensor: Tensor) -> Iterator[tuple[PadOp, tuple[Node, ...]]]:
+        """The nearest `Pad`s upstream, through nodes that may be taken away."""
+        pending: list[tuple[Tensor, tuple[Node, ...]]] = [(tensor, ())]
+        for _ in range(_FAR):
+            if not pending:
+                return
+            current, way = pending.pop()
+            node = self._graph.producer(current)
+            if node is None or not self._graph.is_standard(node):
+                continue
+            if node.op == "Pad":
+                pad = self._pad(node)
+                if pad is not None:
+                    yield pad, way
+                if pad is None or not self._may_vanish(pad):
+                    continue
+                pending.append((node.inputs[0], (*way, node)))
+            elif node.op == "If":
+                captured = self._graph.captured(node)
+                pending += ((each, (*way, node)) for each in captured)
+            elif node.op in REMOVABLE:
+                pending += ((each, (*way, node)) for each in self._passed(node))
+
+    def _passed(self, node: Node) -> Iterator[Tensor]:
+        """What a node may give as it is: an input beside which all others are constants."""
+        data = [tensor for tensor in node.inputs if tensor.name]
+        if node.op in _OF_FIRST:
+            yield from data[:1]
+            return
+        varying = [tensor for tensor in data if self._is_fed(tensor)]
+        if len(varying) < 2:
+            yield from varying or data
+
+    def _may_vanish(self, pad: PadOp) -> bool:
+        """Whether a `Pad` may turn out to pad nothing."""
+        amounts = pad.constant_amounts
+        if amounts is not None:
+            return not is_padded(amounts)
+        return self._may_be_constant(pad)
+
+    def _may_take(self, pad: PadOp) -> bool:
+        """Whether PadFusion may fold a `Pad`, going by what it says itself."""
+        graph, node = self._graph, pad.node
+        if pad.mode != "constant":
+            return False
+        known = [n for pair in pad.amounts or () for n in pair if isinstance(n, int)]
+        if min(known, default=0) < 0:
+            return False
+        if graph.opset < 11:
+            return pad.value == 0
+        if len(node.inputs) > _AXES:
+            return False
+        if len(node.inputs) > _VALUE:
+            given = node.inputs[_VALUE]
+            if not given.name:
+                return False
+            if pad.value is not None:
+                if not is_plain_zero(pad.value):
+                    return False
+            elif self._is_fed(given):
+                return False
+        return self._may_be_constant(pad)
+
+    def _may_be_constant(self, pad: PadOp) -> bool:
+        """Whether onnxruntime may come to know the amounts before it runs."""
+        if self._graph.opset < 11 or pad.constant_amounts is not None:
+            return True
+        if any(isinstance(n, Size) for pair in pad.amounts or () for n in pair):
+            return self._is_misled
+        return not self._is_fed(pad.node.inputs[_AMOUNTS])
+
+    @property
+    def _is_misled(self) -> bool:
+        """Whether the model declares sizes that are open, and onnxruntime believes it."""
+        return any(lies(self._graph, self._analysis))
+
+    def _is_fed(self, tensor: Tensor) -> bool:
+        """Whether elements of a tensor come from what the model is fed, and not only its sizes."""
+        graph = self._graph
+        if self._fed is None or self._fed[0] != graph.version:
+            fed = set(graph.inputs)
+            pending = [graph.tensor(name) for name in graph.inputs]
+            while pending:
+                for use in graph.uses(pending.pop()):
+                    if use.node.op in {"Shape", "Size"} and graph.is_standard(use.node):
+                        continue
+                    fresh = [each for each in use.node.outputs if each.name not in fed]
+                    fed.update(each.name for each in fresh)
+                    pending += fresh
+            self._fed = graph.version, fed
+        return tensor.name in self._fed[1]
+
+    def _is_copied(self, tensor: Tensor) -> bool:
+        """Whether a graph output may come to be a copy of a tensor, or of what it is a copy of."""
+        graph = self._graph
+        for _ in range(_FAR):
+            node = graph.producer(tensor)
+            if node is None or node.op not in _COPIES or not graph.is_standard(node):
+                break
+            tensor = node.inputs[0]
+        pending, seen = [tensor], {tensor.name}
+        while pending and len(seen) < _FAR:
+            for use in graph.uses(pending.pop()):
+                if use.index < 0 or use.node.op not in REMOVABLE:
+                    continue
+                for given in use.node.outputs[:1]:
+                    if graph.is_output(given):
+                        return True
+                    if given.name not in seen:
+                        seen.add(given.name)
+                        pending.append(given)
+        return False
+
+    def _read(self, node: Node) -> WindowOp | None:
+        try:
+            return read_window(self._graph, self._analysis, node)
+        except (UnreadableError, ModelError):
+            return None
+
+    def _pad(self, node: Node) -> PadOp | None:
+        try:
+            return read_pad(self._graph, self._analysis, node)
+        except (UnreadableError, ModelError):
+            return None
+
+
+def lies(graph: Graph, analysis: Analysis) -> Iterator[tuple[Tensor, bool]]:
+    """The tensors that value_info or a graph output declares in another shape than they have.
+
+    Says of each whether a graph output does.
+    """
+    for outputs, claims in ((False, graph.claims()), (True, graph.claimed_outputs())):
+        for tensor, claimed in claims:
+            shape = analysis.shape(tensor)
+            if shape is not None and (
+                len(shape) != len(claimed)
+                or any(
+                    isinstance(claim, int) and isinstance(size, int | Size) and size != claim
+                    for claim, size in zip(claimed, shape, strict=True)
+                )
+            ):
+                yield tensor, outputs
+
+
+def is_plain_zero(value: float | int) -> bool:
+    """Whether a fill is 0 and not -0.0, which an omitted one does not mean."""
+    return value == 0 and math.copysign(1, value) > 0
+
+
+def _may_fuse(node: Node) -> bool:
+    """Whether PadFusion takes a Conv or pool for one: explicit pads, one output."""
+    return bool(
+        node.inputs and len(node.outputs) == 1 and node.attrs.get("auto_pad", "") in {"", "NOTSET"}
+    )
+
+
+def _is_straight(way: Sequence[Node]) -> bool:
+    return all(node.op in _STRAIGHT or node.op == "Pad" for node in way)
+
+
+def _is_spatial(pad: PadOp) -> bool:
+    """Whether a `Pad` of known amounts leaves batch and channels alone."""
+    amounts = pad.constant_amounts
+    return amounts is None or not is_padded(amounts[:2])

@@ -1,0 +1,71 @@
+"""A `Pad` that onnxruntime folds where it must not. May import: finding, fusion, rule, shield."""
+
+from collections.abc import Iterator
+
+from onnxpad.finding import Severity
+from onnxpad.fusion import VERSIONS, Exposed
+from onnxpad.rule import Context, Match, Pass
+from onnxpad.shield import can_guard, guard
+
+
+class GuardPad(Pass):
+    """A `Pad` that onnxruntime's optimiser folds into the operator behind it, though it must not.
+
+    ## What it does
+    Gives the `Pad` a third input that is there and empty: it means what an omitted one means, zero,
+    and keeps the optimiser away. Before opset 11 the operator gets `auto_pad=VALID`, where it has
+    no pads of its own.
+
+    ## Why it matters
+    From its basic level on, which is part of the default, onnxruntime adds the amounts of a `Pad`
+    of zeros to the pads of the Conv, MaxPool or AveragePool behind it. It asks neither whether
+    negative data are pooled with zeros, nor how many windows `ceil_mode` gives, nor whether the
+    pads stay below the kernel: the deployed model computes something else than the model says,
+    or does not load.
+
+    ## Example
+        p = Pad (x, pads)
+        y = MaxPool <kernel_shape = [3, 3]> (p)
+    becomes
+        p = Pad (x, pads, )
+        y = MaxPool <kernel_shape = [3, 3]> (p)
+
+    ## When it is exact
+    Always: the model says the same. It is done where the fold is certain and not shown to be the
+    same: amounts and fill are constants, the operator reads the `Pad` itself or by Identity, and
+    nothing else does. Tried with onnxruntime 1.21.0 and 1.31.1. Before opset 11 an operator with
+    pads of its own leaves nothing to keep the optimiser away; the finding says so.
+
+    ## References
+    onnxruntime, core/optimizer/pad_fusion.cc; ONNX Pad-25, "constant_value".
+    """
+
+    code = "PAD701"
+    severity = Severity.ERROR
+    last = True
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every `Pad` that is folded for certain, in the graph as it came too."""
+        graph = context.graph
+        for exposed in context.misfolded():
+            node, window = exposed.pad.node, exposed.window
+            message = f"onnxruntime folds it into {window.op} {graph.label(window)!r}, though {exposed.why}"
+            evidence = {"reader": graph.label(window), "onnxruntime": VERSIONS}
+            if can_guard(context, exposed):
+                yield self.found(
+                    context, node, message, exposed, keeps=_kept(context, exposed), **evidence
+                )
+            else:
+                reason = (
+                    "before opset 11 only auto_pad=VALID keeps it whole, and that operator pads"
+                )
+                yield self.refused(context, node, message, reason, **evidence)
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        """Writes the third input, or `auto_pad`."""
+        guard(context, match.plan)
+
+
+def _kept(context: Context, exposed: Exposed) -> object:
+    """The node that is edited."""
+    return exposed.pad.node if context.graph.opset >= 11 else exposed.window
