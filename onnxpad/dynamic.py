@@ -2,7 +2,7 @@
 
 A computed `Pad` may read the same at every size as constant pads, or as SAME_UPPER or SAME_LOWER;
 a SAME that cannot be resolved can be written as a `Pad` that computes its amounts. May import:
-amounts, graph, operators, site, size, values, window.
+amounts, fusion, graph, operators, site, size, values, window.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from onnxpad.amounts import Amounts
+from onnxpad.fusion import misdeclared
 from onnxpad.graph import Graph
 from onnxpad.memory import remembered
 from onnxpad.operators import ExtentPair, PadOp, WindowOp, is_padded
@@ -172,6 +173,16 @@ class DynamicSites:
         if shape is None or any(isinstance(size, Unknown) for size in shape[2:]):
             raise RefusalError(f"the sizes of {op.data.name!r} are not worked out")
         self._check_meets_data(op, op.data, shape[2:], odd)
+        self._check_declared(op.data)
+
+    def _check_declared(self, data: Tensor) -> None:
+        """Refuses to ask for a shape that onnxruntime takes from a wrong declaration."""
+        wrong = misdeclared(self._graph, self._analysis, data)
+        if wrong is not None:
+            raise RefusalError(
+                f"the model declares its output {wrong.name!r} in another shape than it has, and "
+                "onnxruntime's optimiser would compute the amounts from that"
+            )
 
     def _check_meets_data(
         self, op: WindowOp, source: Tensor, sizes: Sequence[Extent], odd: Side
@@ -211,7 +222,8 @@ class DynamicSites:
                 for window, size, amounts in zip(windows, shape[2:], full[2:], strict=True)
             ):
                 nodes, least = self._computing(pad.node.inputs[1]), self._amounts.count(windows)
-                if nodes > least:
+                told = misdeclared(self._graph, self._analysis, pad.data)
+                if nodes > least and told is None:
                     return SimplerPlan(pad, ComputedPlan(op, pad.data, odd), nodes, least)
         return None
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 from onnxpad.barred import Key
 from onnxpad.certify import UncertifiedError
 from onnxpad.finding import Change, Finding
-from onnxpad.graph import Use
+from onnxpad.graph import Graph, Use
 from onnxpad.operators import UnreadableError, operator_of
 from onnxpad.premises import Prover, Readings
 from onnxpad.rule import Context, Match, Pass
@@ -149,6 +149,7 @@ class Editor:
         if (place, text) in self._seen:
             raise UncertifiedError("the rule finds what it has already rewritten, without end")
         uses = graph.uses(tensor)
+        computing = self._computing(tensor, reading.root)
         stands = rule.rewrite(match, self.context) or tensor
         if stands is not tensor:
             self._check_uses(tensor, stands, uses)
@@ -161,6 +162,7 @@ class Editor:
             self._describe(node, reading.root, nodes[1]) if stands is tensor else repr(stands.name)
         )
         removed = graph.sweep()
+        self._check_crash(computing)
         seen = ""
         if self._prober is not None:
             same, seen = self._prober.after(stands, reading.root, cut)
@@ -177,6 +179,38 @@ class Editor:
             removed=removed,
             probe=seen,
         )
+
+    def _computing(self, tensor: Tensor, root: str) -> list[tuple[Node, Node]]:
+        """The `Pad`s of computed amounts up to a root behind which a pool may come to crash.
+
+        Each with that pool.
+        """
+        graph, found = self.context.graph, []
+        for _ in range(_MOST):
+            node = graph.producer(tensor)
+            if node is None or not node.inputs or tensor.name == root:
+                break
+            if node.op == "Pad" and _computes(graph, node):
+                given = node.outputs[0]
+                pool = self.context.empty_pools.behind(given, self.context.windows())
+                if pool is not None:
+                    found.append((node, pool))
+            tensor = node.inputs[0]
+        return found
+
+    def _check_crash(self, computing: Sequence[tuple[Node, Node]]) -> None:
+        """Whether no `Pad` of computed amounts was made constant where that may crash onnxruntime.
+
+        Raises:
+            UncertifiedError: One was.
+        """
+        graph = self.context.graph
+        for pad, pool in computing:
+            if not graph.has_node(pad) or pad.op != "Pad" or not _computes(graph, pad):
+                raise UncertifiedError(
+                    f"with its amounts constant, onnxruntime would choose a kernel for {pool.op} "
+                    f"{graph.label(pool)!r} that crashes where that holds no window"
+                )
 
     def _read(self, node: Node, tensor: Tensor, root: str = "") -> Readings:
         if operator_of(self.context.graph, node) is not None:
@@ -230,4 +264,11 @@ class Editor:
             origin = " (in another file)"
         elif graph.opset >= 11 and graph.constant(node.inputs[1]) is None:
             origin = f" (computed by {computing} nodes)" if computing else " (computed)"
-        return f"Pad{how}{amounts}{origin}"
+        kept = len(node.inputs) == 3 and not node.inputs[2].name
+        return f"Pad{how}{amounts}{origin}{' with its fill left empty' if kept else ''}"
+
+
+def _computes(graph: Graph, pad: Node) -> bool:
+    """Whether the amounts of a `Pad` are computed."""
+    given = pad.inputs[1:2] if graph.opset >= 11 else ()
+    return any(graph.constant(tensor) is None for tensor in given)

@@ -24,9 +24,6 @@ from onnxpad.values import Analysis
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
 
-VERSIONS: Final = "1.21.0 to 1.31.1"
-"""The onnxruntime that was tried."""
-
 FUSED: Final = frozenset({"Conv", "MaxPool", "AveragePool"})
 _AMOUNTS, _VALUE, _AXES = 1, 2, 3
 
@@ -44,6 +41,8 @@ _STRAIGHT: Final = REMOVABLE - {"Flatten", "Reshape", "Squeeze", "Transpose", "U
 _OF_FIRST: Final = frozenset(
     {"Cast", "CastLike", "Dropout", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Split"}
 ) | {"Squeeze", "Tile", "Transpose", "Unsqueeze"}
+_LATE: Final = 21
+"""The first opset whose `Pad`s onnxruntime 1.21 does not fold yet."""
 _FAR: Final = 64
 """How many nodes upstream are looked at, from a window and from an amount."""
 
@@ -323,6 +322,29 @@ def lies(graph: Graph, analysis: Analysis) -> Iterator[tuple[Tensor, bool]]:
                 )
             ):
                 yield tensor, outputs
+
+
+def misdeclared(graph: Graph, analysis: Analysis, tensor: Tensor) -> Tensor | None:
+    """A graph output upstream of a tensor, or it itself, that is declared in a wrong shape.
+
+    From its basic level on, onnxruntime takes what Shape gives from such a declaration.
+    """
+    wrong = {each.name: each for each, is_output in lies(graph, analysis) if is_output}
+    pending, seen = [tensor] if wrong else [], {tensor.name}
+    while pending:
+        current = pending.pop()
+        if current.name in wrong:
+            return wrong[current.name]
+        node = graph.producer(current)
+        fresh = [t for t in node.inputs if t.name and t.name not in seen] if node else []
+        seen.update(each.name for each in fresh)
+        pending += fresh
+    return None
+
+
+def versions(opset: int) -> str:
+    """The versions of onnxruntime that were seen to fold `Pad`s of an opset."""
+    return "1.31.1 (not 1.21.0)" if opset >= _LATE else "1.21.0 and 1.31.1"
 
 
 def is_plain_zero(value: float | int) -> bool:

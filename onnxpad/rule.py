@@ -1,6 +1,7 @@
 """What a pass is: it finds, with reasons, and rewrites what it found; and the catalogue of passes.
 
-May import: admitted, dynamic, errors, finding, fusion, graph, operators, premises, signs, site.
+May import: admitted, dynamic, empty_pools, errors, finding, fusion, graph, operators, premises,
+signs, site.
 """
 
 import inspect
@@ -10,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from onnxpad.admitted import Admitted
 from onnxpad.dynamic import DynamicSites
+from onnxpad.empty_pools import EmptyPools
 from onnxpad.finding import Finding, Page, Severity
 from onnxpad.fusion import Exposed
 from onnxpad.graph import Graph
@@ -66,6 +68,7 @@ class Context:
         self.signs = Signs(graph)
         self.sites = Sites(graph, self.analysis, self.signs)
         plain = self.premises[0].analysis
+        self.empty_pools = EmptyPools(graph, self.analysis)
         self.open_sites = DynamicSites(graph, self.analysis, self.sites, plain)
         self._listed: tuple[int, list[tuple[Node, object]]] | None = None
         self._misfolded: dict[str, str] | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from onnxpad.finding import Severity
-from onnxpad.fusion import VERSIONS, Exposed
+from onnxpad.fusion import versions
 from onnxpad.rule import Context, Match, Pass
 from onnxpad.shield import can_guard, guard
 
@@ -33,7 +33,8 @@ class GuardPad(Pass):
     ## When it is exact
     Always: the model says the same. It is done where the fold is certain and not shown to be the
     same: amounts and fill are constants, the operator reads the `Pad` itself or by Identity, and
-    nothing else does. Tried with onnxruntime 1.21.0 and 1.31.1. Before opset 11 an operator with
+    nothing else does. Tried with onnxruntime 1.31.1, and 1.21.0, which folds none from opset 21
+    on; the evidence names the versions. Before opset 11 an operator with
     pads of its own leaves nothing to keep the optimiser away; the finding says so.
 
     ## References
@@ -49,23 +50,28 @@ class GuardPad(Pass):
         graph = context.graph
         for exposed in context.misfolded():
             node, window = exposed.pad.node, exposed.window
-            message = f"onnxruntime folds it into {window.op} {graph.label(window)!r}, though {exposed.why}"
-            evidence = {"reader": graph.label(window), "onnxruntime": VERSIONS}
+            reader = graph.label(window)
+            message = f"onnxruntime folds it into {window.op} {reader!r}, though {exposed.why}"
             if can_guard(context, exposed):
+                # The node that is edited, and so the one whose output has to stay the same.
+                kept = node if graph.opset >= 11 else window
                 yield self.found(
-                    context, node, message, exposed, keeps=_kept(context, exposed), **evidence
+                    context,
+                    node,
+                    message,
+                    exposed,
+                    keeps=kept,
+                    reader=reader,
+                    onnxruntime=versions(graph.opset),
                 )
             else:
                 reason = (
-                    "before opset 11 only auto_pad=VALID keeps it whole, and that operator pads"
+                    f"before opset 11 only auto_pad=VALID keeps it whole, and {window.op} has pads"
                 )
-                yield self.refused(context, node, message, reason, **evidence)
+                yield self.refused(
+                    context, node, message, reason, reader=reader, onnxruntime=versions(graph.opset)
+                )
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the third input, or `auto_pad`."""
         guard(context, match.plan)
-
-
-def _kept(context: Context, exposed: Exposed) -> object:
-    """The node that is edited."""
-    return exposed.pad.node if context.graph.opset >= 11 else exposed.window
