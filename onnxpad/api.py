@@ -12,10 +12,12 @@ import onnx
 
 from onnxpad import collection, pipeline
 from onnxpad.admitted import Dims, Shapes, admit
+from onnxpad.barred import NOTHING, Barred, note, noted
 from onnxpad.dynamic import DYNAMIC
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.graph import ExternalData, Graph
+from onnxpad.healing import failed, healed
 from onnxpad.site import STYLES
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ class FixResult:
         changes: Every rewrite made, in order.
         findings: What remains: paddings that stay, each with its reason.
         undone: Rewrites that could not be certified, or whose probe differed, and were undone.
+        barred: Rewrites that were taken back because of what onnxruntime made of the model as a
+            whole; the model's metadata names them, and the next `check` and `fix` leave them alone.
         validation: What running both models showed; None without validation.
         declared: The shapes of inputs, by name, that the model declares now and did not before.
         ranges: The sizes that changes were proved for, where ranges were given: as
@@ -47,6 +51,7 @@ class FixResult:
     changes: tuple[Change, ...]
     findings: tuple[Finding, ...]
     undone: tuple[Finding, ...]
+    barred: tuple[Finding, ...]
     validation: "Validation | None"
     declared: Mapping[str, tuple[int | str | None, ...]]
     ranges: str
@@ -146,26 +151,45 @@ def fix(
         graph = _load(model)
         nodes = sum(1 for _ in graph.nodes)
         admitted = admit(graph, shapes, dims, trust_dim_names=trust_dim_names)
-        prober = None
+        prober = exposing = None
         if validate:
             from onnxpad.neighbourhood import Probes
+            from onnxpad.optimiser import misfolded
 
-            prober = Probes(graph)
-        outcome = pipeline.rewrite(
-            graph,
-            style,
-            dynamic=dynamic,
-            admitted=admitted,
-            strict=strict,
-            prober=prober,
-            progress=progress,
-        )
-    changed = graph.changed
+            prober, exposing = Probes(graph), misfolded
+        start = graph.mark()
+
+        def rewrite(barred: Barred) -> pipeline.Outcome:
+            graph.rollback(start)
+            with collection.paused():
+                outcome = pipeline.rewrite(
+                    graph,
+                    style,
+                    dynamic=dynamic,
+                    admitted=admitted,
+                    strict=strict,
+                    prober=prober,
+                    progress=progress,
+                    barred=barred,
+                    exposing=exposing,
+                )
+            if exposing is not None:  # who does not ask onnxruntime would not know of it
+                note(graph, {**noted(graph), **outcome.barred})
+            return outcome
+
+        outcome = rewrite(NOTHING)
     verdict = None
-    if validate and changed:
-        probes = prober.count if prober is not None else 0
+    barred: tuple[Finding, ...] = ()
+    if validate and graph.changed:
         samples = 3 if admitted.ranges else 1
-        verdict = _validate(model, graph, outcome.sizes, samples, probes, progress)
+
+        def validated(outcome: pipeline.Outcome) -> "Validation":
+            probes = prober.count if prober is not None else 0
+            return _validate(model, graph, outcome.sizes, samples, probes, progress)
+
+        verdict = validated(outcome)
+        if failed(verdict):
+            outcome, verdict, barred = healed(graph, rewrite, validated, outcome, verdict)
     return FixResult(
         changes=tuple(outcome.changes),
         findings=tuple(outcome.findings),
@@ -174,7 +198,8 @@ def fix(
         declared=admitted.declared,
         ranges=str(admitted),
         dims=admitted.ranges,
-        changed=changed,
+        barred=barred,
+        changed=graph.changed,
         seconds=time.perf_counter() - start,
         nodes_before=nodes,
         nodes_after=sum(1 for _ in graph.nodes),

@@ -33,17 +33,16 @@ class Outcome:
         findings: What remains.
         undone: What could not be certified, or failed its probe.
         sizes: What the open sizes of the graph, as it came, are limited to, by name.
-        keys: What bars each change.
-        tensors: What each change is about, by name: its root and what is between that and the
-            output that it keeps.
+        made: The changes, with what bars each and what it is about.
+        barred: What was barred underway, since it lays a `Pad` open that nothing can shield.
     """
 
     changes: list[Change] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     undone: list[Finding] = field(default_factory=list)
     sizes: Mapping[str, range] = field(default_factory=dict)
-    keys: list[Key] = field(default_factory=list)
-    tensors: list[frozenset[str]] = field(default_factory=list)
+    made: list[Made] = field(default_factory=list)
+    barred: Barred = field(default_factory=lambda: NOTHING)
 
 
 def find(
@@ -100,7 +99,7 @@ def rewrite(
     """
     anew = partial(Context, graph, style, dynamic, admitted)
     given = admitted.dims if admitted is not None else {}
-    barred = {**noted(graph), **barred}
+    barred = known = {**noted(graph), **barred}
     mark = graph.mark()
     sizes: Mapping[str, range] | None = None
     while True:
@@ -127,8 +126,8 @@ def rewrite(
             for undone in editor.undone.values()
         ],
         sizes=sizes,
-        keys=[made.key for made in editor.made],
-        tensors=[made.tensors for made in editor.made],
+        made=list(editor.made),
+        barred={key: why for key, why in barred.items() if key not in known},
     )
 
 
@@ -237,4 +236,4 @@ def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple
                 yield rule, match
             else:
                 told_so = replace(match.finding, severity=Severity.INFO, reason=told(reason))
-                yield rule, Match(told_so, match.node)
+                yield rule, Match(told_so, match.node, barred=True)

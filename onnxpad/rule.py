@@ -178,11 +178,13 @@ class Match(NamedTuple):
         finding: What the user is told.
         node: The node whose first output must stay the same.
         plan: What `rewrite` needs; None for a refusal.
+        barred: Whether it is refused because the model does not bear it.
     """
 
     finding: Finding
     node: Node
     plan: Any = None
+    barred: bool = False
 
 
 class Pass:

@@ -29,7 +29,10 @@ ARROWS: dict[str, set[str]] = {
     "cli": {"onnxpad", "api", "conventions", "doctor", "explain", "interruption", "report", "rule"}
     | {"targets", "validating"},
     "onnxpad": {"api", "validating"},
-    "api": {"admitted", "dynamic", "graph", "neighbourhood", "pipeline", "site"} | {"validation"},
+    "api": {"admitted", "barred", "dynamic", "graph", "healing", "neighbourhood", "optimiser"}
+    | {"pipeline", "site", "validation"},
+    "healing": {"barred", "editor", "graph", "pipeline"},
+    "optimiser": {"fusion", "graph", "operators", "rule", "validation"},
     "validating": {"admitted", "graph", "validation"},
     "report": {"onnxpad"},
     "doctor": {"onnxpad", "validation"},

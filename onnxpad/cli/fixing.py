@@ -134,6 +134,7 @@ def fix(
         changes=result.changes,
         findings=result.findings,
         undone=result.undone,
+        barred=result.barred,
         validation=result.validation,
         nodes_before=result.nodes_before,
         nodes_after=result.nodes_after,

@@ -47,6 +47,7 @@ class FixReport:
         dims: The same by name of the dimension.
         findings: What stays as it is, with reasons.
         undone: Rewrites that were taken back, with reasons.
+        barred: Rewrites that were taken back for what the model as a whole then computed.
         validation: The verdict; None where nothing was validated.
         nodes_before: Nodes of the original model.
         nodes_after: Nodes of the result.
@@ -70,6 +71,7 @@ class FixReport:
     nodes_after: int
     seconds: float
     older: str = ""
+    barred: tuple[Finding, ...] = ()
     data: tuple[str, ...] = ()
     inline: bool = False
     dynamic: str = "keep"

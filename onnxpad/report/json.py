@@ -47,6 +47,7 @@ def fix_json(report: FixReport) -> str:
         "changes": report.changes,
         "findings": [_finding(finding) for finding in report.findings],
         "undone": [_finding(finding) for finding in report.undone],
+        "barred": [_finding(finding) for finding in report.barred],
         "validation": report.validation,
     }
     return _dump(document)

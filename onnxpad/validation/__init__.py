@@ -6,6 +6,7 @@ May import `onnxpad.errors` and `onnxpad.verdict`; imports onnxruntime when a se
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.probe import ProbeResult, probe
 from onnxpad.validation.providers import chosen
+from onnxpad.validation.sessions import optimised
 from onnxpad.validation.whole import validate_models
 
-__all__ = ["ProbeResult", "Tolerance", "chosen", "probe", "validate_models"]
+__all__ = ["ProbeResult", "Tolerance", "chosen", "optimised", "probe", "validate_models"]

@@ -26,7 +26,7 @@ from google.protobuf.message import DecodeError, EncodeError  # type: ignore[imp
 from onnxpad.errors import ModelError, ProviderError
 
 Source: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto
-Optimisation: TypeAlias = Literal["off", "full"]
+Optimisation: TypeAlias = Literal["off", "basic", "full"]
 Array: TypeAlias = npt.NDArray[Any]
 Value: TypeAlias = "Array | Sequence[Value] | Mapping[Any, Any] | None"
 """What an output holds: a tensor, a sequence, a map, or the nothing of an optional."""
@@ -208,6 +208,32 @@ def open_session(
     run_options = runtime.RunOptions()
     run_options.log_severity_level = _SILENT
     return Session(session, run_options, kept if profile else None)
+
+
+def optimised(
+    source: Source,
+    *,
+    optimisation: Optimisation,
+    disabled: Sequence[str] = (),
+    folder: str | os.PathLike[str] | None = None,
+) -> bytes:
+    """The model as onnxruntime's optimiser leaves it."""
+    runtime = _onnxruntime()
+    options = runtime.SessionOptions()
+    options.log_severity_level = _SILENT
+    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    with tempfile.TemporaryDirectory(prefix="onnxpad-") as place:
+        target = Path(place, "model.onnx")
+        options.optimized_model_filepath = str(target)
+        if folder is not None:
+            options.add_session_config_entry(_DATA_FOLDER, str(Path(folder).absolute()))
+        try:
+            runtime.InferenceSession(
+                payload(source), options, providers=[CPU], disabled_optimizers=list(disabled)
+            )
+        except Exception as error:
+            raise EngineError(first_line(error)) from None
+        return target.read_bytes()
 
 
 def known_providers() -> tuple[str, ...]:

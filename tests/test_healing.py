@@ -1,0 +1,209 @@
+"""Changes for which a rewritten model fails as a whole: found, barred, named, the rest written.
+
+The faults are planted where proofs and probes would stand in the way, so these are off.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from typer.testing import CliRunner
+
+import onnxpad
+from onnxpad import barred, shield
+from onnxpad.certify import Certifier
+from onnxpad.cli import app
+from onnxpad.finding import Certificate
+from onnxpad.healing import heal
+from onnxpad.neighbourhood import Probes
+from onnxpad.passes.fold_pad import FoldPad
+from onnxpad.rule import Context, Match
+from onnxpad.verdict import Run, Validation
+from tests.support import feeds_of, one, run
+
+COUNT = 20
+
+
+def chain() -> onnx.ModelProto:
+    """Twenty Pads of 1, each before a Conv of its own."""
+    body = " ".join(
+        f"p{i} = Pad ({f'y{i - 1}' if i else 'x'}, p) [conv{i}] y{i} = Conv (p{i}, w)"
+        for i in range(COUNT)
+    )
+    return one(
+        f"{body} y = Identity (y{COUNT - 1})",
+        inputs="float[1, 1, 9, 8] x",
+        initializers="int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1},"
+        " float[1, 1, 3, 3] w = {0.5, 0.25, 0, 0.125, 1, 0, 0.5, 0.25, 0.125}",
+    )
+
+
+@pytest.fixture
+def planted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Has the folding at some nodes write wrong pads, or only where others are folded too."""
+
+    def plant(*names: str, beside: str = "") -> None:
+        rewrite = FoldPad.rewrite
+
+        def wrong(self: FoldPad, match: Match, context: Context) -> None:
+            rewrite(self, match, context)
+            graph, node = context.graph, match.plan.op.node
+            if node.name not in names:
+                return
+            others = [each for each in graph.nodes if each.name == beside]
+            if not beside or any(sum(each.attrs.get("pads", ())) for each in others):
+                graph.set_attribute(node, "pads", [0, 2, 2, 0])
+
+        monkeypatch.setattr(FoldPad, "rewrite", wrong)
+        monkeypatch.setattr(Certifier, "certify", lambda *_: Certificate("planted"))
+        monkeypatch.setattr(Probes, "after", lambda *_: (True, ""))
+
+    return plant
+
+
+def named(result: onnxpad.FixResult) -> list[str]:
+    """The operators at which a change was barred."""
+    return sorted(finding.message.split("'")[1] for finding in result.barred)
+
+
+def demand(result: onnxpad.FixResult, model: onnx.ModelProto) -> None:
+    """What is promised of a result that was healed."""
+    assert result.validation is not None
+    assert result.validation.ok
+    assert len(result.changes) == COUNT - len(result.barred)
+    assert any("taken back" in warning for warning in result.validation.warnings)
+    feeds = feeds_of(model)
+    np.testing.assert_allclose(run(result.model, feeds)[0], run(model, feeds)[0], 1e-5)
+    # What was barred is honoured, without a word but info.
+    again = onnxpad.fix(result.model)
+    assert not again.changed
+    assert not onnxpad.check(result.model).failing()
+    told = [finding for finding in again.findings if "took it back" in finding.reason]
+    assert len(told) == len(result.barred)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("conv0",), ("conv7",), ("conv19",), ("conv3", "conv12"), ("conv0", "conv1")],
+    ids=" ".join,
+)
+def test_planted_faults(names: tuple[str, ...], planted: Callable[..., None]) -> None:
+    planted(*names)
+    model = chain()
+    result = onnxpad.fix(model)
+    assert named(result) == sorted(names)
+    demand(result, model)
+
+
+def test_two_changes_that_are_wrong_only_together(planted: Callable[..., None]) -> None:
+    model = chain()
+    planted("conv12", beside="conv4")
+    result = onnxpad.fix(model)
+    assert named(result) == ["conv12", "conv4"]
+    demand(result, model)
+
+
+def test_the_metadata_says_what_was_barred(planted: Callable[..., None]) -> None:
+    planted("conv7")
+    (entry,) = onnxpad.fix(chain()).model.metadata_props
+    assert entry.key == "onnxpad.barred"
+    assert json.loads(entry.value) == [["y7", "PAD201", "differs"]]
+
+
+def test_the_command_writes_the_rest(planted: Callable[..., None], tmp_path: Path) -> None:
+    planted("conv7")
+    path = tmp_path / "model.onnx"
+    onnx.save(chain(), path)
+    result = CliRunner().invoke(app, ["fix", str(path), "--format", "json"])
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    assert len(document["changes"]) == COUNT - 1
+    assert [finding["node"] for finding in document["barred"]] == ["<p7>"]
+    assert onnx.load(tmp_path / "model.fixed.onnx").metadata_props
+    assert CliRunner().invoke(app, ["check", str(tmp_path / "model.fixed.onnx")]).exit_code == 0
+
+
+def test_a_fault_at_full_optimisation_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Pad that loses its second reader is folded into a MaxPool over negative data."""
+    model = one(
+        "n = Abs (x) m = Neg (n) a = Pad (m, p) y = MaxPool <kernel_shape = [3, 3]> (a)"
+        " [conv] z = Conv (a, w) b = Pad (m, p) [other] v = Conv (b, w)",
+        inputs="float[1, 1, 9, 8] x",
+        outputs="float[] y, float[] z, float[] v",
+        initializers="int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1},"
+        " float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}",
+    )
+    monkeypatch.setattr(shield, "guard", lambda *_: None)
+    monkeypatch.setattr("onnxpad.optimiser.misfolded", lambda _: [])
+    result = onnxpad.fix(model)
+    assert [change.node for change in result.changes] == ["other"]
+    (finding,) = result.barred
+    assert "conv" in finding.message
+    assert "full optimisation" in finding.reason
+    assert result.validation is not None
+    assert result.validation.ok
+
+
+def test_a_failure_that_no_change_explains_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Validation(False, (Run("", "off", "", (), (0, 0), "broken", ok=False),))
+    assert heal([], broken, lambda _: broken) == ({}, broken)
+    monkeypatch.setattr("onnxpad.api._validate", lambda *_: broken)
+    result = onnxpad.fix(chain())
+    assert not result.barred
+    assert result.validation is not None
+    assert not result.validation.ok
+
+
+class Counted:
+    """Validations of which it is known what fails."""
+
+    def __init__(self, count: int, *groups: set[int]) -> None:
+        self.keys = [("PAD201", f"y{i}") for i in range(count)]
+        self.groups = groups
+        self.rounds = 0
+
+    def __call__(self, leave: Any) -> Validation:
+        self.rounds += 1
+        return self.verdict(set(range(len(self.keys))) - {self.keys.index(key) for key in leave})
+
+    def verdict(self, made: set[int]) -> Validation:
+        return Validation(not any(group <= made for group in self.groups), ())
+
+    def healed(self) -> set[int]:
+        made: Any = [type("Made", (), {"key": key}) for key in self.keys]
+        everything = self.verdict(set(range(len(self.keys))))
+        guilty, verdict = heal(made, everything, self)
+        assert verdict.ok == bool(guilty)
+        return {self.keys.index(key) for key in guilty}
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 20, 236])
+def test_rounds(count: int) -> None:
+    most = 2 * np.log2(count) + 4
+    for first in {0, 1 % count, count // 2, count - 1}:
+        alone = Counted(count, {first})
+        assert alone.healed() == {first}
+        assert alone.rounds <= most
+        for second in {0, count // 3, count - 1} - {first}:
+            pair = Counted(count, {first, second})
+            assert pair.healed() == {first, second}
+            assert pair.rounds <= most
+            both = Counted(count, {first}, {second})
+            assert both.healed() in ({first, second}, set())
+            assert both.rounds <= most
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[1]", '{"a": 1}', "[[1, 2, 3]]", '[["y", "PAD201"]]', "[" * 100_000, "null"],
+)
+def test_metadata_that_bars_nothing(text: str) -> None:
+    model = chain()
+    model.metadata_props.add(key=barred.METADATA, value=text)
+    result = onnxpad.fix(model, validate=False)
+    assert len(result.changes) == COUNT
+    assert result.model.metadata_props == model.metadata_props
