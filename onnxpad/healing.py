@@ -74,8 +74,9 @@ def heal(
 ) -> tuple[dict[Key, str], Validation]:
     """The changes that are responsible for a failure, with the code of the reason, and the verdict.
 
-    The verdict is that without them. It is the one given, and nothing is named, where they cannot
-    be pinned down in 2 log2(n) + 4 rounds. The last round need not be that without them.
+    The verdict is that without them; the last round need not be. Where 2 log2(n) + 4 rounds do not
+    pin them down, all are named but the most that were seen to pass; nothing, and the verdict is
+    the one given, where even none of them does.
     """
     keys = list(dict.fromkeys(each.key for each in made))
     if not keys:
@@ -95,7 +96,11 @@ def heal(
                 return _completed(search, left, last, guilty, without)
             now = without
     except _SpentError:
-        return {}, verdict
+        passing = [known for known, seen in search.seen.items() if not failed(seen)]
+        kept = max(passing, key=len, default=None)
+        if kept is None:
+            return {}, verdict
+        return {key: _reason(verdict) for key in keys if key not in kept}, search.seen[kept]
     return guilty, now
 
 
