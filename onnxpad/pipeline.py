@@ -68,7 +68,7 @@ def find(
     mark = graph.mark()
     while True:
         seen = _settle(editor, passes, anew, barred)
-        fresh = _opening(editor, shield(editor.context), barred) if editor.made else {}
+        fresh = _opening(editor, _shielded(editor, anew), barred) if editor.made else {}
         graph.rollback(mark)
         if not fresh:
             return _outlook(editor, found, seen)
@@ -113,7 +113,7 @@ def rewrite(
         seen += _found(editor.context, [kind for kind in passes if not kind.rewrites], barred)
         if not editor.made and not (admitted is not None and admitted.declared):
             break
-        fresh = _opening(editor, shield(editor.context, exposing), barred)
+        fresh = _opening(editor, _shielded(editor, anew, exposing), barred)
         if not fresh:
             break
         graph.rollback(mark)
@@ -134,6 +134,17 @@ def rewrite(
 def _report(progress: Progress | None, editor: Editor, total: int) -> None:
     if progress is not None:
         progress("rewriting", len(editor.made), total)
+
+
+def _shielded(
+    editor: Editor, anew: Callable[[], Context], exposing: Exposing | None = None
+) -> list[Exposed]:
+    """Shields a graph that was edited; returns what cannot be.
+
+    As who meets the result does: at sizes at which only the original was not defined, too.
+    """
+    pads = any(node.op == "Pad" for node in editor.context.graph.nodes)
+    return shield(anew() if pads else editor.context, exposing)
 
 
 def _opening(editor: Editor, left: Sequence[Exposed], barred: Barred) -> dict[Key, str]:
