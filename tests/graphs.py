@@ -59,9 +59,13 @@ class Drawn:
         return {data.name: numbers.integers(low, 9, shape).astype(kind), **self.fixed}
 
 
-def draw_model(rng: random.Random) -> Drawn:
-    """A model of a few window operators and `Pad`s."""
-    return _Builder(rng).build()
+def draw_model(rng: random.Random, *, disguised: bool = False) -> Drawn:
+    """A model of a few window operators and `Pad`s.
+
+    With `disguised`, nodes without effect, which an optimiser takes away, are between them, and
+    what is padded or pooled has readers beside that go.
+    """
+    return _Builder(rng, disguised=disguised).build()
 
 
 @dataclass
@@ -78,6 +82,7 @@ class _Builder:
     boundless: bool = False  # whether infinities may lie around the data
     leaked: bool = False  # whether they may be in the data: MaxPool's two forms then differ
     inferred: bool = True  # whether shape inference is right about the data
+    disguised: bool = False
 
     def chance(self, percent: int) -> bool:
         return self.rng.randrange(100) < percent
@@ -184,10 +189,56 @@ class _Builder:
             if self.chance(12):
                 current = self.node("Identity", [current])
                 self._tee(current, 5)
+            if self.disguised and self.chance(60):
+                current = self._disguise(current)
         if self.chance(90):
             current = self._window(current)
             self._tee(current, 8)
         return current
+
+    def _disguise(self, current: str) -> str:
+        """The same tensor, behind nodes that have no effect."""
+        if self.opset < 7:
+            return current
+        kind = self.rng.randrange(10)
+        if kind == 0:
+            return self.node("Cast", [current], to=self.elem)
+        if kind == 1 and self.type in ("float", "half", "double"):
+            return self.node("Dropout", [current])
+        if kind in (2, 3) and (self.type in ("float", "half", "double") or self.opset >= 14):
+            neutral = self.rng.choice(["Add", "Sub", "Mul", "Div"])
+            number = np.asarray(neutral in ("Mul", "Div"), self.numpy)
+            return self.node(neutral, [current, self.constant(number, "neutral")])
+        if kind == 4 and self.opset >= 8:
+            ones = self.integers([1] * (self.rank + 2))
+            return self.node("Expand", [current, ones])
+        if kind == 5 and self.opset >= 10:
+            ends = [self.integers([0]), self.integers([2**63 - 1])]
+            return self.node("Slice", [current, *ends])
+        if kind in (6, 7):
+            last = [0, *range(2, self.rank + 2), 1]
+            back = [0, self.rank + 1, *range(1, self.rank + 1)]
+            current = self.node("Transpose", [current], perm=last)
+            if self.chance(40):
+                current = self._pad_last(current)
+            return self.node("Transpose", [current], perm=back)
+        if kind == 8:
+            copy = self.node("Identity", [current])
+            self.results[copy] = self.elem
+            return current
+        return self.node("Identity", [self.node("Identity", [current])])
+
+    def _pad_last(self, current: str) -> str:
+        """A `Pad` of zeros where the channels are the last axis."""
+        pairs = [(0, 0), *((self.rng.randint(0, 2), self.rng.randint(0, 2)),) * self.rank, (0, 0)]
+        flat = [b for b, _ in pairs] + [e for _, e in pairs]
+        if self.opset < 11:
+            return self.node("Pad", [current], pads=flat)
+        if self.opset >= 18 and self.chance(40):
+            axes = self.integers(list(range(1, self.rank + 1)), "axes")
+            some = [b for b, _ in pairs[1:-1]] + [e for _, e in pairs[1:-1]]
+            return self.node("Pad", [current, self.integers(some), "", axes])
+        return self.node("Pad", [current, self.integers(flat)])
 
     def _between(self, current: str) -> str:
         choice = self.rng.randrange(12)

@@ -114,9 +114,22 @@ def test_random_models(block: int) -> None:
                 raise
 
 
-@pytest.mark.parametrize("seed", range(1000, 1012))
+@pytest.mark.parametrize("block", range(4))
+def test_random_models_behind_nodes_without_effect(block: int) -> None:
+    for seed in range(20 * block, 20 * block + 20):
+        drawn = draw_model(random.Random(seed), disguised=True)
+        inputs = [drawn.feeds(seed, size) for size in ((1, 3, 8) if drawn.open else (1,))]
+        for style in STYLES:
+            try:
+                demand(drawn.model, style, inputs)
+            except Exception as error:
+                error.add_note(f"seed {seed}, style {style}, disguised")
+                raise
+
+
+@pytest.mark.parametrize("seed", range(1000, 1016))
 def test_random_models_with_validation(seed: int) -> None:
-    drawn = draw_model(random.Random(seed))
+    drawn = draw_model(random.Random(seed), disguised=seed % 2 == 1)
     demand(drawn.model, STYLES[seed % 3], [drawn.feeds(seed, 7)], validate=True)
 
 
