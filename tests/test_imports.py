@@ -30,7 +30,7 @@ ARROWS: dict[str, set[str]] = {
     | {"targets", "validating"},
     "onnxpad": {"api", "validating"},
     "api": {"admitted", "dynamic", "graph", "neighbourhood", "pipeline", "site"} | {"validation"},
-    "validating": {"admitted", "graph", "validation"},
+    "validating": {"admitted", "graph", "paddings", "validation"},
     "report": {"onnxpad"},
     "doctor": {"onnxpad", "validation"},
     "explain": {"conventions", "window"} | SIZES,
@@ -53,6 +53,7 @@ ARROWS: dict[str, set[str]] = {
     "admitted": {"graph", "values"} | SIZES,
     "neighbourhood": {"validation"} | GRAPH,
     "validation": set(),
+    "paddings": {"graph", "operators", "values", "window"} | SIZES,
     # Engines.
     "operators": {"graph", "values", "window"} | SIZES,
     "inference": {"graph", "size", "values"},

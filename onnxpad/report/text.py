@@ -120,7 +120,11 @@ def _headline(report: FixReport, paint: Paint) -> str:
     changes = counted(len(report.changes), "change")
     nodes = f"{report.nodes_before:,} -> {counted(report.nodes_after, 'node')}"
     would = " would be made" if report.check else ""
-    return f"{model}: {changes}{would} for style {report.style}, {nodes}"
+    line = f"{model}: {changes}{would} for style {report.style}, {nodes}"
+    found = report.validation
+    if found is not None and found.outcome == "nothing compared":
+        line += f"; {paint('not validated', 'warning')}: {shown(found.reason)}"
+    return line
 
 
 def _declared(report: FixReport) -> Iterator[str]:
@@ -219,7 +223,11 @@ def _validation(report: FixReport, paint: Paint) -> list[str]:
     if validation is None:
         skipped = report.changes and not report.validate
         return [paint("Not validated (--no-validate)", "warning")] if skipped else []
-    verdict = paint("passed", "good") if validation.ok else paint("FAILED", "error")
+    verdict = {
+        "passed": paint("passed", "good"),
+        "failed": paint("FAILED", "error"),
+        "nothing compared": paint("compared nothing", "warning"),
+    }[validation.outcome]
     probes = f", {counted(validation.probes, 'change')} probed alone" if validation.probes else ""
     names = [_run_name(run) for run in validation.runs]
     rows = [_run_result(run, validation.warnings, paint) for run in validation.runs]
@@ -240,7 +248,9 @@ def _run_result(run: "Run", warnings: Sequence[str], paint: Paint) -> str:
     """`equal bit for bit`, or the outputs that differ, the worst first; then the times."""
     differing = [c for c in run.comparisons if not c.equal]
     differing.sort(key=lambda c: (c.ok, -c.max_abs if c.max_abs == c.max_abs else -math.inf))
-    if not run.comparisons:
+    if run.excused and not run.comparisons and noted(run, warnings) == "see the warning":
+        result = "not compared; see the warning"
+    elif not run.comparisons:
         result = shown(run.note) or "did not run"
     elif not differing:
         result = f"{counted(len(run.comparisons), 'output')} equal bit for bit"

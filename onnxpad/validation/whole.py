@@ -15,12 +15,14 @@ from pathlib import Path
 
 from onnxpad.errors import UsageError
 from onnxpad.validation.answers import Result, accepted, ask
-from onnxpad.validation.bisect import first_divergence
+from onnxpad.validation.bisect import first_divergence, inner_evidence
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.evaluator import evaluated
+from onnxpad.validation.evidence import is_flat
 from onnxpad.validation.given import Arrays, given
 from onnxpad.validation.inputs import Draw, Outline, UndrawableError, outline, pinned, shaped
 from onnxpad.validation.judge import Oracle, differing, excused, held
+from onnxpad.validation.pairing import Pairing, paired
 from onnxpad.validation.sessions import (
     CPU,
     Array,
@@ -30,7 +32,9 @@ from onnxpad.validation.sessions import (
     require_provider,
     settings_text,
 )
-from onnxpad.verdict import Divergence, Placement, Run, Validation
+from onnxpad.verdict import Divergence, Outcome, Placement, Run, Validation, not_validated
+
+_LISTED = 8  # outputs named in one line
 
 _MOST_NODES = 10_000  # sessions are superlinear: full optimisation of 20,000 nodes takes 18 s
 
@@ -80,26 +84,26 @@ def validate_models(
     """
     for provider in providers:
         require_provider(provider)
+    pairing = Pairing()
     try:
         model = outline(read_proto(original))
         model = replace(model, inputs=shaped(model.inputs, shapes or {}))
         if rewritten is not None:
-            known = pinned(model.inputs, read_proto(rewritten), sizes)
-            model = replace(model, inputs=known)
+            proto = read_proto(rewritten)
+            other = outline(proto)
+            pairing = paired(model, other)
+            known = pinned(model.inputs, proto, sizes, pairing.inputs)
+            model = replace(model, inputs=known, pads=model.pads or other.pads)
+            del proto
     except UndrawableError as error:
-        return Validation(
-            True,
-            (),
-            (f"not validated: {error}",),
-            subject="original" if rewritten is None else "rewritten",
-        )
+        return not_validated(str(error), subject="original" if rewritten is None else "rewritten")
     found = given(model, inputs, reference)
     if rewritten is None and not found.expected:
         raise UsageError("one model alone has nothing to be compared with; give a reference")
     if folder is None and isinstance(original, str | os.PathLike):
         folder = Path(original).parent
-    check = _Check(original, rewritten, model, folder, tolerance or Tolerance(), progress)
-    check.notes += [*notes, *found.notes]
+    check = _Check(original, rewritten, model, folder, tolerance or Tolerance(), progress, pairing)
+    check.notes += [*notes, *pairing.notes, *found.notes]
     check.expected = found.expected
     if check.prepare(found.draws, providers, samples, seed):
         for provider in providers:
@@ -118,6 +122,7 @@ class _Check:
         folder: Path | None,
         tolerance: Tolerance,
         progress: Callable[[str], None] | None,
+        pairing: Pairing,
     ) -> None:
         self.expected: tuple[Mapping[str, Array], ...] = ()
         self.notes: list[str] = []
@@ -125,6 +130,10 @@ class _Check:
         self._warnings: list[str] = []
         self._placements: list[Placement] = []
         self._divergence: Divergence | None = None
+        self._reasons: list[str] = []  # why nothing, or not all, was compared
+        self._uncompared: list[str] = []
+        self._silent: set[str] = set()  # outputs that tell nothing, nor does what is upstream
+        self._pairings = {"rewritten": pairing}
         self._sources = {"original": original}
         if rewritten is not None:
             self._sources["rewritten"] = rewritten
@@ -138,15 +147,27 @@ class _Check:
 
     def verdict(self) -> Validation:
         """All that was found."""
-        return Validation(
-            all(run.ok for run in self._runs if run.subject == self._subject),
+        mine = [run for run in self._runs if run.subject == self._subject]
+        outcome: Outcome = "nothing compared"
+        if self._divergence is not None or not all(run.ok for run in mine):
+            outcome = "failed"
+        elif any(run.tells and not self._silent.issuperset(_names(run)) for run in mine):
+            outcome = "passed"
+        reasons = self._reasons + [run.note for run in mine if run.excused]
+        found = Validation(
+            outcome == "passed",
             tuple(self._runs),
             tuple(dict.fromkeys(self._warnings)),
             notes=tuple(dict.fromkeys(self.notes)),
             placements=tuple(self._placements),
             divergence=self._divergence,
             subject=self._subject,
+            outcome=outcome,
+            uncompared=tuple(dict.fromkeys(self._uncompared)),
         )
+        if outcome == "nothing compared":
+            found = replace(found, reason=next(iter(reasons), "no run could be compared"))
+        return found
 
     def prepare(
         self, draws: tuple[Draw, ...], providers: Sequence[str], samples: int, seed: int
@@ -160,7 +181,13 @@ class _Check:
             for provider in dict.fromkeys((CPU, *providers)):
                 self._progress(f"{name} model, optimisation off")
                 drawn, results, why = accepted(
-                    source, self._model.inputs, provider, samples, seed, folder=self._folder
+                    source,
+                    self._model.inputs,
+                    provider,
+                    samples,
+                    seed,
+                    folder=self._folder,
+                    pairing=self._pairings.get(name, Pairing()),
                 )
                 if drawn:
                     self._draws = drawn
@@ -169,7 +196,8 @@ class _Check:
                     return True
                 if why not in whys:
                     whys.append(why)
-        self._warnings.append(f"not validated: {'; nor does the rewritten run: '.join(whys)}")
+        self._reasons.append("; nor does the rewritten run: ".join(whys))
+        self._warnings.append(f"not validated: {self._reasons[0]}")
         return False
 
     def validate(self, provider: str) -> None:
@@ -187,21 +215,90 @@ class _Check:
         self._runs += runs
         if not all(run.ok for run in runs if run.subject == self._subject):
             return
+        if self._is_told_apart(provider, runs, oracles):
+            return
         if self._model.nodes > _MOST_NODES:
             most = f"the model has over {_MOST_NODES} nodes"
             self._warnings.append(f"full optimisation not tried: {most}")
+            self._uncompared.append(f"{provider}, optimisation full: {most}")
             return
         full = {name: self._asked(name, provider, "full") for name in self._sources}
-        for sample, oracle in enumerate(oracles):
-            self._runs += self._deployed(provider, exact["original"][sample], full, sample, oracle)
+        for sample, oracle in zip(range(len(full[self._subject])), oracles, strict=False):
+            runs = self._deployed(provider, exact["original"][sample], full, sample, oracle)
+            self._runs += runs
+            self._note_excused(runs)
+
+    def _note_excused(self, runs: Sequence[Run]) -> None:
+        """Say what was not compared because a difference is not held against the model."""
+        for run in runs:
+            if run.excused and run.subject == self._subject:
+                where = f"{run.provider}, optimisation {run.optimisation}, {run.inputs}"
+                self._uncompared.append(f"{where}: {run.note}")
+
+    def _is_told_apart(
+        self, provider: str, runs: Sequence[Run], oracles: Sequence[Oracle | None]
+    ) -> bool:
+        """Look upstream of outputs that agree and cannot tell; whether the models differ there."""
+        flat = []
+        for name in dict.fromkeys(name for run in runs if run.tells for name in _names(run)):
+            seen = [each.result.outputs for each in oracles if each is not None]
+            if is_flat([outputs[name] for outputs in seen if name in outputs]):
+                flat.append(name)
+        if not flat:
+            return False
+        said = f"{_outputs_text(flat)} the same whatever the data, or nearly"
+        silent = flat
+        if self._subject == "rewritten":
+            first = self._draws[0]
+            again = [each for each in self._draws[1:] if _shapes(each) == _shapes(first)]
+            inner = inner_evidence(
+                self._sources["original"],
+                self._sources["rewritten"],
+                [first, *again[-1:]],
+                flat,
+                provider=provider,
+                folder=self._folder,
+                tolerance=self._tolerance,
+                pairing=self._pairings["rewritten"],
+                progress=self._progress,
+            )
+            if inner.divergence is not None:
+                self._warnings.append(f"{said}; inner tensors were compared, and they differ")
+                self._divergence = inner.divergence
+                return True
+            if inner.telling:
+                self.notes.append(
+                    f"{said}; {inner.telling} inner tensors upstream, which vary with it, agree "
+                    "with optimisation off"
+                )
+            silent = list(inner.silent)
+        if silent:
+            said = f"{_outputs_text(silent)} the same whatever the data, or nearly"
+            said += ", and no inner tensor of equal name tells more"
+            self._silent.update(silent)
+            self._reasons.append(said)
+            self._warnings.append(f"no evidence: {said}")
+            self._uncompared.append(f"{provider}: {said}")
+        return False
 
     def _asked(self, name: str, provider: str, optimisation: Optimisation) -> tuple[Result, ...]:
         """A result for each of the inputs."""
         key = name, provider, optimisation
         if key not in self._known:
             self._progress(f"{name} model, optimisation {optimisation}")
+            # What the optimiser does on negative data alone, it does where there is padding.
+            draws = [
+                each
+                for each in self._draws
+                if optimisation == "off" or self._model.pads or not each.again
+            ]
             answers = ask(
-                self._sources[name], self._draws, provider, optimisation, folder=self._folder
+                self._sources[name],
+                draws,
+                provider,
+                optimisation,
+                folder=self._folder,
+                pairing=self._pairings.get(name, Pairing()),
             )
             self._known[key] = answers.results
             if answers.places and optimisation == "off":
@@ -250,7 +347,9 @@ class _Check:
                 return Oracle("original evaluated by onnx", Result(outputs, math.nan), foreign=True)
             return Oracle("rewritten", theirs)
         also = "" if theirs.error == ours.error else f"; nor does the rewritten run: {theirs.error}"
+        self._reasons.append(f"{ours.error}{also}")
         self._warnings.append(f"not validated: {ours.error}{also}")
+        self._uncompared.append(f"{provider}, {self._draws[sample].label}: {ours.error}{also}")
         return None
 
     def _sample(
@@ -270,7 +369,9 @@ class _Check:
             why = exact["original"][sample].error
             note = f"a repair, with nothing to compare: the original does not run ({why})"
             label, seconds = self._draws[sample].label, (math.nan, found.seconds)
-            return [*runs, Run(provider, "off", label, (), seconds, note, ok=True)], oracle
+            run = Run(provider, "off", label, (), seconds, note, ok=True, excused=True)
+            self._note_excused([run])
+            return [*runs, run], oracle
         run = self._held(provider, "off", sample, "rewritten", found, oracle)
         if not run.ok and (better := self._better(provider, sample, found, referred)):
             run, oracle = replace(run, note=better, ok=True), Oracle("rewritten", found)
@@ -292,6 +393,7 @@ class _Check:
             provider=run.provider,
             folder=self._folder,
             tolerance=self._tolerance,
+            pairing=self._pairings["rewritten"],
             progress=self._progress,
         )
 
@@ -326,13 +428,29 @@ class _Check:
         """The runs of one set of inputs with full optimisation."""
         ours, found = full["original"][sample], full[self._subject][sample]
         referred = self._referred(provider, "full", sample, full)
+        run = None
+        if self._subject == "rewritten" and oracle is not None:
+            run = self._told(provider, exact, ours, found, sample, oracle)
         runs = list(referred.values())
-        if referred and not referred["original"].ok:
+        if referred and not referred["original"].ok and (run is None or run.ok):
             note = "full optimisation moves the original away from the reference"
             self._warnings.append(f"onnxruntime's own optimiser: {note}")
-            runs = [run if run.ok else replace(run, note=run.note or note, ok=True) for run in runs]
-        if self._subject == "original" or oracle is None:
-            return runs
+            runs = [
+                each if each.ok else replace(each, note=each.note or note, ok=True, excused=True)
+                for each in runs
+            ]
+        return runs if run is None else [*runs, run]
+
+    def _told(
+        self,
+        provider: str,
+        exact: Result,
+        ours: Result,
+        found: Result,
+        sample: int,
+        oracle: Oracle,
+    ) -> Run:
+        """The rewritten model with full optimisation, held against the original without."""
         run = self._held(provider, "full", sample, "rewritten", found, oracle)
         run = replace(run, seconds=(ours.seconds, found.seconds))
         if ours.error and not exact.error:
@@ -348,11 +466,17 @@ class _Check:
                     f"onnxruntime's own optimiser: full optimisation changes {names} of the "
                     "original only"
                 )
-        if not run.ok:
-            run = excused(run, oracle, ours, found, self._tolerance, self._model.quantised)
-            if run.ok:
-                self._warnings.append(f"onnxruntime's own optimiser: {run.note}")
-        return [*runs, run]
+        if run.ok:
+            return run
+
+        def unrounded() -> bool:
+            return True
+
+        quantised = unrounded if self._model.quantised else None
+        run = excused(run, oracle, ours, found, self._tolerance, quantised)
+        if run.ok:
+            self._warnings.append(f"onnxruntime's own optimiser: {run.note}")
+        return run
 
     def _held(
         self,
@@ -388,3 +512,17 @@ class _Check:
                 f"the original differs from the reference on {provider}, whatever the rewrite does"
             )
         return runs
+
+
+def _names(run: Run) -> list[str]:
+    return [each.output for each in run.comparisons]
+
+
+def _shapes(inputs: Draw) -> list[tuple[int, ...]]:
+    return [data.shape for data in inputs.feeds.values()]
+
+
+def _outputs_text(names: Sequence[str]) -> str:
+    listed = ", ".join(names[:_LISTED])
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"output {listed} is" if len(names) == 1 else f"outputs {listed}{more} are"
