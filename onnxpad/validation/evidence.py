@@ -12,6 +12,8 @@ from onnxpad.validation.sessions import Array, Value
 _LEAST = {"float16": 4e-2, "bfloat16": 2e-1}
 """By type: the least share of its greatest magnitude by which a value has to vary."""
 
+_FEW = 64  # elements
+
 _LEAST_OF_ANY = 1e-2
 
 
@@ -34,6 +36,20 @@ def is_flat(values: Sequence[Value]) -> bool:
     first, *others = tensors
     alike = [other for other in others if other.shape == first.shape]
     return bool(alike) and all(_is_near(first, other) for other in alike)
+
+
+def is_weak(values: Sequence[Value]) -> bool:
+    """Whether an output is a few choices, as of classes, which other scores may lead to as well.
+
+    >>> is_weak([np.array([3])]), is_weak([np.arange(100)]), is_weak([np.array([3.5])])
+    (True, False, False)
+    """
+    return all(
+        isinstance(value, np.ndarray)
+        and value.size <= _FEW
+        and (value.dtype.kind == "b" or (value.dtype.kind in "iu" and value.itemsize > 1))
+        for value in values
+    )
 
 
 def _is_even(tensor: Array) -> bool:

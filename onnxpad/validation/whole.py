@@ -18,7 +18,7 @@ from onnxpad.validation.answers import Result, accepted, ask
 from onnxpad.validation.bisect import first_divergence, inner_evidence
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.evaluator import evaluated
-from onnxpad.validation.evidence import is_flat
+from onnxpad.validation.evidence import is_flat, is_weak
 from onnxpad.validation.given import Arrays, given
 from onnxpad.validation.inputs import Draw, Outline, UndrawableError, outline, pinned, shaped
 from onnxpad.validation.judge import Oracle, differing, excused, held
@@ -132,6 +132,7 @@ class _Check:
         self._divergence: Divergence | None = None
         self._reasons: list[str] = []  # why nothing, or not all, was compared
         self._uncompared: list[str] = []
+        self._flat: set[str] = set()  # outputs that tell nothing by themselves
         self._silent: set[str] = set()  # outputs that tell nothing, nor does what is upstream
         self._pairings = {"rewritten": pairing}
         self._sources = {"original": original}
@@ -227,6 +228,7 @@ class _Check:
             runs = self._deployed(provider, exact["original"][sample], full, sample, oracle)
             self._runs += runs
             self._note_excused(runs)
+            self._note_flat(runs)
 
     def _note_excused(self, runs: Sequence[Run]) -> None:
         """Say what was not compared because a difference is not held against the model."""
@@ -235,18 +237,31 @@ class _Check:
                 where = f"{run.provider}, optimisation {run.optimisation}, {run.inputs}"
                 self._uncompared.append(f"{where}: {run.note}")
 
+    def _note_flat(self, runs: Sequence[Run]) -> None:
+        """Say where only outputs that tell nothing were compared."""
+        for run in runs:
+            if run.tells and self._flat.issuperset(_names(run)):
+                self._uncompared.append(
+                    f"{run.provider}, optimisation {run.optimisation}, {run.inputs}: the outputs "
+                    "are the same whatever the data, or nearly"
+                )
+
     def _is_told_apart(
         self, provider: str, runs: Sequence[Run], oracles: Sequence[Oracle | None]
     ) -> bool:
         """Look upstream of outputs that agree and cannot tell; whether the models differ there."""
-        flat = []
+        flat, weak = [], []
         for name in dict.fromkeys(name for run in runs if run.tells for name in _names(run)):
             seen = [each.result.outputs for each in oracles if each is not None]
-            if is_flat([outputs[name] for outputs in seen if name in outputs]):
+            values = [outputs[name] for outputs in seen if name in outputs]
+            if is_flat(values):
                 flat.append(name)
-        if not flat:
+            elif is_weak(values) and not self._model.quantised:
+                weak.append(name)
+        if not flat and not weak:
             return False
-        said = f"{_outputs_text(flat)} the same whatever the data, or nearly"
+        kind = "the same whatever the data, or nearly" if flat else "no more than a few choices"
+        said = f"{_outputs_text(flat or weak)} {kind}"
         silent = flat
         if self._subject == "rewritten":
             first = self._draws[0]
@@ -255,7 +270,7 @@ class _Check:
                 self._sources["original"],
                 self._sources["rewritten"],
                 [first, *again[-1:]],
-                flat,
+                [*flat, *weak],
                 provider=provider,
                 folder=self._folder,
                 tolerance=self._tolerance,
@@ -266,12 +281,13 @@ class _Check:
                 self._warnings.append(f"{said}; inner tensors were compared, and they differ")
                 self._divergence = inner.divergence
                 return True
-            if inner.telling:
+            if inner.telling and flat:
                 self.notes.append(
-                    f"{said}; {inner.telling} inner tensors upstream, which vary with it, agree "
-                    "with optimisation off"
+                    f"{said}; inner tensors upstream that vary with it were compared, with "
+                    f"optimisation off: {inner.telling} agree"
                 )
-            silent = list(inner.silent)
+            silent = [name for name in inner.silent if name in flat]
+            self._flat.update(flat)
         if silent:
             said = f"{_outputs_text(silent)} the same whatever the data, or nearly"
             said += ", and no inner tensor of equal name tells more"
