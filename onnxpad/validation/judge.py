@@ -127,8 +127,20 @@ def excused(
     note = f"full optimisation changes {differing(worse)} of the rewritten model only"
     if unrounded is None or not all(map(_is_rounding, worse)) or not unrounded():
         return replace(run, note=note)
-    note += ", no further than rounding in fused quantised operators explains"
+    note += (
+        ", no further than rounding in fused quantised operators explains: without the quantisers "
+        "both agree"
+    )
     return replace(run, note=note, ok=True, excused=True)
+
+
+def agrees(exact: Result, ours: Result, found: Result, tolerance: Tolerance) -> bool:
+    """Whether a rewritten model gives what the original gives, or is moved as that is."""
+    if exact.error or found.error:
+        return False
+    oracle = Oracle("original", exact)
+    run = held("rewritten", found, oracle, tolerance)
+    return run.ok or excused(run, oracle, ours, found, tolerance, None).ok
 
 
 def _is_rounding(seen: Comparison) -> bool:

@@ -21,7 +21,7 @@ from onnxpad.validation.evaluator import evaluated
 from onnxpad.validation.evidence import is_flat, is_weak
 from onnxpad.validation.given import Arrays, given
 from onnxpad.validation.inputs import Draw, Outline, UndrawableError, outline, pinned, shaped
-from onnxpad.validation.judge import Oracle, differing, excused, held
+from onnxpad.validation.judge import Oracle, agrees, differing, excused, held
 from onnxpad.validation.pairing import Pairing, paired
 from onnxpad.validation.sessions import (
     CPU,
@@ -32,7 +32,14 @@ from onnxpad.validation.sessions import (
     require_provider,
     settings_text,
 )
+from onnxpad.validation.unquantised import unquantised
 from onnxpad.verdict import Divergence, Outcome, Placement, Run, Validation, not_validated
+
+_UNQUANTISED: tuple[tuple[str, Optimisation], ...] = (
+    ("original", "off"),
+    ("original", "full"),
+    ("rewritten", "full"),
+)
 
 _LISTED = 8  # outputs named in one line
 
@@ -132,6 +139,7 @@ class _Check:
         self._divergence: Divergence | None = None
         self._reasons: list[str] = []  # why nothing, or not all, was compared
         self._uncompared: list[str] = []
+        self._unquantised: dict[str, tuple[bool, ...]] = {}  # by provider
         self._flat: set[str] = set()  # outputs that tell nothing by themselves
         self._silent: set[str] = set()  # outputs that tell nothing, nor does what is upstream
         self._pairings = {"rewritten": pairing}
@@ -486,13 +494,40 @@ class _Check:
             return run
 
         def unrounded() -> bool:
-            return True
+            return self._agree_unquantised(provider)[sample]
 
         quantised = unrounded if self._model.quantised else None
         run = excused(run, oracle, ours, found, self._tolerance, quantised)
         if run.ok:
             self._warnings.append(f"onnxruntime's own optimiser: {run.note}")
         return run
+
+    def _agree_unquantised(self, provider: str) -> tuple[bool, ...]:
+        """Whether both models agree with full optimisation once nothing is quantised, a draw."""
+        if provider not in self._unquantised:
+            self._progress("both models without their quantisers")
+            results = []
+            for name, level in _UNQUANTISED:
+                source = self._sources[name]
+                data = unquantised(source)
+                if data is None:
+                    self._unquantised[provider] = (False,) * len(self._draws)
+                    return self._unquantised[provider]
+                path = Path(source) if isinstance(source, str | os.PathLike) else None
+                answers = ask(
+                    data,
+                    self._draws,
+                    provider,
+                    level,
+                    folder=path.parent if path else self._folder,
+                    pairing=self._pairings.get(name, Pairing()),
+                )
+                results.append(answers.results)
+            self._unquantised[provider] = tuple(
+                agrees(exact, ours, found, self._tolerance)
+                for exact, ours, found in zip(*results, strict=True)
+            )
+        return self._unquantised[provider]
 
     def _held(
         self,
