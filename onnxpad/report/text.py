@@ -13,7 +13,7 @@ from onnxpad.finding import Change, Finding, Severity
 from onnxpad.report import CheckReport, FileReport, FixReport, Outcome
 
 if TYPE_CHECKING:
-    from onnxpad.verdict import Comparison, Divergence, Run
+    from onnxpad.verdict import Comparison, Divergence, Run, Validation
 
 LINES_A_GROUP = 20
 NODES_A_REASON = 8
@@ -235,6 +235,7 @@ def _validation(report: FixReport, paint: Paint) -> list[str]:
         f"Validation {verdict}: {counted(len(validation.runs), 'run')} of the whole model{probes}",
         *columns(names, rows),
         *(f"  {paint('warning', 'warning')}: {shown(line)}" for line in validation.warnings),
+        *(f"  not compared: {shown(line)}" for line in untold(validation)),
         *(divergence_lines(validation.divergence, paint) if validation.divergence else ()),
     ]
 
@@ -268,6 +269,16 @@ def noted(run: "Run", warnings: Sequence[str]) -> str:
     """The note of a run, or where it is told: a warning may say the same in as many words."""
     told = run.note and any(warning.endswith(run.note) for warning in warnings)
     return "see the warning" if told else shown(run.note)
+
+
+def untold(validation: "Validation") -> list[str]:
+    """What was not compared, without what a run or a warning says already."""
+    told = [*validation.warnings, *(run.note for run in validation.runs if run.note)]
+    return [
+        line
+        for line in validation.uncompared
+        if not any(each.endswith(line.partition(": ")[2]) for each in told)
+    ]
 
 
 def times(run: "Run") -> str:

@@ -15,6 +15,7 @@ from onnxpad.report.text import (
     plain,
     shown,
     times,
+    untold,
 )
 from onnxpad.verdict import Comparison, PaddingDifference, Placement, Run, Validation
 
@@ -25,6 +26,7 @@ def validate_text(report: ValidateReport, paint: Paint = plain) -> str:
     """What one `validate` found: the verdict, each run, where nodes ran, where models part."""
     validation = report.validation
     remarks = [paint("warning", "warning") + f": {shown(line)}" for line in validation.warnings]
+    remarks += [f"not compared: {shown(line)}" for line in untold(validation)]
     remarks += [f"note: {shown(line)}" for line in validation.notes]
     divergence = validation.divergence
     blocks = [
@@ -85,7 +87,10 @@ def _padding(found: Sequence[PaddingDifference], paint: Paint) -> list[str]:
         paint(head, "warning"),
         *columns(
             [" and ".join(dict.fromkeys(map(shown, each.nodes))) for each in listed],
-            [f"{shown(each.pads[0])} in the original, {shown(each.pads[1])}" for each in listed],
+            [
+                f"{shown(each.pads[0])} in the original, {shown(each.pads[1])} rewritten"
+                for each in listed
+            ],
         ),
         *([f"  and {rest:,} more; --format json lists all"] if rest else []),
     ]
