@@ -64,8 +64,9 @@ def validate_models(
 ) -> Validation:
     """Whether `rewritten` computes what `original` computes, as far as onnxruntime can say.
 
-    Never are two sessions open at once. What only the rewritten model can do is a repair; what
-    neither can is a warning. With a reference every model is compared with it too; what the
+    Never are two sessions open at once. What only the rewritten model can do is a repair, with which
+    nothing is compared; nor is it where neither runs, or where no output nor inner tensor varies
+    with the data. Inputs are drawn once more with other data, negative where it can be. With a reference every model is compared with it too; what the
     original does to it is told, and never blamed on the rewritten model.
 
     Args:
@@ -87,7 +88,8 @@ def validate_models(
     Raises:
         ModelError: One of them is not a readable ONNX model.
         ProviderError: A provider is not installed, or does not start.
-        UsageError: The inputs or the reference cannot be read, or do not fit the model.
+        UsageError: The inputs or the reference cannot be read, or do not fit the model; or inputs
+            of both models have other names and cannot be told apart.
     """
     for provider in providers:
         require_provider(provider)
