@@ -64,10 +64,11 @@ def validate_models(
 ) -> Validation:
     """Whether `rewritten` computes what `original` computes, as far as onnxruntime can say.
 
-    Never are two sessions open at once. What only the rewritten model can do is a repair, with which
+    Never are two sessions open at once. What only the rewritten model can do is a repair, and
     nothing is compared; nor is it where neither runs, or where no output nor inner tensor varies
-    with the data. Inputs are drawn once more with other data, negative where it can be. With a reference every model is compared with it too; what the
-    original does to it is told, and never blamed on the rewritten model.
+    with the data. Inputs are drawn once more with other data, negative where it can be. With a
+    reference every model is compared with it too; what the original does to it is told, and never
+    blamed on the rewritten model.
 
     Args:
         original: Path (external data is found beside it), serialized bytes, or model.
