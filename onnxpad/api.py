@@ -14,11 +14,12 @@ from onnxpad import collection, pipeline
 from onnxpad.admitted import Dims, Shapes, admit
 from onnxpad.barred import NOTHING, Barred, note, noted
 from onnxpad.dynamic import DYNAMIC
-from onnxpad.errors import ModelError, UsageError
+from onnxpad.errors import ModelError, UsageError, ValidationError
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.graph import ExternalData, Graph
 from onnxpad.healing import failed, healed
 from onnxpad.site import STYLES
+from onnxpad.verdict import why_not
 
 if TYPE_CHECKING:
     from onnxpad.verdict import Validation
@@ -63,6 +64,26 @@ class FixResult:
     _graph: Graph
 
     @property
+    def ok(self) -> bool:
+        """Whether the model is unchanged, or was compared with the original and agrees with it.
+
+        Never true of a changed model without validation, or where nothing could be compared.
+        """
+        return not self.changed or (self.validation is not None and self.validation.ok)
+
+    def raise_for_failure(self) -> None:
+        """Return if `ok`.
+
+        Raises:
+            ValidationError: What differs, or why nothing was compared, in one line.
+        """
+        if self.ok:
+            return
+        if self.validation is None:
+            raise ValidationError("not validated: no validation was asked for")
+        raise ValidationError(why_not(self.validation))
+
+    @property
     def model(self) -> onnx.ModelProto:
         """The rewritten model, made anew at each call; equal to the original if nothing changed."""
         return self._graph.to_proto()
@@ -76,6 +97,7 @@ class FixResult:
         path: str | os.PathLike[str],
         *,
         external_data: ExternalData = "copy",
+        keep_invalid: bool = False,
         progress: Progress | None = None,
     ) -> tuple[Path, ...]:
         """Writes the model: whole, or not at all; returns the files of data written beside it.
@@ -88,12 +110,20 @@ class FixResult:
                 written to another folder: `copy` or `link` (hard links) beside the result. With
                 `inline` it comes inside the result, in any folder. A model that came without a
                 path keeps its references as they are.
+            keep_invalid: Whether to write a model whose validation failed. One that could not be
+                compared, or was not validated, is written in any case.
             progress: Called with a step, how much of it is done, and how much there is.
 
         Raises:
+            ValidationError: The validation failed; nothing is written.
             UsageError: Another `external_data`.
             OutputError: A file cannot be written, or another one is in the place of the data.
         """
+        failed = self.validation is not None and self.validation.outcome == "failed"
+        if self.validation is not None and failed and not keep_invalid:
+            raise ValidationError(
+                f"{why_not(self.validation)}; keep_invalid=True writes it all the same"
+            )
         return self._graph.write(path, external_data=external_data, progress=progress)
 
 
@@ -190,6 +220,11 @@ def fix(
         verdict = validated(outcome)
         if failed(verdict):
             outcome, verdict, barred = healed(graph, rewrite, validated, outcome, verdict)
+    elif validate and outcome.undone:
+        from onnxpad.verdict import not_validated
+
+        probes = prober.count if prober is not None else 0
+        verdict = not_validated("no change was kept", probes=probes)
     return FixResult(
         changes=tuple(outcome.changes),
         findings=tuple(outcome.findings),
@@ -287,12 +322,12 @@ def _validate(
     progress: Progress | None,
 ) -> "Validation":
     from onnxpad.validation import validate_models
-    from onnxpad.verdict import Validation
+    from onnxpad.verdict import not_validated
 
     original = model if isinstance(model, onnx.ModelProto) else Path(model)
     if graph.has_external_data and graph.path is None:
-        why = "not validated: its external data is not known; pass the path of the model"
-        return Validation(True, (), (why,), probes=probes)
+        why = "its external data is not known; pass the path of the model"
+        return not_validated(why, probes=probes)
     rewritten, folder = graph.to_run()
 
     def report(step: str) -> None:

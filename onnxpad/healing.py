@@ -17,7 +17,7 @@ from onnxpad.editor import Made
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.pipeline import Outcome
-from onnxpad.verdict import Validation
+from onnxpad.verdict import Validation, not_validated
 
 Attempt: TypeAlias = Callable[[Barred], Validation]
 """Rewrites with some changes barred, and validates; the verdict."""
@@ -155,7 +155,7 @@ def healed(
     return outcome, replace(verdict, warnings=(*verdict.warnings, *_named(answered))), answered
 
 
-_UNCHANGED: Final = Validation(True, ())
+_UNCHANGED: Final = not_validated("no change is left")
 
 
 def _named(findings: Sequence[Finding]) -> Iterator[str]:
@@ -171,7 +171,7 @@ def _named(findings: Sequence[Finding]) -> Iterator[str]:
 
 def failed(verdict: Validation) -> bool:
     """Whether something that ran speaks against the rewritten model."""
-    return not verdict.ok
+    return verdict.outcome == "failed"
 
 
 def _necessary(

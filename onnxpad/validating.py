@@ -1,17 +1,25 @@
 """The library's call to compare a rewritten model with its original, or with a framework.
 
-Imports errors and verdict; `admitted`, `graph` and `validation` when it is called.
+Imports errors and verdict; `admitted`, `graph`, `paddings` and `validation` when it is called.
 """
 
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from onnxpad.errors import UsageError, ValidationError
-from onnxpad.verdict import Divergence, Placement, Run, Validation
+from onnxpad.errors import ModelError, UsageError, ValidationError
+from onnxpad.verdict import (
+    Divergence,
+    Outcome,
+    PaddingDifference,
+    Placement,
+    Run,
+    Validation,
+    why_not,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -44,6 +52,17 @@ class ValidationResult:
     def ok(self) -> bool:
         """Whether everything asked for was compared, and nothing speaks against the model."""
         return self.validation.ok and not self.unproven
+
+    @property
+    def outcome(self) -> Outcome:
+        """`passed`, `failed` or `nothing compared`; something asked for and left out is no pass."""
+        found = self.validation.outcome
+        return "failed" if found == "passed" and self.unproven else found
+
+    @property
+    def padding(self) -> tuple[PaddingDifference, ...]:
+        """Window operators whose total padding differs in the two models."""
+        return self.validation.padding
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -132,7 +151,7 @@ def validate(
         if progress is not None:
             progress(step, 0, 0)
 
-    admitted = _admitted(original, rewritten, shapes, dims)
+    admitted, padding = _admitted(original, rewritten, shapes, dims)
     names, notes = chosen((providers,) if isinstance(providers, str) else providers)
     found = validate_models(
         _source(original),
@@ -148,6 +167,8 @@ def validate(
         progress=report,
         notes=notes,
     )
+    if padding:
+        found = replace(found, padding=padding)
     return ValidationResult(
         found, names, tuple(_unproven(found, names)), time.perf_counter() - start
     )
@@ -155,15 +176,10 @@ def validate(
 
 def failure(result: ValidationResult) -> str:
     """Why a result is not ok, in one line; empty where it is."""
-    for run in result.runs:
-        if run.ok or run.subject != result.validation.subject:
-            continue
-        where = f"on {run.provider}, optimisation {run.optimisation}"
-        wrong = [f"{each.output}: {each.detail}" for each in run.comparisons if not each.ok]
-        if not wrong:
-            return f"{where}: {run.note}"
-        return f"the {run.subject} model differs from the {run.against} {where}: {wrong[0]}"
-    return "; ".join(result.unproven)
+    unproven = "; ".join(result.unproven)
+    if result.validation.outcome == "nothing compared" and unproven:
+        return unproven
+    return why_not(result.validation) or unproven
 
 
 def _check(
@@ -209,22 +225,36 @@ def _admitted(
     rewritten: "Model | None",
     shapes: "Shapes | None",
     dims: "Dims | None",
-) -> "Admitted":
-    """Which sizes to draw; reading the models says in one line what is wrong with a file."""
+) -> "tuple[Admitted, tuple[PaddingDifference, ...]]":
+    """Which sizes to draw, and where the models are padded by other amounts.
+
+    Reading the models says in one line what is wrong with a file.
+    """
     from onnxpad.admitted import Admitted, admit, require_admitted
     from onnxpad.graph import Graph
+    from onnxpad.paddings import padding_differences
 
     wanted = bool(shapes or dims)
-    graphs = [
-        Graph.load(model) if isinstance(model, str | os.PathLike) else Graph.from_proto(model)
-        for model in (original, rewritten)
-        if model is not None and (wanted or isinstance(model, str | os.PathLike))
-    ]
+    models = [model for model in (original, rewritten) if model is not None]
+    graphs = []
+    for model in models:
+        try:
+            graphs.append(
+                Graph.load(model)
+                if isinstance(model, str | os.PathLike)
+                else Graph.from_proto(model)
+            )
+        except ModelError:
+            if wanted or isinstance(model, str | os.PathLike):
+                raise
+    padding: tuple[PaddingDifference, ...] = ()
+    if len(graphs) == 2:
+        padding = padding_differences(graphs[0], graphs[1])
     if not wanted:
-        return Admitted()
+        return Admitted(), padding
     admitted = admit(graphs[0], shapes, dims)
     require_admitted(graphs[0], admitted, graphs[-1])
-    return admitted
+    return admitted, padding
 
 
 def _source(model: "Model") -> "Path | onnx.ModelProto":
@@ -237,8 +267,8 @@ def _unproven(found: Validation, providers: Sequence[str]) -> list[str]:
     for provider in providers:
         runs = [run for run in found.runs if run.provider == provider]
         mine = [run for run in runs if run.subject == found.subject]
-        if not any(run.comparisons and run.against != run.subject for run in mine):
-            why = next((run.note for run in mine if run.note), "")
+        if not any(run.tells or not run.ok for run in mine):
+            why = next((run.note for run in mine if run.note), "") or found.reason
             why = why or next((line for line in found.warnings), "")
             lines.append(f"nothing was compared on {provider}" + (f": {why}" if why else ""))
         for place in found.placements:

@@ -1,6 +1,11 @@
-"""What validation found: frozen values with no behaviour. Imports nothing of the package."""
+"""What validation found, as frozen values. Imports nothing of the package."""
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias, cast
+
+Outcome: TypeAlias = Literal["passed", "failed", "nothing compared"]
+
+_AS_OK = cast("Outcome", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,8 @@ class Run:
         ok: Whether this run is no evidence against the model it is about.
         subject: The model it is about: `original` or `rewritten`.
         against: What it is held against: `original`, `rewritten` or `reference`.
+        excused: Whether it differs, or did not run, and that is not held against the model, as
+            `note` says. Such a run is no evidence for the model either.
     """
 
     provider: str
@@ -71,6 +78,13 @@ class Run:
     ok: bool
     subject: str = "rewritten"
     against: str = "original"
+    excused: bool = False
+
+    @property
+    def tells(self) -> bool:
+        """Whether the model was compared with something other than itself, and agreed."""
+        compared = bool(self.comparisons) and self.against != self.subject
+        return self.ok and compared and not self.excused
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +135,28 @@ class Divergence:
 
 
 @dataclass(frozen=True, slots=True)
+class PaddingDifference:
+    """A window operator that is padded by other amounts in the two models.
+
+    Attributes:
+        tensor: The output by which the operators were matched, as the original calls it.
+        nodes: The operator in the original and in the rewritten model, as `Conv_12 (Conv)`.
+        pads: The total padding in both, own and of the `Pad`s in front together, over the spatial
+            axes in ONNX order (all begins, then all ends); as text, `SAME_UPPER` where the size is
+            not known.
+    """
+
+    tensor: str
+    nodes: tuple[str, str]
+    pads: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Validation:
     """The verdict on a model.
 
     Attributes:
-        ok: Whether nothing that ran speaks against it.
+        ok: Whether it passed: something was compared that can tell, and all of it agreed.
         runs: Every run made, in order.
         warnings: What is worth knowing and is not the rewrite's fault, a line each.
         probes: How many changes were probed on their own.
@@ -134,6 +165,11 @@ class Validation:
         placements: Where nodes ran, for each provider other than the CPU's and each model.
         divergence: The first tensor that differs; None where none does or it was not looked for.
         subject: The model that the verdict is about: `rewritten`, or `original` alone.
+        outcome: `passed`, `failed` or `nothing compared`; where it is left out, as `ok` says.
+        reason: Why nothing was compared, in one line; else empty.
+        uncompared: What was not compared although the outcome is another, a line each: a provider
+            and level, and why.
+        padding: Window operators whose total padding differs; that alone fails no model.
     """
 
     ok: bool
@@ -144,3 +180,47 @@ class Validation:
     placements: tuple[Placement, ...] = ()
     divergence: Divergence | None = None
     subject: str = "rewritten"
+    outcome: Outcome = _AS_OK
+    reason: str = ""
+    uncompared: tuple[str, ...] = ()
+    padding: tuple[PaddingDifference, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Fill in the outcome; `ok` is true for `passed` only."""
+        if not self.outcome:
+            object.__setattr__(self, "outcome", "passed" if self.ok else "failed")
+        object.__setattr__(self, "ok", self.outcome == "passed")
+
+
+def not_validated(why: str, *, subject: str = "rewritten", probes: int = 0) -> Validation:
+    """The verdict where no model was run."""
+    return Validation(
+        False,
+        (),
+        (f"not validated: {why}",),
+        probes=probes,
+        subject=subject,
+        outcome="nothing compared",
+        reason=why,
+    )
+
+
+def why_not(found: Validation) -> str:
+    """Why a validation did not pass, in one line; empty where it did."""
+    if found.outcome == "nothing compared":
+        return f"not validated: {found.reason}"
+    for run in found.runs:
+        if run.ok or run.subject != found.subject:
+            continue
+        where = f"on {run.provider}, optimisation {run.optimisation}"
+        wrong = [f"{each.output}: {each.detail}" for each in run.comparisons if not each.ok]
+        if not wrong:
+            return f"{where}: {run.note}"
+        return f"the {run.subject} model differs from the {run.against} {where}: {wrong[0]}"
+    if found.divergence is not None:
+        seen = found.divergence
+        return (
+            f"the outputs cannot tell, but the {found.subject} model differs from the original "
+            f"inside, first in tensor {seen.tensor}: {seen.comparison.detail}"
+        )
+    return "" if found.ok else "the validation failed"

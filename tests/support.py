@@ -118,7 +118,7 @@ def fixed(
     assert not result.undone
     again = onnxpad.fix(result.model, style=style, dynamic=dynamic, validate=False)
     assert not again.changed, [c.before + " => " + c.after for c in again.changes]
-    assert result.validation is None or result.validation.ok
+    assert result.validation is None or result.validation.outcome != "failed"
     if runs:
         assert_same(proto, result.model)
     return result

@@ -22,7 +22,7 @@ from onnxpad.cli.options import Format, Style, expand_codes
 from onnxpad.errors import ModelError, OutputError, ProviderError, UsageError
 from onnxpad.finding import Certificate, Change, Finding, Severity
 from onnxpad.report.progress import DELAY, ProgressBar
-from onnxpad.verdict import Comparison, Run, Validation
+from onnxpad.verdict import Comparison, Run, Validation, not_validated
 
 CHANGE = Change("PAD201", "conv1", "Conv", "Pad", "Conv pads (0,1)", Certificate("same reads"))
 WARNING = Finding("PAD201", Severity.WARNING, "conv1", "Conv", "a Pad in front")
@@ -34,6 +34,7 @@ FAILED = Validation(
 
 
 PASSED = Validation(ok=True, runs=(), probes=1)
+NOTHING = not_validated("input 'x' is a sequence")
 
 
 @dataclass
@@ -213,6 +214,19 @@ class TestFix:
         api.fixed = Fixed(validation=FAILED)
         assert onnxpad_runs("fix", model, "--keep-invalid").exit_code == 3
         assert model.with_name("model.fixed.onnx").read_bytes() == b"fixed"
+
+    def test_what_nothing_could_be_compared_of_is_written(self, api: Api, model: Path) -> None:
+        api.fixed = Fixed(validation=NOTHING)
+        result = onnxpad_runs("fix", model)
+        assert result.exit_code == 0
+        assert result.stderr == ""
+        assert "not validated: input 'x' is a sequence" in result.stdout.splitlines()[0]
+        assert "passed" not in result.stdout
+        assert model.with_name("model.fixed.onnx").read_bytes() == b"fixed"
+        document = json.loads(onnxpad_runs("fix", model, "--format", "json").stdout)
+        assert (document["outcome"], document["exit_code"]) == ("fixed", 0)
+        assert document["validation"]["ok"] is False
+        assert document["validation"]["outcome"] == "nothing compared"
 
     @pytest.mark.parametrize("outcome", [Fixed(), UNCHANGED, Fixed(validation=FAILED)])
     def test_json_alone_is_on_stdout(self, api: Api, model: Path, outcome: Fixed) -> None:

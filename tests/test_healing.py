@@ -177,7 +177,7 @@ class Counted:
         made: Any = [type("Made", (), {"key": key}) for key in self.keys]
         everything = self.verdict(set(range(len(self.keys))))
         guilty, verdict = heal(made, everything, self)
-        assert verdict.ok == bool(guilty)
+        assert (verdict.outcome != "failed") == bool(guilty)
         return {self.keys.index(key) for key in guilty}
 
 

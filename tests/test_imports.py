@@ -33,7 +33,7 @@ ARROWS: dict[str, set[str]] = {
     | {"pipeline", "site", "validation"},
     "healing": {"barred", "editor", "graph", "pipeline"},
     "optimiser": {"fusion", "graph", "operators", "rule", "validation"},
-    "validating": {"admitted", "graph", "validation"},
+    "validating": {"admitted", "graph", "paddings", "validation"},
     "report": {"onnxpad"},
     "doctor": {"onnxpad", "validation"},
     "explain": {"conventions", "window"} | SIZES,
@@ -60,6 +60,7 @@ ARROWS: dict[str, set[str]] = {
     "admitted": {"graph", "values"} | SIZES,
     "neighbourhood": {"validation"} | GRAPH,
     "validation": set(),
+    "paddings": {"graph", "operators", "values", "window"} | SIZES,
     # Engines.
     "operators": {"graph", "values", "window"} | SIZES,
     "inference": {"graph", "size", "values"},

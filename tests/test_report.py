@@ -19,7 +19,15 @@ from onnxpad.report.text import (
     fix_text,
 )
 from onnxpad.report.validated import OUTPUTS_A_RUN, validate_text
-from onnxpad.verdict import Comparison, Divergence, Placement, Run, Validation
+from onnxpad.verdict import (
+    Comparison,
+    Divergence,
+    PaddingDifference,
+    Placement,
+    Run,
+    Validation,
+    not_validated,
+)
 
 SAME_READS = Certificate("the same elements are read", "height 224, width 224")
 
@@ -536,3 +544,36 @@ class TestValidated:
             (document["validation"]["runs"][0]["comparisons"][0], WRONG),
         ):
             assert value.keys() == {field.name for field in fields(record)}
+
+
+def test_what_was_not_compared_is_told_once() -> None:
+    flat = "CPUExecutionProvider, optimisation full: the outputs are the same"
+    said = "CPUExecutionProvider, optimisation full, x: it does not load"
+    found = replace(VALID, uncompared=(flat, said), warnings=("the optimiser: it does not load",))
+    report = ValidateReport("a", "b", "", "", ("CPUExecutionProvider",), found, (), 0.1)
+    for text in (fix_text(fixed(validation=found)), validate_text(report)):
+        assert f"not compared: {flat}" in text
+        assert text.count("it does not load") == 1
+
+
+def test_paddings_that_differ_are_listed() -> None:
+    pair = PaddingDifference("y", ("c (Conv)", "c (Conv)"), ("[0, 1]", "[1, 0]"))
+    found = replace(VALID, padding=(pair,))
+    report = ValidateReport("a", "b", "", "", ("CPUExecutionProvider",), found, (), 0.1)
+    text = validate_text(report)
+    assert "Padded by other amounts: 1 operator" in text
+    assert "c (Conv)  [0, 1] in the original, [1, 0] rewritten" in text
+    document = json.loads(validate_json(report))
+    assert document["validation"]["padding"][0]["pads"] == ["[0, 1]", "[1, 0]"]
+
+
+def test_nothing_compared_stands_at_the_top() -> None:
+    found = not_validated("no kernel")
+    report = ValidateReport("a", "b", "", "", ("CPUExecutionProvider",), found, ("none",), 0.1)
+    assert (report.outcome, report.exit_code) == ("nothing compared", 3)
+    head = validate_text(report).splitlines()[0]
+    assert "nothing compared: no kernel" in head
+    assert "agree" not in head
+    assert json.loads(validate_json(report))["outcome"] == "nothing compared"
+    head = fix_text(fixed(validation=found)).splitlines()[0]
+    assert "not validated: no kernel" in head

@@ -76,8 +76,8 @@ def validate(
     The greatest difference of an output is told as it is (max abs) and as a share of the greatest
     magnitude that was expected of that output.
 
-    Exit codes: 0 they agree, 2 bad usage or unreadable input, 3 they differ or nothing could be
-    compared, 4 a provider asked for by name does not run here.
+    Exit codes: 0 they agree, 2 bad usage or unreadable input, 3 they differ or nothing that tells
+    could be compared, 4 a provider asked for by name does not run here.
     """
     from onnxpad import validating
     from onnxpad.report import ValidateReport
@@ -117,5 +117,6 @@ def validate(
 
         write(validate_text(report, painter()))
     if not result.ok:
-        report_error(f"validation failed: {validating.failure(result)}")
+        what = "validation failed: " if report.outcome == "failed" else ""
+        report_error(f"{what}{validating.failure(result)}")
     return report.exit_code

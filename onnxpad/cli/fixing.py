@@ -76,7 +76,8 @@ def fix(
     """Rewrite a model's padding, prove each change, compare both models, and write the result.
 
     Exit codes: 0 fixed or nothing to do, 1 a rewrite would be made (--check, --diff), 2 bad
-    usage or unreadable input, 3 validation failed.
+    usage or unreadable input, 3 validation failed. Where nothing could be compared, the result is
+    written, and the first line of the report says why.
     """
     target = _target(model, output, in_place)
     shapes, dims = given("--shape", shape or ()), given("--dim", dim or ())
@@ -98,7 +99,7 @@ def fix(
             strict=strict,
             progress=progress,
         )
-    invalid = result.validation is not None and not result.validation.ok
+    invalid = result.validation is not None and result.validation.outcome == "failed"
     if not result.changed:
         outcome = Outcome.UNCHANGED
     elif invalid:
@@ -111,7 +112,12 @@ def fix(
     data: tuple[Path, ...] = ()
     if written:
         with ProgressBar() as progress:
-            data = result.save(target, external_data=external_data.value, progress=progress)
+            data = result.save(
+                target,
+                external_data=external_data.value,
+                keep_invalid=keep_invalid,
+                progress=progress,
+            )
     difference = None
     if diff:
         from onnxpad.report.diff import unified_diff

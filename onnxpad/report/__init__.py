@@ -159,6 +159,13 @@ class ValidateReport:
         return self.validation.ok and not self.unproven
 
     @property
+    def outcome(self) -> str:
+        """`passed`, `failed` or, where there is no evidence of either, `nothing compared`."""
+        if self.validation.outcome == "nothing compared":
+            return "nothing compared"
+        return "passed" if self.ok else "failed"
+
+    @property
     def exit_code(self) -> int:
         """0 everything agrees, 3 it does not or was not compared."""
         return 0 if self.ok else 3

@@ -13,11 +13,18 @@ from onnxpad import __version__
 from onnxpad.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
 from onnxpad.finding import Certificate, Change, Finding, Page, Severity
 from onnxpad.report import CheckReport, FileReport, FixReport, ValidateReport
-from onnxpad.verdict import Comparison, Divergence, Placement, Run, Validation
+from onnxpad.verdict import (
+    Comparison,
+    Divergence,
+    PaddingDifference,
+    Placement,
+    Run,
+    Validation,
+)
 
 SCHEMA = 1
 
-VALIDATED = Validation | Run | Comparison | Placement | Divergence
+VALIDATED = Validation | Run | Comparison | Placement | Divergence | PaddingDifference
 EXAMINED = Diagnosis | Driver | Library | Package | Problem | Provider
 RECORDS = Finding | Change | Certificate | Page | VALIDATED | EXAMINED
 
@@ -78,7 +85,7 @@ def validate_json(report: ValidateReport) -> str:
         "rewritten": report.rewritten or None,
         "inputs": report.inputs or None,
         "reference": report.reference or None,
-        "outcome": "passed" if report.ok else "failed",
+        "outcome": report.outcome,
         "providers": report.providers,
         "seconds": report.seconds,
         "unproven": report.unproven,

@@ -13,7 +13,7 @@ from onnxpad.finding import Change, Finding, Severity
 from onnxpad.report import CheckReport, FileReport, FixReport, Outcome
 
 if TYPE_CHECKING:
-    from onnxpad.verdict import Comparison, Divergence, Run
+    from onnxpad.verdict import Comparison, Divergence, Run, Validation
 
 LINES_A_GROUP = 20
 NODES_A_REASON = 8
@@ -120,7 +120,11 @@ def _headline(report: FixReport, paint: Paint) -> str:
     changes = counted(len(report.changes), "change")
     nodes = f"{report.nodes_before:,} -> {counted(report.nodes_after, 'node')}"
     would = " would be made" if report.check else ""
-    return f"{model}: {changes}{would} for style {report.style}, {nodes}"
+    line = f"{model}: {changes}{would} for style {report.style}, {nodes}"
+    found = report.validation
+    if found is not None and found.outcome == "nothing compared":
+        line += f"; {paint('not validated', 'warning')}: {shown(found.reason)}"
+    return line
 
 
 def _declared(report: FixReport) -> Iterator[str]:
@@ -219,7 +223,11 @@ def _validation(report: FixReport, paint: Paint) -> list[str]:
     if validation is None:
         skipped = report.changes and not report.validate
         return [paint("Not validated (--no-validate)", "warning")] if skipped else []
-    verdict = paint("passed", "good") if validation.ok else paint("FAILED", "error")
+    verdict = {
+        "passed": paint("passed", "good"),
+        "failed": paint("FAILED", "error"),
+        "nothing compared": paint("compared nothing", "warning"),
+    }[validation.outcome]
     probes = f", {counted(validation.probes, 'change')} probed alone" if validation.probes else ""
     names = [_run_name(run) for run in validation.runs]
     rows = [_run_result(run, validation.warnings, paint) for run in validation.runs]
@@ -227,6 +235,7 @@ def _validation(report: FixReport, paint: Paint) -> list[str]:
         f"Validation {verdict}: {counted(len(validation.runs), 'run')} of the whole model{probes}",
         *columns(names, rows),
         *(f"  {paint('warning', 'warning')}: {shown(line)}" for line in validation.warnings),
+        *(f"  not compared: {shown(line)}" for line in untold(validation)),
         *(divergence_lines(validation.divergence, paint) if validation.divergence else ()),
     ]
 
@@ -240,7 +249,9 @@ def _run_result(run: "Run", warnings: Sequence[str], paint: Paint) -> str:
     """`equal bit for bit`, or the outputs that differ, the worst first; then the times."""
     differing = [c for c in run.comparisons if not c.equal]
     differing.sort(key=lambda c: (c.ok, -c.max_abs if c.max_abs == c.max_abs else -math.inf))
-    if not run.comparisons:
+    if run.excused and not run.comparisons and noted(run, warnings) == "see the warning":
+        result = "not compared; see the warning"
+    elif not run.comparisons:
         result = shown(run.note) or "did not run"
     elif not differing:
         result = f"{counted(len(run.comparisons), 'output')} equal bit for bit"
@@ -258,6 +269,16 @@ def noted(run: "Run", warnings: Sequence[str]) -> str:
     """The note of a run, or where it is told: a warning may say the same in as many words."""
     told = run.note and any(warning.endswith(run.note) for warning in warnings)
     return "see the warning" if told else shown(run.note)
+
+
+def untold(validation: "Validation") -> list[str]:
+    """What was not compared, without what a run or a warning says already."""
+    told = [*validation.warnings, *(run.note for run in validation.runs if run.note)]
+    return [
+        line
+        for line in validation.uncompared
+        if not any(each.endswith(line.partition(": ")[2]) for each in told)
+    ]
 
 
 def times(run: "Run") -> str:

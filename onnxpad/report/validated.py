@@ -1,5 +1,7 @@
 """The report of `validate` as text: a block a run, a line an output. Imports `verdict`."""
 
+from collections.abc import Sequence
+
 from onnxpad.report import ValidateReport
 from onnxpad.report.text import (
     NODES_A_REASON,
@@ -13,8 +15,9 @@ from onnxpad.report.text import (
     plain,
     shown,
     times,
+    untold,
 )
-from onnxpad.verdict import Comparison, Placement, Run, Validation
+from onnxpad.verdict import Comparison, PaddingDifference, Placement, Run, Validation
 
 OUTPUTS_A_RUN = 20
 
@@ -23,6 +26,7 @@ def validate_text(report: ValidateReport, paint: Paint = plain) -> str:
     """What one `validate` found: the verdict, each run, where nodes ran, where models part."""
     validation = report.validation
     remarks = [paint("warning", "warning") + f": {shown(line)}" for line in validation.warnings]
+    remarks += [f"not compared: {shown(line)}" for line in untold(validation)]
     remarks += [f"note: {shown(line)}" for line in validation.notes]
     divergence = validation.divergence
     blocks = [
@@ -30,6 +34,7 @@ def validate_text(report: ValidateReport, paint: Paint = plain) -> str:
         *(_run(run, validation, paint) for run in validation.runs),
         [_placement(place) for place in validation.placements],
         divergence_lines(divergence, paint) if divergence else [],
+        _padding(validation.padding, paint),
         [*remarks, *(f"{paint('not compared', 'error')}: {shown(w)}" for w in report.unproven)],
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
@@ -44,6 +49,8 @@ def _headline(report: ValidateReport, paint: Paint) -> str:
         verdict = paint("agrees with the reference", "good")
     elif report.ok and report.reference:
         verdict = paint("agree, also with the reference", "good")
+    if report.outcome == "nothing compared":
+        verdict = f"{paint('nothing compared', 'warning')}: {shown(report.validation.reason)}"
     if report.ok and any(not each.ok for run in report.validation.runs for each in run.comparisons):
         verdict += ", but for what the warnings name"
     runs = counted(len(report.validation.runs), "run")
@@ -66,6 +73,26 @@ def _run(run: Run, validation: Validation, paint: Paint) -> list[str]:
         f"{verdict}{where}: {who}{time}{note}",
         *columns([_output(each) for each in listed], [_result(each, paint) for each in listed]),
         *([f"  and {counted(rest, 'more output')}; --format json lists all"] if rest else []),
+    ]
+
+
+def _padding(found: Sequence[PaddingDifference], paint: Paint) -> list[str]:
+    """The operators whose total padding differs, whatever the outputs say."""
+    if not found:
+        return []
+    head = f"Padded by other amounts: {counted(len(found), 'operator')}, whatever the outputs say"
+    listed = found[:OUTPUTS_A_RUN]
+    rest = len(found) - len(listed)
+    return [
+        paint(head, "warning"),
+        *columns(
+            [" and ".join(dict.fromkeys(map(shown, each.nodes))) for each in listed],
+            [
+                f"{shown(each.pads[0])} in the original, {shown(each.pads[1])} rewritten"
+                for each in listed
+            ],
+        ),
+        *([f"  and {rest:,} more; --format json lists all"] if rest else []),
     ]
 
 

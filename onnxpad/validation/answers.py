@@ -10,7 +10,8 @@ from itertools import chain
 from pathlib import Path
 
 from onnxpad.validation.compare import compare
-from onnxpad.validation.inputs import Draw, Input, draw, size_choices, small_choices
+from onnxpad.validation.inputs import Draw, Input, draw, other_data, size_choices, small_choices
+from onnxpad.validation.pairing import Pairing
 from onnxpad.validation.sessions import (
     CPU,
     EngineError,
@@ -20,6 +21,8 @@ from onnxpad.validation.sessions import (
     Value,
     open_session,
 )
+
+_SAME_NAMES = Pairing()
 
 _SMALLEST = 2  # the number of the sample, from 0, that is as small as the model takes it
 
@@ -61,8 +64,11 @@ def ask(
     optimisation: Optimisation,
     *,
     folder: Path | None = None,
+    pairing: Pairing = _SAME_NAMES,
 ) -> Answers:
     """What a model answers to each of the inputs.
+
+    Where the model has other names for its inputs and outputs, `pairing` has them.
 
     On another provider than the CPU's each input runs twice more: once to warm up, in which is
     seen where nodes run, and with optimisation off once to see how far two runs are apart.
@@ -83,12 +89,12 @@ def ask(
         ) as session:
             if elsewhere:
                 for inputs in draws:
-                    _run(session, inputs)
+                    _run(session, inputs, pairing)
                 places = session.ran_on()
             for inputs in draws:
-                result = _run(session, inputs)
+                result = _run(session, inputs, pairing)
                 if elsewhere and optimisation == "off" and not result.error:
-                    again = _run(session, inputs)
+                    again = _run(session, inputs, pairing)
                     result = Result(result.outputs, result.seconds, "", _noise(result, again))
                 results.append(result)
     except EngineError as error:
@@ -104,10 +110,12 @@ def accepted(
     seed: int,
     *,
     folder: Path | None = None,
+    pairing: Pairing = _SAME_NAMES,
 ) -> tuple[tuple[Draw, ...], tuple[Result, ...], str]:
     """Inputs that a model runs on, drawn at different sizes, its answers, and the first complaint.
 
-    With optimisation off. The third sample is the smallest that the model takes.
+    With optimisation off. The third sample is the smallest that the model takes. The last is the
+    first again with other data, negative where it can be.
     """
     draws: list[Draw] = []
     results: list[Result] = []
@@ -121,7 +129,7 @@ def accepted(
                 again = taken[number % len(taken) :] if taken else ()
                 for sizes in chain(small, fresh, again):
                     fed = draw(inputs, sizes, seed + number)
-                    result = _run(session, fed)
+                    result = _run(session, fed, pairing)
                     if not result.error:
                         draws.append(fed)
                         results.append(result)
@@ -129,14 +137,20 @@ def accepted(
                             taken.append(sizes)
                         break
                     why = why or result.error
+            if draws and (other := other_data(inputs, draws[0], seed)) is not None:
+                result = _run(session, other, pairing)
+                if not result.error:
+                    draws.append(other)
+                    results.append(result)
     except EngineError as error:
         return (), (), str(error)
     return tuple(draws), tuple(results), why
 
 
-def _run(session: Session, inputs: Draw) -> Result:
+def _run(session: Session, inputs: Draw, pairing: Pairing) -> Result:
     try:
-        return Result(*session.timed(inputs.feeds))
+        outputs, seconds = session.timed(pairing.fed(inputs).feeds)
+        return Result(pairing.told(outputs), seconds)
     except EngineError as error:
         return Result({}, math.nan, str(error))
 

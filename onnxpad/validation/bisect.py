@@ -4,7 +4,7 @@ May import `onnxpad.verdict`. Tensors are matched by name; a rewrite may drop so
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,9 @@ import onnx
 from onnx import AttributeProto
 
 from onnxpad.validation.compare import Tolerance, compare, shape_text
+from onnxpad.validation.evidence import is_flat
 from onnxpad.validation.inputs import Draw
+from onnxpad.validation.pairing import Pairing
 from onnxpad.validation.sessions import (
     CPU,
     EngineError,
@@ -27,6 +29,7 @@ from onnxpad.verdict import Comparison, Divergence
 _BUDGET = 1 << 28  # bytes of one model's tensors held together
 _FIRST_CHUNK = 8  # tensors, before anything is known of their sizes
 _GROWTH = 4
+_OF_SIZES = frozenset({"Shape", "Size"})  # operators that do not look at the data
 _ONE_LINE = 400
 
 
@@ -38,14 +41,16 @@ class _Producer:
     attributes: str
     inputs: tuple[str, ...]
     captured: tuple[str, ...]
+    op_type: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """A tensor that is not equal in both models, and its worst element in each."""
+    """A tensor that is not equal in both models, its worst element in each, and what was fed."""
 
     comparison: Comparison
     values: tuple[str, str]
+    fed: str
 
 
 def first_divergence(
@@ -57,6 +62,7 @@ def first_divergence(
     provider: str = CPU,
     folder: Path | None = None,
     tolerance: Tolerance | None = None,
+    pairing: Pairing | None = None,
     budget: int = _BUDGET,
     progress: Callable[[str], None] | None = None,
 ) -> Divergence | None:
@@ -74,61 +80,187 @@ def first_divergence(
         provider: The execution provider they differ on.
         folder: Where the external data of bytes lies.
         tolerance: What difference is allowed.
+        pairing: What the rewritten model has other names for.
         budget: Bytes of one model's tensors to hold together; one tensor may be larger.
         progress: Called with a few words before each chunk.
 
     Returns:
         None where the difference does not show again.
     """
-    ours, theirs = (_Side(each, provider, folder) for each in (original, rewritten))
-    shared = [name for name in ours.producers if name in theirs.producers]
-    found: dict[str, _Difference] = {}
-    agreeing: set[str] = set()
-    chunks = _Chunks(shared, budget)
-    for chunk in chunks:
-        if progress:
-            progress(f"looking for the first difference, {chunks.done} of {len(shared)} tensors")
-        before = ours.values(chunk, inputs)
-        after = None if before is None else theirs.values(chunk, inputs)
-        if before is None or after is None:
-            chunks.failed(chunk)
-            continue
-        chunks.took(before.values())
-        for name in chunk:
-            seen = compare(name, before[name], after[name], tolerance or Tolerance())
-            if seen.equal:
-                agreeing.add(name)
-            else:
-                found[name] = _Difference(seen, _at_worst(seen, before[name], after[name]))
-    told = _Told(ours.producers, theirs.producers, found, agreeing)
-    return _report(told, outputs, inputs.label)
+    ours, theirs = _sides(original, rewritten, provider, folder, pairing)
+    told = _compared(ours, theirs, [inputs], budget, tolerance, progress)
+    beyond = told.beyond()
+    guilty, _ = _influence(told.ours, outputs, beyond, told.found.keys() - beyond | told.agreeing)
+    note = ""
+    if not guilty:  # the outputs differ by rounding that grew on its way
+        guilty, _ = _influence(told.ours, outputs, told.found, told.agreeing)
+        note = "no tensor differs beyond the tolerance when it is looked at"
+    return _report(told, guilty, note)
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """What inner tensors say where outputs are the same whatever the models compute.
+
+    Attributes:
+        divergence: The first tensor that differs beyond the tolerance; None where none does.
+        telling: How many tensors that vary with the data agree, and have nothing between them and
+            the outputs that does.
+        silent: The outputs that depend on the data and have no such tensor.
+    """
+
+    divergence: Divergence | None
+    telling: int
+    silent: tuple[str, ...]
+
+
+def inner_evidence(
+    original: Source,
+    rewritten: Source,
+    draws: Sequence[Draw],
+    outputs: Collection[str],
+    *,
+    provider: str = CPU,
+    folder: Path | None = None,
+    tolerance: Tolerance | None = None,
+    pairing: Pairing | None = None,
+    budget: int = _BUDGET,
+    progress: Callable[[str], None] | None = None,
+) -> Inner:
+    """Whether both models agree upstream of `outputs`, which agree but tell nothing.
+
+    What agrees there vouches for what is upstream of it only if it varies with the data and is the
+    same but for little rounding.
+
+    Args:
+        original: Path, serialized bytes, or model.
+        rewritten: The same for the rewritten model.
+        draws: Inputs of one shape, to see what varies.
+        outputs: The outputs that tell nothing.
+        provider: The execution provider to run on.
+        folder: Where the external data of bytes lies.
+        tolerance: What difference is allowed.
+        pairing: What the rewritten model has other names for.
+        budget: Bytes of one model's tensors to hold together; one tensor may be larger.
+        progress: Called with a few words before each chunk.
+    """
+    ours, theirs = _sides(original, rewritten, provider, folder, pairing)
+    fed = set(draws[0].feeds)
+    varying = _varying(ours.producers, fed)
+    asked = [name for name in outputs if name in varying]
+    if not asked:
+        return Inner(None, 0, ())
+    told = _compared(ours, theirs, draws, budget, tolerance, progress)
+    vouching = told.near - set(outputs)
+    guilty, _ = _influence(told.ours, asked, told.beyond(), vouching)
+    if guilty:
+        note = "the outputs are the same whatever the data, or nearly"
+        return Inner(_report(told, guilty, note), 0, ())
+    telling: set[str] = set()
+    silent = []
+    for name in asked:
+        _, stopped = _influence(told.ours, [name], (), vouching)
+        telling |= stopped & varying
+        if not stopped & varying:
+            silent.append(name)
+    return Inner(None, len(telling), tuple(silent))
+
+
+def _sides(
+    original: Source,
+    rewritten: Source,
+    provider: str,
+    folder: Path | None,
+    pairing: Pairing | None,
+) -> tuple["_Side", "_Side"]:
+    return (
+        _Side(original, provider, folder, Pairing()),
+        _Side(rewritten, provider, folder, pairing or Pairing()),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What comparing all tensors has told."""
+    """What comparing all tensors has told.
+
+    Attributes:
+        ours: The original's producers by tensor.
+        theirs: The rewritten model's.
+        found: The tensors that are not equal.
+        agreeing: Those that are equal.
+        near: Those that vary and are equal but for little rounding.
+    """
 
     ours: Mapping[str, _Producer]
     theirs: Mapping[str, _Producer]
-    found: Mapping[str, _Difference]
-    agreeing: Collection[str]
+    found: dict[str, _Difference] = field(default_factory=dict)
+    agreeing: set[str] = field(default_factory=set)
+    near: set[str] = field(default_factory=set)
+
+    def beyond(self) -> set[str]:
+        """The tensors that differ beyond the tolerance."""
+        return {name for name, each in self.found.items() if not each.comparison.ok}
+
+    def add(
+        self,
+        name: str,
+        values: Sequence[tuple[Value, Value]],
+        draws: Sequence[Draw],
+        tolerance: Tolerance,
+    ) -> None:
+        """Take in what a tensor was in both models, for each of the inputs."""
+        seen = [compare(name, *pair, tolerance) for pair in values]
+        which = min(range(len(seen)), key=lambda each: (seen[each].ok, seen[each].equal, each))
+        worst = seen[which]
+        if worst.equal:
+            self.agreeing.add(name)
+        else:
+            at_worst = _at_worst(worst, *values[which])
+            self.found[name] = _Difference(worst, at_worst, draws[which].label)
+        _, rounding = Tolerance().of(worst.dtype, 1.0)
+        alike = all(each.equal or (each.ok and each.max_rel <= rounding) for each in seen)
+        several = _elements(values[0][0]) > 1
+        if alike and several and not is_flat([before for before, _ in values]):
+            self.near.add(name)
 
 
-def _report(told: _Told, outputs: Collection[str], fed: str) -> Divergence | None:
-    order = {name: index for index, name in enumerate(told.ours)}
-    beyond = {name for name, each in told.found.items() if not each.comparison.ok}
-    rounding = told.found.keys() - beyond
-    guilty = _influence(told.ours, outputs, beyond, {*told.agreeing, *rounding})
-    note = ""
-    if not guilty:  # the outputs differ by rounding that grew on its way
-        guilty = _influence(told.ours, outputs, told.found, told.agreeing)
-        note = "no tensor differs beyond the tolerance when it is looked at"
+def _compared(
+    ours: "_Side",
+    theirs: "_Side",
+    draws: Sequence[Draw],
+    budget: int,
+    tolerance: Tolerance | None,
+    progress: Callable[[str], None] | None,
+) -> _Told:
+    """All tensors of equal name, compared in chunks that fit the budget."""
+    told = _Told(ours.producers, theirs.producers)
+    shared = [name for name in ours.producers if name in theirs.producers]
+    chunks = _Chunks(shared, budget // len(draws))
+    for chunk in chunks:
+        if progress:
+            progress(f"looking for the first difference, {chunks.done} of {len(shared)} tensors")
+        before = ours.values(chunk, draws)
+        after = None if before is None else theirs.values(chunk, draws)
+        if before is None or after is None:
+            chunks.failed(chunk)
+            continue
+        chunks.took(before[0].values())
+        for name in chunk:
+            pairs = [(a[name], b[name]) for a, b in zip(before, after, strict=True)]
+            told.add(name, pairs, draws, tolerance or Tolerance())
+    return told
+
+
+def _report(told: _Told, guilty: Collection[str], note: str) -> Divergence | None:
+    """The first of the guilty tensors."""
     if not guilty:
         return None
+    order = {name: index for index, name in enumerate(told.ours)}
     name = min(guilty, key=order.__getitem__)
     compared = len(told.agreeing) + len(told.found)
     if missing := len(told.ours.keys() & told.theirs.keys()) - compared:
         note = "; ".join(filter(None, (note, f"{missing} tensors could not be looked at")))
+    rounding = told.found.keys() - told.beyond()
     drift = [each for each in rounding if order[each] < order[name]]
     pair = told.ours[name], told.theirs[name]
     return Divergence(
@@ -138,11 +270,22 @@ def _report(told: _Told, outputs: Collection[str], fed: str) -> Divergence | Non
         inputs=(pair[0].inputs, pair[1].inputs),
         comparison=told.found[name].comparison,
         values=told.found[name].values,
-        fed=fed,
+        fed=told.found[name].fed,
         compared=compared,
         earlier=min(drift, key=order.__getitem__, default=""),
         note=note,
     )
+
+
+def _varying(producers: Mapping[str, _Producer], fed: Collection[str]) -> set[str]:
+    """The tensors that depend on the data of the inputs, not on their sizes alone."""
+    found = set(fed)
+    for name, producer in producers.items():
+        if producer.op_type not in _OF_SIZES and not found.isdisjoint(
+            (*producer.inputs, *producer.captured)
+        ):
+            found.add(name)
+    return found
 
 
 def _influence(
@@ -150,12 +293,17 @@ def _influence(
     outputs: Collection[str],
     differing: Collection[str],
     agreeing: Collection[str],
-) -> set[str]:
-    """Those of `differing` that reach `outputs` without passing through one that agrees."""
+) -> tuple[set[str], set[str]]:
+    """Those of `differing` that reach `outputs` without passing through one that agrees.
+
+    The second are those of `agreeing` that were met.
+    """
     waiting, seen = list(outputs), set(outputs)
-    reached = set()
+    reached, stopped = set(), set()
     while waiting:
         name = waiting.pop()
+        if name in agreeing:
+            stopped.add(name)
         if name in agreeing or name not in producers:
             continue
         if name in differing:
@@ -164,7 +312,7 @@ def _influence(
         fresh = {*producer.inputs, *producer.captured} - seen
         seen |= fresh
         waiting.extend(fresh)
-    return reached
+    return reached, stopped
 
 
 class _Chunks:
@@ -196,11 +344,17 @@ class _Chunks:
 
 
 class _Side:
-    """One of both models: its nodes, and what its tensors are on some inputs."""
+    """One of both models: its nodes, and what its tensors are on some inputs.
 
-    def __init__(self, source: Source, provider: str, folder: Path | None) -> None:
+    Tensors go by the names of the original, where its outputs have others here.
+    """
+
+    def __init__(
+        self, source: Source, provider: str, folder: Path | None, pairing: Pairing
+    ) -> None:
         graph = read_proto(source).graph
         self.producers: dict[str, _Producer] = {}
+        known = {own: name for name, own in pairing.outputs.items()}
         for node in graph.node:
             name = node.name or f"<{next(filter(None, node.output), '')}>"
             producer = _Producer(
@@ -208,16 +362,21 @@ class _Side:
                 _attributes(node),
                 tuple(node.input),
                 tuple(_captured(node)),
+                node.op_type,
             )
-            self.producers.update((output, producer) for output in node.output if output)
+            self.producers.update(
+                (known.get(output, output), producer) for output in node.output if output
+            )
         self._outputs = {output.name for output in graph.output}
         self._source = source
         self._provider = provider
         self._folder = folder
+        self._pairing = pairing
 
-    def values(self, names: Sequence[str], inputs: Draw) -> dict[str, Value] | None:
-        """Tensors of one run, also inner ones; None where onnxruntime cannot give them."""
-        asked = [onnx.ValueInfoProto(name=name) for name in names if name not in self._outputs]
+    def values(self, names: Sequence[str], draws: Sequence[Draw]) -> list[dict[str, Value]] | None:
+        """Tensors, also inner ones, for each of the inputs; None where onnxruntime gives none."""
+        own = [self._pairing.outputs.get(name, name) for name in names]
+        asked = [onnx.ValueInfoProto(name=name) for name in own if name not in self._outputs]
         addition = onnx.ModelProto(graph=onnx.GraphProto(output=asked)).SerializeToString()
         data, folder = payload(self._source), self._folder
         if isinstance(data, str):
@@ -227,9 +386,10 @@ class _Side:
             # Serialized messages one after the other are merged: their lists are joined.
             with open_session(data + addition, provider=self._provider, folder=folder) as session:
                 del data
-                return session.run(inputs.feeds, names)
+                runs = [session.run(self._pairing.fed(draw).feeds, own) for draw in draws]
         except EngineError:
             return None
+        return [dict(zip(names, run.values(), strict=True)) for run in runs]
 
 
 def _captured(node: onnx.NodeProto) -> Iterator[str]:
@@ -269,6 +429,10 @@ def _at_worst(seen: Comparison, before: Value, after: Value) -> tuple[str, str]:
             return str(before[seen.worst]), str(after[seen.worst])
         return shape_text(before.shape), shape_text(after.shape)
     return type(before).__name__, type(after).__name__
+
+
+def _elements(value: Value) -> int:
+    return value.size if isinstance(value, np.ndarray) else 0
 
 
 def _bytes(value: Value) -> int:

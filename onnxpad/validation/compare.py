@@ -21,6 +21,8 @@ _DEFAULTS = {
 }
 """By type: relative to each element, and relative to the output's greatest magnitude."""
 
+_TIE = 16  # roundings of the greatest magnitude, within which two elements are as good as equal
+
 _RANKED = {"float16": np.int16, "bfloat16": np.int16, "float32": np.int32, "float64": np.int64}
 """Types whose bits, read as these integers, count their representable numbers."""
 
@@ -78,6 +80,74 @@ def compare(
         return _compare_tensors(output, before, after, tolerance, noise)
     parts = [compare(key, *pair, tolerance, noise) for key, pair in _parts(before, after)]
     return _worst(output, parts)
+
+
+def argmax_lost(before: Value, after: Value, tolerance: Tolerance, noise: float = 0.0) -> str:
+    """Why scores that differ little do not agree: every row has its greatest element elsewhere.
+
+    Empty where some row agrees, where both are no scores (outputs of one or two axes), or where the
+    elements in question are as good as equal in every row, so that rounding decides.
+    """
+    if not isinstance(before, np.ndarray) or not isinstance(after, np.ndarray):
+        return ""
+    if before.shape != after.shape or before.dtype != after.dtype:
+        return ""
+    a, b = _flat(before), _flat(after)
+    with np.errstate(all="ignore"):
+        if _argmax(before.shape, a, b) != 0.0:
+            return ""
+        rows = [side.reshape(-1, before.shape[-1]).astype(np.float64) for side in (a, b)]
+        where = [side.argmax(axis=1)[:, None] for side in rows]
+        gaps = [
+            np.take_along_axis(side, own, 1) - np.take_along_axis(side, other, 1)
+            for side, own, other in zip(rows, where, where[::-1], strict=True)
+        ]
+        rounding = _TIE * tolerance.factor * float(np.finfo(a.dtype).eps)
+        least = rounding * np.abs(rows[0]).max(axis=1, keepdims=True) + 2 * noise
+        if np.all(np.minimum(*gaps) <= least):
+            return ""
+    first = [int(side[0, 0]) for side in where]
+    return (
+        "argmax agrees nowhere: the greatest element of "
+        f"{'the row' if len(rows[0]) == 1 else f'each of {len(rows[0])} rows'} is elsewhere, "
+        f"at {first[1]} and not at {first[0]} in the first"
+    )
+
+
+def alike(
+    output: str,
+    exact: Value,
+    moved: Value,
+    found: Value,
+    tolerance: Tolerance = Tolerance(),
+    noise: float = 0.0,
+) -> bool:
+    """Whether each element of `found` is that of `exact`, or what it was in `moved`.
+
+    Args:
+        output: Name of the output.
+        exact: What the graph says.
+        moved: What something else than the rewrite made of it.
+        found: What it made of the rewritten model.
+        tolerance: What difference is allowed.
+        noise: How far two runs of one model were apart.
+    """
+    target = moved
+    if (
+        isinstance(exact, np.ndarray)
+        and isinstance(moved, np.ndarray)
+        and isinstance(found, np.ndarray)
+        and exact.shape == moved.shape == found.shape
+        and exact.dtype == moved.dtype == found.dtype
+        and exact.dtype.kind in "fiu"
+    ):
+        with np.errstate(all="ignore"):
+            wide = [each.astype(np.float64) for each in (exact, moved, found)]
+            like = np.abs(wide[2] - wide[1]) <= np.abs(wide[2] - wide[0])
+            like |= (moved == found) | (np.isnan(wide[1]) & np.isnan(wide[2]))
+        target = np.where(like, moved, exact)
+    seen = compare(output, target, found, tolerance, noise)
+    return seen.ok and not argmax_lost(target, found, tolerance, noise)
 
 
 def shape_text(shape: Sequence[int | str]) -> str:

@@ -114,28 +114,51 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One output: its name and `TensorProto.DataType`, UNDEFINED where it is no tensor."""
+    """One output.
+
+    Attributes:
+        name: Name of the graph output.
+        elem_type: `TensorProto.DataType`, UNDEFINED where it is no tensor.
+        shape: A size, or the name of one that is open, an axis; None without a rank.
+    """
 
     name: str
     elem_type: int
+    shape: tuple[int | str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A model's inputs, the nodes in it and in the graphs inside it, and whether it quantises."""
+    """What a model takes and gives, and what is in it and in the graphs inside it.
+
+    Attributes:
+        inputs: What to feed.
+        nodes: How many nodes it has.
+        quantised: Whether it quantises.
+        outputs: What it gives.
+        pads: Whether it has a `Pad` or a MaxPool, which onnxruntime's optimiser joins.
+    """
 
     inputs: tuple[Input, ...]
     nodes: int
     quantised: bool
     outputs: tuple[Output, ...] = ()
+    pads: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draw:
-    """Inputs for one run, and how a report calls them."""
+    """Inputs for one run.
+
+    Attributes:
+        feeds: The data by name of the input.
+        label: How a report calls them.
+        again: Whether others of the same sizes were drawn before, and these are other data.
+    """
 
     feeds: Mapping[str, Array]
     label: str
+    again: bool = False
 
 
 def describe(model: onnx.ModelProto) -> tuple[Input, ...]:
@@ -169,15 +192,21 @@ def shaped(
 
 
 def pinned(
-    inputs: Iterable[Input], model: onnx.ModelProto, sizes: Mapping[str, range] | None = None
+    inputs: Iterable[Input],
+    model: onnx.ModelProto,
+    sizes: Mapping[str, range] | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> tuple[Input, ...]:
     """`inputs` with the open sizes that `model`, another version of theirs, has fixed.
 
-    What is still open is limited to `sizes`, by name.
+    What is still open is limited to `sizes`, by name. `names` has what `model` calls an input, if
+    it has another name for it.
     """
-    inputs = tuple(inputs)
+    inputs, names = tuple(inputs), names or {}
     shapes = {value.name: _shape(value) or () for value in _fed(model.graph)}
-    shapes = {each.name: shapes.get(each.name) or each.shape for each in inputs}
+    shapes = {
+        each.name: shapes.get(names.get(each.name, each.name)) or each.shape for each in inputs
+    }
     fixed = {
         dim: size
         for each in inputs
@@ -264,6 +293,30 @@ def draw(inputs: Iterable[Input], sizes: Mapping[str, int], seed: int) -> Draw:
     return Draw(feeds, ", ".join(filter(None, (feeds_text(feeds), f"seed {seed}"))))
 
 
+def other_data(inputs: Iterable[Input], first: Draw, seed: int) -> Draw | None:
+    """Inputs of the same sizes as `first` with other data: all negative, where numbers can be.
+
+    What onnxruntime's optimiser makes of a `Pad` with zeros before a MaxPool shows on negative data
+    alone; and an output that is the same for this data too says little of the model.
+
+    Returns:
+        None where there is nothing else to draw.
+    """
+    feeds, below = {}, False
+    for each in inputs:
+        shape = first.feeds[each.name].shape
+        generator = np.random.default_rng([seed, zlib.crc32(each.name.encode()), 1])
+        data = _data(each, shape, generator)
+        if _is_signed(data) and each.bound is None and data.size:
+            below = True
+            data = _negative(data)
+        feeds[each.name] = data
+    if all(np.array_equal(data, first.feeds[name]) for name, data in feeds.items()):
+        return None
+    kind = "all negative" if below else "other data"
+    return Draw(feeds, f"{feeds_text(feeds)}, seed {seed}, {kind}", again=True)
+
+
 def feeds_text(feeds: Mapping[str, Array]) -> str:
     """Inputs by name, type and shape, as `x float32 1x3x224x224`; not more than six."""
     texts = [
@@ -284,9 +337,11 @@ def outline(model: onnx.ModelProto) -> Outline:
     operators = [node.op_type for node in _nodes(model.graph)]
     quantised = not _QUANTISERS.isdisjoint(operators)
     outputs = tuple(
-        Output(output.name, output.type.tensor_type.elem_type) for output in model.graph.output
+        Output(value.name, value.type.tensor_type.elem_type, _declared(value))
+        for value in model.graph.output
     )
-    return Outline(describe(model), len(operators), quantised, outputs)
+    pads = not {"Pad", "MaxPool"}.isdisjoint(operators)
+    return Outline(describe(model), len(operators), quantised, outputs, pads)
 
 
 def _is_batch(dim: str, axis: int, rank: int) -> bool:
@@ -327,6 +382,22 @@ def _data(each: Input, shape: tuple[int, ...], generator: np.random.Generator) -
     return real.astype(np.float32).astype(dtype)  # bfloat16 and float8 convert from float32
 
 
+def _is_signed(data: Array) -> bool:
+    """Whether its numbers may be negative, and are no choices between 0 and 1."""
+    if data.dtype.isbuiltin == 2:  # bfloat16, float8 and 4 bit integers
+        return "float" in data.dtype.name
+    return data.dtype.kind == "f" or data.dtype == np.int8
+
+
+def _negative(data: Array) -> Array:
+    """Data below zero, at a distance that rounding does not bridge."""
+    if data.dtype.kind == "i":
+        below = np.minimum(data, -1 - np.abs(data.astype(np.int16)) // 2)
+        return np.asarray(below.astype(data.dtype))
+    wide = data.astype(np.float32)
+    return np.asarray(-np.abs(wide) - np.float32(0.5)).astype(data.dtype)
+
+
 def _fed(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
     kept = {tensor.name for tensor in graph.initializer}
     kept |= {sparse.values.name for sparse in graph.sparse_initializer}
@@ -341,6 +412,11 @@ def _tensor_type(value: onnx.ValueInfoProto) -> onnx.TypeProto.Tensor:
         return kind.tensor_type
     found = (kind.WhichOneof("value") or "untyped value").removesuffix("_type").replace("_", " ")
     raise UndrawableError(f"input {value.name!r} is a {found}: only tensors can be drawn as inputs")
+
+
+def _declared(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
+    """As `_shape`; None also where it is no tensor."""
+    return _shape(value) if value.type.HasField("tensor_type") else None
 
 
 def _shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:

@@ -15,12 +15,14 @@ from pathlib import Path
 
 from onnxpad.errors import UsageError
 from onnxpad.validation.answers import Result, accepted, ask
-from onnxpad.validation.bisect import first_divergence
+from onnxpad.validation.bisect import first_divergence, inner_evidence
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.evaluator import evaluated
+from onnxpad.validation.evidence import is_flat, is_weak
 from onnxpad.validation.given import Arrays, given
 from onnxpad.validation.inputs import Draw, Outline, UndrawableError, outline, pinned, shaped
-from onnxpad.validation.judge import Oracle, differing, excused, held
+from onnxpad.validation.judge import Oracle, agrees, differing, excused, held
+from onnxpad.validation.pairing import Pairing, paired
 from onnxpad.validation.sessions import (
     CPU,
     Array,
@@ -30,7 +32,16 @@ from onnxpad.validation.sessions import (
     require_provider,
     settings_text,
 )
-from onnxpad.verdict import Divergence, Placement, Run, Validation
+from onnxpad.validation.unquantised import unquantised
+from onnxpad.verdict import Divergence, Outcome, Placement, Run, Validation, not_validated
+
+_UNQUANTISED: tuple[tuple[str, Optimisation], ...] = (
+    ("original", "off"),
+    ("original", "full"),
+    ("rewritten", "full"),
+)
+
+_LISTED = 8  # outputs named in one line
 
 _MOST_NODES = 10_000  # sessions are superlinear: full optimisation of 20,000 nodes takes 18 s
 
@@ -53,9 +64,11 @@ def validate_models(
 ) -> Validation:
     """Whether `rewritten` computes what `original` computes, as far as onnxruntime can say.
 
-    Never are two sessions open at once. What only the rewritten model can do is a repair; what
-    neither can is a warning. With a reference every model is compared with it too; what the
-    original does to it is told, and never blamed on the rewritten model.
+    Never are two sessions open at once. What only the rewritten model can do is a repair, and
+    nothing is compared; nor is it where neither runs, or where no output nor inner tensor varies
+    with the data. Inputs are drawn once more with other data, negative where it can be. With a
+    reference every model is compared with it too; what the original does to it is told, and never
+    blamed on the rewritten model.
 
     Args:
         original: Path (external data is found beside it), serialized bytes, or model.
@@ -76,30 +89,31 @@ def validate_models(
     Raises:
         ModelError: One of them is not a readable ONNX model.
         ProviderError: A provider is not installed, or does not start.
-        UsageError: The inputs or the reference cannot be read, or do not fit the model.
+        UsageError: The inputs or the reference cannot be read, or do not fit the model; or inputs
+            of both models have other names and cannot be told apart.
     """
     for provider in providers:
         require_provider(provider)
+    pairing = Pairing()
     try:
         model = outline(read_proto(original))
         model = replace(model, inputs=shaped(model.inputs, shapes or {}))
         if rewritten is not None:
-            known = pinned(model.inputs, read_proto(rewritten), sizes)
-            model = replace(model, inputs=known)
+            proto = read_proto(rewritten)
+            other = outline(proto)
+            pairing = paired(model, other)
+            known = pinned(model.inputs, proto, sizes, pairing.inputs)
+            model = replace(model, inputs=known, pads=model.pads or other.pads)
+            del proto
     except UndrawableError as error:
-        return Validation(
-            True,
-            (),
-            (f"not validated: {error}",),
-            subject="original" if rewritten is None else "rewritten",
-        )
+        return not_validated(str(error), subject="original" if rewritten is None else "rewritten")
     found = given(model, inputs, reference)
     if rewritten is None and not found.expected:
         raise UsageError("one model alone has nothing to be compared with; give a reference")
     if folder is None and isinstance(original, str | os.PathLike):
         folder = Path(original).parent
-    check = _Check(original, rewritten, model, folder, tolerance or Tolerance(), progress)
-    check.notes += [*notes, *found.notes]
+    check = _Check(original, rewritten, model, folder, tolerance or Tolerance(), progress, pairing)
+    check.notes += [*notes, *pairing.notes, *found.notes]
     check.expected = found.expected
     if check.prepare(found.draws, providers, samples, seed):
         for provider in providers:
@@ -118,6 +132,7 @@ class _Check:
         folder: Path | None,
         tolerance: Tolerance,
         progress: Callable[[str], None] | None,
+        pairing: Pairing,
     ) -> None:
         self.expected: tuple[Mapping[str, Array], ...] = ()
         self.notes: list[str] = []
@@ -125,6 +140,12 @@ class _Check:
         self._warnings: list[str] = []
         self._placements: list[Placement] = []
         self._divergence: Divergence | None = None
+        self._reasons: list[str] = []  # why nothing, or not all, was compared
+        self._uncompared: list[str] = []
+        self._unquantised: dict[str, tuple[bool, ...]] = {}  # by provider
+        self._flat: set[str] = set()  # outputs that tell nothing by themselves
+        self._silent: set[str] = set()  # outputs that tell nothing, nor does what is upstream
+        self._pairings = {"rewritten": pairing}
         self._sources = {"original": original}
         if rewritten is not None:
             self._sources["rewritten"] = rewritten
@@ -138,15 +159,27 @@ class _Check:
 
     def verdict(self) -> Validation:
         """All that was found."""
-        return Validation(
-            all(run.ok for run in self._runs if run.subject == self._subject),
+        mine = [run for run in self._runs if run.subject == self._subject]
+        outcome: Outcome = "nothing compared"
+        if self._divergence is not None or not all(run.ok for run in mine):
+            outcome = "failed"
+        elif any(run.tells and not self._silent.issuperset(_names(run)) for run in mine):
+            outcome = "passed"
+        reasons = self._reasons + [run.note for run in mine if run.excused]
+        found = Validation(
+            outcome == "passed",
             tuple(self._runs),
             tuple(dict.fromkeys(self._warnings)),
             notes=tuple(dict.fromkeys(self.notes)),
             placements=tuple(self._placements),
             divergence=self._divergence,
             subject=self._subject,
+            outcome=outcome,
+            uncompared=tuple(dict.fromkeys(self._uncompared)),
         )
+        if outcome == "nothing compared":
+            found = replace(found, reason=next(iter(reasons), "no run could be compared"))
+        return found
 
     def prepare(
         self, draws: tuple[Draw, ...], providers: Sequence[str], samples: int, seed: int
@@ -160,7 +193,13 @@ class _Check:
             for provider in dict.fromkeys((CPU, *providers)):
                 self._progress(f"{name} model, optimisation off")
                 drawn, results, why = accepted(
-                    source, self._model.inputs, provider, samples, seed, folder=self._folder
+                    source,
+                    self._model.inputs,
+                    provider,
+                    samples,
+                    seed,
+                    folder=self._folder,
+                    pairing=self._pairings.get(name, Pairing()),
                 )
                 if drawn:
                     self._draws = drawn
@@ -169,7 +208,8 @@ class _Check:
                     return True
                 if why not in whys:
                     whys.append(why)
-        self._warnings.append(f"not validated: {'; nor does the rewritten run: '.join(whys)}")
+        self._reasons.append("; nor does the rewritten run: ".join(whys))
+        self._warnings.append(f"not validated: {self._reasons[0]}")
         return False
 
     def validate(self, provider: str) -> None:
@@ -187,21 +227,105 @@ class _Check:
         self._runs += runs
         if not all(run.ok for run in runs if run.subject == self._subject):
             return
+        if self._is_told_apart(provider, runs, oracles):
+            return
         if self._model.nodes > _MOST_NODES:
             most = f"the model has over {_MOST_NODES} nodes"
             self._warnings.append(f"full optimisation not tried: {most}")
+            self._uncompared.append(f"{provider}, optimisation full: {most}")
             return
         full = {name: self._asked(name, provider, "full") for name in self._sources}
-        for sample, oracle in enumerate(oracles):
-            self._runs += self._deployed(provider, exact["original"][sample], full, sample, oracle)
+        for sample, oracle in zip(range(len(full[self._subject])), oracles, strict=False):
+            runs = self._deployed(provider, exact["original"][sample], full, sample, oracle)
+            self._runs += runs
+            self._note_excused(runs)
+            self._note_flat(runs)
+
+    def _note_excused(self, runs: Sequence[Run]) -> None:
+        """Say what was not compared because a difference is not held against the model."""
+        for run in runs:
+            if run.excused and run.subject == self._subject:
+                where = f"{run.provider}, optimisation {run.optimisation}, {run.inputs}"
+                self._uncompared.append(f"{where}: {run.note}")
+
+    def _note_flat(self, runs: Sequence[Run]) -> None:
+        """Say where only outputs that tell nothing were compared."""
+        for run in runs:
+            if run.tells and self._flat.issuperset(_names(run)):
+                self._uncompared.append(
+                    f"{run.provider}, optimisation {run.optimisation}: the outputs are the same "
+                    "whatever the data, or nearly, and inner tensors are not looked at there"
+                )
+
+    def _is_told_apart(
+        self, provider: str, runs: Sequence[Run], oracles: Sequence[Oracle | None]
+    ) -> bool:
+        """Look upstream of outputs that agree and cannot tell; whether the models differ there."""
+        flat, weak = [], []
+        for name in dict.fromkeys(name for run in runs if run.tells for name in _names(run)):
+            seen = [each.result.outputs for each in oracles if each is not None]
+            values = [outputs[name] for outputs in seen if name in outputs]
+            if is_flat(values):
+                flat.append(name)
+            elif is_weak(values) and not self._model.quantised:
+                weak.append(name)
+        if not flat and not weak:
+            return False
+        kind = "the same whatever the data, or nearly" if flat else "no more than a few choices"
+        said = f"{_outputs_text(flat or weak)} {kind}"
+        silent = flat
+        if self._subject == "rewritten":
+            first = self._draws[0]
+            again = [each for each in self._draws[1:] if _shapes(each) == _shapes(first)]
+            inner = inner_evidence(
+                self._sources["original"],
+                self._sources["rewritten"],
+                [first, *again[-1:]],
+                [*flat, *weak],
+                provider=provider,
+                folder=self._folder,
+                tolerance=self._tolerance,
+                pairing=self._pairings["rewritten"],
+                progress=self._progress,
+            )
+            if inner.divergence is not None:
+                self._warnings.append(f"{said}; inner tensors were compared, and they differ")
+                self._divergence = inner.divergence
+                return True
+            if inner.telling and flat:
+                self.notes.append(
+                    f"{said}; inner tensors upstream that vary with it were compared, with "
+                    f"optimisation off: {inner.telling} agree"
+                )
+            silent = [name for name in inner.silent if name in flat]
+            self._flat.update(flat)
+        if silent:
+            said = f"{_outputs_text(silent)} the same whatever the data, or nearly"
+            said += ", and no inner tensor of equal name tells more"
+            self._silent.update(silent)
+            self._reasons.append(said)
+            self._warnings.append(f"no evidence: {said}")
+            self._uncompared.append(f"{provider}: {said}")
+        return False
 
     def _asked(self, name: str, provider: str, optimisation: Optimisation) -> tuple[Result, ...]:
         """A result for each of the inputs."""
         key = name, provider, optimisation
         if key not in self._known:
             self._progress(f"{name} model, optimisation {optimisation}")
+            # What the optimiser does on negative data alone, it does where there is padding.
+            draws = [
+                each
+                for each in self._draws
+                if optimisation == "off" or self._model.pads or not each.again
+            ]
             answers = ask(
-                self._sources[name], self._draws, provider, optimisation, folder=self._folder
+                self._sources[name],
+                draws,
+                provider,
+                optimisation,
+                folder=self._folder,
+                pairing=self._pairings.get(name, Pairing()),
             )
             self._known[key] = answers.results
             if answers.places and optimisation == "off":
@@ -250,7 +374,9 @@ class _Check:
                 return Oracle("original evaluated by onnx", Result(outputs, math.nan), foreign=True)
             return Oracle("rewritten", theirs)
         also = "" if theirs.error == ours.error else f"; nor does the rewritten run: {theirs.error}"
+        self._reasons.append(f"{ours.error}{also}")
         self._warnings.append(f"not validated: {ours.error}{also}")
+        self._uncompared.append(f"{provider}, {self._draws[sample].label}: {ours.error}{also}")
         return None
 
     def _sample(
@@ -270,7 +396,9 @@ class _Check:
             why = exact["original"][sample].error
             note = f"a repair, with nothing to compare: the original does not run ({why})"
             label, seconds = self._draws[sample].label, (math.nan, found.seconds)
-            return [*runs, Run(provider, "off", label, (), seconds, note, ok=True)], oracle
+            run = Run(provider, "off", label, (), seconds, note, ok=True, excused=True)
+            self._note_excused([run])
+            return [*runs, run], oracle
         run = self._held(provider, "off", sample, "rewritten", found, oracle)
         if not run.ok and (better := self._better(provider, sample, found, referred)):
             run, oracle = replace(run, note=better, ok=True), Oracle("rewritten", found)
@@ -292,6 +420,7 @@ class _Check:
             provider=run.provider,
             folder=self._folder,
             tolerance=self._tolerance,
+            pairing=self._pairings["rewritten"],
             progress=self._progress,
         )
 
@@ -326,13 +455,29 @@ class _Check:
         """The runs of one set of inputs with full optimisation."""
         ours, found = full["original"][sample], full[self._subject][sample]
         referred = self._referred(provider, "full", sample, full)
+        run = None
+        if self._subject == "rewritten" and oracle is not None:
+            run = self._told(provider, exact, ours, found, sample, oracle)
         runs = list(referred.values())
-        if referred and not referred["original"].ok:
+        if referred and not referred["original"].ok and (run is None or run.ok):
             note = "full optimisation moves the original away from the reference"
             self._warnings.append(f"onnxruntime's own optimiser: {note}")
-            runs = [run if run.ok else replace(run, note=run.note or note, ok=True) for run in runs]
-        if self._subject == "original" or oracle is None:
-            return runs
+            runs = [
+                each if each.ok else replace(each, note=each.note or note, ok=True, excused=True)
+                for each in runs
+            ]
+        return runs if run is None else [*runs, run]
+
+    def _told(
+        self,
+        provider: str,
+        exact: Result,
+        ours: Result,
+        found: Result,
+        sample: int,
+        oracle: Oracle,
+    ) -> Run:
+        """The rewritten model with full optimisation, held against the original without."""
         run = self._held(provider, "full", sample, "rewritten", found, oracle)
         run = replace(run, seconds=(ours.seconds, found.seconds))
         if ours.error and not exact.error:
@@ -348,11 +493,44 @@ class _Check:
                     f"onnxruntime's own optimiser: full optimisation changes {names} of the "
                     "original only"
                 )
-        if not run.ok:
-            run = excused(run, oracle, ours, found, self._tolerance, self._model.quantised)
-            if run.ok:
-                self._warnings.append(f"onnxruntime's own optimiser: {run.note}")
-        return [*runs, run]
+        if run.ok:
+            return run
+
+        def unrounded() -> bool:
+            return self._agree_unquantised(provider)[sample]
+
+        quantised = unrounded if self._model.quantised else None
+        run = excused(run, oracle, ours, found, self._tolerance, quantised)
+        if run.ok:
+            self._warnings.append(f"onnxruntime's own optimiser: {run.note}")
+        return run
+
+    def _agree_unquantised(self, provider: str) -> tuple[bool, ...]:
+        """Whether both models agree with full optimisation once nothing is quantised, a draw."""
+        if provider not in self._unquantised:
+            self._progress("both models without their quantisers")
+            results = []
+            for name, level in _UNQUANTISED:
+                source = self._sources[name]
+                data = unquantised(source)
+                if data is None:
+                    self._unquantised[provider] = (False,) * len(self._draws)
+                    return self._unquantised[provider]
+                path = Path(source) if isinstance(source, str | os.PathLike) else None
+                answers = ask(
+                    data,
+                    self._draws,
+                    provider,
+                    level,
+                    folder=path.parent if path else self._folder,
+                    pairing=self._pairings.get(name, Pairing()),
+                )
+                results.append(answers.results)
+            self._unquantised[provider] = tuple(
+                agrees(exact, ours, found, self._tolerance)
+                for exact, ours, found in zip(*results, strict=True)
+            )
+        return self._unquantised[provider]
 
     def _held(
         self,
@@ -388,3 +566,17 @@ class _Check:
                 f"the original differs from the reference on {provider}, whatever the rewrite does"
             )
         return runs
+
+
+def _names(run: Run) -> list[str]:
+    return [each.output for each in run.comparisons]
+
+
+def _shapes(inputs: Draw) -> list[tuple[int, ...]]:
+    return [data.shape for data in inputs.feeds.values()]
+
+
+def _outputs_text(names: Sequence[str]) -> str:
+    listed = ", ".join(names[:_LISTED])
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"output {listed} is" if len(names) == 1 else f"outputs {listed}{more} are"

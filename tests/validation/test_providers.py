@@ -139,7 +139,9 @@ class TestOnADevice:
         found = validate_models(PAD, FOLD, providers=(CUDA, CPU))
         assert found.ok
         assert [
-            (run.provider, run.optimisation, run.subject, run.against) for run in found.runs
+            (run.provider, run.optimisation, run.subject, run.against)
+            for run in found.runs
+            if not run.inputs.endswith("all negative")
         ] == [
             (CUDA, "off", "original", "original on the CPU"),
             (CUDA, "off", "rewritten", "original"),

@@ -1,0 +1,82 @@
+"""Whether a value can tell two models apart, or would be the same whatever they compute.
+
+Imports nothing of the package outside `validation`.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onnxpad.validation.sessions import Array, Value
+
+_LEAST = {"float16": 4e-2, "bfloat16": 2e-1}
+"""By type: the least share of its greatest magnitude by which a value has to vary."""
+
+_FEW = 64  # elements
+
+_LEAST_OF_ANY = 1e-2
+
+
+def is_flat(values: Sequence[Value]) -> bool:
+    """Whether an output, which was `values` on different data, varies too little to tell anything.
+
+    It has to vary over its elements and, where it was seen for other data in the same shape, from
+    one to the other. Sequences and maps are taken to tell.
+
+    >>> is_flat([np.array([0.1, 0.1001])]), is_flat([np.array([0.1, 0.2])])
+    (True, False)
+    >>> is_flat([np.array([0.1, 0.2])] * 2), is_flat([np.array([3.0]), np.array([4.0])])
+    (True, False)
+    """
+    tensors = [value for value in values if isinstance(value, np.ndarray)]
+    if not tensors or len(tensors) != len(values):
+        return False
+    if all(_is_even(tensor) for tensor in tensors):
+        return True
+    first, *others = tensors
+    alike = [other for other in others if other.shape == first.shape]
+    return bool(alike) and all(_is_near(first, other) for other in alike)
+
+
+def is_weak(values: Sequence[Value]) -> bool:
+    """Whether an output is a few choices, as of classes, which other scores may lead to as well.
+
+    >>> is_weak([np.array([3])]), is_weak([np.arange(100)]), is_weak([np.array([3.5])])
+    (True, False, False)
+    """
+    return all(
+        isinstance(value, np.ndarray)
+        and value.size <= _FEW
+        and (value.dtype.kind == "b" or (value.dtype.kind in "iu" and value.itemsize > 1))
+        for value in values
+    )
+
+
+def _is_even(tensor: Array) -> bool:
+    """Whether all elements are about the same; one alone is not said to be."""
+    if tensor.size == 1:
+        value = _number(tensor)
+        return value is not None and not np.isfinite(value.reshape(-1)[0])
+    return not tensor.size or _is_near(tensor, tensor.reshape(-1)[0])
+
+
+def _is_near(one: Array, other: Array) -> bool:
+    a, b = _number(one), _number(other)
+    if a is None or b is None:
+        return bool(np.all(one == other))
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(a) & np.isfinite(b)
+        if not np.all(finite | (a == b) | (np.isnan(a) & np.isnan(b))):
+            return False
+        scale = np.abs(a).max(initial=0.0, where=finite)
+        gap = np.abs(a - b).max(initial=0.0, where=finite)
+    return bool(gap <= _LEAST.get(one.dtype.name, _LEAST_OF_ANY) * scale)
+
+
+def _number(tensor: Array) -> Array | None:
+    """Floating point as numpy calculates with it; None for anything else, which is exact."""
+    if tensor.dtype.isbuiltin == 2:  # numpy's mark of a type from another package
+        return tensor.astype(np.float32)
+    if tensor.dtype.kind not in "fc":
+        return None
+    return tensor.astype(np.float32) if tensor.dtype.itemsize == 2 else tensor

@@ -1,0 +1,425 @@
+"""A verdict has evidence: outputs that tell nothing, other names, other paddings, excuses."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import onnxpad
+from onnxpad.errors import UsageError, ValidationError
+from onnxpad.validation import validate_models
+from onnxpad.validation.compare import Tolerance, alike, argmax_lost
+from onnxpad.validation.evidence import is_flat
+from tests.support import one
+
+KERAS = Path(__file__).parents[2] / "models" / "mobilenet_keras.onnx"
+
+
+def classifier(ending: str) -> onnx.ModelProto:
+    """A MobileNet whose head was not trained, or gives the class alone."""
+    model = onnx.load(KERAS)
+    graph = model.graph
+    del graph.output[:]
+    tiny = numpy_helper.from_array(np.array(1e-9, np.float32), "tiny")
+    bias = numpy_helper.from_array(np.linspace(-2, 2, 10, dtype=np.float32)[None], "bias")
+    graph.initializer.extend([tiny, bias])
+    kind = TensorProto.FLOAT
+    if ending == "class":
+        graph.node.append(helper.make_node("ArgMax", ["logits"], ["y"], axis=1))
+        kind = TensorProto.INT64
+    else:
+        graph.node.append(helper.make_node("Mul", ["logits", "tiny"], ["small"]))
+        if ending == "biased":
+            graph.node.append(helper.make_node("Add", ["small", "bias"], ["sum"]))
+        graph.node.append(
+            helper.make_node("Softmax", ["sum" if ending == "biased" else "small"], ["y"])
+        )
+    graph.output.append(helper.make_tensor_value_info("y", kind, None))
+    return model
+
+
+def misplaced(model: onnx.ModelProto, most: int = 5) -> onnx.ModelProto:
+    """The model with the padding of some convolutions all at the end."""
+    wrong = onnx.ModelProto()
+    wrong.CopyFrom(model)
+    for node in wrong.graph.node:
+        pads = next((each for each in node.attribute if each.name == "pads"), None)
+        if node.op_type == "Conv" and pads is not None and any(pads.ints) and most:
+            half = len(pads.ints) // 2
+            total = [b + e for b, e in zip(pads.ints[:half], pads.ints[half:], strict=True)]
+            pads.ints[:] = [0] * half + total
+            most -= 1
+    return wrong
+
+
+def renamed(model: onnx.ModelProto, *, ends: bool, inner: bool) -> onnx.ModelProto:
+    """The model with other names for its inputs and outputs, or for what is between them."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    graph = copy.graph
+    border = {value.name for value in (*graph.input, *graph.output)}
+    made = {name for node in graph.node for name in node.output if name}
+    changed = (border if ends else set()) | (made - border if inner else set())
+    names = {name: f"other/{name}" for name in changed}
+    for node in graph.node:
+        node.input[:] = [names.get(name, name) for name in node.input]
+        node.output[:] = [names.get(name, name) for name in node.output]
+        if inner and node.name:
+            node.name = f"other/{node.name}"
+    for value in (*graph.input, *graph.output):
+        value.name = names.get(value.name, value.name)
+    del graph.value_info[:]
+    return copy
+
+
+ENDINGS = ["untrained", "biased", "class"]
+
+
+class TestOutputsThatTellNothing:
+    @pytest.mark.parametrize("ending", ENDINGS)
+    def test_padding_on_the_wrong_side_upstream_is_found(self, ending: str) -> None:
+        model = classifier(ending)
+        found = onnxpad.validate(model, misplaced(model))
+        assert found.outcome == "failed"
+        assert all(each.equal for run in found.runs for each in run.comparisons)
+        assert found.divergence is not None
+        assert found.divergence.tensor == "Conv__71:0"
+        assert len(found.padding) == 5
+        with pytest.raises(ValidationError, match="inside, first in tensor Conv__71:0"):
+            found.raise_for_failure()
+
+    @pytest.mark.parametrize("ending", ENDINGS)
+    def test_one_of_many_convolutions_is_named(self, ending: str) -> None:
+        model = classifier(ending)
+        wrong = misplaced(model, 4)
+        right = misplaced(model, 3)
+        found = validate_models(right, wrong)
+        assert found.outcome == "failed"
+        assert found.divergence is not None
+        assert "(Conv)" in found.divergence.producers[0]
+        assert found.divergence.attributes[0] != found.divergence.attributes[1]
+
+    @pytest.mark.parametrize("ending", ENDINGS)
+    def test_what_agrees_inside_is_evidence(self, ending: str) -> None:
+        model = classifier(ending)
+        found = validate_models(model, onnxpad.fix(model, validate=False).model)
+        assert (found.ok, found.outcome) == (True, "passed")
+        if ending != "class":
+            assert any("inner tensors upstream" in note for note in found.notes)
+            assert all("optimisation full" in line for line in found.uncompared)
+            assert found.uncompared
+
+    @pytest.mark.parametrize("ending", ["untrained", "biased"])
+    @pytest.mark.parametrize("right", [True, False])
+    def test_without_equal_names_inside_there_is_none(self, ending: str, right: bool) -> None:
+        model = classifier(ending)
+        other = renamed(model if right else misplaced(model), ends=False, inner=True)
+        found = onnxpad.validate(model, other)
+        assert (found.ok, found.outcome) == (False, "nothing compared")
+        assert "the same whatever the data" in found.validation.reason
+        assert len(found.padding) == (0 if right else 5)
+
+    def test_fix_says_so_too(self) -> None:
+        result = onnxpad.fix(classifier("untrained"))
+        assert result.changed
+        assert result.ok
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ("z = Conv <pads = [1,0,1,0]> (x, w) y = Mul (z, none)", "pads = [2,0,0,0]"),
+            ("z = Conv <pads = [1,0,1,0]> (x, w) y = Clip (z, none, none)", "pads = [0,0,2,0]"),
+            ("z = Conv <pads = [1,0,1,0]> (x, w) y = Div (z, none)", "pads = [0,0,2,0]"),
+            ("z = Conv <pads = [1,0,1,0]> (x, w) y = IsNaN (z)", "pads = [0,0,2,0]"),
+        ],
+    )
+    def test_constant_outputs(self, before: str, after: str) -> None:
+        given = "float[1, 2, 3, 1] w = {1, 2, 3, 4, 5, 6}, float none = {0}"
+        outputs = "bool[] y" if "IsNaN" in before else "float[] y"
+        original = one(before, initializers=given, outputs=outputs)
+        wrong = one(before.replace("pads = [1,0,1,0]", after), initializers=given, outputs=outputs)
+        found = validate_models(original, wrong)
+        assert found.outcome == "failed"
+        assert found.divergence is not None
+        assert found.divergence.tensor == "z"
+        assert validate_models(original, original).ok
+
+    def test_what_depends_on_sizes_alone_is_evidence_of_itself(self) -> None:
+        model = one("y = Shape (x)", outputs="int64[] y")
+        assert validate_models(model, model).ok
+
+    def test_a_model_of_one_dead_node_is_not_compared(self) -> None:
+        model = one("y = Mul (x, none)", initializers="float none = {0}")
+        found = validate_models(model, model)
+        assert (found.ok, found.outcome) == (False, "nothing compared")
+
+    @pytest.mark.parametrize(
+        ("values", "flat"),
+        [
+            ([[0.1, 0.1], [0.1, 0.1]], True),
+            ([[0.1, 0.2], [0.1, 0.2]], True),
+            ([[0.1, 0.2], [0.2, 0.1]], False),
+            ([[0.1, 0.2]], False),
+            ([[], []], True),
+            ([[np.nan, np.nan]], True),
+            ([[np.nan, 1.0], [1.0, 1.0]], False),
+            ([[3.0], [4.0]], False),
+            ([[3.0], [3.0]], True),
+        ],
+    )
+    def test_flat(self, values: list[list[float]], flat: bool) -> None:
+        assert is_flat([np.array(each, np.float32) for each in values]) == flat
+
+
+class TestArgmax:
+    def test_that_agrees_nowhere_is_no_agreement(self) -> None:
+        before = np.full((4, 10), 0.1, np.float32)
+        after = before.copy()
+        before[:, 3] += np.float32(4e-6)
+        after[:, 5] += np.float32(4e-6)
+        assert argmax_lost(before, after, Tolerance()).startswith("argmax agrees nowhere")
+        after[2] = before[2]
+        assert not argmax_lost(before, after, Tolerance())
+
+    def test_ties_are_decided_by_rounding(self) -> None:
+        before = np.zeros((2, 4), np.float32)
+        before[:, 1:3] = 1
+        after = before.copy()
+        after[:, 2] = np.nextafter(np.float32(1), np.float32(2))
+        assert not argmax_lost(before, after, Tolerance())
+
+    def test_in_a_model(self) -> None:
+        body = "z = Mul (x, none) s = Softmax (z) y = Add (s, {})"
+        given = "float none = {0}, float[4] a = {6e-6, 0, 0, 0}, float[4] b = {0, 6e-6, 0, 0}"
+        models = [
+            one(body.format(name), inputs="float[3, 4] x", initializers=given) for name in "ab"
+        ]
+        found = validate_models(*models)
+        assert not found.ok
+        assert found.runs[0].comparisons[0].argmax == 0
+        assert "argmax agrees nowhere" in found.runs[0].comparisons[0].detail
+
+
+class TestNames:
+    def test_inputs_and_outputs_of_other_names(self) -> None:
+        model = onnx.load(KERAS)
+        other = renamed(model, ends=True, inner=False)
+        found = onnxpad.validate(model, other)
+        assert found.ok
+        assert (
+            "input 'input' of the original is 'other/input' in the rewritten model, by order, type "
+            "and shape"
+        ) in found.notes
+        wrong = onnxpad.validate(model, misplaced(other))
+        assert wrong.outcome == "failed"
+        assert wrong.divergence is not None
+        assert wrong.divergence.tensor == "Conv__71:0"
+        assert onnxpad.validate(model, other, inputs=KERAS.with_suffix(".npz")).ok
+        assert onnxpad.validate(model, other, reference=KERAS.with_suffix(".npz")).ok
+
+    def test_the_only_other_order_that_fits(self) -> None:
+        body = "y = Add (a, b)"
+        other = "y = Add (p, q)"
+        before = one(body, inputs="float[1, 4] a, float[3, 1] b")
+        after = one(other, inputs="float[3, 1] q, float[1, 4] p")
+        found = validate_models(before, after)
+        assert found.ok
+        assert sum("by order, type and shape" in note for note in found.notes) == 2
+
+    @pytest.mark.parametrize(
+        "inputs",
+        [
+            "float[1, 3] p, float[1, 3] q, float[1, 3] r",
+            "float[1, 3] p",
+            "float[1, 5] p, float[1, 3] q",
+            "double[1, 3] p, double[1, 3] q",
+            "float[3] p, float[1, 3] q",
+        ],
+    )
+    def test_what_does_not_fit_is_one_line(self, inputs: str) -> None:
+        before = one("y = Add (a, b)", inputs="float[1, 3] a, float[1, 3] b")
+        after = one("y = Neg (p)", inputs=inputs)
+        with pytest.raises(UsageError, match="the models have other inputs: 'a' float32 1x3"):
+            onnxpad.validate(before, after)
+
+    def test_open_sizes_fit_any(self) -> None:
+        before = one("y = Neg (a)", inputs="float[N, 3] a")
+        after = one("y = Neg (b)", inputs="float[7, 3] b")
+        found = validate_models(before, after)
+        assert found.ok
+        assert found.runs[0].inputs.startswith("a float32 7x3")
+
+
+POOL = "float[1, 1, 64] x"
+PADS = "int64[6] p = {0,0,1,0,0,1}, int64[6] l = {0,0,1,0,0,0}, int64[6] r = {0,0,0,0,0,1}"
+
+
+class TestFullOptimisation:
+    def test_negative_data_show_what_the_optimiser_breaks(self) -> None:
+        apart = "q = Pad (x, l) n = Neg (q) m = Neg (n) y = MaxPool <kernel_shape = [2]> (m)"
+        fused = "q = Pad (x, l) y = MaxPool <kernel_shape = [2]> (q)"
+        models = [one(body, inputs=POOL, initializers=PADS) for body in (apart, fused)]
+        hidden = 0  # where what is drawn of both signs does not show it
+        for seed in range(9):
+            found = validate_models(*models, seed=seed)
+            assert found.outcome == "failed"
+            first, second = (run for run in found.runs if run.optimisation == "full")
+            assert second.inputs.endswith("all negative")
+            assert not second.ok
+            hidden += first.ok
+        assert hidden
+
+    def test_an_excuse_holds_for_the_same_elements_only(self) -> None:
+        # Each loses what the zeros at one end are worth, and not at the same end.
+        left = "o = Pad (x, r) n = Neg (o) m = Neg (n) q = Pad (m, l) "
+        right = "o = Pad (x, l) n = Neg (o) m = Neg (n) q = Pad (m, r) "
+        pool = "y = MaxPool <kernel_shape = [2]> (q)"
+        models = [one(f"{each}{pool}", inputs=POOL, initializers=PADS) for each in (left, right)]
+        found = validate_models(*models)
+        assert all(run.ok for run in found.runs if run.optimisation == "off")
+        assert found.outcome == "failed"
+        same = validate_models(models[0], models[0])
+        assert same.ok
+        assert any(run.excused and not run.tells for run in same.runs)
+        assert any("of the original as well" in line for line in same.uncompared)
+
+    def test_a_wrong_result_is_not_excused_by_an_original_that_does_not_load(self) -> None:
+        given = f"{PADS}, int64[6] wide = {{0,0,2,0,0,2}}"
+        pool = "MaxPool <kernel_shape = [2]>"
+        ends = "n = Neg (q) m = Neg (n)"
+        refused, apart = (
+            f"q = Pad (x, wide) a = {pool} (q)",
+            f"q = Pad (x, wide) {ends} a = {pool} (m)",
+        )
+        right = (
+            f"o = Pad (x, l) s = Neg (o) t = Neg (s) b = {pool} (t) y = Concat <axis = 2> (a, b)"
+        )
+        wrong = f"o = Pad (x, l) b = {pool} (o) y = Concat <axis = 2> (a, b)"
+        refused, wrong = f"{refused} {right}", f"{apart} {wrong}"
+        before, after = (one(body, inputs=POOL, initializers=given) for body in (refused, wrong))
+        found = validate_models(before, after)
+        assert all(run.ok for run in found.runs if run.optimisation == "off")
+        assert found.outcome == "failed"
+        assert any("the original does not run" in run.note for run in found.runs if not run.ok)
+        both = validate_models(before, before)
+        assert both.ok
+        assert all("the original does not run" in line for line in both.uncompared)
+        assert len(both.uncompared) == 2
+
+    def test_a_slack_for_quantised_models_hides_no_wrong_padding(self) -> None:
+        # A MaxPool whose zeros are lost, worth less than rounding may be in such a model.
+        given = f"{PADS}, float s = {{0.02}}, uint8 z = {{128}}, float k = {{0.004}}"
+        body = "a = QuantizeLinear (x, s, z) d = DequantizeLinear (a, s, z) q = Pad (d, l) "
+        pool = "b = MaxPool <kernel_shape = [2]> ({}) i = Mul (b, k) o = Slice (x, t, e, u) "
+        pool += "h = QuantizeLinear (o, s, z) j = DequantizeLinear (h, s, z) y = Add (i, j)"
+        given += ", int64[1] t = {0}, int64[1] e = {63}, int64[1] u = {2}"
+        pool = (
+            pool.replace("b = ", "w = ")
+            .replace("Mul (b, k)", "Mul (v, k)")
+            .replace("i = Mul", "v = Slice (w, t, e, u) i = Mul")
+        )
+        apart, fused = (
+            one(body + ends, inputs=POOL, initializers=given)
+            for ends in ("n = Neg (q) m = Neg (n) " + pool.format("m"), pool.format("q"))
+        )
+        found = validate_models(apart, fused, samples=4)
+        assert all(run.ok for run in found.runs if run.optimisation == "off")
+        wrong = [run for run in found.runs if not run.ok]
+        assert wrong
+        assert all(each.max_rel < 0.05 for run in wrong for each in run.comparisons)
+
+    def test_alike(self) -> None:
+        exact, moved = np.array([0.0, 1, 2, 3], np.float32), np.array([9.0, 1, 2, 9], np.float32)
+        for found, same in (
+            ([9, 1, 2, 9], True),
+            ([9, 1, 2, 3], True),
+            ([0, 1, 9, 3], False),
+            ([9, 1, 9, 9], False),
+            ([8, 1, 2, 3], False),
+        ):
+            assert alike("y", exact, moved, np.array(found, np.float32)) == same
+
+
+NHWC = (
+    "t = Transpose <perm = [0,2,3,1]> (x) q = Pad (t, h) "
+    "v = Transpose <perm = [0,3,1,2]> (q) y = Conv (v, w)"
+)
+
+
+class TestPadding:
+    def listed(self, before: str, after: str, **options: str) -> list[tuple[str, str]]:
+        given = "int64[8] p = {0,0,1,1,0,0,1,1}, int64[8] u = {0,0,1,0,0,0,1,2}"
+        given += ", int64[8] h = {0,1,1,0,0,1,1,0}"
+        inputs = options.pop("inputs", "float[1, 2, 9, 8] x") + ", float[3, 2, 3, 3] w"
+        models = [one(body, inputs=inputs, initializers=given) for body in (before, after)]
+        return [each.pads for each in onnxpad.validate(*models).padding]
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ("q = Pad (x, p) y = Conv (q, w)", "y = Conv <pads = [1,1,1,1]> (x, w)"),
+            ("q = Pad (x, u) y = Conv (q, w)", "y = Conv <pads = [1,0,1,2]> (x, w)"),
+            (
+                "q = Pad (x, p) y = Conv <pads = [1,1,1,1]> (q, w)",
+                "q = Pad (x, p) r = Pad (q, p) y = Conv (r, w)",
+            ),
+            ('y = Conv <auto_pad = "SAME_UPPER"> (x, w)', "y = Conv <pads = [1,1,1,1]> (x, w)"),
+            ('y = Conv <auto_pad = "VALID"> (x, w)', "y = Conv (x, w)"),
+            (
+                NHWC,
+                "y = Conv <pads = [1,1,1,1]> (x, w)",
+            ),
+        ],
+    )
+    def test_equal_totals_are_not_listed(self, before: str, after: str) -> None:
+        assert self.listed(before, after) == []
+
+    @pytest.mark.parametrize(
+        ("before", "after", "pads"),
+        [
+            (
+                "q = Pad (x, u) y = Conv (q, w)",
+                "y = Conv <pads = [1,1,1,1]> (x, w)",
+                ("[1, 0, 1, 2]", "[1, 1, 1, 1]"),
+            ),
+            (
+                'y = Conv <auto_pad = "SAME_UPPER", strides = [2,2]> (x, w)',
+                'y = Conv <auto_pad = "SAME_LOWER", strides = [2,2]> (x, w)',
+                ("[1, 0, 1, 1]", "[1, 1, 1, 0]"),
+            ),
+            (
+                "z = Conv (x, w) y = AveragePool <kernel_shape = [3,3], pads = [0,0,1,1]> (z)",
+                "z = Conv (x, w) y = AveragePool <kernel_shape = [3,3], pads = [1,1,0,0]> (z)",
+                ("[0, 0, 1, 1]", "[1, 1, 0, 0]"),
+            ),
+            (
+                "y = ConvTranspose <pads = [0,0,1,1]> (x, k)",
+                "y = ConvTranspose <pads = [1,1,0,0]> (x, k)",
+                ("[0, 0, 1, 1]", "[1, 1, 0, 0]"),
+            ),
+        ],
+    )
+    def test_others_are(self, before: str, after: str, pads: tuple[str, str]) -> None:
+        before, after = (
+            f"k = Transpose <perm = [1,0,2,3]> (w) {body}" if "(x, k)" in body else body
+            for body in (before, after)
+        )
+        assert self.listed(before, after) == [pads]
+
+    def test_sites_are_listed_though_the_numbers_agree(self) -> None:
+        # what the end has more than the other is behind the last window
+        body = "y = MaxPool <kernel_shape = [2,2], pads = [0,0,{0},{0}], strides = [3,3]> (x)"
+        models = [one(body.format(end), inputs="float[1, 2, 9, 9] x") for end in (0, 1)]
+        found = onnxpad.validate(*models)
+        assert found.ok
+        assert [each.pads for each in found.padding] == [("[0, 0, 0, 0]", "[0, 0, 1, 1]")]
+
+    def test_open_sizes(self) -> None:
+        same = 'y = Conv <auto_pad = "{}", strides = [2,2]> (x, w)'
+        open_sizes = {"inputs": "float[1, 2, height, width] x"}
+        upper, lower = (same.format(f"SAME_{side}") for side in ("UPPER", "LOWER"))
+        assert len(self.listed(upper, lower, **open_sizes)) == 1
+        assert self.listed(upper, upper, **open_sizes) == []
+        assert len(self.listed(upper, "y = Conv <strides = [2,2]> (x, w)", **open_sizes)) == 1
