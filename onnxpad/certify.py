@@ -3,8 +3,8 @@
 For a tensor of the graph before a change, and for the tensor that stands for it after, this module
 derives what each element is made of: the positions that a window reads, what lies there when a
 position is outside the data, and which positions an average counts. It decides nothing and knows
-no pass. May import: errors, finding, graph, layers, operators, signs,
-size, sliding, values.
+no pass. May import: errors, finding, graph, layers, operators, runtime_sizes,
+signs, size, sliding, values.
 """
 
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -15,7 +15,16 @@ from onnx.helper import tensor_dtype_to_np_dtype
 from onnxpad.errors import ModelError
 from onnxpad.finding import Certificate
 from onnxpad.graph import Graph
-from onnxpad.layers import LEAST, Amounts, Layer, Layers, count_shared, merged, same_layers
+from onnxpad.layers import (
+    LEAST,
+    Amounts,
+    Layer,
+    Layers,
+    count_shared,
+    fill_of,
+    merged,
+    same_layers,
+)
 from onnxpad.operators import (
     FLOATS,
     PadOp,
@@ -27,16 +36,9 @@ from onnxpad.operators import (
     read_pad,
     read_window,
 )
+from onnxpad.runtime_sizes import spatial_sizes
 from onnxpad.signs import Signs
-from onnxpad.size import (
-    Extent,
-    Size,
-    Unknown,
-    always,
-    less_equal,
-    minimum,
-    symbol,
-)
+from onnxpad.size import Extent, Unknown, always, less_equal, minimum
 from onnxpad.sliding import Comparison
 from onnxpad.sliding import UncertifiedError as UncertifiedError
 from onnxpad.values import Analysis
@@ -48,6 +50,8 @@ _SLIDING: Final = frozenset(
 )
 # A longer row of Pads is proved piece by piece, or all of it would be read again for each of them.
 _MOST_PADS: Final = 16
+FINITE: Final = "finite data"
+"""An assumption: not every form of a maximum keeps a window of -inf."""
 _LOWEST_FINITE: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE}
 
 
@@ -129,11 +133,17 @@ class Certifier:
             if not root and seen > _MOST_PADS:
                 break
             pad = read_pad(self._graph, self._analysis, node)
-            if pad.constant_amounts is not None and not is_padded(pad.constant_amounts):
+            empty = pad.constant_amounts is not None and not is_padded(pad.constant_amounts)
+            if empty and self._fits(pad, rank):
                 current = pad.data
                 continue
             full = _full(pad, rank if rank is not None else self._rank(pad))
-            if op is not None and (full is None or is_padded(full[:2])):
+            if empty and op is None and not layers:
+                # It may be an error, so it is told apart from none.
+                opaque = "nothing, if the rank fits", pad.amounts or ()
+                current = pad.data
+                break
+            if empty or (op is not None and (full is None or is_padded(full[:2]))):
                 break
             layer = self._layer(pad, full)
             if full is None or layer is None:
@@ -146,6 +156,24 @@ class Certifier:
             rank = len(full)
         beside = () if op is None else _beside(op.node)
         return Reading(current.name, tuple(reversed(layers)), opaque, op, beside, tensor.name)
+
+    def _fits(self, pad: PadOp, rank: int | None) -> bool:
+        """Whether the amounts of a `Pad` are for data of the rank that it reads.
+
+        That is what the analysis says, or what window operators that read the `Pad` slide over.
+        """
+        amounts = pad.amounts or ()
+        if rank is not None or pad.axes is not None:
+            return pad.axes is not None or len(amounts) == rank
+        shape = self._analysis.shape(pad.data)
+        if shape is not None:
+            return len(amounts) == len(shape)
+        ranks = [
+            len(read_window(self._graph, self._analysis, use.node).windows) + 2
+            for use in self._graph.uses(pad.node.outputs[0])
+            if use.index == 0 and operator_of(self._graph, use.node) is not None
+        ]
+        return len(amounts) in ranks
 
     def _rank(self, pad: PadOp) -> int | None:
         if pad.axes is None and pad.amounts is not None:
@@ -160,7 +188,7 @@ class Certifier:
         """
         if full is None or pad.mode != "constant" or pad.value is None:
             return None
-        layer = Layer(full, pad.value)
+        layer = Layer(full, fill_of(pad.value))
         known = pad.constant_amounts
         if known is not None and min(map(min, known), default=0) >= 0:
             return layer
@@ -215,10 +243,27 @@ class Certifier:
                 (old, before.layers), (new, after.layers), sizes, self._graph.opset
             )
         statement = f"each window reads the same positions of {before.root!r}, {found.outside}"
+        root = self._graph.tensor(before.root)
         if found.same:
-            return Certificate(statement, found.holds)
-        assumptions = self._check_losing(self._graph.tensor(before.root), found)
+            assumptions = self._check_crop(old, new, root)
+        else:
+            assumptions = self._check_losing(root, found)
         return Certificate(statement, found.holds, tuple(sorted(assumptions)))
+
+    def _check_crop(self, old: WindowOp, new: WindowOp, root: Tensor) -> set[str]:
+        """What has to be assumed for a SAME and its pads to be the same maximum.
+
+        Where SAME may stand for less padding than none, onnxruntime runs another kernel, of which
+        some keep -inf and some give the lowest number.
+
+        Raises:
+            UncertifiedError: It does not hold.
+        """
+        if not _crops(old, new) or self._analysis.dtype(root) not in {None, *FLOATS}:
+            return set()
+        if self._signs.infinite(root) is not None:
+            raise UncertifiedError(f"{root.name!r} holds infinities")
+        return {FINITE}
 
     def _check_losing(self, root: Tensor, found: Comparison) -> set[str]:
         """What has to be assumed for both sides to be filled with what loses every comparison.
@@ -253,23 +298,21 @@ class Certifier:
         least = lowest(dtype)
         if dtype in FLOATS:
             if layer.fill == least or (dtype in _LOWEST_FINITE and layer.fill <= _finite(dtype)):
-                assumptions.add("finite data")
+                assumptions.add(FINITE)
                 return layer._replace(fill=LEAST)
             if layer.fill <= 0 and floor and self._signs.non_negative(root):
-                assumptions.add("finite data")
+                assumptions.add(FINITE)
                 return layer._replace(fill=LEAST)
             return layer
         return layer._replace(fill=LEAST) if layer.fill == least else layer
 
     def _sizes(self, root: str, axes: int) -> tuple[Extent, ...]:
-        """The spatial sizes of a tensor; fresh symbols where nobody knows them."""
-        shape = self._analysis.shape(self._graph.tensor(root))
+        """The spatial sizes of a tensor; fresh symbols where only run time knows them."""
+        tensor = self._graph.tensor(root)
+        shape = self._analysis.shape(tensor)
         if shape is not None and len(shape) != axes + 2:
             raise UncertifiedError(f"{root!r} has {len(shape)} axes, the window {axes}")
-        return tuple(
-            size if isinstance(size, int | Size) else symbol(f"{root}[{axis}]")
-            for axis, size in enumerate(shape[2:] if shape is not None else (None,) * axes, 2)
-        )
+        return spatial_sizes(self._graph, tensor, shape, axes)
 
 
 def _opaque(pad: PadOp, full: Amounts | None) -> tuple[str, Amounts] | None:
@@ -297,6 +340,15 @@ def _finite(dtype: int) -> float:
 
 def _has_indices(node: Node) -> bool:
     return len(node.outputs) > 1 and bool(node.outputs[1].name)
+
+
+def _crops(old: WindowOp, new: WindowOp) -> bool:
+    """Whether a maximum gets or loses a SAME that may stand for less padding than none."""
+    return (
+        old.operator.padding == "never wins"
+        and old.auto_pad.startswith("SAME") != new.auto_pad.startswith("SAME")
+        and any(always(less_equal(each.stride, each.extent)) is not True for each in old.windows)
+    )
 
 
 def _overrides(op: WindowOp) -> bool:

@@ -156,6 +156,7 @@ class DynamicSites:
             raise RefusalError(f"a Pad of opset {self._graph.opset} cannot compute its amounts")
         if not all(isinstance(window, Window) for window in op.windows):
             raise RefusalError("the kernel's size is known only at run time")
+        self._sites.check_power(op)
         if op.padding == "excluded":
             raise RefusalError(
                 "an AveragePool with count_include_pad=0 leaves its padding out of the divisor, "

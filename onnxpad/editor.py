@@ -169,6 +169,7 @@ class Editor:
             if not same:
                 raise UncertifiedError(f"its probe differs: {seen}")
         self._seen.add((place, text))
+        removed += graph.absorb(node)
         return Change(
             code=rule.code,
             node=graph.label(node),

@@ -183,6 +183,37 @@ class Edits:
                 self._forget(tensor, ())
         self._forget_origins(entry.node)
 
+    def absorb(self, copying: Node, source: Node, original: Tensor) -> None:
+        """Removes a node that copies a tensor, which its source then gives as the copy."""
+        (copy,) = copying.outputs
+        for use in tuple(original.uses.values()):
+            if use.node is not copying:
+                self.put(use.node, use.index, copy)
+        self._absorb(copying, source, original)
+        self._record(partial(self._unabsorb, copying, source, original))
+
+    def _absorb(self, copying: Node, source: Node, original: Tensor) -> None:
+        (copy,) = copying.outputs
+        self._detach(self._view.entries[id(copying)])
+        self._forget(original, ())
+        self._give(source, original, copy)
+
+    def _unabsorb(self, copying: Node, source: Node, original: Tensor) -> None:
+        (copy,) = copying.outputs
+        self._constants.forget(copy.name)
+        self._give(source, copy, original)
+        self._attach(self._view.entries[id(copying)])
+
+    def _give(self, source: Node, old: Tensor, new: Tensor) -> None:
+        """Has a node give one tensor in place of another."""
+        place = next(index for index, tensor in enumerate(source.outputs) if tensor is old)
+        old.inputs.clear()
+        source.outputs[place] = new
+        new.inputs.append(source)
+        self._view.tensors[new.name] = new
+        self._view.gone.pop(new.name, None)
+        self._edited(source)
+
     def add_initializer(self, tensor: Tensor, initializer: Initializer) -> None:
         """Adds a constant."""
         self._view.added.append(tensor.name)
@@ -227,6 +258,10 @@ class Edits:
                     removed.append(describe(tensor.inputs[0]))
                     self.remove(tensor.inputs[0])
         return tuple(removed)
+
+    def is_pinned(self, tensor: Tensor) -> bool:
+        """Whether something else than a node refers to a tensor by its name."""
+        return tensor.name in self._pinned
 
     def is_unused(self, tensor: Tensor) -> bool:
         """Whether nothing reads a tensor or refers to it."""

@@ -11,13 +11,20 @@ what it takes for certain. Tried with onnxruntime 1.21.0 and 1.31.1.
 May import: graph, operators, size, values.
 """
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph
-from onnxpad.operators import PadOp, UnreadableError, WindowOp, is_padded, read_pad, read_window
+from onnxpad.operators import (
+    PadOp,
+    UnreadableError,
+    WindowOp,
+    is_negative_zero,
+    is_padded,
+    read_pad,
+    read_window,
+)
 from onnxpad.size import Size
 from onnxpad.values import Analysis
 
@@ -349,7 +356,7 @@ def versions(opset: int) -> str:
 
 def is_plain_zero(value: float | int) -> bool:
     """Whether a fill is 0 and not -0.0, which an omitted one does not mean."""
-    return value == 0 and math.copysign(1, value) > 0
+    return value == 0 and not is_negative_zero(value)
 
 
 def _may_fuse(node: Node) -> bool:

@@ -1,7 +1,7 @@
 """The graph of a model, to read and to edit, and the way back to a file.
 
 Imports attributes, collection, constants, edits, errors, external, files, names, relocation,
-saving, skeleton and view.
+saving, scope, skeleton and view.
 
 Edits go through `Graph`, never through graphsurgeon's lists: each is journaled, so that it can be
 undone, and only what differs in the end is written; all else is copied byte for byte.
@@ -27,6 +27,7 @@ from onnxpad.files import write_whole
 from onnxpad.names import Names, pinned
 from onnxpad.relocation import ExternalData, Progress, behind_links, contents, follow_links
 from onnxpad.saving import Differences, differences, node_proto, outline, working_copy
+from onnxpad.scope import inner_tensors
 from onnxpad.skeleton import Skeleton, read_file, read_proto
 from onnxpad.view import (
     Declared,
@@ -322,6 +323,23 @@ class Graph:
         while len(node.inputs) > len(inputs):
             self._edits.put(node, len(node.inputs) - 1, None)
 
+    def absorb(self, node: Node) -> tuple[str, ...]:
+        """Has what computes the input of an Identity give its output instead; says what went.
+
+        The copy is read wherever its original was. Nothing happens where the original has to stay
+        under its name, as inputs and outputs of the graph do and what a body reads, or where a body
+        has a tensor of the name that the copy has.
+        """
+        if node.op != "Identity" or not self.is_standard(node):
+            return ()
+        (original,), (copy,) = node.inputs, node.outputs
+        source, uses = self.producer(original), self.uses(original)
+        stays = self._edits.is_pinned(original) or any(use.index < 0 for use in uses)
+        if source is None or stays or copy.name in self._inner_names:
+            return ()
+        self._edits.absorb(node, source, original)
+        return (describe(node),)
+
     def add_initializer(self, values: np.ndarray[Any, Any], name: str) -> Tensor:
         """Adds a constant under a fresh name derived from `name`.
 
@@ -448,6 +466,11 @@ class Graph:
     @cached_property
     def _names(self) -> Names:
         return Names(self._skeleton.light)
+
+    @cached_property
+    def _inner_names(self) -> frozenset[str]:
+        """The names of tensors that bodies have of their own."""
+        return frozenset(inner_tensors(self._skeleton.light.graph))
 
     def _check_opset(self) -> None:
         """Raises ModelError if the operators of the model mean nothing, or nothing known here."""

@@ -14,6 +14,7 @@ Amounts: TypeAlias = tuple[tuple[Extent, Extent], ...]
 
 EXCLUDED: Final = "excluded"  # counts neither in the sum nor in the divisor
 LEAST: Final = "least"  # loses every comparison
+NEGATIVE_ZERO: Final = "-0"  # equals 0.0 as a number, and is another fill
 
 
 class Layer(NamedTuple):
@@ -24,6 +25,18 @@ class Layer(NamedTuple):
 
 
 Layers: TypeAlias = tuple[Layer, ...]
+
+
+def fill_of(value: float | int) -> float | int | str:
+    """Return what a layer is filled with where a `Pad` says a value; 0.0 and -0.0 are two."""
+    return NEGATIVE_ZERO if value == 0 and math.copysign(1, value) < 0 else value
+
+
+def without_sign(layers: Layers) -> Layers:
+    """Return the layers with 0 for -0.0, for an operator that cannot tell them apart."""
+    return tuple(
+        layer._replace(fill=0) if layer.fill == NEGATIVE_ZERO else layer for layer in layers
+    )
 
 
 def count_shared(one: Layers, other: Layers) -> int:

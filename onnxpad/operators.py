@@ -3,6 +3,7 @@
 May import: errors, graph, size, values, window.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -111,7 +112,13 @@ class WindowOp(NamedTuple):
 
     @property
     def padding(self) -> str:
-        """What its own padding is, as `Operator.padding`, with `count_include_pad` heeded."""
+        """What its own padding is, as `Operator.padding`, with attributes heeded.
+
+        An LpPool leaves its own padding out. Where p is above 0 that is as good as zeros; else a
+        zero is 1, or infinite.
+        """
+        if self.operator.padding == "zero":
+            return "excluded" if self.node.op == "LpPool" and not _has_power(self.node) else "zero"
         return "zero" if self.count_include_pad else self.operator.padding
 
     @property
@@ -182,6 +189,22 @@ def _numbers(pairs: Sequence[ExtentPair] | None) -> tuple[Pair, ...] | None:
 def _is_known(pairs: Sequence[ExtentPair]) -> bool:
     """Whether something is known of every amount."""
     return not any(isinstance(amount, Unknown) for pair in pairs for amount in pair)
+
+
+def is_negative_zero(value: float | None) -> bool:
+    """Whether a value is -0.0, which equals 0.0 and is another fill."""
+    return value is not None and value == 0 and math.copysign(1, value) < 0
+
+
+def is_same_fill(one: float | None, other: float | None) -> bool:
+    """Whether two `Pad`s fill with the same; 0.0 and -0.0 are two fills."""
+    return one == other and is_negative_zero(one) == is_negative_zero(other)
+
+
+def _has_power(node: Node) -> bool:
+    """Whether the p of an LpPool is above 0, as where it is absent."""
+    power = node.attrs.get("p", 2)
+    return isinstance(power, int | float) and power > 0
 
 
 def lowest(dtype: int) -> float | int | None:

@@ -72,6 +72,7 @@ class Context:
         self.open_sites = DynamicSites(graph, self.analysis, self.sites, plain)
         self._listed: tuple[int, list[tuple[Node, object]]] | None = None
         self._misfolded: dict[str, str] | None = None
+        self._asked = graph.version
 
     def windows(self) -> Iterator[WindowOp]:
         """The window operators of the table that can be read, in file order."""
@@ -169,6 +170,10 @@ class Context:
         forgotten = [premise.analysis.ask_again() for premise in self.premises]
         if any(forgotten):
             self._listed = None
+        if self._asked != self.graph.version:
+            self._asked = self.graph.version
+            self.signs.ask_again()
+            self.sites.wording.ask_again()
 
 
 class Match(NamedTuple):

@@ -60,6 +60,22 @@ def node_names(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
                 yield from names(body)
 
 
+def inner_tensors(graph: onnx.GraphProto) -> Iterator[str]:
+    """The names of the tensors that the bodies in a graph define, with repetitions."""
+    for node in graph.node:
+        for attribute in node.attribute:
+            for body in bodies(attribute):
+                for value in body.input:
+                    yield value.name
+                for tensor in body.initializer:
+                    yield tensor.name
+                for sparse in body.sparse_initializer:
+                    yield sparse.values.name
+                for inner in body.node:
+                    yield from inner.output
+                yield from inner_tensors(body)
+
+
 def tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     """All tensors that a model holds, wherever they are."""
     graphs = [model.graph]

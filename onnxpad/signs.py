@@ -56,6 +56,10 @@ class Signs:
         while len(self._known) > mark:
             self._known.popitem()
 
+    def ask_again(self) -> None:
+        """Drops what could not be proved, which edits may have made plain."""
+        self._known = {name: True for name, proved in self._known.items() if proved}
+
     def non_negative(self, tensor: Tensor) -> bool:
         """Whether no element of a floating-point tensor can be below zero (NaN is not below zero).
 

@@ -2,7 +2,7 @@
 
 All padding of a site is first brought into one form, per spatial axis what the operator pads by
 itself and what a `Pad` in front of it pads, and then expressed in the style asked for. May import:
-errors, fusion, graph, memory, operators, signs, size, values, window, wording.
+errors, fusion, graph, memory, operators, runtime_sizes, signs, size, values, window, wording.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,13 +24,17 @@ from onnxpad.operators import (
     Pair,
     UnreadableError,
     WindowOp,
+    is_negative_zero,
     is_padded,
     lowest,
     onnx_order,
+    operator_of,
     read_pad,
+    read_window,
 )
+from onnxpad.runtime_sizes import spatial_sizes
 from onnxpad.signs import Signs
-from onnxpad.size import Extent, Size, Unknown, always, bounds, less_equal, symbol
+from onnxpad.size import Extent, Size, Unknown, always, bounds, less_equal
 from onnxpad.values import Analysis
 from onnxpad.window import (
     AnyWindow,
@@ -271,7 +275,13 @@ class Sites:
         """
         if pad.mode != "constant":
             raise RefusalError(f"it copies data ({pad.mode}), which no operator's pads do")
-        full = pad.extents_over(len(op.windows) + 2)
+        rank = len(op.windows) + 2
+        full = pad.extents_over(rank)
+        if full is None and pad.constant_amounts is not None and pad.axes is None:
+            raise RefusalError(
+                f"its amounts are for data of {len(pad.constant_amounts)} axes, and {op.node.op} "
+                f"reads data of {rank}"
+            )
         if full is None:
             raise RefusalError(self.wording.amounts(pad))
         if is_padded(full[:2]):
@@ -283,6 +293,7 @@ class Sites:
         if has_indices(op):
             raise RefusalError("the operator's Indices count positions of the padded tensor")
         self._check_fill(op, pad)
+        self.check_power(op)
         if op.padding == "excluded" and is_padded(op.pads) and op.auto_pad == "NOTSET":
             raise RefusalError(
                 "the AveragePool pads by itself without counting it (count_include_pad=0), and "
@@ -319,6 +330,32 @@ class Sites:
                     return begin, least
         return None
 
+    def pads_nothing(self, pad: PadOp) -> bool:
+        """Whether a `Pad` gives what it reads: its amounts are 0, and are for data of its rank.
+
+        With amounts for another rank it is an error. Where the rank is known only at run time, a
+        window operator that reads the `Pad` says it too.
+        """
+        amounts = pad.constant_amounts
+        if amounts is None or is_padded(amounts):
+            return False
+        shape = self._analysis.shape(pad.data)
+        if pad.axes is not None or shape is not None:
+            return pad.axes is not None or len(amounts) == len(shape or ())
+        return any(
+            use.index == 0 and self._rank_read(use.node) == len(amounts)
+            for use in self._graph.uses(pad.node.outputs[0])
+        )
+
+    def _rank_read(self, node: Node) -> int | None:
+        """How many axes a window operator's data has; None for other nodes."""
+        if operator_of(self._graph, node) is None:
+            return None
+        try:
+            return len(read_window(self._graph, self._analysis, node).windows) + 2
+        except UnreadableError:
+            return None
+
     def pad_before(self, op: WindowOp) -> PadOp | None:
         """The `Pad` that the operator reads, directly or through Identity."""
         node = self._graph.producer(self._graph.origin(op.data))
@@ -332,8 +369,10 @@ class Sites:
     def _check_fill(self, op: WindowOp, pad: PadOp) -> None:
         if pad.value is None:
             raise RefusalError("the value it pads with is known only at run time")
+        negative = is_negative_zero(pad.value)
         if op.operator.padding != "never wins":
-            if pad.value != 0:
+            # A sum of products cannot tell -0.0 from 0.0, nor can one of magnitudes.
+            if pad.value != 0 or (negative and op.operator.padding != "zero"):
                 raise RefusalError(f"it pads with {pad.value}, {op.node.op} with 0")
             return
         dtype = self._analysis.dtype(op.data)
@@ -345,7 +384,7 @@ class Sites:
         if dtype in FLOATS:
             if dtype != TensorProto.BFLOAT16 and pad.value <= _lowest_finite(dtype):
                 return
-            if pad.value <= 0 and self._signs.non_negative(pad.data):
+            if pad.value <= 0 and not negative and self._signs.non_negative(pad.data):
                 return
         raise RefusalError(
             f"it pads with {pad.value}, which can win in a MaxPool whose data may be below it; "
@@ -369,7 +408,8 @@ class Sites:
         if exact and inside == own and outside == around:
             keep = outer.node if outer is not None else None
             return Plan(op, own, around, op.data, keep, op.count_include_pad)
-        self._check_form(op, own, around, inside, source)
+        pooled = tuple(outer is None or (exact and pair == (0, 0)) for pair in around)
+        self._check_form(op, own, around, inside, source, pooled)
         if not (exact and outside == around) and is_padded(outside):
             self.check_pad(source)
         counts = op.count_include_pad or (
@@ -418,9 +458,21 @@ class Sites:
             )
 
     def _check_form(
-        self, op: WindowOp, own: Pairs, around: Pairs, inside: Pairs, source: Tensor
+        self,
+        op: WindowOp,
+        own: Pairs,
+        around: Pairs,
+        inside: Pairs,
+        source: Tensor,
+        pooled: Sequence[bool],
     ) -> None:
-        if op.padding == "excluded" and is_padded(own):
+        """Refuses a form that the operator cannot have, or that reads something else.
+
+        `pooled` says of each axis whether the operator reads it now as it is in `source`.
+        """
+        if inside != own:
+            self.check_power(op)
+        if op.padding == "excluded" and op.operator.padding == "excluded" and is_padded(own):
             raise RefusalError(
                 "an AveragePool with count_include_pad=0 leaves its padding out of the divisor, "
                 "which no Pad can say"
@@ -434,10 +486,12 @@ class Sites:
                         f"the pads on axis {axis} would be {pair}, and a pool's must be smaller "
                         f"than its kernel {window.kernel}"
                     )
-        sizes = self.spatial(source, len(own))
         if not op.operator.pools:
             return
-        for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True)):
+        # No pool reads an empty axis.
+        either = (self.spatial(source, len(own)), self.spatial(source, len(own), 1))
+        for axis, window in enumerate(op.windows):
+            size = either[pooled[axis]][axis]
             total = add(own, around)[axis]
             if op.ceil_mode:
                 self._check_ceil(op, source, axis, size, total, own[axis], inside[axis])
@@ -452,6 +506,14 @@ class Sites:
                     )
         if op.operator.padding == "never wins":
             self.check_finite(source)
+
+    def check_power(self, op: WindowOp) -> None:
+        """Refuses an LpPool that counts the zeros of a `Pad`, but not its own padding."""
+        if op.operator.padding == "zero" and op.padding != "zero":
+            raise RefusalError(
+                f"an LpPool with p={op.node.attrs.get('p')} counts the zeros of a Pad, and leaves "
+                "its own padding out"
+            )
 
     def _check_divisor(self, op: WindowOp, around: Pairs, source: Tensor) -> None:
         """Refuses where a counted kernel may reach past what it slides over."""
@@ -576,10 +638,14 @@ class Sites:
         return graph.insert("Pad", inputs, {"mode": "constant"}, before=node, name=name)
 
     def _spatial(self, op: WindowOp) -> tuple[Extent, ...]:
-        return self.spatial(op.data, len(op.windows))
+        # Neither a pool nor SAME is defined on an empty axis.
+        least = 1 if op.operator.pools or op.auto_pad.startswith("SAME") else 0
+        return self.spatial(op.data, len(op.windows), least)
 
-    def spatial(self, tensor: Tensor, axes: int) -> tuple[Extent, ...]:
-        """The spatial sizes of a tensor; a symbol of its own for each that nobody knows.
+    def spatial(self, tensor: Tensor, axes: int, least: int = 0) -> tuple[Extent, ...]:
+        """The spatial sizes of a tensor; a symbol of its own for each that only run time knows.
+
+        Such a symbol starts at `least`, or later where no such tensor is that short.
 
         Raises:
             ModelError: It has another number of axes.
@@ -590,13 +656,7 @@ class Sites:
                 f"{tensor.name!r} has {len(shape)} axes, but a window over {axes} reads it, "
                 f"which takes {axes + 2}; correct the model or export it again"
             )
-        found = (Unknown("nobody knows"),) * axes if shape is None else shape[2:]
-        if {int}.issuperset(map(type, found)):
-            return found
-        return tuple(
-            size if isinstance(size, int | Size) else symbol(f"{tensor.name}[{axis}]")
-            for axis, size in enumerate(found, 2)
-        )
+        return spatial_sizes(self._graph, tensor, shape, axes, least)
 
 
 def windows_over(rounding: Rounding, window: AnyWindow, size: Extent, own: Pair) -> Extent:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from onnxpad.layers import (
     EXCLUDED,
     LEAST,
+    NEGATIVE_ZERO,
     Amounts,
     Layer,
     Layers,
@@ -18,6 +19,7 @@ from onnxpad.layers import (
     merged,
     same_layers,
     total_of,
+    without_sign,
 )
 from onnxpad.operators import WindowOp
 from onnxpad.size import Extent, Size, always, less_equal, maximum, minimum, where
@@ -127,6 +129,9 @@ class _Sliding:
     ) -> None:
         fills: dict[str, str | int] = {"zero": 0, "never wins": LEAST, "excluded": EXCLUDED}
         own = fills[op.padding]
+        if op.operator.padding == "zero":
+            # Products are added to 0.0, and powers of magnitudes have no sign. Source: onnxruntime.
+            layers = without_sign(layers)
         excludes = op.operator.padding == "excluded" and not counts_beyond
         beyond: str | int = EXCLUDED if excludes else own
         axes, pads = [], []
@@ -233,7 +238,7 @@ def _meets_data(window: AnyWindow, axis: _Axis, size: Extent, some: Extent) -> b
 
 
 def _told(layers: Layers) -> str:
-    names = {LEAST: "what never wins", EXCLUDED: "what is not counted"}
+    names = {LEAST: "what never wins", EXCLUDED: "what is not counted", NEGATIVE_ZERO: "-0"}
     fills = [
         names[layer.fill] if isinstance(layer.fill, str) else f"{layer.fill:g}" for layer in layers
     ]

@@ -33,6 +33,11 @@ class Wording:
         """Forgets what was worked out, after edits of the graph were undone."""
         self._at_one_size = None
 
+    def ask_again(self) -> None:
+        """Has what was not worked out looked for again, after edits of the graph."""
+        if self._at_one_size is not None:
+            self._at_one_size.ask_again()
+
     def sizes(self, axes: Mapping[int, Extent], data: Tensor) -> str:
         """Sizes of axes: `the size of axis 2, which grows with 'height' (axis 2 of input 'x')`.
 

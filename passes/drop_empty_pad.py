@@ -11,7 +11,8 @@ class DropEmptyPad(Pass):
 
     ## What it does
     Lets everything that reads it read its input. Where its output is an output of the graph, or is
-    read inside a subgraph, it becomes an Identity.
+    read inside a subgraph, what computes its input gives that output instead; where that is an
+    input of the graph, another output, or read inside a subgraph, the `Pad` becomes an Identity.
 
     ## Why it matters
     Exporters write such a `Pad` for layers that need none at this size; it costs a copy, and
@@ -24,7 +25,9 @@ class DropEmptyPad(Pass):
         y = Relu (x)
 
     ## When it is exact
-    Always, in every mode, once the amounts are known to be zero.
+    In every mode, once the amounts are known to be zero, and to be for data of its rank, since with
+    amounts for another rank it is an error. Where the rank is known only at run time, axes that the
+    `Pad` names, or a Conv or pool that reads it, say as much.
 
     ## References
     ONNX Pad-25.
@@ -36,11 +39,19 @@ class DropEmptyPad(Pass):
         """Every `Pad` whose amounts are known to be zero."""
         for pad in context.pads():
             amounts = pad.constant_amounts
-            if amounts is not None and not is_padded(amounts):
+            if amounts is None or is_padded(amounts):
+                continue
+            if context.sites.pads_nothing(pad):
                 yield self.found(context, pad.node, "Pad of nothing", pad)
+            else:
+                reason = (
+                    f"how many axes {pad.data.name!r} has is known only at run time, and unless it "
+                    f"is {len(amounts)} the Pad is an error"
+                )
+                yield self.refused(context, pad.node, "Pad of nothing", reason)
 
     def rewrite(self, match: Match, context: Context) -> Tensor | None:
-        """Takes the `Pad` out of the way of what reads it."""
+        """Takes the `Pad` out of the way of what reads it; `Graph.absorb` does away with a copy."""
         graph, pad = context.graph, match.plan
         output, data = pad.node.outputs[0], pad.data
         uses = list(graph.uses(output))

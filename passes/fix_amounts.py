@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from onnxpad.finding import Severity
-from onnxpad.operators import PadOp, WindowOp, is_padded, onnx_order, operator_of
+from onnxpad.operators import PadOp, WindowOp, onnx_order, operator_of
 from onnxpad.rule import Context, Match, Pass
 from onnxpad.site import told
 
@@ -67,7 +67,7 @@ class FixAmounts(Pass):
                 message = f"Pad ({pad.mode}) keeps its amounts in another file"
             amounts = pad.constant_amounts
             if amounts is not None:
-                if not is_padded(amounts) or self._is_folded(context, pad):
+                if context.sites.pads_nothing(pad) or self._is_folded(context, pad):
                     continue  # another rule takes the whole Pad away
                 # onnxruntime loads no model with such amounts in another file.
                 severity = Severity.ERROR if external else self.severity

@@ -27,11 +27,12 @@ class FoldPad(Pass):
 
     ## When it is exact
     Mode constant, amounts known and not negative, nothing on batch or channels, and the value is
-    what the operator's own padding amounts to: 0 for Conv and LpPool; 0 for AveragePool, which then
-    counts its padding (`count_include_pad=1`) and so must not have padded without counting before;
-    the lowest value for MaxPool, or one that no element of the data can lose to, whose Indices
-    nothing reads. A pool's pads must stay below its kernel, and with `ceil_mode` the number of
-    windows must stay the same.
+    what the operator's own padding amounts to: 0 for Conv and for LpPool with p above 0, which
+    cannot tell -0.0 from it; 0 and not -0.0 for AveragePool, which then counts its padding
+    (`count_include_pad=1`) and so must not have padded without counting before; the lowest value
+    for MaxPool, or one that no element of the data can lose to, whose Indices nothing reads. A
+    pool's pads must stay below its kernel, what it then reads must not be empty, as what a run-time
+    Slice leaves may be, and with `ceil_mode` the number of windows must stay the same.
 
     ## References
     ONNX Pad-25, Conv-22, MaxPool-22, AveragePool-22, LpPool-22.

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from onnxpad.operators import PadOp, Pair, onnx_order
+from onnxpad.operators import PadOp, Pair, is_padded, is_same_fill, onnx_order
 from onnxpad.rule import Context, Match, Pass
 from onnxpad.site import add, told
 
@@ -25,8 +25,9 @@ class MergePads(Pass):
         q = Pad (x, sum)
 
     ## When it is exact
-    Both have mode constant, known amounts and the same value, nothing else reads the first, and on
-    each side both pad, or both crop, or the second crops no more than the first pads.
+    Both have mode constant, known amounts and the same value (0.0 and -0.0 are two), nothing else
+    reads the first, and on each side both pad, or both crop, or the second crops no more than the
+    first pads.
 
     ## References
     ONNX Pad-25.
@@ -40,6 +41,9 @@ class MergePads(Pass):
             producer = context.graph.producer(second.data)
             if producer is None or producer.op != "Pad" or not context.graph.is_standard(producer):
                 continue
+            known = second.constant_amounts
+            if known is not None and not is_padded(known):
+                continue  # the rule on a Pad of nothing tells of it
             first = context.pad(producer)
             if not isinstance(first, PadOp) or {first.mode, second.mode} != {"constant"}:
                 continue
@@ -59,7 +63,7 @@ class MergePads(Pass):
         two = second.over(rank) if rank is not None else None
         if one is None or two is None:
             return (), "the amounts of one of them are known only at run time"
-        if first.value is None or first.value != second.value:
+        if first.value is None or not is_same_fill(first.value, second.value):
             return (), f"they pad with different values ({first.value}, {second.value})"
         between = first.node.outputs[0]
         if graph.is_output(between) or len(graph.uses(between)) != 1:

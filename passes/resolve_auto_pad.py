@@ -31,7 +31,8 @@ class ResolveAutoPad(Pass):
     The output has ceil(size / stride) elements; the padding needed for that is split evenly, an odd
     one at the end for SAME_UPPER, at the begin for SAME_LOWER. Refused where it depends on a size
     that is not fixed, and where onnxruntime computes something else than the specification says: a
-    kernel more than two below its stride, a dilated pool, `pads` beside `auto_pad`.
+    kernel more than two below its stride, a dilated pool, `pads` beside `auto_pad`. A MaxPool whose
+    kernel is below its stride takes finite data for granted.
 
     ## References
     ONNX Conv-22, MaxPool-22, AveragePool-22, LpPool-22, "auto_pad".

@@ -25,10 +25,10 @@ class SplitPads(Pass):
         y = Conv <pads = [0, 0, 0, 0], strides = [2, 2]> (p, w)
 
     ## When it is exact
-    The `Pad` writes what the operator's padding amounts to: 0 for Conv and LpPool, the lowest value
-    for MaxPool, 0 for AveragePool with `count_include_pad=1`. Refused for AveragePool without it,
-    whose padding is left out of the divisor, for MaxPool whose Indices are given, and where
-    `ceil_mode` would give another number of windows.
+    The `Pad` writes what the operator's padding amounts to: 0 for Conv and for LpPool with p above
+    0, the lowest value for MaxPool, 0 for AveragePool with `count_include_pad=1`. Refused for
+    AveragePool without it, whose padding is left out of the divisor, for LpPool with another p, for
+    MaxPool whose Indices are given, and where `ceil_mode` would give another number of windows.
 
     ## References
     ONNX Pad-25, Conv-22, MaxPool-22, AveragePool-22, LpPool-22.

@@ -33,6 +33,9 @@ PADS = "int64[8] p = {0, 0, 1, 2, 0, 0, 0, 3}"
 FAR = "int64[8] p = {0, 0, 3, 2, 0, 0, 1, 3}"
 LOW = "float c = {-inf}"
 OPEN = "float[1, 2, H, V] x"
+# 0.0 and -0.0 in the shape of the input.
+NOUGHT = "m = Abs (x) z = Mul (m, z0) n = Neg (z)"
+NOUGHTS = "float z0 = {0}, float n0 = {-0.0}"
 THREE = "kernel_shape = [3, 3]"
 
 # What torch's TorchScript exporter writes for F.pad(x, (2, 3, 1, 0)).
@@ -291,6 +294,31 @@ CASES: Final[dict[str, Case]] = {
     ),
     "AveragePool, pad": Case(one(f"y = AveragePool <{THREE}, pads = [1, 1, 1, 1]> (x)"), "pad"),
     "Pad LpPool, value 5": _pool("LpPool", "kernel_shape = [4, 4]", value="float c = {5}"),
+    "Pad AveragePool, -0.0": _conv(
+        f"{NOUGHT} a = Pad (n, p, n0) b = AveragePool <kernel_shape = [4, 4]> (a)"
+        " y = Reciprocal (b)",
+        f"{FAR}, {NOUGHTS}",
+    ),
+    "Pad MaxPool, -0.0": _conv(
+        f"{NOUGHT} a = Pad (z, p, n0) b = MaxPool <kernel_shape = [4, 4]> (a) y = Reciprocal (b)",
+        f"{FAR}, {NOUGHTS}",
+    ),
+    "Pad AveragePool, product of sizes": Case(
+        one(
+            "s = Shape (x) h = Gather (s, two) w = Gather (s, three) a = Mul (h, w)"
+            " e = Div (a, four) t = Slice (x, none, e, two) b = Pad (t, p)"
+            " y = AveragePool <kernel_shape = [2, 1]> (b)",
+            inputs=OPEN,
+            initializers="int64[1] two = {2}, int64[1] three = {3}, int64[1] four = {4},"
+            " int64[1] none = {0}, int64[8] p = {0, 0, 1, 0, 0, 0, 1, 0}",
+        ),
+        sizes=(1, 9),
+    ),
+    "Pad LpPool, p = 0": _pool("LpPool", "kernel_shape = [4, 4], p = 0", first="r = Abs (x)"),
+    "LpPool, p = -1": Case(one(f"y = LpPool <{THREE}, p = -1, pads = [1, 1, 1, 1]> (x)"), "pad"),
+    "Pad Pad, signs of zero": _conv(
+        "a = Pad (x, p) b = Pad (a, p, n0) y = Reciprocal (b)", f"{PADS}, float n0 = {{-0.0}}"
+    ),
     "Pad Pad": _conv(
         "a = Pad (x, p) b = Pad (a, q) y = Relu (b)",
         f"{PADS}, int64[8] q = {{0, 0, 0, 1, 0, 0, 2, 0}}",

@@ -4,6 +4,9 @@ onnxruntime says of each pair whether it is equal, so nothing here is refused th
 nothing accepted that must not.
 """
 
+from typing import Any
+
+import numpy as np
 import onnx
 import pytest
 
@@ -213,6 +216,14 @@ FINITE = [
         one("r = Relu (x) y = MaxPool <kernel_shape = [3], pads = [1, 2]> (r)", inputs=LINE),
         id="0 before MaxPool, on data that is never negative",
     ),
+    *(
+        pytest.param(
+            pool("MaxPool", f'auto_pad = "{same}", kernel_shape = [1], strides = [2]'),
+            pool("MaxPool", "kernel_shape = [1], strides = [2]"),
+            id=f"{same}, kernel below stride",
+        )
+        for same in ("SAME_UPPER", "SAME_LOWER")
+    ),
 ]
 
 
@@ -244,6 +255,32 @@ def test_strict_keeps_what_rests_on_none() -> None:
     assert [change.op_type for change in result.changes] == ["Conv"]
     assert [node.op_type for node in result.model.graph.node] == ["Conv", "Pad", "MaxPool"]
     assert len(result.undone) == 1
+
+
+STRICT = [
+    ('auto_pad = "SAME_UPPER", kernel_shape = [3], strides = [2]', "float[1, 2, 9] x"),
+    ('auto_pad = "SAME_LOWER", kernel_shape = [2], strides = [2]', "float[1, 2, 8] x"),
+    ('auto_pad = "SAME_UPPER", kernel_shape = [3]', LINE),
+    ('auto_pad = "VALID", kernel_shape = [1], strides = [2]', LINE),
+]
+
+
+@pytest.mark.parametrize(("attributes", "inputs"), STRICT)
+def test_pads_that_the_same_kernel_gets_need_no_assumption(attributes: str, inputs: str) -> None:
+    before = pool("MaxPool", attributes, inputs=inputs)
+    result = onnxpad.fix(before, strict=True)
+    assert [change.certificate.assumptions for change in result.changes] == [()]
+    data = {"x": np.full((1, 2, 9 if "9" in inputs else 8), -np.inf, np.float32)}
+    np.testing.assert_array_equal(run(before, data)[0], run(result.model, data)[0])
+
+
+def test_integers_of_a_kernel_below_its_stride_need_no_assumption() -> None:
+    kind: dict[str, Any] = {"inputs": "int8[1, 2, L] x", "outputs": "int8[] y"}
+    before = one(
+        'y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [1], strides = [2]> (x)', **kind
+    )
+    after = one("y = MaxPool <kernel_shape = [1], strides = [2]> (x)", **kind)
+    assert certify(before, after).assumptions == ()
 
 
 def test_integers_need_no_assumption() -> None:
@@ -468,6 +505,91 @@ WRONG = [
         id="another value that only run time knows",
     ),
 ]  # fmt: skip
+
+
+SLICED: dict[str, Any] = {
+    "inputs": "float[1, 2, 8] x, int64[1] e",
+    "opset": 18,
+    "initializers": "int64[6] p = {0, 0, 1, 0, 0, 1}, int64[1] none = {0}, int64[1] two = {2}",
+}
+UNKNOWN: dict[str, Any] = {
+    "inputs": "float[N] x, int64[K] s",
+    "initializers": "int64[6] p = {0, 0, 1, 0, 0, 1}, int64[6] n = {0, 0, 0, 0, 0, 0},"
+    " float z = {0}, float m = {-0.0}",
+}
+NEGATIVE = f"{amounts('p', 1, 1)}, float z = {{0}}, float m = {{-0.0}}"
+# What onnxruntime shows at no size, or not in numbers that are compared as numbers.
+UNPROVED = [
+    *(
+        pytest.param(
+            one(f"t = Slice (x, none, e, two) a = Pad (t, p) y = {op} (a)", **SLICED),
+            one(
+                f"t = Slice (x, none, e, two) y = {op[:-1]}, pads = [1, 1]{also}> (t)", **SLICED
+            ),
+            "axis 2 may be empty",
+            id=f"{op} of what a run-time Slice leaves",
+        )
+        for op, also in (
+            ("AveragePool <kernel_shape = [2]>", ", count_include_pad = 1"),
+            ("LpPool <kernel_shape = [2]>", ""),
+            ("MaxPool <kernel_shape = [2]>", ""),
+        )
+    ),
+    pytest.param(
+        padded("AveragePool", "kernel_shape = [2]", amounts("p", 1, 1), "float c = {-0.0}"),
+        pool("AveragePool", "kernel_shape = [2], pads = [1, 1], count_include_pad = 1"),
+        "outside the data 0 instead of -0",
+        id="-0.0 before AveragePool",
+    ),
+    pytest.param(
+        one(
+            "r = Relu (x) a = Pad (r, p, m) y = MaxPool <kernel_shape = [2]> (a)",
+            inputs=LINE,
+            initializers=NEGATIVE,
+        ),
+        one("r = Relu (x) y = MaxPool <kernel_shape = [2], pads = [1, 1]> (r)", inputs=LINE),
+        "outside the data what never wins instead of -0",
+        id="-0.0 before MaxPool",
+    ),
+    pytest.param(
+        one("y = Pad (x, p, m)", inputs=LINE, initializers=NEGATIVE),
+        one("y = Pad (x, p, z)", inputs=LINE, initializers=NEGATIVE),
+        "the padding differs",
+        id="-0.0 alone",
+    ),
+    pytest.param(
+        one('y = Pad <mode = "constant"> (x, q, m)', inputs="float[1, 2, L] x, int64[6] q",
+            initializers="float z = {0}, float m = {-0.0}"),
+        one('y = Pad <mode = "constant"> (x, q, z)', inputs="float[1, 2, L] x, int64[6] q",
+            initializers="float z = {0}, float m = {-0.0}"),
+        "what 'y' is padded with is not known",
+        id="-0.0 by amounts that only run time knows",
+    ),
+    *(
+        pytest.param(
+            padded("LpPool", f"kernel_shape = [2], p = {power}", amounts("p", 1, 1)),
+            pool("LpPool", f"kernel_shape = [2], p = {power}, pads = [1, 1]"),
+            "outside the data what is not counted instead of 0",
+            id=f"LpPool, p = {power}",
+        )
+        for power in (0, -1)
+    ),
+    pytest.param(
+        one("t = Reshape (x, s) y = Pad (t, n)", **UNKNOWN),
+        one("t = Reshape (x, s) y = Identity (t)", **UNKNOWN),
+        "the copied padding differs",
+        id="a Pad of nothing for data of another rank",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after", "reason"), UNPROVED)
+def test_what_may_differ_is_not_proved(
+    before: onnx.ModelProto, after: onnx.ModelProto, reason: str
+) -> None:
+    with pytest.raises(UncertifiedError) as caught:
+        certify(before, after)
+    assert reason in str(caught.value)
 
 
 @pytest.mark.parametrize(("before", "after", "reason"), WRONG)

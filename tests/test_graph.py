@@ -39,6 +39,16 @@ g (float[1, 1, 5, 5] x) => (float[1, 1, 5, 5] y)
 }
 """
 
+# A copy to an output, a reader of its original, and a copy of that.
+COPIED = """
+g (float[4] x) => (float[4] y, float[4] b, float[4] z) <float[4] a> {
+    [relu] a = Relu (x)
+    [neg] b = Neg (a)
+    [copy] y = Identity (a)
+    [twice] z = Identity (a)
+}
+"""
+
 # Reads a from the body of an If, which also shadows w.
 CAPTURE = """
 g (float[4] x, bool b) => (float[4] y)
@@ -448,6 +458,39 @@ class TestEdits:
         assert len(set(names)) == 5
         assert not [name for name in names if f'"{name}"' in text]
         assert all(name.startswith("t_") for name in names)
+
+    def test_a_producer_gives_what_a_copy_gave(self) -> None:
+        graph = load(COPIED)
+        kept = graph.to_bytes()
+        mark = graph.mark()
+        names = {node.name: node for node in graph.nodes}
+        assert graph.absorb(names["copy"]) == ("copy",)
+        assert [n.name for n in graph.nodes] == ["relu", "neg", "twice"]
+        assert not graph.has_tensor("a")
+        assert graph.producer(graph.tensor("y")) is names["relu"]
+        assert {use.node.name for use in graph.uses(graph.tensor("y"))} == {"neg", "twice"}
+        assert graph.origin(graph.tensor("z")) is graph.tensor("y")
+        proto = graph.to_proto()
+        assert [list(n.output) for n in proto.graph.node] == [["y"], ["b"], ["z"]]
+        assert not [value.name for value in proto.graph.value_info]
+        graph.rollback(mark)
+        assert graph.to_bytes() == kept
+        assert graph.producer(graph.tensor("a")) is names["relu"]
+        assert graph.producer(graph.tensor("y")) is names["copy"]
+        assert graph.origin(graph.tensor("z")) is graph.tensor("a")
+        assert not graph.changed
+
+    def test_what_is_referred_to_keeps_its_name(self) -> None:
+        annotated = parse(COPIED)
+        entry = annotated.graph.quantization_annotation.add(tensor_name="x")
+        entry.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="a")
+        for model in (annotated, parse(COPIED.replace(" y, ", " a, float[4] y, "))):
+            graph = Graph.from_proto(model)
+            copy = next(node for node in graph.nodes if node.name == "copy")
+            assert graph.absorb(copy) == ()
+            assert not graph.changed
+        graph = load(COPIED)
+        assert graph.absorb(next(graph.nodes)) == ()
 
     def test_names_return_with_a_rollback(self) -> None:
         graph = load(PAD_CONV)

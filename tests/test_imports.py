@@ -18,7 +18,7 @@ VALUES = {"collection", "diagnosis", "errors", "finding", "memory", "verdict"}
 """What imports nothing of the package: all may import it."""
 
 SIZES = {"symbol", "size"}
-GRAPH = SIZES | {"graph", "operators", "signs", "values", "window"}
+GRAPH = SIZES | {"graph", "operators", "runtime_sizes", "signs", "values", "window"}
 """What passes, sites and the certifier share."""
 
 ARROWS: dict[str, set[str]] = {
@@ -64,6 +64,7 @@ ARROWS: dict[str, set[str]] = {
     # Engines.
     "operators": {"graph", "values", "window"} | SIZES,
     "inference": {"graph", "size", "values"},
+    "runtime_sizes": {"graph", "size", "values"},
     "signs": {"graph"},
     "values": {"graph", "window"} | SIZES,
     "conventions": {"window"} | SIZES,

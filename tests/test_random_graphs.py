@@ -311,6 +311,25 @@ CASES = [
         ),
         id="a size that is known once an operator is written out",
     ),
+    pytest.param(
+        one(
+            "r = Relu (x) a = Pad (r, p, low) m = MaxPool <kernel_shape = [3, 3], strides = [2, 2]>"
+            " (a) b = Pad (m, q) c = Pad (b, n) y = MaxPool <kernel_shape = [3, 3]> (c)",
+            initializers="int64[8] p = {0, 0, 2, 1, 0, 0, 0, 0}, float low = {-inf},"
+            " int64[8] q = {0, 0, 1, 1, 0, 0, 1, 1}, int64[8] n = {0, 0, 0, 0, 0, 0, 0, 0}",
+        ),
+        id="a sign that is known once a Pad is folded",
+    ),
+    pytest.param(
+        one(
+            "r = Relu (x) a = Pad (r, p, low) m = MaxPool <kernel_shape = [3, 3]> (a)"
+            ' b = Pad (m, q) y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [5, 5],'
+            " strides = [2, 2]> (b)",
+            initializers="int64[8] p = {0, 0, 2, 1, 0, 0, 0, 0}, float low = {-inf},"
+            " int64[8] q = {0, 0, 1, 1, 0, 0, 1, 1}",
+        ),
+        id="SAME behind a sign that is known once a Pad is folded",
+    ),
 ]
 
 

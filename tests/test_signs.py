@@ -256,3 +256,20 @@ def test_random_graphs(choices: list[tuple[str, tuple[int, ...]]]) -> None:
     for name, array in zip(names[2:], arrays, strict=True):
         if signs.non_negative(graph.tensor(name)):
             assert not (array < 0).any(), name
+
+
+def test_what_was_not_proved_is_asked_again() -> None:
+    model = one(
+        "r = Relu (x) a = Pad (r, p, c) y = MaxPool <kernel_shape = [2, 2]> (a)",
+        initializers="int64[8] p = {0, 0, 1, 0, 0, 0, 0, 0}, float c = {-inf}",
+    )
+    graph = Graph.from_proto(model)
+    signs = Signs(graph)
+    y, r = graph.tensor("y"), graph.tensor("r")
+    assert not signs.non_negative(y)
+    pool = graph.producer(y)
+    graph.set_input(pool, 0, r)
+    graph.set_attribute(pool, "pads", [1, 0, 0, 0])
+    assert not signs.non_negative(y)
+    signs.ask_again()
+    assert signs.non_negative(y)

@@ -209,7 +209,7 @@ class Analysis:
         first = node.outputs[0].name
         if name == first:
             return 0
-        if first not in self._places:
+        if name not in self._places.get(first, ()):
             self._places[first] = {each.name: place for place, each in enumerate(node.outputs)}
         return self._places[first][name]
 

@@ -110,6 +110,58 @@ DROPPED = [
         one("y = Identity (x)"),
         id="nothing but an output of the graph",
     ),
+    pytest.param(
+        one("r = Relu (x) y = Pad (r, p)", initializers=NONE),
+        one("y = Relu (x)"),
+        id="its producer gives the output",
+    ),
+    pytest.param(
+        one(
+            "r = Relu (x) y = Pad (r, p) u = Neg (r) v = Abs (y)",
+            outputs="float[] y, float[] u, float[] v",
+            initializers=NONE,
+        ),
+        one(
+            "y = Relu (x) u = Neg (y) v = Abs (y)",
+            outputs="float[] y, float[] u, float[] v",
+        ),
+        id="its producer gives the output to all that read",
+    ),
+    pytest.param(
+        one(
+            "u, r = Split <axis = 1> (x) y = Pad (r, p) v = Neg (u)",
+            outputs="float[] y, float[] v",
+            initializers=NONE,
+        ),
+        one("u, y = Split <axis = 1> (x) v = Neg (u)", outputs="float[] y, float[] v"),
+        id="the second output of its producer",
+    ),
+    pytest.param(
+        one(
+            "r = Relu (x) y = Pad (r, p) z = Pad (r, p)",
+            outputs="float[] y, float[] z",
+            initializers=NONE,
+        ),
+        one("y = Relu (x) z = Identity (y)", outputs="float[] y, float[] z"),
+        id="two outputs of one producer",
+    ),
+    pytest.param(
+        one("r = Relu (x) y = Pad (r, p)", outputs="float[] y, float[] r", initializers=NONE),
+        one("r = Relu (x) y = Identity (r)", outputs="float[] y, float[] r"),
+        id="its producer gives an output already",
+    ),
+    pytest.param(
+        one(
+            "r = Reshape (x, t) a = Pad (r, p) y = MaxPool <kernel_shape = [2, 2]> (a)",
+            inputs="float[1, 2, 9, 8] x, int64[K] t",
+            initializers=NONE,
+        ),
+        one(
+            "r = Reshape (x, t) y = MaxPool <kernel_shape = [2, 2]> (r)",
+            inputs="float[1, 2, 9, 8] x, int64[K] t",
+        ),
+        id="a window tells the rank",
+    ),
 ]
 
 
@@ -143,6 +195,86 @@ def test_read_inside_a_subgraph() -> None:
     for branch in (True, False):
         feeds = {**feeds_of(before), "c": np.array(branch)}
         np.testing.assert_array_equal(run(before, feeds)[0], run(result.model, feeds)[0])
+
+
+CAPTURED = """
+    r = Relu (x)
+    a = Pad (r, p)
+    y = If (c) <
+        then_branch = t () => (float[1, 2, 3, 3] u) {{ {then} }},
+        else_branch = e () => (float[1, 2, 3, 3] v) {{ v = Abs (a) }}
+    >
+"""
+
+
+@pytest.mark.parametrize(
+    ("then", "left"),
+    [
+        pytest.param("u = Neg (a)", ["Relu", "If"], id="only the copy is read in a body"),
+        pytest.param("u = Neg (r)", ["Relu", "Identity", "If"], id="what is copied is too"),
+    ],
+)
+def test_what_a_body_reads_keeps_its_name(then: str, left: list[str]) -> None:
+    inputs = "float[1, 2, 3, 3] x, bool c"
+    before = one(CAPTURED.format(then=then), inputs=inputs, initializers=NONE)
+    result = fixed(before, runs=False)
+    nodes = result.model.graph.node
+    assert [node.op_type for node in nodes] == left
+    assert nodes[-1] == before.graph.node[-1]
+    for branch in (True, False):
+        feeds = {**feeds_of(before), "c": np.array(branch)}
+        np.testing.assert_array_equal(run(before, feeds)[0], run(result.model, feeds)[0])
+
+
+def test_a_name_that_a_body_has_of_its_own_is_not_given_earlier() -> None:
+    before = one(
+        "r = Relu (x) z = If (c) <then_branch = t () => (float[] u) { y = Neg (r) u = Neg (y) },"
+        " else_branch = e () => (float[] v) { v = Abs (x) }> y = Pad (r, p)",
+        inputs="float[1, 2, 3, 3] x, bool c",
+        outputs="float[] y, float[] z",
+        initializers=NONE,
+    )
+    result = onnxpad.fix(before, validate=False)
+    assert [node.op_type for node in result.model.graph.node] == ["Relu", "If", "Identity"]
+
+
+def test_what_the_output_declares_stays_and_no_value_info_is_left() -> None:
+    before = one("r = Relu (x) y = Pad (r, p)", initializers=NONE)
+    declared = onnx.helper.make_tensor_value_info("r", onnx.TensorProto.FLOAT, [1, 2, 9, 8])
+    before.graph.value_info.append(declared)
+    result = fixed(before)
+    assert not result.model.graph.value_info
+    assert result.model.graph.output == before.graph.output
+
+
+WRONG_RANK = [
+    pytest.param("int64[4] p = {0, 0, 0, 0}", "y = Pad (r, p)", "2", id="four amounts"),
+    pytest.param("int64[0] p = {}", "y = Pad (r, p)", "0", id="no amounts"),
+    pytest.param("int64[4] q = {0, 0, 0, 0}", "p = Add (q, q) y = Pad (r, p)", "2", id="computed"),
+    pytest.param(
+        "int64[6] p = {0, 0, 0, 0, 0, 0}",
+        "a = Pad (r, p) y = MaxPool <kernel_shape = [2, 2]> (a)",
+        "3",
+        id="a window of another rank",
+    ),
+    pytest.param("int64[4] p = {0, 0, 0, 0}", "a = Pad (r, p) y = Pad (a, p)", "2", id="twice"),
+]
+
+
+@pytest.mark.parametrize(("initializer", "body", "rank"), WRONG_RANK)
+def test_amounts_for_another_rank_are_no_pad_of_nothing(
+    initializer: str, body: str, rank: str
+) -> None:
+    before = one(
+        f"r = Reshape (x, t) {body}", inputs="float[N] x, int64[K] t", initializers=initializer
+    )
+    result = onnxpad.fix(before, validate=False)
+    assert "Pad" in [node.op_type for node in result.model.graph.node]
+    assert not result.undone
+    assert "PAD204" not in [change.code for change in result.changes]
+    reasons = [finding.reason for finding in result.findings if finding.code == "PAD204"]
+    assert reasons
+    assert all(f"unless it is {rank} the Pad is an error" in reason for reason in reasons)
 
 
 STAYS = [

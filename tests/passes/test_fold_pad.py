@@ -1,9 +1,11 @@
 """`Pad`s in front of operators: what folds, what it becomes, and what stays and why."""
 
+import numpy as np
+import onnx
 import pytest
 
 import onnxpad
-from tests.support import canonical, fixed, one
+from tests.support import canonical, feeds_of, fixed, one, run
 
 W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 PADS = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
@@ -169,6 +171,62 @@ def test_folds(before: object, after: object) -> None:
     assert not onnxpad.check(result.model).failing()
 
 
+BITS = [
+    pytest.param(
+        one("a = Pad (x, p, c) y = Conv (a, w)", initializers=f"{W}, {PADS}, float c = {{-0.0}}"),
+        id="Conv",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p, c) y = LpPool <kernel_shape = [3, 3], p = 1> (a)",
+            initializers=f"{PADS}, float c = {{-0.0}}",
+        ),
+        id="LpPool",
+    ),
+]
+
+
+@pytest.mark.parametrize("value", [-0.0, 0.0, 1.0])
+@pytest.mark.parametrize("before", BITS)
+def test_what_cannot_tell_minus_zero_folds_it(before: onnx.ModelProto, value: float) -> None:
+    result = fixed(before)
+    assert [c.code for c in result.changes] == ["PAD201"]
+    data = {"x": np.full((1, 2, 9, 8), value, np.float32)}
+    for one_, other in zip(run(before, data), run(result.model, data), strict=True):
+        assert one_.tobytes() == other.tobytes()
+
+
+RUN_TIME = [
+    pytest.param("t = Slice (x, none, e, two)", "int64[1] e", id="a Slice before Conv"),
+    pytest.param("v = Slice (x, none, e, two) t = Relu (v)", "int64[1] e", id="behind a Relu"),
+]
+
+
+@pytest.mark.parametrize("length", [0, 1, 3])
+@pytest.mark.parametrize(("source", "given"), RUN_TIME)
+def test_a_conv_may_read_nothing_but_padding(source: str, given: str, length: int) -> None:
+    before = one(
+        f"{source} a = Pad (t, p) y = Conv (a, w)",
+        inputs=f"float[1, 2, 8] x, {given}",
+        initializers="int64[6] p = {0, 0, 2, 0, 0, 1}, int64[1] none = {0}, int64[1] two = {2},"
+        " float[1, 2, 2] w = {1, 2, 3, 4}",
+    )
+    result = fixed(before, runs=False)
+    assert [c.code for c in result.changes] == ["PAD201"]
+    data = {**feeds_of(before), "e": np.array([length])}
+    np.testing.assert_array_equal(run(before, data)[0], run(result.model, data)[0])
+
+
+@pytest.mark.parametrize("between", ["t = Conv (x, w)", "c = Conv (x, w) t = Relu (c)"])
+def test_what_a_conv_gives_is_not_empty(between: str) -> None:
+    before = one(
+        f"x = Reshape (u, s) {between} a = Pad (t, p) y = AveragePool <kernel_shape = [2]> (a)",
+        inputs="float[N] u, int64[K] s",
+        initializers="int64[6] p = {0, 0, 1, 0, 0, 1}, float[1, 2, 2] w = {1, 2, 3, 4}",
+    )
+    assert [c.code for c in fixed(before, runs=False).changes] == ["PAD201"]
+
+
 STAYS = [
     pytest.param(
         one('a = Pad <mode = "reflect"> (x, p) y = Conv (a, w)', initializers=f"{W}, {PADS}"),
@@ -271,6 +329,88 @@ STAYS = [
         ),
         "wholly in the padding",
         id="a dilated window may read padding only",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p, c) y = AveragePool <kernel_shape = [3, 3]> (a)",
+            initializers=f"{PADS}, float c = {{-0.0}}",
+        ),
+        "pads with -0.0, AveragePool with 0",
+        id="AveragePool tells -0.0 from 0.0",
+    ),
+    pytest.param(
+        one(
+            "a = Pad <pads = [0, 0, 1, 2, 0, 0, 2, 1], value = -0.0> (x)"
+            " y = AveragePool <kernel_shape = [3, 3]> (a)",
+            opset=10,
+        ),
+        "pads with -0.0, AveragePool with 0",
+        id="-0.0 as an attribute",
+    ),
+    pytest.param(
+        one(
+            "r = Relu (x) a = Pad (r, p, c) y = MaxPool <kernel_shape = [3, 3]> (a)",
+            initializers=f"{PADS}, float c = {{-0.0}}",
+        ),
+        "pads with -0.0, which can win",
+        id="-0.0 is no less than a 0.0 of the data",
+    ),
+    *(
+        pytest.param(
+            one(
+                f"a = Pad (x, p) y = LpPool <kernel_shape = [3, 3], p = {power}> (a)",
+                initializers=PADS,
+            ),
+            f"an LpPool with p={power} counts the zeros of a Pad",
+            id=f"LpPool, p = {power}",
+        )
+        for power in (0, -1)
+    ),
+    *(
+        pytest.param(
+            one(
+                f"{source} a = Pad (t, p, c) y = {op} <kernel_shape = [2]> (a)",
+                inputs=inputs,
+                initializers="int64[6] p = {0, 0, 1, 0, 0, 1}, int64[1] none = {0},"
+                f" int64[1] two = {{2}}, float c = {{{fill}}}",
+                opset=18,
+            ),
+            "the pool may read nothing on axis 2 of 't'",
+            id=f"{op} of {told}",
+        )
+        for op, fill in (("AveragePool", "0"), ("MaxPool", "-inf"), ("LpPool", "0"))
+        for told, source, inputs in (
+            ("a run-time Slice", "t = Slice (x, none, e, two)", "float[1, 2, L] x, int64[1] e"),
+            (
+                "what is not 0",
+                "i = NonZero (x) f = Cast <to = 1> (i) t = Unsqueeze (f, none)",
+                "float[1, 2, L] x",
+            ),
+            ("what a mask leaves", "t = Compress <axis = 2> (x, b)", "float[1, 2, L] x, bool[L] b"),
+            ("a run-time Reshape", "t = Reshape (x, s)", "float[1, 2, L] x, int64[3] s"),
+        )
+        if (op, told) != ("MaxPool", "what a mask leaves")  # whose element type is unknown
+    ),
+    pytest.param(
+        one(
+            "s = Shape (x) h = Gather (s, two) w = Gather (s, three) m = Mul (h, w)"
+            " e = Div (m, four) t = Slice (x, none, e, two) a = Pad (t, p)"
+            " y = AveragePool <kernel_shape = [2, 1]> (a)",
+            inputs="float[1, 2, H, V] x",
+            initializers="int64[1] two = {2}, int64[1] three = {3}, int64[1] four = {4},"
+            " int64[1] none = {0}, int64[8] p = {0, 0, 1, 0, 0, 0, 1, 0}",
+        ),
+        "the pool may read nothing on axis 2 of 't'",
+        id="AveragePool of a product of sizes",
+    ),
+    pytest.param(
+        one(
+            "t = Reshape (x, s) a = Pad (t, p) y = Conv (a, w)",
+            inputs="float[N] x, int64[K] s",
+            initializers=f"{W}, int64[6] p = {{0, 0, 1, 0, 0, 1}}",
+        ),
+        "its amounts are for data of 3 axes, and Conv reads data of 4",
+        id="amounts of the wrong length on data of unknown rank",
     ),
 ]
 

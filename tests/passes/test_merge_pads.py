@@ -20,6 +20,14 @@ def pads(name: str, *amounts: int) -> str:
 
 MERGED = [
     pytest.param(
+        one(
+            "a = Pad (x, p, c) y = Pad (a, q, c)",
+            initializers=f"{FIRST}, {SECOND}, float c = {{-0.0}}",
+        ),
+        one("y = Pad (x, p, c)", initializers=f"{SUM}, float c = {{-0.0}}"),
+        id="-0.0 twice",
+    ),
+    pytest.param(
         one("a = Pad (x, p) y = Pad (a, q)", initializers=f"{FIRST}, {SECOND}"),
         one("y = Pad (x, p)", initializers=SUM),
         id="two",
@@ -126,6 +134,23 @@ def test_merges(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
 
 
 STAYS = [
+    pytest.param(
+        one(
+            "a = Pad (x, p) y = Pad (a, q, c)",
+            initializers=f"{FIRST}, {SECOND}, float c = {{-0.0}}",
+        ),
+        "they pad with different values (0, -0.0)",
+        id="0.0 and -0.0",
+    ),
+    pytest.param(
+        one(
+            "a = Pad <pads = [0, 0, 1, 2, 0, 0, 2, 1], value = -0.0> (x)"
+            " y = Pad <pads = [0, 0, 3, 0, 0, 0, 0, 1], value = 0.0> (a)",
+            opset=9,
+        ),
+        "they pad with different values (-0.0, 0.0)",
+        id="0.0 and -0.0 as attributes",
+    ),
     pytest.param(
         one(
             "a = Pad (x, p, c) y = Pad (a, q)",

@@ -5,12 +5,36 @@ import onnx
 import pytest
 
 import onnxpad
-from tests.support import canonical, fixed, one, run
+from tests.support import canonical, feeds_of, fixed, one, run
 
 W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 V = "float[3, 2, 4, 2] w = {" + ", ".join(str(i % 7 - 3) for i in range(48)) + "}"
 
+RUN_TIME = "int64[1] none = {0}, int64[1] two = {2}, float[1, 2, 2] w = {1, 2, 3, 4}"
+
+
+@pytest.mark.parametrize("op", ["Conv", "MaxPool", "AveragePool", "LpPool"])
+def test_same_of_what_may_be_empty_is_defined_where_it_is_not(op: str) -> None:
+    before = one(
+        f"t = Slice (x, none, e, two) y = {op} <auto_pad = "
+        f'"SAME_UPPER", kernel_shape = [2], strides = [2]> (t{", w" if op == "Conv" else ""})',
+        inputs="float[1, 2, 8] x, int64[1] e",
+        initializers=RUN_TIME,
+        opset=18,
+    )
+    result = fixed(before, runs=False)
+    assert [c.code for c in result.changes] == ["PAD101"]
+    for length in range(1, 6):
+        data = {**feeds_of(before), "e": np.array([length])}
+        np.testing.assert_array_equal(run(before, data)[0], run(result.model, data)[0])
+
+
 RESOLVED = [
+    pytest.param(
+        one('y = LpPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], p = 0> (x)'),
+        one("y = LpPool <pads = [1, 1, 1, 1], kernel_shape = [3, 3], p = 0> (x)"),
+        id="LpPool leaves its own padding out either way",
+    ),
     pytest.param(
         one('y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)', initializers=W),
         one("y = Conv <pads = [1, 0, 1, 1], strides = [2, 2]> (x, w)", initializers=W),
