@@ -329,7 +329,7 @@ class Sites:
 
     def _check_fill(self, op: WindowOp, pad: PadOp) -> None:
         if pad.value is None:
-            raise RefusalError("the value it pads with is known only at run time")
+            raise RefusalError(self.wording.fill(pad))
         if op.operator.padding != "never wins":
             if pad.value != 0:
                 raise RefusalError(f"it pads with {pad.value}, {op.node.op} with 0")

@@ -43,7 +43,8 @@ ARROWS: dict[str, set[str]] = {
     "dynamic": {"amounts", "site"} | GRAPH,
     "amounts": {"graph", "values", "window"} | SIZES,
     "site": {"wording"} | GRAPH,
-    "wording": GRAPH,
+    "wording": {"provenance"} | GRAPH,
+    "provenance": {"graph", "values"},
     # Proving and running: neither knows passes, rules or sites.
     "certify": {"layers", "sliding"} | GRAPH,
     "sliding": {"layers", "operators", "window"} | SIZES,
