@@ -84,7 +84,9 @@ def specification() -> tuple[tuple[str, onnx.ModelProto, tuple[Any, ...]], ...]:
 
 
 def session(
-    model: onnx.ModelProto, names: Sequence[str]
+    model: onnx.ModelProto,
+    names: Sequence[str],
+    level: Any = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
 ) -> Callable[[Mapping[str, Array]], list[Array]]:
     """A function that computes these tensors by onnxruntime, with graph optimisation off."""
     exposed = onnx.ModelProto()
@@ -92,7 +94,7 @@ def session(
     del exposed.graph.output[:]
     exposed.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
     options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.graph_optimization_level = level
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
     runtime = onnxruntime.InferenceSession(
