@@ -346,6 +346,25 @@ def test_hard_cases_are_right_or_unknown(op: str, inputs: Any, attributes: Any) 
     assert agreement.runs == 1
 
 
+@pytest.mark.parametrize("op", ["QLinearAdd", "QLinearMul"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_operators_of_the_quantiser_agree_with_onnxruntime(op: str, dtype: str) -> None:
+    """Arithmetic on shapes as onnxruntime.quantization writes it, with its own operators."""
+    model = parse(
+        f"""g (float[7, 12] x) => () {{
+          shape = Shape (x) size = Cast <to = 1> (shape)
+          s = Constant <value = float {{0.0472440943}}> () t = Constant <value = float {{0.07}}> ()
+          z = Constant <value = {dtype} {{3}}> () k = Constant <value = {dtype} {{45}}> ()
+          a = com.microsoft.QuantizeLinear (size, t, z)
+          y = com.microsoft.{op} (a, t, z, k, s, z, t, z)
+          back = com.microsoft.DequantizeLinear (y, t, z) }}"""
+    )
+    agreement = compare(model)
+    assert agreement.wrong == []
+    assert agreement.runs == 1
+    assert {"y", "back"} <= agreement.known
+
+
 # Sizes that are not known
 
 SIZES = [{"n": n, "m": 7 * n % 50 + 1} for n in (*range(1, 40), 223, 224, 225)]

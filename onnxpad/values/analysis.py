@@ -26,7 +26,7 @@ from onnxpad.values.dtypes import DTYPES, first_input_dtype
 from onnxpad.values.folding import FOLDED, folded, is_constant
 from onnxpad.values.layout import LAYOUT
 from onnxpad.values.naming import open_axes
-from onnxpad.values.quantised import QUANTISED
+from onnxpad.values.quantised import CONTRIB_VALUES, QUANTISED
 from onnxpad.values.shapes import SHAPES
 from onnxpad.values.value import INT64, INTEGERS, Shape, Value, constant_elements
 from onnxpad.values.windows import WINDOWS
@@ -42,9 +42,8 @@ _LARGEST = INTEGERS[INT64][1]
 
 _SHAPE_RULES = SHAPES | WINDOWS | {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_SHAPES.items()}
 _DTYPE_RULES = DTYPES | {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_DTYPES.items()}
-_VALUE_RULES = (
-    ARITHMETIC | LAYOUT | QUANTISED | {f"{DOMAIN}.{op}": rule for op, rule in QUANTISED.items()}
-)
+_VALUE_RULES = ARITHMETIC | LAYOUT | QUANTISED
+_VALUE_RULES |= {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_VALUES.items()}
 
 
 class Analysis:

@@ -1,10 +1,13 @@
-"""Contents that QuantizeLinear and DequantizeLinear give. Imports `values.call`, `values.floats`.
+"""Contents of quantised tensors. Imports `values.call`, `values.floats`.
 
 Runtimes divide by the scale or multiply by its inverse; where that decides, the result is unknown.
 Source: the operators' pages of the ONNX specification.
 """
 
 import math
+import operator
+from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from onnx import TensorProto
@@ -13,7 +16,7 @@ from onnxpad.size import Unknown
 from onnxpad.values import floats
 from onnxpad.values.call import Ask, Call, UndeterminedError, ValueRule, axis_in
 from onnxpad.values.rounding import FLOATS, Either
-from onnxpad.values.value import INTEGERS, Elements, each, filled
+from onnxpad.values.value import FLOAT, INTEGERS, Elements, each, filled
 
 _QUANTISED = frozenset({TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16, TensorProto.UINT16})
 
@@ -78,6 +81,43 @@ def _dequantize(call: Call) -> Ask[Elements]:
     return each(dequantized, value.data, scale, zero)
 
 
+def _arithmetic(function: Callable[[Fraction, Fraction], Fraction]) -> ValueRule:
+    """Combine two quantised tensors, where the exact result is far enough from a tie."""
+
+    def rule(call: Call) -> Ask[Elements]:
+        if call.dtype not in _QUANTISED or not call.has(6):
+            raise UndeterminedError(f"{call.op} of other types")
+        left = yield from call.operand(0, call.dtype)
+        right = yield from call.operand(3, call.dtype)
+        scales, zeros = [], []
+        for index in (1, 4, 6):
+            scales.append((yield from _parameter(call, index, FLOAT, filled(0, ()))).item())
+            zero = filled(0, ())
+            if call.has(index + 1):
+                zero = yield from _parameter(call, index + 1, call.dtype, filled(0, ()))
+            zeros.append(zero.item())
+        if not all(isinstance(scale, float) and 0 < scale < math.inf for scale in scales):
+            raise UndeterminedError("a scale that is not a positive number")
+        first, second, third = map(Fraction, scales)
+        least, greatest = INTEGERS[call.dtype]
+
+        def combined(a: Any, b: Any) -> object:
+            if not {type(a), type(b), *map(type, zeros)} <= {int}:
+                return Unknown("a number that is not known")
+            x, y = (a - zeros[0]) * first, (b - zeros[1]) * second
+            exact = function(x, y) / third
+            # What float32 rounds off in a few steps, of operands as large as these.
+            error = (abs(x / third) + abs(y / third) + abs(exact) + greatest) / 2**20
+            low, high = round(exact - error), round(exact + error)
+            if low != high:
+                return Unknown("a number near a tie")
+            return min(max(low + zeros[2], least), greatest)
+
+        return each(combined, left, right)
+
+    return rule
+
+
 def _parameter(call: Call, index: int, dtype: int, data: Elements) -> Ask[Elements]:
     """Return a scale or a zero point, shaped so that it is broadcast to the data."""
     parameter = yield from call.operand(index, dtype)
@@ -96,3 +136,10 @@ QUANTISED: dict[str, ValueRule] = {
     "QuantizeLinear": _quantize,
 }
 """Also onnxruntime's own operators of these names."""
+
+CONTRIB_VALUES: dict[str, ValueRule] = {
+    **QUANTISED,
+    "QLinearAdd": _arithmetic(operator.add),
+    "QLinearMul": _arithmetic(operator.mul),
+}
+"""Operators of com.microsoft, by name without the domain."""
