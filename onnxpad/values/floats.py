@@ -27,7 +27,6 @@ either zero, or where it is not traced, it is `ZERO`.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TypeAlias
 
 from onnxpad import size
@@ -327,7 +326,7 @@ def sum_of_two(a: Real, b: Real, dtype: int) -> Real:
     """Return a + b where it is exact, so that sums of more may be made in any order."""
     total = add(a, b, dtype)
     if isinstance(total, float) and isinstance(a, float) and isinstance(b, float):
-        if Fraction(a) + Fraction(b) != Fraction(total):
+        if math.fsum((a, b, -total)) != 0:
             return Unknown("a sum that is rounded")
         # Of zeros alone it depends on whether the sum begins with 0.0.
         return total if a or b or (_is_same(a, b) and _is_same(a, 0.0)) else ZERO
