@@ -164,6 +164,10 @@ class Graph:
             copy.origin = found
         return found
 
+    def sources(self, node: Node) -> Sequence[Tensor]:
+        """What a node reads: its inputs, and what its bodies read of the graph."""
+        return (*node.inputs, *self._view.entries[id(node)].captures)
+
     def uses(self, tensor: Tensor) -> Sequence[Use]:
         """Where a tensor is read, in no promised order; a copy, so edits do no harm to it."""
         return tuple(tensor.uses.values())

@@ -368,7 +368,7 @@ class Sites:
 
     def _check_fill(self, op: WindowOp, pad: PadOp) -> None:
         if pad.value is None:
-            raise RefusalError("the value it pads with is known only at run time")
+            raise RefusalError(self.wording.fill(pad))
         negative = is_negative_zero(pad.value)
         if op.operator.padding != "never wins":
             # A sum of products cannot tell -0.0 from 0.0, nor can one of magnitudes.

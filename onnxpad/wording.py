@@ -1,6 +1,6 @@
 """Open sizes in words: what they grow with, and what padding is at which size.
 
-May import: graph, memory, operators, size, values, window.
+May import: graph, memory, operators, provenance, size, values, window.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 from onnxpad.graph import Graph
 from onnxpad.memory import remembered
 from onnxpad.operators import ExtentPair, PadOp
+from onnxpad.provenance import Provenance
 from onnxpad.size import Extent, Size, Unknown, explain, in_terms_of, symbol
 from onnxpad.values import Analysis, OpenAxis, open_axes
 from onnxpad.window import AnyWindow, Side, same_pads
@@ -28,10 +29,12 @@ class Wording:
         self._graph = graph
         self._analysis = analysis
         self._at_one_size: Analysis | None = None
+        self._provenance = Provenance(graph, analysis)
 
     def forget(self) -> None:
         """Forgets what was worked out, after edits of the graph were undone."""
         self._at_one_size = None
+        self._provenance.forget()
 
     def ask_again(self) -> None:
         """Has what was not worked out looked for again, after edits of the graph."""
@@ -82,7 +85,7 @@ class Wording:
             if self._is_known_at_one_size(pad):
                 text = "its amounts depend on open sizes, in a way that is not worked out"
                 return f"{text}{_advice(True, options)}"
-            return "its amounts are known only at run time"
+            return self.obstacle(pad) or "its amounts are known only at run time"
         sources = self.sources(extents)
         if not sources:
             return "its amounts depend on sizes that are known only at run time"
@@ -91,6 +94,20 @@ class Wording:
         formula = _by_axis({axis: text for axis, text in told.items() if text})
         what = f"its amounts depend on the size{plural} {sources}{': ' if formula else ''}{formula}"
         return f"{what}{self.advice(extents, *options)}"
+
+    def obstacle(self, pad: PadOp) -> str:
+        """Why amounts that no input of the graph feeds are not known; empty for all others."""
+        obstacle = self._provenance.obstacle(_given(pad))
+        return (
+            f"no graph input feeds its amounts, but they come from {obstacle}" if obstacle else ""
+        )
+
+    def fill(self, pad: PadOp) -> str:
+        """Why the value of a `Pad` is not known."""
+        obstacle = self._provenance.obstacle(pad.node.inputs[2:3])
+        if obstacle:
+            return f"no graph input feeds the value it pads with, but it comes from {obstacle}"
+        return "the value it pads with is known only at run time"
 
     def _is_known_at_one_size(self, pad: PadOp) -> bool:
         """Whether amounts are numbers once all that is open has a size."""

@@ -62,7 +62,8 @@ class MergePads(Pass):
         one = first.over(rank) if rank is not None else None
         two = second.over(rank) if rank is not None else None
         if one is None or two is None:
-            return (), "the amounts of one of them are known only at run time"
+            obstacle = context.sites.wording.obstacle(first if one is None else second)
+            return (), obstacle or "the amounts of one of them are known only at run time"
         if first.value is None or not is_same_fill(first.value, second.value):
             return (), f"they pad with different values ({first.value}, {second.value})"
         between = first.node.outputs[0]

@@ -19,6 +19,7 @@ from onnxpad.graph import Graph
 from onnxpad.size import Extent, Size, Unknown, evaluate
 from onnxpad.values import Analysis, Value
 from onnxpad.values.floats import Quotient, Scaled
+from onnxpad.values.rounding import Either
 
 Array = np.ndarray[Any, Any]
 REFUSALS = (Fail, InvalidArgument, RuntimeException)
@@ -83,7 +84,9 @@ def specification() -> tuple[tuple[str, onnx.ModelProto, tuple[Any, ...]], ...]:
 
 
 def session(
-    model: onnx.ModelProto, names: Sequence[str]
+    model: onnx.ModelProto,
+    names: Sequence[str],
+    level: Any = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
 ) -> Callable[[Mapping[str, Array]], list[Array]]:
     """A function that computes these tensors by onnxruntime, with graph optimisation off."""
     exposed = onnx.ModelProto()
@@ -91,7 +94,7 @@ def session(
     del exposed.graph.output[:]
     exposed.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
     options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.graph_optimization_level = level
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
     runtime = onnxruntime.InferenceSession(
@@ -100,12 +103,17 @@ def session(
     return lambda feed: list(runtime.run(list(names), dict(feed)))
 
 
-def element(item: object, sizes: Mapping[str, int]) -> float | None:
-    """The number that an element is at these sizes; None where that is not claimed."""
+def element(item: object, sizes: Mapping[str, int]) -> float | Either | None:
+    """The number that an element is at these sizes; None where that is not claimed.
+
+    A zero whose sign is not claimed is an integer.
+    """
     if isinstance(item, Unknown | Quotient):
         return None
+    if isinstance(item, Either):
+        return item
     if isinstance(item, Scaled):
-        return math.ldexp(evaluate(item.mantissa, sizes), item.exponent)
+        return math.ldexp(evaluate(item.mantissa, sizes), item.exponent) or 0
     if isinstance(item, Size):
         return evaluate(item, sizes)
     assert isinstance(item, int | float), f"{item!r} is a {type(item).__name__}"
@@ -172,7 +180,7 @@ def compare(
             agreement.shaped.add(name)
         if value is not None:
             items = value.data.reshape(-1).tolist()
-            if not any(isinstance(item, Unknown | Quotient) for item in items):
+            if not any(isinstance(item, Unknown | Quotient | Either) for item in items):
                 agreement.known.add(name)
     return agreement
 
@@ -191,19 +199,32 @@ def differences(
     value: Value | None,
     array: Array,
     sizes: Mapping[str, int],
+    *,
+    signed: bool = True,
 ) -> Iterator[str]:
-    """What is claimed of a tensor and is not so."""
+    """What is claimed of a tensor and is not so; where `signed`, also of the sign of a zero."""
     if dtype not in (None, helper.np_dtype_to_tensor_dtype(array.dtype)):
         yield f"type {dtype}, not {array.dtype}"
     if shape is not None and not _holds([element(item, sizes) for item in shape], array.shape):
         yield f"shape {[element(item, sizes) for item in shape]}, not {array.shape}"
     if value is not None:
         items = [element(item, sizes) for item in value.data.reshape(-1)]
+        if not signed:
+            items = [0 if item == 0 else item for item in items]
         if value.data.shape != array.shape or not _holds(items, array.reshape(-1).tolist()):
             yield f"{items} of shape {value.data.shape}, not {array.tolist()}"
 
 
-def _holds(claimed: Sequence[float | None], actual: Sequence[float]) -> bool:
-    return len(claimed) == len(actual) and all(
-        a is None or a == b for a, b in zip(claimed, actual, strict=True)
-    )
+def _holds(claimed: Sequence[float | Either | None], actual: Sequence[float]) -> bool:
+    return len(claimed) == len(actual) and all(map(_is_so, claimed, actual))
+
+
+def _is_so(claimed: float | Either | None, actual: float) -> bool:
+    """Whether a claim is true; 0.0 and -0.0 are two numbers where it is one of these."""
+    if isinstance(claimed, Either):
+        return any(_is_so(one, actual) for one in claimed.numbers)
+    if claimed is None or (claimed != claimed and actual != actual):
+        return True
+    has_sign = isinstance(claimed, float) and isinstance(actual, float)
+    same_sign = not has_sign or math.copysign(1, claimed) == math.copysign(1, actual)
+    return claimed == actual and same_sign

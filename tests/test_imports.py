@@ -50,7 +50,8 @@ ARROWS: dict[str, set[str]] = {
     "site": {"fusion", "wording"} | GRAPH,
     "fusion": GRAPH,
     "empty_pools": GRAPH,
-    "wording": GRAPH,
+    "wording": {"provenance"} | GRAPH,
+    "provenance": {"graph", "values"},
     # Proving and running: neither knows passes, rules or sites.
     "certify": {"layers", "sliding"} | GRAPH,
     "sliding": {"layers", "operators", "window"} | SIZES,

@@ -131,7 +131,7 @@ def test_operator_agrees_with_onnxruntime(
     assert agreement.wrong == []
     assert agreement.runs == 1
     outputs = {f"y{index}" for index in range(attributes.get("outputs", 1))}
-    assert agreement.shaped == (outputs if op != "NonZero" else set())
+    assert agreement.shaped == outputs
 
 
 # Sliding windows, at every size
@@ -351,7 +351,8 @@ def test_no_claim_is_against_the_cases_of_the_specification() -> None:
             if isinstance(array, np.ndarray):
                 tensor = graph.tensor(declared.name)
                 claim = analysis.dtype(tensor), analysis.shape(tensor), analysis.value(tensor)
-                assert list(differences(*claim, array, {})) == [], name
+                # Of a function's body the cases do not say which zero it gives.
+                assert list(differences(*claim, array, {}, signed=False)) == [], name
                 values += claim[2] is not None
     assert values > 500
 

@@ -4,6 +4,7 @@ Imports `size` and `window`.
 """
 
 from onnxpad.values.analysis import LARGEST_SIZE, Analysis
+from onnxpad.values.folding import is_constant
 from onnxpad.values.naming import OpenAxis, open_axes
 from onnxpad.values.shapes import BROADCASTING
 from onnxpad.values.value import Shape, Value
@@ -15,5 +16,6 @@ __all__ = [
     "OpenAxis",
     "Shape",
     "Value",
+    "is_constant",
     "open_axes",
 ]

@@ -23,8 +23,10 @@ from onnxpad.values.call import (
 )
 from onnxpad.values.contrib import CONTRIB_DTYPES, CONTRIB_SHAPES, DOMAIN
 from onnxpad.values.dtypes import DTYPES, first_input_dtype
+from onnxpad.values.folding import FOLDED, folded, is_constant
 from onnxpad.values.layout import LAYOUT
 from onnxpad.values.naming import open_axes
+from onnxpad.values.quantised import CONTRIB_VALUES, QUANTISED
 from onnxpad.values.shapes import SHAPES
 from onnxpad.values.value import INT64, INTEGERS, Shape, Value, constant_elements
 from onnxpad.values.windows import WINDOWS
@@ -40,7 +42,8 @@ _LARGEST = INTEGERS[INT64][1]
 
 _SHAPE_RULES = SHAPES | WINDOWS | {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_SHAPES.items()}
 _DTYPE_RULES = DTYPES | {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_DTYPES.items()}
-_VALUE_RULES = ARITHMETIC | LAYOUT
+_VALUE_RULES = ARITHMETIC | LAYOUT | QUANTISED
+_VALUE_RULES |= {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_VALUES.items()}
 
 
 class Analysis:
@@ -150,6 +153,8 @@ class Analysis:
             return memory, tensor.name, self._shape(tensor)
         if kind is Kind.VALUE:
             return memory, tensor.name, self._value(tensor)
+        if kind is Kind.FOLDED:
+            return memory, tensor.name, self._folded(tensor)
         return memory, tensor.name, self._dtype(tensor)
 
     def _shape(self, tensor: Any) -> Ask[Shape | None]:
@@ -157,10 +162,17 @@ class Analysis:
         if call is None:
             return self._declared_shape(tensor)
         rule = _SHAPE_RULES.get(call.op)
-        if rule is None:
-            return None
-        shape = yield from rule(call)
-        for extent in shape:
+        shape: Shape | None = None
+        if rule is not None:
+            try:
+                shape = yield from rule(call)
+            except UndeterminedError:
+                if call.op not in FOLDED:
+                    raise
+        if call.op in FOLDED and (shape is None or Unknown in map(type, shape)):
+            value: Value | None = yield Kind.FOLDED, tensor
+            shape = shape if value is None else value.data.shape
+        for extent in shape or ():
             if isinstance(extent, int) and not 0 <= extent <= _LARGEST:
                 raise UndeterminedError(f"{call.op} gives a size that there is not")
         return shape
@@ -171,7 +183,8 @@ class Analysis:
             declared = self._graph.declared(tensor)
             return declared[0] or None if declared else None
         if call.op not in _SHAPE_RULES:
-            return None
+            value: Value | None = (yield Kind.FOLDED, tensor) if call.op in FOLDED else None
+            return None if value is None else value.dtype
         return (yield from _DTYPE_RULES.get(call.op, first_input_dtype)(call))
 
     def _value(self, tensor: Any) -> Ask[Value | None]:
@@ -179,7 +192,7 @@ class Analysis:
         if call is None:
             return self._constant_value(tensor)
         rule = _VALUE_RULES.get(call.op)
-        if rule is None:
+        if rule is None and call.op not in FOLDED:
             return None
         # The rule may then rely on both: it makes no large array, and need not know its own shape.
         shape: Shape | None = yield Kind.SHAPE, tensor
@@ -187,14 +200,42 @@ class Analysis:
         if shape is None or dtype is None:
             return None
         call.shape, call.dtype = known(shape), dtype
-        if math.prod(call.shape) > LIMIT:
+        elements = math.prod(call.shape)
+        if elements > CONSTANT_LIMIT:
             return None
-        try:
-            data = yield from rule(call)
-        except (ValueError, IndexError):
-            # numpy's word for operands that do not go together: no runtime has this node.
-            return None
-        return Value(dtype, data) if data.shape == call.shape else None
+        found: Value | None = None
+        if rule is not None and (elements <= LIMIT or (yield from self._constants(call))):
+            try:
+                data = yield from rule(call)
+            except (ValueError, IndexError):
+                # numpy's word for operands that do not go together: no runtime has this node.
+                return None
+            except UndeterminedError:
+                if call.op not in FOLDED:
+                    raise
+            else:
+                found = Value(dtype, data) if data.shape == call.shape else None
+        if call.op not in FOLDED or is_constant(found):
+            return found
+        value: Value | None = yield Kind.FOLDED, tensor
+        if value is None or (value.dtype, value.data.shape) != (dtype, call.shape):
+            return found
+        return value
+
+    def _folded(self, tensor: Any) -> Ask[Value | None]:
+        call = self._call(tensor)
+        operands = None if call is None else (yield from self._constants(call))
+        return folded(call, operands) if call and operands else None
+
+    def _constants(self, call: Call) -> Ask[list[Value | None] | None]:
+        """Return all that a node reads, with None for what is left out; None if it varies."""
+        operands: list[Value | None] = []
+        for tensor in call.node.inputs:
+            value: Value | None = (yield Kind.VALUE, tensor) if tensor.name else None
+            if tensor.name and not is_constant(value):
+                return None
+            operands.append(value)
+        return operands
 
     def _call(self, tensor: Any) -> Call | None:
         """Return the operator that computes a tensor; None for what none computes."""

@@ -6,6 +6,7 @@ An element that overflows its type, or that a type may round in more than one wa
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -14,24 +15,13 @@ from onnx import TensorProto
 from onnxpad import size
 from onnxpad.size import Extent, Unknown
 from onnxpad.values import floats
-from onnxpad.values.call import Ask, Call, UndeterminedError, ValueRule
-from onnxpad.values.floats import FLOATS
+from onnxpad.values.call import Ask, Call, UndeterminedError, ValueRule, axis_in
+from onnxpad.values.rounding import FLOATS
 from onnxpad.values.shapes import reduced_axes
-from onnxpad.values.value import BOOL, INTEGERS, Elements, elements, fit
+from onnxpad.values.value import BOOL, INTEGERS, Elements, each, elements, fit
 
 IntegerFunction = Callable[..., Extent]
 FloatFunction = Callable[..., Any]
-
-
-def _each(function: Callable[..., object], *operands: Elements) -> Elements:
-    """Apply a function element by element, with numpy's broadcasting."""
-    try:
-        result = np.frompyfunc(function, len(operands), 1)(*operands)
-    except ValueError as error:
-        raise UndeterminedError(str(error)) from None
-    if isinstance(result, np.ndarray):
-        return result
-    return elements([result], ())
 
 
 def _applied(dtype: int, integer: IntegerFunction | None, real: FloatFunction | None) -> Any:
@@ -51,7 +41,7 @@ def _elementwise(
     def rule(call: Call) -> Ask[Elements]:
         _refuse_old_broadcast(call)
         operands = yield from call.operands(call.dtype, count)
-        return _each(_applied(call.dtype, integer, real), *operands)
+        return each(_applied(call.dtype, integer, real), *operands)
 
     return rule
 
@@ -61,7 +51,7 @@ def _variadic(integer: IntegerFunction, real: FloatFunction) -> ValueRule:
 
     def rule(call: Call) -> Ask[Elements]:
         operands = yield from call.operands(call.dtype)
-        return reduce(partial(_each, _applied(call.dtype, integer, real)), operands)
+        return reduce(partial(each, _applied(call.dtype, integer, real)), operands)
 
     return rule
 
@@ -78,7 +68,7 @@ def _comparison(integer: IntegerFunction, real: FloatFunction) -> ValueRule:
         _refuse_old_broadcast(call)
         dtype = yield from call.dtype_of(0)
         operands = yield from call.operands(dtype, 2)
-        return _each(real if dtype in FLOATS else integer, *operands)
+        return each(real if dtype in FLOATS else integer, *operands)
 
     return rule
 
@@ -104,11 +94,15 @@ def _pow(call: Call) -> Ask[Elements]:
     base = yield from call.value_of(0)
     exponent = yield from call.value_of(1)
     powers = exponent.data
+    if base.dtype in FLOATS:
+        if exponent.dtype in INTEGERS:
+            powers = each(lambda a: floats.from_integer(a, base.dtype), powers)
+        return each(lambda a, b: floats.power(a, b, call.dtype), base.data, powers)
     if exponent.dtype in FLOATS:
-        powers = _each(lambda a: int(a) if isinstance(a, float) and a.is_integer() else a, powers)
+        powers = each(lambda a: int(a) if isinstance(a, float) and a.is_integer() else a, powers)
     if base.dtype not in INTEGERS:
         raise UndeterminedError("a power of floats")
-    return _each(lambda a, b: fit(_power(a, b), call.dtype), base.data, powers)
+    return each(lambda a, b: fit(_power(a, b), call.dtype), base.data, powers)
 
 
 def _clip(call: Call) -> Ask[Elements]:
@@ -123,7 +117,7 @@ def _clip(call: Call) -> Ask[Elements]:
             bound = elements([call.real(name, 0.0)], ())
         else:
             continue
-        data = _each(_applied(call.dtype, integer, real), data, bound)
+        data = each(_applied(call.dtype, integer, real), data, bound)
     return data
 
 
@@ -132,8 +126,8 @@ def _where(call: Call) -> Ask[Elements]:
     left = yield from call.operand(1, call.dtype)
     right = yield from call.operand(2, call.dtype)
     if call.dtype in FLOATS:
-        return _each(partial(_where_float, call.dtype), condition, left, right)
-    return _each(size.where, condition, left, right)
+        return each(partial(_where_float, call.dtype), condition, left, right)
+    return each(size.where, condition, left, right)
 
 
 def _where_float(dtype: int, condition: Extent, a: floats.Real, b: floats.Real) -> floats.Real:
@@ -142,7 +136,7 @@ def _where_float(dtype: int, condition: Extent, a: floats.Real, b: floats.Real) 
 
 def _cast(call: Call) -> Ask[Elements]:
     value = yield from call.value_of(0)
-    return _each(_conversion(value.dtype, call.dtype), value.data)
+    return each(_conversion(value.dtype, call.dtype), value.data)
 
 
 def _conversion(source: int, target: int) -> Callable[[Any], object]:
@@ -196,12 +190,84 @@ def _fold(
     return reduce(function, row[1:], row[0]) if len(row) else empty
 
 
+def _cumulative(call: Call) -> Ask[Elements]:
+    """Sum along an axis, up to each element."""
+    data = (yield from call.value_of(0)).data
+    (axis,) = yield from call.known_integers_of(1)
+    add = _applied(call.dtype, operator.add, floats.sum_of_two)
+    along = np.moveaxis(data, axis_in(axis, data.ndim), -1)
+    if call.flag("reverse"):
+        along = along[..., ::-1]
+    zero = 0 if call.dtype in INTEGERS else 0.0
+    sums = (list(accumulate(row, add, initial=zero)) for row in along.reshape(-1, along.shape[-1]))
+    rows = [line[:-1] if call.flag("exclusive") else line[1:] for line in sums]
+    result = elements(chain.from_iterable(rows), along.shape)
+    if call.flag("reverse"):
+        result = result[..., ::-1]
+    return np.moveaxis(result, -1, axis_in(axis, data.ndim))
+
+
+def _dropout(call: Call) -> Ask[Elements]:
+    """Copy the data, as where nothing is trained."""
+    if call.opset < 7 or call.output or (call.opset >= 12 and call.has(2)):
+        raise UndeterminedError("a Dropout that may drop something")
+    return (yield from call.value_of(0)).data
+
+
+def _bits(function: Callable[[int, int], int]) -> ValueRule:
+    """Combine the bits of integers that are known."""
+
+    def combined(a: Extent, b: Extent) -> Extent:
+        if isinstance(a, int) and isinstance(b, int):
+            return function(a, b)
+        return Unknown("bits of a number that is not known")
+
+    return _elementwise(2, combined, None)
+
+
+def _bitwise_not(call: Call) -> Ask[Elements]:
+    data = yield from call.operand(0, call.dtype)
+    least, greatest = INTEGERS.get(call.dtype, (0, 0))
+    if not greatest:
+        raise UndeterminedError("the bits of what is no integer")
+    return each(lambda a: least + greatest - a, data)
+
+
+def _bit_shift(call: Call) -> Ask[Elements]:
+    direction = call.string("direction", "")
+    if direction not in ("LEFT", "RIGHT") or INTEGERS.get(call.dtype, (1, 0))[0]:
+        raise UndeterminedError("a BitShift that is not defined")
+    limit = INTEGERS[call.dtype][1].bit_length()
+
+    def shifted(a: int, b: int) -> int:
+        # By its width or more: C leaves open what then.
+        if b >= limit:
+            raise UndeterminedError("a shift by all bits")
+        return a << b if direction == "LEFT" else a >> b
+
+    return (yield from _bits(shifted)(call))
+
+
+def _leaky(call: Call) -> Ask[Elements]:
+    slope = float(np.float32(call.real("alpha", 0.01)))
+
+    def leaky(a: floats.Real, dtype: int) -> floats.Real:
+        return floats.leaky(a, slope, dtype)
+
+    return (yield from _elementwise(1, None, leaky)(call))
+
+
+def _is_nan(call: Call) -> Ask[Elements]:
+    data = (yield from call.value_of(0)).data
+    return each(floats.is_nan, data)
+
+
 def _logic(count: int, function: Callable[..., Extent]) -> ValueRule:
     """Apply a function to inputs whose elements are 0 or 1."""
 
     def rule(call: Call) -> Ask[Elements]:
         _refuse_old_broadcast(call)
-        return _each(function, *(yield from call.operands(BOOL, count)))
+        return each(function, *(yield from call.operands(BOOL, count)))
 
     return rule
 
@@ -226,17 +292,26 @@ ARITHMETIC: dict[str, ValueRule] = {
     "Abs": _elementwise(1, size.absolute, floats.absolute),
     "Add": _elementwise(2, operator.add, floats.add),
     "And": _logic(2, size.minimum),
+    "BitShift": _bit_shift,
+    "BitwiseAnd": _bits(operator.and_),
+    "BitwiseNot": _bitwise_not,
+    "BitwiseOr": _bits(operator.or_),
+    "BitwiseXor": _bits(operator.xor),
     "Cast": _cast,
     "CastLike": _cast,
     "Ceil": _elementwise(1, None, floats.ceil),
     "Clip": _clip,
+    "CumSum": _cumulative,
     "Div": _elementwise(2, _quotient, floats.divide),
+    "Dropout": _dropout,
     "Equal": _comparison(size.equal, floats.equal),
     "Floor": _elementwise(1, None, floats.floor),
     "Greater": _comparison(lambda a, b: size.less(b, a), lambda a, b: floats.less(b, a)),
     "GreaterOrEqual": _comparison(
         lambda a, b: size.less_equal(b, a), lambda a, b: floats.less_equal(b, a)
     ),
+    "IsNaN": _is_nan,
+    "LeakyRelu": _leaky,
     "Less": _comparison(size.less, floats.less),
     "LessOrEqual": _comparison(size.less_equal, floats.less_equal),
     "Max": _variadic(size.maximum, floats.maximum),
@@ -251,8 +326,10 @@ ARITHMETIC: dict[str, ValueRule] = {
     "ReduceMin": _reduction(size.minimum, floats.minimum, None),
     "ReduceProd": _reduction(operator.mul, None, 1),
     "ReduceSum": _reduction(operator.add, None, 0),
+    "Relu": _elementwise(1, lambda a: size.maximum(a, 0), floats.rectified),
     "Round": _elementwise(1, None, floats.nearest),
-    "Sign": _elementwise(1, _sign, None),
+    "Sign": _elementwise(1, _sign, floats.sign),
+    "Sqrt": _elementwise(1, None, floats.root),
     "Sub": _elementwise(2, operator.sub, floats.subtract),
     "Sum": _variadic(operator.add, floats.add),
     "Where": _where,

@@ -60,6 +60,7 @@ class Kind(enum.IntEnum):
     DTYPE = 0
     SHAPE = 1
     VALUE = 2
+    FOLDED = 3
 
 
 Request: TypeAlias = tuple[Kind, Any]

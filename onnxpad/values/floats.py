@@ -1,4 +1,6 @@
-"""Floats as ONNX operators compute them, where that is exact or rounded once. Imports `size`.
+"""Floats as ONNX operators compute them, where that is exact or rounded once.
+
+Imports `size` and `values.rounding`.
 
 A float that varies with a size is known in two cases only:
 
@@ -14,63 +16,34 @@ A float that varies with a size is known in two cases only:
 A constant is a Python float that its type holds exactly. It is computed in the type's own
 precision; double arithmetic rounded to float32 is float32 arithmetic, since 53 >= 2 * 24 + 2
 (Figueroa, "When is double rounding innocuous?", 1995). onnxruntime computes some float16 operators
-in float32 and rounds later, so float16 results are known only where they are exact. Infinities and
-NaN are never computed with.
+in float32 and rounds later, or not at all, so a float16 result that is not exact is `Either` of a
+few numbers, and what follows is known where all of them give the same. Infinities and NaN are never
+computed with.
+
+The sign of a zero is kept, since it is seen in what a `Pad` fills with. Where engines may give
+either zero, or where it is not traced, it is `ZERO`.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
-
-import numpy as np
-from onnx import TensorProto
+from typing import TypeAlias
 
 from onnxpad import size
 from onnxpad.size import Extent, Size, Unknown, always, bounds, floor_div, modulo, trunc_div
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A binary floating-point type.
-
-    Attributes:
-        precision: Bits of the significand, the hidden one counted.
-        smallest: Exponent of the least positive number.
-        largest: Exponent of the first power of two that overflows.
-        scalar: numpy's type.
-    """
-
-    precision: int
-    smallest: int
-    largest: int
-    scalar: Callable[[float], np.floating[Any]]
-
-    @property
-    def greatest(self) -> float:
-        """The greatest finite number."""
-        return math.ldexp(2.0**self.precision - 1, self.largest - self.precision)
-
-    @property
-    def normal(self) -> float:
-        """The least positive number of full precision."""
-        return math.ldexp(1.0, self.smallest + self.precision - 1)
-
-
-FLOAT16 = int(TensorProto.FLOAT16)
-FLOATS: dict[int, Format] = {
-    int(TensorProto.FLOAT): Format(24, -149, 128, np.float32),
-    int(TensorProto.DOUBLE): Format(53, -1074, 1024, np.float64),
-    FLOAT16: Format(11, -24, 16, np.float16),
-}
+from onnxpad.values.rounding import FLOATS, Either, constant, each
 
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """Exactly `mantissa` * 2^`exponent`."""
+    """Exactly `mantissa` * 2^`exponent`; where that is 0, it may be -0.0."""
 
-    mantissa: Size
+    mantissa: Extent
     exponent: int
+
+
+ZERO = Scaled(0, 0)
+"""0.0 or -0.0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +61,7 @@ class Quotient:
     moved: bool = False
 
 
-Real: TypeAlias = float | Scaled | Quotient | Unknown
-
-
-def constant(number: float, dtype: int) -> Real:
-    """Round a result of double arithmetic to a type, where that is the type's own result."""
-    kind = FLOATS[dtype]
-    if not abs(number) <= kind.greatest:
-        return Unknown("a float that is not finite")
-    rounded = float(kind.scalar(number))
-    if rounded != number and (dtype == FLOAT16 or abs(rounded) < kind.normal):
-        return Unknown("a float that may be rounded in more than one way")
-    return rounded
+Real: TypeAlias = float | Scaled | Quotient | Either | Unknown
 
 
 def scaled(mantissa: Extent, exponent: int, dtype: int) -> Real:
@@ -117,6 +79,8 @@ def scaled(mantissa: Extent, exponent: int, dtype: int) -> Real:
         return Unknown("a float that may overflow")
     if isinstance(mantissa, Size):
         return Scaled(mantissa, exponent)
+    if not mantissa:
+        return ZERO
     return math.ldexp(float(largest if high > 0 else -largest), exponent)
 
 
@@ -127,6 +91,7 @@ def from_integer(number: Extent, dtype: int) -> Real:
     return scaled(number, 0, dtype)
 
 
+@each
 def to_integer(a: Real) -> Extent:
     """Cast a float to an integer without limits: toward zero."""
     if isinstance(a, float):
@@ -134,11 +99,13 @@ def to_integer(a: Real) -> Extent:
     return _divided(trunc_div, a)
 
 
+@each
 def convert(a: Real, dtype: int) -> Real:
     """Cast a float to another float type."""
     return constant(a, dtype) if isinstance(a, float) else scaled(*_parts(a), dtype)
 
 
+@each
 def add(a: Real, b: Real, dtype: int) -> Real:
     """Return a + b."""
     if isinstance(a, float) and isinstance(b, float):
@@ -175,6 +142,7 @@ def subtract(a: Real, b: Real, dtype: int) -> Real:
     return add(a, negative(b, dtype), dtype)
 
 
+@each
 def multiply(a: Real, b: Real, dtype: int) -> Real:
     """Return a * b."""
     if isinstance(a, float) and isinstance(b, float):
@@ -183,6 +151,7 @@ def multiply(a: Real, b: Real, dtype: int) -> Real:
     return scaled(x * y, e + f, dtype)
 
 
+@each
 def divide(a: Real, b: Real, dtype: int) -> Real:
     """Return a / b: exact for a power of two, else a quotient that is rounded once."""
     if not isinstance(b, float):
@@ -192,6 +161,8 @@ def divide(a: Real, b: Real, dtype: int) -> Real:
     if isinstance(a, float):
         return constant(a / b, dtype)
     (numerator, e), (denominator, f) = _parts(a), _odd(b)
+    if a == ZERO:
+        return ZERO
     if abs(denominator) == 1:
         return scaled(numerator * denominator, e - f, dtype)
     if e > f:
@@ -206,6 +177,7 @@ def divide(a: Real, b: Real, dtype: int) -> Real:
     return _unknown(numerator)
 
 
+@each
 def remainder(a: Real, b: Real, dtype: int) -> Real:
     """Return C's fmod(a, b), which is never rounded; of constants only."""
     if isinstance(a, float) and isinstance(b, float) and math.isfinite(a) and b:
@@ -213,10 +185,13 @@ def remainder(a: Real, b: Real, dtype: int) -> Real:
     return Unknown("a remainder of floats")
 
 
+@each
 def minimum(a: Real, b: Real, dtype: int) -> Real:
     """Return the lesser of both."""
     if isinstance(a, float) and isinstance(b, float):
-        return Unknown("a minimum with NaN") if math.isnan(a + b) else min(a, b)
+        if math.isnan(a) or math.isnan(b):
+            return Unknown("a minimum with NaN")
+        return min(a, b) if a != b or _is_same(a, b) else ZERO
     for bound, other in ((a, b), (b, a)):
         if bound == math.inf and isinstance(other, Scaled):
             return other
@@ -229,6 +204,7 @@ def maximum(a: Real, b: Real, dtype: int) -> Real:
     return negative(minimum(negative(a, dtype), negative(b, dtype), dtype), dtype)
 
 
+@each
 def negative(a: Real, dtype: int) -> Real:
     """Return -a."""
     if isinstance(a, float):
@@ -239,6 +215,7 @@ def negative(a: Real, dtype: int) -> Real:
     return scaled(-mantissa, exponent, dtype)
 
 
+@each
 def absolute(a: Real, dtype: int) -> Real:
     """Return |a|."""
     if isinstance(a, float):
@@ -247,33 +224,37 @@ def absolute(a: Real, dtype: int) -> Real:
     return scaled(size.absolute(mantissa), exponent, dtype)
 
 
+@each
 def floor(a: Real, dtype: int) -> Real:
     """Return the greatest integer not above a."""
     if isinstance(a, float):
-        return float(math.floor(a)) if math.isfinite(a) else a
+        return _to_whole(math.floor, a)
     if isinstance(a, Scaled) and a.exponent >= 0:
         return a
     return scaled(_divided(floor_div, a), 0, dtype)
 
 
+@each
 def ceil(a: Real, dtype: int) -> Real:
     """Return the least integer not below a."""
     if isinstance(a, float):
-        return float(math.ceil(a)) if math.isfinite(a) else a
+        return _to_whole(math.ceil, a)
     if isinstance(a, Scaled) and a.exponent >= 0:
         return a
     return scaled(_divided(size.ceil_div, a), 0, dtype)
 
 
+@each
 def nearest(a: Real, dtype: int) -> Real:
     """Return the nearest integer, ties to even."""
     if isinstance(a, float):
-        return float(round(a)) if math.isfinite(a) else a
+        return _to_whole(round, a)
     if isinstance(a, Scaled) and a.exponent >= 0:
         return a
     return _unknown(a, "a float rounded to the nearest integer")
 
 
+@each
 def less(a: Real, b: Real) -> Extent:
     """Return 1 where a < b, else 0."""
     if isinstance(a, float) and isinstance(b, float):
@@ -282,6 +263,7 @@ def less(a: Real, b: Real) -> Extent:
     return size.less(x, y)
 
 
+@each
 def less_equal(a: Real, b: Real) -> Extent:
     """Return 1 where a <= b, else 0."""
     if isinstance(a, float) and isinstance(b, float):
@@ -290,6 +272,7 @@ def less_equal(a: Real, b: Real) -> Extent:
     return size.less_equal(x, y)
 
 
+@each
 def equal(a: Real, b: Real) -> Extent:
     """Return 1 where a = b, else 0."""
     if isinstance(a, float) and isinstance(b, float):
@@ -298,13 +281,88 @@ def equal(a: Real, b: Real) -> Extent:
     return size.equal(x, y)
 
 
+@each
 def where(condition: Extent, a: Real, b: Real, dtype: int) -> Real:
     """Return a where the condition is not 0, else b."""
     truth = always(condition)
     if truth is not None:
         return a if truth else b
+    if isinstance(a, float) and isinstance(b, float) and _is_same(a, b):
+        return a
     x, y, exponent = _aligned(a, b)
     return scaled(size.where(condition, x, y), exponent, dtype)
+
+
+@each
+def root(a: Real, dtype: int) -> Real:
+    """Return the square root of a constant, which IEEE 754 has correctly rounded."""
+    if isinstance(a, float) and a >= 0:
+        return constant(math.sqrt(a), dtype)
+    return _unknown(a, "a square root of what varies or is negative")
+
+
+@each
+def rectified(a: Real, dtype: int) -> Real:
+    """Return the greater of a and 0."""
+    return maximum(a, 0.0, dtype)
+
+
+@each
+def leaky(a: Real, slope: float, dtype: int) -> Real:
+    """Return a constant, multiplied by a slope where it is negative."""
+    if isinstance(a, float) and a != 0:
+        return a if a > 0 else multiply(a, slope, dtype) if slope else ZERO
+    return ZERO if a == 0 else _unknown(a)
+
+
+@each
+def is_nan(a: Real) -> Extent:
+    """Return 1 where a is NaN, else 0."""
+    return a if isinstance(a, Unknown) else int(isinstance(a, float) and math.isnan(a))
+
+
+@each
+def sum_of_two(a: Real, b: Real, dtype: int) -> Real:
+    """Return a + b where it is exact, so that sums of more may be made in any order."""
+    total = add(a, b, dtype)
+    if isinstance(total, float) and isinstance(a, float) and isinstance(b, float):
+        if math.fsum((a, b, -total)) != 0:
+            return Unknown("a sum that is rounded")
+        # Of zeros alone it depends on whether the sum begins with 0.0.
+        return total if a or b or (_is_same(a, b) and _is_same(a, 0.0)) else ZERO
+    return total if isinstance(total, Scaled) else _unknown(total)
+
+
+@each
+def power(a: Real, b: Real, dtype: int) -> Real:
+    """Return a^b of constants: of integers, where it is one that the type holds."""
+    if isinstance(a, float) and isinstance(b, float) and a.is_integer() and b in range(65):
+        exact = int(a) ** int(b)
+        if a and abs(exact) <= 2 ** FLOATS[dtype].precision:
+            return constant(float(exact), dtype)
+    return Unknown("a power of floats")
+
+
+@each
+def sign(a: Real, dtype: int) -> Real:
+    """Return -1, 0 or 1."""
+    if isinstance(a, float):
+        if math.isnan(a):
+            return Unknown("the sign of NaN")
+        return math.copysign(1.0, a) if a else ZERO
+    mantissa, _ = _parts(a)
+    return scaled(size.less(0, mantissa) - size.less(mantissa, 0), 0, dtype)
+
+
+def _to_whole(function: Callable[[float], int], a: float) -> Real:
+    """Round a constant to an integer; of what is raised to 0 not all engines keep the sign."""
+    whole = float(function(a)) if a and math.isfinite(a) else a
+    return whole if whole or a >= 0 or not a else ZERO
+
+
+def _is_same(a: float, b: float) -> bool:
+    """Whether two numbers are one, with its sign."""
+    return a == b and math.copysign(1.0, a) == math.copysign(1.0, b)
 
 
 def _unknown(a: object, reason: str = "a float that is not exact") -> Unknown:

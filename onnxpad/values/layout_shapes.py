@@ -7,7 +7,7 @@ which one.
 from onnxpad.size import Extent, Unknown, ceil_div, floor_div, maximum
 from onnxpad.values.call import Ask, Call, ShapeRule, UndeterminedError, axis_in, known
 from onnxpad.values.extents import agreed, at_least, broadcast, product, remaining, slice_size
-from onnxpad.values.floats import FLOATS
+from onnxpad.values.rounding import FLOATS
 from onnxpad.values.value import Shape
 
 

@@ -1,7 +1,7 @@
-"""What is known of a tensor's content and shape. Imports `size` and `values.floats`."""
+"""What is known of a tensor's content and shape. Imports `size` and `values.rounding`."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from onnx import TensorProto
 
 from onnxpad.size import Extent, Unknown, bounds
-from onnxpad.values.floats import FLOATS
+from onnxpad.values.rounding import FLOATS
 
 Shape: TypeAlias = tuple[Extent, ...]
 Elements: TypeAlias = npt.NDArray[np.object_]
@@ -61,6 +61,16 @@ def filled(item: object, shape: Sequence[int]) -> Elements:
     data = np.empty(tuple(shape), dtype=object)
     data[...] = item
     return data
+
+
+def each(function: Callable[..., object], *operands: Elements) -> Elements:
+    """Apply a function element by element, with numpy's broadcasting.
+
+    Raises:
+        ValueError: The operands do not go together.
+    """
+    result = np.frompyfunc(function, len(operands), 1)(*operands)
+    return result if isinstance(result, np.ndarray) else elements([result], ())
 
 
 def constant_elements(array: npt.NDArray[np.generic], dtype: int) -> Elements | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from onnxpad.size import Extent, Unknown, bounds, floor_div
 from onnxpad.values.call import Ask, Call, ShapeRule, UndeterminedError, axis_in, known, named
-from onnxpad.values.floats import FLOATS
+from onnxpad.values.rounding import FLOATS
 from onnxpad.values.value import FLOAT, Shape
 from onnxpad.window import (
     Window,

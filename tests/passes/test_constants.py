@@ -1,0 +1,176 @@
+"""Amounts and fills that come from constants by way of any operator: known, or said not to be."""
+
+import pytest
+
+import onnxpad
+from tests.support import canonical, fixed, one
+
+W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
+P = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
+FOLDED = one("y = Conv <pads = [1, 2, 2, 1]> (x, w)", initializers=W, opset=18)
+
+AMOUNTS = {
+    "bits": ("z = Sub (p, p) q = BitwiseOr (p, z)", P),
+    "all bits twice": ("n = BitwiseNot (p) q = BitwiseNot (n)", P),
+    "exclusive bits": ("z = Sub (p, p) q = BitwiseXor (z, p)", P),
+    "Relu of integers": ("q = Relu (d)", "int64[8] d = {0, -1, 1, 2, -4, 0, 2, 1}"),
+    "Relu over sizes": (
+        (
+            "s = Shape <start = 1> (x) f = Cast <to = 1> (s) d = Sub (f, v) r = Relu (d)"
+            " i = Cast <to = 7> (r) q = Gather (i, o)"
+        ),
+        "float[3] v = {5, 8, 6}, int64[8] o = {0, 0, 1, 2, 0, 0, 2, 1}",
+    ),
+    "running sums": (
+        "q = CumSum (d, n)",
+        "int64[8] d = {0, 0, 1, 1, -2, 0, 2, -1}, int64 n = {0}",
+    ),
+    "roots": (
+        "r = Sqrt (d) q = Cast <to = 7> (r)",
+        "float[8] d = {0, 0, 1, 4, 0, 0, 4, 1}",
+    ),
+    "quantised and back": (
+        (
+            "t = Cast <to = 1> (p) i = QuantizeLinear (t, s, z) f = DequantizeLinear (i, s, z)"
+            " r = Round (f) q = Cast <to = 7> (r)"
+        ),
+        f"{P}, float s = {{0.0078431377}}, uint8 z = {{0}}",
+    ),
+    "scattered": (
+        "q = ScatterND (d, i, u)",
+        (
+            "int64[8] d = {0, 0, 0, 0, 0, 0, 0, 0}, int64[4, 1] i = {2, 3, 6, -1},"
+            " int64[4] u = {1, 2, 2, 1}"
+        ),
+    ),
+    "picked": (
+        "q = Compress <axis = 0> (d, c)",
+        "int64[9] d = {0, 0, 1, 9, 2, 0, 0, 2, 1}, bool[9] c = {1, 1, 1, 0, 1, 1, 1, 1, 1}",
+    ),
+    "a product of matrices": (
+        "m = MatMul (b, c) f = Reshape (m, r) q = Cast <to = 7> (f)",
+        "float[2, 2] c = {0, 1, 1, 0}, float[4, 2] b = {0, 0, 2, 1, 0, 0, 1, 2}, int64[1] r = {-1}",
+    ),
+    "from a long table": (
+        "l = Range (g, h, k) q = Gather (l, p)",
+        f"{P}, int64 g = {{0}}, int64 h = {{200}}, int64 k = {{1}}",
+    ),
+    "half precision": (
+        # 9 / 7 in float16 is 1.286 or, kept in float32, 1.2857143: rounded down both are 1.
+        (
+            "t = Cast <to = 10> (d) s = Cast <to = 10> (k) f = Div (t, s) r = Floor (f)"
+            " q = Cast <to = 7> (r)"
+        ),
+        "int64[8] d = {0, 1, 9, 15, 2, 3, 20, 13}, int64 k = {7}",
+    ),
+    "a Dropout that is off": ("t = Cast <to = 1> (p) o = Dropout (t) q = Cast <to = 7> (o)", P),
+}
+
+
+@pytest.mark.parametrize("name", AMOUNTS)
+def test_amounts_are_evaluated(name: str) -> None:
+    body, constants = AMOUNTS[name]
+    before = one(
+        f"{body} a = Pad (x, q) y = Conv (a, w)", initializers=f"{W}, {constants}", opset=18
+    )
+    assert canonical(fixed(before).model) == canonical(FOLDED)
+
+
+FILLS = {
+    "Sin": ("c = Sin (z)", "float z = {0}"),
+    "Relu": ("c = Relu (z)", "float z = {-3}"),
+    "Cos less 1": ("o = Cos (z) c = Sub (o, u)", "float z = {0}, float u = {1}"),
+    "half precision": (
+        "h = Cast <to = 10> (z) i = Identity (h) c = Cast <to = 1> (i)",
+        "float z = {0}",
+    ),
+    "quantised": (
+        "i = QuantizeLinear (z, s, n) c = DequantizeLinear (i, s, n)",
+        "float z = {0}, float s = {0.1}, uint8 n = {3}",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILLS)
+def test_fills_are_evaluated(name: str) -> None:
+    body, constants = FILLS[name]
+    before = one(
+        f"{body} a = Pad (x, p, c) y = Conv (a, w)", initializers=f"{W}, {P}, {constants}", opset=18
+    )
+    assert canonical(fixed(before).model) == canonical(FOLDED)
+
+
+NOT_EVALUATED = {
+    "drawn": (
+        "r = RandomUniform <shape = [8]> () q = Cast <to = 7> (r)",
+        "",
+        (
+            "no graph input feeds its amounts, but they come from RandomUniform '<r>', which is "
+            "not evaluated"
+        ),
+    ),
+    "rounded in many ways": (
+        "r = Exp (e) q = Cast <to = 7> (r)",
+        "float[8] e = {0, 0, 1, 1, 0, 0, 1, 1}",
+        "no graph input feeds its amounts, but they come from Exp '<r>', which is not evaluated",
+    ),
+    "of a fixed size": (
+        (
+            "s = Shape (x) f = Cast <to = 1> (s) r = Log (f) i = Cast <to = 7> (r)"
+            " q = Concat <axis = 0> (i, i)"
+        ),
+        "",
+        "no graph input feeds its amounts, but they come from Log '<r>', which is not evaluated",
+    ),
+    "a branch on a constant": (
+        (
+            "q = If <then_branch = t () => (int64[8] v) { v = Identity (p) },"
+            " else_branch = e () => (int64[8] u) { u = Identity (p) }> (c)"
+        ),
+        f"{P}, bool c = {{1}}",
+        "no graph input feeds its amounts, but they come from If '<q>', which is not evaluated",
+    ),
+    "a branch that reads data": (
+        (
+            "q = If <then_branch = t () => (int64[8] v) { m = ReduceSum <keepdims = 0> (x)"
+            " i = Cast <to = 7> (m) v = Mul (p, i) },"
+            " else_branch = e () => (int64[8] u) { u = Identity (p) }> (c)"
+        ),
+        f"{P}, bool c = {{1}}",
+        "its amounts are known only at run time",
+    ),
+    "of an element of data": (
+        "m = ReduceMax <keepdims = 0> (x) i = Cast <to = 7> (m) q = Mul (p, i)",
+        P,
+        "its amounts are known only at run time",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOT_EVALUATED)
+def test_what_is_not_evaluated_is_said(name: str) -> None:
+    body, constants, reason = NOT_EVALUATED[name]
+    before = one(f"{body} y = Pad (x, q)", initializers=constants, opset=18)
+    result = onnxpad.fix(before, validate=False)
+    assert not result.changed
+    assert [finding.reason for finding in result.findings] == [reason]
+
+
+def test_what_a_caller_may_override_is_not_evaluated() -> None:
+    before = one(
+        "q = Relu (p) y = Pad (x, q)", inputs="float[1, 2, 9, 8] x, int64[8] p", initializers=P
+    )
+    result = onnxpad.fix(before, validate=False)
+    assert not result.changed
+    assert result.findings[0].reason == "its amounts are known only at run time"
+
+
+def test_a_fill_that_is_not_evaluated_is_said() -> None:
+    before = one(
+        "c = Exp (e) a = Pad (x, p, c) y = Conv (a, w)", initializers=f"{W}, {P}, float e = {{1}}"
+    )
+    (finding,) = onnxpad.fix(before, validate=False).findings
+    assert finding.reason == (
+        "no graph input feeds the value it pads with, but it comes from Exp '<c>', which is not "
+        "evaluated"
+    )
