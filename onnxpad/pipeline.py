@@ -55,13 +55,17 @@ def find(
     """
     anew = partial(Context, graph, style, dynamic, admitted)
     editor = Editor(anew(), strict=strict)
-    found = _found(editor.context, passes)
+    found = _found(editor.context, [kind for kind in passes if not kind.rest])
     if all(match.plan is None for _, match in found):
+        found += _rest(editor.context, passes, found)
         return [match.finding for _, match in found]
     mark = graph.mark()
     seen = _settle(editor, passes, anew)
+    rest = _rest(editor.context, passes, seen)
     graph.rollback(mark)
-    return _outlook(editor, found, seen)
+    told = {id(match.about) for _, match in found if match.plan is None}
+    left = [match.finding for _, match in rest if id(match.about) not in told]
+    return [*_outlook(editor, found, seen), *left]
 
 
 def rewrite(
@@ -92,7 +96,8 @@ def rewrite(
             progress("rewriting", len(editor.made), total)
 
     seen = _settle(editor, passes, anew, report)
-    seen += _found(editor.context, [kind for kind in passes if not kind.rewrites])
+    reports = [kind for kind in passes if not kind.rewrites and not kind.rest]
+    seen += [*_found(editor.context, reports), *_rest(editor.context, passes, seen)]
     if editor.made:
         shield(editor.context)
     return Outcome(
@@ -151,6 +156,14 @@ def _exhaust(editor: Editor, passes: Passes, report: Callable[[], None]) -> list
 
 def _found(context: Context, passes: Passes) -> list[Found]:
     return [(place_of(rule, match), match) for rule, match in _matches(context, passes)]
+
+
+def _rest(context: Context, passes: Passes, seen: Sequence[Found]) -> list[Found]:
+    """What no rule that rewrites tells of, in a graph in which these rules found no more to do."""
+    rewriting = {kind.code for kind in passes if kind.rewrites}
+    told = (match.about for (code, *_), match in seen if code in rewriting)
+    context.told = frozenset(map(id, told))
+    return _found(context, [kind for kind in passes if kind.rest])
 
 
 def _outlook(editor: Editor, found: Sequence[Found], seen: Sequence[Found]) -> list[Finding]:

@@ -8,6 +8,9 @@ from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.passes.merge_pads import MergePads
 from onnxpad.passes.recognise_same import RecogniseSame
+from onnxpad.passes.report_auto_pad import ReportAutoPad
+from onnxpad.passes.report_pad import ReportPad
+from onnxpad.passes.report_scopes import ReportScopes
 from onnxpad.passes.report_sizes import ReportSizes
 from onnxpad.passes.report_unreadable import ReportUnreadable
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
@@ -16,7 +19,6 @@ from onnxpad.passes.split_pads import SplitPads
 from onnxpad.rule import Pass
 
 PASSES: Final[tuple[type[Pass], ...]] = (
-    ReportUnreadable,
     DropEmptyPad,
     ResolveAutoPad,
     DropValid,
@@ -26,5 +28,9 @@ PASSES: Final[tuple[type[Pass], ...]] = (
     MergePads,
     SimplifyAmounts,
     FixAmounts,
+    ReportUnreadable,
     ReportSizes,
+    ReportScopes,
+    ReportAutoPad,
+    ReportPad,
 )

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-VALUES = {"collection", "diagnosis", "errors", "finding", "memory", "verdict"}
+VALUES = {"collection", "diagnosis", "errors", "finding", "memory", "reasons", "verdict"}
 """What imports nothing of the package: all may import it."""
 
 SIZES = {"symbol", "size"}
@@ -38,7 +38,8 @@ ARROWS: dict[str, set[str]] = {
     "pipeline": {"admitted", "editor", "passes", "premises", "rule", "shield"} | GRAPH,
     "editor": {"certify", "premises", "rule", "site"} | GRAPH,
     "shield": {"graph", "operators", "rule", "size"},
-    "passes": {"dynamic", "inference", "rule", "site"} | GRAPH,
+    "passes": {"dynamic", "inference", "readers", "rule", "site"} | GRAPH,
+    "readers": GRAPH,
     "rule": {"admitted", "dynamic", "premises", "site"} | GRAPH,
     "dynamic": {"amounts", "site"} | GRAPH,
     "amounts": {"graph", "values", "window"} | SIZES,
