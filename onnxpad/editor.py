@@ -1,9 +1,9 @@
 """Makes one change of a graph at a time: certified, probed, or taken back.
 
-May import: certify, finding, graph, operators, premises, rule, signs, site, values.
+May import: certify, finding, graph, operators, premises, reasons, rule, signs, site, values.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from onnxpad.certify import UncertifiedError
@@ -11,6 +11,7 @@ from onnxpad.finding import Change, Finding
 from onnxpad.graph import Use
 from onnxpad.operators import UnreadableError, operator_of
 from onnxpad.premises import Prover, Readings
+from onnxpad.reasons import Reason
 from onnxpad.rule import Context, Match, Pass
 from onnxpad.signs import Signs
 from onnxpad.site import told
@@ -44,10 +45,12 @@ class Made(NamedTuple):
 
 
 class Undone(NamedTuple):
-    """A change that was taken back: the finding, and why, in one line."""
+    """A change that was taken back: the finding, and why, in one line, as a code and facts."""
 
     finding: Finding
     why: str
+    code: Reason
+    facts: Mapping[str, object]
 
 
 def place_of(rule: Pass, match: Match) -> Place:
@@ -92,7 +95,7 @@ class Editor:
             change = self._apply(rule, match, place)
         except UncertifiedError as error:
             self.context.rollback(mark)
-            self.undone[place] = Undone(match.finding, str(error))
+            self.undone[place] = Undone(match.finding, str(error), error.code, error.facts)
         else:
             self.made.append(Made(place, change, match.finding))
             self._outdated = bool(self.undone)
@@ -114,7 +117,9 @@ class Editor:
         nodes = rule.computing(match)
         text = self._describe(node, reading.root, nodes[0])
         if (place, text) in self._seen:
-            raise UncertifiedError("the rule finds what it has already rewritten, without end")
+            raise UncertifiedError(
+                "the rule finds what it has already rewritten, without end", Reason.WITHOUT_END
+            )
         uses = graph.uses(tensor)
         stands = rule.rewrite(match, self.context) or tensor
         if stands is not tensor:
@@ -122,7 +127,9 @@ class Editor:
         certificate = self._certifier.certify(reading, self._read(node, stands, reading.root))
         if self._strict and certificate.assumptions:
             raise UncertifiedError(
-                f"it assumes {', '.join(certificate.assumptions)}, and --strict forbids that"
+                f"it assumes {', '.join(certificate.assumptions)}, and --strict forbids that",
+                Reason.ASSUMPTION_REFUSED,
+                assumptions=list(certificate.assumptions),
             )
         after = (
             self._describe(node, reading.root, nodes[1]) if stands is tensor else repr(stands.name)
@@ -132,7 +139,9 @@ class Editor:
         if self._prober is not None:
             same, seen = self._prober.after(stands, reading.root, cut)
             if not same:
-                raise UncertifiedError(f"its probe differs: {seen}")
+                raise UncertifiedError(
+                    f"its probe differs: {seen}", Reason.PROBE_DIFFERS, probe=seen
+                )
         self._seen.add((place, text))
         return Change(
             code=rule.code,

@@ -6,10 +6,11 @@ May import: admitted, editor, finding, graph, passes, premises, rule, shield.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import TypeAlias
 
 from onnxpad.admitted import Admitted
-from onnxpad.editor import Editor, Made, Place, Prober, place_of
+from onnxpad.editor import Editor, Made, Place, Prober, Undone, place_of
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.passes import PASSES
@@ -103,10 +104,7 @@ def rewrite(
     return Outcome(
         changes=[made.change for made in editor.made],
         findings=[match.finding for place, match in seen if place not in editor.undone],
-        undone=[
-            replace(undone.finding, severity=Severity.INFO, reason=f"undone: {undone.why}")
-            for undone in editor.undone.values()
-        ],
+        undone=[_undone(each, "undone") for each in editor.undone.values()],
         sizes=sizes,
     )
 
@@ -166,15 +164,24 @@ def _rest(context: Context, passes: Passes, seen: Sequence[Found]) -> list[Found
     return _found(context, [kind for kind in passes if kind.rest])
 
 
+def _undone(undone: Undone, what: str) -> Finding:
+    """What to say of a change that was taken back."""
+    finding, why, code, facts = undone
+    return replace(
+        finding,
+        severity=Severity.INFO,
+        reason=f"{what}: {why}",
+        evidence=MappingProxyType({**finding.evidence, **facts}),
+        reason_code=code,
+    )
+
+
 def _outlook(editor: Editor, found: Sequence[Found], seen: Sequence[Found]) -> list[Finding]:
     """What was found, each as it came out when all that can be rewritten was."""
     made: dict[Place, list[Made]] = {}
     for each in editor.made:
         made.setdefault(each.place, []).append(each)
-    stays = {
-        place: replace(finding, severity=Severity.INFO, reason=f"fix would undo it: {why}")
-        for place, (finding, why) in editor.undone.items()
-    }
+    stays = {place: _undone(each, "fix would undo it") for place, each in editor.undone.items()}
     stays |= {place: match.finding for place, match in seen if match.plan is None}
     return [_told(match, made.get(place, ()), stays.get(place)) for place, match in found]
 

@@ -24,6 +24,54 @@ class Reason(enum.StrEnum):
         member.meaning = meaning
         return member
 
+    # What the Pad does.
+    COPIES_DATA = "copies-data", "the Pad copies data (reflect, edge, wrap), as no pads do"
+    PADS_BATCH_OR_CHANNELS = "pads-batch-or-channels", "the Pad is on the batch or channel axis"
+    CROPS = "crops", "the Pad crops, and pads cannot be negative"
+    FILL_DIFFERS = "fill-differs", "the Pad writes another value than the padding it would join"
+    FILL_UNKNOWN = "fill-unknown", "the value that the Pad writes is known only at run time"
+    FILL_WINS = "fill-wins", "the value that the Pad writes may win in a MaxPool"
+    TYPE_UNKNOWN = "type-unknown", "the element type of the data is not known"
+
+    # What is known of amounts and sizes.
+    AMOUNTS_UNKNOWN = "amounts-unknown", "the amounts are known only at run time"
+    AMOUNTS_IN_FILE = "amounts-in-file", "the amounts lie in a file that nobody named"
+    SIZE_DEPENDENT = "size-dependent", "the padding depends on a size that is open"
+    NOT_WORKED_OUT = "not-worked-out", "the padding depends on open sizes, how is not worked out"
+    SAME_AT_EVERY_SIZE = "same-at-every-size", "the computed Pad is SAME, which is not asked for"
+    KERNEL_UNKNOWN = "kernel-unknown", "the size of the kernel is known only at run time"
+    MAY_BE_EMPTY = "may-be-empty", "without its Pad the operator may read nothing"
+    DATA_EMPTY = "data-empty", "the data is empty on an axis"
+
+    # What the operator asks of its padding.
+    AUTO_PAD_AND_PADS = "auto-pad-and-pads", "auto_pad and pads are both there and disagree"
+    SAME_STAYS = "same-stays", "the operator's own SAME stays, and depends on the padded size"
+    INDICES_READ = "indices-read", "the operator's Indices count positions of the padded data"
+    OWN_PADDING_UNCOUNTED = "own-padding-uncounted", "an average leaves its own padding out"
+    DIVISOR_DIFFERS = "divisor-differs", "an average would divide by another number"
+    PADS_NOT_BELOW_KERNEL = "pads-not-below-kernel", "a pool's pads must be smaller than its kernel"
+    CEIL_WINDOWS_DIFFER = (
+        "ceil-windows-differ",
+        "with ceil_mode there would be fewer or more windows",
+    )
+    WINDOW_IN_PADDING = "window-in-padding", "a window may lie wholly in the padding"
+    INFINITE_DATA = "infinite-data", "the data may hold infinities"
+    ENGINES_DISAGREE = "engines-disagree", "onnxruntime and the specification do not pad alike"
+    OPTIMISER_FOLDS = "optimiser-folds", "onnxruntime's optimiser would fold the Pad laid open"
+    OPSET_TOO_OLD = "opset-too-old", "the form needs a newer operator set"
+    NO_PAD_FOR_TYPE = "no-pad-for-type", "onnxruntime has no Pad for the element type"
+    READ_ELSEWHERE = "read-elsewhere", "something else reads the Pad too"
+    SIZES_NOT_REWRITTEN = (
+        "sizes-not-rewritten",
+        "sizes that shape inference misjudges are only told",
+    )
+
+    # What became of a change.
+    NOT_CERTIFIED = "not-certified", "the change could not be proved, and was taken back"
+    ASSUMPTION_REFUSED = "assumption-refused", "the change rests on an assumption (--strict)"
+    PROBE_DIFFERS = "probe-differs", "the change computed something else when it was run"
+    WITHOUT_END = "without-end", "the rule finds what it has rewritten already"
+
     # What the operator or the Pad is, and what reads it.
     OPERATOR_NOT_COVERED = "operator-not-covered", "the operator is none that onnxpad covers"
     CUSTOM_OPERATOR = "custom-operator", "an operator of another domain, or a function of the model"

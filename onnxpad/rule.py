@@ -217,13 +217,10 @@ class Pass:
         context: Context,
         node: Node,
         message: str,
-        reason: str | RefusalError,
+        reason: RefusalError,
         **evidence: object,
     ) -> Match:
         """A match that stays as it is, with the reason, whose facts are evidence too."""
-        code = ""
-        if isinstance(reason, RefusalError):
-            code, evidence = reason.code, {**reason.facts, **evidence}
         finding = Finding(
             self.code,
             Severity.INFO,
@@ -231,8 +228,8 @@ class Pass:
             node.op,
             message,
             str(reason),
-            MappingProxyType(evidence),
-            reason_code=code,
+            MappingProxyType({**reason.facts, **evidence}),
+            reason_code=reason.code,
         )
         return Match(finding, node, None, node)
 

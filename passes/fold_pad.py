@@ -68,7 +68,7 @@ class FoldPad(Pass):
         except RefusalError as refusal:
             if pad.constant_amounts is None:
                 return None  # the rules on computed amounts tell of them
-            return self.refused(context, pad.node, message, str(refusal))
+            return self.refused(context, pad.node, message, refusal)
         if plan.outer == outer.amounts and outer.exact:
             return None
         if not outer.exact:

@@ -55,8 +55,8 @@ class ReportPad(Pass):
         left = [node for node in graph.nodes if node.op == "Pad" and id(node) not in context.told]
         readers = Readers(graph)
         for node in left:
-            if not node.outputs:
-                continue
+            if graph.is_function(node) or not node.outputs:
+                continue  # the rule on functions sees to it
             pad = context.pad(node) if graph.is_standard(node) else None
             if isinstance(pad, UnreadableError):
                 continue  # the rule on what no rule reads sees to it
@@ -69,7 +69,7 @@ class ReportPad(Pass):
             if found and not others:
                 continue
             path = readers.path(node.outputs[0])
-            causes = [*_foreign(context, node, pad), *_causes(context, readers, others, path)]
+            causes = [*_foreign(node, pad), *_causes(context, readers, others, path)]
             general = dict.fromkeys(cause.general for cause in causes)
             refusal = RefusalError(
                 causes[0].code,
@@ -108,12 +108,9 @@ def _cause(code: Reason, form: str, named: str, general: str) -> _Cause:
     return _Cause(code, form.format(named), form.format(general))
 
 
-def _foreign(context: Context, node: Node, pad: PadOp | None) -> Iterator[_Cause]:
-    """Why a `Pad` of another domain, or a function of that name, stays."""
-    if context.graph.is_function(node):
-        text = f"{node.op} is a function of the model, and onnxpad does not look into functions"
-        yield _Cause(Reason.CUSTOM_OPERATOR, text, text)
-    elif pad is None and node.domain == "com.microsoft":
+def _foreign(node: Node, pad: PadOp | None) -> Iterator[_Cause]:
+    """Why a `Pad` of another domain stays."""
+    if pad is None and node.domain == "com.microsoft":
         text = f"onnxpad does not cover {node.op} of {node.domain}"
         yield _Cause(Reason.OPERATOR_NOT_COVERED, text, text)
     elif pad is None:
@@ -185,7 +182,7 @@ def _operand(node: Node, index: int) -> str:
 
 def _described(context: Context, node: Node, pad: PadOp | None) -> str:
     if pad is None:
-        return f"Pad of {node.domain}" if node.domain else "Pad"
+        return f"Pad of {node.domain}"
     shape = context.analysis.shape(pad.data)
     known = pad.constant_amounts
     if known is None:
