@@ -12,7 +12,7 @@ import pytest
 import onnxpad
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.report import CheckReport, FileReport
-from onnxpad.report.json import check_json
+from onnxpad.report.json import check_json, rules_json
 from tests.graphs import draw_model
 from tests.support import EXPORTED, one
 
@@ -28,6 +28,11 @@ def test_codes_are_short_words_with_a_meaning() -> None:
         assert reason.meaning
         assert "\n" not in reason.meaning
     assert len({reason.value for reason in Reason}) == len(Reason)
+
+
+def test_the_list_is_in_the_json_of_rules() -> None:
+    told = json.loads(rules_json(()))["reasons"]
+    assert told == {reason.value: reason.meaning for reason in Reason}
 
 
 def test_each_code_is_used() -> None:
@@ -137,9 +142,8 @@ def all_coded(model: onnx.ModelProto, **options: str) -> None:
     for finding in (*result.findings, *result.undone, *onnxpad.check(model, **options).findings):  # type: ignore[arg-type]
         assert bool(finding.reason_code) == bool(finding.reason)
         assert not finding.reason_code or finding.reason_code in set(Reason)
-        json.dumps(
-            check_json(CheckReport("", onnxpad.Severity.INFO, (FileReport("", (finding,)),)))
-        )
+        file = FileReport("", (finding,))
+        json.loads(check_json(CheckReport("", onnxpad.Severity.INFO, (file,))))
 
 
 @pytest.mark.parametrize("path", EXPORTED, ids=lambda path: path.stem)
