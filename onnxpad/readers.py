@@ -86,11 +86,18 @@ class Readers:
     """Looks downstream in one graph, which must stay as it is."""
 
     def __init__(self, graph: Graph) -> None:
-        """Keeps the order of the nodes from the first call on."""
+        """Keeps what it has found of the graph."""
         self._graph = graph
+        self._known: dict[str, list[Reader]] = {}
 
     def of(self, tensor: Tensor) -> list[Reader]:
         """What reads a tensor, directly or through Identity, in file order; last the output."""
+        known = self._known.get(tensor.name)
+        if known is None:
+            known = self._known[tensor.name] = self._look(tensor)
+        return known
+
+    def _look(self, tensor: Tensor) -> list[Reader]:
         found: dict[tuple[int, int], Reader] = {}
         is_output = False
         pending = [tensor]

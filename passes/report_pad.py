@@ -164,7 +164,7 @@ def _declined(context: Context, node: Node, name: str) -> _Cause:
     """Why an operator with a window does not take over the `Pad` that it reads."""
     op = context.window(node)
     if isinstance(op, UnreadableError):
-        form = f"no rule reads {{}} behind it: {op}"
+        form = f"{{}} reads it, and cannot be read itself: {op}"
         return _cause(Reason.READER_UNREADABLE, form, name, str(node.op))
     try:
         context.sites.plan(op, context.style, context.sites.outer(op))

@@ -30,6 +30,11 @@ def found(model: onnx.ModelProto, code: str, style: str = "fold") -> list[onnxpa
     return [finding for finding in result.findings if finding.code == code]
 
 
+def kinds(findings: Sequence[onnxpad.Finding]) -> list[tuple[str, str, str]]:
+    """What is said of which node, without the words."""
+    return [(finding.code, finding.node, finding.reason_code) for finding in findings]
+
+
 LEFT = [
     pytest.param(
         "[p1] a = Pad (x, p) [r1] y = Relu (a)",
@@ -331,3 +336,6 @@ def test_random_graphs(seed: int) -> None:
         result = onnxpad.fix(model, style=style, dynamic=dynamic, validate=False)
         told = [*result.findings, *result.undone]
         assert not list(silent(result.model, told, style))
+        if not result.undone:
+            again = onnxpad.check(result.model, style=style, dynamic=dynamic).findings
+            assert kinds(again) == kinds(result.findings)
