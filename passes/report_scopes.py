@@ -58,7 +58,7 @@ class ReportScopes(Pass):
             Severity.INFO,
             label,
             kind,
-            f"{path or 'its nodes'}: {told}",
+            f"{path}: {told}" if path else told,
             f"onnxpad does not look into {where}",
             MappingProxyType({"scope": path, "padding": dict(padding)}),
             reason_code=Reason.OTHER_SCOPE,
