@@ -1,7 +1,7 @@
 """Rewrites that are not to be made in one model, and why.
 
 What `fix` took back because of what onnxruntime made of the model as a whole is kept in the model's
-own metadata, so that `check` and the next `fix` leave it alone too. May import: graph.
+own metadata, so that `check` and the next `fix` leave it alone too. May import: graph, reasons.
 """
 
 import json
@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from onnxpad.graph import Graph
+from onnxpad.reasons import Reason
 
 Key: TypeAlias = tuple[str, str]
 """Code of the rule, and name of the output of the node that it rewrites."""
@@ -21,28 +22,33 @@ NOTHING: Final[Barred] = MappingProxyType({})
 METADATA: Final = "onnxpad.barred"
 """Key of the metadata: a JSON list of [output, code, code of the reason]."""
 
-LAYS_OPEN: Final = "lays-pad-open"
+LAYS_OPEN: Final = Reason.LAYS_PAD_OPEN
+
+_BACK: Final = "fix took it back: with it the model"
 
 REASONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         LAYS_OPEN: "with it onnxruntime's optimiser would fold a Pad where it must not, and "
         "nothing could keep it from that",
-        "differs": "fix took it back: with it the model computes something else on onnxruntime",
-        "differs-optimised": "fix took it back: with it the model computes something else on "
-        "onnxruntime at full optimisation",
-        "stops": "fix took it back: with it the model does not run on onnxruntime",
-        "stops-optimised": "fix took it back: with it the model does not run on onnxruntime at "
-        "full optimisation",
+        Reason.DIFFERS: f"{_BACK} computes something else on onnxruntime",
+        Reason.DIFFERS_OPTIMISED: f"{_BACK} computes something else on onnxruntime at full "
+        "optimisation",
+        Reason.STOPS: f"{_BACK} does not run on onnxruntime",
+        Reason.STOPS_OPTIMISED: f"{_BACK} does not run on onnxruntime at full optimisation",
+        Reason.BARRED: "the model's metadata bars it (onnxpad.barred)",
     }
 )
 """What is said of each code."""
 
-_UNKNOWN: Final = "fix took it back: onnxruntime does not bear it"
+
+def code_of(reason: str) -> Reason:
+    """The code of a reason that metadata gives, which may be any text."""
+    return next((each for each in Reason if each == reason and each in REASONS), Reason.BARRED)
 
 
 def told(reason: str) -> str:
     """A reason in words."""
-    return REASONS.get(reason, _UNKNOWN)
+    return REASONS[code_of(reason)]
 
 
 def noted(graph: Graph) -> dict[Key, str]:

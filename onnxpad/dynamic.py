@@ -2,7 +2,7 @@
 
 A computed `Pad` may read the same at every size as constant pads, or as SAME_UPPER or SAME_LOWER;
 a SAME that cannot be resolved can be written as a `Pad` that computes its amounts. May import:
-amounts, fusion, graph, operators, site, size, values, window.
+amounts, fusion, graph, memory, operators, reasons, site, size, values, window.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,8 @@ from onnxpad.fusion import misdeclared
 from onnxpad.graph import Graph
 from onnxpad.memory import remembered
 from onnxpad.operators import ExtentPair, PadOp, WindowOp, is_padded
-from onnxpad.site import RefusalError, Rounding, Sites, has_indices, meets_data, windows_over
+from onnxpad.reasons import Reason, RefusalError
+from onnxpad.site import Rounding, Sites, has_indices, meets_data, windows_over
 from onnxpad.size import Extent, Size, Unknown, always, less_equal
 from onnxpad.values import Analysis
 from onnxpad.window import (
@@ -125,15 +126,22 @@ class DynamicSites:
     ) -> None:
         if any(window.dilation != 1 for window in windows):
             raise RefusalError(
+                Reason.ENGINES_DISAGREE,
                 f"it is {auto_pad} at every size, but onnxruntime refuses or misreads that with "
-                "dilation"
+                "dilation",
+                auto_pad=auto_pad,
+                dilations=[window.dilation for window in windows],
             )
         least = 0 if op.operator.pools else -2 if auto_pad == "SAME_UPPER" else -3
         for window, size in zip(windows, sizes, strict=True):
             if always(less_equal(least, same_raw_total(size, window))) is not True:
                 raise RefusalError(
+                    Reason.ENGINES_DISAGREE,
                     f"it is {auto_pad} at every size, but onnxruntime misreads that for kernel "
-                    f"{window.kernel} below stride {window.stride}"
+                    f"{window.kernel} below stride {window.stride}",
+                    auto_pad=auto_pad,
+                    kernel=window.kernel,
+                    stride=window.stride,
                 )
 
     def express_same(self, plan: SamePlan) -> None:
@@ -153,17 +161,25 @@ class DynamicSites:
         """
         odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
         if self._graph.opset < 11:
-            raise RefusalError(f"a Pad of opset {self._graph.opset} cannot compute its amounts")
+            raise RefusalError(
+                Reason.OPSET_TOO_OLD,
+                f"a Pad of opset {self._graph.opset} cannot compute its amounts",
+                opset=self._graph.opset,
+                needs=11,
+            )
         if not all(isinstance(window, Window) for window in op.windows):
-            raise RefusalError("the kernel's size is known only at run time")
+            raise RefusalError(Reason.KERNEL_UNKNOWN, "the kernel's size is known only at run time")
         self._sites.check_power(op)
         if op.padding == "excluded":
             raise RefusalError(
+                Reason.OWN_PADDING_UNCOUNTED,
                 "an AveragePool with count_include_pad=0 leaves its padding out of the divisor, "
-                "which no Pad can say"
+                "which no Pad can say",
             )
         if has_indices(op):
-            raise RefusalError("the operator's Indices count positions of the tensor it reads")
+            raise RefusalError(
+                Reason.INDICES_READ, "the operator's Indices count positions of the tensor it reads"
+            )
         self._sites.check_engines(op)
         self._sites.check_pad(op.data)
         self._check_sizes(op, odd)
@@ -172,7 +188,11 @@ class DynamicSites:
     def _check_sizes(self, op: WindowOp, odd: Side) -> None:
         shape = self._analysis.shape(op.data)
         if shape is None or any(isinstance(size, Unknown) for size in shape[2:]):
-            raise RefusalError(f"the sizes of {op.data.name!r} are not worked out")
+            raise RefusalError(
+                Reason.NOT_WORKED_OUT,
+                f"the sizes of {op.data.name!r} are not worked out",
+                tensor=op.data.name,
+            )
         self._check_meets_data(op, op.data, shape[2:], odd)
         self._check_declared(op.data)
 
@@ -181,8 +201,10 @@ class DynamicSites:
         wrong = misdeclared(self._graph, self._analysis, data)
         if wrong is not None:
             raise RefusalError(
+                Reason.WRONG_DECLARATION,
                 f"the model declares its output {wrong.name!r} in another shape than it has, and "
-                "onnxruntime's optimiser would compute the amounts from that"
+                "onnxruntime's optimiser would compute the amounts from that",
+                output=wrong.name,
             )
 
     def _check_meets_data(
@@ -196,7 +218,11 @@ class DynamicSites:
             begin, _ = same_pads(size, window, odd=odd)
             last = (same_output_size(size, window) - 1) * window.stride - begin
             if not meets_data(window, size, -begin, last):
-                raise RefusalError(f"a window may lie wholly in the padding of axis {axis}")
+                raise RefusalError(
+                    Reason.WINDOW_IN_PADDING,
+                    f"a window may lie wholly in the padding of axis {axis}",
+                    axis=axis,
+                )
 
     def express_computed(self, plan: ComputedPlan) -> None:
         """Writes a SAME as a `Pad` whose amounts are computed from the size."""

@@ -1,9 +1,10 @@
 """Makes one change of a graph at a time: certified, probed, or taken back.
 
-May import: barred, certify, finding, graph, operators, premises, rule, signs, site, values.
+May import: barred, certify, finding, graph, operators, premises, reasons, rule, signs, site,
+values.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from onnxpad.barred import Key
@@ -12,6 +13,7 @@ from onnxpad.finding import Change, Finding
 from onnxpad.graph import Graph, Use
 from onnxpad.operators import UnreadableError, operator_of
 from onnxpad.premises import Prover, Readings
+from onnxpad.reasons import Reason
 from onnxpad.rule import Context, Match, Pass
 from onnxpad.signs import Signs
 from onnxpad.site import told
@@ -58,10 +60,12 @@ class Made(NamedTuple):
 
 
 class Undone(NamedTuple):
-    """A change that was taken back: the finding, and why, in one line."""
+    """A change that was taken back: the finding, and why, in one line, as a code and facts."""
 
     finding: Finding
     why: str
+    code: Reason
+    facts: Mapping[str, object]
 
 
 def key_of(rule: Pass, match: Match) -> Key:
@@ -112,7 +116,7 @@ class Editor:
             change = self._apply(rule, match, place)
         except UncertifiedError as error:
             self.context.rollback(mark)
-            self.undone[place] = Undone(match.finding, str(error))
+            self.undone[place] = Undone(match.finding, str(error), error.code, error.facts)
         else:
             self.made.append(Made(place, change, match.finding, key, tensors))
             self._outdated = bool(self.undone)
@@ -147,7 +151,9 @@ class Editor:
         nodes = rule.computing(match)
         text = self._describe(node, reading.root, nodes[0])
         if (place, text) in self._seen:
-            raise UncertifiedError("the rule finds what it has already rewritten, without end")
+            raise UncertifiedError(
+                "the rule finds what it has already rewritten, without end", Reason.WITHOUT_END
+            )
         uses = graph.uses(tensor)
         computing = self._computing(tensor, reading.root)
         stands = rule.rewrite(match, self.context) or tensor
@@ -156,7 +162,9 @@ class Editor:
         certificate = self._certifier.certify(reading, self._read(node, stands, reading.root))
         if self._strict and certificate.assumptions:
             raise UncertifiedError(
-                f"it assumes {', '.join(certificate.assumptions)}, and --strict forbids that"
+                f"it assumes {', '.join(certificate.assumptions)}, and --strict forbids that",
+                Reason.ASSUMPTION_REFUSED,
+                assumptions=list(certificate.assumptions),
             )
         after = (
             self._describe(node, reading.root, nodes[1]) if stands is tensor else repr(stands.name)
@@ -167,7 +175,9 @@ class Editor:
         if self._prober is not None:
             same, seen = self._prober.after(stands, reading.root, cut)
             if not same:
-                raise UncertifiedError(f"its probe differs: {seen}")
+                raise UncertifiedError(
+                    f"its probe differs: {seen}", Reason.PROBE_DIFFERS, probe=seen
+                )
         self._seen.add((place, text))
         removed += graph.absorb(node)
         return Change(
@@ -210,7 +220,9 @@ class Editor:
             if not graph.has_node(pad) or pad.op != "Pad" or not _computes(graph, pad):
                 raise UncertifiedError(
                     f"with its amounts constant, onnxruntime would choose a kernel for {pool.op} "
-                    f"{graph.label(pool)!r} that crashes where that holds no window"
+                    f"{graph.label(pool)!r} that crashes where that holds no window",
+                    Reason.KERNEL_CRASHES,
+                    operator=graph.label(pool),
                 )
 
     def _read(self, node: Node, tensor: Tensor, root: str = "") -> Readings:

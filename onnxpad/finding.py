@@ -36,6 +36,8 @@ class Finding:
         evidence: What the rule learnt, for `rewrite` and for readers of the JSON report.
         assumptions: What a rewrite takes for granted beyond the specification, as `finite data`.
         sizes: The sizes that a rewrite holds for, where they are not all.
+        reason_code: The stable code of the reason, as `copies-data`; empty where there is none.
+            Its facts are in `evidence`.
     """
 
     code: str
@@ -47,6 +49,7 @@ class Finding:
     evidence: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     assumptions: tuple[str, ...] = ()
     sizes: str = ""
+    reason_code: str = ""
 
     @property
     def fixable(self) -> bool:

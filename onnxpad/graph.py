@@ -27,7 +27,7 @@ from onnxpad.files import write_whole
 from onnxpad.names import Names, pinned
 from onnxpad.relocation import ExternalData, Progress, behind_links, contents, follow_links
 from onnxpad.saving import Differences, differences, node_proto, outline, working_copy
-from onnxpad.scope import inner_tensors
+from onnxpad.scope import Scope, function_scopes, inner_scopes, inner_tensors
 from onnxpad.skeleton import Skeleton, read_file, read_proto
 from onnxpad.view import (
     Declared,
@@ -187,6 +187,27 @@ class Graph:
     def is_standard(self, node: Node) -> bool:
         """Whether a node is the ONNX operator of its name, not a custom one or a function."""
         return node.domain in _DEFAULT_DOMAINS and node.op not in self._functions
+
+    def is_function(self, node: Node) -> bool:
+        """Whether a node calls a function of the model."""
+        if node.domain in _DEFAULT_DOMAINS:
+            return node.op in self._functions
+        functions = self._skeleton.light.functions
+        return any((each.domain, each.name) == (node.domain, node.op) for each in functions)
+
+    def scopes(self) -> Iterator[tuple[Node, Scope]]:
+        """The bodies of nodes, and those inside them, each with the node of this graph."""
+        for node in self.nodes:
+            for value in node.attrs.values():
+                if isinstance(value, onnx.AttributeProto):
+                    yield from ((node, scope) for scope in inner_scopes([value]))
+
+    def function_scopes(self) -> Iterator[tuple[str, Scope]]:
+        """The functions of the model, and the bodies inside them, each with the function's name."""
+        for function in self._skeleton.light.functions:
+            name = f"{function.domain}::{function.name}" if function.domain else function.name
+            for scope in function_scopes(function):
+                yield name, scope
 
     def label(self, node: Node) -> str:
         """The name of a node, or that of its first output in angle brackets."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from onnxpad.barred import Barred, Key, note, noted, told
+from onnxpad.barred import Barred, Key, code_of, note, noted, told
 from onnxpad.editor import Made
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
@@ -149,7 +149,12 @@ def healed(
     note(graph, {**noted(graph), **guilty})
     found = {each.key: each.finding for each in first.made if each.key in guilty}
     answered = tuple(
-        replace(finding, severity=Severity.INFO, reason=told(guilty[key]))
+        replace(
+            finding,
+            severity=Severity.INFO,
+            reason=told(guilty[key]),
+            reason_code=code_of(guilty[key]),
+        )
         for key, finding in found.items()
     )
     return outcome, replace(verdict, warnings=(*verdict.warnings, *_named(answered))), answered

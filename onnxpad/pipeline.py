@@ -6,11 +6,12 @@ May import: admitted, barred, editor, finding, fusion, graph, passes, premises, 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import TypeAlias
 
 from onnxpad.admitted import Admitted
-from onnxpad.barred import LAYS_OPEN, NOTHING, Barred, Key, noted, told
-from onnxpad.editor import Editor, Made, Place, Prober, key_of, place_of
+from onnxpad.barred import LAYS_OPEN, NOTHING, Barred, Key, code_of, noted, told
+from onnxpad.editor import Editor, Made, Place, Prober, Undone, key_of, place_of
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.fusion import Exposed
 from onnxpad.graph import Graph
@@ -62,19 +63,24 @@ def find(
     anew = partial(Context, graph, style, dynamic, admitted)
     barred = noted(graph)
     editor = Editor(anew(), strict=strict)
-    found = _found(editor.context, passes, barred)
+    found = _found(editor.context, [kind for kind in passes if not kind.rest], barred)
     if all(match.plan is None for _, match in found):
+        found += _rest(editor.context, passes, found)
         return [match.finding for _, match in found]
     mark = graph.mark()
     while True:
         seen = _settle(editor, passes, anew, barred)
         fresh = _opening(editor, _shielded(editor, anew), barred) if editor.made else {}
+        rest = _rest(editor.context, passes, seen)
         graph.rollback(mark)
         if not fresh:
-            return _outlook(editor, found, seen)
+            break
         barred = {**barred, **fresh}
         editor = Editor(anew(), strict=strict)
-        found = _found(editor.context, passes, barred)
+        found = _found(editor.context, [kind for kind in passes if not kind.rest], barred)
+    told_of = {id(match.about) for _, match in found if match.plan is None}
+    left = [match.finding for _, match in rest if id(match.about) not in told_of]
+    return [*_outlook(editor, found, seen), *left]
 
 
 def rewrite(
@@ -100,6 +106,7 @@ def rewrite(
     anew = partial(Context, graph, style, dynamic, admitted)
     given = admitted.dims if admitted is not None else {}
     barred = known = {**noted(graph), **barred}
+    reports = [kind for kind in passes if not kind.rewrites and not kind.rest]
     mark = graph.mark()
     sizes: Mapping[str, range] | None = None
     while True:
@@ -108,23 +115,20 @@ def rewrite(
         if sizes is None:
             sizes = ranges(graph, context.premises[-1], given)
         total = sum(1 for _ in context.windows()) + sum(1 for _ in context.pads())
-        report = partial(_report, progress, editor, total)
-        seen = _settle(editor, passes, anew, barred, report)
-        seen += _found(editor.context, [kind for kind in passes if not kind.rewrites], barred)
-        if not editor.made and not (admitted is not None and admitted.declared):
-            break
-        fresh = _opening(editor, _shielded(editor, anew, exposing), barred)
+        seen = _settle(editor, passes, anew, barred, partial(_report, progress, editor, total))
+        fresh = {}
+        if editor.made or (admitted is not None and admitted.declared):
+            fresh = _opening(editor, _shielded(editor, anew, exposing), barred)
         if not fresh:
             break
         graph.rollback(mark)
         barred = {**barred, **fresh}
+    seen += _found(editor.context, reports, barred)
+    seen += _rest(editor.context, passes, seen)
     return Outcome(
         changes=[made.change for made in editor.made],
         findings=[match.finding for place, match in seen if place not in editor.undone],
-        undone=[
-            replace(undone.finding, severity=Severity.INFO, reason=f"undone: {undone.why}")
-            for undone in editor.undone.values()
-        ],
+        undone=[_undone(each, "undone") for each in editor.undone.values()],
         sizes=sizes,
         made=list(editor.made),
         barred={key: why for key, why in barred.items() if key not in known},
@@ -212,15 +216,32 @@ def _found(context: Context, passes: Passes, barred: Barred) -> list[Found]:
     return [(place_of(rule, match), match) for rule, match in _matches(context, passes, barred)]
 
 
+def _rest(context: Context, passes: Passes, seen: Sequence[Found]) -> list[Found]:
+    """What no rule that rewrites tells of, in a graph in which these rules found no more to do."""
+    rewriting = {kind.code for kind in passes if kind.rewrites}
+    told = (match.about for (code, *_), match in seen if code in rewriting)
+    context.told = frozenset(map(id, told))
+    return _found(context, [kind for kind in passes if kind.rest], NOTHING)
+
+
+def _undone(undone: Undone, what: str) -> Finding:
+    """What to say of a change that was taken back."""
+    finding, why, code, facts = undone
+    return replace(
+        finding,
+        severity=Severity.INFO,
+        reason=f"{what}: {why}",
+        evidence=MappingProxyType({**finding.evidence, **facts}),
+        reason_code=code,
+    )
+
+
 def _outlook(editor: Editor, found: Sequence[Found], seen: Sequence[Found]) -> list[Finding]:
     """What was found, each as it came out when all that can be rewritten was."""
     made: dict[Place, list[Made]] = {}
     for each in editor.made:
         made.setdefault(each.place, []).append(each)
-    stays = {
-        place: replace(finding, severity=Severity.INFO, reason=f"fix would undo it: {why}")
-        for place, (finding, why) in editor.undone.items()
-    }
+    stays = {place: _undone(each, "fix would undo it") for place, each in editor.undone.items()}
     stays |= {place: match.finding for place, match in seen if match.plan is None}
     return [_told(match, made.get(place, ()), stays.get(place)) for place, match in found]
 
@@ -246,5 +267,10 @@ def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple
             if reason is None:
                 yield rule, match
             else:
-                told_so = replace(match.finding, severity=Severity.INFO, reason=told(reason))
-                yield rule, Match(told_so, match.node, barred=True)
+                finding = replace(
+                    match.finding,
+                    severity=Severity.INFO,
+                    reason=told(reason),
+                    reason_code=code_of(reason),
+                )
+                yield rule, match._replace(finding=finding, plan=None, barred=True)

@@ -1,7 +1,7 @@
 """What a pass is: it finds, with reasons, and rewrites what it found; and the catalogue of passes.
 
 May import: admitted, dynamic, empty_pools, errors, finding, fusion, graph, operators, premises,
-signs, site.
+reasons, signs, site.
 """
 
 import inspect
@@ -24,6 +24,7 @@ from onnxpad.operators import (
     read_window,
 )
 from onnxpad.premises import premises
+from onnxpad.reasons import RefusalError
 from onnxpad.signs import Signs
 from onnxpad.site import Sites
 
@@ -48,6 +49,7 @@ class Context:
 
     Attributes:
         is_final: Whether no edit can show more of the sizes at which the graph is defined.
+        told: The nodes, by identity, that a rule which rewrites has found something about.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Context:
         plain = self.premises[0].analysis
         self.empty_pools = EmptyPools(graph, self.analysis)
         self.open_sites = DynamicSites(graph, self.analysis, self.sites, plain)
+        self.told: frozenset[int] = frozenset()
         self._listed: tuple[int, list[tuple[Node, object]]] | None = None
         self._misfolded: dict[str, str] | None = None
         self._asked = graph.version
@@ -183,12 +186,14 @@ class Match(NamedTuple):
         finding: What the user is told.
         node: The node whose first output must stay the same.
         plan: What `rewrite` needs; None for a refusal.
+        about: The node that the finding names; None where it is no node of the main graph.
         barred: Whether it is refused because the model does not bear it.
     """
 
     finding: Finding
     node: Node
     plan: Any = None
+    about: Node | None = None
     barred: bool = False
 
 
@@ -205,6 +210,8 @@ class Pass:
     last: ClassVar[bool] = False
     # Whether it rewrites anything of what it finds; one that does not is asked once, in the end.
     rewrites: ClassVar[bool] = True
+    # Whether it tells of what is left in the end, and what no rule that rewrites has told of.
+    rest: ClassVar[bool] = False
 
     def find(self, context: Context) -> Iterator[Match]:
         """Everything there is to say about a graph, refusals included, in file order."""
@@ -237,15 +244,28 @@ class Pass:
         label, told = context.graph.label(node), MappingProxyType(evidence)
         severity = severity or self.severity
         finding = Finding(self.code, severity, label, node.op, message, evidence=told)
-        return Match(finding, keeps or node, plan)
+        return Match(finding, keeps or node, plan, node)
 
     def refused(
-        self, context: Context, node: Node, message: str, reason: str, **evidence: object
+        self,
+        context: Context,
+        node: Node,
+        message: str,
+        reason: RefusalError,
+        **evidence: object,
     ) -> Match:
-        """A match that stays as it is, with the reason."""
-        label, told = context.graph.label(node), MappingProxyType(evidence)
-        finding = Finding(self.code, Severity.INFO, label, node.op, message, reason, told)
-        return Match(finding, node)
+        """A match that stays as it is, with the reason, whose facts are evidence too."""
+        finding = Finding(
+            self.code,
+            Severity.INFO,
+            context.graph.label(node),
+            node.op,
+            message,
+            str(reason),
+            MappingProxyType({**reason.facts, **evidence}),
+            reason_code=reason.code,
+        )
+        return Match(finding, node, None, node)
 
 
 def catalogue() -> Mapping[str, Page]:

@@ -3,8 +3,9 @@
 Imports nothing of the package.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 import onnx
 
@@ -14,6 +15,45 @@ def bodies(attribute: onnx.AttributeProto) -> Iterator[onnx.GraphProto]:
     if attribute.HasField("g"):
         yield attribute.g
     yield from attribute.graphs
+
+
+class Scope(NamedTuple):
+    """A graph inside a node or a function.
+
+    Attributes:
+        path: Where it is, from the outside in: `body`, or `body > If 'inner' > then_branch`.
+        nodes: Its nodes, without those of the graphs inside them.
+    """
+
+    path: str
+    nodes: Sequence[onnx.NodeProto]
+
+
+def inner_scopes(attributes: Iterable[onnx.AttributeProto], within: str = "") -> Iterator[Scope]:
+    """The graphs that attributes of a node hold, each followed by those inside it.
+
+    Args:
+        attributes: The attributes.
+        within: The path of the node, with what sets its attributes off.
+    """
+    for attribute in attributes:
+        held = [(attribute.name, body) for body in [attribute.g] if attribute.HasField("g")]
+        held += [(f"{attribute.name}[{i}]", body) for i, body in enumerate(attribute.graphs)]
+        for name, body in held:
+            yield Scope(f"{within}{name}", body.node)
+            yield from _inside(body.node, f"{within}{name} > ")
+
+
+def function_scopes(function: onnx.FunctionProto) -> Iterator[Scope]:
+    """A function, without a path, and the graphs inside its nodes."""
+    yield Scope("", function.node)
+    yield from _inside(function.node, "")
+
+
+def _inside(nodes: Iterable[onnx.NodeProto], within: str) -> Iterator[Scope]:
+    for node in nodes:
+        label = node.name or next(filter(None, node.output), "")
+        yield from inner_scopes(node.attribute, f"{within}{node.op_type} {label!r} > ")
 
 
 def captured(body: onnx.GraphProto) -> dict[str, None]:

@@ -2,7 +2,8 @@
 
 All padding of a site is first brought into one form, per spatial axis what the operator pads by
 itself and what a `Pad` in front of it pads, and then expressed in the style asked for. May import:
-errors, fusion, graph, memory, operators, runtime_sizes, signs, size, values, window, wording.
+errors, fusion, graph, memory, operators, reasons, runtime_sizes, signs, size, values, window,
+wording.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,6 +33,8 @@ from onnxpad.operators import (
     read_pad,
     read_window,
 )
+from onnxpad.reasons import Reason
+from onnxpad.reasons import RefusalError as RefusalError
 from onnxpad.runtime_sizes import spatial_sizes
 from onnxpad.signs import Signs
 from onnxpad.size import Extent, Size, Unknown, always, bounds, less_equal
@@ -71,10 +74,6 @@ _PADDED_SINCE_11: Final = frozenset(
 _PADDED_SINCE_2: Final = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
 
 
-class RefusalError(Exception):
-    """Why a padding stays as it is, in words that a user can act on."""
-
-
 class SizeDependentError(RefusalError):
     """The padding differs from size to size, and the graph fixes none.
 
@@ -82,9 +81,10 @@ class SizeDependentError(RefusalError):
         sizes: The sizes it depends on, by axis.
     """
 
-    def __init__(self, sizes: Mapping[int, Extent], told: str) -> None:
+    def __init__(self, sizes: Mapping[int, Extent], told: str, /, **facts: object) -> None:
         """Keeps the sizes, and says what they are in words."""
-        super().__init__(f"the pads depend on {told}")
+        code = Reason.SIZE_DEPENDENT
+        super().__init__(code, f"the pads depend on {told}", axes=list(sizes), **facts)
         self.sizes = sizes
 
 
@@ -151,9 +151,12 @@ class Sites:
         if op.pads_written and op.pads != pads and (is_padded(op.pads) or is_padded(pads)):
             does = "refuses it" if op.operator.auto_pad_excludes_pads else "heeds auto_pad"
             raise RefusalError(
+                Reason.AUTO_PAD_AND_PADS,
                 f"auto_pad={op.auto_pad} and pads {told(op.pads)} are both there and disagree: the "
                 f"specification forbids that, onnxruntime {does}, shape inference heeds pads; "
-                "remove one of them"
+                "remove one of them",
+                auto_pad=op.auto_pad,
+                pads=onnx_order(op.pads),
             )
         return pads
 
@@ -166,9 +169,18 @@ class Sites:
         open_sizes: dict[int, Extent] = {}
         for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True), 2):
             if not isinstance(window.kernel, int):
-                raise RefusalError(f"the kernel's size on axis {axis} is known only at run time")
+                raise RefusalError(
+                    Reason.KERNEL_UNKNOWN,
+                    f"the kernel's size on axis {axis} is known only at run time",
+                    axis=axis,
+                )
             if isinstance(size, int) and size < 1:
-                raise RefusalError(f"{op.data.name!r} is empty on axis {axis}")
+                raise RefusalError(
+                    Reason.DATA_EMPTY,
+                    f"{op.data.name!r} is empty on axis {axis}",
+                    tensor=op.data.name,
+                    axis=axis,
+                )
             pads = self._constant(size, window, odd)
             if pads is None:
                 open_sizes[axis] = size
@@ -176,14 +188,12 @@ class Sites:
             if op.ceil_mode:
                 output = pool_output_size(size, window, *pads, ceil_mode=True)
                 if isinstance(output, Unknown) or output != same_output_size(size, window):
-                    raise RefusalError(
-                        "with ceil_mode the number of windows depends on "
-                        f"{self.wording.sizes({axis: size}, op.data)}"
-                        f"{self.wording.advice_on({axis: size}, op.data)}"
-                    )
+                    raise self._ceil_depends(op.data, axis, size)
             resolved.append(pads)
         if open_sizes:
-            raise SizeDependentError(open_sizes, self.wording.sizes(open_sizes, op.data))
+            told_sizes = self.wording.sizes(open_sizes, op.data)
+            sources = self.wording.places(open_sizes.values())
+            raise SizeDependentError(open_sizes, told_sizes, sizes=sources)
         self.check_engines(op)
         return tuple(resolved)
 
@@ -202,8 +212,11 @@ class Sites:
         if op.operator.pools:
             if any(window.dilation != 1 and window.kernel != 1 for window in op.windows):
                 raise RefusalError(
+                    Reason.ENGINES_DISAGREE,
                     f"{op.auto_pad} with dilation on a pool: onnxruntime pads for the undilated "
-                    "kernel, the specification for the dilated one, so the sizes differ"
+                    "kernel, the specification for the dilated one, so the sizes differ",
+                    auto_pad=op.auto_pad,
+                    dilations=[window.dilation for window in op.windows],
                 )
             if self._pool_stops(op, dilated):
                 return  # onnxruntime gives no answer below zero: writing pads is a repair
@@ -219,9 +232,14 @@ class Sites:
             size = self._spatial(op)[axis - 2]
             if always(less_equal(least, same_raw_total(size, window))) is not True:
                 raise RefusalError(
+                    Reason.ENGINES_DISAGREE,
                     f"{op.auto_pad} with kernel {window.kernel} below stride {window.stride} on "
                     f"axis {axis}: onnxruntime starts at an inner element, the specification at "
-                    "the first"
+                    "the first",
+                    auto_pad=op.auto_pad,
+                    axis=axis,
+                    kernel=window.kernel if isinstance(window.kernel, int) else None,
+                    stride=window.stride,
                 )
 
     def _pool_stops(self, op: WindowOp, dilated: bool) -> bool:
@@ -262,7 +280,9 @@ class Sites:
         if known is not None:
             if min(map(min, known)) < 0:
                 raise RefusalError(
-                    f"it crops {told(known[2:])}: an operator's pads cannot be negative"
+                    Reason.CROPS,
+                    f"it crops {told(known[2:])}: an operator's pads cannot be negative",
+                    amounts=onnx_order(known),
                 )
             return Outer(pad.node, known[2:], pad.data)
         return Outer(pad.node, self._in_effect(op, pad, full[2:]), pad.data, exact=False)
@@ -274,30 +294,51 @@ class Sites:
             RefusalError: It could not; the message says why.
         """
         if pad.mode != "constant":
-            raise RefusalError(f"it copies data ({pad.mode}), which no operator's pads do")
+            raise RefusalError(
+                Reason.COPIES_DATA,
+                f"it copies data ({pad.mode}), which no operator's pads do",
+                mode=pad.mode,
+            )
         rank = len(op.windows) + 2
         full = pad.extents_over(rank)
         if full is None and pad.constant_amounts is not None and pad.axes is None:
             raise RefusalError(
+                Reason.RANK_DIFFERS,
                 f"its amounts are for data of {len(pad.constant_amounts)} axes, and {op.node.op} "
-                f"reads data of {rank}"
+                f"reads data of {rank}",
+                axes=len(pad.constant_amounts),
+                needs=rank,
             )
         if full is None:
-            raise RefusalError(self.wording.amounts(pad))
+            raise self.wording.amounts(pad)
         if is_padded(full[:2]):
-            raise RefusalError("it pads batch or channels, which no operator's pads do")
+            raise RefusalError(
+                Reason.PADS_BATCH_OR_CHANNELS,
+                "it pads batch or channels, which no operator's pads do",
+                axes=[axis for axis, pair in enumerate(full[:2]) if pair != (0, 0)],
+            )
         if op.auto_pad.startswith("SAME"):
             raise RefusalError(
-                f"{op.auto_pad} of {op.node.op} stays, and depends on the padded size"
+                Reason.SAME_STAYS,
+                f"{op.auto_pad} of {op.node.op} stays, and depends on the padded size",
+                auto_pad=op.auto_pad,
+                operator=self._graph.label(op.node),
             )
         if has_indices(op):
-            raise RefusalError("the operator's Indices count positions of the padded tensor")
+            raise RefusalError(
+                Reason.INDICES_READ,
+                "the operator's Indices count positions of the padded tensor",
+                operator=self._graph.label(op.node),
+            )
         self._check_fill(op, pad)
         self.check_power(op)
         if op.padding == "excluded" and is_padded(op.pads) and op.auto_pad == "NOTSET":
             raise RefusalError(
+                Reason.OWN_PADDING_UNCOUNTED,
                 "the AveragePool pads by itself without counting it (count_include_pad=0), and "
-                "would have to count this padding"
+                "would have to count this padding",
+                operator=self._graph.label(op.node),
+                pads=onnx_order(op.pads),
             )
 
     def _in_effect(self, op: WindowOp, pad: PadOp, amounts: Sequence[ExtentPair]) -> Pairs:
@@ -309,7 +350,7 @@ class Sites:
         for each in zip(op.windows, sizes, own, amounts, strict=True):
             constant = self._pair_in_effect(rounding, *each)
             if constant is None:
-                raise RefusalError(self.wording.amounts(pad))
+                raise self.wording.amounts(pad)
             constants.append(constant)
         return tuple(constants)
 
@@ -368,17 +409,25 @@ class Sites:
 
     def _check_fill(self, op: WindowOp, pad: PadOp) -> None:
         if pad.value is None:
-            raise RefusalError(self.wording.fill(pad))
+            raise self.wording.fill(pad)
         negative = is_negative_zero(pad.value)
         if op.operator.padding != "never wins":
             # A sum of products cannot tell -0.0 from 0.0, nor can one of magnitudes.
             if pad.value != 0 or (negative and op.operator.padding != "zero"):
-                raise RefusalError(f"it pads with {pad.value}, {op.node.op} with 0")
+                raise RefusalError(
+                    Reason.FILL_DIFFERS,
+                    f"it pads with {pad.value}, {op.node.op} with 0",
+                    value=pad.value,
+                )
             return
         dtype = self._analysis.dtype(op.data)
         least = lowest(dtype) if dtype is not None else None
         if dtype is None or least is None:
-            raise RefusalError(f"the element type of {op.data.name!r} is not known")
+            raise RefusalError(
+                Reason.TYPE_UNKNOWN,
+                f"the element type of {op.data.name!r} is not known",
+                tensor=op.data.name,
+            )
         if pad.value == least:
             return
         if dtype in FLOATS:
@@ -387,8 +436,10 @@ class Sites:
             if pad.value <= 0 and not negative and self._signs.non_negative(pad.data):
                 return
         raise RefusalError(
+            Reason.FILL_WINS,
             f"it pads with {pad.value}, which can win in a MaxPool whose data may be below it; "
-            f"the operator's own padding never wins"
+            f"the operator's own padding never wins",
+            value=pad.value,
         )
 
     def plan(self, op: WindowOp, style: str, outer: Outer | None) -> Plan:
@@ -416,7 +467,12 @@ class Sites:
             op.operator.padding == "excluded" and is_padded(inside) and not is_padded(own)
         )
         if counts and not op.count_include_pad and self._graph.opset < 7:
-            raise RefusalError(f"AveragePool of opset {self._graph.opset} cannot count its padding")
+            raise RefusalError(
+                Reason.OPSET_TOO_OLD,
+                f"AveragePool of opset {self._graph.opset} cannot count its padding",
+                opset=self._graph.opset,
+                needs=7,
+            )
         if counts and not op.count_include_pad:
             self._check_divisor(op, around, source)
         keep = outer.node if outer is not None and exact and outside == around else None
@@ -440,7 +496,7 @@ class Sites:
         except RefusalError as refusal:
             return str(refusal)
         if not outer.exact:
-            return self.wording.amounts(pad)
+            return str(self.wording.amounts(pad))
         return op._replace(pads=plan.inner, count_include_pad=plan.count_include_pad)
 
     def _check_optimiser(self, op: WindowOp, own: Pairs) -> None:
@@ -453,8 +509,11 @@ class Sites:
         exposed = self.fusion.laid_open(op._replace(auto_pad="NOTSET", pads=own))
         if exposed is not None:
             raise RefusalError(
+                Reason.OPTIMISER_FOLDS,
                 f"without auto_pad onnxruntime's optimiser would fold Pad "
-                f"{self._graph.label(exposed.pad.node)!r}, though {exposed.why}"
+                f"{self._graph.label(exposed.pad.node)!r}, though {exposed.why}",
+                pad=self._graph.label(exposed.pad.node),
+                because=exposed.why,
             )
 
     def _check_form(
@@ -474,17 +533,25 @@ class Sites:
             self.check_power(op)
         if op.padding == "excluded" and op.operator.padding == "excluded" and is_padded(own):
             raise RefusalError(
+                Reason.OWN_PADDING_UNCOUNTED,
                 "an AveragePool with count_include_pad=0 leaves its padding out of the divisor, "
-                "which no Pad can say"
+                "which no Pad can say",
+                pads=onnx_order(own),
             )
         if has_indices(op):
-            raise RefusalError("the operator's Indices count positions of the tensor it reads")
+            raise RefusalError(
+                Reason.INDICES_READ, "the operator's Indices count positions of the tensor it reads"
+            )
         if op.operator.pads_below_kernel and inside != own:
             for axis, (pair, window) in enumerate(zip(inside, op.windows, strict=True), 2):
                 if not isinstance(window.kernel, int) or max(pair) >= window.kernel:
                     raise RefusalError(
+                        Reason.PADS_NOT_BELOW_KERNEL,
                         f"the pads on axis {axis} would be {pair}, and a pool's must be smaller "
-                        f"than its kernel {window.kernel}"
+                        f"than its kernel {window.kernel}",
+                        axis=axis,
+                        pads=pair,
+                        kernel=window.kernel if isinstance(window.kernel, int) else None,
                     )
         if not op.operator.pools:
             return
@@ -501,8 +568,11 @@ class Sites:
                 starts = self._starts(op, axis, size, total, own[axis])
                 if not meets_data(window, size, *starts):
                     raise RefusalError(
+                        Reason.WINDOW_IN_PADDING,
                         f"a window may lie wholly in the padding {total} of axis {axis + 2}, "
-                        "where a Pad and the operator's own padding differ"
+                        "where a Pad and the operator's own padding differ",
+                        axis=axis + 2,
+                        padding=total,
                     )
         if op.operator.padding == "never wins":
             self.check_finite(source)
@@ -511,8 +581,9 @@ class Sites:
         """Refuses an LpPool that counts the zeros of a `Pad`, but not its own padding."""
         if op.operator.padding == "zero" and op.padding != "zero":
             raise RefusalError(
+                Reason.POWER_NOT_POSITIVE,
                 f"an LpPool with p={op.node.attrs.get('p')} counts the zeros of a Pad, and leaves "
-                "its own padding out"
+                "its own padding out",
             )
 
     def _check_divisor(self, op: WindowOp, around: Pairs, source: Tensor) -> None:
@@ -523,15 +594,21 @@ class Sites:
         for axis, (window, size, pair) in enumerate(zip(op.windows, sizes, around, strict=True), 2):
             if always(less_equal(window.extent, size + sum(pair))) is not True:
                 raise RefusalError(
+                    Reason.DIVISOR_DIFFERS,
                     f"the kernel may be longer than axis {axis} with its padding, and before opset "
-                    "19 an AveragePool that counts its padding then divides by the whole kernel"
+                    "19 an AveragePool that counts its padding then divides by the whole kernel",
+                    axis=axis,
+                    opset=self._graph.opset,
                 )
 
     def check_not_empty(self, source: Tensor, axis: int, size: Extent) -> None:
         """Refuses a pool that would read what may be empty, which engines refuse too."""
         if always(less_equal(1, size)) is not True:
             raise RefusalError(
-                f"without its Pad the pool may read nothing on axis {axis + 2} of {source.name!r}"
+                Reason.MAY_BE_EMPTY,
+                f"without its Pad the pool may read nothing on axis {axis + 2} of {source.name!r}",
+                axis=axis + 2,
+                tensor=source.name,
             )
 
     def _starts(
@@ -547,8 +624,11 @@ class Sites:
         origin = self._signs.infinite(source)
         if origin is not None:
             raise RefusalError(
+                Reason.INFINITE_DATA,
                 f"{source.name!r} holds infinities, from {origin.name!r}, and a window of nothing "
-                "else differs between the two forms"
+                "else differs between the two forms",
+                tensor=source.name,
+                origin=origin.name,
             )
 
     def _check_ceil(
@@ -570,13 +650,25 @@ class Sites:
             return
         if isinstance(was, int) and isinstance(would, int):
             raise RefusalError(
+                Reason.CEIL_WINDOWS_DIFFER,
                 f"with ceil_mode the output has {was} elements on axis {axis + 2}, and would have "
-                f"{would}: a last window that starts in the operator's own padding is dropped"
+                f"{would}: a last window that starts in the operator's own padding is dropped",
+                axis=axis + 2,
+                windows=was,
+                would_be=would,
             )
-        raise RefusalError(
+        raise self._ceil_depends(source, axis + 2, size)
+
+    def _ceil_depends(self, source: Tensor, axis: int, size: Extent) -> RefusalError:
+        """The refusal of a pool that rounds up by a size that is not fixed."""
+        return RefusalError(
+            Reason.SIZE_DEPENDENT,
             "with ceil_mode the number of windows depends on "
-            f"{self.wording.sizes({axis + 2: size}, source)}"
-            f"{self.wording.advice_on({axis + 2: size}, source)}"
+            f"{self.wording.sizes({axis: size}, source)}"
+            f"{self.wording.advice_on({axis: size}, source)}",
+            axes=[axis],
+            sizes=self.wording.places([size]),
+            ceil_mode=1,
         )
 
     def check_pad(self, source: Tensor) -> None:
@@ -587,10 +679,17 @@ class Sites:
         """
         opset, dtype = self._graph.opset, self._analysis.dtype(source)
         if opset < 2:
-            raise RefusalError("opset 1 has no Pad that onnxruntime runs")
+            raise RefusalError(
+                Reason.OPSET_TOO_OLD, "opset 1 has no Pad that onnxruntime runs", opset=1, needs=2
+            )
         if dtype not in (_PADDED_SINCE_2 if opset < 11 else _PADDED_SINCE_11):
             kind = TensorProto.DataType.Name(dtype).lower() if dtype is not None else "unknown"
-            raise RefusalError(f"onnxruntime has no Pad for element type {kind} at opset {opset}")
+            raise RefusalError(
+                Reason.NO_PAD_FOR_TYPE,
+                f"onnxruntime has no Pad for element type {kind} at opset {opset}",
+                type=kind,
+                opset=opset,
+            )
 
     def express(self, plan: Plan) -> None:
         """Writes a site as planned; what this leaves unused is for `Graph.sweep`."""

@@ -1,6 +1,6 @@
 """What windows read that slide over layers of padding, in canonical form, and compared.
 
-May import: layers, operators, size, window.
+May import: layers, operators, reasons, size, window.
 """
 
 from collections.abc import Iterator
@@ -22,6 +22,7 @@ from onnxpad.layers import (
     without_sign,
 )
 from onnxpad.operators import WindowOp
+from onnxpad.reasons import Reason
 from onnxpad.size import Extent, Size, always, less_equal, maximum, minimum, where
 from onnxpad.window import (
     AnyWindow,
@@ -34,7 +35,18 @@ from onnxpad.window import (
 
 
 class UncertifiedError(Exception):
-    """The two graphs could not be shown to compute the same."""
+    """The two graphs could not be shown to compute the same.
+
+    Attributes:
+        code: Why the change is taken back.
+        facts: What that is about.
+    """
+
+    def __init__(self, message: str, code: Reason = Reason.NOT_CERTIFIED, **facts: object) -> None:
+        """With another code where the proof is not what failed."""
+        super().__init__(message)
+        self.code = code
+        self.facts = facts
 
 
 class Comparison:

@@ -1,6 +1,6 @@
 """Open sizes in words: what they grow with, and what padding is at which size.
 
-May import: graph, memory, operators, provenance, size, values, window.
+May import: graph, memory, operators, provenance, reasons, size, values, window.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +11,7 @@ from onnxpad.graph import Graph
 from onnxpad.memory import remembered
 from onnxpad.operators import ExtentPair, PadOp
 from onnxpad.provenance import Provenance
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.size import Extent, Size, Unknown, explain, in_terms_of, symbol
 from onnxpad.values import Analysis, OpenAxis, open_axes
 from onnxpad.window import AnyWindow, Side, same_pads
@@ -61,9 +62,19 @@ class Wording:
 
     def sources(self, extents: Iterable[Extent]) -> str:
         """The symbols in these, with the axes of graph inputs that they are."""
+        return _and(map(_source, self._sources(extents)))
+
+    def places(self, extents: Iterable[Extent]) -> list[dict[str, object]]:
+        """The axes of graph inputs that these grow with, as facts."""
+        return [
+            {"name": axis.label, "input": axis.tensor, "axis": axis.axis}
+            for axis in self._sources(extents)
+        ]
+
+    def _sources(self, extents: Iterable[Extent]) -> list[OpenAxis]:
         known = self._inputs
         found = {known[name] for name in _names(extents) if name in known}
-        return _and(_source(axis) for axis in sorted(found, key=self._places.__getitem__))
+        return sorted(found, key=self._places.__getitem__)
 
     def same(self, windows: Mapping[int, AnyWindow], odd: Side) -> str:
         """SAME's pads on axes, each in terms of its own size."""
@@ -73,10 +84,11 @@ class Wording:
     def _same(self, window: AnyWindow, odd: Side) -> str:
         return self._pair(same_pads(symbol(_OWN), window, odd=odd), _OWN)
 
-    def amounts(self, pad: PadOp, *options: str) -> str:
+    def amounts(self, pad: PadOp, *options: str) -> RefusalError:
         """On what the amounts of a `Pad` depend, and how, and what to pass."""
         if any(map(self._graph.is_external, _given(pad))):
-            return "its amounts lie in another file; pass the path of the model"
+            text = "its amounts lie in another file; pass the path of the model"
+            return RefusalError(Reason.AMOUNTS_IN_FILE, text)
         amounts = pad.amounts or ()
         axes = pad.axes if pad.axes is not None and amounts else range(len(amounts))
         pairs = {axis: pair for axis, pair in zip(axes, amounts, strict=True) if _varies(pair)}
@@ -84,16 +96,26 @@ class Wording:
         if not pairs or any(isinstance(extent, Unknown) for extent in extents):
             if self._is_known_at_one_size(pad):
                 text = "its amounts depend on open sizes, in a way that is not worked out"
-                return f"{text}{_advice(True, options)}"
-            return self.obstacle(pad) or "its amounts are known only at run time"
+                return RefusalError(Reason.NOT_WORKED_OUT, f"{text}{_advice(True, options)}")
+            obstacle = self.obstacle(pad)
+            if obstacle:
+                return RefusalError(Reason.NOT_EVALUATED, obstacle)
+            return RefusalError(Reason.AMOUNTS_UNKNOWN, "its amounts are known only at run time")
         sources = self.sources(extents)
         if not sources:
-            return "its amounts depend on sizes that are known only at run time"
+            text = "its amounts depend on sizes that are known only at run time"
+            return RefusalError(Reason.AMOUNTS_UNKNOWN, text, axes=list(pairs))
         plural = "s" if " and " in sources else ""
         told = {axis: self._told(pad, axis, pair) for axis, pair in pairs.items()}
         formula = _by_axis({axis: text for axis, text in told.items() if text})
         what = f"its amounts depend on the size{plural} {sources}{': ' if formula else ''}{formula}"
-        return f"{what}{self.advice(extents, *options)}"
+        return RefusalError(
+            Reason.SIZE_DEPENDENT,
+            f"{what}{self.advice(extents, *options)}",
+            axes=list(pairs),
+            sizes=self.places(extents),
+            amounts={axis: text for axis, text in told.items() if text},
+        )
 
     def obstacle(self, pad: PadOp) -> str:
         """Why amounts that no input of the graph feeds are not known; empty for all others."""
@@ -102,12 +124,15 @@ class Wording:
             f"no graph input feeds its amounts, but they come from {obstacle}" if obstacle else ""
         )
 
-    def fill(self, pad: PadOp) -> str:
+    def fill(self, pad: PadOp) -> RefusalError:
         """Why the value of a `Pad` is not known."""
         obstacle = self._provenance.obstacle(pad.node.inputs[2:3])
         if obstacle:
-            return f"no graph input feeds the value it pads with, but it comes from {obstacle}"
-        return "the value it pads with is known only at run time"
+            return RefusalError(
+                Reason.NOT_EVALUATED,
+                f"no graph input feeds the value it pads with, but it comes from {obstacle}",
+            )
+        return RefusalError(Reason.FILL_UNKNOWN, "the value it pads with is known only at run time")
 
     def _is_known_at_one_size(self, pad: PadOp) -> bool:
         """Whether amounts are numbers once all that is open has a size."""

@@ -9,6 +9,9 @@ from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.passes.merge_pads import MergePads
 from onnxpad.passes.recognise_same import RecogniseSame
+from onnxpad.passes.report_auto_pad import ReportAutoPad
+from onnxpad.passes.report_pad import ReportPad
+from onnxpad.passes.report_scopes import ReportScopes
 from onnxpad.passes.report_sizes import ReportSizes
 from onnxpad.passes.report_unreadable import ReportUnreadable
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
@@ -17,7 +20,6 @@ from onnxpad.passes.split_pads import SplitPads
 from onnxpad.rule import Pass
 
 PASSES: Final[tuple[type[Pass], ...]] = (
-    ReportUnreadable,
     DropEmptyPad,
     ResolveAutoPad,
     DropValid,
@@ -28,5 +30,9 @@ PASSES: Final[tuple[type[Pass], ...]] = (
     SimplifyAmounts,
     FixAmounts,
     GuardPad,
+    ReportUnreadable,
     ReportSizes,
+    ReportScopes,
+    ReportAutoPad,
+    ReportPad,
 )

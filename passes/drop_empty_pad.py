@@ -1,8 +1,9 @@
-"""A `Pad` that pads nothing. May import: operators, rule."""
+"""A `Pad` that pads nothing. May import: operators, reasons, rule."""
 
 from collections.abc import Iterator
 
 from onnxpad.operators import is_padded
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rule import Context, Match, Pass, Tensor
 
 
@@ -44,9 +45,12 @@ class DropEmptyPad(Pass):
             if context.sites.pads_nothing(pad):
                 yield self.found(context, pad.node, "Pad of nothing", pad)
             else:
-                reason = (
+                reason = RefusalError(
+                    Reason.RANK_UNKNOWN,
                     f"how many axes {pad.data.name!r} has is known only at run time, and unless it "
-                    f"is {len(amounts)} the Pad is an error"
+                    f"is {len(amounts)} the Pad is an error",
+                    tensor=pad.data.name,
+                    needs=len(amounts),
                 )
                 yield self.refused(context, pad.node, "Pad of nothing", reason)
 

@@ -39,7 +39,7 @@ class DropValid(Pass):
             try:
                 plan = context.sites.plan(op, "fold", None)
             except RefusalError as refusal:
-                yield self.refused(context, op.node, "auto_pad=VALID", str(refusal))
+                yield self.refused(context, op.node, "auto_pad=VALID", refusal)
             else:
                 yield self.found(context, op.node, "auto_pad=VALID: no padding", plan)
 

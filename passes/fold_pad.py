@@ -56,8 +56,9 @@ class FoldPad(Pass):
         if pad is None:
             return None
         known = pad.over(len(op.windows) + 2)
-        if known is not None and context.style == "pad":
-            return None
+        is_padding = pad.mode == "constant" and known is not None and min(map(min, known)) >= 0
+        if is_padding and context.style == "pad":
+            return None  # as the style has it, whatever it pads with
         amounts = f" {told(known[2:])}" if known is not None else ""
         message = f"Pad{amounts} before {op.node.op} {context.graph.label(op.node)!r}"
         try:
@@ -68,7 +69,7 @@ class FoldPad(Pass):
         except RefusalError as refusal:
             if pad.constant_amounts is None:
                 return None  # the rules on computed amounts tell of them
-            return self.refused(context, pad.node, message, str(refusal))
+            return self.refused(context, pad.node, message, refusal)
         if plan.outer == outer.amounts and outer.exact:
             return None
         if not outer.exact:

@@ -1,9 +1,13 @@
-"""A `Pad` that onnxruntime folds where it must not. May import: finding, fusion, rule, shield."""
+"""A `Pad` that onnxruntime folds where it must not.
+
+May import: finding, fusion, reasons, rule, shield.
+"""
 
 from collections.abc import Iterator
 
 from onnxpad.finding import Severity
 from onnxpad.fusion import versions
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rule import Context, Match, Pass
 from onnxpad.shield import can_guard, guard
 
@@ -65,8 +69,10 @@ class GuardPad(Pass):
                     onnxruntime=versions(graph.opset),
                 )
             else:
-                reason = (
-                    f"before opset 11 only auto_pad=VALID keeps it whole, and {window.op} has pads"
+                reason = RefusalError(
+                    Reason.OPSET_TOO_OLD,
+                    f"before opset 11 only auto_pad=VALID keeps it whole, and {window.op} has pads",
+                    opset=graph.opset,
                 )
                 yield self.refused(
                     context, node, message, reason, reader=reader, onnxruntime=versions(graph.opset)

@@ -1,10 +1,11 @@
-"""A `Pad` of a `Pad`. May import: operators, rule, site, values."""
+"""A `Pad` of a `Pad`. May import: operators, reasons, rule, site."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from onnxpad.operators import PadOp, Pair, is_padded, is_same_fill, onnx_order
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rule import Context, Match, Pass
 from onnxpad.site import add, told
 
@@ -48,38 +49,60 @@ class MergePads(Pass):
             if not isinstance(first, PadOp) or {first.mode, second.mode} != {"constant"}:
                 continue
             message = f"Pad of Pad {context.graph.label(producer)!r}"
-            amounts, reason = self._sum(context, first, second)
-            if reason:
-                yield self.refused(context, second.node, message, reason)
+            try:
+                amounts = self._sum(context, first, second)
+            except RefusalError as refusal:
+                yield self.refused(context, second.node, message, refusal)
             else:
                 yield self.found(
                     context, second.node, f"{message}: {told(amounts)}", (first, amounts)
                 )
 
-    def _sum(self, context: Context, first: PadOp, second: PadOp) -> tuple[tuple[Pair, ...], str]:
+    def _sum(self, context: Context, first: PadOp, second: PadOp) -> tuple[Pair, ...]:
+        """The amounts of both.
+
+        Raises:
+            RefusalError: One `Pad` cannot do what both do.
+        """
         graph = context.graph
         rank = self._rank(context, first, second)
         one = first.over(rank) if rank is not None else None
         two = second.over(rank) if rank is not None else None
         if one is None or two is None:
             obstacle = context.sites.wording.obstacle(first if one is None else second)
-            return (), obstacle or "the amounts of one of them are known only at run time"
+            if obstacle:
+                raise RefusalError(Reason.NOT_EVALUATED, obstacle)
+            raise RefusalError(
+                Reason.AMOUNTS_UNKNOWN, "the amounts of one of them are known only at run time"
+            )
         if first.value is None or not is_same_fill(first.value, second.value):
-            return (), f"they pad with different values ({first.value}, {second.value})"
+            raise RefusalError(
+                Reason.FILL_DIFFERS,
+                f"they pad with different values ({first.value}, {second.value})",
+                values=[first.value, second.value],
+            )
         between = first.node.outputs[0]
         if graph.is_output(between) or len(graph.uses(between)) != 1:
-            return (), "the first is read elsewhere too"
+            raise RefusalError(
+                Reason.READ_ELSEWHERE, "the first is read elsewhere too", tensor=between.name
+            )
         shape = context.analysis.shape(first.data)
         for axis, (inner, outer) in enumerate(zip(one, two, strict=True)):
             for a, b in zip(inner, outer, strict=True):
                 if not ((a >= 0 and a + b >= 0) or (a <= 0 and b <= 0)):
-                    return (), f"on axis {axis} one crops what the other pads"
+                    raise RefusalError(
+                        Reason.CROPS, f"on axis {axis} one crops what the other pads", axis=axis
+                    )
             crop = sum(min(a + b, 0) for a, b in zip(inner, outer, strict=True))
             if crop or min(*inner, *outer) < 0:
                 size = shape[axis] if shape is not None else None
                 if not isinstance(size, int) or size + crop < 0 or size + sum(inner) < 0:
-                    return (), f"axis {axis} is cropped, and may be too small for it"
-        return add(one, two), ""
+                    raise RefusalError(
+                        Reason.CROPS,
+                        f"axis {axis} is cropped, and may be too small for it",
+                        axis=axis,
+                    )
+        return add(one, two)
 
     def _rank(self, context: Context, first: PadOp, second: PadOp) -> int | None:
         for pad in (first, second):

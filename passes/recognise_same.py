@@ -1,10 +1,10 @@
-"""A computed `Pad` that is SAME. May import: finding, rule, site."""
+"""A computed `Pad` that is SAME. May import: finding, reasons, rule."""
 
 from collections.abc import Iterator
 
 from onnxpad.finding import Severity
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rule import Context, Match, Pass
-from onnxpad.site import RefusalError
 
 
 class RecogniseSame(Pass):
@@ -62,7 +62,7 @@ class RecogniseSame(Pass):
             try:
                 plan = context.open_sites.same_of(op)
             except RefusalError as refusal:
-                yield self.refused(context, pad.node, message, str(refusal))
+                yield self.refused(context, pad.node, message, refusal)
                 continue
             if plan is None:
                 continue
@@ -79,7 +79,9 @@ class RecogniseSame(Pass):
             else:
                 formula = context.sites.wording.amounts(pad, "--dynamic auto-pad")
                 reason = f"it is {plan.auto_pad} at every size; {formula}"
-                yield self.refused(context, pad.node, message, reason, auto_pad=plan.auto_pad)
+                facts = {**formula.facts, "auto_pad": plan.auto_pad}
+                asked = RefusalError(Reason.SAME_AT_EVERY_SIZE, reason, **facts)
+                yield self.refused(context, pad.node, message, asked)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the attribute."""

@@ -1,9 +1,13 @@
-"""Operators whose result shape inference sizes otherwise. May import: finding, inference, rule."""
+"""Operators whose result shape inference sizes otherwise.
+
+May import: finding, inference, reasons, rule.
+"""
 
 from collections.abc import Iterator
 
 from onnxpad.finding import Severity
 from onnxpad.inference import Sizes, disagreements
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rule import Context, Match, Pass
 
 
@@ -55,7 +59,10 @@ class ReportSizes(Pass):
                 context,
                 node,
                 f"{node.op} gives {_told(derived)}, onnx's shape inference says {_told(inferred)}",
-                "sizes are not rewritten; 'onnxpad rule PAD902' tells what mends it",
+                RefusalError(
+                    Reason.SIZES_NOT_REWRITTEN,
+                    "sizes are not rewritten; 'onnxpad rule PAD902' tells what mends it",
+                ),
                 output=output.name,
                 derived=list(derived),
                 inferred=list(inferred),

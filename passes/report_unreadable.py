@@ -1,8 +1,9 @@
-"""Operators that the specification forbids as they stand. May import: finding, rule."""
+"""Operators that the specification forbids as they stand. May import: finding, reasons, rule."""
 
 from collections.abc import Iterator
 
 from onnxpad.finding import Severity
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rule import Context, Match, Pass
 
 
@@ -34,4 +35,5 @@ class ReportUnreadable(Pass):
     def find(self, context: Context) -> Iterator[Match]:
         """Every window operator and `Pad` that cannot be read."""
         for node, error in context.unreadable():
-            yield self.refused(context, node, f"{node.op} that no rule reads", str(error))
+            refusal = RefusalError(Reason.UNREADABLE, str(error))
+            yield self.refused(context, node, f"{node.op} that no rule reads", refusal)

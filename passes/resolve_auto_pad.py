@@ -53,7 +53,7 @@ class ResolveAutoPad(Pass):
                 yield self._size_dependent(context, op, message, refusal)
                 continue
             except RefusalError as refusal:
-                yield self.refused(context, op.node, message, str(refusal))
+                yield self.refused(context, op.node, message, refusal)
                 continue
             pads = add(plan.inner, plan.outer)
             stops = any(w.dilation != 1 for w in op.windows) and not op.operator.pools
@@ -79,19 +79,23 @@ class ResolveAutoPad(Pass):
         self, context: Context, op: WindowOp, message: str, refusal: SizeDependentError
     ) -> Match:
         formula = context.open_sites.told(op, refusal.sizes)
-        hindrance = ""
+        hindrance, hindered = "", {}
         plan = None
         try:
             plan = context.open_sites.computed(op)
         except RefusalError as other:
             hindrance = f"; no Pad can compute them: {other}"
+            hindered = {"no_pad": other.code}
         if plan is not None and context.dynamic == "pad":
             return self.found(context, op.node, f"{message}: {formula}", plan)
         options = ["--dynamic pad"] if plan is not None and context.dynamic == "keep" else []
         advice = context.sites.wording.advice_on(refusal.sizes, op.data, *options)
         asked = "this is what --dynamic auto-pad asks for; " * (context.dynamic == "auto-pad")
         reason = f"{asked}{refusal}: {formula}{hindrance}{advice}"
-        return self.refused(context, op.node, message, reason)
+        facts = {**refusal.facts, "auto_pad": op.auto_pad, "pads": formula}
+        return self.refused(
+            context, op.node, message, RefusalError(refusal.code, reason, **facts, **hindered)
+        )
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Drops `auto_pad` and writes the pads in the style asked for, computed ones in a `Pad`."""

@@ -47,7 +47,7 @@ class SplitPads(Pass):
             try:
                 plan = self._plan(context, op)
             except RefusalError as refusal:
-                yield self.refused(context, op.node, message, str(refusal))
+                yield self.refused(context, op.node, message, refusal)
             else:
                 yield self.found(context, op.node, message, plan, pads=onnx_order(op.pads))
 

@@ -1,6 +1,6 @@
 """Models as text, models compared as wholes, and onnxruntime as an oracle, for all tests."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +106,59 @@ def assert_same(before: onnx.ModelProto, after: onnx.ModelProto, size: int = 9) 
         feeds = feeds_of(before, seed, size)
         for one, other in zip(run(before, feeds), run(after, feeds), strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+def silent(
+    model: onnx.ModelProto, findings: Iterable[onnxpad.Finding], style: str = "fold"
+) -> Iterator[str]:
+    """The nodes of the main graph that pad, or may, and that no finding names.
+
+    In another style than `fold` a constant `Pad` is as asked if only Convs and pools read it.
+    """
+    about = {finding.node for finding in findings}
+    nodes = model.graph.node
+    for node in nodes:
+        given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+        label = node.name or f"<{node.output[0]}>"
+        pads = node.op_type == "Pad" and not _is_asked(model, node, style)
+        if label not in about and (
+            pads or given.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"")
+        ):
+            yield f"{label} ({node.op_type})"
+
+
+def _is_asked(model: onnx.ModelProto, node: onnx.NodeProto, style: str) -> bool:
+    mode = {a.name: a.s for a in node.attribute}.get("mode", b"constant")
+    if style == "fold" or mode != b"constant" or node.domain:
+        return False
+    pending = list(node.output)
+    read = 0
+    while pending:
+        name = pending.pop()
+        if any(value.name == name for value in model.graph.output):
+            return False
+        for other in model.graph.node:
+            for index, given in enumerate(other.input):
+                if given == name and other.op_type == "Identity":
+                    pending += other.output
+                elif given == name:
+                    slides = other.op_type in {"Conv", "MaxPool", "AveragePool", "LpPool"}
+                    if index or not slides or other.domain:
+                        return False
+                    read += 1
+            for attribute in other.attribute:
+                for body in [
+                    *attribute.graphs,
+                    *([attribute.g] if attribute.HasField("g") else []),
+                ]:
+                    if any(name in inner.input for inner in body.node):
+                        return False
+    return read > 0
+
+
+def decided(findings: Iterable[onnxpad.Finding]) -> list[onnxpad.Finding]:
+    """The findings of rules that decide something, without those that name what is left."""
+    return [finding for finding in findings if finding.code not in {"PAD103", "PAD206"}]
 
 
 def fixed(

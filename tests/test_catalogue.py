@@ -59,6 +59,8 @@ CONSTANTS = {
     "PAD204": "int64[8] zeros = {0, 0, 0, 0, 0, 0, 0, 0}",
     "PAD205": "int32[8] amounts = {0, 0, 1, 2, 0, 0, 3, 4},"
     " int64[8] constant = {0, 0, 1, 2, 0, 0, 3, 4}",
+    "PAD206": "int64[8] pads = {0, 0, 0, 0, 0, 0, 1, 1}",
+    "PAD903": "bool ok = {1}, int64[8] pads = {0, 0, 0, 0, 0, 0, 1, 1}",
     "PAD502": "int64[1] one = {1}, int64[1] two = {2}, int64[1] three = {3},"
     " int64[2] none = {0, 0}, int64[2] strides = {2, 2}, int64[2] surplus = {1, 1}",
     "PAD501": "int64[1] one = {1}, int64[1] two = {2}, int64[2] none = {0, 0}",

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-VALUES = {"collection", "diagnosis", "errors", "finding", "memory", "verdict"}
+VALUES = {"collection", "diagnosis", "errors", "finding", "memory", "reasons", "verdict"}
 """What imports nothing of the package: all may import it."""
 
 SIZES = {"symbol", "size"}
@@ -43,7 +43,8 @@ ARROWS: dict[str, set[str]] = {
     "editor": {"barred", "certify", "premises", "rule", "site"} | GRAPH,
     "shield": {"fusion", "graph", "operators", "rule"},
     "barred": {"graph"},
-    "passes": {"dynamic", "fusion", "inference", "rule", "shield", "site"} | GRAPH,
+    "passes": {"dynamic", "fusion", "inference", "readers", "rule", "shield", "site"} | GRAPH,
+    "readers": GRAPH,
     "rule": {"admitted", "dynamic", "empty_pools", "fusion", "premises", "site"} | GRAPH,
     "dynamic": {"amounts", "fusion", "site"} | GRAPH,
     "amounts": {"graph", "values", "window"} | SIZES,

@@ -24,7 +24,7 @@ def by_code(codes: Iterable[str]) -> str:
 
 
 def remaining(result: onnxpad.FixResult) -> Iterator[tuple[str, str, str]]:
-    """Node, code and reason of each finding, then what pads though no finding is about it."""
+    """Node, code and reason of each finding, then what pads though no finding is about it: none."""
     for finding in result.findings:
         yield finding.node, finding.code, finding.reason
     told = {finding.node for finding in result.findings}

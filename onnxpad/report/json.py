@@ -1,4 +1,6 @@
-"""Reports as JSON for other programs. Imports `diagnosis`, `finding`, `verdict` and the version.
+"""Reports as JSON for other programs.
+
+Imports `diagnosis`, `finding`, `reasons`, `verdict` and the version.
 
 The schema's number is `version`. Within one number, fields are added and never change or go.
 Numbers that JSON cannot carry: NaN is null, infinity the string "inf" or "-inf".
@@ -12,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from onnxpad import __version__
 from onnxpad.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
 from onnxpad.finding import Certificate, Change, Finding, Page, Severity
+from onnxpad.reasons import Reason
 from onnxpad.report import CheckReport, FileReport, FixReport, ValidateReport
 from onnxpad.verdict import (
     Comparison,
@@ -100,8 +103,9 @@ def doctor_json(found: Diagnosis, exit_code: int) -> str:
 
 
 def rules_json(pages: Iterable[Page], command: str = "rules") -> str:
-    """Rules, of the whole catalogue or chosen by `rule`, as one JSON object, each with its page."""
-    return _dump({**_head(command, 0), "rules": list(pages)})
+    """Rules, of the whole catalogue or chosen by `rule`, each with its page, and every reason."""
+    reasons = {"reasons": {reason.value: reason.meaning for reason in Reason}}
+    return _dump({**_head(command, 0), "rules": list(pages), **reasons})
 
 
 def error_json(command: str, exit_code: int, kind: str, message: str) -> str:

@@ -214,7 +214,7 @@ def _refusal(group: Sequence[Finding], stays: str = "stays: ") -> str:
     if len(group) == 1:
         reason = f"; {stays}{shown(first.reason)}" if first.reason else ""
         return f"{_node(first)}: {shown(first.message)}{reason}"
-    reason = f"{stays}{shown(first.reason)}" if first.reason else shown(first.message)
+    reason = f"{stays}{shown(_alike(first))}" if first.reason else shown(first.message)
     return f"{counted(len(group), 'node')} ({_nodes(group)}); {reason}"
 
 
@@ -392,7 +392,13 @@ def _more(count: int) -> list[str]:
 
 
 def _by_reason(findings: Iterable[Finding]) -> list[list[Finding]]:
-    return _grouped(findings, lambda f: (f.severity, f.code, f.reason or f.message))
+    return _grouped(findings, lambda f: (f.severity, f.code, _alike(f) or f.message))
+
+
+def _alike(finding: Finding) -> str:
+    """The reason without the names in it, where a rule gives it so; else as it is."""
+    summary = finding.evidence.get("summary")
+    return summary if isinstance(summary, str) else finding.reason
 
 
 def _grouped(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[list[_T]]:

@@ -6,7 +6,7 @@ import onnx
 import pytest
 
 import onnxpad
-from tests.support import canonical, fixed, one
+from tests.support import canonical, decided, fixed, one
 
 W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 PADS = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}"
@@ -118,7 +118,7 @@ def test_says_nothing(before: onnx.ModelProto) -> None:
 def test_custom_operators_of_the_same_name_are_not_read() -> None:
     before = one('y = vendor.Conv <auto_pad = "SAME"> (x)')
     before.opset_import.append(onnx.helper.make_opsetid("vendor", 1))
-    assert not onnxpad.check(before).findings
+    assert not decided(onnxpad.check(before).findings)
 
 
 def test_a_function_of_the_same_name_is_not_read() -> None:
@@ -145,7 +145,7 @@ def test_what_stands_beside_it_is_fixed() -> None:
     )
     result = fixed(before, runs=False)
     assert canonical(result.model) == canonical(after)
-    assert [f.code for f in result.findings] == ["PAD901"]
+    assert [f.code for f in decided(result.findings)] == ["PAD901"]
 
 
 DAMAGED = [

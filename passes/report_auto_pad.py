@@ -1,0 +1,72 @@
+"""An `auto_pad` that no other rule tells of. May import: finding, reasons, rule."""
+
+from collections.abc import Iterator
+
+from onnxpad.finding import Severity
+from onnxpad.reasons import Reason, RefusalError
+from onnxpad.rule import Context, Match, Node, Pass
+
+
+class ReportAutoPad(Pass):
+    """`auto_pad` on an operator that onnxpad does not cover.
+
+    ## What it does
+    Names the operator; its padding stays as it is. That is so for ConvTranspose, ConvInteger and
+    QLinearConv, for operators of com.microsoft and other domains, and for functions of the model.
+
+    ## Why it matters
+    `auto_pad` leaves the padding to the runtime here too, and many importers reject it. What an
+    operator outside of the standard makes of it is its author's to say.
+
+    ## Example
+        y = ConvTranspose <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)
+    stays
+        y = ConvTranspose <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)
+
+    ## When it is exact
+    Nothing is changed. NOTSET says that nothing is left to the runtime, and is not told of.
+
+    ## References
+    ONNX ConvTranspose-22, ConvInteger-10, QLinearConv-10, "auto_pad".
+    """
+
+    code = "PAD103"
+    severity = Severity.INFO
+    rewrites = False
+    rest = True
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every `auto_pad` other than NOTSET that is left, in file order."""
+        found = [node for node in context.graph.nodes if "auto_pad" in node.attrs]
+        if not found:
+            return
+        unreadable = {id(node) for node, _ in context.unreadable()}
+        for node in found:
+            value = node.attrs["auto_pad"]
+            auto_pad = value if isinstance(value, str) else "?"
+            if auto_pad in ("", "NOTSET") or id(node) in context.told | unreadable:
+                continue
+            message = f"auto_pad={auto_pad}"
+            strides = node.attrs.get("strides")
+            if isinstance(strides, list):
+                message += f", strides ({', '.join(map(str, strides))})"
+            domain = node.domain or ""
+            refusal = self._refusal(context, node, domain)
+            yield self.refused(context, node, message, refusal, auto_pad=auto_pad, domain=domain)
+
+    def _refusal(self, context: Context, node: Node, domain: str) -> RefusalError:
+        if context.graph.is_function(node):
+            return RefusalError(
+                Reason.CUSTOM_OPERATOR,
+                f"{node.op} is a function of the model, and onnxpad does not look into functions",
+            )
+        if context.graph.is_standard(node):
+            return RefusalError(Reason.OPERATOR_NOT_COVERED, f"onnxpad does not cover {node.op}")
+        if domain == "com.microsoft":
+            return RefusalError(
+                Reason.OPERATOR_NOT_COVERED, f"onnxpad does not cover {node.op} of {domain}"
+            )
+        return RefusalError(
+            Reason.CUSTOM_OPERATOR,
+            f"{node.op} is a custom operator of {domain}: what it pads is its author's to say",
+        )

@@ -1,0 +1,232 @@
+"""A `Pad` that no other rule tells of.
+
+May import: finding, operators, readers, reasons, rule, site.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from onnxpad.finding import Severity
+from onnxpad.operators import PadOp, UnreadableError, WindowOp
+from onnxpad.readers import Path, Reader, Readers
+from onnxpad.reasons import Reason, RefusalError
+from onnxpad.rule import Context, Match, Node, Pass
+from onnxpad.site import told
+
+MOST_READERS: Final = 4
+"""Readers that a reason names."""
+
+
+class ReportPad(Pass):
+    """A `Pad` that reaches no window which could do its padding.
+
+    ## What it does
+    Names what reads the `Pad`, and what stands between it and the next window: a Relu, a Transpose,
+    a QuantizeLinear. A `Pad` that stays because the style wants it there is not told of.
+
+    ## Why it matters
+    Such a `Pad` stays, with all that it costs. What stands in between shows what to change in the
+    exporter, or in the model, to have it fold.
+
+    ## Example
+        p = Pad (x, pads)
+        t = Transpose <perm = [0, 1, 3, 2]> (p)
+        y = MaxPool <kernel_shape = [3, 3]> (t)
+    stays
+        p = Pad (x, pads)
+        t = Transpose <perm = [0, 1, 3, 2]> (p)
+        y = MaxPool <kernel_shape = [3, 3]> (t)
+
+    ## When it is exact
+    Nothing is changed.
+
+    ## References
+    ONNX Pad-25.
+    """
+
+    code = "PAD206"
+    severity = Severity.INFO
+    rewrites = False
+    rest = True
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every `Pad` that is left, in file order."""
+        graph = context.graph
+        left = [node for node in graph.nodes if node.op == "Pad" and id(node) not in context.told]
+        readers = Readers(graph)
+        for node in left:
+            if graph.is_function(node) or not node.outputs:
+                continue  # the rule on functions sees to it
+            pad = context.pad(node) if graph.is_standard(node) else None
+            if isinstance(pad, UnreadableError):
+                continue  # the rule on what no rule reads sees to it
+            found = readers.of(node.outputs[0])
+            others = [
+                each
+                for each in found
+                if pad is None or not self._is_asked(context, readers, pad, each)
+            ]
+            if found and not others:
+                continue
+            path = readers.path(node.outputs[0])
+            causes = [*_foreign(node, pad), *_causes(context, readers, others, path)]
+            general = dict.fromkeys(cause.general for cause in causes)
+            refusal = RefusalError(
+                causes[0].code,
+                "; ".join(_brief(dict.fromkeys(cause.text for cause in causes))),
+                summary="; ".join(general),
+                **_facts(context, pad, found, path),
+            )
+            yield self.refused(context, node, _described(context, node, pad), refusal)
+
+    def _is_asked(self, context: Context, readers: Readers, pad: PadOp, reader: Reader) -> bool:
+        """Whether an operator with a window has its `Pad` where the style wants it."""
+        if context.style == "fold" or reader.node is None or reader.index != 0:
+            return False
+        op = context.window(reader.node) if readers.slides(reader.node) else None
+        known = pad.constant_amounts
+        if not isinstance(op, WindowOp) or pad.mode != "constant" or known is None:
+            return False
+        if context.style == "pad":
+            return min(map(min, known), default=0) >= 0
+        try:
+            plan = context.sites.plan(op, context.style, context.sites.outer(op))
+        except RefusalError:
+            return False
+        return plan.keep is pad.node
+
+
+class _Cause(NamedTuple):
+    """Why a `Pad` stays: the code, in words with names, and without, so that the like is alike."""
+
+    code: Reason
+    text: str
+    general: str
+
+
+def _cause(code: Reason, form: str, named: str, general: str) -> _Cause:
+    return _Cause(code, form.format(named), form.format(general))
+
+
+def _foreign(node: Node, pad: PadOp | None) -> Iterator[_Cause]:
+    """Why a `Pad` of another domain stays."""
+    if pad is None and node.domain == "com.microsoft":
+        text = f"onnxpad does not cover {node.op} of {node.domain}"
+        yield _Cause(Reason.OPERATOR_NOT_COVERED, text, text)
+    elif pad is None:
+        text = f"{node.op} is a custom operator of {node.domain}"
+        yield _Cause(Reason.CUSTOM_OPERATOR, text, text)
+
+
+def _causes(
+    context: Context, readers: Readers, found: Sequence[Reader], path: Path | None
+) -> Iterator[_Cause]:
+    """Why what reads a `Pad` does not take it over."""
+    if not found:
+        yield _Cause(Reason.UNUSED, "nothing reads it", "nothing reads it")
+    if path is not None and path.steps:
+        yield _between(context, readers, path)
+    for node, index in found:
+        if node is None:
+            text = "it is an output of the graph"
+            yield _Cause(Reason.GRAPH_OUTPUT, text, text)
+            continue
+        name, general = _named(context, node), str(node.op)
+        if index < 0:
+            yield _cause(Reason.READ_IN_BODY, "a body of {} reads it", name, general)
+        elif readers.slides(node) and index == 0:
+            yield _declined(context, node, name)
+        elif readers.is_uncovered(node) and index == 0:
+            crops = ", and its pads crop" if node.op == "ConvTranspose" else ""
+            form = f"{{}} reads it, which onnxpad does not cover{crops}"
+            yield _cause(Reason.OPERATOR_NOT_COVERED, form, name, general)
+        elif readers.slides(node) or readers.is_uncovered(node):
+            form = f"{{}} reads it as {_operand(node, index)}"
+            yield _cause(Reason.READ_AS_OPERAND, form, name, general)
+        elif path is None or not path.steps or path.steps[0] is not node:
+            yield _cause(Reason.NO_WINDOW, "{} reads it, which has no window", name, general)
+
+
+def _between(context: Context, readers: Readers, path: Path) -> _Cause:
+    """What stands between a `Pad` and the next window."""
+    stands = "stand" if len(path.steps) > 1 else "stands"
+    uncovered = "" if readers.slides(path.window) else ", which onnxpad does not cover"
+    form = f"{{}} {stands} between it and {{}}{uncovered}"
+    steps = [_named(context, step) for step in path.steps]
+    return _Cause(
+        Reason.STEPS_BETWEEN,
+        form.format(_and(steps), _named(context, path.window)),
+        form.format(_and([step.op for step in path.steps]), path.window.op),
+    )
+
+
+def _declined(context: Context, node: Node, name: str) -> _Cause:
+    """Why an operator with a window does not take over the `Pad` that it reads."""
+    op = context.window(node)
+    if isinstance(op, UnreadableError):
+        form = f"{{}} reads it, and cannot be read itself: {op}"
+        return _cause(Reason.READER_UNREADABLE, form, name, str(node.op))
+    try:
+        context.sites.plan(op, context.style, context.sites.outer(op))
+    except RefusalError as refusal:
+        return _cause(refusal.code, f"{{}}: {refusal}", name, str(node.op))
+    form = f"in style {context.style} it stays before {{}}"
+    return _cause(Reason.AS_ASKED, form, name, str(node.op))
+
+
+def _operand(node: Node, index: int) -> str:
+    quantised = node.op in {"QLinearConv", "ConvInteger"}
+    weight, bias = (3 if node.op == "QLinearConv" else 1), (8 if quantised else 2)
+    return {0: "its data", weight: "its weight", bias: "its bias"}.get(index, f"input {index}")
+
+
+def _described(context: Context, node: Node, pad: PadOp | None) -> str:
+    if pad is None:
+        return f"Pad of {node.domain}"
+    shape = context.analysis.shape(pad.data)
+    known = pad.constant_amounts
+    if known is None:
+        amounts = ", amounts computed"
+    elif pad.axes is None or shape is None:
+        on = f" on axes {', '.join(map(str, pad.axes))}" if pad.axes is not None else ""
+        amounts = f" {told(known)}{on}"
+    else:
+        amounts = f" {told(pad.over(len(shape)) or known)}"
+    how = f" ({pad.mode})" if pad.mode != "constant" else f" with {pad.value}" * bool(pad.value)
+    return f"Pad{amounts}{how}"
+
+
+def _named(context: Context, node: Node) -> str:
+    return f"{node.op} {context.graph.label(node)!r}"
+
+
+def _and(texts: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
+
+
+def _brief(texts: Iterable[str]) -> Iterator[str]:
+    """The first texts, and how many more there are."""
+    for count, text in enumerate(listed := list(texts)):
+        if count == MOST_READERS:
+            yield f"and {len(listed) - count} more"
+            return
+        yield text
+
+
+def _facts(
+    context: Context, pad: PadOp | None, found: Sequence[Reader], path: Path | None
+) -> dict[str, object]:
+    label = context.graph.label
+    return {
+        "mode": pad.mode if pad is not None else None,
+        "amounts": None if pad is None else pad.constant_amounts,
+        "value": None if pad is None or pad.mode != "constant" else pad.value,
+        "readers": [
+            {"node": label(node), "op_type": node.op, "input": index}
+            for node, index in found
+            if node is not None
+        ],
+        "output": any(node is None for node, _ in found),
+        "steps": [label(step) for step in path.steps] if path is not None else [],
+        "window": label(path.window) if path is not None else None,
+    }

@@ -1,0 +1,341 @@
+"""All padding of the main graph is rewritten or named, in every style, with what keeps it."""
+
+import random
+from collections.abc import Sequence
+
+import onnx
+import pytest
+
+import onnxpad
+from onnxpad.finding import Severity
+from onnxpad.report import FileReport
+from onnxpad.report.text import file_text
+from tests.graphs import draw_model
+from tests.support import one, silent
+
+W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
+P = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
+GIVEN = f"{W}, {P}"
+STYLES = ("fold", "pad", "symmetric")
+DYNAMIC = ("keep", "pad", "auto-pad")
+
+
+def found(model: onnx.ModelProto, code: str, style: str = "fold") -> list[onnxpad.Finding]:
+    """The findings of a code that `fix` and a check of its result agree on."""
+    result = onnxpad.fix(model, style=style, validate=False)
+    again = onnxpad.check(result.model, style=style)
+    assert again.findings == result.findings
+    assert not again.failing()
+    assert not list(silent(result.model, result.findings, style))
+    return [finding for finding in result.findings if finding.code == code]
+
+
+def kinds(findings: Sequence[onnxpad.Finding]) -> list[tuple[str, str, str]]:
+    """What is said of which node, without the words."""
+    return [(finding.code, finding.node, finding.reason_code) for finding in findings]
+
+
+LEFT = [
+    pytest.param(
+        "[p1] a = Pad (x, p) [r1] y = Relu (a)",
+        "p1",
+        "no-window",
+        ["Relu 'r1' reads it, which has no window"],
+        id="Relu",
+    ),
+    pytest.param(
+        "[p1] a = Pad (x, p) [r1] b = Relu (a) [t1] c = Transpose <perm = [0, 1, 3, 2]> (b)"
+        " [m1] y = MaxPool <kernel_shape = [3, 3]> (c)",
+        "p1",
+        "steps-between",
+        ["Relu 'r1' and Transpose 't1' stand between it and MaxPool 'm1'"],
+        id="steps before a pool",
+    ),
+    pytest.param(
+        "[p1] a = Pad (x, p) b = Identity (a) [c1] c = Concat <axis = 1> (b, b)"
+        " d = Identity (c) [m1] y = MaxPool <kernel_shape = [3, 3]> (d)",
+        "p1",
+        "steps-between",
+        ["Concat 'c1' stands between it and MaxPool 'm1'"],
+        id="Identity is no step",
+    ),
+    pytest.param(
+        "[p1] a = Pad (x, p) [q1] b = QuantizeLinear (a, s) [d1] c = DequantizeLinear (b, s)"
+        " [c1] y = Conv (c, w)",
+        "p1",
+        "steps-between",
+        ["QuantizeLinear 'q1' and DequantizeLinear 'd1' stand between it and Conv 'c1'"],
+        id="quantised and back",
+    ),
+    pytest.param(
+        "[p1] a = Pad (x, p) [g1] y = GlobalAveragePool (a)",
+        "p1",
+        "no-window",
+        ["GlobalAveragePool 'g1'"],
+        id="GlobalAveragePool",
+    ),
+    pytest.param("[p1] y = Pad (x, p)", "p1", "graph-output", ["an output"], id="graph output"),
+    pytest.param(
+        "[p1] a = Pad (x, p) y = Identity (a)", "p1", "graph-output", ["an output"],
+        id="graph output by way of Identity",
+    ),
+    pytest.param("[p1] a = Pad (x, p) y = Relu (x)", "p1", "unused", ["nothing"], id="unused"),
+    pytest.param(
+        "[p1] a = Pad (w, p) [c1] y = Conv (x, a)",
+        "p1",
+        "read-as-operand",
+        ["Conv 'c1' reads it as its weight"],
+        id="weight",
+    ),
+    pytest.param(
+        "[p1] a = Pad (bias, three) [c1] y = Conv (x, w, a)",
+        "p1",
+        "read-as-operand",
+        ["Conv 'c1' reads it as its bias"],
+        id="bias",
+    ),
+    pytest.param(
+        "[p1] a = Pad (x, p) [s1] y = Shape (a)", "p1", "no-window", ["Shape 's1'"], id="Shape"
+    ),
+    pytest.param(
+        '[p1] a = Pad <mode = "reflect"> (x, p) [a1] b = Abs (a) [c1] y = Conv (b, w)',
+        "p1",
+        "steps-between",
+        ["Abs 'a1' stands between it and Conv 'c1'"],
+        id="reflect",
+    ),
+    pytest.param(
+        "[p1] a = Pad (x, n) [a1] y = Abs (a)", "p1", "no-window", ["Abs 'a1'"], id="crop"
+    ),
+    pytest.param(
+        "[p1] a = Pad (x, p) [c1] y = Conv (a, w) [r1] z = Relu (a)",
+        "p1",
+        "no-window",
+        ["Relu 'r1'"],
+        id="a second reader, the first of which takes it over",
+    ),
+    pytest.param(
+        '[p1] a = Pad (x, p) [c1] y = Conv <auto_pad = "SAME"> (a, w)',
+        "p1",
+        "reader-unreadable",
+        ["Conv 'c1'", "auto_pad='SAME'"],
+        id="before what cannot be read",
+    ),
+    pytest.param(
+        "[p1] a = Pad (x, p) [c1] y = ConvTranspose (a, v)",
+        "p1",
+        "operator-not-covered",
+        ["ConvTranspose 'c1'", "its pads crop"],
+        id="ConvTranspose",
+    ),
+    pytest.param(
+        '[p1] a = Pad (x, p) [p2] b = Pad <mode = "edge"> (a, p) [r1] y = Relu (b)',
+        "p1",
+        "no-window",
+        ["Pad 'p2'"],
+        id="another Pad",
+    ),
+    pytest.param(
+        "[p1] a = Pad (x, p) [i1] y = If (ok) <then_branch = some () => (float[] y)"
+        " { y = Relu (a) }, else_branch = none () => (float[] y) { y = Neg (x) }>",
+        "p1",
+        "read-in-body",
+        ["a body of If 'i1' reads it"],
+        id="a body",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "node", "code", "reasons"), LEFT)
+@pytest.mark.parametrize("style", STYLES)
+def test_a_pad_that_is_left_is_named_with_what_stands_in_between(
+    body: str, node: str, code: str, reasons: Sequence[str], style: str
+) -> None:
+    outputs = "float[] y, float[] z" if " z = " in body else "float[] y"
+    model = one(
+        body,
+        outputs=outputs.replace("float[] y", "int64[] y") if "Shape" in body else outputs,
+        initializers=f"{GIVEN}, float s = {{0.5}}, float[1] bias = {{1}}, bool ok = {{1}},"
+        " int64[2] three = {1, 1}, int64[8] n = {0, 0, -1, 0, 0, 0, 0, -1},"
+        " float[2, 1, 2, 2] v = {1, 2, 3, 4, 5, 6, 7, 8}",
+    )
+    findings = found(model, "PAD206", style)
+    assert [finding.node for finding in findings][:1] == [node]
+    assert (findings[0].reason_code, findings[0].severity) == (code, Severity.INFO)
+    for reason in reasons:
+        assert reason in findings[0].reason
+    evidence = findings[0].evidence
+    assert {"mode", "amounts", "readers", "steps", "window", "summary"} <= set(evidence)
+    assert not [name for name in ("r1", "c1", "m1") if name in str(evidence["summary"])]
+
+
+@pytest.mark.parametrize("style", ["pad", "symmetric"])
+def test_a_pad_where_the_style_wants_it_is_not_named(style: str) -> None:
+    pads = "int64[8] p = {0, 0, 0, 0, 0, 0, 1, 1}"
+    model = one("a = Pad (x, p) b = Identity (a) y = Conv (b, w)", initializers=f"{W}, {pads}")
+    assert found(model, "PAD206", style) == []
+    beside = one(
+        "[p1] a = Pad (x, p) y = Conv (a, w) [r1] z = Relu (a)",
+        outputs="float[] y, float[] z",
+        initializers=f"{W}, {pads}",
+    )
+    (finding,) = found(beside, "PAD206", style)
+    assert finding.reason == "Relu 'r1' reads it, which has no window"
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize(
+    ("pad", "reason"),
+    [('Pad <mode = "reflect"> (x, p)', "copies data"), ("Pad (x, n)", "it crops")],
+)
+def test_what_is_no_padding_of_any_style_is_named(pad: str, reason: str, style: str) -> None:
+    model = one(
+        f"[p1] a = {pad} y = Conv (a, w)",
+        initializers=f"{GIVEN}, int64[8] n = {{0, 0, -1, 0, 0, 0, 0, -1}}",
+    )
+    (finding,) = found(model, "PAD201", style)
+    assert finding.node == "p1"
+    assert reason in finding.reason
+
+
+def foreign(body: str, domain: str, functions: str = "") -> onnx.ModelProto:
+    """A model whose nodes may be of another domain, with ConvTranspose's and quantised operands."""
+    return onnx.parser.parse_model(
+        f'<ir_version: 9, opset_import: ["" : 17, "{domain}" : 1]>\n'
+        f"g (float[1, 2, 9, 8] x, uint8[1, 2, 9, 8] q) => (y)"
+        f"<{GIVEN}, float s = {{1}}, uint8 o = {{0}}, uint8[1, 2, 1, 1] k = {{1, 2}},"
+        f" float[2, 1, 2, 2] v = {{1, 2, 3, 4, 5, 6, 7, 8}}> {{ {body} }} {functions}"
+    )
+
+
+SAME = 'auto_pad = "SAME_UPPER", strides = [2, 2]'
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "reason"),
+    [
+        (f"[n] y = ConvTranspose <{SAME}> (x, v)", "operator-not-covered", "ConvTranspose"),
+        (f"[n] y = ConvInteger <{SAME}> (q, k)", "operator-not-covered", "ConvInteger"),
+        (
+            f"[n] y = QLinearConv <{SAME}> (q, s, o, k, s, o, s, o)",
+            "operator-not-covered",
+            "QLinearConv",
+        ),
+        (f"[n] y = com.microsoft.FusedConv <{SAME}> (x, w)", "operator-not-covered", "FusedConv"),
+        (
+            f"[n] y = com.microsoft.NhwcMaxPool <{SAME}, kernel_shape = [2, 2]> (q)",
+            "operator-not-covered",
+            "NhwcMaxPool of com.microsoft",
+        ),
+        (f"[n] y = mine.Conv <{SAME}> (x, w)", "custom-operator", "its author's to say"),
+        (f"[n] y = mine.Anything <{SAME}> (x)", "custom-operator", "Anything"),
+    ],
+)
+@pytest.mark.parametrize("style", STYLES)
+def test_auto_pad_of_what_is_not_covered(body: str, code: str, reason: str, style: str) -> None:
+    domain = "mine" if "mine" in body else "com.microsoft"
+    (finding,) = found(foreign(body, domain), "PAD103", style)
+    assert (finding.node, finding.reason_code, finding.severity) == ("n", code, Severity.INFO)
+    assert finding.message == "auto_pad=SAME_UPPER, strides (2, 2)"
+    assert reason in finding.reason
+    assert finding.evidence["auto_pad"] == "SAME_UPPER"
+
+
+@pytest.mark.parametrize("auto_pad", ['auto_pad = "NOTSET", ', ""])
+def test_what_pads_in_numbers_is_not_named(auto_pad: str) -> None:
+    body = f"y = ConvTranspose <{auto_pad}pads = [1, 1, 1, 1]> (x, v)"
+    assert onnxpad.check(foreign(body, "mine")).findings == ()
+
+
+def test_pads_of_other_domains() -> None:
+    (finding,) = found(foreign("[n] y = com.microsoft.Pad (x, p)", "com.microsoft"), "PAD206")
+    assert finding.reason_code == "operator-not-covered"
+    assert "com.microsoft" in finding.message
+    (finding,) = found(foreign("[n] y = mine.Pad (x, p)", "mine"), "PAD206")
+    assert finding.reason_code == "custom-operator"
+
+
+def test_functions_are_told_of_once() -> None:
+    """A call is no `Pad`, whatever its name; but an `auto_pad` is one."""
+    functions = (
+        '<domain: "mine", opset_import: ["" : 17]> Pad (a, b) => (c) { c = Pad (a, b) }'
+        '<domain: "mine", opset_import: ["" : 17]> Same <auto_pad> (a, b) => (c)'
+        " { c = Conv <auto_pad: string = @auto_pad> (a, b) }"
+        '<domain: "mine", opset_import: ["" : 17]> Plain (a) => (c) { c = Relu (a) }'
+    )
+    body = 'a = mine.Pad (x, p) [n] y = mine.Same <auto_pad = "SAME_UPPER"> (a, w)'
+    model = foreign(body, "mine", functions)
+    findings = onnxpad.check(model).findings
+    scopes = [f for f in findings if f.code == "PAD903"]
+    assert [(f.node, f.op_type) for f in scopes] == [
+        ("mine::Pad", "function"),
+        ("mine::Same", "function"),
+    ]
+    assert [f.evidence["padding"] for f in scopes] == [{"Pad": 1}, {"Conv auto_pad=as called": 1}]
+    (call,) = [f for f in findings if f.code == "PAD103"]
+    assert call.reason_code == "custom-operator"
+    assert "function" in call.reason
+    assert "PAD206" not in {f.code for f in findings}
+
+
+def test_each_body_that_pads_is_told_of() -> None:
+    inner = (
+        "i = If (ok) <then_branch = a () => (float[] i) { i = Pad (x, p) },"
+        " else_branch = b () => (float[] i) { i = Identity (x) }>"
+    )
+    same = 'c = Conv <auto_pad = "SAME_UPPER"> (x, w) e = Conv <auto_pad = "NOTSET"> (x, w)'
+    model = one(
+        f"[outer] y = If (ok) <then_branch = c () => (float[] y) {{ {inner} y = Relu (i) }},"
+        f" else_branch = d () => (float[] y) {{ {same} v = Pad (x, p) y = Pad (v, p) }}>",
+        initializers=f"{GIVEN}, bool ok = {{1}}",
+    )
+    findings = found(model, "PAD903")
+    assert {f.node for f in findings} == {"outer"}
+    assert {f.reason_code for f in findings} == {"other-scope"}
+    assert sorted(f.message for f in findings) == [
+        "else_branch: 1 Conv auto_pad=SAME_UPPER, 2 Pad",
+        "then_branch > If 'i' > then_branch: 1 Pad",
+    ]
+
+
+def test_many_are_one_line() -> None:
+    body = " ".join(
+        f"[p{i}] a{i} = Pad (x{i}, p) [r{i}] b{i} = Relu (a{i}) x{i + 1} = Conv (b{i}, v)"
+        for i in range(40)
+    )
+    model = one(
+        f"x0 = Neg (x) {body} y = Neg (x40)",
+        initializers=f"{P}, float[2, 2, 3, 3] v = {{{', '.join(['1'] * 36)}}}",
+    )
+    result = onnxpad.check(model)
+    assert len(result.findings) == 40
+    text = file_text(FileReport("m", result.findings))
+    assert text.count("\n") == 1
+    assert "40 nodes (p0, p1" in text
+    assert "Relu stands between it and Conv" in text
+
+
+def test_a_name_is_no_reason_to_keep_silent() -> None:
+    """Nodes may share a name: each is told of."""
+    model = one(
+        "[same] a = Pad (x, p) y = Relu (a) [same] b = Pad (x, p) z = Abs (b)",
+        outputs="float[] y, float[] z",
+        initializers=P,
+    )
+    assert [f.reason for f in found(model, "PAD206")] == [
+        "Relu '<y>' reads it, which has no window",
+        "Abs '<z>' reads it, which has no window",
+    ]
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_random_graphs(seed: int) -> None:
+    model = draw_model(random.Random(seed)).model
+    for style in STYLES:
+        dynamic = DYNAMIC[seed % 3]
+        result = onnxpad.fix(model, style=style, dynamic=dynamic, validate=False)
+        told = [*result.findings, *result.undone]
+        assert not list(silent(result.model, told, style))
+        if not result.undone:
+            again = onnxpad.check(result.model, style=style, dynamic=dynamic).findings
+            assert kinds(again) == kinds(result.findings)

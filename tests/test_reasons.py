@@ -1,0 +1,157 @@
+"""Each reason has a code that is listed, used and told in JSON with its facts."""
+
+import ast
+import json
+import random
+import re
+from pathlib import Path
+
+import onnx
+import pytest
+
+import onnxpad
+from onnxpad.reasons import Reason, RefusalError
+from onnxpad.report import CheckReport, FileReport
+from onnxpad.report.json import check_json, rules_json
+from tests.graphs import draw_model
+from tests.support import EXPORTED, one
+
+ROOT = Path(__file__).parents[1]
+SOURCES = [*(ROOT / "onnxpad").rglob("*.py"), *(ROOT / "passes").glob("*.py")]
+W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
+P = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
+
+
+def test_codes_are_short_words_with_a_meaning() -> None:
+    for reason in Reason:
+        assert re.fullmatch(r"[a-z]+(-[a-z]+){0,3}", reason)
+        assert reason.meaning
+        assert "\n" not in reason.meaning
+    assert len({reason.value for reason in Reason}) == len(Reason)
+
+
+def test_the_list_is_in_the_json_of_rules() -> None:
+    told = json.loads(rules_json(()))["reasons"]
+    assert told == {reason.value: reason.meaning for reason in Reason}
+
+
+def test_each_code_is_used() -> None:
+    used = set()
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name)
+                and node.value.id == "Reason"
+            ):
+                used.add(node.attr)
+    assert used == set(Reason.__members__)
+
+
+def test_a_refusal_names_its_code_first() -> None:
+    """Whatever says why padding stays says it with a code of the list."""
+    found = 0
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                continue
+            if node.func.id == "RefusalError":
+                found += 1
+                first = ast.unparse(node.args[0])
+                assert first.startswith("Reason.") or first.endswith(".code"), (path, first)
+    assert found > 40
+
+
+def test_a_refusal_is_its_message() -> None:
+    refusal = RefusalError(Reason.CROPS, "it crops", axis=2)
+    assert (str(refusal), refusal.code, dict(refusal.facts)) == ("it crops", "crops", {"axis": 2})
+
+
+C = "float c = {0.5}"
+CASES = [
+    ('a = Pad <mode = "edge"> (x, p) y = Conv (a, w)', P, "copies-data", {"mode": "edge"}),
+    ("a = Pad (x, b) y = Conv (a, w)", "int64[8] b = {0, 1, 1, 1, 0, 0, 1, 1}",
+     "pads-batch-or-channels", {"axes": [1]}),
+    ("a = Pad (x, b) y = Conv (a, w)", "int64[8] b = {0, 0, -1, 0, 0, 0, 1, 0}", "crops",
+     {"amounts": [0, 0, -1, 0, 0, 0, 1, 0]}),
+    ("a = Pad (x, p, c) y = Conv (a, w)", f"{P}, {C}", "fill-differs", {"value": 0.5}),
+    ("a = Pad (x, p, c) y = MaxPool <kernel_shape = [4, 4]> (a)", f"{P}, {C}", "fill-wins",
+     {"value": 0.5}),
+    ("e = Exp (x) a = Pad (e, p) y = MaxPool <kernel_shape = [2, 2]> (a)", P,
+     "pads-not-below-kernel", {"axis": 2, "pads": [1, 2], "kernel": 2}),
+    ("a = Pad (x, p) y, i = MaxPool <kernel_shape = [4, 4]> (a)", P, "indices-read",
+     {"operator": "<y>"}),
+    ("a = Pad (x, p) y = AveragePool <kernel_shape = [4, 4], pads = [1, 1, 1, 1]> (a)", P,
+     "own-padding-uncounted", {"pads": [1, 1, 1, 1]}),
+    ('a = Pad (x, p) y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (a, w)', P,
+     "same-stays", {"auto_pad": "SAME_UPPER"}),
+    ('y = Conv <auto_pad = "SAME_UPPER", pads = [2, 2, 2, 2]> (x, w)', P, "auto-pad-and-pads",
+     {"auto_pad": "SAME_UPPER", "pads": [2, 2, 2, 2]}),
+    ('y = Conv <auto_pad = "SAME"> (x, w)', P, "unreadable", {}),
+    ('a = Pad <mode = "edge"> (x, p) b = Pad (a, p) y = Relu (b)', P, "no-window", {"steps": []}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "given", "code", "facts"), CASES, ids=[c[2] for c in CASES])
+def test_codes_and_facts(body: str, given: str, code: str, facts: dict[str, object]) -> None:
+    findings = onnxpad.check(one(body, initializers=f"{W}, {given}")).findings
+    report = check_json(CheckReport("fold", onnxpad.Severity.WARNING, (FileReport("m", findings),)))
+    (told, *_) = [
+        each for each in json.loads(report)["files"][0]["findings"] if each["reason_code"] == code
+    ]
+    assert told["reason"]
+    assert not told["fixable"]
+    assert {name: told["evidence"][name] for name in facts} == facts
+
+
+def test_what_depends_on_a_size_says_on_which() -> None:
+    same = one(
+        '[c] y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)',
+        inputs="float[1, 2, height, 8] x",
+        initializers=W,
+    )
+    (finding,) = onnxpad.check(same).findings
+    assert finding.reason_code == "size-dependent"
+    assert finding.evidence["axes"] == [2]
+    assert finding.evidence["sizes"] == [{"name": "height", "input": "x", "axis": 2}]
+    assert finding.evidence["auto_pad"] == "SAME_UPPER"
+
+
+def test_what_can_be_rewritten_has_none() -> None:
+    model = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {P}")
+    (finding,) = onnxpad.check(model).findings
+    assert finding.fixable
+    assert finding.reason_code == ""
+
+
+def test_a_change_that_is_taken_back_says_why() -> None:
+    model = one(
+        "a = Pad (x, p, low) y = MaxPool <kernel_shape = [4, 4]> (a)",
+        initializers=f"{P}, float low = {{-3.4028235e38}}",
+    )
+    result = onnxpad.fix(model, strict=True, validate=False)
+    (undone,) = result.undone
+    assert undone.reason_code == "assumption-refused"
+    assert undone.evidence["assumptions"] == ["finite data"]
+    (told,) = onnxpad.check(model, strict=True).findings
+    assert told.reason_code == "assumption-refused"
+
+
+def all_coded(model: onnx.ModelProto, **options: str) -> None:
+    result = onnxpad.fix(model, validate=False, **options)  # type: ignore[arg-type]
+    for finding in (*result.findings, *result.undone, *onnxpad.check(model, **options).findings):  # type: ignore[arg-type]
+        assert bool(finding.reason_code) == bool(finding.reason)
+        assert not finding.reason_code or finding.reason_code in set(Reason)
+        file = FileReport("", (finding,))
+        json.loads(check_json(CheckReport("", onnxpad.Severity.INFO, (file,))))
+
+
+@pytest.mark.parametrize("path", EXPORTED, ids=lambda path: path.stem)
+def test_every_reason_in_models_has_a_code(path: Path) -> None:
+    all_coded(onnx.load(path))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_every_reason_in_random_models_has_a_code(seed: int) -> None:
+    model = draw_model(random.Random(1000 + seed)).model
+    all_coded(model, style=("fold", "pad", "symmetric")[seed % 3])
