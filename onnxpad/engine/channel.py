@@ -4,17 +4,38 @@ Imports nothing of the package. Only what a process started itself, or was start
 other end; nothing else is ever unpickled.
 """
 
+import io
 import os
 import pickle
 import struct
 import sys
 from contextlib import suppress
+from typing import SupportsIndex
 
 _PIPE = 1 << 20  # bytes that a pipe holds, where the system lets it be said
+_BUFFER = 1 << 16
 _MOST = 1 << 30  # bytes written at once: systems refuse more than 2 GiB
 _LARGE = 1 << 16  # bytes of an array that go beside the pickle, uncopied
 _HEAD = struct.Struct("<IQ")  # how many arrays follow, and the bytes of what comes first
-_SIZE = struct.Struct("<Q")
+_SIZE = struct.Struct("<Q?")  # the bytes of such an array, and whether it is not to be written to
+
+
+class Blob:
+    """Bytes that are large enough to be sent uncopied."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, data: bytes) -> None:
+        """Wraps bytes that are to be sent."""
+        self.data = data
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[object, ...]:
+        """As a buffer, which pickle leaves to who sends it."""
+        return _unwrapped, (pickle.PickleBuffer(self.data),)
+
+
+def _unwrapped(data: bytes | bytearray | memoryview) -> Blob:
+    return Blob(data if isinstance(data, bytes) else bytes(data))
 
 
 class Channel:
@@ -24,6 +45,7 @@ class Channel:
         """Takes two file descriptors over."""
         self._reading = reading
         self._writing = writing
+        self._reader = io.BufferedReader(io.FileIO(reading, closefd=False), _BUFFER)
         for end in (reading, writing):
             _enlarge(end)
 
@@ -43,9 +65,9 @@ class Channel:
             return view.nbytes < _LARGE
 
         pickled = pickle.dumps(message, protocol=5, buffer_callback=inside)
-        sizes = b"".join(_SIZE.pack(view.nbytes) for view in beside)
-        first = sizes + pickled
-        self._write(memoryview(_HEAD.pack(len(beside), len(first)) + first))
+        sizes = b"".join(_SIZE.pack(view.nbytes, view.readonly) for view in beside)
+        head = _HEAD.pack(len(beside), len(sizes) + len(pickled)) + sizes
+        self._write(memoryview(head + pickled))
         for view in beside:
             self._write(view)
 
@@ -58,7 +80,10 @@ class Channel:
         count, size = _HEAD.unpack(self._read(_HEAD.size))
         first = memoryview(self._read(size))
         sizes, pickled = first[: count * _SIZE.size], first[count * _SIZE.size :]
-        beside = [self._read(size) for (size,) in _SIZE.iter_unpack(sizes)]
+        beside = [
+            self._read(size) if fixed else self._filled(size)
+            for size, fixed in _SIZE.iter_unpack(sizes)
+        ]
         message: object = pickle.loads(pickled, buffers=beside)
         return message
 
@@ -89,24 +114,18 @@ class Channel:
         while data.nbytes:
             data = data[os.write(self._writing, data[:_MOST]) :]
 
-    def _read(self, size: int) -> bytearray:
-        """So many bytes, which arrays may be made of that can be written to."""
-        data = bytearray(size)
-        rest = memoryview(data)
-        while rest.nbytes:
-            count = os.readv(self._reading, [rest[:_MOST]]) if _READV else self._copied(rest)
-            if not count:
-                raise EOFError
-            rest = rest[count:]
+    def _read(self, size: int) -> bytes:
+        data = self._reader.read(size)
+        if len(data) < size:
+            raise EOFError
         return data
 
-    def _copied(self, rest: memoryview) -> int:
-        some = os.read(self._reading, min(rest.nbytes, _PIPE))
-        rest[: len(some)] = some
-        return len(some)
-
-
-_READV = hasattr(os, "readv")
+    def _filled(self, size: int) -> bytearray:
+        """So many bytes, which an array may be made of that can be written to."""
+        data = bytearray(size)
+        if self._reader.readinto(data) < size:
+            raise EOFError
+        return data
 
 
 def _enlarge(end: int) -> None:

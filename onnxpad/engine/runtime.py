@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from onnxpad.engine.channel import Blob
 from onnxpad.errors import ModelError, ProviderError
 
 Optimisation: TypeAlias = Literal["off", "basic", "full"]
@@ -71,7 +72,7 @@ class Opening:
     """How a session is opened.
 
     Attributes:
-        source: An absolute path, or a serialized model.
+        source: An absolute path, or a serialized model; one that is wrapped is sent uncopied.
         provider: Execution provider; the CPU's backs any other.
         optimisation: Level of onnxruntime's optimiser.
         threads: Threads a run may use; None leaves it to onnxruntime.
@@ -81,7 +82,7 @@ class Opening:
         disabled: What the optimiser is not to do, by onnxruntime's names.
     """
 
-    source: str | bytes
+    source: str | Blob
     provider: str = CPU
     optimisation: Optimisation = "off"
     threads: int | None = None
@@ -106,10 +107,11 @@ class LocalSession:
         if opening.provider == CUDA:
             _preload()
         options, providers = _options(runtime, opening)
+        source = opening.source.data if isinstance(opening.source, Blob) else opening.source
         disabled = {"disabled_optimizers": list(opening.disabled)} if opening.disabled else {}
         try:
             session = runtime.InferenceSession(
-                opening.source, options, providers=providers, enable_fallback=False, **disabled
+                source, options, providers=providers, enable_fallback=False, **disabled
             )
         except Exception as error:  # onnxruntime's own errors share no narrower base class
             raise EngineError(first_line(error)) from None

@@ -16,6 +16,7 @@ import onnx
 from google.protobuf.message import DecodeError, EncodeError  # type: ignore[import-untyped]
 
 from onnxpad.engine import pool
+from onnxpad.engine.channel import Blob
 from onnxpad.engine.runtime import (
     CPU,
     CUDA,
@@ -355,7 +356,7 @@ def _opening(
     if isinstance(data, str):  # its data lies beside it
         return Opening(str(Path(data).absolute()), provider, optimisation, threads)
     place = None if folder is None else str(Path(folder).absolute())
-    return Opening(data, provider, optimisation, threads, place)
+    return Opening(Blob(data), provider, optimisation, threads, place)
 
 
 def _here() -> str | None:

@@ -123,7 +123,7 @@ class Falling(runtime.LocalSession):
         self.fall(b"falls_when_opened")
         super().__init__(opening)
     def fall(self, name):
-        if isinstance(self.opening.source, bytes) and name in self.opening.source:
+        if name in getattr(self.opening.source, "data", b""):
             os.kill(os.getpid(), signal.SIGSEGV)
     def run(self, feeds, outputs):
         self.fall(b"falls_when_run")
