@@ -28,7 +28,7 @@ from onnxpad.graph import Graph
 from onnxpad.operators import FLOATS, OPERATORS, UnreadableError, operator_of, read_pad
 from onnxpad.signs import Signs
 from onnxpad.size import Extent, Size, Symbol, bounds, evaluate, modulo, residues, symbol
-from onnxpad.validation import ProbeResult, probe
+from onnxpad.validation import ProbeResult, probe, warm
 from onnxpad.values import Analysis
 
 Node: TypeAlias = Any
@@ -93,6 +93,8 @@ class Probes:
 
     def before(self, tensor: Tensor, root: str) -> Cut:
         """What computes a tensor from `root`, in a few scenes."""
+        if not self._seen:
+            warm()  # a change is about to be made: it will be run
         try:
             scenes = self._scenes(tensor, root)
             return Cut(tuple((scene, self._cut(tensor, root, scene)) for scene in scenes))

@@ -1,6 +1,6 @@
 """The library's call to compare a rewritten model with its original, or with a framework.
 
-Imports errors and verdict; `admitted`, `graph`, `paddings` and `validation` when it is called.
+Imports errors and verdict; `admitted`, `engine`, `graph`, `paddings` and `validation` when called.
 """
 
 import os
@@ -144,6 +144,10 @@ def validate(
     if inputs is not None or reference is not None:
         _check_given([name for name, value in drawn.items() if value is not None])
     samples, seed = _check_drawn(samples, seed)
+
+    from onnxpad.engine import pool
+
+    pool.warm()  # while onnx is imported and the models are read
 
     from onnxpad.validation import Tolerance, chosen, validate_models
 

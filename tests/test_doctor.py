@@ -14,6 +14,7 @@ import pytest
 
 from onnxpad.diagnosis import Diagnosis, Problem
 from onnxpad.doctor import Machine, examine, needed
+from onnxpad.engine import runtime
 from onnxpad.errors import ProviderError
 from onnxpad.report.about import doctor_text
 from onnxpad.report.json import doctor_json
@@ -339,25 +340,27 @@ class Runtime:
 def test_libraries_of_pip_are_loaded_for_cuda_only_and_in_silence(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    runtime = Runtime()
-    monkeypatch.setattr(sessions, "_onnxruntime", lambda: runtime)
-    sessions._preload.cache_clear()
+    there = Runtime()
+    monkeypatch.setattr(sys, "executable", "")  # onnxruntime runs here then
+    monkeypatch.setattr(runtime, "_onnxruntime", lambda: there)
+    runtime._preload.cache_clear()
     for provider, asked in [("CPUExecutionProvider", 0), ("CUDAExecutionProvider", 1)] * 2:
         with pytest.raises(AttributeError):  # this runtime has no sessions
             sessions.open_session(b"", provider=provider)
-        assert runtime.asked >= asked
-        assert runtime.asked <= 1
-    sessions._preload.cache_clear()
+        assert there.asked >= asked
+        assert there.asked <= 1
+    runtime._preload.cache_clear()
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_hollow_onnxruntime_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What pip leaves when one of two wheels is uninstalled: a folder without its modules."""
     (tmp_path / "onnxruntime").mkdir()
+    monkeypatch.setattr(sys, "executable", "")  # onnxruntime runs here then
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     monkeypatch.delitem(sys.modules, "onnxruntime", raising=False)
-    sessions._onnxruntime.cache_clear()
+    runtime._onnxruntime.cache_clear()
     with pytest.raises(ProviderError, match="install one of onnxruntime and onnxruntime-gpu"):
         sessions.available_providers()
     monkeypatch.undo()
-    sessions._onnxruntime.cache_clear()
+    runtime._onnxruntime.cache_clear()

@@ -1,82 +1,89 @@
-"""onnxruntime sessions: the only module that imports onnxruntime, and only when one is opened.
+"""onnxruntime sessions, each in a process of its own: a crash there is an error here.
 
-May import `onnxpad.errors`.
+May import `onnxpad.errors` and `onnxpad.engine`.
 """
 
-import contextlib
-import io
-import json
 import os
-import re
 import tempfile
-import time
-import types
-import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
-from functools import cache
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy.typing as npt
 import onnx
 from google.protobuf.message import DecodeError, EncodeError  # type: ignore[import-untyped]
 
-from onnxpad.errors import ModelError, ProviderError
+from onnxpad.engine import pool
+from onnxpad.engine.channel import Blob
+from onnxpad.engine.runtime import (
+    CPU,
+    CUDA,
+    CrashError,
+    EngineError,
+    Opening,
+    Optimisation,
+    first_line,
+    settings_text,
+)
+from onnxpad.errors import ModelError
+
+__all__ = [
+    "AGREED",
+    "CPU",
+    "CUDA",
+    "Answer",
+    "Array",
+    "CrashError",
+    "EngineError",
+    "Optimisation",
+    "Session",
+    "Source",
+    "Value",
+    "answers",
+    "available_providers",
+    "cuda_version",
+    "first_line",
+    "known_providers",
+    "open_session",
+    "optimised",
+    "payload",
+    "read_proto",
+    "require_provider",
+    "settings_text",
+    "warm",
+]
 
 Source: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto
-Optimisation: TypeAlias = Literal["off", "basic", "full"]
 Array: TypeAlias = npt.NDArray[Any]
 Value: TypeAlias = "Array | Sequence[Value] | Mapping[Any, Any] | None"
 """What an output holds: a tensor, a sequence, a map, or the nothing of an optional."""
 
-CPU = "CPUExecutionProvider"
-CUDA = "CUDAExecutionProvider"
+Answer: TypeAlias = dict[str, Value] | EngineError
+"""The outputs of a run by name, or what onnxruntime says against the inputs."""
+AGREED: dict[str, Value] = {}
+"""The outputs, untold, of models that agree bit for bit."""
+_Folder: TypeAlias = "tempfile.TemporaryDirectory[str]"
 
-_ONE_LINE = 300
-_NODES = (
-    r"Non-zero status code \w+ while \w+ (?P<op>\S+) node\. Name:'(?P<name>.*?)' Status Message: ",
-    r"Node \((?P<name>.*?)\) Op \((?P<op>\w+)\) \[\w+\] ",
-)
-"""How onnxruntime speaks of a node while it runs, and while it infers shapes."""
-_SILENT = 4  # onnxruntime's log severity "fatal": what fails is raised, and said once
-
-
-class EngineError(ModelError):
-    """A model that onnxruntime cannot load, or cannot run on the inputs given."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Settings:
-    """What a provider is opened with, so that its answers can serve as an oracle."""
-
-    provider: Mapping[str, str] = field(default_factory=dict)
-    session: Mapping[str, str] = field(default_factory=dict)
-
-
-_SETTINGS: Mapping[str, _Settings] = {
-    CPU: _Settings(session={"session.intra_op.allow_spinning": "0"}),
-    # TF32 keeps 10 bits of a float's 23; a search may choose another algorithm at each start.
-    CUDA: _Settings(provider={"use_tf32": "0", "cudnn_conv_algo_search": "DEFAULT"}),
-}
-
-_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
+_CRASHES = 3
+"""How often one session may crash before it is not tried again."""
 
 
 class Session:
     """An open model. `close` frees its weights; two need never be held at once."""
 
-    def __init__(  # noqa: D107
-        self,
-        session: Any,
-        run_options: Any,
-        profile: ExitStack | None = None,
+    def __init__(
+        self, opening: Opening, record: "tempfile.TemporaryDirectory[str] | None" = None
     ) -> None:
-        self._session = session
-        self._run_options = run_options
-        self._profile = profile
-        self._outputs = [output.name for output in session.get_outputs()]
+        """Opens it; `record` removes the folder that the profile is kept in."""
+        self._opening = opening
+        self._record = record
+        self._worker: pool.Worker | None = None
+        self._outputs: Sequence[str] = ()
+        self._crashes = 0
+        self._over = ""  # why it cannot be run any more
+        self._open()
 
     def __enter__(self) -> Self:
         """Itself."""
@@ -86,58 +93,91 @@ class Session:
         """Close it."""
         self.close()
 
+    def __del__(self) -> None:
+        """End a worker that was not given back: nobody knows what it is at."""
+        worker, self._worker = getattr(self, "_worker", None), None
+        if worker is not None:
+            worker.end()
+
     def close(self) -> None:
         """Free the model; running it afterwards is an error."""
-        if self._profile is not None:
-            self.ran_on()
-        self._session = None
+        self._over = self._over or "the session is closed"
+        if self._worker is not None:
+            with suppress(CrashError):  # what it gave was given before
+                self._ask("close")
+        self._give_back()
+        self._drop_record()
 
     def run(
         self, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None
     ) -> dict[str, Value]:
         """Each output (or those named) by name, of one run on `feeds`.
 
+        After a crash the model is opened anew, a few times.
+
         Raises:
+            CrashError: The run, or opening the model anew, ended the process that did it.
             EngineError: What onnxruntime says against these inputs, in one line.
         """
-        names = self._outputs if outputs is None else list(outputs)
-        try:
-            values = self._session.run(names, dict(feeds), self._run_options)
-        except Exception as error:  # onnxruntime's own errors share no narrower base class
-            for name, data in feeds.items():
-                if data.dtype.isbuiltin == 2:  # numpy's mark of a type from another package
-                    raise EngineError(
-                        f"onnxruntime's Python API takes no {data.dtype}, the type of {name!r}"
-                    ) from None
-            raise EngineError(first_line(error)) from None
-        return dict(zip(names, values, strict=True))
+        return self._run(feeds, outputs)[0]
 
     def timed(self, feeds: Mapping[str, Array]) -> tuple[dict[str, Value], float]:
         """What `run` gives, and the seconds it took."""
-        begin = time.perf_counter()
-        return self.run(feeds), time.perf_counter() - begin
+        return self._run(feeds, None)
 
     def ran_on(self) -> dict[str, str]:
         """The provider that each node ran on since the session was opened, in running order.
 
         Nodes are called as in `Pad_3 (Pad)`; those without a name by operator and number. Copies
         between devices, which onnxruntime inserts, are left out. Profiling ends here, so that runs
-        after it are not slowed; without `profile` nothing is known.
+        after it are not slowed; without `profile`, or after a crash, nothing is known.
         """
-        if self._profile is None:
+        if self._record is None or self._worker is None:
             return {}
-        with self._profile:
-            events = json.loads(Path(self._session.end_profiling()).read_bytes())
-        self._profile = None
-        return {
-            f"{event['name'].removesuffix('_kernel_time')} ({event['args']['op_name']})": event[
-                "args"
-            ]["provider"]
-            for event in events
-            if event.get("cat") == "Node"
-            and event["name"].endswith("_kernel_time")
-            and not event["args"]["op_name"].startswith("Memcpy")
-        }
+        places: dict[str, str] = self._ask("ran_on")
+        self._drop_record()
+        return {} if self._crashes else places
+
+    def _run(
+        self, feeds: Mapping[str, Array], outputs: Sequence[str] | None
+    ) -> tuple[dict[str, Value], float]:
+        if self._over:
+            raise CrashError(self._over) if self._crashes else EngineError(self._over)
+        if self._worker is None:
+            self._open()
+        names = self._outputs if outputs is None else list(outputs)
+        values, seconds = self._ask("run", dict(feeds), names)
+        return dict(zip(names, values, strict=True)), seconds
+
+    def _open(self) -> None:
+        self._worker = pool.borrow()
+        try:
+            self._outputs = self._ask("open", self._opening, _here())
+        except BaseException:
+            self._give_back()
+            raise
+
+    def _ask(self, request: str, *arguments: object) -> Any:
+        assert self._worker is not None
+        try:
+            return self._worker.ask(request, *arguments)
+        except CrashError as error:
+            self._crashes += 1
+            if self._crashes >= _CRASHES:
+                self._over = str(error)
+            self._worker = None
+            raise
+
+    def _give_back(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            pool.give_back(worker)
+
+    def _drop_record(self) -> None:
+        if self._record is not None:
+            self._record.cleanup()
+        self._record = None
+        self._opening = replace(self._opening, record=None)
 
 
 def open_session(
@@ -154,60 +194,59 @@ def open_session(
     Args:
         source: A path (external data is found beside it), serialized bytes, or a model.
         provider: Execution provider, as `CPUExecutionProvider`, which also backs any other.
-        optimisation: `off` is the oracle: nothing is fused. `full` is what is deployed.
+        optimisation: `off` is the oracle: nothing is fused. `full` is what is deployed; `basic` is
+            the part of it that is the same on every machine.
         threads: Threads a run may use; None leaves it to onnxruntime.
         folder: Where external data of a source in memory lies; None for the working directory.
         profile: Whether `Session.ran_on` will be asked.
 
     Raises:
+        CrashError: Opening the model ended the process that did it.
         EngineError: What onnxruntime says against the model, in one line.
         ModelError: The source is too large to hand over in memory.
         ProviderError: The provider is not installed, or does not start.
     """
-    require_provider(provider)
-    runtime = _onnxruntime()
-    if provider == CUDA:
-        _preload()
-    settings = _SETTINGS.get(provider, _Settings())
-    options = runtime.SessionOptions()
-    options.log_severity_level = _SILENT
-    level = runtime.GraphOptimizationLevel
-    options.graph_optimization_level = (
-        level.ORT_DISABLE_ALL if optimisation == "off" else level.ORT_ENABLE_ALL
-    )
-    if threads is not None:
-        options.intra_op_num_threads = threads
-    for key, value in settings.session.items():
-        options.add_session_config_entry(key, value)
-    if folder is not None and not isinstance(source, str | os.PathLike):
-        options.add_session_config_entry(_DATA_FOLDER, str(Path(folder).absolute()))
-    providers: list[Any] = [(provider, dict(settings.provider))]
-    if provider != CPU:
-        providers.append(CPU)
-    with ExitStack() as undo:
-        record = None
-        if profile:
-            record = undo.enter_context(tempfile.TemporaryDirectory(prefix="onnxpad-"))
-            options.enable_profiling = True
-            options.profile_file_prefix = os.fspath(Path(record, "profile"))
-        try:
-            session = runtime.InferenceSession(
-                payload(source), options, providers=providers, enable_fallback=False
-            )
-        except Exception as error:  # onnxruntime's own errors share no narrower base class
-            raise EngineError(first_line(error)) from None
-        started = session.get_providers()
-        if provider not in started:  # a failed start falls back without an exception
-            if profile:
-                session.end_profiling()
-            raise ProviderError(
-                f"{provider} is installed but does not start on this machine (its libraries or "
-                f"its device are missing); use {' or '.join(started)}"
-            )
-        kept = undo.pop_all()
-    run_options = runtime.RunOptions()
-    run_options.log_severity_level = _SILENT
-    return Session(session, run_options, kept if profile else None)
+    opening = _opening(source, provider, optimisation, threads, folder)
+    if not profile:
+        return Session(opening)
+    record = _temporary_folder()  # of this process, which outlives a crash
+    try:
+        return Session(replace(opening, record=record.name), record)
+    except BaseException:
+        record.cleanup()
+        raise
+
+
+def answers(
+    sources: Sequence[Source], outputs: Sequence[str], fed: Sequence[Mapping[str, Array]]
+) -> list[list[Answer] | EngineError]:
+    """Of each small model the outputs named on each of the inputs; or what is said against it.
+
+    As a session that is opened for each with one thread, and closed, but for less to and fro. A
+    model that crashes, be it on one of the inputs, is told so as a whole. Outputs that several
+    models have in common, bit for bit, are not handed over: `AGREED` stands for them.
+    """
+    openings = [_opening(source, threads=1) for source in sources]
+    inputs = [dict(feeds) for feeds in fed]
+    try:
+        given = pool.ask("answers", openings, _here(), list(outputs), inputs)
+    except CrashError as error:
+        if len(sources) == 1:
+            return [error]
+        return [each for source in sources for each in answers([source], outputs, fed)]
+    return [
+        some
+        if isinstance(some, EngineError)
+        else [
+            one
+            if isinstance(one, EngineError)
+            else AGREED
+            if one is None
+            else dict(zip(outputs, one, strict=True))
+            for one in some
+        ]
+        for some in given
+    ]
 
 
 def optimised(
@@ -217,48 +256,50 @@ def optimised(
     disabled: Sequence[str] = (),
     folder: str | os.PathLike[str] | None = None,
 ) -> bytes:
-    """The model as onnxruntime's optimiser leaves it."""
-    runtime = _onnxruntime()
-    options = runtime.SessionOptions()
-    options.log_severity_level = _SILENT
-    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    with tempfile.TemporaryDirectory(prefix="onnxpad-") as place:
-        target = Path(place, "model.onnx")
-        options.optimized_model_filepath = str(target)
-        if folder is not None:
-            options.add_session_config_entry(_DATA_FOLDER, str(Path(folder).absolute()))
-        try:
-            runtime.InferenceSession(
-                payload(source), options, providers=[CPU], disabled_optimizers=list(disabled)
-            )
-        except Exception as error:
-            raise EngineError(first_line(error)) from None
+    """The model, serialized, as onnxruntime's optimiser leaves it for the CPU.
+
+    Args:
+        source: A path (external data is found beside it), serialized bytes, or a model.
+        optimisation: The level of what is done.
+        disabled: What is not to be done, by the names of onnxruntime's rules (`Pad_Fusion`); a
+            name that it does not know is ignored.
+        folder: Where external data of a source in memory lies; None for the working directory.
+
+    Raises:
+        CrashError: Optimising the model ended the process that did it.
+        EngineError: What onnxruntime says against the model, in one line.
+        ModelError: The source is too large to hand over in memory.
+    """
+    opening = _opening(source, optimisation=optimisation, folder=folder)
+    with _temporary_folder() as place:
+        target = Path(place, "optimised.onnx")
+        pool.ask(
+            "optimise", replace(opening, target=str(target), disabled=tuple(disabled)), _here()
+        )
         return target.read_bytes()
+
+
+def warm() -> None:
+    """Have onnxruntime started, beside what is done here meanwhile."""
+    pool.warm()
 
 
 def known_providers() -> tuple[str, ...]:
     """Every execution provider that onnxruntime has a name for, there or not."""
-    return tuple(_onnxruntime().get_all_providers())
+    found: tuple[str, ...] = pool.ask("known_providers")
+    return found
 
 
 def available_providers() -> tuple[str, ...]:
     """The execution providers compiled into onnxruntime, whether they start here or not."""
-    return tuple(_onnxruntime().get_available_providers())
+    found: tuple[str, ...] = pool.ask("available_providers")
+    return found
 
 
 def cuda_version() -> str:
     """The CUDA that onnxruntime is built for, as `13.0`; empty where it is built without."""
-    return str(getattr(_onnxruntime(), "cuda_version", ""))
-
-
-def settings_text(provider: str) -> str:
-    """What a provider is opened with, as `use_tf32=0, cudnn_conv_algo_search=DEFAULT`.
-
-    >>> settings_text("CUDAExecutionProvider")
-    'use_tf32=0, cudnn_conv_algo_search=DEFAULT'
-    """
-    settings = _SETTINGS.get(provider, _Settings())
-    return ", ".join(f"{key}={value}" for key, value in settings.provider.items())
+    found: str = pool.ask("cuda_version")
+    return found
 
 
 def require_provider(provider: str) -> None:
@@ -267,12 +308,7 @@ def require_provider(provider: str) -> None:
     Raises:
         ProviderError: It has not; the message names those it has.
     """
-    available = _onnxruntime().get_available_providers()
-    if provider not in available:
-        raise ProviderError(
-            f"onnxruntime here has no {provider}; it has {', '.join(available)}. "
-            "Choose one of these, or install the onnxruntime package that brings it"
-        )
+    pool.ask("require_provider", provider)
 
 
 def read_proto(source: Source) -> onnx.ModelProto:
@@ -294,55 +330,6 @@ def read_proto(source: Source) -> onnx.ModelProto:
         raise ModelError(f"{where}: not an ONNX model (protobuf cannot parse it)") from None
 
 
-def first_line(error: Exception) -> str:
-    r"""One readable line of what an onnxruntime exception says.
-
-    Status codes, C++ source positions and signatures go; the operator and the reason stay.
-
-    >>> first_line(ValueError("[ONNXRuntimeError] : 3 : NO_SUCHFILE : File\n doesn't exist"))
-    "File doesn't exist"
-    """
-    text = " ".join(str(error).split())
-    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", text)
-    text = re.sub(r"^Load model from .+? failed: ?", "", text)
-    text = _without_cpp(text)
-    for pattern in _NODES:
-        text = re.sub(pattern, _node, text)
-    text = _without_cpp(text)
-    text = re.sub(r"\w+\.(cc|h):\d+ \w+ ", "", text).rstrip(" :") or type(error).__name__
-    return text if len(text) <= _ONE_LINE else f"{text[: _ONE_LINE - 3].rstrip()}..."
-
-
-def _node(found: re.Match[str]) -> str:
-    """The operator, and its name if it has one."""
-    return f"{found['op']} {found['name']!r}: " if found["name"] else f"{found['op']}: "
-
-
-def _without_cpp(text: str) -> str:
-    """`text` without `/src/onnxruntime/core/x.cc:50 ns::f(const T&) [with T = int]`."""
-    found = re.search(r"\S*[/\\]onnxruntime[/\\]\S+:\d+ ", text)
-    if found is None:
-        return text
-    rest = text[found.end() :]
-    end = _closing(rest, "(", ")")
-    while rest[end : end + 1] not in {"", " "}:  # `<lambda()>::operator()(int)` has three
-        end += _closing(rest[end:], "(", ")") or len(rest)
-    rest = rest[end:].removeprefix(" const").lstrip()
-    if rest.startswith("[with "):
-        rest = rest[_closing(rest, "[", "]") :].lstrip()
-    return f"{text[: found.start()]}{rest}"
-
-
-def _closing(text: str, opening: str, closing: str) -> int:
-    """Where the first bracketed part of `text` has ended; 0 if there is none."""
-    depth = 0
-    for index, character in enumerate(text):
-        depth += (character == opening) - (character == closing)
-        if character == closing and depth == 0:
-            return index + 1
-    return 0
-
-
 def payload(source: Source) -> str | bytes:
     """What onnxruntime opens: a path, for external data, or bytes."""
     if isinstance(source, bytes):
@@ -358,37 +345,27 @@ def payload(source: Source) -> str | bytes:
     return data
 
 
-@cache
-def _preload() -> None:
-    """Load the CUDA libraries that pip installed: onnxruntime does not look for them by itself."""
-    load = getattr(_onnxruntime(), "preload_dlls", None)
-    if load is not None:
-        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            load()
+def _opening(
+    source: Source,
+    provider: str = CPU,
+    optimisation: Optimisation = "off",
+    threads: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+) -> Opening:
+    data = payload(source)
+    if isinstance(data, str):  # its data lies beside it
+        return Opening(str(Path(data).absolute()), provider, optimisation, threads)
+    place = None if folder is None else str(Path(folder).absolute())
+    return Opening(Blob(data), provider, optimisation, threads, place)
 
 
-@cache
-def _onnxruntime() -> types.ModuleType:
-    """The onnxruntime module, made quiet: stdout and stderr belong to the report."""
+def _here() -> str | None:
+    """Where this process works, which is where external data lies unless a folder is named."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import onnxruntime
-        onnxruntime.set_default_logger_severity(_SILENT)
-    except (ImportError, AttributeError) as error:  # uninstalling one of two leaves a hollow folder
-        if _interrupted(error):
-            raise KeyboardInterrupt from None
-        raise ProviderError(
-            f"onnxruntime cannot be imported ({first_line(error)}); "
-            "install one of onnxruntime and onnxruntime-gpu, not both"
-        ) from None
-    module: types.ModuleType = onnxruntime
-    return module
+        return str(Path.cwd())
+    except OSError:  # it was removed
+        return None
 
 
-def _interrupted(error: BaseException | None) -> bool:
-    """Whether an interrupt is behind an error: native code that is imported tells it as its own."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
+def _temporary_folder() -> _Folder:
+    return tempfile.TemporaryDirectory(prefix="onnxpad-", ignore_cleanup_errors=True)

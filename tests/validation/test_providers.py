@@ -1,6 +1,7 @@
 """Providers by name, really tried; a stand-in for CUDA shows what validation says of a GPU."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Device:
             Path(path).write_text(json.dumps(events))
             return str(path)
 
+    monkeypatch.setattr(sys, "executable", "")  # onnxruntime runs here then
     monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA, CPU])
     return device

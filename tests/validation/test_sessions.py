@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 
+from onnxpad.engine import pool
 from onnxpad.errors import ModelError, ProviderError
 from onnxpad.validation.sessions import (
     EngineError,
@@ -63,11 +64,16 @@ def test_external_data_is_found_beside_the_path_and_in_the_folder(tmp_path: Path
         assert np.array_equal(outputs["y"], np.arange(4))  # type: ignore[arg-type]
 
 
-def test_a_closed_session_is_freed_at_once() -> None:
+def test_a_closed_session_is_freed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "")  # onnxruntime runs here then
     gc.disable()
     try:
         with open_session(parse(NOISY)) as session:
-            freed = weakref.ref(session._session)
+            assert isinstance(session._worker, pool._Here)
+            opened = session._worker._desk._session
+            assert opened is not None
+            freed = weakref.ref(opened._session)
+            del opened
         assert freed() is None
     finally:
         gc.enable()
@@ -160,6 +166,7 @@ def test_a_provider_that_does_not_start_is_an_error() -> None:
 def test_a_silent_fallback_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     import onnxruntime
 
+    monkeypatch.setattr(sys, "executable", "")  # onnxruntime runs here then
     monkeypatch.setattr(onnxruntime.InferenceSession, "get_providers", lambda _: ["Another"])
     with pytest.raises(ProviderError, match=r"does not start on this machine.*use Another"):
         open_session(parse(NOISY))

@@ -1,0 +1,136 @@
+"""Messages between a process and its worker: pickled objects, with the data of arrays beside them.
+
+Imports nothing of the package. Only what a process started itself, or was started by, is at the
+other end; nothing else is ever unpickled.
+"""
+
+import io
+import os
+import pickle
+import struct
+import sys
+from contextlib import suppress
+from typing import SupportsIndex
+
+_PIPE = 1 << 20  # bytes that a pipe holds, where the system lets it be said
+_BUFFER = 1 << 16
+_MOST = 1 << 30  # bytes written at once: systems refuse more than 2 GiB
+_LARGE = 1 << 16  # bytes of an array that go beside the pickle, uncopied
+_HEAD = struct.Struct("<IQ")  # how many arrays follow, and the bytes of what comes first
+_SIZE = struct.Struct("<Q?")  # the bytes of such an array, and whether it is not to be written to
+
+
+class Blob:
+    """Bytes that are large enough to be sent uncopied."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, data: bytes) -> None:
+        """Wraps bytes that are to be sent."""
+        self.data = data
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[object, ...]:
+        """As a buffer, which pickle leaves to who sends it."""
+        return _unwrapped, (pickle.PickleBuffer(self.data),)
+
+
+def _unwrapped(data: bytes | bytearray | memoryview) -> Blob:
+    return Blob(data if isinstance(data, bytes) else bytes(data))
+
+
+class Channel:
+    """Two pipe ends, which it owns: objects are sent into one and come out of the other."""
+
+    def __init__(self, reading: int, writing: int) -> None:
+        """Takes two file descriptors over."""
+        self._reading = reading
+        self._writing = writing
+        self._reader = io.BufferedReader(io.FileIO(reading, closefd=False), _BUFFER)
+        for end in (reading, writing):
+            _enlarge(end)
+
+    def send(self, message: object) -> None:
+        """Send an object.
+
+        Raises:
+            OSError: Nobody is at the other end.
+            Exception: Whatever `pickle` raises; then nothing was sent.
+        """
+        beside: list[memoryview] = []
+
+        def inside(buffer: pickle.PickleBuffer) -> bool:
+            view = buffer.raw()
+            if view.nbytes >= _LARGE:
+                beside.append(view)
+            return view.nbytes < _LARGE
+
+        pickled = pickle.dumps(message, protocol=5, buffer_callback=inside)
+        sizes = b"".join(_SIZE.pack(view.nbytes, view.readonly) for view in beside)
+        head = _HEAD.pack(len(beside), len(sizes) + len(pickled)) + sizes
+        self._write(memoryview(head + pickled))
+        for view in beside:
+            self._write(view)
+
+    def receive(self) -> object:
+        """The next object.
+
+        Raises:
+            EOFError: Nobody is at the other end.
+        """
+        count, size = _HEAD.unpack(self._read(_HEAD.size))
+        first = memoryview(self._read(size))
+        sizes, pickled = first[: count * _SIZE.size], first[count * _SIZE.size :]
+        beside = [
+            self._read(size) if fixed else self._filled(size)
+            for size, fixed in _SIZE.iter_unpack(sizes)
+        ]
+        message: object = pickle.loads(pickled, buffers=beside)
+        return message
+
+    def skip_past(self, mark: bytes, most: int = 1 << 16) -> None:
+        """Skip what comes before `mark`, and the mark.
+
+        Raises:
+            EOFError: It does not come.
+        """
+        seen = b""
+        while not seen.endswith(mark):
+            if len(seen) > most:
+                raise EOFError
+            seen += self._read(1)
+
+    def put(self, mark: bytes) -> None:
+        """Write a mark for `skip_past`."""
+        self._write(memoryview(mark))
+
+    def close(self) -> None:
+        """Close both ends."""
+        for end in (self._reading, self._writing):
+            with suppress(OSError):
+                os.close(end)
+        self._reading = self._writing = -1
+
+    def _write(self, data: memoryview) -> None:
+        while data.nbytes:
+            data = data[os.write(self._writing, data[:_MOST]) :]
+
+    def _read(self, size: int) -> bytes:
+        data = self._reader.read(size)
+        if len(data) < size:
+            raise EOFError
+        return data
+
+    def _filled(self, size: int) -> bytearray:
+        """So many bytes, which an array may be made of that can be written to."""
+        data = bytearray(size)
+        if self._reader.readinto(data) < size:
+            raise EOFError
+        return data
+
+
+def _enlarge(end: int) -> None:
+    if sys.platform == "linux":
+        import fcntl
+
+        with suppress(OSError):
+            fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, _PIPE)

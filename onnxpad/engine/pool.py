@@ -1,0 +1,406 @@
+"""The workers of this process: started, lent to one session at a time, kept for the next, ended.
+
+Imports nothing of the package. A worker is a fresh interpreter, never a fork of a process with
+threads or a device in use; only the program, before it has either, forks its first one off itself.
+Where no interpreter can be started, as in a frozen or embedded one, onnxruntime runs here.
+"""
+
+import atexit
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from onnxpad.engine.channel import Channel
+from onnxpad.engine.runtime import CrashError
+from onnxpad.engine.worker import READY, Desk, detach, heed_nobody, serve
+
+_IDLE: Final = 4
+"""Workers kept for later: as many as threads are likely to want at once."""
+
+_PATIENCE: Final = 2.0
+"""Seconds that a worker has to end by itself once it is not needed any more."""
+
+_START: Final = """\
+import importlib, sys, typing
+sys.path[:] = sys.argv[2:]
+sys.path.insert(0, sys.argv[1])
+import onnxpad
+del sys.path[0]
+from onnxpad.engine import worker
+worker.serve_standard_streams()
+"""
+
+_WINDOWS_FAULTS: Final = {
+    0xC0000005: "access violation",
+    0xC000001D: "illegal instruction",
+    0xC0000094: "integer division by zero",
+    0xC00000FD: "stack overflow",
+    0xC0000374: "heap corruption",
+    0xC0000409: "abort",
+}
+_WINDOWS_INTERRUPT: Final = 0xC000013A
+
+
+class Worker(Protocol):
+    """Whoever answers requests about onnxruntime."""
+
+    def ask(self, request: str, *arguments: object) -> Any:
+        """The answer to a request, by the name of a method of `worker.Desk`.
+
+        Raises:
+            CrashError: The worker's process ended instead of answering.
+            Exception: What the request raised.
+        """
+        ...
+
+    def end(self) -> None:
+        """Be of no use any more, at once."""
+        ...
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can be asked."""
+        ...
+
+
+class _Process(Protocol):
+    """What is asked of a process, as `subprocess.Popen` has it."""
+
+    returncode: int | None
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+    def kill(self) -> None: ...
+
+
+class _Here:
+    """onnxruntime in this process, where none can be started for it."""
+
+    usable = True
+
+    def __init__(self) -> None:
+        self._desk = Desk(moves=False)
+
+    def ask(self, request: str, *arguments: object) -> Any:
+        return getattr(self._desk, request)(*arguments)
+
+    def end(self) -> None:
+        self._desk.close()
+
+
+class _Elsewhere:
+    """onnxruntime in a process of its own."""
+
+    def __init__(self, process: _Process, channel: Channel, *, ready: bool) -> None:
+        self._process = process
+        self._channel = channel
+        self._ready = ready
+        self._warm = False
+        _everyone.add(self)
+
+    @property
+    def usable(self) -> bool:
+        return self._process.poll() is None
+
+    def warm(self) -> None:
+        """Have onnxruntime imported; nobody waits for it."""
+        if not self._warm:
+            self._warm = True
+            with suppress(OSError):
+                self._channel.send((False, "warm", ()))
+
+    def ask(self, request: str, *arguments: object) -> Any:
+        try:
+            self._channel.send((True, request, arguments))
+            reply: Any = self._channel.receive()
+        except (EOFError, OSError):
+            raise self._crash() from None
+        except BaseException:  # as an interrupt: an answer may be under way
+            self.end()
+            raise
+        well, answer = reply
+        if well:
+            return answer
+        raise answer
+
+    def starts(self) -> bool:
+        """Whether it is an interpreter that has what this one has; waits until it is known."""
+        if not self._ready:
+            try:
+                self._channel.skip_past(READY)
+            except (EOFError, OSError):
+                self.end()
+                return False
+            except BaseException:
+                self.end()
+                raise
+            self._ready = True
+        return True
+
+    def _crash(self) -> CrashError:
+        """How the process ended; for an interrupt, which reached it too, that is raised."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_PATIENCE)
+        self.end()
+        code = self._process.returncode or 0
+        if code & 0xFFFFFFFF == _WINDOWS_INTERRUPT:
+            raise KeyboardInterrupt
+        return CrashError(_how(code))
+
+    def end(self) -> None:
+        self._channel.close()
+        with suppress(OSError):
+            self._process.kill()
+        self._process.wait()
+        _everyone.discard(self)
+
+    def leave(self) -> None:
+        """End, in its own way if it is waiting for a request."""
+        self._channel.close()
+        try:
+            self._process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.end()
+        _everyone.discard(self)
+
+    def forget(self) -> None:
+        """Belong to the parent of this process, which was forked."""
+        self._channel.close()
+        self._process.returncode = 0
+
+
+class _Forked:
+    """A child of this process."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            try:
+                pid, status = os.waitpid(self._pid, os.WNOHANG)
+            except ChildProcessError:  # somebody waited for every child
+                pid, status = self._pid, 0
+            if pid:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        end = None if timeout is None else time.monotonic() + timeout
+        pause = 0.0005
+        while (code := self.poll()) is None:
+            if end is not None and time.monotonic() > end:
+                raise subprocess.TimeoutExpired("onnxruntime", timeout or 0)
+            time.sleep(pause)
+            pause = min(2 * pause, 0.05)
+        return code
+
+    def kill(self) -> None:
+        if self.poll() is None:
+            os.kill(self._pid, signal.SIGKILL)
+
+
+_everyone: set[_Elsewhere] = set()
+_idle: list[_Elsewhere] = []
+_lock = threading.Lock()
+_unable: list[bool] = []
+
+
+def borrow() -> Worker:
+    """A worker that nobody else asks until it is given back."""
+    worker = _idle_or_started()
+    if worker is not None and worker.starts():
+        return worker
+    if worker is not None:
+        _unable.append(True)
+    return _Here()
+
+
+def give_back(worker: Worker) -> None:
+    """Keep a worker for the next who needs one."""
+    if not isinstance(worker, _Elsewhere):
+        return
+    with _lock:
+        kept = worker in _everyone and len(_idle) < _IDLE
+        if kept:
+            _idle.append(worker)
+    if not kept:
+        worker.end()
+
+
+def ask(request: str, *arguments: object) -> Any:
+    """What a worker answers to one request.
+
+    Raises:
+        CrashError: Its process ended instead.
+        Exception: What the request raised.
+    """
+    worker = borrow()
+    try:
+        return worker.ask(request, *arguments)
+    finally:
+        give_back(worker)
+
+
+def warm() -> None:
+    """Have a worker started and onnxruntime imported, beside what is done here meanwhile."""
+    worker = _idle_or_started()
+    if worker is not None:
+        worker.warm()
+        give_back(worker)
+
+
+def fork_first() -> None:
+    """Forks the first worker off this process, which has no threads and no handlers to lose yet.
+
+    Only the program does so, as the first it does: the worker then has the interpreter and numpy
+    already. Where that is not safe nothing happens, and a worker is started as for anybody else.
+    """
+    if sys.platform != "linux":  # elsewhere system libraries do not survive a fork
+        return
+    try:
+        import numpy  # noqa: F401
+
+        threads = sum(1 for _ in Path("/proc/self/task").iterdir())
+    except (ImportError, OSError):
+        return
+    if threads > 1:
+        return
+    asking, answered = os.pipe(), os.pipe()
+    # An interrupt between the two lives of a fork would be told by both.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    child = os.fork()
+    if not child:
+        _serve_forked((asking[0], answered[1]), (asking[1], answered[0]), mask)
+    os.close(asking[0])
+    os.close(answered[1])
+    worker = _Elsewhere(_Forked(child), Channel(answered[0], asking[1]), ready=True)
+    _idle.append(worker)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _serve_forked(
+    mine: tuple[int, int], others: tuple[int, int], mask: "set[signal.Signals | int]"
+) -> None:
+    """The life of a worker that was forked; it does not return."""
+    try:
+        heed_nobody()
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for end in others:
+            os.close(end)
+        detach()
+        serve(Channel(*mine))
+    finally:
+        os._exit(1)
+
+
+def _idle_or_started() -> _Elsewhere | None:
+    """A worker, which may still be on its way up; None where onnxruntime runs here."""
+    while not _in_process():
+        with _lock:
+            worker = _idle.pop() if _idle else None
+        if worker is None:
+            return _started()
+        if worker.usable:
+            return worker
+        worker.end()
+    return None
+
+
+def _started() -> _Elsewhere | None:
+    """A worker that is on its way up; None where none can be started, now and later."""
+    flags = ["-P", "-W", "ignore"]
+    flags += [
+        flag
+        for flag, wanted in (
+            ("-I", sys.flags.isolated),
+            ("-E", sys.flags.ignore_environment),
+            ("-s", sys.flags.no_user_site),
+            ("-B", sys.flags.dont_write_bytecode),
+        )
+        if wanted
+    ]
+    root = Path(__file__).absolute().parents[2]
+    paths = [str(Path(path).absolute()) for path in sys.path if path]
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    environment.pop("PYTHONINSPECT", None)
+    try:
+        process = subprocess.Popen(
+            [sys.executable, *flags, "-c", _START, str(root), *paths],
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+    except OSError:
+        _unable.append(True)
+        return None
+    assert process.stdin is not None
+    assert process.stdout is not None
+    ends = os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno())
+    process.stdin.close()
+    process.stdout.close()
+    return _Elsewhere(process, Channel(*ends), ready=False)
+
+
+def _in_process() -> bool:
+    """Whether there is no interpreter to start: `sys.executable` is another program, or none."""
+    name = Path(sys.executable or "").name.lower()
+    frozen = getattr(sys, "frozen", False)
+    return bool(_unable) or frozen or not ("python" in name or "pypy" in name)
+
+
+def _how(code: int) -> str:
+    """How a process ended, in words.
+
+    >>> _how(-8), _how(0xC0000005)
+    ('onnxruntime crashed (SIGFPE)', 'onnxruntime crashed (access violation, 0xC0000005)')
+    """
+    if code == -9:
+        return "onnxruntime's process was killed (SIGKILL; the system may be out of memory)"
+    if code < 0 and code > -65:
+        with suppress(ValueError):
+            return f"onnxruntime crashed ({signal.Signals(-code).name})"
+    code &= 0xFFFFFFFF
+    if code > 0xFFFF:
+        known = _WINDOWS_FAULTS.get(code)
+        return f"onnxruntime crashed ({known + ', ' if known else ''}0x{code:08X})"
+    return f"onnxruntime's process ended by itself (exit code {code})"
+
+
+def _end_all() -> None:
+    """Ends every worker of this process."""
+    with _lock:
+        idle = [*_idle]
+        _idle.clear()
+    for worker in [*_everyone]:
+        if worker in idle:
+            worker.leave()
+        else:
+            worker.end()
+
+
+def _forget_all() -> None:
+    """Leaves the workers to the process that this one was forked off."""
+    global _lock
+    _lock = threading.Lock()
+    for worker in _everyone:
+        worker.forget()
+    _everyone.clear()
+    _idle.clear()
+
+
+atexit.register(_end_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)

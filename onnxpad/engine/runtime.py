@@ -1,0 +1,319 @@
+"""onnxruntime itself: the only module that imports it, and only when it is asked for something.
+
+May import `onnxpad.errors`. What crashes here ends the process: `worker` runs it in one of its own.
+"""
+
+import contextlib
+import io
+import json
+import os
+import re
+import time
+import types
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from onnxpad.engine.channel import Blob
+from onnxpad.errors import ModelError, ProviderError
+
+Optimisation: TypeAlias = Literal["off", "basic", "full"]
+
+CPU = "CPUExecutionProvider"
+CUDA = "CUDAExecutionProvider"
+
+_ONE_LINE = 300
+_NODES = (
+    r"Non-zero status code \w+ while \w+ (?P<op>\S+) node\. Name:'(?P<name>.*?)' Status Message: ",
+    r"Node \((?P<name>.*?)\) Op \((?P<op>\w+)\) \[\w+\] ",
+)
+"""How onnxruntime speaks of a node while it runs, and while it infers shapes."""
+_SILENT = 4  # onnxruntime's log severity "fatal": what fails is raised, and said once
+
+
+class EngineError(ModelError):
+    """A model that onnxruntime cannot load, or cannot run on the inputs given."""
+
+
+class CrashError(EngineError):
+    """A model that ended the process in which onnxruntime loaded or ran it."""
+
+    kind = "crash"
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """What a provider is opened with, so that its answers can serve as an oracle."""
+
+    provider: Mapping[str, str] = field(default_factory=dict)
+    session: Mapping[str, str] = field(default_factory=dict)
+
+
+_SETTINGS: Mapping[str, _Settings] = {
+    CPU: _Settings(session={"session.intra_op.allow_spinning": "0"}),
+    # TF32 keeps 10 bits of a float's 23; a search may choose another algorithm at each start.
+    CUDA: _Settings(provider={"use_tf32": "0", "cudnn_conv_algo_search": "DEFAULT"}),
+}
+
+_LEVELS: Mapping[Optimisation, str] = {
+    "off": "ORT_DISABLE_ALL",
+    "basic": "ORT_ENABLE_BASIC",
+    "full": "ORT_ENABLE_ALL",
+}
+
+_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How a session is opened.
+
+    Attributes:
+        source: An absolute path, or a serialized model; one that is wrapped is sent uncopied.
+        provider: Execution provider; the CPU's backs any other.
+        optimisation: Level of onnxruntime's optimiser.
+        threads: Threads a run may use; None leaves it to onnxruntime.
+        folder: Where external data of a serialized model lies; None for the working directory.
+        record: A folder for the record of where nodes run; None to keep none.
+        target: A file to write the optimised model to; None to write none.
+        disabled: What the optimiser is not to do, by onnxruntime's names.
+    """
+
+    source: str | Blob
+    provider: str = CPU
+    optimisation: Optimisation = "off"
+    threads: int | None = None
+    folder: str | None = None
+    record: str | None = None
+    target: str | None = None
+    disabled: tuple[str, ...] = ()
+
+
+class LocalSession:
+    """An open model in this process; dropping it frees the model."""
+
+    def __init__(self, opening: Opening) -> None:
+        """Opens a session that really runs on its provider.
+
+        Raises:
+            EngineError: What onnxruntime says against the model, in one line.
+            ProviderError: The provider is not installed, or does not start.
+        """
+        require_provider(opening.provider)
+        runtime = _onnxruntime()
+        if opening.provider == CUDA:
+            _preload()
+        options, providers = _options(runtime, opening)
+        source = opening.source.data if isinstance(opening.source, Blob) else opening.source
+        disabled = {"disabled_optimizers": list(opening.disabled)} if opening.disabled else {}
+        try:
+            session = runtime.InferenceSession(
+                source, options, providers=providers, enable_fallback=False, **disabled
+            )
+        except Exception as error:  # onnxruntime's own errors share no narrower base class
+            raise EngineError(first_line(error)) from None
+        started = session.get_providers()
+        if opening.provider not in started:  # a failed start falls back without an exception
+            if opening.record is not None:
+                session.end_profiling()
+            raise ProviderError(
+                f"{opening.provider} is installed but does not start on this machine (its "
+                f"libraries or its device are missing); use {' or '.join(started)}"
+            )
+        self._session = session
+        self._run_options = runtime.RunOptions()
+        self._run_options.log_severity_level = _SILENT
+        self._profiled = opening.record is not None
+        self.outputs: tuple[str, ...] = tuple(output.name for output in session.get_outputs())
+
+    def run(self, feeds: Mapping[str, Any], outputs: Sequence[str]) -> tuple[list[Any], float]:
+        """The outputs named, of one run on `feeds`, and the seconds it took.
+
+        Raises:
+            EngineError: What onnxruntime says against these inputs, in one line.
+        """
+        begin = time.perf_counter()
+        try:
+            values: list[Any] = self._session.run(list(outputs), dict(feeds), self._run_options)
+        except Exception as error:  # onnxruntime's own errors share no narrower base class
+            for name, data in feeds.items():
+                if data.dtype.isbuiltin == 2:  # numpy's mark of a type from another package
+                    raise EngineError(
+                        f"onnxruntime's Python API takes no {data.dtype}, the type of {name!r}"
+                    ) from None
+            raise EngineError(first_line(error)) from None
+        return values, time.perf_counter() - begin
+
+    def ran_on(self) -> dict[str, str]:
+        """The provider of each node that ran, in running order; the record ends here."""
+        if not self._profiled:
+            return {}
+        self._profiled = False
+        events = json.loads(Path(self._session.end_profiling()).read_bytes())
+        return {
+            f"{event['name'].removesuffix('_kernel_time')} ({event['args']['op_name']})": event[
+                "args"
+            ]["provider"]
+            for event in events
+            if event.get("cat") == "Node"
+            and event["name"].endswith("_kernel_time")
+            and not event["args"]["op_name"].startswith("Memcpy")
+        }
+
+
+def _options(runtime: types.ModuleType, opening: Opening) -> tuple[Any, list[Any]]:
+    """The options of a session, and its providers with theirs, as onnxruntime takes them."""
+    settings = _SETTINGS.get(opening.provider, _Settings())
+    options = runtime.SessionOptions()
+    options.log_severity_level = _SILENT
+    options.graph_optimization_level = getattr(
+        runtime.GraphOptimizationLevel, _LEVELS[opening.optimisation]
+    )
+    if opening.threads is not None:
+        options.intra_op_num_threads = opening.threads
+    for key, value in settings.session.items():
+        options.add_session_config_entry(key, value)
+    if opening.folder is not None:
+        options.add_session_config_entry(_DATA_FOLDER, opening.folder)
+    if opening.record is not None:
+        options.enable_profiling = True
+        options.profile_file_prefix = os.fspath(Path(opening.record, "profile"))
+    if opening.target is not None:
+        options.optimized_model_filepath = opening.target
+    providers: list[Any] = [(opening.provider, dict(settings.provider))]
+    if opening.provider != CPU:
+        providers.append(CPU)
+    return options, providers
+
+
+def known_providers() -> tuple[str, ...]:
+    """Every execution provider that onnxruntime has a name for, there or not."""
+    return tuple(_onnxruntime().get_all_providers())
+
+
+def available_providers() -> tuple[str, ...]:
+    """The execution providers compiled into onnxruntime, whether they start here or not."""
+    return tuple(_onnxruntime().get_available_providers())
+
+
+def cuda_version() -> str:
+    """The CUDA that onnxruntime is built for, as `13.0`; empty where it is built without."""
+    return str(getattr(_onnxruntime(), "cuda_version", ""))
+
+
+def warm() -> None:
+    """Import onnxruntime, which takes a while; why it cannot be is told when it is needed."""
+    with contextlib.suppress(ProviderError):
+        _onnxruntime()
+
+
+def settings_text(provider: str) -> str:
+    """What a provider is opened with, as `use_tf32=0, cudnn_conv_algo_search=DEFAULT`.
+
+    >>> settings_text("CUDAExecutionProvider")
+    'use_tf32=0, cudnn_conv_algo_search=DEFAULT'
+    """
+    settings = _SETTINGS.get(provider, _Settings())
+    return ", ".join(f"{key}={value}" for key, value in settings.provider.items())
+
+
+def require_provider(provider: str) -> None:
+    """Return if onnxruntime has `provider`.
+
+    Raises:
+        ProviderError: It has not; the message names those it has.
+    """
+    available = available_providers()
+    if provider not in available:
+        raise ProviderError(
+            f"onnxruntime here has no {provider}; it has {', '.join(available)}. "
+            "Choose one of these, or install the onnxruntime package that brings it"
+        )
+
+
+def first_line(error: Exception) -> str:
+    r"""One readable line of what an onnxruntime exception says.
+
+    Status codes, C++ source positions and signatures go; the operator and the reason stay.
+
+    >>> first_line(ValueError("[ONNXRuntimeError] : 3 : NO_SUCHFILE : File\n doesn't exist"))
+    "File doesn't exist"
+    """
+    text = " ".join(str(error).split())
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", text)
+    text = re.sub(r"^Load model from .+? failed: ?", "", text)
+    text = _without_cpp(text)
+    for pattern in _NODES:
+        text = re.sub(pattern, _node, text)
+    text = _without_cpp(text)
+    text = re.sub(r"\w+\.(cc|h):\d+ \w+ ", "", text).rstrip(" :") or type(error).__name__
+    return text if len(text) <= _ONE_LINE else f"{text[: _ONE_LINE - 3].rstrip()}..."
+
+
+def _node(found: re.Match[str]) -> str:
+    """The operator, and its name if it has one."""
+    return f"{found['op']} {found['name']!r}: " if found["name"] else f"{found['op']}: "
+
+
+def _without_cpp(text: str) -> str:
+    """`text` without `/src/onnxruntime/core/x.cc:50 ns::f(const T&) [with T = int]`."""
+    found = re.search(r"\S*[/\\]onnxruntime[/\\]\S+:\d+ ", text)
+    if found is None:
+        return text
+    rest = text[found.end() :]
+    end = _closing(rest, "(", ")")
+    while rest[end : end + 1] not in {"", " "}:  # `<lambda()>::operator()(int)` has three
+        end += _closing(rest[end:], "(", ")") or len(rest)
+    rest = rest[end:].removeprefix(" const").lstrip()
+    if rest.startswith("[with "):
+        rest = rest[_closing(rest, "[", "]") :].lstrip()
+    return f"{text[: found.start()]}{rest}"
+
+
+def _closing(text: str, opening: str, closing: str) -> int:
+    """Where the first bracketed part of `text` has ended; 0 if there is none."""
+    depth = 0
+    for index, character in enumerate(text):
+        depth += (character == opening) - (character == closing)
+        if character == closing and depth == 0:
+            return index + 1
+    return 0
+
+
+@cache
+def _preload() -> None:
+    """Load the CUDA libraries that pip installed: onnxruntime does not look for them by itself."""
+    load = getattr(_onnxruntime(), "preload_dlls", None)
+    if load is not None:
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            load()
+
+
+@cache
+def _onnxruntime() -> types.ModuleType:
+    """The onnxruntime module, made quiet: stdout and stderr belong to the report."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import onnxruntime
+        onnxruntime.set_default_logger_severity(_SILENT)
+    except (ImportError, AttributeError) as error:  # uninstalling one of two leaves a hollow folder
+        if _interrupted(error):
+            raise KeyboardInterrupt from None
+        raise ProviderError(
+            f"onnxruntime cannot be imported ({first_line(error)}); "
+            "install one of onnxruntime and onnxruntime-gpu, not both"
+        ) from None
+    module: types.ModuleType = onnxruntime
+    return module
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether an interrupt is behind an error: native code that is imported tells it as its own."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None

@@ -1,0 +1,219 @@
+"""What a worker does: it answers requests until nobody is left who could ask.
+
+May import `onnxpad.errors`. A new request is a new method of `Desk`.
+"""
+
+import os
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from onnxpad.engine import runtime
+from onnxpad.engine.channel import Channel
+from onnxpad.engine.runtime import EngineError, LocalSession, Opening
+
+READY = b"\0onnxpad's worker is ready\n"
+"""What a worker writes first; whatever the interpreter's start printed comes before."""
+
+
+class Desk:
+    """What can be asked of onnxruntime; at most one session is open."""
+
+    def __init__(self, *, moves: bool) -> None:
+        """With `moves`, where a process works is free to be changed: it is a worker's own."""
+        self._moves = moves
+        self._session: LocalSession | None = None
+
+    def warm(self) -> None:
+        """Import onnxruntime."""
+        runtime.warm()
+
+    def open(self, opening: Opening, here: str | None) -> tuple[str, ...]:
+        """Open a session, and say which outputs it has; `here` is where the caller works."""
+        self.close()
+        self._session = self._opened(opening, here)
+        return self._session.outputs
+
+    def run(self, feeds: Mapping[str, Any], outputs: Sequence[str]) -> tuple[list[Any], float]:
+        """The outputs named, and the seconds that the run took."""
+        return self._open_one().run(feeds, outputs)
+
+    def ran_on(self) -> dict[str, str]:
+        """Where the nodes of the open session ran."""
+        return self._open_one().ran_on()
+
+    def close(self) -> None:
+        """Free the model of the open session, if there is one."""
+        if self._session is not None:
+            self._session.ran_on()
+        self._session = None
+
+    def answers(
+        self,
+        openings: Sequence[Opening],
+        here: str | None,
+        outputs: Sequence[str],
+        fed: Sequence[Mapping[str, Any]],
+    ) -> list[list[list[Any] | EngineError | None] | EngineError]:
+        """Of each model in turn the outputs named, on each of the inputs; or what is said.
+
+        None stands for outputs that all models have in common, bit for bit.
+        """
+        found = [self._answers(opening, here, outputs, fed) for opening in openings]
+        lists = [some for some in found if not isinstance(some, EngineError)]
+        if len(lists) == len(found) > 1:
+            for number in range(len(fed)):
+                if _agree([some[number] for some in lists]):
+                    for some in lists:
+                        some[number] = None
+        return found
+
+    def _answers(
+        self,
+        opening: Opening,
+        here: str | None,
+        outputs: Sequence[str],
+        fed: Sequence[Mapping[str, Any]],
+    ) -> list[list[Any] | EngineError | None] | EngineError:
+        try:
+            session = self._opened(opening, here)
+        except EngineError as error:
+            return error
+        found: list[list[Any] | EngineError | None] = []
+        for feeds in fed:
+            try:
+                found.append(session.run(feeds, outputs)[0])
+            except EngineError as error:
+                found.append(error)
+        return found
+
+    def optimise(self, opening: Opening, here: str | None) -> None:
+        """Write the model as onnxruntime's optimiser leaves it to where `opening` says."""
+        self._opened(opening, here)
+
+    def known_providers(self) -> tuple[str, ...]:
+        """Every execution provider that onnxruntime has a name for."""
+        return runtime.known_providers()
+
+    def available_providers(self) -> tuple[str, ...]:
+        """The execution providers compiled into onnxruntime."""
+        return runtime.available_providers()
+
+    def cuda_version(self) -> str:
+        """The CUDA that onnxruntime is built for."""
+        return runtime.cuda_version()
+
+    def require_provider(self, provider: str) -> None:
+        """Return if onnxruntime has a provider."""
+        runtime.require_provider(provider)
+
+    def _open_one(self) -> LocalSession:
+        if self._session is None:
+            raise EngineError("the session is closed")
+        return self._session
+
+    def _opened(self, opening: Opening, here: str | None) -> LocalSession:
+        """A session; external data is looked for where the caller works, unless said otherwise."""
+        if not self._moves or here is None:
+            return LocalSession(opening)
+        os.chdir(here)
+        try:
+            return LocalSession(opening)
+        finally:
+            _leave()
+
+
+def serve(channel: Channel) -> None:
+    """Answers until the other end is closed, and ends the process, also in the middle of work."""
+    desk = Desk(moves=True)
+    _leave()
+    requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def listen() -> None:
+        try:
+            while True:
+                requests.put(channel.receive())
+        finally:
+            os._exit(0)
+
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        answered, name, arguments = requests.get()
+        reply: tuple[bool, object]
+        try:
+            reply = True, getattr(desk, name)(*arguments)
+        except Exception as error:  # the caller's, whatever it is
+            reply = False, error
+        if not answered:
+            continue
+        try:
+            channel.send(reply)
+        except OSError:
+            os._exit(0)
+        except Exception as error:  # pickle's own errors share no narrower base class
+            what = reply[1] if isinstance(reply[1], Exception) else error
+            channel.send((False, EngineError(runtime.first_line(what))))
+        del reply, arguments
+
+
+def serve_standard_streams() -> None:
+    """Serves over stdin and stdout, in which what native code prints has no place from then on."""
+    heed_nobody()
+    ends = os.dup(0), os.dup(1)
+    if sys.platform == "win32":
+        import msvcrt
+
+        for end in ends:
+            msvcrt.setmode(end, os.O_BINARY)
+    channel = Channel(*ends)
+    detach()
+    channel.put(READY)
+    serve(channel)
+
+
+def heed_nobody() -> None:
+    """Leaves it to the other end to end this process: a terminal signals both."""
+    if sys.platform == "win32":  # there nothing but its end interrupts who waits for an answer
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        return
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def detach() -> None:
+    """Points the standard streams nowhere: they belong to the caller's report."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
+
+
+def _agree(answers: Sequence[Any]) -> bool:
+    """Whether all are the same tensors bit for bit."""
+    first = answers[0]
+    return all(
+        isinstance(values, list)
+        and all(map(_same, first if isinstance(first, list) else [None], values))
+        for values in answers
+    )
+
+
+def _same(one: Any, other: Any) -> bool:
+    kind = getattr(one, "dtype", None)
+    if kind is None or kind != getattr(other, "dtype", None) or one.shape != other.shape:
+        return False
+    if kind.hasobject or kind.itemsize not in {1, 2, 4, 8}:
+        return False
+    bits, others = (each.reshape(-1).view(f"u{kind.itemsize}") for each in (one, other))
+    return bool((bits == others).all())
+
+
+def _leave() -> None:
+    """Stay in no folder that somebody may want to remove."""
+    with suppress(OSError):
+        os.chdir(Path(os.sep))

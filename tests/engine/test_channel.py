@@ -1,0 +1,73 @@
+"""`onnxpad.engine.channel`: what is sent comes out, whatever its kind and size."""
+
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from onnxpad.engine.channel import Channel
+
+Pair = tuple[Channel, Channel]
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    """Both ends."""
+    there, back = os.pipe(), os.pipe()
+    ends = Channel(there[0], back[1]), Channel(back[0], there[1])
+    yield ends
+    for end in ends:
+        end.close()
+
+
+BFLOAT16 = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16))
+ARRAYS = {
+    "small": np.arange(6, dtype=np.float32).reshape(2, 3),
+    "large": np.arange(1 << 18, dtype=np.float32).reshape(4, -1),
+    "larger than a pipe": np.zeros(1 << 22, np.uint8),
+    "none": np.zeros((2, 0, 3), np.float16),
+    "a number": np.array(3.5),
+    "not in one piece": np.arange(1 << 18, dtype=np.int64).reshape(512, -1).T[::3],
+    "by columns": np.asfortranarray(np.arange(1 << 18, dtype=np.int64).reshape(512, -1)),
+    "text": np.array([["a", "ä\0"], ["", "b"]], object),
+    "bfloat16": np.arange(1 << 17, dtype=np.float32).astype(BFLOAT16),
+    "truth": np.array([True, False]),
+}
+
+
+@pytest.mark.parametrize("data", [pytest.param(data, id=name) for name, data in ARRAYS.items()])
+def test_arrays(pair: Pair, data: np.ndarray[Any, Any]) -> None:
+    sender = threading.Thread(target=pair[0].send, args=([data, {"again": data}, None],))
+    sender.start()
+    got = pair[1].receive()
+    sender.join()
+    assert isinstance(got, list)
+    for array in (got[0], got[1]["again"]):
+        assert (array.dtype, array.shape) == (data.dtype, data.shape)
+        assert array.tolist() == data.tolist()
+        assert array.flags.writeable
+    assert got[2] is None
+
+
+def test_what_cannot_be_sent_leaves_nothing_behind(pair: Pair) -> None:
+    with pytest.raises(Exception, match="pickle"):
+        pair[0].send([np.zeros(1 << 18), lambda: 0])
+    pair[0].send("next")
+    assert pair[1].receive() == "next"
+
+
+def test_the_end(pair: Pair) -> None:
+    pair[0].put(b"noise")
+    pair[0].put(b"mark")
+    pair[1].skip_past(b"mark")
+    pair[0].send(1)
+    pair[0].close()
+    assert pair[1].receive() == 1
+    with pytest.raises(EOFError):
+        pair[1].receive()
+    with pytest.raises(OSError, match=r".+"):
+        pair[1].send(2)

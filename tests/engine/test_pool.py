@@ -1,0 +1,209 @@
+"""`onnxpad.engine.pool`: workers that are started, kept, lost, and ended with their process."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from onnxpad.engine import pool
+from onnxpad.engine.runtime import CrashError
+
+ROOT = Path(__file__).resolve().parents[2]
+POSIX = pytest.mark.skipif(not hasattr(os, "fork"), reason="signals are POSIX's")
+
+
+@pytest.fixture(autouse=True)
+def none_idle() -> Iterator[None]:
+    """A pool without workers before and after."""
+    pool._end_all()
+    yield
+    pool._end_all()
+
+
+def number(worker: pool.Worker) -> int:
+    assert isinstance(worker, pool._Elsewhere)
+    assert isinstance(worker._process, subprocess.Popen)
+    return worker._process.pid
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+
+
+def test_a_worker_is_kept_for_the_next() -> None:
+    first = pool.borrow()
+    pool.give_back(first)
+    second = pool.borrow()
+    assert second is first
+    third = pool.borrow()
+    assert number(third) != number(first)
+    pool.give_back(second)
+    pool.give_back(third)
+    assert len(pool._idle) == 2
+    pool._end_all()
+    assert not pool._everyone
+
+
+def test_a_warm_worker_is_the_next() -> None:
+    pool.warm()
+    pool.warm()
+    (warm,) = pool._idle
+    assert "CPUExecutionProvider" in pool.ask("available_providers")
+    assert pool._idle == [warm]
+
+
+@POSIX
+@pytest.mark.parametrize("fault", ["SIGSEGV", "SIGFPE", "SIGABRT"])
+def test_a_fault_is_named_and_the_next_request_is_answered(fault: str) -> None:
+    worker = pool.borrow()
+    os.kill(number(worker), signal.SIGSTOP)  # it does not answer before
+    for after, sent in ((0.2, getattr(signal, fault)), (0.4, signal.SIGCONT)):
+        threading.Timer(after, os.kill, (number(worker), sent)).start()
+    with pytest.raises(CrashError, match=rf"^onnxruntime crashed \({fault}\)$"):
+        worker.ask("warm")
+    pool.give_back(worker)
+    assert not pool._idle
+    assert "CPUExecutionProvider" in pool.ask("available_providers")
+
+
+@POSIX
+def test_a_worker_that_was_killed_while_idle_is_replaced() -> None:
+    worker = pool.borrow()
+    pool.give_back(worker)
+    os.kill(number(worker), signal.SIGKILL)
+    time.sleep(0.1)
+    assert "CPUExecutionProvider" in pool.ask("available_providers")
+
+
+def test_each_thread_has_its_own() -> None:
+    seen: list[pool.Worker] = []
+    together = threading.Barrier(3)
+
+    def work() -> None:
+        worker = pool.borrow()
+        together.wait()
+        seen.append(worker)
+        worker.ask("warm")
+        pool.give_back(worker)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({number(worker) for worker in seen}) == 3
+
+
+@pytest.mark.parametrize("executable", ["", None, "/usr/bin/some-editor"])
+def test_without_an_interpreter_onnxruntime_runs_here(
+    executable: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", executable)
+    worker = pool.borrow()
+    assert isinstance(worker, pool._Here)
+    pool.warm()
+    assert "CPUExecutionProvider" in worker.ask("available_providers")
+    pool.give_back(worker)
+    assert not pool._everyone
+
+
+@pytest.mark.parametrize("what", ["true", "/nowhere/python3"])
+def test_what_is_no_interpreter_is_not_asked_again(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if what == "true":
+        program = tmp_path / "python"
+        program.write_text("#!/bin/sh\necho hello\n")
+        program.chmod(0o755)
+        what = str(program)
+    monkeypatch.setattr(sys, "executable", what)
+    monkeypatch.setattr(pool, "_unable", [])
+    assert isinstance(pool.borrow(), pool._Here)
+    assert pool._unable
+
+
+@POSIX
+def test_a_fork_of_the_caller_has_workers_of_its_own() -> None:
+    ended = run("""
+import os, warnings
+warnings.simplefilter("error")
+from onnxpad.engine import pool
+mine = pool.borrow()
+pool.warm()
+child = os.fork()
+if not child:
+    assert not pool._idle and not pool._everyone
+    theirs = pool.borrow()
+    print(theirs.ask("available_providers")[-1], flush=True)
+    assert theirs._process.pid != mine._process.pid
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+print(mine.ask("available_providers")[-1], len(pool._idle))
+""")
+    assert (ended.stderr, ended.returncode) == ("", 0)
+    assert ended.stdout == "CPUExecutionProvider\nCPUExecutionProvider 1\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells whether a process lives")
+@pytest.mark.parametrize("end", ["pass", "os._exit(0)", "os.kill(os.getpid(), 9)"])
+@pytest.mark.parametrize("at", ["", "threading.Thread(target=w.ask, args=['warm']).start()"])
+def test_no_worker_outlives_its_process(end: str, at: str) -> None:
+    ended = run(f"""
+import os, threading
+from onnxpad.engine import pool
+w = pool.borrow()
+print(w._process.pid, flush=True)
+{at}
+{end}
+""")
+    pid = int(ended.stdout)
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not Path(f"/proc/{pid}").exists()
+    assert ended.stderr == ""
+
+
+def test_nothing_beside_the_caller_shadows_a_module(tmp_path: Path) -> None:
+    """Neither where it works nor what prints at its start gets in the way."""
+    for name in ("onnxruntime", "numpy", "queue", "signal", "onnxpad"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('shadowed')\n")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text("print('customised', flush=True)\n")
+    code = """
+import sys; del sys.path[0]
+from onnxpad.engine import pool
+import os
+sys.path.insert(0, "")
+print(isinstance(pool.borrow(), pool._Elsewhere), pool.ask("available_providers")[-1])
+"""
+    path = os.pathsep.join([str(ROOT), str(tmp_path / "site")])
+    ended = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": path, "PYTHONWARNINGS": "error"},
+        check=False,
+        timeout=120,
+    )
+    assert (ended.stderr, ended.returncode) == ("", 0)
+    assert ended.stdout == "customised\nTrue CPUExecutionProvider\n"
+
+
+def test_a_worker_starts_without_onnx() -> None:
+    code = "import sys, onnxpad.engine.pool; print(*{'onnx', 'numpy'} & {*sys.modules})"
+    assert run(code).stdout.strip() == ""

@@ -1,0 +1,172 @@
+"""Ctrl-C and SIGTERM end the program in one line, at whatever moment, and its worker too."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from onnxpad.engine import runtime
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="signals are POSIX's")
+
+ITSELF = """
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from onnxpad.__main__ import main
+import onnxpad.api
+def engine(*_, **__):
+    {engine}
+onnxpad.api.check = onnxpad.api.fix = engine
+sys.argv[1:] = {args!r}
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("command", ["check", "fix"])
+def test_the_program_ends_in_one_line(number: signal.Signals, command: str, tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").touch()
+    work = "print(1, flush=True); time.sleep(60)"
+    program = ITSELF.format(args=[command, str(tmp_path / "m.onnx")], engine=work)
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=-1, stderr=-1, text=True
+    ) as started:
+        assert started.stdout is not None
+        started.stdout.readline()
+        started.send_signal(number)
+        assert started.wait(timeout=30) == 130
+        assert started.stderr is not None
+        assert started.stderr.read() == "error: interrupted\n"
+
+
+@pytest.mark.parametrize("command", ["check", "fix"])
+def test_an_error_that_an_interrupt_became_is_an_interrupt(command: str, tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").touch()
+    work = """
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        raise ImportError("initialization failed")
+    """
+    program = ITSELF.format(args=[command, str(tmp_path / "m.onnx")], engine=work)
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "error: interrupted\n")
+
+
+@pytest.mark.parametrize("module", ["onnxpad.engine", "onnxpad.cli", "dataclasses", "signal"])
+def test_an_interrupt_of_any_import_is_told_in_one_line(module: str) -> None:
+    program = f"""
+import sys
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == {module!r}: raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+sys.argv[1:] = ["fix", "m.onnx"]
+from onnxpad.__main__ import main
+main()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "error: interrupted\n")
+
+
+def test_an_interrupted_import_of_onnxruntime_is_no_missing_provider(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Interrupted:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "onnxruntime":
+                raise ImportError("initialization failed") from KeyboardInterrupt()
+
+    runtime._onnxruntime.cache_clear()
+    monkeypatch.delitem(sys.modules, "onnxruntime", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    with pytest.raises(KeyboardInterrupt):
+        runtime.known_providers()
+
+
+AT_WORK = """
+    from onnxpad.engine import pool
+    worker = pool.borrow()
+    print(worker._process._pid, flush=True)
+    {work}
+"""
+NAP = """
+from onnxpad.engine.worker import Desk
+Desk.nap = lambda self: time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the worker is forked on Linux only")
+@pytest.mark.parametrize("to", ["group", "parent", "killed"])
+@pytest.mark.parametrize("work", ["time.sleep(60)", "worker.ask('nap')"], ids=["idle", "busy"])
+def test_no_worker_outlives_the_program(work: str, to: str, tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").touch()
+    engine = AT_WORK.format(work=work)
+    program = ITSELF.format(args=["fix", str(tmp_path / "m.onnx")], engine=engine)
+    program = program.replace("from onnxpad.__main__", f"{NAP}from onnxpad.__main__")
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=-1,
+        stderr=-1,
+        text=True,
+        start_new_session=True,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+    ) as started:
+        assert started.stdout is not None
+        worker = int(started.stdout.readline())
+        time.sleep(0.2)
+        assert alive(worker)
+        if to == "group":
+            os.killpg(started.pid, signal.SIGINT)
+        else:
+            started.send_signal(signal.SIGINT if to == "parent" else signal.SIGKILL)
+        assert started.wait(timeout=30) == (-signal.SIGKILL if to == "killed" else 130)
+        assert started.stderr is not None
+        assert started.stderr.read() == ("" if to == "killed" else "error: interrupted\n")
+        deadline = time.monotonic() + 10
+        while alive(worker) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not alive(worker)
+
+
+def alive(process: int) -> bool:
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+        return stat.rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+FORK_INTERRUPTED = """
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from onnxpad.__main__ import main
+there = os.fork
+def interrupted():
+    os.kill(os.getpid(), signal.SIGINT)
+    return there()
+os.fork = interrupted
+sys.argv[1:] = ["fix", "m.onnx"]
+main()
+"""
+
+
+def test_an_interrupt_of_the_fork_is_told_once() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", FORK_INTERRUPTED],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    expected = 130 if sys.platform == "linux" else 2
+    assert ended.returncode == expected
+    assert ended.stderr.count("\n") == 1
