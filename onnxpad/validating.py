@@ -1,26 +1,28 @@
 """The library's call to compare a rewritten model with its original, or with a framework.
 
-Imports errors and verdict; `admitted`, `graph` and `validation` when it is called.
+Imports arguments, errors and verdict; `admitted`, `graph` and `validation` when it is called.
 """
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from onnxpad.arguments import Dims, Model, Shapes, Source, dims_given, shapes_given, source
 from onnxpad.errors import UsageError, ValidationError
 from onnxpad.verdict import Divergence, Placement, Run, Validation
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-    import onnx
+    import os
 
-    from onnxpad.admitted import Admitted, Dims, Shapes
+    import numpy.typing as npt
+
+    from onnxpad.admitted import Admitted
 
     Array: TypeAlias = npt.NDArray[Any]
-    Model: TypeAlias = str | os.PathLike[str] | onnx.ModelProto
     Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]
 
 
@@ -81,7 +83,7 @@ class ValidationResult:
 
 
 def validate(
-    original: "Model",
+    original: Model,
     rewritten: "Model | None" = None,
     *,
     providers: str | Sequence[str] = ("cpu",),
@@ -89,8 +91,8 @@ def validate(
     reference: "Arrays | None" = None,
     samples: int | None = None,
     seed: int | None = None,
-    shapes: "Shapes | None" = None,
-    dims: "Dims | None" = None,
+    shapes: Shapes | None = None,
+    dims: Dims | None = None,
     rtol: float | None = None,
     atol: float | None = None,
     progress: Callable[[str, int, int], None] | None = None,
@@ -98,7 +100,8 @@ def validate(
     """How the outputs of a model differ from those of another, or from a framework's.
 
     Args:
-        original: Path of an .onnx file, or a model. External data is found beside a path.
+        original: Path of an .onnx file, the bytes of one, or a model. External data is found
+            beside a path.
         rewritten: The same for the model to compare with it; None where a reference is given.
         providers: `cpu`, `cuda`, `auto` (CUDA where it runs, and the CPU), or onnxruntime's names.
         inputs: What to feed: a .npz or .npy file, a folder of ONNX test data, or arrays by name;
@@ -120,7 +123,9 @@ def validate(
         ProviderError: A provider asked for by name does not run on this machine.
     """
     start = time.perf_counter()
-    _check(original, rewritten, reference, rtol, atol)
+    models = [source(model, "validate") for model in (original, rewritten) if model is not None]
+    _check(models, reference, rtol, atol)
+    shapes, dims = shapes_given(shapes), dims_given(dims)
     drawn = {"samples": samples, "seed": seed, "shapes": shapes or None, "dims": dims or None}
     if inputs is not None or reference is not None:
         _check_given([name for name, value in drawn.items() if value is not None])
@@ -132,11 +137,11 @@ def validate(
         if progress is not None:
             progress(step, 0, 0)
 
-    admitted = _admitted(original, rewritten, shapes, dims)
+    admitted = _admitted(models, shapes, dims)
     names, notes = chosen((providers,) if isinstance(providers, str) else providers)
     found = validate_models(
-        _source(original),
-        None if rewritten is None else _source(rewritten),
+        models[0],
+        models[1] if len(models) > 1 else None,
         samples=samples,
         seed=seed,
         providers=names,
@@ -167,24 +172,21 @@ def failure(result: ValidationResult) -> str:
 
 
 def _check(
-    original: "Model",
-    rewritten: "Model | None",
-    reference: object,
-    rtol: float | None,
-    atol: float | None,
+    models: Sequence[Source], reference: object, rtol: float | None, atol: float | None
 ) -> None:
     """Return if the arguments can be honoured; asked before anything slow is imported."""
-    if rewritten is None and reference is None:
+    if len(models) == 1 and reference is None:
         raise UsageError(
             "one model alone has nothing to be compared with; give the rewritten model too, or a "
             "reference"
         )
-    for model in (original, rewritten):
-        if isinstance(model, str | os.PathLike) and Path(model).is_dir():
-            raise UsageError(f"{os.fspath(model)}: is a folder; validate takes models")
+    for model in models:
+        with suppress(OSError):  # reading it tells of those
+            if isinstance(model, Path) and model.is_dir():
+                raise UsageError(f"{model}: is a folder; validate takes models")
     for name, value in (("rtol", rtol), ("atol", atol)):
-        if value is not None and not 0 <= value < float("inf"):
-            raise UsageError(f"{name} has to be 0 or a positive number, not {value}")
+        if value is not None and not (isinstance(value, Real) and 0 <= value < float("inf")):
+            raise UsageError(f"{name} has to be 0 or a positive number, not {value!r}")
 
 
 def _check_given(about_drawing: Sequence[str]) -> None:
@@ -197,38 +199,27 @@ def _check_given(about_drawing: Sequence[str]) -> None:
 
 def _check_drawn(samples: int | None, seed: int | None) -> tuple[int, int]:
     samples, seed = 1 if samples is None else samples, 0 if seed is None else seed
+    for name, value in (("samples", samples), ("seed", seed)):
+        if not isinstance(value, Integral) or isinstance(value, bool):
+            raise UsageError(f"{name} has to be a whole number, not {value!r}")
     if samples < 1:
         raise UsageError(f"{samples} samples are none; ask for 1 or more")
     if seed < 0:
         raise UsageError(f"a seed cannot be negative, as {seed} is")
-    return samples, seed
+    return int(samples), int(seed)
 
 
-def _admitted(
-    original: "Model",
-    rewritten: "Model | None",
-    shapes: "Shapes | None",
-    dims: "Dims | None",
-) -> "Admitted":
-    """Which sizes to draw; reading the models says in one line what is wrong with a file."""
+def _admitted(models: Sequence[Source], shapes: Shapes, dims: Dims) -> "Admitted":
+    """Which sizes to draw; reading the models says in one line what is wrong with one."""
     from onnxpad.admitted import Admitted, admit, require_admitted
     from onnxpad.graph import Graph
 
-    wanted = bool(shapes or dims)
-    graphs = [
-        Graph.load(model) if isinstance(model, str | os.PathLike) else Graph.from_proto(model)
-        for model in (original, rewritten)
-        if model is not None and (wanted or isinstance(model, str | os.PathLike))
-    ]
-    if not wanted:
+    graphs = [Graph.read(model) for model in models]
+    if not shapes and not dims:
         return Admitted()
     admitted = admit(graphs[0], shapes, dims)
     require_admitted(graphs[0], admitted, graphs[-1])
     return admitted
-
-
-def _source(model: "Model") -> "Path | onnx.ModelProto":
-    return Path(model) if isinstance(model, str | os.PathLike) else model
 
 
 def _unproven(found: Validation, providers: Sequence[str]) -> list[str]:

@@ -10,7 +10,14 @@ from itertools import chain
 from pathlib import Path
 
 from onnxpad.validation.compare import compare
-from onnxpad.validation.inputs import Draw, Input, draw, size_choices, small_choices
+from onnxpad.validation.inputs import (
+    Draw,
+    Input,
+    UndrawableError,
+    draw,
+    size_choices,
+    small_choices,
+)
 from onnxpad.validation.sessions import (
     CPU,
     EngineError,
@@ -129,7 +136,7 @@ def accepted(
                             taken.append(sizes)
                         break
                     why = why or result.error
-    except EngineError as error:
+    except (EngineError, UndrawableError) as error:
         return (), (), str(error)
     return tuple(draws), tuple(results), why
 

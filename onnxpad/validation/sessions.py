@@ -1,6 +1,6 @@
 """onnxruntime sessions: the only module that imports onnxruntime, and only when one is opened.
 
-May import `onnxpad.errors`.
+May import `onnxpad.brevity` and `onnxpad.errors`.
 """
 
 import contextlib
@@ -23,6 +23,7 @@ import numpy.typing as npt
 import onnx
 from google.protobuf.message import DecodeError, EncodeError  # type: ignore[import-untyped]
 
+from onnxpad.brevity import shortened
 from onnxpad.errors import ModelError, ProviderError
 
 Source: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto
@@ -276,7 +277,8 @@ def first_line(error: Exception) -> str:
     >>> first_line(ValueError("[ONNXRuntimeError] : 3 : NO_SUCHFILE : File\n doesn't exist"))
     "File doesn't exist"
     """
-    text = " ".join(str(error).split())
+    # The searches below take time by the square of a word's length.
+    text = shortened(" ".join(str(error).split()))
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", text)
     text = re.sub(r"^Load model from .+? failed: ?", "", text)
     text = _without_cpp(text)
