@@ -267,6 +267,7 @@ def _validate(
     progress: Progress | None,
 ) -> "Validation":
     from onnxpad.validation import validate_models
+    from onnxpad.validation.wheels import warnings
     from onnxpad.verdict import Validation
 
     if graph.has_external_data and graph.path is None:
@@ -286,4 +287,4 @@ def _validate(
         sizes=sizes,
         progress=report,
     )
-    return replace(verdict, probes=probes)
+    return replace(verdict, probes=probes, warnings=(*verdict.warnings, *warnings()))

@@ -6,7 +6,7 @@ Imports arguments, errors and verdict; `admitted`, `graph` and `validation` when
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -132,6 +132,7 @@ def validate(
     samples, seed = _check_drawn(samples, seed)
 
     from onnxpad.validation import Tolerance, chosen, validate_models
+    from onnxpad.validation.wheels import warnings
 
     def report(step: str) -> None:
         if progress is not None:
@@ -153,9 +154,9 @@ def validate(
         progress=report,
         notes=notes,
     )
-    return ValidationResult(
-        found, names, tuple(_unproven(found, names)), time.perf_counter() - start
-    )
+    unproven = tuple(_unproven(found, names))
+    found = replace(found, warnings=(*found.warnings, *warnings()))
+    return ValidationResult(found, names, unproven, time.perf_counter() - start)
 
 
 def failure(result: ValidationResult) -> str:
