@@ -102,6 +102,7 @@ class CheckResult:
 
     def failing(self, fail_on: Severity = Severity.WARNING) -> tuple[Finding, ...]:
         """The findings at or above a severity."""
+        _check_choice("severity", fail_on, tuple(Severity))
         return tuple(f for f in self.findings if f.severity.rank >= Severity(fail_on).rank)
 
 

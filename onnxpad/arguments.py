@@ -5,6 +5,7 @@ Imports brevity, errors.
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -39,7 +40,8 @@ def source(model: "Model", call: str) -> "Source":
     if isinstance(model, onnx.ModelProto | bytes):
         return model
     if isinstance(model, str | os.PathLike):
-        return Path(os.fsdecode(model))
+        with suppress(TypeError):  # what claims to be a path, and gives none
+            return Path(os.fsdecode(model))
     if isinstance(model, bytearray | memoryview):
         return bytes(model)
     hint = ""
@@ -103,7 +105,7 @@ def codes_given(option: str, codes: str | Sequence[str], known: Collection[str])
     texts = [codes] if isinstance(codes, str) else codes
     if not isinstance(texts, Collection) or not all(isinstance(text, str) for text in texts):
         raise UsageError(f"{option} takes codes, as ['PAD101'], not {_kind(codes)}")
-    found = [part.strip().upper() for text in texts for part in text.split(",") if text]
+    found = [part.strip().upper() for text in texts for part in text.split(",")]
     for code in found:
         if not code or not any(each.startswith(code) for each in known):
             raise UsageError(unknown_code(option, code, known))

@@ -123,7 +123,9 @@ def validate(
         ProviderError: A provider asked for by name does not run on this machine.
     """
     start = time.perf_counter()
-    models = [source(model, "validate") for model in (original, rewritten) if model is not None]
+    models = [source(original, "validate")]
+    if rewritten is not None:
+        models.append(source(rewritten, "validate"))
     _check(models, reference, rtol, atol)
     shapes, dims = shapes_given(shapes), dims_given(dims)
     drawn = {"samples": samples, "seed": seed, "shapes": shapes or None, "dims": dims or None}

@@ -204,9 +204,13 @@ def _sets(source: Arrays, title: str) -> tuple[str, list[list[_Entry]]]:
         or not all(isinstance(each, Mapping) for each in mappings)
     ):
         raise UsageError(f"{title}: neither a path nor arrays by name")
-    return title, [
-        [_Entry(name, np.asarray(array)) for name, array in each.items()] for each in mappings
-    ]
+    try:
+        return title, [
+            [_Entry(str(name), np.asarray(array)) for name, array in each.items()]
+            for each in mappings
+        ]
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"{title}: an array cannot be read: {error}") from None
 
 
 def _read(path: Path) -> list[list[_Entry]]:
