@@ -191,16 +191,19 @@ def test_codes_may_be_one_text() -> None:
         onnxpad.check(RAW, select=["PDA101"])
 
 
+UNFIT: dict[str, list[Any]] = {
+    "providers": [5, [], {}, b"cpu", ["cpu", None], ["n" * 10**6]],
+    "samples": [0, 1.5, "2", True],
+    "seed": [-1, 1.5, "2"],
+    "rtol": ["1", [1], -1, float("nan")],
+    "inputs": [5, {}, [], [5], {"image": "a"}, {"image": [1, [2]]}, {5: 5}],
+    "reference": [5, {}, "nowhere.npz"],
+}
+
+
 @pytest.mark.parametrize(
     "options",
-    [
-        *({"providers": it} for it in (5, [], {}, b"cpu", ["cpu", None], ["n" * 10**6])),
-        *({"samples": it} for it in (0, 1.5, "2", True)),
-        *({"seed": it} for it in (-1, 1.5, "2")),
-        *({"rtol": it} for it in ("1", [1], -1, float("nan"))),
-        *({"inputs": it} for it in (5, {}, [], [5], {"image": "a"}, {"image": [1, [2]]}, {5: 5})),
-        *({"reference": it} for it in (5, {}, "nowhere.npz")),
-    ],
+    [{name: value} for name, values in UNFIT.items() for value in values],
     ids=lambda it: str(it)[:60],
 )
 def test_validate_says_in_one_line_what_it_cannot_do(options: dict[str, Any]) -> None:
