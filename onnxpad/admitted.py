@@ -1,22 +1,23 @@
 """Which sizes a model is to be taken for, beyond what it says: given shapes, dimensions, names.
 
 A size that is fixed is declared by the graph from then on. A range is no part of a model: what is
-proved with it says so. May import: errors, graph, size, values.
+proved with it says so. May import: arguments, brevity, errors, graph, size, values.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Final, TypeAlias
+from typing import Final
 
+from onnxpad.arguments import Dims, Shapes, Sizes, dims_given, shapes_given
+from onnxpad.brevity import meant
 from onnxpad.errors import MismatchError, UsageError
 from onnxpad.graph import Graph
 from onnxpad.size import NMAX, Extent, symbol
 from onnxpad.values import LARGEST_SIZE, OpenAxis, open_axes
 
-Shapes: TypeAlias = Mapping[str, str | Sequence[int | None]]
-Dims: TypeAlias = Mapping[str, str | int]
+__all__ = ["Admitted", "Dims", "Shapes", "admit", "range_told", "require_admitted"]
 
 EQUAL_NAMES: Final = "equal dimension names are equal sizes"
 
@@ -59,19 +60,19 @@ def admit(
     Args:
         graph: The graph, which is edited.
         shapes: By name of the input, sizes with None for an axis left open; or text, as
-            `1,3,224,?`. An empty name is that of the only input.
-        dims: By name of the dimension (`input[axis]` where it has none), a size; or text, as `224`,
-            `32..1024` or, for every multiple of 32 in there, `32..1024:32`.
+            `1,3,224,?`. An empty name is that of the only input, and so are sizes without a name.
+        dims: By name of the dimension (`input[axis]` where it has none), a size or a range; or
+            text, as `224`, `32..1024` or, for every multiple of 32 in there, `32..1024:32`.
         trust_dim_names: Whether axes whose dimensions have one name have one size.
 
     Raises:
         UsageError: They cannot be read.
         MismatchError: They name what there is not, or contradict the model or one another.
     """
-    fixed = dict(_fixed_by_shapes(graph, shapes or {}))
+    fixed = dict(_fixed_by_shapes(graph, shapes_given(shapes)))
     axes = [axis for axis in open_axes(graph.inputs) if not graph.has_default(axis.tensor)]
     ranges: dict[str, range] = {}
-    read = {name: _sizes(name, given) for name, given in (dims or {}).items()}
+    read = {name: _sizes(name, given) for name, given in dims_given(dims).items()}
     for name, sizes in read.items():
         named = _named(graph, axes, name, sizes)
         for axis in named:
@@ -136,7 +137,9 @@ def range_told(sizes: range) -> str:
     return f"{sizes[0]}..{sizes[-1]}{steps}" if len(sizes) > 1 else str(sizes[0])
 
 
-def _fixed_by_shapes(graph: Graph, shapes: Shapes) -> Iterator[tuple[tuple[str, int], int]]:
+def _fixed_by_shapes(
+    graph: Graph, shapes: Mapping[str, Sizes]
+) -> Iterator[tuple[tuple[str, int], int]]:
     """The sizes that shapes fix on axes that are open: ((input, axis), size)."""
     fed = [name for name in graph.inputs if not graph.has_default(name)]
     read = {given: _shape(given, sizes) for given, sizes in shapes.items()}
@@ -151,7 +154,8 @@ def _fixed_by_shapes(graph: Graph, shapes: Shapes) -> Iterator[tuple[tuple[str, 
             (name,) = fed
         if name not in fed:
             raise MismatchError(
-                f"there is no input {name!r} to give a shape; there is {_known(fed)}",
+                f"there is no input {name!r} to give a shape; there is {_known(fed)}"
+                + meant(name, fed),
                 ("shapes", name),
             )
         if name in seen:
@@ -178,15 +182,18 @@ def _fixed_by_shapes(graph: Graph, shapes: Shapes) -> Iterator[tuple[tuple[str, 
             yield (name, axis), size
 
 
-def _shape(name: str, given: str | Sequence[int | None]) -> tuple[int | None, ...]:
+def _shape(name: str, given: Sizes) -> tuple[int | None, ...]:
     """Sizes of an input's axes, None for those left open; messages leave out an empty name."""
     of = f"shape of input {name!r}" if name else "shape"
     if isinstance(given, str):
         items: Sequence[object] = given.split(",") if given.strip() else ()
-    elif isinstance(given, Sequence):
-        items = given
     else:
-        raise UsageError(f"{of}: {given!r} is no list of sizes")
+        listed = given.tolist() if hasattr(given, "tolist") else given  # an array's
+        if not isinstance(listed, Sequence) or isinstance(listed, range | bytes):
+            raise UsageError(
+                f"{of}: {given!r} is no list of sizes{_RANGES if _is_range(given) else ''}"
+            )
+        items = listed
     shape: list[int | None] = []
     for item in items:
         size = _whole(item)
@@ -203,7 +210,7 @@ def _shape(name: str, given: str | Sequence[int | None]) -> tuple[int | None, ..
 
 
 def _is_range(item: object) -> bool:
-    return isinstance(item, str) and _RANGE.fullmatch(item) is not None
+    return isinstance(item, range) or (isinstance(item, str) and bool(_RANGE.fullmatch(item)))
 
 
 def _whole(item: object) -> int | None:
@@ -213,8 +220,16 @@ def _whole(item: object) -> int | None:
     return int(item) if isinstance(item, Integral) and not isinstance(item, bool) else None
 
 
-def _sizes(name: str, given: str | int) -> range:
+def _sizes(name: str, given: str | int | range) -> range:
     """The sizes that a dimension may have."""
+    if isinstance(given, range):
+        sizes = given if given.step > 0 else given[::-1]
+        if not sizes or not 1 <= sizes[0] <= sizes[-1] <= LARGEST_SIZE:
+            raise UsageError(
+                f"dimension {name!r}: {given!r} holds no sizes; give a range of at least one size, "
+                f"none below 1 or above {LARGEST_SIZE}"
+            )
+        return range(sizes[0], sizes[-1] + 1, sizes.step)
     size = _whole(given)
     if size is not None and 1 <= size <= NMAX:
         return range(size, size + 1)
@@ -257,6 +272,7 @@ def _named(graph: Graph, axes: Sequence[OpenAxis], name: str, sizes: range) -> l
                 )
     known = list(dict.fromkeys(axis.label for axis in axes))
     there = f"there is {_known(known)}" if known else "the model leaves no size open"
+    there += meant(name, known)
     raise MismatchError(f"there is no dimension {name!r} to give a size; {there}", ("dims", name))
 
 

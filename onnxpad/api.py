@@ -12,19 +12,21 @@ import onnx
 
 from onnxpad import collection, pipeline
 from onnxpad.admitted import Dims, Shapes, admit
+from onnxpad.arguments import Model, Source, codes_given, source
 from onnxpad.barred import NOTHING, Barred, note, noted
+from onnxpad.brevity import meant
 from onnxpad.dynamic import DYNAMIC
 from onnxpad.errors import ModelError, UsageError, ValidationError
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.graph import ExternalData, Graph
 from onnxpad.healing import failed, healed
+from onnxpad.rule import catalogue
 from onnxpad.site import STYLES
 from onnxpad.verdict import why_not
 
 if TYPE_CHECKING:
     from onnxpad.verdict import Validation
 
-Model: TypeAlias = "str | os.PathLike[str] | onnx.ModelProto"
 Progress: TypeAlias = Callable[[str, int, int], None]
 
 
@@ -135,6 +137,7 @@ class CheckResult:
 
     def failing(self, fail_on: Severity = Severity.WARNING) -> tuple[Finding, ...]:
         """The findings at or above a severity."""
+        _check_choice("severity", fail_on, tuple(Severity))
         return tuple(f for f in self.findings if f.severity.rank >= Severity(fail_on).rank)
 
 
@@ -153,16 +156,17 @@ def fix(
     """A model whose padding is written in one style, every rewrite proved, probed and validated.
 
     Args:
-        model: Path of an .onnx file, or a model, which is not changed.
+        model: Path of an .onnx file, the bytes of one, or a model, which is not changed.
         style: `fold` (in the operator's pads), `pad` (in a `Pad` of its own) or `symmetric` (equal
             amounts in the operator, the rest in a `Pad`).
         dynamic: What becomes of padding that depends on an open size: `keep`, `pad` (a `Pad` that
             computes its amounts) or `auto-pad` (a computed `Pad` that is SAME becomes that).
         shapes: Sizes to fix, by name of the input, None for an axis that stays open: the model that
-            comes out declares them. An empty name is that of the only input.
-        dims: A size to fix, or a range (`"32..1024"`, or `"32..1024:32"` for the multiples of 32 in
-            it) that the model is taken for, by name of the dimension (`input[axis]` if it has
-            none).
+            comes out declares them. An empty name is that of the only input, and so are sizes
+            given without a name, as `(1, 3, 224, 224)`.
+        dims: A size to fix, or a range (`"32..1024"`, `"32..1024:32"` for the multiples of 32 in
+            it, or Python's `range`) that the model is taken for, by name of the dimension
+            (`input[axis]` if it has none).
         trust_dim_names: Whether axes whose dimensions have one name have one size, which no runtime
             sees to. A change that rests on it says so, and `strict` forbids it.
         validate: Whether to run every change, and the whole model, on onnxruntime.
@@ -175,10 +179,11 @@ def fix(
         ModelError: The model cannot be read, or the specification forbids it.
     """
     start = time.perf_counter()
+    given = source(model, "fix")
     _check_choice("style", style, STYLES)
     _check_choice("dynamic", dynamic, DYNAMIC)
-    with _naming(model), collection.paused():
-        graph = _load(model)
+    with _naming(given), collection.paused():
+        graph = Graph.read(given)
         nodes = sum(1 for _ in graph.nodes)
         admitted = admit(graph, shapes, dims, trust_dim_names=trust_dim_names)
         prober = exposing = None
@@ -215,7 +220,7 @@ def fix(
 
         def validated(outcome: pipeline.Outcome) -> "Validation":
             probes = prober.count if prober is not None else 0
-            return _validate(model, graph, outcome.sizes, samples, probes, progress)
+            return _validate(given, graph, outcome.sizes, samples, probes, progress)
 
         verdict = validated(outcome)
         if failed(verdict):
@@ -251,8 +256,8 @@ def check(
     dims: Dims | None = None,
     trust_dim_names: bool = False,
     strict: bool = False,
-    select: Sequence[str] = (),
-    ignore: Sequence[str] = (),
+    select: str | Sequence[str] = (),
+    ignore: str | Sequence[str] = (),
 ) -> CheckResult:
     """What there is to `fix` in a model, which is only read, and what stays and why.
 
@@ -260,7 +265,7 @@ def check(
     Only what running a change on onnxruntime shows, which `fix` does too, is not asked for.
 
     Args:
-        model: Path of an .onnx file, or a model.
+        model: Path of an .onnx file, the bytes of one, or a model.
         style: As for `fix`, and so are `dynamic`, `shapes`, `dims` and `trust_dim_names`.
         dynamic: What is asked for of padding that depends on an open size.
         shapes: Sizes that are fixed.
@@ -271,14 +276,18 @@ def check(
         ignore: Codes, or beginnings of codes, to leave out.
 
     Raises:
-        UsageError: As for `fix`.
+        UsageError: As for `fix`, or a code that there is not.
         ModelError: The model cannot be read, or the specification forbids it.
     """
+    given = source(model, "check")
     _check_choice("style", style, STYLES)
     _check_choice("dynamic", dynamic, DYNAMIC)
-    chosen, left_out = tuple(select), tuple(ignore)
-    with _naming(model), collection.paused():
-        graph = _load(model)
+    chosen, left_out = (
+        codes_given(option, codes, catalogue().keys()) if codes else ()
+        for option, codes in (("select", select), ("ignore", ignore))
+    )
+    with _naming(given), collection.paused():
+        graph = Graph.read(given)
         admitted = admit(graph, shapes, dims, trust_dim_names=trust_dim_names)
         found = pipeline.find(graph, style, dynamic=dynamic, admitted=admitted, strict=strict)
     return CheckResult(
@@ -293,28 +302,25 @@ def check(
 
 def _check_choice(what: str, choice: str, choices: Sequence[str]) -> None:
     if choice not in choices:
-        raise UsageError(f"unknown {what} {choice!r}; choose one of {', '.join(choices)}")
+        raise UsageError(
+            f"unknown {what} {choice!r}; choose one of {', '.join(choices)}"
+            + meant(choice, choices)
+        )
 
 
 @contextmanager
-def _naming(model: Model) -> Iterator[None]:
+def _naming(model: Source) -> Iterator[None]:
     """Errors about a model name its file, once."""
     try:
         yield
     except ModelError as error:
-        if isinstance(model, onnx.ModelProto) or str(model) in str(error):
+        if not isinstance(model, Path) or str(model) in str(error):
             raise
         raise ModelError(f"{model}: {error}") from error
 
 
-def _load(model: Model) -> Graph:
-    if isinstance(model, onnx.ModelProto):
-        return Graph.from_proto(model)
-    return Graph.load(model)
-
-
 def _validate(
-    model: Model,
+    model: Source,
     graph: Graph,
     sizes: Mapping[str, range],
     samples: int,
@@ -322,9 +328,9 @@ def _validate(
     progress: Progress | None,
 ) -> "Validation":
     from onnxpad.validation import validate_models
+    from onnxpad.validation.wheels import warnings
     from onnxpad.verdict import not_validated
 
-    original = model if isinstance(model, onnx.ModelProto) else Path(model)
     if graph.has_external_data and graph.path is None:
         why = "its external data is not known; pass the path of the model"
         return not_validated(why, probes=probes)
@@ -335,11 +341,11 @@ def _validate(
             progress(step, 0, 0)
 
     verdict = validate_models(
-        original,
+        model,
         rewritten,
         folder=folder,
         samples=samples,
         sizes=sizes,
         progress=report,
     )
-    return replace(verdict, probes=probes)
+    return replace(verdict, probes=probes, warnings=(*verdict.warnings, *warnings()))

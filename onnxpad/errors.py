@@ -1,4 +1,6 @@
-"""The one exception family: what is wrong, and how to mend it. Imports nothing of the package."""
+"""The one exception family: what is wrong, and how to mend it. Imports brevity."""
+
+from onnxpad.brevity import shortened
 
 
 class OnnxpadError(Exception):
@@ -9,6 +11,10 @@ class OnnxpadError(Exception):
 
     exit_code = 2
     kind = "usage"
+
+    def __init__(self, message: str = "") -> None:
+        """Keeps the message on one line, whatever names are in it, and short enough to read."""
+        super().__init__(shortened(" ".join(message.splitlines())))
 
 
 class UsageError(OnnxpadError):

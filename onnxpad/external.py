@@ -5,7 +5,9 @@ Elements are read of one tensor at a time, and only where its value is asked for
 Imports errors, scope.
 """
 
+import errno
 import os
+import stat
 from collections.abc import Iterable
 from math import prod
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -19,6 +21,9 @@ from onnxpad.scope import tensors
 # Types of which several elements may share a byte; onnx may be too old to know some.
 _BITS: Final = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
 _UNSURE: Final = ("FLOAT6E2M3", "FLOAT6E3M2")
+
+_DIGITS: Final = 20  # of the greatest number of 64 bits
+_UNREACHABLE: Final = (errno.EACCES, errno.EPERM, errno.EIO, errno.ENAMETOOLONG)
 
 
 class Reference(NamedTuple):
@@ -60,39 +65,80 @@ def reference(tensor: onnx.TensorProto) -> Reference:
         )
     what = f"tensor '{tensor.name}' keeps its data in '{location}'"
     path = PurePosixPath(os.path.normpath(location))
-    outside = path.parts[:1] == ("..",)
-    if outside or PurePosixPath(location).is_absolute() or PureWindowsPath(location).drive:
+    # Whatever this system makes of backslashes, another one takes them for what they look like.
+    windows = PureWindowsPath(os.path.normpath(location.replace("\\", "/")))
+    if windows.parts[:1] == ("..",) or windows.anchor:
         raise ModelError(f"{what}, outside the model's folder; save both in one folder")
-    try:
-        begin, length = int(entries.get("offset", 0)), int(entries.get("length", 0))
-    except ValueError:
-        begin = length = -1
-    if begin < 0 or length < 0:
+    begin, length = _number(entries.get("offset", "0")), _number(entries.get("length", "0"))
+    if begin is None or length is None:
         raise ModelError(f"{what} at an offset or length that is no number; export it again")
     # onnx and onnxruntime read a length of 0 as one that is not given.
     return Reference(path, begin, length or _length(tensor))
 
 
-def check_external(tensors: Iterable[onnx.TensorProto], folder: Path) -> None:
+def check_external(tensors: Iterable[onnx.TensorProto], model: Path) -> None:
     """Looks whether the files that hold the elements of `tensors` are there and long enough.
 
+    Symbolic links are followed to where the model itself lies: to the folder of `model` and to that
+    of the file which `model` leads to, as caches of downloads have them.
+
     Raises:
-        ModelError: A file is missing, too short, or not in the folder of the model.
+        ModelError: A file is missing, too short, not in the folder of the model, or no data file.
     """
-    sizes: dict[Path, int] = {}
+    sizes: dict[PurePosixPath, int] = {}
     for tensor in tensors:
         location, begin, length = reference(tensor)
-        path, end = folder / location, begin + (length or 0)
+        end = begin + (length or 0)
         what = f"tensor '{tensor.name}' keeps its data in '{location}'"
-        if path not in sizes:
-            if not path.is_file():
-                raise ModelError(f"{what}, which is not in {folder}; put it beside the model")
-            sizes[path] = path.stat().st_size
-        if end > sizes[path]:
+        if location not in sizes:
+            sizes[location] = _size(location, model, what)
+        if end > sizes[location]:
             raise ModelError(
-                f"{what} up to byte {end}, but that file has {sizes[path]}; "
+                f"{what} up to byte {end}, but that file has {sizes[location]}; "
                 "it is cut short: export or download it again"
             )
+
+
+def _size(location: PurePosixPath, model: Path, what: str) -> int:
+    """How long a data file is.
+
+    Raises:
+        ModelError: It may not be read as one; `what` begins the message.
+    """
+    folder, path = model.parent, model.parent / location
+    try:
+        status = path.stat()
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno in _UNREACHABLE:
+            raise ModelError(f"{what}, which cannot be read: {error.strerror}") from None
+        if path.is_symlink():
+            raise ModelError(
+                f"{what}, a symbolic link that leads to no file; put the file itself there"
+            ) from None
+        spelt = folder / PurePosixPath(str(location).replace("\\", "/"))
+        hint = "; its name is written with backslashes" if spelt != path else ""
+        raise ModelError(
+            f"{what}, which is not in {folder}; put it beside the model{hint}"
+        ) from None
+    if not stat.S_ISREG(status.st_mode):
+        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
+        raise ModelError(f"{what}, which is {kind} in {folder}; put a file beside the model")
+    if os.path.samestat(status, model.stat()):
+        raise ModelError(f"{what}, which is the model file itself; export the model again")
+    real = Path(os.path.realpath(path))
+    homes = {Path(os.path.realpath(folder)), Path(os.path.realpath(model)).parent}
+    if not any(real.is_relative_to(home) for home in homes):
+        raise ModelError(
+            f"{what}, a symbolic link out of the model's folder to {real}; put the file itself "
+            "beside the model"
+        )
+    return status.st_size
+
+
+def _number(text: str | bytes) -> int | None:
+    """The number that digits stand for."""
+    digits = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _DIGITS
+    return int(text) if digits else None
 
 
 def internal(tensor: onnx.TensorProto, folder: Path) -> onnx.TensorProto:

@@ -1,7 +1,7 @@
 """The graph of a model, to read and to edit, and the way back to a file.
 
-Imports attributes, collection, constants, edits, errors, external, files, names, relocation,
-saving, scope, skeleton and view.
+Imports arguments, attributes, collection, constants, edits, errors, external, files, names,
+relocation, saving, scope, skeleton and view.
 
 Edits go through `Graph`, never through graphsurgeon's lists: each is journaled, so that it can be
 undone, and only what differs in the end is written; all else is copied byte for byte.
@@ -19,16 +19,17 @@ import onnx
 from onnx import numpy_helper
 
 from onnxpad import attributes, collection
+from onnxpad.arguments import Source
 from onnxpad.constants import Constants, whole_initializer
 from onnxpad.edits import Edits
-from onnxpad.errors import ModelError, UsageError
+from onnxpad.errors import ModelError, OutputError, UsageError
 from onnxpad.external import check_external
 from onnxpad.files import write_whole
 from onnxpad.names import Names, pinned
 from onnxpad.relocation import ExternalData, Progress, behind_links, contents, follow_links
 from onnxpad.saving import Differences, differences, node_proto, outline, working_copy
 from onnxpad.scope import Scope, function_scopes, inner_scopes, inner_tensors
-from onnxpad.skeleton import Skeleton, read_file, read_proto
+from onnxpad.skeleton import Skeleton, read_bytes, read_file, read_proto
 from onnxpad.view import (
     Declared,
     Initializer,
@@ -73,8 +74,8 @@ class Graph:
         self.outputs = frozenset(value.name for value in model.graph.output)
         self.has_external_data = bool(skeleton.external)
         folder = path.parent if path else None
-        if folder:
-            check_external(skeleton.external, folder)
+        if path:
+            check_external(skeleton.external, path)
         self._skeleton = skeleton
         self._functions = {item.name for item in model.functions if item.domain in _DEFAULT_DOMAINS}
         self._view = build(skeleton)
@@ -111,6 +112,27 @@ class Graph:
             raise UsageError(f"expected a path or an onnx.ModelProto, got {type(proto).__name__}")
         with collection.paused(), _one_line(""):
             return cls(read_proto(proto), None)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Graph":
+        """The graph of a serialised model.
+
+        Raises:
+            ModelError: It is no valid model.
+        """
+        with collection.paused(), _one_line(""):
+            return cls(read_bytes(memoryview(data), "the model"), None)
+
+    @classmethod
+    def read(cls, source: Source) -> "Graph":
+        """The graph of a model file, of a serialised model or of one in memory.
+
+        Raises:
+            ModelError: It is no valid model.
+        """
+        if isinstance(source, Path):
+            return cls.load(source)
+        return cls.from_bytes(source) if isinstance(source, bytes) else cls.from_proto(source)
 
     def pristine(self) -> "Graph":
         """The graph as it came, without the edits made since."""
@@ -476,10 +498,16 @@ class Graph:
             OutputError: A file cannot be written, or something is in the place of one.
             ModelError: External data cannot be read.
         """
+        if not isinstance(path, str | os.PathLike):
+            raise UsageError(f"a model is saved to a path, not to {path!r}")
         edits = self._differences()
-        target = Path(path)
-        files = contents(self._skeleton, self.path, *edits, target, external_data, progress)
-        write_whole(files)
+        target = Path(os.fsdecode(path))
+        try:
+            files = contents(self._skeleton, self.path, *edits, target, external_data, progress)
+            write_whole(files)
+        except (OSError, ValueError) as error:  # of what is looked at before anything is written
+            reason = getattr(error, "strerror", None) or error
+            raise OutputError(f"{target} cannot be written: {reason}") from None
         return tuple(file for file in files if file is not target)
 
     def _differences(self) -> Differences:

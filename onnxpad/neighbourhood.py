@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 from onnx.helper import (
+    get_all_tensor_dtypes,
     make_attribute,
     make_node,
     make_opsetid,
@@ -36,6 +37,8 @@ Tensor: TypeAlias = Any
 
 # Beyond this many elements an axis is cut down where nothing pads it.
 _LARGE: Final = 1 << 22
+# The element types that numpy has.
+_TYPES: Final = frozenset(get_all_tensor_dtypes())
 # Operators that work element by element: of one tensor, finite wherever it is, and of several.
 _CURVES: Final = frozenset(
     {"Abs", "Clip", "Elu", "Exp", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Softplus", "Tanh"}
@@ -309,7 +312,7 @@ class _Cutting:
         self._names: dict[str, str] = {root: "data"}
         self._blanks: set[str] = set()
         dtype = analysis.dtype(graph.tensor(root))
-        if dtype is None:
+        if dtype is None or dtype not in _TYPES:
             raise UnprobeableError(f"the element type of {root!r} is not known")
         self._dtype = dtype
 
@@ -456,6 +459,8 @@ class _Cutting:
         kernel = [k for k in said if isinstance(k, int)]
         if not kernel or len(kernel) != len(said):
             raise UnprobeableError("the kernel's size is known only at run time")
+        if prod(kernel) > _LARGE:
+            raise UnprobeableError(f"a kernel of {'x'.join(map(str, kernel))} is too large")
         self._constant("weight", _taps(*kernel).astype(tensor_dtype_to_np_dtype(self._dtype)))
         kept.input.append(self._names["weight"])
         others = [a for a in kept.attribute if a.name != "group"]

@@ -74,24 +74,26 @@ def contents(
 
 
 def behind_links(source: Path, tensors: Iterable[onnx.TensorProto]) -> bool:
-    """Whether a model and its external data are links to files that lie in one other folder.
+    """Whether external data are links out of the folder of the model, to where that is a link to.
 
     Caches of downloads look like that. Runtimes follow such links only where the model is one.
     """
-    shown, real = source.parent.resolve(), source.resolve().parent
+    shown = source.parent.resolve()
     files = [file.resolve() for file in _files(tensors, source).values()]
-    return not _within(files, shown) and _within(files, real)
+    return not _within(files, shown)
 
 
 def follow_links(model: onnx.ModelProto, source: Path) -> Path:
     """Has a model refer to the files behind links, from the folder that is returned."""
-    real = source.resolve().parent
-    for tensor in external_tensors(model):
+    tensors = external_tensors(model)
+    files = {name: file.resolve() for name, file in _files(tensors, source).items()}
+    folder = Path(os.path.commonpath([file.parent for file in files.values()]))
+    for tensor in tensors:
+        location = str(reference(tensor).location)
         for entry in tensor.external_data:
             if entry.key == "location":
-                file = (source.parent / entry.value).resolve()
-                entry.value = file.relative_to(real).as_posix()
-    return real
+                entry.value = files[location].relative_to(folder).as_posix()
+    return folder
 
 
 def _survivors(

@@ -30,6 +30,9 @@ INITIALIZER_FIELD: Final = 5
 GRAPH_PARTS: Final = {1: "node", INITIALIZER_FIELD: "initializer", 15: "sparse_initializer"}
 MODEL_PARTS: Final = {20: "training_info", 25: "functions"}
 
+# How a tensor says that its elements lie in another file: data_location = EXTERNAL.
+_EXTERNAL: Final = bytes([14 << 3, onnx.TensorProto.DataLocation.EXTERNAL])
+
 MessageT = TypeVar("MessageT", bound=Message)
 
 # What people hand over in place of a model, by how it begins.
@@ -43,6 +46,9 @@ _MISTAKEN: Final = (
     (b"<html", "is a web page; download the model file itself"),
     (b"ORTM", "is in onnxruntime's ORT format; give the .onnx file that it was made from"),
 )
+
+
+_EMPTY: Final = "is empty; export or download it again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +149,7 @@ def read_file(path: Path) -> Skeleton:
             raise ModelError(f"{path} is not a regular file; save the model to a file first")
         with path.open("rb") as file:
             if not path.stat().st_size:
-                raise ModelError(f"{path} is empty; export or download it again")
+                raise ModelError(f"{path} {_EMPTY}")
             # Never closed: the view keeps it, and both go with the last reference.
             data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except FileNotFoundError:
@@ -176,6 +182,8 @@ def read_bytes(data: memoryview, name: str) -> Skeleton:
     Raises:
         ModelError: The bytes are no ONNX model.
     """
+    if not data:
+        raise ModelError(f"{name} {_EMPTY}")
     try:
         model = tuple(scan(data, 0, len(data)))
         graphs = []
@@ -195,15 +203,19 @@ def read_bytes(data: memoryview, name: str) -> Skeleton:
     except DecodeError:
         raise ModelError(_describe(data, name, "inside a record")) from None
     if not graphs:
-        raise ModelError(_describe(data, name, "it holds no graph"))
+        if not light.ir_version:
+            raise ModelError(_describe(data, name, "it holds no graph"))
+        raise ModelError(f"{name} holds no graph and nothing to run; export it again")
     if not light.ir_version:
         raise ModelError(f"{name} has no ir_version, so it is no ONNX model; export it again")
     fields = defaultdict(list)
     for part in chain.from_iterable(graphs):
         if part.delimited:
             fields[part.field].append(part)
-    # External data needs this key, and few models have it: searching bytes is faster than looking.
-    external = external_tensors(light) if b"location" in body else ()
+    # External data needs a key or a mark, and few models have them: searching bytes is faster than
+    # looking at every tensor.
+    told = b"location" in body or _EXTERNAL in body
+    external = external_tensors(light) if told else ()
     return Skeleton(data, light, model, tuple(graphs), fields, external)
 
 

@@ -1,16 +1,19 @@
 """The library's call to compare a rewritten model with its original, or with a framework.
 
-Imports errors and verdict; `admitted`, `engine`, `graph`, `paddings` and `validation` when called.
+Imports arguments, errors and verdict; `admitted`, `engine`, `graph`, `paddings` and `validation`
+when it is called.
 """
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from onnxpad.errors import ModelError, UsageError, ValidationError
+from onnxpad.arguments import Dims, Model, Shapes, Source, dims_given, shapes_given, source
+from onnxpad.errors import UsageError, ValidationError
 from onnxpad.verdict import (
     Divergence,
     Outcome,
@@ -22,13 +25,13 @@ from onnxpad.verdict import (
 )
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-    import onnx
+    import os
 
-    from onnxpad.admitted import Admitted, Dims, Shapes
+    import numpy.typing as npt
+
+    from onnxpad.admitted import Admitted
 
     Array: TypeAlias = npt.NDArray[Any]
-    Model: TypeAlias = str | os.PathLike[str] | onnx.ModelProto
     Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]
 
 
@@ -100,7 +103,7 @@ class ValidationResult:
 
 
 def validate(
-    original: "Model",
+    original: Model,
     rewritten: "Model | None" = None,
     *,
     providers: str | Sequence[str] = ("cpu",),
@@ -108,8 +111,8 @@ def validate(
     reference: "Arrays | None" = None,
     samples: int | None = None,
     seed: int | None = None,
-    shapes: "Shapes | None" = None,
-    dims: "Dims | None" = None,
+    shapes: Shapes | None = None,
+    dims: Dims | None = None,
     rtol: float | None = None,
     atol: float | None = None,
     progress: Callable[[str, int, int], None] | None = None,
@@ -117,7 +120,8 @@ def validate(
     """How the outputs of a model differ from those of another, or from a framework's.
 
     Args:
-        original: Path of an .onnx file, or a model. External data is found beside a path.
+        original: Path of an .onnx file, the bytes of one, or a model. External data is found
+            beside a path.
         rewritten: The same for the model to compare with it; None where a reference is given.
         providers: `cpu`, `cuda`, `auto` (CUDA where it runs, and the CPU), or onnxruntime's names.
         inputs: What to feed: a .npz or .npy file, a folder of ONNX test data, or arrays by name;
@@ -139,7 +143,11 @@ def validate(
         ProviderError: A provider asked for by name does not run on this machine.
     """
     start = time.perf_counter()
-    _check(original, rewritten, reference, rtol, atol)
+    models = [source(original, "validate")]
+    if rewritten is not None:
+        models.append(source(rewritten, "validate"))
+    _check(models, reference, rtol, atol)
+    shapes, dims = shapes_given(shapes), dims_given(dims)
     drawn = {"samples": samples, "seed": seed, "shapes": shapes or None, "dims": dims or None}
     if inputs is not None or reference is not None:
         _check_given([name for name, value in drawn.items() if value is not None])
@@ -150,16 +158,17 @@ def validate(
     pool.warm()  # while onnx is imported and the models are read
 
     from onnxpad.validation import Tolerance, chosen, validate_models
+    from onnxpad.validation.wheels import warnings
 
     def report(step: str) -> None:
         if progress is not None:
             progress(step, 0, 0)
 
-    admitted, padding = _admitted(original, rewritten, shapes, dims)
+    admitted, padding = _admitted(models, shapes, dims)
     names, notes = chosen((providers,) if isinstance(providers, str) else providers)
     found = validate_models(
-        _source(original),
-        None if rewritten is None else _source(rewritten),
+        models[0],
+        models[1] if len(models) > 1 else None,
         samples=samples,
         seed=seed,
         providers=names,
@@ -171,11 +180,9 @@ def validate(
         progress=report,
         notes=notes,
     )
-    if padding:
-        found = replace(found, padding=padding)
-    return ValidationResult(
-        found, names, tuple(_unproven(found, names)), time.perf_counter() - start
-    )
+    unproven = tuple(_unproven(found, names))
+    found = replace(found, padding=padding, warnings=(*found.warnings, *warnings()))
+    return ValidationResult(found, names, unproven, time.perf_counter() - start)
 
 
 def failure(result: ValidationResult) -> str:
@@ -187,24 +194,21 @@ def failure(result: ValidationResult) -> str:
 
 
 def _check(
-    original: "Model",
-    rewritten: "Model | None",
-    reference: object,
-    rtol: float | None,
-    atol: float | None,
+    models: Sequence[Source], reference: object, rtol: float | None, atol: float | None
 ) -> None:
     """Return if the arguments can be honoured; asked before anything slow is imported."""
-    if rewritten is None and reference is None:
+    if len(models) == 1 and reference is None:
         raise UsageError(
             "one model alone has nothing to be compared with; give the rewritten model too, or a "
             "reference"
         )
-    for model in (original, rewritten):
-        if isinstance(model, str | os.PathLike) and Path(model).is_dir():
-            raise UsageError(f"{os.fspath(model)}: is a folder; validate takes models")
+    for model in models:
+        with suppress(OSError):  # reading it tells of those
+            if isinstance(model, Path) and model.is_dir():
+                raise UsageError(f"{model}: is a folder; validate takes models")
     for name, value in (("rtol", rtol), ("atol", atol)):
-        if value is not None and not 0 <= value < float("inf"):
-            raise UsageError(f"{name} has to be 0 or a positive number, not {value}")
+        if value is not None and not (isinstance(value, Real) and 0 <= value < float("inf")):
+            raise UsageError(f"{name} has to be 0 or a positive number, not {value!r}")
 
 
 def _check_given(about_drawing: Sequence[str]) -> None:
@@ -217,52 +221,36 @@ def _check_given(about_drawing: Sequence[str]) -> None:
 
 def _check_drawn(samples: int | None, seed: int | None) -> tuple[int, int]:
     samples, seed = 1 if samples is None else samples, 0 if seed is None else seed
+    for name, value in (("samples", samples), ("seed", seed)):
+        if not isinstance(value, Integral) or isinstance(value, bool):
+            raise UsageError(f"{name} has to be a whole number, not {value!r}")
     if samples < 1:
         raise UsageError(f"{samples} samples are none; ask for 1 or more")
     if seed < 0:
         raise UsageError(f"a seed cannot be negative, as {seed} is")
-    return samples, seed
+    return int(samples), int(seed)
 
 
 def _admitted(
-    original: "Model",
-    rewritten: "Model | None",
-    shapes: "Shapes | None",
-    dims: "Dims | None",
+    models: Sequence[Source], shapes: Shapes, dims: Dims
 ) -> "tuple[Admitted, tuple[PaddingDifference, ...]]":
     """Which sizes to draw, and where the models are padded by other amounts.
 
-    Reading the models says in one line what is wrong with a file.
+    Reading the models says in one line what is wrong with one.
     """
     from onnxpad.admitted import Admitted, admit, require_admitted
     from onnxpad.graph import Graph
     from onnxpad.paddings import padding_differences
 
-    wanted = bool(shapes or dims)
-    models = [model for model in (original, rewritten) if model is not None]
-    graphs = []
-    for model in models:
-        try:
-            graphs.append(
-                Graph.load(model)
-                if isinstance(model, str | os.PathLike)
-                else Graph.from_proto(model)
-            )
-        except ModelError:
-            if wanted or isinstance(model, str | os.PathLike):
-                raise
+    graphs = [Graph.read(model) for model in models]
     padding: tuple[PaddingDifference, ...] = ()
     if len(graphs) == 2:
         padding = padding_differences(graphs[0], graphs[1])
-    if not wanted:
+    if not shapes and not dims:
         return Admitted(), padding
     admitted = admit(graphs[0], shapes, dims)
     require_admitted(graphs[0], admitted, graphs[-1])
     return admitted, padding
-
-
-def _source(model: "Model") -> "Path | onnx.ModelProto":
-    return Path(model) if isinstance(model, str | os.PathLike) else model
 
 
 def _unproven(found: Validation, providers: Sequence[str]) -> list[str]:

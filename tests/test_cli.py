@@ -316,7 +316,7 @@ class TestErrors:
         api.fixed = ModelError("model.onnx: is not an ONNX model\nat byte 3\x1b[2J")
         result = onnxpad_runs("fix", model)
         assert result.exit_code == ModelError.exit_code
-        assert "is not an ONNX model\\nat byte 3\\x1b[2J" in error_line(result)
+        assert "is not an ONNX model at byte 3\\x1b[2J" in error_line(result)
 
     def test_an_error_of_the_system_names_the_file(self, api: Api, model: Path) -> None:
         api.fixed = PermissionError(13, "Permission denied", str(model))

@@ -1,5 +1,7 @@
 """Models whose weights lie in other files: read by parts, moved as asked for, never left halves."""
 
+# mypy: disable-error-code="func-returns-value"
+
 import contextlib
 import errno
 import os
@@ -567,6 +569,192 @@ class TestLinks:
         assert {path.name for path in cached.parent.iterdir()} == {
             *("net.onnx", "w.bin", "copy.onnx")
         }
+
+    def test_are_followed_where_one_file_lies_beside_the_link(
+        self, cached: Path, other: Path, expected: Array
+    ) -> None:
+        (cached.parent / "own.bin").write_bytes(bytes(12))
+        model = onnx.load(cached, load_external_data=False)
+        model.graph.node[1].input.append("b")
+        refer(model.graph.initializer.add(name="b", data_type=1, dims=[3]), "own.bin")
+        cached.resolve().write_bytes(model.SerializeToString())
+        result = onnxpad.fix(cached)
+        assert result.validation is not None
+        assert all(run.ok and run.comparisons for run in result.validation.runs)
+        result.save(other / "out.onnx")
+        assert np.array_equal(run(other / "out.onnx"), expected)
+
+
+class Place:
+    """A model whose weight lies in `w.bin`, to be put elsewhere, and a folder beside its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = split(padded_conv(), folder / "own", {"w": "w.bin"})
+        self.data = folder / "own" / "w.bin"
+        self.outside = folder / "outside"
+        self.outside.mkdir()
+
+    def becomes(self, target: Path) -> None:
+        """The data lies at another place, and a link leads there."""
+        self.data.rename(target)
+        self.data.symlink_to(target)
+
+    def says(self, location: str | None, **others: str) -> None:
+        """The weight is said to lie elsewhere."""
+        model = onnx.load(self.path, load_external_data=False)
+        weight = model.graph.initializer[0]
+        del weight.external_data[:]
+        if location is not None:
+            weight.external_data.add(key="location", value=location)
+        for key, value in others.items():
+            weight.external_data.add(key=key, value=value)
+        self.path.write_bytes(model.SerializeToString())
+
+
+Spoil = Callable[[Place], object]
+
+REFUSED: dict[str, tuple[Spoil, str]] = {
+    "a link out of the folder": (
+        lambda it: it.becomes(it.outside / "w.bin"),
+        "a symbolic link out of the model's folder to .*/outside/w.bin; put the file itself beside",
+    ),
+    "a folder that is a link out of it": (
+        lambda it: (
+            it.becomes(it.outside / "w.bin"),
+            (it.path.parent / "sub").symlink_to(it.outside),
+            it.says("sub/w.bin"),
+        ),
+        "a symbolic link out of the model's folder",
+    ),
+    "a link by way of another": (
+        lambda it: (
+            it.becomes(it.outside / "w.bin"),
+            (it.path.parent / "v.bin").symlink_to("w.bin"),
+            it.says("v.bin"),
+        ),
+        "a symbolic link out of the model's folder",
+    ),
+    "a link to a folder that begins with the same letters": (
+        lambda it: (
+            (it.path.parent.parent / "own2").mkdir(),
+            it.becomes(it.path.parent.parent / "own2" / "w.bin"),
+        ),
+        "a symbolic link out of the model's folder",
+    ),
+    "a link to a device": (
+        lambda it: (it.data.unlink(), it.data.symlink_to("/dev/zero")),
+        "no regular file",
+    ),
+    "a link that leads nowhere": (
+        lambda it: (it.data.unlink(), it.data.symlink_to("gone")),
+        "a symbolic link that leads to no file",
+    ),
+    "links in a circle": (
+        lambda it: (it.data.unlink(), it.data.symlink_to("w.bin")),
+        "a symbolic link that leads to no file",
+    ),
+    "a pipe": (lambda it: (it.data.unlink(), os.mkfifo(it.data)), "no regular file"),
+    "a folder": (lambda it: (it.data.unlink(), it.data.mkdir()), "which is a folder"),
+    "the model itself": (lambda it: it.says("net.onnx"), "the model file itself"),
+    "the model itself by a detour": (
+        lambda it: it.says("./x/../net.onnx"),
+        "the model file itself",
+    ),
+    "a link to the model": (
+        lambda it: (it.data.unlink(), it.data.symlink_to("net.onnx")),
+        "the model file itself",
+    ),
+    "another name of the model": (
+        lambda it: (it.data.unlink(), it.data.hardlink_to(it.path)),
+        "the model file itself",
+    ),
+    "no location": (lambda it: it.says(None), "does not say which"),
+    "an offset alone": (lambda it: it.says(None, offset="0"), "does not say which"),
+    "an empty location": (lambda it: it.says(""), "does not say which"),
+    "the folder above": (lambda it: it.says("../own/../outside/w.bin"), "outside the model's"),
+    "the folder above on Windows": (lambda it: it.says("..\\own\\w.bin"), "outside the model's"),
+    "a root on Windows": (lambda it: it.says("\\w.bin"), "outside the model's"),
+    "a server on Windows": (lambda it: it.says("\\\\host\\share\\w.bin"), "outside the model's"),
+    "backslashes": (lambda it: it.says("sub\\w.bin"), "its name is written with backslashes"),
+    "a name of a megabyte": (lambda it: it.says("w" * 1_000_000), "File name too long"),
+    "a name with a zero": (lambda it: it.says("w\0.bin"), "is not in"),
+    "an offset beyond the end": (lambda it: it.says("w.bin", offset="99999"), "cut short"),
+    "an offset of 2^63": (lambda it: it.says("w.bin", offset=str(2**63)), "cut short"),
+    "an offset of many digits": (lambda it: it.says("w.bin", offset="9" * 5000), "no number"),
+    "a negative offset": (lambda it: it.says("w.bin", offset="-8"), "no number"),
+    "an offset in hexadecimal": (lambda it: it.says("w.bin", offset="0x0"), "no number"),
+    "an offset with a mark": (lambda it: it.says("w.bin", offset="1_0"), "no number"),
+    "a length of 2^62": (lambda it: it.says("w.bin", length=str(2**62)), "cut short"),
+}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links and pipes are made by their Unix names")
+class TestRefuses:
+    @pytest.fixture
+    def place(self, tmp_path: Path) -> Place:
+        return Place(tmp_path)
+
+    @pytest.mark.parametrize("case", REFUSED)
+    def test_in_one_line(self, place: Place, case: str) -> None:
+        spoil, says = REFUSED[case]
+        spoil(place)
+        for call in (
+            lambda: onnxpad.check(place.path),
+            lambda: onnxpad.fix(place.path, validate=False),
+            lambda: onnxpad.validate(place.path, place.path),
+        ):
+            with pytest.raises(ModelError, match=says) as caught:
+                call()
+            assert str(caught.value).startswith(f"{place.path}: tensor 'w' keeps its data in ")
+            assert "\n" not in str(caught.value)
+            assert len(str(caught.value)) < 1000
+
+    @pytest.mark.parametrize("how", HOWS)
+    def test_and_writes_nothing(self, place: Place, how: How) -> None:
+        place.becomes(place.outside / "w.bin")
+        command = ["fix", str(place.path), "--external-data", how]
+        for more in ([], ["--no-validate"], ["-o", str(place.outside / "out.onnx")]):
+            result = CliRunner().invoke(app, [*command, *more])
+            assert result.exit_code == 2
+            assert "out of the model's folder" in result.stderr
+        assert sorted(file.name for file in place.path.parent.iterdir()) == ["net.onnx", "w.bin"]
+        assert [file.name for file in place.outside.iterdir()] == ["w.bin"]
+
+    def test_wherever_the_tensor_is(self, place: Place) -> None:
+        model = onnx.load(place.path, load_external_data=False)
+        held = onnx.TensorProto(name="v", data_type=1, dims=[1])
+        refer(held, "v.bin")
+        held.external_data[0].Clear()
+        body = helper.make_graph([helper.make_node("Constant", [], ["c"], value=held)], "b", [], [])
+        places = {
+            "a Constant": helper.make_node("Constant", [], ["c"], value=held),
+            "a body": helper.make_node("If", ["x"], ["z"], then_branch=body),
+        }
+        for node in places.values():
+            del model.graph.node[2:], model.functions[:]
+            model.graph.node.append(node)
+            place.path.write_bytes(model.SerializeToString())
+            with pytest.raises(ModelError, match="'v' keeps its data in another file and does not"):
+                onnxpad.check(place.path)
+            model.functions.add(name="f", domain="d").node.append(model.graph.node.pop())
+            place.path.write_bytes(model.SerializeToString())
+            with pytest.raises(ModelError, match="'v' keeps its data in another file and does not"):
+                onnxpad.check(place.path)
+
+    def test_no_link_that_stays_inside(self, place: Place, other: Path, expected: Array) -> None:
+        (place.path.parent / "sub").mkdir()
+        place.becomes(place.path.parent / "sub" / "real.bin")
+        for how in HOWS:
+            target = other / how / "out.onnx"
+            target.parent.mkdir()
+            onnxpad.fix(place.path).save(target, external_data=how)
+            assert np.array_equal(run(target), expected)
+
+    def test_no_path_by_way_of_a_link(self, place: Place, expected: Array, tmp_path: Path) -> None:
+        (tmp_path / "way").symlink_to(place.path.parent)
+        result = onnxpad.fix(tmp_path / "way" / "net.onnx")
+        result.save(tmp_path / "way" / "out.onnx")
+        assert np.array_equal(run(place.path.parent / "out.onnx"), expected)
 
 
 def heavy(folder: Path, mebibytes: int) -> Path:

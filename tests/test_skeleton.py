@@ -319,7 +319,7 @@ class TestExternalData:
             ("location", "b/../../net.bin", "outside"),
             ("location", "/net.bin", "outside"),
             ("location", "C:/net.bin", "outside"),
-            ("location", ".", "is not in"),
+            ("location", ".", "is a folder"),
             ("offset", "1", "cut short"),
             ("length", "2000000", "cut short"),
             ("offset", "-1", "no number"),

@@ -1,4 +1,4 @@
-"""What several commands are told, and how it is read. Imports errors, rule and values.
+"""What several commands are told, and how it is read. Imports arguments, errors, rule and values.
 
 Nothing heavy is imported before a command runs: `--help` needs no onnx.
 """
@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from onnxpad.arguments import unknown_code
 from onnxpad.errors import UsageError
 
 
@@ -139,7 +140,6 @@ def expand_codes(option: str, selectors: Sequence[str], known: Collection[str]) 
     for selector in (part.strip().upper() for text in selectors for part in text.split(",")):
         matching = [code for code in known if selector and code.startswith(selector)]
         if not matching:
-            listed = ", ".join(sorted(known))
-            raise UsageError(f"{option} {selector!r} names no code; there is {listed}")
+            raise UsageError(unknown_code(option, selector, known))
         found.update(matching)
     return tuple(sorted(found))

@@ -1,9 +1,10 @@
 """The two streams and the exit code: reports to stdout, a line an error to stderr.
 
-Imports errors and report.
+Imports brevity, errors and report.
 """
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
+from onnxpad.brevity import meant, shortened
 from onnxpad.errors import OnnxpadError, OutputError
 
 if TYPE_CHECKING:
@@ -98,11 +100,39 @@ def explained(error: Exception) -> Failure:
     if callable(message := getattr(error, "format_message", None)):
         context = getattr(error, "ctx", None)
         hint = f" (see {context.command_path} --help)" if context else ""
-        return Failure("usage", f"{message().rstrip('.')}{hint}", 2)
+        return Failure("usage", f"{_corrected(error, message())}{hint}", 2)
     if isinstance(error, OSError) and error.strerror:
         place = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
-        return Failure("system", f"{place}{error.strerror}", 2)
+        return Failure("system", shortened(f"{place}{error.strerror}"), 2)
     return Failure("internal", _internal(error), INTERNAL)
+
+
+def _corrected(error: Exception, message: str) -> str:
+    """What typer says of a usage error, with the one name that was meant, if any.
+
+    Versions differ in what they suggest, and list every name that begins alike.
+    """
+    message = shortened(
+        " ".join(re.sub(r" (\(Possible options:|Did you mean) .*$", "", message).split())
+    )
+    if (option := getattr(error, "option_name", None)) is not None:
+        word, known = option, _options(error)
+    elif found := re.search(r"'([^']*)' is not one of (.*)", message):
+        word, known = found[1], re.findall(r"'([^']*)'", found[2])
+    elif found := re.search(r"No such command '([^']*)'", message):
+        command = getattr(getattr(error, "ctx", None), "command", None)
+        word, known = found[1], list(getattr(command, "commands", ()))
+    else:
+        word, known = "", []
+    return message.rstrip(".") + meant(word, known)
+
+
+def _options(error: Exception) -> list[str]:
+    """The options of the command that an error is about."""
+    command = getattr(getattr(error, "ctx", None), "command", None)
+    return [
+        name for each in getattr(command, "params", ()) for name in each.opts if name[:1] == "-"
+    ]
 
 
 def _internal(error: Exception) -> str:
@@ -114,4 +144,4 @@ def _internal(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return f"internal error, please report it (ONNXPAD_DEBUG=1 shows all): {text}{place}"
+    return shortened(f"internal error, please report it (ONNXPAD_DEBUG=1 shows all): {text}{place}")

@@ -1,6 +1,6 @@
 """onnxruntime itself: the only module that imports it, and only when it is asked for something.
 
-May import `onnxpad.errors`. What crashes here ends the process: `worker` runs it in one of its own.
+May import `onnxpad.brevity` and `onnxpad.errors`. What crashes here ends the process: `worker` runs it in one of its own.
 """
 
 import contextlib
@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from onnxpad.brevity import shortened
 from onnxpad.engine.channel import Blob
 from onnxpad.errors import ModelError, ProviderError
 
@@ -242,7 +243,8 @@ def first_line(error: Exception) -> str:
     >>> first_line(ValueError("[ONNXRuntimeError] : 3 : NO_SUCHFILE : File\n doesn't exist"))
     "File doesn't exist"
     """
-    text = " ".join(str(error).split())
+    # The searches below take time by the square of a word's length.
+    text = shortened(" ".join(str(error).split()))
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", text)
     text = re.sub(r"^Load model from .+? failed: ?", "", text)
     text = _without_cpp(text)

@@ -1,7 +1,7 @@
 """Reports as text for people: a line a change, refusals by reason, every count in full.
 
-Imports `finding` and `verdict`. Lines are never cut or wrapped: a terminal wraps them itself, and a
-log or `grep` wants them whole.
+Imports `brevity`, `finding` and `verdict`. Lines are never cut or wrapped: a terminal wraps them
+itself, and a log or `grep` wants them whole. Names of hundreds of characters lose their middle.
 """
 
 import math
@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from onnxpad.brevity import shortened
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.report import CheckReport, FileReport, FixReport, Outcome
 
@@ -49,6 +50,7 @@ def shown(name: str) -> str:
     >>> print(shown("features.0/畳み込み"), shown("a\nb\x1b[2J"))
     features.0/畳み込み a\nb\x1b[2J
     """
+    name = shortened(name)
     if name.isprintable():
         return name
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)

@@ -10,7 +10,15 @@ from itertools import chain
 from pathlib import Path
 
 from onnxpad.validation.compare import compare
-from onnxpad.validation.inputs import Draw, Input, draw, other_data, size_choices, small_choices
+from onnxpad.validation.inputs import (
+    Draw,
+    Input,
+    UndrawableError,
+    draw,
+    other_data,
+    size_choices,
+    small_choices,
+)
 from onnxpad.validation.pairing import Pairing
 from onnxpad.validation.sessions import (
     CPU,
@@ -142,7 +150,7 @@ def accepted(
                 if not result.error:
                     draws.append(other)
                     results.append(result)
-    except EngineError as error:
+    except (EngineError, UndrawableError) as error:
         return (), (), str(error)
     return tuple(draws), tuple(results), why
 

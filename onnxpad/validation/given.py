@@ -19,7 +19,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnxpad.errors import UsageError
 from onnxpad.validation.align import aligned
 from onnxpad.validation.compare import shape_text
-from onnxpad.validation.inputs import Draw, Input, Outline, Output, feeds_text
+from onnxpad.validation.inputs import Draw, Input, Outline, Output, feeds_text, numpy_type
 from onnxpad.validation.sessions import Array
 
 Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]
@@ -183,7 +183,7 @@ def _typed(title: str, role: str, each: Input | Output, array: Array) -> Array:
             array = array.astype(np.str_).astype(np.object_)
         if array.dtype.kind == "O":
             return array
-    wanted = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(each.elem_type))
+    wanted = numpy_type(each)
     if array.dtype.newbyteorder("=") != wanted:
         raise UsageError(
             f"{title}: {role} {each.name!r} has type {array.dtype}, but the model's is "
@@ -204,9 +204,13 @@ def _sets(source: Arrays, title: str) -> tuple[str, list[list[_Entry]]]:
         or not all(isinstance(each, Mapping) for each in mappings)
     ):
         raise UsageError(f"{title}: neither a path nor arrays by name")
-    return title, [
-        [_Entry(name, np.asarray(array)) for name, array in each.items()] for each in mappings
-    ]
+    try:
+        return title, [
+            [_Entry(str(name), np.asarray(array)) for name, array in each.items()]
+            for each in mappings
+        ]
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"{title}: an array cannot be read: {error}") from None
 
 
 def _read(path: Path) -> list[list[_Entry]]:

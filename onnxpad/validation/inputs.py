@@ -4,10 +4,12 @@ Imports nothing of the package outside `validation`. Sizes the graph leaves open
 likely first: whoever runs the model tries them in turn until one is accepted.
 """
 
+import math
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import onnx
@@ -36,6 +38,8 @@ _SIZES = (
 _SMALL = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 24, 31, 32)
 
 _MOST_ELEMENTS = 1 << 23  # of one input of guessed size: an image of 1600x1600 fits
+
+_DRAWABLE = 1 << 28  # elements of one input; drawing them takes 3 GB already
 
 _ENDLESS = 1 << 20  # where a limit is none
 
@@ -257,7 +261,7 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
         for dim, admitted in limited.items():
             listed = index < 3 and admitted[-1] < _ENDLESS
             sizes[dim] = _nth(admitted, index) if listed else _nearest(admitted, sizes[dim])
-        small = all(np.prod(_sized(each, sizes)) <= _MOST_ELEMENTS for each in inputs)
+        small = all(math.prod(_sized(each, sizes)) <= _MOST_ELEMENTS for each in inputs)
         if sizes not in seen and (small or not sizes or (limited and not seen)):
             seen.append(sizes)
             yield sizes
@@ -284,10 +288,19 @@ def _nearest(sizes: range, size: int) -> int:
 
 
 def draw(inputs: Iterable[Input], sizes: Mapping[str, int], seed: int) -> Draw:
-    """Inputs of these sizes; the same seed gives the same data."""
+    """Inputs of these sizes; the same seed gives the same data.
+
+    Raises:
+        UndrawableError: One has more elements than can be drawn, or of a type that is not known.
+    """
     feeds = {}
     for each in inputs:
         shape = _sized(each, sizes)
+        if math.prod(shape) > _DRAWABLE:
+            raise UndrawableError(
+                f"input {each.name!r} of {shape_text(shape)} has more than {_DRAWABLE:,} elements, "
+                "too many to draw"
+            )
         generator = np.random.default_rng([seed, zlib.crc32(each.name.encode())])
         feeds[each.name] = _data(each, shape, generator)
     return Draw(feeds, ", ".join(filter(None, (feeds_text(feeds), f"seed {seed}"))))
@@ -344,6 +357,21 @@ def outline(model: onnx.ModelProto) -> Outline:
     return Outline(describe(model), len(operators), quantised, outputs, pads)
 
 
+def numpy_type(each: Input | Output) -> np.dtype[Any]:
+    """The type that numpy has for the elements of an input or output.
+
+    Raises:
+        UndrawableError: onnx knows no such type.
+    """
+    try:
+        return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(each.elem_type))
+    except KeyError:
+        raise UndrawableError(
+            f"{each.name!r} has element type {each.elem_type}, which onnx {onnx.__version__} does "
+            "not know"
+        ) from None
+
+
 def _is_batch(dim: str, axis: int, rank: int) -> bool:
     """Whether an open dimension counts examples, going by its name (lower case) and place."""
     if "batch" in dim:
@@ -365,7 +393,7 @@ def _data(each: Input, shape: tuple[int, ...], generator: np.random.Generator) -
     """Normally distributed floats; integers below the bound, else 0 and 1, else whole bytes."""
     if each.elem_type == TensorProto.STRING:
         return np.asarray(generator.integers(0, 10, shape)).astype(np.str_).astype(np.object_)
-    dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(each.elem_type))
+    dtype = numpy_type(each)
     if dtype.kind in "iu" and each.bound is not None:
         limits = np.iinfo(dtype)
         return np.asarray(

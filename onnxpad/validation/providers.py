@@ -1,6 +1,6 @@
 """Execution providers by the names people give them, and whether they really run.
 
-May import `onnxpad.errors`.
+May import `onnxpad.brevity` and `onnxpad.errors`.
 """
 
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 
+from onnxpad.brevity import meant
 from onnxpad.errors import ModelError, ProviderError, UsageError
 from onnxpad.validation.sessions import CPU, CUDA, known_providers, open_session
 
@@ -25,6 +26,8 @@ def chosen(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         UsageError: A name that nobody knows, or none at all.
         ProviderError: A provider asked for by its name does not run here.
     """
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise UsageError(f"providers takes names, as ['cpu'], not {names!r}")
     if not names:
         raise UsageError("no provider given; choose from cpu, cuda and auto")
     own = {provider.lower(): provider for provider in known_providers()}
@@ -40,7 +43,7 @@ def chosen(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if provider is None:
             raise UsageError(
                 f"unknown provider {name!r}; choose cpu, cuda, auto or a name of onnxruntime's, "
-                f"as {CUDA}"
+                f"as {CUDA}{meant(name, (*NAMES, AUTO, *known_providers()))}"
             )
         if provider not in found and (trouble := trouble_with(provider)):
             raise ProviderError(trouble)

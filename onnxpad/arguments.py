@@ -1,0 +1,137 @@
+"""What callers of the library hand over, in the one form that the package works with.
+
+Imports brevity, errors.
+"""
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from onnxpad.brevity import meant
+from onnxpad.errors import UsageError
+
+if TYPE_CHECKING:
+    import onnx
+
+_T = TypeVar("_T")
+
+Model: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | onnx.ModelProto"
+Source: TypeAlias = "Path | bytes | onnx.ModelProto"
+
+Sizes: TypeAlias = str | Sequence[int | None]
+Shapes: TypeAlias = Mapping[str, Sizes] | Sizes
+Dims: TypeAlias = Mapping[str, str | int | range]
+
+
+def source(model: "Model", call: str) -> "Source":
+    """Where a model comes from: a path, the bytes of one, or a model in memory.
+
+    Args:
+        model: What the caller gave.
+        call: The call it was given to, for the message.
+
+    Raises:
+        UsageError: It is none of these.
+    """
+    import onnx
+
+    if isinstance(model, onnx.ModelProto | bytes):
+        return model
+    if isinstance(model, str | os.PathLike):
+        with suppress(TypeError):  # what claims to be a path, and gives none
+            return Path(os.fsdecode(model))
+    if isinstance(model, bytearray | memoryview):
+        return bytes(model)
+    hint = ""
+    if isinstance(model, Collection) and not isinstance(model, Mapping):
+        hint = f"; call {call} once for each model"
+    elif callable(getattr(model, "read", None)):
+        hint = "; of an open file, give the path, or what it reads"
+    raise UsageError(
+        f"{call} takes the path of a model, an onnx.ModelProto or the bytes of one, not "
+        f"{_kind(model)}{hint}"
+    )
+
+
+def shapes_given(shapes: "Shapes | None") -> dict[str, "Sizes"]:
+    """Sizes by name of the input; those given without a name are the only input's, named ''.
+
+    Raises:
+        UsageError: They are neither sizes nor a mapping.
+    """
+    if shapes is None:
+        return {}
+    if isinstance(shapes, Mapping):
+        return _by_name("shapes", shapes)
+    if isinstance(shapes, str):
+        name, _, sizes = shapes.rpartition("=")
+        return {name: sizes}
+    listed = _listed(shapes)
+    if isinstance(listed, Sequence) and not isinstance(listed, range | bytes):
+        return {"": listed}
+    raise UsageError(
+        f"shapes takes sizes by name of the input, or those of the only input, not {_kind(shapes)}"
+    )
+
+
+def dims_given(dims: "Dims | None") -> dict[str, str | int | range]:
+    """Sizes and ranges by name of the dimension.
+
+    Raises:
+        UsageError: It is no mapping.
+    """
+    if dims is None:
+        return {}
+    if isinstance(dims, Mapping):
+        return _by_name("dims", dims)
+    raise UsageError(
+        f"dims takes sizes by name of the dimension, as {{'height': 224}}, not {_kind(dims)}"
+    )
+
+
+def codes_given(option: str, codes: str | Sequence[str], known: Collection[str]) -> tuple[str, ...]:
+    """Codes, or beginnings of codes; of a text those between its commas.
+
+    Args:
+        option: What they were given for, for the message.
+        codes: What the caller gave.
+        known: Every code there is.
+
+    Raises:
+        UsageError: One names no code.
+    """
+    texts = [codes] if isinstance(codes, str) else codes
+    if not isinstance(texts, Collection) or not all(isinstance(text, str) for text in texts):
+        raise UsageError(f"{option} takes codes, as ['PAD101'], not {_kind(codes)}")
+    found = [part.strip().upper() for text in texts for part in text.split(",")]
+    for code in found:
+        if not code or not any(each.startswith(code) for each in known):
+            raise UsageError(unknown_code(option, code, known))
+    return tuple(found)
+
+
+def unknown_code(option: str, code: str, known: Collection[str]) -> str:
+    """What to say of a code that there is not."""
+    return f"{option} {code!r} names no code; there is {', '.join(sorted(known))}" + meant(
+        code, known
+    )
+
+
+def _by_name(what: str, given: Mapping[str, _T]) -> dict[str, _T]:
+    for name in given:
+        if not isinstance(name, str):
+            raise UsageError(f"{what} has the key {name!r}, which is no name")
+    return dict(given)
+
+
+def _listed(value: object) -> object:
+    """An array of whatever package as the list of what is in it; anything else as it is."""
+    convert = getattr(value, "tolist", None)
+    return convert() if callable(convert) else value
+
+
+def _kind(value: object) -> str:
+    kind = type(value).__name__
+    return "None" if value is None else f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind}"
