@@ -384,6 +384,8 @@ def read_pad(graph: Graph, analysis: Analysis, node: Node) -> PadOp:
             if found is None or len(known) != len(found):
                 return PadOp(node, mode, None, None, value)
             axes = tuple(known)
+    if value is not None and value == 0 and not is_negative_zero(value):
+        value = 0  # as an omitted one is told, too
     if flat is None:
         return PadOp(node, mode, axes, None, value)
     if len(flat) % 2 or (axes is not None and len(flat) != 2 * len(axes)):

@@ -1,6 +1,7 @@
 """onnxruntime itself: the only module that imports it, and only when it is asked for something.
 
-May import `onnxpad.brevity` and `onnxpad.errors`. What crashes here ends the process: `worker` runs it in one of its own.
+May import `onnxpad.brevity` and `onnxpad.errors`. What crashes here ends the process: `worker` runs
+it in one of its own.
 """
 
 import contextlib

@@ -1,0 +1,181 @@
+"""Pads that onnxruntime folds wrongly in the model as it came: guarded, or said why not."""
+
+import onnx
+import pytest
+
+import onnxpad
+from onnxpad.finding import Severity
+from tests.support import canonical, fixed, one
+from tests.test_deployed import LEVELS, agree, negative, ran
+
+PADS = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}"
+POOL = "y = MaxPool <kernel_shape = [3, 3]>"
+
+
+def kept(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The same with an empty third input for its Pad, which ONNX text cannot say."""
+    (pad,) = [node for node in model.graph.node if node.op_type == "Pad"]
+    pad.input[2:] = [""]
+    return model
+
+
+GUARDED = [
+    pytest.param(
+        one(f"a = Pad (x, p) {POOL} (a)", initializers=PADS),
+        one(f"a = Pad (x, p) {POOL} (a)", initializers=PADS),
+        id="zeros among negative data",
+    ),
+    pytest.param(
+        one(
+            f"a = Pad (x, p, v) b = Identity (a) {POOL} (b)",
+            initializers=f"{PADS}, float v = {{0}}",
+        ),
+        one(f"a = Pad (x, p) b = Identity (a) {POOL} (b)", initializers=PADS),
+        id="by a copy, with a fill that is written",
+    ),
+    pytest.param(
+        one("a = Pad (x, p) y = AveragePool <kernel_shape = [1, 1]> (a)", initializers=PADS),
+        one("a = Pad (x, p) y = AveragePool <kernel_shape = [1, 1]> (a)", initializers=PADS),
+        id="pads that are not below the kernel",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) y = AveragePool"
+            " <kernel_shape = [2, 2], strides = [2, 2], ceil_mode = 1> (a)",
+            inputs="float[1, 2, 7, 7] x",
+            initializers=PADS,
+        ),
+        one(
+            "a = Pad (x, p) y = AveragePool"
+            " <kernel_shape = [2, 2], strides = [2, 2], ceil_mode = 1> (a)",
+            inputs="float[1, 2, 7, 7] x",
+            initializers=PADS,
+        ),
+        id="a window that ceil_mode drops",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (w, p) y = Conv (x, a)",
+            inputs="float[1, 2, 9, 8] x, float[1, 2, 3, 3] w",
+            initializers=PADS,
+        ),
+        one(
+            "a = Pad (w, p) y = Conv (x, a)",
+            inputs="float[1, 2, 9, 8] x, float[1, 2, 3, 3] w",
+            initializers=PADS,
+        ),
+        id="a weight",
+    ),
+    pytest.param(
+        one(f"a = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 1]> (x) {POOL} (a)", opset=9),
+        one(
+            "a = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 1]> (x)"
+            ' y = MaxPool <auto_pad = "VALID", kernel_shape = [3, 3]> (a)',
+            opset=9,
+        ),
+        id="before opset 11",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), GUARDED)
+def test_guarded(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
+    (found,) = onnxpad.check(before).failing(Severity.ERROR)
+    assert found.code == "PAD701"
+    assert "1.31.1" in str(found.evidence["onnxruntime"])
+    result = fixed(before, runs=False)
+    expected_nodes = after if after.opset_import[0].version < 11 else kept(after)
+    assert canonical(result.model) == canonical(expected_nodes)
+    assert [change.code for change in result.changes] == ["PAD701"]
+    feeds = negative(before)
+    expected = ran(before, LEVELS[0], feeds)
+    assert not isinstance(expected, str)
+    assert not agree(ran(before, LEVELS[1], feeds), expected)
+    assert all(agree(ran(result.model, level, feeds), expected) for level in LEVELS)
+
+
+NOT_FOUND = [
+    pytest.param(
+        one(f"r = Relu (x) a = Pad (r, p) {POOL} (a)", initializers=PADS),
+        id="a fold that is the same, and made",
+    ),
+    pytest.param(
+        one(f"a = Pad (x, p, v) {POOL} (a)", initializers=f"{PADS}, float v = {{-1}}"),
+        id="another fill",
+    ),
+    pytest.param(
+        one(f"a = Pad (x, p, v) {POOL} (a)", initializers=f"{PADS}, float v = {{-0.0}}"),
+        id="a fill of -0.0",
+    ),
+    pytest.param(kept(one(f"a = Pad (x, p) {POOL} (a)", initializers=PADS)), id="guarded already"),
+    pytest.param(
+        one(
+            f"a = Pad (x, p) {POOL} (a) z = Relu (a)",
+            outputs="float[] y, float[] z",
+            initializers=PADS,
+        ),
+        id="a second reader",
+    ),
+    pytest.param(
+        one(f"a = Pad (x, p) {POOL} (a)", outputs="float[] y, float[] a", initializers=PADS),
+        id="an output",
+    ),
+    pytest.param(
+        one(
+            f"a = Pad (x, p, , k) {POOL} (a)",
+            initializers="int64[4] p = {1, 1, 1, 1}, int64[2] k = {2, 3}",
+            opset=18,
+        ),
+        id="axes",
+    ),
+    pytest.param(
+        one(f'a = Pad <mode = "edge"> (x, p) {POOL} (a)', initializers=PADS), id="another mode"
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) y, i = MaxPool <kernel_shape = [3, 3]> (a)",
+            outputs="float[] y, int64[] i",
+            initializers=PADS,
+        ),
+        id="Indices",
+    ),
+    pytest.param(
+        one(f"a = Pad (x, p) {POOL} (a)", inputs="float[1, 2, 9, 8] x, int64[8] p"),
+        id="amounts that are fed",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (w, p) y = Conv (x, a)", initializers=f"{PADS}, float[1, 2, 1, 1] w = {{1, 2}}"
+        ),
+        id="a weight that is constant",
+    ),
+]
+
+
+@pytest.mark.parametrize("model", NOT_FOUND)
+def test_not_found(model: onnx.ModelProto) -> None:
+    assert not [finding for finding in onnxpad.check(model).findings if finding.code == "PAD701"]
+
+
+def test_pads_of_the_operator_leave_no_guard_before_opset_11() -> None:
+    model = one(
+        "a = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 1]> (x)"
+        " y = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (a)",
+        opset=9,
+    )
+    (found,) = [each for each in onnxpad.check(model).findings if each.code == "PAD701"]
+    assert found.severity is Severity.INFO
+    assert found.reason_code == "opset-too-old"
+    assert not onnxpad.fix(model).changed
+
+
+def test_what_edits_lay_open_is_shielded_and_no_finding() -> None:
+    model = one(
+        f"a = Pad (x, p) {POOL} (a) z = Conv (a, w)",
+        outputs="float[] y, float[] z",
+        initializers=f"{PADS}, float[1, 2, 1, 1] w = {{1, 2}}",
+    )
+    result = onnxpad.fix(model, validate=False)
+    assert [change.code for change in result.changes] == ["PAD201"]
+    (pad,) = [node for node in result.model.graph.node if node.op_type == "Pad"]
+    assert list(pad.input) == ["x", "p", ""]
