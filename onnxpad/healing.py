@@ -17,7 +17,7 @@ from onnxpad.editor import Made
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.pipeline import Outcome
-from onnxpad.verdict import Validation, not_validated
+from onnxpad.verdict import Divergence, Validation, not_validated
 
 Attempt: TypeAlias = Callable[[Barred], Validation]
 """Rewrites with some changes barred, and validates; the verdict."""
@@ -136,7 +136,7 @@ def healed(
         outcome: What the first rewrite did.
         verdict: The failure.
     """
-    first, barred = outcome, set[Key]()
+    first, barred, parting = outcome, set[Key](), verdict.divergence
 
     def attempt(leave: Barred) -> Validation:
         nonlocal outcome, barred
@@ -157,20 +157,24 @@ def healed(
         )
         for key, finding in found.items()
     )
-    return outcome, replace(verdict, warnings=(*verdict.warnings, *_named(answered))), answered
+    warnings = (*verdict.warnings, *_named(answered, parting))
+    return outcome, replace(verdict, warnings=warnings), answered
 
 
 _UNCHANGED: Final = not_validated("no change is left")
 
 
-def _named(findings: Sequence[Finding]) -> Iterator[str]:
-    """What was taken back, in a line."""
+def _named(findings: Sequence[Finding], parting: Divergence | None) -> Iterator[str]:
+    """What was taken back, in a line, and where the models parted first."""
     if findings:
         many = len(findings) > 1
         listed = ", ".join(f"{each.code} at {each.node!r}" for each in findings)
+        where = ""
+        if parting is not None:
+            where = f"; first difference: tensor {parting.tensor!r}, {parting.comparison.detail}"
         yield (
             f"{len(findings)} change{'s were' if many else ' was'} taken back, for with "
-            f"{'them' if many else 'it'} the model as a whole fails: {listed}"
+            f"{'them' if many else 'it'} the model as a whole fails: {listed}{where}"
         )
 
 

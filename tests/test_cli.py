@@ -44,6 +44,7 @@ class Fixed:
     changes: tuple[Change, ...] = (CHANGE,)
     findings: tuple[Finding, ...] = (REFUSED,)
     undone: tuple[Finding, ...] = ()
+    barred: tuple[Finding, ...] = ()
     validation: Validation | None = PASSED
     declared: dict[str, tuple[int | str | None, ...]] = field(default_factory=dict)
     ranges: str = ""
@@ -660,8 +661,8 @@ STUBBED = """
         findings=(found,) * 20, failing=lambda fail_on: (found,) * 20
     )
     result = SimpleNamespace(
-        changes=(change,) * 20, findings=(), undone=(), validation=None, changed=True, declared={},
-        ranges="", dims={}, seconds=0.0,
+        changes=(change,) * 20, findings=(), undone=(), barred=(), validation=None, changed=True,
+        declared={}, ranges="", dims={}, seconds=0.0,
         nodes_before=1, nodes_after=1, save=lambda path, **options: (),
     )
     def fix(*args, progress, **options):

@@ -22,6 +22,7 @@ from onnxpad.validation.inputs import (
 from onnxpad.validation.pairing import Pairing
 from onnxpad.validation.sessions import (
     CPU,
+    CrashError,
     EngineError,
     Optimisation,
     Session,
@@ -44,12 +45,14 @@ class Result:
         seconds: Wall time; NaN where it failed.
         error: Why there are no outputs, in one line; else empty.
         noise: How far a second run was from the first, an output; 0.0 where not measured.
+        crashed: Whether it failed since onnxruntime crashed.
     """
 
     outputs: Mapping[str, Value]
     seconds: float
     error: str = ""
     noise: Mapping[str, float] = field(default_factory=dict)
+    crashed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,7 @@ def ask(
                     result = Result(result.outputs, result.seconds, "", _noise(result, again))
                 results.append(result)
     except EngineError as error:
-        return Answers(tuple(Result({}, math.nan, str(error)) for _ in draws))
+        return Answers((_failed(error),) * len(draws))
     return Answers(tuple(results), places)
 
 
@@ -160,7 +163,11 @@ def _run(session: Session, inputs: Draw, pairing: Pairing) -> Result:
         outputs, seconds = session.timed(pairing.fed(inputs).feeds)
         return Result(pairing.told(outputs), seconds)
     except EngineError as error:
-        return Result({}, math.nan, str(error))
+        return _failed(error)
+
+
+def _failed(error: EngineError) -> Result:
+    return Result({}, math.nan, str(error), crashed=isinstance(error, CrashError))
 
 
 def _noise(first: Result, second: Result) -> dict[str, float]:

@@ -418,7 +418,7 @@ STAYS = [
 @pytest.mark.parametrize(("before", "reason"), STAYS)
 def test_stays(before: object, reason: str) -> None:
     result = onnxpad.fix(before)  # type: ignore[arg-type]
-    assert not result.changed
+    assert {change.code for change in result.changes} <= {"PAD701"}  # which guards what stays
     reasons = [f.reason for f in result.findings if f.code in {"PAD201", "PAD205"}]
     assert any(reason in text for text in reasons), reasons
     assert all(f.severity == "info" for f in result.findings)

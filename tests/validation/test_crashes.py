@@ -73,7 +73,7 @@ def test_a_crash_is_an_error_and_the_session_goes_on(crash: str) -> None:
 @pytest.mark.parametrize("original", [PLAIN, CRASHING], ids=["alone", "alike"])
 def test_the_model_and_the_level_are_told(original: onnx.ModelProto, crash: str) -> None:
     found = onnxpad.validate(original, CRASHING, inputs=FATAL)
-    exact, deployed = found.runs
+    exact, *_, deployed = found.runs
     assert exact.ok
     assert exact.optimisation == "off"
     assert deployed.optimisation == "full"
@@ -83,14 +83,16 @@ def test_the_model_and_the_level_are_told(original: onnx.ModelProto, crash: str)
         assert deployed.note.startswith("with full optimisation only the rewritten model does not")
         assert not deployed.ok
     else:
-        assert found.ok
-        (warning,) = found.warnings
-        assert warning.endswith(f"with full optimisation the original does not run: {crash}")
+        assert found.validation.outcome != "failed"
+        assert any(
+            warning.endswith(f"with full optimisation the original does not run: {crash}")
+            for warning in found.warnings
+        )
 
 
 def test_only_the_original_crashes(crash: str) -> None:
     found = onnxpad.validate(CRASHING, PLAIN, inputs=FATAL)
-    assert found.ok
+    assert found.validation.outcome != "failed"
     assert any(crash in warning for warning in found.warnings)
 
 
@@ -207,8 +209,8 @@ class TestMade:
     def test_a_whole_validation(self, name: str) -> None:
         found = onnxpad.validate(named("g"), named(name))
         assert not found.ok
-        (run,) = found.runs
-        assert run.note == f"the rewritten model does not run: {TOLD}"
+        assert found.runs
+        assert {run.note for run in found.runs} == {f"the rewritten model does not run: {TOLD}"}
         found = onnxpad.validate(named(name), named(name))
         assert any(TOLD in warning for warning in found.warnings)
 
