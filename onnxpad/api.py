@@ -192,10 +192,10 @@ def fix(
             from onnxpad.optimiser import misfolded
 
             prober, exposing = Probes(graph), misfolded
-        start = graph.mark()
+        untouched = graph.mark()
 
         def rewrite(barred: Barred) -> pipeline.Outcome:
-            graph.rollback(start)
+            graph.rollback(untouched)
             with collection.paused():
                 outcome = pipeline.rewrite(
                     graph,

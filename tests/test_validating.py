@@ -1,6 +1,7 @@
 """`onnxpad.validate` and the command: verdicts, exit codes, references, reports that tell it."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,12 @@ class TestLibrary:
         assert found.attributes[0] != found.attributes[1]
         assert len(found.comparison.worst) == 4
         assert found.comparison.max_abs > 0
+
+    @pytest.mark.parametrize("validate", [True, False])
+    def test_fix_tells_how_long_it_took(self, validate: bool) -> None:
+        start = time.perf_counter()
+        result = onnxpad.fix(KERAS, validate=validate)
+        assert 0 < result.seconds <= time.perf_counter() - start
 
     def test_fix_tells_where_models_part(self, monkeypatch: pytest.MonkeyPatch) -> None:
         # a rewrite that slips through proof and probes is found by the whole model's validation
