@@ -101,15 +101,18 @@ class Signs:
             if node.op == "Pad" and self._is_infinite(node):
                 return current
             if node.op in _PASSING:
-                reads = [each for each in node.inputs if each.name and each.name not in seen]
+                copies = node.op == "Pad" and node.attrs.get("mode", "constant") != "constant"
+                given = node.inputs[:1] if copies else node.inputs  # a fill that nothing writes
+                reads = [each for each in given if each.name and each.name not in seen]
                 seen.update(each.name for each in reads)
                 pending += reads
         return None
 
     def _is_infinite(self, node: Node) -> bool:
         """Whether a `Pad` that says its fill itself, as before opset 11, fills with infinities."""
-        value = node.attrs.get("value")
-        return self._graph.opset < 11 and isinstance(value, float) and math.isinf(value)
+        value, mode = node.attrs.get("value"), node.attrs.get("mode", "constant")
+        writes = self._graph.opset < 11 and mode == "constant"
+        return writes and isinstance(value, float) and math.isinf(value)
 
     def _needs(self, tensor: Tensor) -> bool | list[Tensor]:
         """Decided, or the tensors on which it depends."""

@@ -195,6 +195,13 @@ class Sites:
             sources = self.wording.places(open_sizes.values())
             raise SizeDependentError(open_sizes, told_sizes, sizes=sources)
         self.check_engines(op)
+        crops = any(always(less_equal(w.stride, w.extent)) is not True for w in op.windows)
+        if (
+            crops
+            and op.operator.padding == "never wins"
+            and self._analysis.dtype(op.data) in FLOATS
+        ):
+            self.check_finite(op.data)  # a SAME of less than nothing runs in another kernel
         return tuple(resolved)
 
     @remembered
