@@ -25,9 +25,33 @@ def main() -> None:
 
             pool.fork_first()
         _run()
-    except KeyboardInterrupt:  # where the command line, which tells of it, is not at work
-        print("error: interrupted", file=sys.stderr, flush=True)
+    except BaseException as error:  # where the command line, which tells of it, is not at work
+        if not isinstance(error, KeyboardInterrupt) and not _asked(error):
+            raise
+        _tell_of_interrupt()
         os._exit(130)  # the interpreter's way out may be interrupted once more
+
+
+def _asked(error: BaseException) -> bool:
+    """Whether an interrupt is behind an error: a class that is made tells it as one of its own."""
+    from onnxpad import interruption
+
+    return isinstance(error, Exception) and interruption.asked()
+
+
+def _tell_of_interrupt() -> None:
+    """One line, and the object that a command line asks for which wants JSON."""
+    print("error: interrupted", file=sys.stderr, flush=True)
+    try:
+        from onnxpad import interruption
+
+        interruption.done()  # a second signal means the same
+
+        from onnxpad.cli.output import INTERRUPTION, tell_as_json
+
+        tell_as_json(INTERRUPTION, sys.argv[1:])
+    except BaseException:  # modules that are half imported, or a stdout that is gone
+        return
 
 
 def _run() -> None:

@@ -69,9 +69,11 @@ class FixResult:
     def ok(self) -> bool:
         """Whether the model is unchanged, or was compared with the original and agrees with it.
 
-        Never true of a changed model without validation, or where nothing could be compared.
+        One in which only the metadata says what was taken back is as good as unchanged. Never true
+        of a changed model without validation, or where nothing could be compared.
         """
-        return not self.changed or (self.validation is not None and self.validation.ok)
+        same = not self.changed or (bool(self.barred) and not self.changes and not self.declared)
+        return same or (self.validation is not None and self.validation.ok)
 
     def raise_for_failure(self) -> None:
         """Return if `ok`.

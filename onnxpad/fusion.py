@@ -11,11 +11,11 @@ what it takes for certain. Tried with onnxruntime 1.21.0 and 1.31.1.
 May import: graph, operators, size, values.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from onnxpad.errors import ModelError
-from onnxpad.graph import Graph
+from onnxpad.graph import Graph, Use
 from onnxpad.operators import (
     PadOp,
     UnreadableError,
@@ -50,8 +50,8 @@ _OF_FIRST: Final = frozenset(
 ) | {"Squeeze", "Tile", "Transpose", "Unsqueeze"}
 _LATE: Final = 21
 """The first opset whose `Pad`s onnxruntime 1.21 does not fold yet."""
-_FAR: Final = 64
-"""How many nodes upstream are looked at, from a window and from an amount."""
+_FAR: Final = 512
+"""How many nodes upstream are looked at, besides Identities."""
 
 
 class Folds(Protocol):
@@ -65,10 +65,11 @@ class Exposed(NamedTuple):
     """A `Pad` that onnxruntime may fold, or folds for certain, where it must not.
 
     Attributes:
-        pad: The `Pad`.
-        window: The operator that it is folded into.
+        pad: The `Pad`; that a body or function holds, or may stand further upstream than was looked
+            for, is one that says nothing, of the node that was reached.
+        window: The operator that it is folded into, or a node whose body or function holds one.
         way: The nodes in between, from the window's side.
-        why: Why the fold is not the same, in words.
+        why: Why the fold is not the same, in words; empty where it is.
     """
 
     pad: PadOp
@@ -87,23 +88,34 @@ class Fusion:
         self._folds = folds
         self._fed: tuple[int, set[str]] | None = None
 
-    def exposed(self, takes: Callable[[PadOp], bool] | None = None) -> list[Exposed]:
-        """The `Pad`s that may be folded and must not, each with the operator it would go into.
+    def exposed(self) -> list[Exposed]:
+        """The `Pad`s that may be folded and must not, each with the operator it would go into."""
+        return [each for each in self.judged(self._may_take) if each.why]
+
+    def judged(self, takes: Callable[[PadOp], bool]) -> list[Exposed]:
+        """The `Pad`s that are folded, each with the operator it goes into, and whether it may.
 
         Args:
-            takes: Which `Pad`s are folded where they are reached, for who knows better.
+            takes: Which `Pad`s are folded where they are reached.
         """
         found: list[Exposed] = []
         for node in self._graph.nodes:
             if node.op in FUSED and self._graph.is_standard(node):
-                found += self._before(node, takes or self._may_take)
+                found += self._before(node, takes)
+            elif self._is_opened(node) and self._graph.inner_operators(node) & FUSED:
+                inputs = (*node.inputs, *self._graph.captured(node))
+                for pad, way in self._reached_all(inputs):
+                    if takes(pad):
+                        found.append(Exposed(pad, node, way, f"{node.op} holds what pools"))
         return found
 
     def laid_open(self, op: WindowOp) -> Exposed | None:
         """A `Pad` that may be folded into an operator, if that pads by explicit pads as given."""
         if op.operator.op_type not in FUSED:
             return None
-        return next(self._along(op.node, op, op.data, self._may_take), None)
+        return next(
+            (each for each in self._along(op.node, op, op.data, self._may_take) if each.why), None
+        )
 
     def certain(self, node: Node) -> Exposed | None:
         """The `Pad` that PadFusion folds into a window operator for certain, and must not.
@@ -115,7 +127,7 @@ class Fusion:
             return None
         for index, tensor in enumerate(node.inputs[: 2 if node.op == "Conv" else 1]):
             pad = self._certain_pad(tensor)
-            if pad is None or not self._is_fed(pad.data):
+            if pad is None or not self.is_fed(pad.data):
                 continue
             if index:
                 return Exposed(pad, node, (), f"it feeds the weight of {node.op}")
@@ -147,10 +159,9 @@ class Fusion:
         if not _may_fuse(node):
             return
         yield from self._along(node, self._read(node), node.inputs[0], takes)
-        for tensor in node.inputs[1:] if node.op == "Conv" else ():
-            for pad, way in self._reached(tensor):
-                if takes(pad):
-                    yield Exposed(pad, node, way, f"it feeds the weight of {node.op}")
+        for pad, way in self._reached_all(node.inputs[1:] if node.op == "Conv" else ()):
+            if takes(pad):
+                yield Exposed(pad, node, way, f"it feeds the weight of {node.op}")
 
     def _along(
         self, node: Node, op: WindowOp | None, data: Tensor, takes: Callable[[PadOp], bool]
@@ -167,14 +178,17 @@ class Fusion:
             for pad, way in self._reached(tensor):
                 if not takes(pad) or (_is_straight(way) and not _is_spatial(pad)):
                     continue
+                if pad.node.op != "Pad":
+                    why = "" if node.op == "Conv" else f"it may be inside of {pad.node.op}"
+                    yield Exposed(pad, node, way, why)
+                    continue
                 now, why = slides, ""
                 if node.op != "Conv":
                     now, why = self._folded(slides, pad, way)
                 if not why and self._is_copied(pad.data):
                     why = f"{pad.data.name!r}, which it reads, is copied to a graph output"
-                if why:
-                    yield Exposed(pad, node, way, why)
-                else:
+                yield Exposed(pad, node, way, why)
+                if not why:
                     pending.append((pad.data, now))
 
     def _folded(
@@ -187,6 +201,11 @@ class Fusion:
         now = self._folds.folded(op, pad)
         return (None, now) if isinstance(now, str) else (now, "")
 
+    def _reached_all(self, tensors: Iterable[Tensor]) -> Iterator[tuple[PadOp, tuple[Node, ...]]]:
+        for tensor in tensors:
+            if tensor.name:
+                yield from self._reached(tensor)
+
     def _reached(self, tensor: Tensor) -> Iterator[tuple[PadOp, tuple[Node, ...]]]:
         """The nearest `Pad`s upstream, through nodes that may be taken away."""
         pending: list[tuple[Tensor, tuple[Node, ...]]] = [(tensor, ())]
@@ -194,8 +213,17 @@ class Fusion:
             if not pending:
                 return
             current, way = pending.pop()
+            current = self._graph.origin(current)
             node = self._graph.producer(current)
-            if node is None or not self._graph.is_standard(node):
+            if node is None:
+                continue
+            if self._is_opened(node):
+                if "Pad" in self._graph.inner_operators(node):
+                    yield _unseen(node), way
+                inside = (*node.inputs, *self._graph.captured(node))
+                pending += ((each, (*way, node)) for each in inside if each.name)
+                continue
+            if not self._graph.is_standard(node):
                 continue
             if node.op == "Pad":
                 pad = self._pad(node)
@@ -204,11 +232,18 @@ class Fusion:
                 if pad is None or not self._may_vanish(pad):
                     continue
                 pending.append((node.inputs[0], (*way, node)))
-            elif node.op == "If":
-                captured = self._graph.captured(node)
-                pending += ((each, (*way, node)) for each in captured)
             elif node.op in REMOVABLE:
                 pending += ((each, (*way, node)) for each in self._passed(node))
+        if pending:
+            node = self._graph.producer(pending[-1][0])
+            if node is not None:
+                yield _unseen(node), pending[-1][1]
+
+    def _is_opened(self, node: Node) -> bool:
+        """Whether the optimiser puts what a node holds in its place: a function, or a branch."""
+        if not self._graph.is_standard(node):
+            return self._graph.is_function(node)
+        return node.op == "If" and bool(node.inputs) and not self.is_fed(node.inputs[0])
 
     def _passed(self, node: Node) -> Iterator[Tensor]:
         """What a node may give as it is: an input beside which all others are constants."""
@@ -216,7 +251,7 @@ class Fusion:
         if node.op in _OF_FIRST:
             yield from data[:1]
             return
-        varying = [tensor for tensor in data if self._is_fed(tensor)]
+        varying = [tensor for tensor in data if self.is_fed(tensor)]
         if len(varying) < 2:
             yield from varying or data
 
@@ -230,6 +265,8 @@ class Fusion:
     def _may_take(self, pad: PadOp) -> bool:
         """Whether PadFusion may fold a `Pad`, going by what it says itself."""
         graph, node = self._graph, pad.node
+        if node.op != "Pad":
+            return True  # one that is not seen
         if pad.mode != "constant":
             return False
         known = [n for pair in pad.amounts or () for n in pair if isinstance(n, int)]
@@ -246,7 +283,7 @@ class Fusion:
             if pad.value is not None:
                 if not is_plain_zero(pad.value):
                     return False
-            elif self._is_fed(given):
+            elif self.is_fed(given):
                 return False
         return self._may_be_constant(pad)
 
@@ -256,22 +293,25 @@ class Fusion:
             return True
         if any(isinstance(n, Size) for pair in pad.amounts or () for n in pair):
             return self._is_misled
-        return not self._is_fed(pad.node.inputs[_AMOUNTS])
+        return not self.is_fed(pad.node.inputs[_AMOUNTS])
 
     @property
     def _is_misled(self) -> bool:
         """Whether the model declares sizes that are open, and onnxruntime believes it."""
         return any(lies(self._graph, self._analysis))
 
-    def _is_fed(self, tensor: Tensor) -> bool:
-        """Whether elements of a tensor come from what the model is fed, and not only its sizes."""
+    def is_fed(self, tensor: Tensor) -> bool:
+        """Whether elements of a tensor come from what the model is fed, and not only its sizes.
+
+        What a function gives, or an If of constant condition, may come from anything in it.
+        """
         graph = self._graph
         if self._fed is None or self._fed[0] != graph.version:
             fed = set(graph.inputs)
             pending = [graph.tensor(name) for name in graph.inputs]
             while pending:
                 for use in graph.uses(pending.pop()):
-                    if use.node.op in {"Shape", "Size"} and graph.is_standard(use.node):
+                    if not _passes_on(graph, use):
                         continue
                     fresh = [each for each in use.node.outputs if each.name not in fed]
                     fed.update(each.name for each in fresh)
@@ -361,9 +401,26 @@ def is_plain_zero(value: float | int) -> bool:
 
 def _may_fuse(node: Node) -> bool:
     """Whether PadFusion takes a Conv or pool for one: explicit pads, one output."""
-    return bool(
-        node.inputs and len(node.outputs) == 1 and node.attrs.get("auto_pad", "") in {"", "NOTSET"}
-    )
+    if not node.inputs or len(node.outputs) > 1:
+        return False
+    if node.op == "AveragePool" and not node.attrs.get("count_include_pad", 0):
+        pads = node.attrs.get("pads")
+        if isinstance(pads, list) and any(pads):
+            return False  # its own padding is not counted, and what is folded would have to be
+    return node.attrs.get("auto_pad", "") in {"", "NOTSET"}
+
+
+def _passes_on(graph: Graph, use: Use) -> bool:
+    """Whether what a node gives comes from elements of what it reads in one place."""
+    node = use.node
+    if not graph.is_standard(node):
+        return not graph.is_function(node)
+    return node.op not in {"Shape", "Size"} and (node.op != "If" or use.index == 0)
+
+
+def _unseen(node: Node) -> PadOp:
+    """A `Pad` that a node holds, or that is behind it, and of which nothing is known."""
+    return PadOp(node, "constant", None, None, None)
 
 
 def _is_straight(way: Sequence[Node]) -> bool:

@@ -8,7 +8,7 @@ undone, and only what differs in the end is written; all else is copied byte for
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -27,8 +27,22 @@ from onnxpad.external import check_external
 from onnxpad.files import write_whole
 from onnxpad.names import Names, pinned
 from onnxpad.relocation import ExternalData, Progress, behind_links, contents, follow_links
-from onnxpad.saving import Differences, differences, node_proto, outline, working_copy
-from onnxpad.scope import Scope, function_scopes, inner_scopes, inner_tensors
+from onnxpad.saving import (
+    Differences,
+    differences,
+    is_edited,
+    node_proto,
+    outline,
+    working_copy,
+)
+from onnxpad.scope import (
+    Scope,
+    bodies,
+    function_scopes,
+    inner_scopes,
+    inner_tensors,
+    operators,
+)
 from onnxpad.skeleton import Skeleton, read_bytes, read_file, read_proto
 from onnxpad.view import (
     Declared,
@@ -217,6 +231,18 @@ class Graph:
         functions = self._skeleton.light.functions
         return any((each.domain, each.name) == (node.domain, node.op) for each in functions)
 
+    def inner_operators(self, node: Node) -> frozenset[str]:
+        """The operators in the bodies of a node, or in the function that it calls."""
+        functions = {(each.domain, each.name): each for each in self._skeleton.light.functions}
+        held: list[onnx.NodeProto] = []
+        for value in node.attrs.values():
+            if isinstance(value, onnx.AttributeProto):
+                held += (inner for body in bodies(value) for inner in body.node)
+        function = functions.get((node.domain or "", node.op))
+        if function is not None:
+            held += function.node
+        return frozenset(operators(held, functions))
+
     def scopes(self) -> Iterator[tuple[Node, Scope]]:
         """The bodies of nodes, and those inside them, each with the node of this graph."""
         for node in self.nodes:
@@ -245,9 +271,8 @@ class Graph:
         return self._view.entries[id(node)].record is None
 
     def is_edited(self, node: Node) -> bool:
-        """Whether a node was not in the file, or may differ from what is there."""
-        entry = self._view.entries[id(node)]
-        return entry.record is None or entry.touched
+        """Whether a node was not in the file, or differs from what is there."""
+        return is_edited(self._skeleton, self._view.entries[id(node)])
 
     def declared(self, tensor: Tensor) -> Declared | None:
         """Type and shape of a graph input, an initializer or a Constant; None for all else.
@@ -447,9 +472,21 @@ class Graph:
         """Inputs, nodes and initializers before and after; long tensors lack their elements."""
         return self._skeleton.light.graph, outline(self._skeleton, self._view)
 
-    def working_copy(self) -> onnx.ModelProto:
-        """The model as it is now, with graph inputs in place of long or external constants."""
-        return working_copy(self._skeleton, self._view)
+    def working_copy(self, is_fed: Callable[[Tensor], bool]) -> onnx.ModelProto:
+        """The model as it is now, with graph inputs in place of long or external constants.
+
+        Only of those that are read beside what is fed, so that what constants alone determine is
+        determined as it was.
+        """
+
+        def is_cut(name: str) -> bool:
+            tensor = self.tensor(name)
+            return all(
+                any(is_fed(other) for other in (*use.node.inputs, *self.captured(use.node)))
+                for use in tensor.uses.values()
+            )
+
+        return working_copy(self._skeleton, self._view, is_cut)
 
     def to_bytes(self) -> bytes:
         """The model, serialised; the original bytes if nothing changed."""

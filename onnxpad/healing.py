@@ -136,15 +136,15 @@ def healed(
         outcome: What the first rewrite did.
         verdict: The failure.
     """
-    first, barred, parting = outcome, set[Key](), verdict.divergence
+    first, parting, tried = outcome, verdict.divergence, False
 
     def attempt(leave: Barred) -> Validation:
-        nonlocal outcome, barred
-        outcome, barred = rewrite(leave), set(leave)
+        nonlocal outcome, tried
+        outcome, tried = rewrite(leave), True
         return validate(outcome) if graph.changed else _UNCHANGED
 
     guilty, verdict = heal(first.made, verdict, attempt)
-    if barred != guilty.keys():
+    if tried:  # the last try need not be the best, and knew no reasons
         outcome = rewrite(guilty)
     note(graph, {**noted(graph), **guilty})
     found = {each.key: each.finding for each in first.made if each.key in guilty}

@@ -7,7 +7,7 @@ taken. The first graph is what PadFusion meets, so whether the fold is the same 
 May import: errors, fusion, graph, operators, rule, validation.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import onnx
@@ -15,27 +15,44 @@ import onnx
 from onnxpad.errors import ModelError
 from onnxpad.fusion import Exposed
 from onnxpad.graph import Graph
-from onnxpad.operators import PadOp, UnreadableError
+from onnxpad.operators import UnreadableError
 from onnxpad.rule import Context
 from onnxpad.validation import optimised
 
 Node: TypeAlias = Any
 
 _NAME: Final = "onnxpad asks about Pad"
-_FUSION: Final = "Pad_Fusion"  # PadFusion's name among the rules; others are silently ignored
+# Names of rules; others are silently ignored.
+_FUSION: Final = "Pad_Fusion"
+_EQUALS: Final = "CommonSubexpressionElimination"
 _COPIED: Final = "what it reads is also an output"
+_UNSEEN: Final = "into what it is folded is not seen"
 
 
 def misfolded(context: Context) -> list[Exposed] | None:
     """The `Pad`s that onnxruntime folds and must not; None where it cannot be asked."""
-    model = context.graph.working_copy()
+    model = context.graph.working_copy(context.sites.fusion.is_fed)
     names = _named(model)
     if not names:
         return []
+    found: dict[tuple[str, str], Exposed] = {}
+    # Of equal Pads and readers one is left at some time: both before and after PadFusion.
+    for beside in ((), (_EQUALS,)) if len(names) > 1 else ((),):
+        some = _misfolded(context, model, names, beside)
+        if some is None:
+            return None
+        found |= {(e.pad.node.outputs[0].name, e.window.outputs[0].name): e for e in some}
+    return list(found.values())
+
+
+def _misfolded(
+    context: Context, model: onnx.ModelProto, names: Mapping[str, str], beside: Sequence[str]
+) -> list[Exposed] | None:
+    """The same, with other rules of the optimiser off beside PadFusion."""
     path = context.graph.path
     folder = path.parent if path is not None else None
     try:
-        first = Graph.from_proto(_optimised(model, folder, _FUSION))
+        first = Graph.from_proto(_optimised(model, folder, _FUSION, *beside))
         left = _left(first, names)
         if not left:
             return []
@@ -43,7 +60,7 @@ def misfolded(context: Context) -> list[Exposed] | None:
     except ModelError:
         return None
     try:
-        second = _optimised(model, folder)
+        second = _optimised(model, folder, *beside)
     except ModelError:  # PadFusion alone keeps it from loading
         return _ours(context, met, names, left, every=True)
     taken = left - {node.name for node in second.graph.node}
@@ -81,16 +98,19 @@ def _ours(
         taken: Which of these it takes.
         every: Whether it may be any that it can take, since it gives no graph.
     """
-    takes: Callable[[PadOp], bool] = lambda pad: pad.node.name in taken  # noqa: E731
     fusion = met.sites.fusion
-    exposed = fusion.exposed(None if every else takes)
-    wrong = {each.pad.node.name: each for each in exposed if each.pad.node.name in taken}
-    if every:
-        for pad in met.pads():
-            if pad.node.name in taken and met.graph.is_output(pad.data):
-                wrong.setdefault(pad.node.name, Exposed(pad, pad.node, (), _COPIED))
+    judged = fusion.exposed() if every else fusion.judged(lambda pad: pad.node.name in taken)
+    wrong = {each.pad.node.name: each for each in judged if each.why}
+    same = {each.pad.node.name for each in judged if not each.why}
+    for pad in met.pads():
+        name = pad.node.name
+        if every and name in taken and met.graph.is_output(pad.data):
+            wrong.setdefault(name, Exposed(pad, pad.node, (), _COPIED))
+        elif not every and name in taken and name not in same:
+            wrong.setdefault(name, Exposed(pad, pad.node, (), _UNSEEN))
+    wrong = {name: each for name, each in wrong.items() if name in taken}
     outputs = {names[name] for name in taken}
-    reached = context.sites.fusion.exposed(lambda pad: pad.node.outputs[0].name in outputs)
+    reached = context.sites.fusion.judged(lambda pad: pad.node.outputs[0].name in outputs)
     return [
         ours
         for name, each in wrong.items()

@@ -1,6 +1,6 @@
 """Window operators that are padded by other amounts in one model than in another.
 
-May import: errors, graph, operators, size, values, verdict, window.
+May import: errors, graph, operators, premises, size, values, verdict, window.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +17,7 @@ from onnxpad.operators import (
     read_pad,
     read_window,
 )
+from onnxpad.premises import premises
 from onnxpad.size import Extent, Size, Unknown, always, equal
 from onnxpad.values import Analysis
 from onnxpad.verdict import PaddingDifference
@@ -42,6 +43,7 @@ class _Site:
         op_type: Its operator.
         total: (begin, end) a spatial axis, own and in front; None where that is not known.
         effect: Constant amounts that read the same at every size; None where there are none.
+        windows: How many windows there are a spatial axis; None where that is not known.
     """
 
     output: str
@@ -50,6 +52,7 @@ class _Site:
     op_type: str
     total: Pairs | None
     effect: Pairs | None
+    windows: tuple[Extent, ...] | None
 
 
 def padding_differences(
@@ -66,7 +69,8 @@ def padding_differences(
         rewritten: The graph of the rewritten model.
         outputs: What the rewritten model calls the original's graph outputs, where it differs.
     """
-    ours, theirs = list(_sites(original)), list(_sites(rewritten))
+    dims = premises(original)[-1].dims  # the sizes at which the original is defined
+    ours, theirs = (list(_sites(each, Analysis(each, dims))) for each in (original, rewritten))
     found = []
     for one, other in _matched(ours, theirs, outputs or {}):
         if one.total is None or other.total is None or _is_same(one, other):
@@ -108,8 +112,19 @@ def _is_same(one: _Site, other: _Site) -> bool:
         return True
     if one.total == other.total or (one.effect is not None and one.effect == other.effect):
         return True
+    sizes = [*_flat(one.total), *_flat(other.total)]
+    if not all(isinstance(size, int) for size in sizes) and _starts_alike(one, other):
+        return True
     pairs = zip(_flat(one.total), _flat(other.total), strict=True)
     return all(_may_be_same(before, after) for before, after in pairs)
+
+
+def _starts_alike(one: _Site, other: _Site) -> bool:
+    """Whether the first windows start at one place, and there are as many, at every size."""
+    if one.total is None or other.total is None or one.windows is None:
+        return False
+    begins = zip(one.total, other.total, strict=True)
+    return one.windows == other.windows and all(a == b for (a, _), (b, _) in begins)
 
 
 def _may_be_same(before: Extent, after: Extent) -> bool:
@@ -120,8 +135,7 @@ def _may_be_same(before: Extent, after: Extent) -> bool:
     return same
 
 
-def _sites(graph: Graph) -> Iterator[_Site]:
-    analysis = Analysis(graph)
+def _sites(graph: Graph, analysis: Analysis) -> Iterator[_Site]:
     for node in graph.nodes:
         if not graph.is_standard(node) or not node.outputs or not node.inputs:
             continue
@@ -139,7 +153,16 @@ def _sites(graph: Graph) -> Iterator[_Site]:
             node.op,
             _sum(own, front),
             _sum(effect, front),
+            _windows(analysis, node),
         )
+
+
+def _windows(analysis: Analysis, node: Node) -> tuple[Extent, ...] | None:
+    """How many windows an operator of the table has on each axis; None where that is not known."""
+    shape = analysis.shape(node.outputs[0])
+    if node.op not in OPERATORS or shape is None:
+        return None
+    return None if any(isinstance(size, Unknown) for size in shape) else shape[2:]
 
 
 def _own(graph: Graph, analysis: Analysis, node: Node) -> tuple[Pairs | None, Pairs | None]:

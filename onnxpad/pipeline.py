@@ -70,8 +70,11 @@ def find(
     mark = graph.mark()
     while True:
         seen = _settle(editor, passes, anew, barred)
+        version, context, at_last = graph.version, editor.context, seen
         fresh = _opening(editor, _shielded(editor, anew), barred) if editor.made else {}
-        rest = _rest(editor.context, passes, seen)
+        if graph.version != version:
+            context, at_last = _seen_anew(anew(), passes, barred)
+        rest = _rest(context, passes, at_last)
         graph.rollback(mark)
         if not fresh:
             break
@@ -117,14 +120,17 @@ def rewrite(
         total = sum(1 for _ in context.windows()) + sum(1 for _ in context.pads())
         seen = _settle(editor, passes, anew, barred, partial(_report, progress, editor, total))
         fresh = {}
+        version, context = graph.version, editor.context
         if editor.made or (admitted is not None and admitted.declared):
             fresh = _opening(editor, _shielded(editor, anew, exposing), barred)
         if not fresh:
             break
         graph.rollback(mark)
         barred = {**barred, **fresh}
-    seen += _found(editor.context, reports, barred)
-    seen += _rest(editor.context, passes, seen)
+    if graph.version != version:
+        context, seen = _seen_anew(anew(), passes, barred)
+    seen += _found(context, reports, barred)
+    seen += _rest(context, passes, seen)
     return Outcome(
         changes=[made.change for made in editor.made],
         findings=[match.finding for place, match in seen if place not in editor.undone],
@@ -214,6 +220,12 @@ def _exhaust(
 
 def _found(context: Context, passes: Passes, barred: Barred) -> list[Found]:
     return [(place_of(rule, match), match) for rule, match in _matches(context, passes, barred)]
+
+
+def _seen_anew(context: Context, passes: Passes, barred: Barred) -> tuple[Context, list[Found]]:
+    """What the passes that rewrite find in a graph that has been shielded, which they leave."""
+    seen = _found(context, [kind for kind in passes if kind.rewrites], barred)
+    return context, [(place, match) for place, match in seen if match.plan is None]
 
 
 def _rest(context: Context, passes: Passes, seen: Sequence[Found]) -> list[Found]:

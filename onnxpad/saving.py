@@ -3,7 +3,7 @@
 Imports attributes, skeleton, view, wire.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import prod
 from typing import Final, TypeAlias
 
@@ -42,6 +42,13 @@ def node_proto(skeleton: Skeleton, entry: Entry) -> onnx.NodeProto:
     return proto
 
 
+def is_edited(skeleton: Skeleton, entry: Entry) -> bool:
+    """Whether a node is not as the file has it; edits may have been undone."""
+    if entry.record is None or not entry.touched:
+        return entry.record is None
+    return _amend(skeleton.whole(entry.record, onnx.NodeProto()), entry.node)
+
+
 def outline(skeleton: Skeleton, view: View) -> onnx.GraphProto:
     """Inputs, nodes and initializers as they are now, without what `skeleton.light` lacks."""
     graph = onnx.GraphProto()
@@ -65,11 +72,16 @@ def outline(skeleton: Skeleton, view: View) -> onnx.GraphProto:
     return graph
 
 
-def working_copy(skeleton: Skeleton, view: View) -> onnx.ModelProto:
+def working_copy(skeleton: Skeleton, view: View, is_cut: Callable[[str], bool]) -> onnx.ModelProto:
     """The model as it is now, with graph inputs for what `skeleton.light` lacks the elements of.
 
     It loads and is optimised as the model is, but for what the elements of its weights decide.
     Where bodies or functions hold long tensors, these come with their elements.
+
+    Args:
+        skeleton: The file.
+        view: The graph.
+        is_cut: Whether a constant of a name becomes an input; else it comes with its elements.
     """
     light = skeleton.light
     model = onnx.ModelProto(ir_version=light.ir_version)
@@ -94,6 +106,10 @@ def working_copy(skeleton: Skeleton, view: View) -> onnx.ModelProto:
     for tensor in graph.initializer:
         if not _lacks_elements(tensor):
             kept.append(tensor)
+        elif not is_cut(tensor.name):
+            records = view.initializers[tensor.name].records
+            whole = skeleton.whole(records[0], onnx.TensorProto()) if records else tensor
+            kept.append(whole)
         elif tensor.name not in listed:
             graph.input.append(_typed(tensor, tensor.name))
     del graph.initializer[:]
@@ -110,7 +126,7 @@ def working_copy(skeleton: Skeleton, view: View) -> onnx.ModelProto:
         if held is None or not _lacks_elements(held):
             long = entry.record is not None and entry.record.end - entry.record.body > PAYLOAD_LIMIT
             nodes.append(node_proto(skeleton, entry) if long else node)
-        elif node.op_type == "Constant":
+        elif node.op_type == "Constant" and is_cut(node.output[0]):
             graph.input.append(_typed(held, node.output[0]))
         else:
             nodes.append(node_proto(skeleton, entry))

@@ -3,7 +3,7 @@
 Imports nothing of the package.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -98,6 +98,22 @@ def node_names(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
         for attribute in node.attribute:
             for body in bodies(attribute):
                 yield from names(body)
+
+
+def operators(
+    nodes: Iterable[onnx.NodeProto], functions: Mapping[tuple[str, str], onnx.FunctionProto]
+) -> Iterator[str]:
+    """The operators of nodes, of their bodies, and of the functions that they call."""
+    called: set[tuple[str, str]] = set()
+    pending = [nodes]
+    while pending:
+        for node in pending.pop():
+            yield node.op_type
+            pending += [body.node for item in node.attribute for body in bodies(item)]
+            key = (node.domain, node.op_type)
+            if key in functions and key not in called:
+                called.add(key)
+                pending.append(functions[key].node)
 
 
 def inner_tensors(graph: onnx.GraphProto) -> Iterator[str]:

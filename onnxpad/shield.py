@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from onnxpad.fusion import REMOVABLE, Exposed, is_plain_zero, lies
-from onnxpad.graph import Tensor
+from onnxpad.graph import Graph, Tensor
 from onnxpad.operators import PadOp, is_padded, onnx_order
 from onnxpad.rule import Context
 
@@ -42,11 +42,11 @@ def shield(context: Context, exposing: Exposing | None = None) -> list[Exposed]:
     _correct_claims(context)
     _name_all_axes(context)
     if exposing is None:
-        return _guard(context, _laid_open(context))
+        return _unlike(context, _guard(context, _laid_open(context)))
     for _ in range(_ROUNDS):
         found = exposing(context)
         if found is None:
-            return _guard(context, _laid_open(context))
+            return _unlike(context, _guard(context, _laid_open(context)))
         if not found:
             break
         if left := _guard(context, found):
@@ -105,12 +105,33 @@ def _laid_open(context: Context) -> list[Exposed]:
     return [each for each in found if _signature(context, each) not in known]
 
 
+def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
+    """Those that the original does not have likewise, as far as nothing around them was edited."""
+    if not found:
+        return []
+    before = Context(context.graph.pristine())
+    known = {_place(each) for each in before.sites.fusion.exposed()}
+    graph = context.graph
+    return [
+        each
+        for each in found
+        if _place(each) not in known
+        or any(map(graph.is_edited, (each.pad.node, each.window, *each.way)))
+    ]
+
+
+def _place(exposed: Exposed) -> tuple[str, str]:
+    return exposed.pad.node.outputs[0].name, exposed.window.outputs[0].name
+
+
 def _signature(context: Context, exposed: Exposed) -> object:
     """All that decides whether a `Pad` is folded, as far as the graph around it says it."""
     graph, pad, window = context.graph, exposed.pad, exposed.window
-    given = pad.node.inputs[1:2] if graph.opset >= 11 else ()
-    if any(graph.constant(tensor) is None for tensor in given):
-        return object()  # computed amounts: what is known of them may be more by now
+    given = list(pad.node.inputs[1:3]) if graph.opset >= 11 and pad.node.op == "Pad" else []
+    beside = [each for node in exposed.way for each in node.inputs[1:]]
+    for tensor in (*given, *beside):
+        if tensor.name and graph.constant(tensor) is None and not _is_stored(graph, tensor):
+            return object()  # what is computed: what is known of it may be more by now
     tensors = [pad.node.outputs[0], *(node.outputs[0] for node in exposed.way)]
     readers = tuple(
         tuple(sorted((graph.label(use.node), use.index) for use in graph.uses(tensor)))
@@ -121,9 +142,15 @@ def _signature(context: Context, exposed: Exposed) -> object:
         tuple(tensor.name for tensor in pad.node.inputs),
         pad.constant_amounts,
         readers,
+        tuple(tensor.name for tensor in beside),
         window.outputs[0].name,
         str(sorted(window.attrs.items(), key=str)),
     )
+
+
+def _is_stored(graph: Graph, tensor: Tensor) -> bool:
+    """Whether a tensor is one that nothing computes: an initializer too long to be read."""
+    return graph.producer(tensor) is None
 
 
 def _correct_claims(context: Context) -> None:

@@ -74,7 +74,7 @@ ARROWS: dict[str, set[str]] = {
     "neighbourhood": {"validation"} | GRAPH,
     "validation": {"engine"},
     "engine": set(),
-    "paddings": {"graph", "operators", "values", "window"} | SIZES,
+    "paddings": {"graph", "operators", "premises", "values", "window"} | SIZES,
     # Engines.
     "operators": {"graph", "values", "window"} | SIZES,
     "inference": {"graph", "size", "values"},

@@ -141,7 +141,7 @@ def fix(
         findings=result.findings,
         undone=result.undone,
         barred=result.barred,
-        validation=result.validation,
+        validation=result.validation if result.changed else None,
         nodes_before=result.nodes_before,
         nodes_after=result.nodes_after,
         seconds=result.seconds,

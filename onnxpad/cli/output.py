@@ -42,7 +42,12 @@ INTERRUPTION = Failure("interrupted", "interrupted", INTERRUPTED)
 def report_failure(failure: Failure, words: Sequence[str]) -> None:
     """A failure in one line on stderr, and as JSON on stdout where the command line asks for it."""
     report_error(failure.message)
-    if wants_json(words):
+    tell_as_json(failure, words)
+
+
+def tell_as_json(failure: Failure, words: Sequence[str]) -> None:
+    """A failure as JSON on stdout where the command line asks for it."""
+    if words and wants_json(words):
         from onnxpad.report.json import error_json
 
         command = words[0] if not words[0].startswith("-") else ""

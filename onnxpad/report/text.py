@@ -123,6 +123,8 @@ def _headline(report: FixReport, paint: Paint) -> str:
     nodes = f"{report.nodes_before:,} -> {counted(report.nodes_after, 'node')}"
     would = " would be made" if report.check else ""
     line = f"{model}: {changes}{would} for style {report.style}, {nodes}"
+    if not report.changes and report.declared:
+        line = f"{model}: no padding to change for style {report.style}, but sizes to declare"
     found = report.validation
     if found is not None and found.outcome == "nothing compared":
         line += f"; {paint('not validated', 'warning')}: {shown(found.reason)}"

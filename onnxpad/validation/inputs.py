@@ -279,7 +279,11 @@ def small_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
 
 
 def _nth(sizes: range, index: int) -> int:
-    return sizes[(0, -1, len(sizes) // 2)[index]]
+    """The first, the last, or one in the middle, which is odd where the first is even."""
+    middle = len(sizes) // 2
+    if (sizes[middle] - sizes[0]) % 2 == 0 and middle + 1 < len(sizes):
+        middle += 1
+    return sizes[(0, -1, middle)[index]]
 
 
 def _nearest(sizes: range, size: int) -> int:

@@ -428,7 +428,8 @@ class _Check:
         self, provider: str, sample: int, found: Result, referred: Mapping[str, Run]
     ) -> str:
         """Why a difference from the original speaks for the rewritten model; else empty."""
-        if referred and referred["rewritten"].ok and not referred["original"].ok:
+        own = referred.get("original")
+        if own is not None and referred["rewritten"].ok and not own.ok:
             return "the original differs from the reference; the rewritten model agrees with it"
         if provider == CPU:
             return ""
@@ -437,8 +438,8 @@ class _Check:
             return ""
         oracle = Oracle("original on the CPU", home, foreign=True)
         theirs = self._held(provider, "off", sample, "rewritten", found, oracle)
-        own = self._held(provider, "off", sample, "original", ours, oracle)
-        if not theirs.ok or own.ok:
+        mine = self._held(provider, "off", sample, "original", ours, oracle)
+        if not theirs.ok or mine.ok:
             return ""
         return (
             f"on {provider} the original differs from the CPU; the rewritten model agrees with it"
@@ -459,7 +460,8 @@ class _Check:
         if self._subject == "rewritten" and oracle is not None:
             run = self._told(provider, exact, ours, found, sample, oracle)
         runs = list(referred.values())
-        if referred and not referred["original"].ok and (run is None or run.ok):
+        own = referred.get("original")
+        if own is not None and not own.ok and (run is None or run.ok):
             note = "full optimisation moves the original away from the reference"
             self._warnings.append(f"onnxruntime's own optimiser: {note}")
             runs = [
@@ -560,8 +562,15 @@ class _Check:
         runs = {
             name: self._held(provider, optimisation, sample, name, found[sample], oracle)
             for name, found in results.items()
+            if name == self._subject or not found[sample].error
         }
-        if self._subject == "rewritten" and optimisation == "off" and not runs["original"].ok:
+        if "original" not in runs:
+            why = results["original"][sample].error
+            self._warnings.append(
+                f"the original does not run on {provider}, so it was not compared with the "
+                f"reference: {why}"
+            )
+        elif self._subject == "rewritten" and optimisation == "off" and not runs["original"].ok:
             self._warnings.append(
                 f"the original differs from the reference on {provider}, whatever the rewrite does"
             )
