@@ -1,13 +1,14 @@
 """Makes one change of a graph at a time: certified, probed, or taken back.
 
-May import: barred, certify, finding, graph, operators, premises, reasons, rule, signs, site,
-values.
+May import: barred, blocked_pools, certify, finding, graph, operators, premises, reasons, rule,
+signs, site, values.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from onnxpad.barred import Key
+from onnxpad.blocked_pools import Hazard
 from onnxpad.certify import UncertifiedError
 from onnxpad.finding import Change, Finding
 from onnxpad.graph import Graph, Use
@@ -170,7 +171,7 @@ class Editor:
             self._describe(node, reading.root, nodes[1]) if stands is tensor else repr(stands.name)
         )
         removed = graph.sweep()
-        self._check_crash(computing)
+        self._check_kernels(computing)
         seen = ""
         if self._prober is not None:
             same, seen = self._prober.after(stands, reading.root, cut)
@@ -191,10 +192,10 @@ class Editor:
             probe=seen,
         )
 
-    def _computing(self, tensor: Tensor, root: str) -> list[tuple[Node, Node]]:
-        """The `Pad`s of computed amounts up to a root behind which a pool may come to crash.
+    def _computing(self, tensor: Tensor, root: str) -> list[tuple[Node, Hazard]]:
+        """The `Pad`s of computed amounts up to a root that keep a pool from running in blocks.
 
-        Each with that pool.
+        Each with what that pool would do.
         """
         graph, found = self.context.graph, []
         for _ in range(_MOST):
@@ -203,25 +204,26 @@ class Editor:
                 break
             if node.op == "Pad" and _computes(graph, node):
                 given = node.outputs[0]
-                pool = self.context.empty_pools.behind(given, self.context.windows())
-                if pool is not None:
-                    found.append((node, pool))
+                hazard = self.context.blocked_pools.behind(given, self.context.windows())
+                if hazard is not None:
+                    found.append((node, hazard))
             tensor = node.inputs[0]
         return found
 
-    def _check_crash(self, computing: Sequence[tuple[Node, Node]]) -> None:
-        """Whether no `Pad` of computed amounts was made constant where that may crash onnxruntime.
+    def _check_kernels(self, computing: Sequence[tuple[Node, Hazard]]) -> None:
+        """Whether no `Pad` of computed amounts was made constant where it keeps a pool from harm.
 
         Raises:
             UncertifiedError: One was.
         """
         graph = self.context.graph
-        for pad, pool in computing:
+        for pad, hazard in computing:
             if not graph.has_node(pad) or pad.op != "Pad" or not _computes(graph, pad):
+                pool = hazard.node
                 raise UncertifiedError(
                     f"with its amounts constant, onnxruntime would choose a kernel for {pool.op} "
-                    f"{graph.label(pool)!r} that crashes where that holds no window",
-                    Reason.KERNEL_CRASHES,
+                    f"{graph.label(pool)!r} that {hazard.does}",
+                    hazard.reason,
                     operator=graph.label(pool),
                 )
 

@@ -168,7 +168,7 @@ class Fusion:
     ) -> Iterator[Exposed]:
         """The `Pad`s upstream of a window's data that may be folded, the nearest first.
 
-        One that may is taken for folded, so that those behind it come next.
+        Each is taken for folded, whether it may or not, so that those behind it come next.
         """
         pending: list[tuple[Tensor, WindowOp | None]] = [(data, op)]
         for _ in range(_FAR):
@@ -188,14 +188,13 @@ class Fusion:
                 if not why and self._is_copied(pad.data):
                     why = f"{pad.data.name!r}, which it reads, is copied to a graph output"
                 yield Exposed(pad, node, way, why)
-                if not why:
-                    pending.append((pad.data, now))
+                pending.append((pad.data, now if not why else None))
 
     def _folded(
         self, op: WindowOp | None, pad: PadOp, way: Sequence[Node]
     ) -> tuple[WindowOp | None, str]:
         if op is None:
-            return None, "its operator cannot be read"
+            return None, "what it would be folded into is not known"
         if not _is_straight(way):
             return None, "other nodes are in between"
         now = self._folds.folded(op, pad)
@@ -322,12 +321,17 @@ class Fusion:
     def _is_copied(self, tensor: Tensor) -> bool:
         """Whether a graph output may come to be a copy of a tensor, or of what it is a copy of."""
         graph = self._graph
+        pending, seen = [tensor], {tensor.name}
         for _ in range(_FAR):
             node = graph.producer(tensor)
-            if node is None or node.op not in _COPIES or not graph.is_standard(node):
+            if node is None or node.op not in REMOVABLE or not graph.is_standard(node):
                 break
-            tensor = node.inputs[0]
-        pending, seen = [tensor], {tensor.name}
+            given = next(self._passed(node), None)
+            if given is None or given.name in seen:
+                break
+            tensor = given
+            seen.add(tensor.name)
+            pending.append(tensor)
         while pending and len(seen) < _FAR:
             for use in graph.uses(pending.pop()):
                 if use.index < 0 or use.node.op not in REMOVABLE:

@@ -1,6 +1,6 @@
 """What a pass is: it finds, with reasons, and rewrites what it found; and the catalogue of passes.
 
-May import: admitted, dynamic, empty_pools, errors, finding, fusion, graph, operators, premises,
+May import: admitted, blocked_pools, dynamic, errors, finding, fusion, graph, operators, premises,
 reasons, signs, site.
 """
 
@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from onnxpad.admitted import Admitted
+from onnxpad.blocked_pools import BlockedPools
 from onnxpad.dynamic import DynamicSites
-from onnxpad.empty_pools import EmptyPools
 from onnxpad.finding import Finding, Page, Severity
 from onnxpad.fusion import Exposed
 from onnxpad.graph import Graph
@@ -70,7 +70,7 @@ class Context:
         self.signs = Signs(graph)
         self.sites = Sites(graph, self.analysis, self.signs)
         plain = self.premises[0].analysis
-        self.empty_pools = EmptyPools(graph, self.analysis)
+        self.blocked_pools = BlockedPools(graph, self.analysis, self.signs)
         self.open_sites = DynamicSites(graph, self.analysis, self.sites, plain)
         self.told: frozenset[int] = frozenset()
         self._listed: tuple[int, list[tuple[Node, object]]] | None = None

@@ -29,7 +29,7 @@ Exposing: TypeAlias = Callable[[Context], "Sequence[Exposed] | None"]
 
 _VALUE: Final = 2
 _AXES: Final = 3
-_ROUNDS: Final = 3
+_ROUNDS: Final = 4
 _FAR: Final = 64
 
 
@@ -49,7 +49,7 @@ def shield(context: Context, exposing: Exposing | None = None) -> list[Exposed]:
             return _unlike(context, _guard(context, _laid_open(context)))
         if not found:
             break
-        if left := _guard(context, found):
+        if left := _guard(context, _own(context, found)):
             return left
     return []
 
@@ -89,6 +89,19 @@ def _guard(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
     return left
 
 
+def _own(context: Context, found: Sequence[Exposed]) -> Sequence[Exposed]:
+    """Those that are wrong by themselves, if any is.
+
+    Their twins, which are merged with them, stay whole once they are guarded.
+    """
+    known = {_ends(each) for each in context.sites.fusion.exposed()}
+    return [each for each in found if _ends(each) in known] or found
+
+
+def _ends(exposed: Exposed) -> tuple[str, str]:
+    return exposed.pad.node.outputs[0].name, exposed.window.outputs[0].name
+
+
 def _is_guarded(context: Context, exposed: Exposed) -> bool:
     """Whether another guard did it already."""
     return context.graph.opset < 11 and exposed.window.attrs.get("auto_pad", "") == "VALID"
@@ -110,18 +123,40 @@ def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
     if not found:
         return []
     before = Context(context.graph.pristine())
-    known = {_place(each) for each in before.sites.fusion.exposed()}
-    graph = context.graph
+    known = {_place(before, each) for each in before.sites.fusion.exposed()}
     return [
-        each
-        for each in found
-        if _place(each) not in known
-        or any(map(graph.is_edited, (each.pad.node, each.window, *each.way)))
+        each for each in found if _place(context, each) not in known or _is_touched(context, each)
     ]
 
 
-def _place(exposed: Exposed) -> tuple[str, str]:
-    return exposed.pad.node.outputs[0].name, exposed.window.outputs[0].name
+def _place(context: Context, exposed: Exposed) -> tuple[object, ...]:
+    """Which `Pad` is exposed to which operator, over what, and what reads these."""
+    graph = context.graph
+    tensors = [node.outputs[0] for node in (exposed.pad.node, *exposed.way)]
+    readers = tuple(
+        tuple(sorted((use.node.outputs[0].name, use.index) for use in graph.uses(tensor)))
+        for tensor in tensors
+    )
+    return tuple(tensor.name for tensor in tensors), readers, exposed.window.outputs[0].name
+
+
+def _is_touched(context: Context, exposed: Exposed) -> bool:
+    """Whether a node was edited that decides whether a `Pad` is folded, or may have been."""
+    graph = context.graph
+    nodes = (exposed.pad.node, exposed.window, *exposed.way)
+    if any(map(graph.is_edited, nodes)):
+        return True
+    pending = [each for node in nodes for each in node.inputs[1:]]
+    seen = {each.name for each in pending}
+    while pending and len(seen) < _FAR:
+        node = graph.producer(pending.pop())
+        if node is not None:
+            if graph.is_edited(node):
+                return True
+            fresh = [each for each in node.inputs if each.name and each.name not in seen]
+            seen.update(each.name for each in fresh)
+            pending += fresh
+    return bool(pending)
 
 
 def _signature(context: Context, exposed: Exposed) -> object:
@@ -132,18 +167,11 @@ def _signature(context: Context, exposed: Exposed) -> object:
     for tensor in (*given, *beside):
         if tensor.name and graph.constant(tensor) is None and not _is_stored(graph, tensor):
             return object()  # what is computed: what is known of it may be more by now
-    tensors = [pad.node.outputs[0], *(node.outputs[0] for node in exposed.way)]
-    readers = tuple(
-        tuple(sorted((graph.label(use.node), use.index) for use in graph.uses(tensor)))
-        for tensor in tensors
-    )
     return (
-        tuple(tensor.name for tensor in tensors),
+        _place(context, exposed),
         tuple(tensor.name for tensor in pad.node.inputs),
         pad.constant_amounts,
-        readers,
         tuple(tensor.name for tensor in beside),
-        window.outputs[0].name,
         str(sorted(window.attrs.items(), key=str)),
     )
 
@@ -154,9 +182,12 @@ def _is_stored(graph: Graph, tensor: Tensor) -> bool:
 
 
 def _correct_claims(context: Context) -> None:
-    """Drops value_info that contradicts the operators, where an added Shape would be its result."""
+    """Drops value_info that contradicts the operators, where a Shape would be its result.
+
+    One that is added, or one that it did not reach before amounts of a `Pad` were made constant.
+    """
     graph = context.graph
-    if any(node.op == "Shape" and graph.is_new(node) for node in graph.nodes):
+    if any(node.op in {"Shape", "Size"} for node in graph.nodes):
         for tensor, is_output in list(lies(graph, context.analysis)):
             if not is_output:
                 graph.undeclare(tensor)

@@ -440,6 +440,7 @@ class Sites:
         if dtype in FLOATS:
             if dtype != TensorProto.BFLOAT16 and pad.value <= _lowest_finite(dtype):
                 return
+            negative |= self._is_around(pad.data)
             if pad.value <= 0 and not negative and self._signs.non_negative(pad.data):
                 return
         raise RefusalError(
@@ -607,6 +608,19 @@ class Sites:
                     axis=axis,
                     opset=self._graph.opset,
                 )
+
+    def _is_around(self, tensor: Tensor) -> bool:
+        """Whether `Pad`s have put -0.0 around a tensor, which a 0 next to it may win against."""
+        node = self._graph.producer(self._graph.origin(tensor))
+        while node is not None and node.op == "Pad" and self._graph.is_standard(node):
+            try:
+                pad = read_pad(self._graph, self._analysis, node)
+            except UnreadableError:
+                return False
+            if pad.mode == "constant" and is_negative_zero(pad.value):
+                return True
+            node = self._graph.producer(self._graph.origin(pad.data))
+        return False
 
     def check_not_empty(self, source: Tensor, axis: int, size: Extent) -> None:
         """Refuses a pool that would read what may be empty, which engines refuse too."""

@@ -335,8 +335,31 @@ CRASHING = one(
     "s = Shape (x) z = Sub (s, s) b = Add (z, c) q = Concat <axis = 0> (z, b)"
     " a = Pad (x, q, v) y = MaxPool <kernel_shape = [5, 1], strides = [3, 3]> (a)",
     inputs="float[1, 16, h, w] x",
-    initializers="int64[4] c = {0, 0, 0, 2}, float v = {-inf}",
+    initializers="int64[4] c = {0, 0, 0, 2}, float v = {-3}",
 )
+
+
+LOWEST = one(
+    "s = Shape (x) z = Sub (s, s) b = Concat <axis = 0> (z, z) q = Add (b, c) a = Pad (x, q, v)"
+    " y = MaxPool <kernel_shape = [2, 2]> (a)",
+    inputs="float[1, 16, h, w] x",
+    initializers="int64[8] c = {0, 0, 2, 2, 0, 0, 2, 2}, float v = {-inf}",
+)
+
+
+@pytest.mark.parametrize("validate", [True, False], ids=["validated", "proofs alone"])
+def test_amounts_stay_computed_where_a_kernel_in_blocks_would_lose_infinities(
+    validate: bool,
+) -> None:
+    feeds = {"x": np.ones((1, 16, 4, 4), np.float32)}
+    expected = ran(LOWEST, LEVELS[0], feeds)
+    assert not isinstance(expected, str)
+    assert np.isinf(expected[0]).any()
+    for style in STYLES:
+        result = onnxpad.fix(LOWEST, style=style, validate=validate)
+        for level in LEVELS:
+            assert agree(ran(result.model, level, feeds), expected)
+        assert not onnxpad.check(result.model, style=style).failing()
 
 
 @pytest.mark.parametrize("validate", [True, False], ids=["validated", "proofs alone"])

@@ -1,22 +1,24 @@
-"""Pools that onnxruntime dies of where they hold no window.
+"""Pools that onnxruntime computes otherwise once it knows their channels.
 
 At full optimisation a MaxPool or AveragePool over two spatial axes runs in blocks of channels (the
 NCHWc kernels) once onnxruntime knows that their number is a multiple of 8 or 16. Where the first
 spatial axis then holds no window, the process ends by SIGFPE; the plain kernel gives an empty
-tensor. What follows a `Pad` of computed amounts is of unknown shape to onnxruntime, so a rewrite
-that makes them constant, or takes the `Pad` away, can choose that kernel. Tried with onnxruntime
-1.31.1.
+tensor. Where a window of a MaxPool holds nothing but -infinity, it gives the lowest finite number.
+What follows a `Pad` of computed amounts is of unknown shape to onnxruntime, so a rewrite that makes
+them constant, or takes the `Pad` away, can choose that kernel. Tried with onnxruntime 1.31.1.
 
-May import: graph, operators, size, values, window.
+May import: graph, operators, reasons, signs, size, values, window.
 """
 
 from collections.abc import Iterable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from onnx import TensorProto
 
 from onnxpad.graph import Graph
 from onnxpad.operators import WindowOp
+from onnxpad.reasons import Reason
+from onnxpad.signs import Signs
 from onnxpad.size import Extent, Size, always, less_equal, symbol
 from onnxpad.values import Analysis
 from onnxpad.window import pool_output_size
@@ -30,17 +32,32 @@ _POOLS: Final = frozenset({"MaxPool", "AveragePool"})
 _KNOWN_BEHIND: Final = frozenset({"Conv", "ConvTranspose"})
 
 
-class EmptyPools:
-    """The pools of one graph that may come to crash onnxruntime."""
+class Hazard(NamedTuple):
+    """What the kernel in blocks would do to a pool.
 
-    def __init__(self, graph: Graph, analysis: Analysis) -> None:
+    Attributes:
+        node: The pool.
+        reason: That in a word.
+        does: The same in words, of the kernel.
+    """
+
+    node: Node
+    reason: Reason
+    does: str
+
+
+class BlockedPools:
+    """The pools of one graph that must not come to run in blocks of channels."""
+
+    def __init__(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
         """Reads the graph as it is at each call."""
         self._graph = graph
         self._analysis = analysis
-        self._found: tuple[int, dict[str, Node]] | None = None
+        self._signs = signs
+        self._found: tuple[int, dict[str, Hazard]] | None = None
 
-    def behind(self, tensor: Tensor, windows: Iterable[WindowOp]) -> Node | None:
-        """A pool that may hold no window and whose channels a tensor's shape makes known, if any.
+    def behind(self, tensor: Tensor, windows: Iterable[WindowOp]) -> Hazard | None:
+        """A pool that must not run in blocks and whose channels a tensor's shape makes known.
 
         `windows` are the graph's window operators.
         """
@@ -48,12 +65,13 @@ class EmptyPools:
             self._found = self._graph.version, self._upstream(windows)
         return self._found[1].get(tensor.name)
 
-    def _upstream(self, windows: Iterable[WindowOp]) -> dict[str, Node]:
+    def _upstream(self, windows: Iterable[WindowOp]) -> dict[str, Hazard]:
         """The tensors from which shapes reach such a pool, each with one."""
-        found: dict[str, Node] = {}
+        found: dict[str, Hazard] = {}
         declared: set[str] | None = None
         for op in windows:
-            if not self._may_crash(op):
+            hazard = self._hazard(op)
+            if hazard is None:
                 continue
             if declared is None:
                 claims = self._graph.claims()
@@ -63,24 +81,34 @@ class EmptyPools:
                 tensor = pending.pop()
                 if tensor.name in found:
                     continue
-                found[tensor.name] = op.node
+                found[tensor.name] = hazard
                 node = self._graph.producer(tensor)
                 if node is not None and node.op not in _KNOWN_BEHIND:
                     pending += [each for each in node.inputs if each.name]
         return found
 
-    def _may_crash(self, op: WindowOp) -> bool:
-        if op.operator.op_type not in _POOLS or len(op.windows) != 2 or len(op.node.outputs) > 1:
-            return False
+    def _hazard(self, op: WindowOp) -> Hazard | None:
+        kind = op.operator.op_type
+        if kind not in _POOLS or len(op.windows) != 2 or len(op.node.outputs) > 1:
+            return None
         shape = self._analysis.shape(op.data)
         channels: Extent = shape[1] if shape is not None and len(shape) == 4 else 0
         if not isinstance(channels, int) or channels % _BLOCK:
-            return False
+            return None
         if self._analysis.dtype(op.data) not in {None, TensorProto.FLOAT}:
-            return False
+            return None
+        if self._may_be_empty(op, shape[2] if shape is not None and len(shape) == 4 else 0):
+            does = "crashes where that holds no window"
+            return Hazard(op.node, Reason.KERNEL_CRASHES, does)
+        if kind == "MaxPool" and self._signs.infinite(op.data) is not None:
+            does = "gives the lowest finite number for a window of nothing but -infinity"
+            return Hazard(op.node, Reason.INFINITE_DATA, does)
+        return None
+
+    @staticmethod
+    def _may_be_empty(op: WindowOp, size: Extent) -> bool:
         if op.auto_pad.startswith("SAME"):
             return False  # one window at least, or an error
-        size: Extent = shape[2] if shape is not None and len(shape) == 4 else 0
         if not isinstance(size, int | Size):
             size = symbol("unknown", 0)
         pads = op.pads[0] if op.auto_pad == "NOTSET" else (0, 0)
