@@ -7,21 +7,22 @@ tensor. Where a window of a MaxPool holds nothing but -infinity, it gives the lo
 What follows a `Pad` of computed amounts is of unknown shape to onnxruntime, so a rewrite that makes
 them constant, or takes the `Pad` away, can choose that kernel. Tried with onnxruntime 1.31.1.
 
-May import: graph, operators, reasons, signs, size, values, window.
+May import: errors, graph, operators, reasons, signs, size, values, window.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from onnx import TensorProto
 
+from onnxpad.errors import ModelError
 from onnxpad.graph import Graph
-from onnxpad.operators import WindowOp
+from onnxpad.operators import PadOp, UnreadableError, WindowOp, read_pad
 from onnxpad.reasons import Reason
 from onnxpad.signs import Signs
-from onnxpad.size import Extent, Size, always, less_equal, symbol
+from onnxpad.size import Extent, Size, Unknown, always, less_equal, symbol
 from onnxpad.values import Analysis
-from onnxpad.window import pool_output_size
+from onnxpad.window import meets_data, pool_output_size
 
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
@@ -100,7 +101,7 @@ class BlockedPools:
         if self._may_be_empty(op, shape[2] if shape is not None and len(shape) == 4 else 0):
             does = "crashes where that holds no window"
             return Hazard(op.node, Reason.KERNEL_CRASHES, does)
-        if kind == "MaxPool" and self._signs.infinite(op.data) is not None:
+        if kind == "MaxPool" and self._may_read_infinities(op, shape):
             does = "gives the lowest finite number for a window of nothing but -infinity"
             return Hazard(op.node, Reason.INFINITE_DATA, does)
         return None
@@ -114,6 +115,37 @@ class BlockedPools:
         pads = op.pads[0] if op.auto_pad == "NOTSET" else (0, 0)
         count = pool_output_size(size, op.windows[0], *pads, ceil_mode=op.ceil_mode)
         return always(less_equal(1, count)) is not True
+
+    def _may_read_infinities(self, op: WindowOp, shape: Sequence[Extent] | None) -> bool:
+        """Whether a window may hold infinities and nothing else.
+
+        The exporters' `Pad` of -infinity right in front leaves some data to each.
+        """
+        if self._signs.infinite(op.data) is None:
+            return False
+        pad = self._pad(self._graph.producer(self._graph.origin(op.data)))
+        if pad is None or op.auto_pad.startswith("SAME") or self._signs.infinite(pad.data):
+            return True
+        amounts = pad.over(4) or pad.amounts
+        if shape is None or amounts is None or len(amounts) != len(shape):
+            return True
+        own = op.pads if op.auto_pad == "NOTSET" else ((0, 0),) * len(op.windows)
+        for axis, (window, (begin, end)) in enumerate(zip(op.windows, own, strict=True), 2):
+            size, (first, last) = shape[axis], amounts[axis]
+            if any(isinstance(each, Unknown) for each in (size, first, last)):
+                return True
+            output = pool_output_size(size, window, begin, end, ceil_mode=op.ceil_mode)
+            if not meets_data(window, -begin - first, output, size - first - last):
+                return True
+        return False
+
+    def _pad(self, node: Node | None) -> PadOp | None:
+        if node is None or node.op != "Pad" or not self._graph.is_standard(node):
+            return None
+        try:
+            return read_pad(self._graph, self._analysis, node)
+        except (UnreadableError, ModelError):
+            return None
 
 
 def _is_known(sizes: tuple[int | str | None, ...]) -> bool:

@@ -25,8 +25,8 @@ from onnxpad.operators import WindowOp
 from onnxpad.reasons import Reason
 from onnxpad.size import Extent, Size, always, less_equal, maximum, minimum, where
 from onnxpad.window import (
-    AnyWindow,
     last_read,
+    meets_data,
     output_size,
     pool_output_size,
     same_output_size,
@@ -109,8 +109,8 @@ class Comparison:
     def blind_axis(self) -> int | None:
         """An axis on which a window may read no data."""
         axes = zip(self._windows, self.first.axes, self._sizes, self._defined, strict=True)
-        for axis, reading in enumerate(axes, 2):
-            if not _meets_data(*reading):
+        for axis, (window, read, size, some) in enumerate(axes, 2):
+            if not meets_data(window, read.start, read.output, size, some):
                 return axis
         return None
 
@@ -234,19 +234,6 @@ def _cut(layers: Layers, sizes: tuple[Extent, ...], axes: tuple[_Axis, ...]) -> 
                 end = maximum(end, 0)
             amounts[axis + 2] = (begin, end)
         yield Layer(tuple(amounts), layer.fill)
-
-
-def _meets_data(window: AnyWindow, axis: _Axis, size: Extent, some: Extent) -> bool:
-    """Whether every window reads at least one element of the data, where there is `some`."""
-    reach = (window.kernel - 1) * window.dilation
-    conditions = [
-        less_equal(1, size),
-        less_equal(0, axis.start + reach),
-        less_equal(axis.start + (axis.output - 1) * window.stride, size - 1),
-    ]
-    if window.dilation != 1 and window.kernel != 1:
-        conditions.append(less_equal(window.dilation, size))
-    return all(always(where(some, condition, 1)) is True for condition in conditions)
 
 
 def _told(layers: Layers) -> str:

@@ -18,13 +18,16 @@ from onnxpad.size import (
     Extent,
     Size,
     Unknown,
+    always,
     bounds,
     ceil_div,
     floor_div,
+    less_equal,
     maximum,
     minimum,
     symbol,
     trunc_div,
+    where,
 )
 
 Side: TypeAlias = Literal["begin", "end"]
@@ -180,6 +183,28 @@ def end_read(size: Extent, window: AnyWindow, begin: Extent, output: Extent) -> 
     ceil window reaches past it.
     """
     return maximum(last_read(begin, window, output) - size + 1, 0)
+
+
+def meets_data(
+    window: AnyWindow, start: Extent, output: Extent, size: Extent, some: Extent = 1
+) -> bool:
+    """Whether every window reads at least one of `size` elements, where there is `some`.
+
+    Args:
+        window: The window.
+        start: Where the first one starts, counted from the first element.
+        output: How many there are.
+        size: How many elements there are.
+        some: 1 for the sizes that matter, 0 for others.
+    """
+    conditions = [
+        less_equal(1, size),
+        less_equal(0, start + (window.kernel - 1) * window.dilation),
+        less_equal(start + (output - 1) * window.stride, size - 1),
+    ]
+    if window.dilation != 1 and window.kernel != 1:
+        conditions.append(less_equal(window.dilation, size))
+    return all(always(where(some, condition, 1)) is True for condition in conditions)
 
 
 def transposed_output_size(

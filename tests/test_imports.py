@@ -51,7 +51,7 @@ ARROWS: dict[str, set[str]] = {
     # Deciding and rewriting.
     "pipeline": {"admitted", "barred", "editor", "fusion", "passes", "premises", "rule", "shield"}
     | GRAPH,
-    "editor": {"barred", "certify", "premises", "rule", "site"} | GRAPH,
+    "editor": {"barred", "blocked_pools", "certify", "premises", "rule", "site"} | GRAPH,
     "shield": {"fusion", "graph", "operators", "rule"},
     "barred": {"graph"},
     "passes": {"dynamic", "fusion", "inference", "readers", "rule", "shield", "site"} | GRAPH,
@@ -61,7 +61,7 @@ ARROWS: dict[str, set[str]] = {
     "amounts": {"graph", "values", "window"} | SIZES,
     "site": {"fusion", "wording"} | GRAPH,
     "fusion": GRAPH,
-    "blocked_pools": GRAPH | {"signs"},
+    "blocked_pools": GRAPH,
     "wording": {"provenance"} | GRAPH,
     "provenance": {"graph", "values"},
     # Proving and running: neither knows passes, rules or sites.

@@ -148,7 +148,7 @@ STAYS = [
             " y = Pad <pads = [0, 0, 3, 0, 0, 0, 0, 1], value = 0.0> (a)",
             opset=9,
         ),
-        "they pad with different values (-0.0, 0.0)",
+        "they pad with different values (-0.0, 0)",
         id="0.0 and -0.0 as attributes",
     ),
     pytest.param(
