@@ -170,25 +170,26 @@ class Fusion:
 
         Each is taken for folded, whether it may or not, so that those behind it come next.
         """
-        pending: list[tuple[Tensor, WindowOp | None]] = [(data, op)]
+        pending: list[tuple[Tensor, WindowOp | None, tuple[Node, ...]]] = [(data, op, ())]
         for _ in range(_FAR):
             if not pending:
                 return
-            tensor, slides = pending.pop()
+            tensor, slides, passed = pending.pop()
             for pad, way in self._reached(tensor):
                 if not takes(pad) or (_is_straight(way) and not _is_spatial(pad)):
                     continue
+                behind = (*passed, *way)
                 if pad.node.op != "Pad":
                     why = "" if node.op == "Conv" else f"it may be inside of {pad.node.op}"
-                    yield Exposed(pad, node, way, why)
+                    yield Exposed(pad, node, behind, why)
                     continue
                 now, why = slides, ""
                 if node.op != "Conv":
                     now, why = self._folded(slides, pad, way)
                 if not why and self._is_copied(pad.data):
                     why = f"{pad.data.name!r}, which it reads, is copied to a graph output"
-                yield Exposed(pad, node, way, why)
-                pending.append((pad.data, now if not why else None))
+                yield Exposed(pad, node, behind, why)
+                pending.append((pad.data, now if not why else None, (*behind, pad.node)))
 
     def _folded(
         self, op: WindowOp | None, pad: PadOp, way: Sequence[Node]

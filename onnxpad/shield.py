@@ -47,10 +47,12 @@ def shield(context: Context, exposing: Exposing | None = None) -> list[Exposed]:
         found = exposing(context)
         if found is None:
             return _unlike(context, _guard(context, _laid_open(context)))
-        if not found:
-            break
-        if left := _guard(context, _own(context, found)):
+        if left := _unlike(context, [e for e in found if not can_guard(context, e)]):
             return left
+        ready = [each for each in found if can_guard(context, each)]
+        if not ready:
+            break
+        _guard(context, _own(context, ready))
     return []
 
 

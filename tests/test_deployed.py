@@ -292,6 +292,224 @@ def test_every_level(model: onnx.ModelProto, style: str, validate: bool) -> None
     demand(model, style, validate=validate)
 
 
+SAME_AMOUNTS = "s = Shape (x) z = Sub (s, s) c = Concat <axis = 0> (z, z) r = Add (c, p)"
+ZERO_BUT_COMPUTED = (
+    "s = Shape (o) z = Sub (s, s) c = Concat <axis = 0> (z, z) t = Pad (o, c) u = Shape (t)"
+    " g = ReduceProd <keepdims = 0> (u) k = Sub (g, n)"
+)
+TWO_INPUTS = f"{X}, float[1, 2, h, w] o"
+TWO_OUTPUTS = "float[] y, float[] v"
+LONG = f"{ZEROS}, int64[200] ones = {{{', '.join(['1'] * 200)}}}, int64[4] i = {{0, 1, 2, 3}}"
+ANY_POOL = "MaxPool <kernel_shape = [3, 3]>"
+TAKEN = "g = Constant <value = bool {1}> ()"
+
+
+def with_function(nodes: str, function: str, initializers: str = ZEROS) -> onnx.ModelProto:
+    proto = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["" : 17, "own" : 1]>'
+        f" g ({X}) => (float[] y) <{initializers}> {{ {nodes} }}"
+        f' <domain: "own", opset_import: ["" : 17]> f {function}'
+    )
+    proto.graph.output[0].type.tensor_type.ClearField("shape")
+    return proto
+
+
+def with_branch(nodes: str, then: str, otherwise: str, after: str = "") -> onnx.ModelProto:
+    branches = f"then_branch = t () => (float[] i) {{ {then} }},"
+    branches += f" else_branch = e () => (float[] j) {{ {otherwise} }}"
+    proto = one(f"{nodes} {TAKEN} b = If (g) <{branches}> {after}", inputs=X, initializers=ZEROS)
+    for node in proto.graph.node:
+        for attribute in node.attribute:
+            for value in attribute.g.output:
+                value.type.tensor_type.ClearField("shape")
+    return proto
+
+
+SEEN_BY_OTHERS = [
+    pytest.param(
+        one(
+            f"{SAME_AMOUNTS} a = Pad (x, p) b = Pad (x, r) y = {ANY_POOL} (a) v = {ANY_POOL} (b)",
+            inputs=X,
+            outputs=TWO_OUTPUTS,
+            initializers=ZEROS,
+        ),
+        id="a Pad that becomes the twin of another",
+    ),
+    pytest.param(
+        one(
+            "a = Pad <pads = [0, 0, 1, 0, 0, 0, 0, 1]> (x)"
+            " y = AveragePool <kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1],"
+            " ceil_mode = 1, count_include_pad = 1> (a)"
+            " v = AveragePool <kernel_shape = [3, 3], strides = [3, 3], pads = [1, 1, 1, 1],"
+            " ceil_mode = 1, count_include_pad = 1> (a)",
+            inputs="float[1, 1, 15, 15] x",
+            outputs=TWO_OUTPUTS,
+            opset=10,
+        ),
+        id="twins, of which one may be folded",
+    ),
+    pytest.param(
+        one(
+            "q = QuantizeLinear (x, s, b) d = DequantizeLinear (q, s, b) a = Pad (d, p)"
+            ' m = MaxPool <auto_pad = "VALID", kernel_shape = [3, 3]> (a)'
+            " n = QuantizeLinear (m, s, b) y = DequantizeLinear (n, s, b)",
+            inputs=X,
+            initializers=f"{ZEROS}, float s = {{0.05}}, uint8 b = {{128}}",
+        ),
+        id="between quantisations",
+    ),
+    pytest.param(
+        one(
+            f"g = Gather (ones, i) a = Pad (x, p) q = Expand (a, g) {POOL}",
+            inputs=X,
+            initializers=LONG,
+        ),
+        id="an expansion by what a long constant gives",
+    ),
+    pytest.param(
+        one(
+            f"g = ReduceMin <keepdims = 0> (ones) f = Cast <to = 1> (g) a = Pad (x, p)"
+            f" q = Mul (a, f) {POOL}",
+            inputs=X,
+            initializers=LONG,
+        ),
+        id="a product with what a long constant gives",
+    ),
+    pytest.param(
+        one(
+            f"a = Pad (x, p) q = Mul (a, ones) {POOL}",
+            inputs="float[1, 200, 8, 8] x",
+            initializers=f"{ZEROS}, float[1, 200, 1, 1] ones = {{{', '.join(['1'] * 200)}}}",
+        ),
+        id="a product with a long constant",
+    ),
+    pytest.param(
+        one(
+            f"{ZERO_BUT_COMPUTED} f = Cast <to = 1> (k) a = Pad (x, p) q = Add (a, f) {POOL}"
+            " v = Relu (t)",
+            initializers=f"{ZEROS}, int64 n = {{18}}",
+            inputs=TWO_INPUTS,
+            outputs=TWO_OUTPUTS,
+        ),
+        id="a sum with what comes to be known",
+    ),
+    pytest.param(
+        one(
+            f"{ZERO_BUT_COMPUTED} r = Add (p, k) a = Pad (x, r) y = {ANY_POOL} (a) v = Relu (t)",
+            initializers=f"{ZEROS}, int64 n = {{18}}",
+            inputs=TWO_INPUTS,
+            outputs=TWO_OUTPUTS,
+        ),
+        id="amounts that come to be known",
+    ),
+    pytest.param(
+        with_function(f"a = Pad (x, p) q = own.f (a) {POOL}", "(u) => (o) { o = Identity (u) }"),
+        id="a function between",
+    ),
+    pytest.param(
+        with_function(f"q = own.f (x, p) {POOL}", "(u, r) => (o) { o = Pad (u, r) }"),
+        id="a Pad in a function",
+    ),
+    pytest.param(
+        with_function(
+            f"{SAME_AMOUNTS} a = Pad (x, r) y = own.f (a)", f"(u) => (o) {{ o = {ANY_POOL} (u) }}"
+        ),
+        id="a pool in a function",
+    ),
+    pytest.param(
+        with_branch("", "i = Pad (x, p)", "j = Neg (x)", f"q = Identity (b) {POOL}"),
+        id="a Pad in a branch that is always taken",
+    ),
+    pytest.param(
+        with_branch(
+            f"{SAME_AMOUNTS} a = Pad (x, r)", f"i = {ANY_POOL} (a)", "j = Neg (a)", "y = Neg (b)"
+        ),
+        id="a pool in a branch that is always taken",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) "
+            + " ".join(f"a{n + 1} = Dropout (a{n or ''})" for n in range(600))
+            + f" q = Identity (a600) {POOL}",
+            inputs=X,
+            initializers=ZEROS,
+        ),
+        id="further upstream than is looked",
+    ),
+    pytest.param(
+        one(
+            "n = Neg (x) a = Pad (n, p) v = Identity (a) t = Slice (a, i, j)"
+            ' y = Conv <auto_pad = "SAME_UPPER"> (t, w)',
+            inputs="float[1, 1, 8, 8] x",
+            outputs=TWO_OUTPUTS,
+            initializers=f"{ZEROS}, int64[1] i = {{0}}, int64[1] j = {{9223372036854775807}},"
+            " float[1, 1, 2, 2] w = {1, 2, 3, 4}",
+        ),
+        id="data that are copied to an output behind a Slice of all",
+    ),
+    pytest.param(
+        one(
+            "s = Shape (x) z = Sub (s, s) c = Concat <axis = 0> (z, z) r = Add (c, p)"
+            " a = Pad (x, r) t = Transpose <perm = [0, 2, 1]> (a) b = Pad (t, o)"
+            " u = Transpose <perm = [0, 2, 1]> (b)"
+            " y = MaxPool <kernel_shape = [5], dilations = [2]> (u)",
+            inputs="float[n, 2, 5] x",
+            initializers="int64[6] p = {0, 0, 1, 0, 0, 2}, int64[6] o = {0, 2, 0, 0, 2, 0}",
+        ),
+        id="behind one that is folded wrongly as it is",
+    ),
+    pytest.param(
+        one(
+            "t = Transpose <perm = [0, 2, 3, 1]> (x)"
+            " a = Pad <pads = [0, 0, 1, 0, 0, 0, 1, 0]> (t)"
+            " u = Transpose <perm = [0, 3, 1, 2]> (a)"
+            ' r = Pad <mode = "reflect", pads = [0, 0, 0, 0, 0, 0, 0, 0]> (u)'
+            " y = MaxPool <kernel_shape = [1, 2], pads = [0, 1, 0, 1]> (r)",
+            inputs=X,
+            opset=8,
+        ),
+        id="a Pad of nothing goes that stood between",
+    ),
+]
+
+
+@pytest.mark.parametrize("validate", [True, False], ids=["validated", "proofs alone"])
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("model", SEEN_BY_OTHERS)
+def test_what_others_see_of_it(model: onnx.ModelProto, style: str, validate: bool) -> None:
+    demand(model, style, validate=validate)
+
+
+@pytest.mark.parametrize("validate", [True, False], ids=["validated", "proofs alone"])
+def test_what_was_wrong_before_and_cannot_be_guarded_bars_nothing_else(validate: bool) -> None:
+    model = one(
+        "a = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 1]> (x)"
+        " y = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (a)"
+        ' v = Conv <auto_pad = "SAME_UPPER"> (x, w)',
+        inputs="float[1, 1, 8, 8] x",
+        outputs=TWO_OUTPUTS,
+        initializers="float[1, 1, 2, 2] w = {1, 2, 3, 4}",
+        opset=9,
+    )
+    result = demand(model, "fold", validate=validate)
+    assert [change.code for change in result.changes] == ["PAD101"]
+
+
+@pytest.mark.parametrize("validate", [True, False], ids=["validated", "proofs alone"])
+def test_a_wrong_declaration_does_not_reach_a_shape(validate: bool) -> None:
+    model = one(
+        "i = Identity (x) r = Sub (big, small) a = Pad (i, r) s = Shape (a)"
+        " g = Gather <axis = 0> (s, k) f = Cast <to = 1> (g) y = Mul (a, f)",
+        inputs="float[1, 1, h, w] x",
+        initializers="int64[8] big = {0, 1, 2, 3, 4, 5, 6, 8},"
+        " int64[8] small = {0, 1, 2, 3, 4, 5, 6, 7}, int64 k = {3}",
+    )
+    shape = (1, 1, 30, 40)
+    lie = onnx.helper.make_tensor_value_info("i", onnx.TensorProto.FLOAT, shape)
+    model.graph.value_info.append(lie)
+    assert demand(model, "fold", validate=validate).changed
+
+
 LYING = [
     pytest.param("t = Relu (x)", "float[1, 1, 8, 8] t", id="the data themselves"),
     pytest.param("u = Relu (x) t = Neg (u)", "float[1, 1, 8, 8] u", id="what they come from"),

@@ -15,6 +15,7 @@ import onnxruntime
 import pytest
 
 import onnxpad
+from onnxpad.reasons import Reason
 from tests.graphs import Drawn, draw_model
 from tests.support import one
 
@@ -53,6 +54,10 @@ class Session:
             return None
 
 
+KERNELS = {Reason.KERNEL_CRASHES, Reason.INFINITE_DATA}
+"""Why a change may be taken back: what onnxruntime would run is known when it is made."""
+
+
 def demand(
     model: onnx.ModelProto, style: str, inputs: Iterable[Feeds], *, validate: bool = False
 ) -> onnxpad.FixResult:
@@ -60,7 +65,7 @@ def demand(
     kept = model.SerializeToString()
     result = onnxpad.fix(model, style=style, validate=validate)
     assert model.SerializeToString() == kept
-    assert not result.undone
+    assert {each.reason_code for each in result.undone} <= KERNELS
     assert result.validation is None or all(
         run.ok for run in result.validation.runs if run.optimisation == "off"
     )

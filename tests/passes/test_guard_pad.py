@@ -110,6 +110,13 @@ NOT_FOUND = [
     pytest.param(kept(one(f"a = Pad (x, p) {POOL} (a)", initializers=PADS)), id="guarded already"),
     pytest.param(
         one(
+            "a = Pad (x, p) y = AveragePool <kernel_shape = [2, 2], pads = [1, 1, 1, 1]> (a)",
+            initializers=PADS,
+        ),
+        id="an average that does not count what it pads",
+    ),
+    pytest.param(
+        one(
             f"a = Pad (x, p) {POOL} (a) z = Relu (a)",
             outputs="float[] y, float[] z",
             initializers=PADS,
