@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Final
 
-from onnxpad.arguments import Dims, Shapes, Sizes, dims_given, shapes_given
+from onnxpad.arguments import Dims, Shapes, Sizes, dims_given, listed, shapes_given
 from onnxpad.brevity import meant
 from onnxpad.errors import MismatchError, UsageError
 from onnxpad.graph import Graph
@@ -188,12 +188,12 @@ def _shape(name: str, given: Sizes) -> tuple[int | None, ...]:
     if isinstance(given, str):
         items: Sequence[object] = given.split(",") if given.strip() else ()
     else:
-        listed = given.tolist() if hasattr(given, "tolist") else given  # an array's
-        if not isinstance(listed, Sequence) or isinstance(listed, range | bytes):
+        sizes = listed(given)
+        if not isinstance(sizes, Sequence) or isinstance(sizes, range | bytes):
             raise UsageError(
                 f"{of}: {given!r} is no list of sizes{_RANGES if _is_range(given) else ''}"
             )
-        items = listed
+        items = sizes
     shape: list[int | None] = []
     for item in items:
         size = _whole(item)

@@ -66,11 +66,11 @@ def shapes_given(shapes: "Shapes | None") -> dict[str, "Sizes"]:
     if isinstance(shapes, Mapping):
         return _by_name("shapes", shapes)
     if isinstance(shapes, str):
-        name, _, sizes = shapes.rpartition("=")
-        return {name: sizes}
-    listed = _listed(shapes)
-    if isinstance(listed, Sequence) and not isinstance(listed, range | bytes):
-        return {"": listed}
+        name, _, text = shapes.rpartition("=")
+        return {name: text}
+    sizes = listed(shapes)
+    if isinstance(sizes, Sequence) and not isinstance(sizes, range | bytes):
+        return {"": sizes}
     raise UsageError(
         f"shapes takes sizes by name of the input, or those of the only input, not {_kind(shapes)}"
     )
@@ -108,15 +108,11 @@ def codes_given(option: str, codes: str | Sequence[str], known: Collection[str])
     found = [part.strip().upper() for text in texts for part in text.split(",")]
     for code in found:
         if not code or not any(each.startswith(code) for each in known):
-            raise UsageError(unknown_code(option, code, known))
+            raise UsageError(
+                f"{option} {code!r} names no code; there is {', '.join(sorted(known))}"
+                + meant(code, known)
+            )
     return tuple(found)
-
-
-def unknown_code(option: str, code: str, known: Collection[str]) -> str:
-    """What to say of a code that there is not."""
-    return f"{option} {code!r} names no code; there is {', '.join(sorted(known))}" + meant(
-        code, known
-    )
 
 
 def _by_name(what: str, given: Mapping[str, _T]) -> dict[str, _T]:
@@ -126,7 +122,7 @@ def _by_name(what: str, given: Mapping[str, _T]) -> dict[str, _T]:
     return dict(given)
 
 
-def _listed(value: object) -> object:
+def listed(value: object) -> object:
     """An array of whatever package as the list of what is in it; anything else as it is."""
     convert = getattr(value, "tolist", None)
     return convert() if callable(convert) else value

@@ -7,7 +7,7 @@ tensor. Where a window of a MaxPool holds nothing but -infinity, it gives the lo
 What follows a `Pad` of computed amounts is of unknown shape to onnxruntime, so a rewrite that makes
 them constant, or takes the `Pad` away, can choose that kernel. Tried with onnxruntime 1.31.1.
 
-May import: errors, graph, operators, reasons, signs, size, values, window.
+May import: graph, operators, reasons, signs, size, values, window.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,9 +15,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from onnx import TensorProto
 
-from onnxpad.errors import ModelError
 from onnxpad.graph import Graph
-from onnxpad.operators import PadOp, UnreadableError, WindowOp, read_pad
+from onnxpad.operators import WindowOp, pad_giving
 from onnxpad.reasons import Reason
 from onnxpad.signs import Signs
 from onnxpad.size import Extent, Size, Unknown, always, less_equal, symbol
@@ -93,12 +92,12 @@ class BlockedPools:
         if kind not in _POOLS or len(op.windows) != 2 or len(op.node.outputs) > 1:
             return None
         shape = self._analysis.shape(op.data)
-        channels: Extent = shape[1] if shape is not None and len(shape) == 4 else 0
+        channels, height = shape[1:3] if shape is not None and len(shape) == 4 else (0, 0)
         if not isinstance(channels, int) or channels % _BLOCK:
             return None
         if self._analysis.dtype(op.data) not in {None, TensorProto.FLOAT}:
             return None
-        if self._may_be_empty(op, shape[2] if shape is not None and len(shape) == 4 else 0):
+        if self._may_be_empty(op, height):
             does = "crashes where that holds no window"
             return Hazard(op.node, Reason.KERNEL_CRASHES, does)
         if kind == "MaxPool" and self._may_read_infinities(op, shape):
@@ -123,7 +122,7 @@ class BlockedPools:
         """
         if self._signs.infinite(op.data) is None:
             return False
-        pad = self._pad(self._graph.producer(self._graph.origin(op.data)))
+        pad = pad_giving(self._graph, self._analysis, op.data)
         if pad is None or op.auto_pad.startswith("SAME") or self._signs.infinite(pad.data):
             return True
         amounts = pad.over(4) or pad.amounts
@@ -134,18 +133,12 @@ class BlockedPools:
             size, (first, last) = shape[axis], amounts[axis]
             if any(isinstance(each, Unknown) for each in (size, first, last)):
                 return True
-            output = pool_output_size(size, window, begin, end, ceil_mode=op.ceil_mode)
-            if not meets_data(window, -begin - first, output, size - first - last):
+            count = pool_output_size(size, window, begin, end, ceil_mode=op.ceil_mode)
+            start = -begin - first
+            final = start + (count - 1) * window.stride
+            if not meets_data(window, size - first - last, start, final):
                 return True
         return False
-
-    def _pad(self, node: Node | None) -> PadOp | None:
-        if node is None or node.op != "Pad" or not self._graph.is_standard(node):
-            return None
-        try:
-            return read_pad(self._graph, self._analysis, node)
-        except (UnreadableError, ModelError):
-            return None
 
 
 def _is_known(sizes: tuple[int | str | None, ...]) -> bool:

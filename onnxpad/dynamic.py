@@ -15,12 +15,13 @@ from onnxpad.graph import Graph
 from onnxpad.memory import remembered
 from onnxpad.operators import ExtentPair, PadOp, WindowOp, is_padded
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.site import Rounding, Sites, has_indices, meets_data, windows_over
+from onnxpad.site import Rounding, Sites, has_indices, windows_over
 from onnxpad.size import Extent, Size, Unknown, always, less_equal
 from onnxpad.values import Analysis
 from onnxpad.window import (
     Side,
     Window,
+    meets_data,
     same_output_size,
     same_pads,
     same_raw_total,

@@ -12,6 +12,7 @@ May import: graph, operators, size, values.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from onnxpad.errors import ModelError
@@ -20,8 +21,8 @@ from onnxpad.operators import (
     PadOp,
     UnreadableError,
     WindowOp,
-    is_negative_zero,
     is_padded,
+    is_plain_zero,
     read_pad,
     read_window,
 )
@@ -30,18 +31,19 @@ from onnxpad.values import Analysis
 
 Node: TypeAlias = Any
 Tensor: TypeAlias = Any
+Claim: TypeAlias = tuple[Tensor, tuple[int | str | None, ...]]
+"""A tensor, and the shape that it is declared to have."""
 
 FUSED: Final = frozenset({"Conv", "MaxPool", "AveragePool"})
 _AMOUNTS, _VALUE, _AXES = 1, 2, 3
 
-# Copies, whatever else they read and say.
-_COPIES: Final = frozenset({"Identity", "Dropout"})
-# Operators that the optimiser takes away where they have no effect: sums with 0, products with 1, a
-# Slice of all, an Expand by ones, casts to the same type, Transposes that cancel out.
-REMOVABLE: Final = _COPIES | {
-    "Add", "Cast", "CastLike", "Concat", "Div", "Expand", "Flatten", "Max", "Mean", "Min", "Mul",
-    "Pow", "Reshape", "Slice", "Split", "Squeeze", "Sub", "Sum", "Tile", "Transpose", "Unsqueeze",
-}  # fmt: skip
+# Operators that the optimiser takes away where they have no effect: copies, sums with 0, products
+# with 1, a Slice of all, an Expand by ones, casts to the same type, Transposes that cancel out.
+REMOVABLE: Final = frozenset({
+    "Add", "Cast", "CastLike", "Concat", "Div", "Dropout", "Expand", "Flatten", "Identity", "Max",
+    "Mean", "Min", "Mul", "Pow", "Reshape", "Slice", "Split", "Squeeze", "Sub", "Sum", "Tile",
+    "Transpose", "Unsqueeze",
+})  # fmt: skip
 # Those of them behind which axes lie as before.
 _STRAIGHT: Final = REMOVABLE - {"Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
 # Of these, what comes behind the first input is no data.
@@ -103,8 +105,7 @@ class Fusion:
             if node.op in FUSED and self._graph.is_standard(node):
                 found += self._before(node, takes)
             elif self._is_opened(node) and self._graph.inner_operators(node) & FUSED:
-                inputs = (*node.inputs, *self._graph.captured(node))
-                for pad, way in self._reached_all(inputs):
+                for pad, way in self._reached_all(self._graph.sources(node)):
                     if takes(pad):
                         found.append(Exposed(pad, node, way, f"{node.op} holds what pools"))
         return found
@@ -220,8 +221,8 @@ class Fusion:
             if self._is_opened(node):
                 if "Pad" in self._graph.inner_operators(node):
                     yield _unseen(node), way
-                inside = (*node.inputs, *self._graph.captured(node))
-                pending += ((each, (*way, node)) for each in inside if each.name)
+                sources = self._graph.sources(node)
+                pending += ((each, (*way, node)) for each in sources if each.name)
                 continue
             if not self._graph.is_standard(node):
                 continue
@@ -298,7 +299,8 @@ class Fusion:
     @property
     def _is_misled(self) -> bool:
         """Whether the model declares sizes that are open, and onnxruntime believes it."""
-        return any(lies(self._graph, self._analysis))
+        graph = self._graph
+        return any(lies(chain(graph.claims(), graph.claimed_outputs()), self._analysis))
 
     def is_fed(self, tensor: Tensor) -> bool:
         """Whether elements of a tensor come from what the model is fed, and not only its sizes.
@@ -358,22 +360,18 @@ class Fusion:
             return None
 
 
-def lies(graph: Graph, analysis: Analysis) -> Iterator[tuple[Tensor, bool]]:
-    """The tensors that value_info or a graph output declares in another shape than they have.
-
-    Says of each whether a graph output does.
-    """
-    for outputs, claims in ((False, graph.claims()), (True, graph.claimed_outputs())):
-        for tensor, claimed in claims:
-            shape = analysis.shape(tensor)
-            if shape is not None and (
-                len(shape) != len(claimed)
-                or any(
-                    isinstance(claim, int) and isinstance(size, int | Size) and size != claim
-                    for claim, size in zip(claimed, shape, strict=True)
-                )
-            ):
-                yield tensor, outputs
+def lies(claims: Iterable[Claim], analysis: Analysis) -> Iterator[Tensor]:
+    """The tensors that value_info or a graph output declares in another shape than they have."""
+    for tensor, claimed in claims:
+        shape = analysis.shape(tensor)
+        if shape is not None and (
+            len(shape) != len(claimed)
+            or any(
+                isinstance(claim, int) and isinstance(size, int | Size) and size != claim
+                for claim, size in zip(claimed, shape, strict=True)
+            )
+        ):
+            yield tensor
 
 
 def misdeclared(graph: Graph, analysis: Analysis, tensor: Tensor) -> Tensor | None:
@@ -381,7 +379,7 @@ def misdeclared(graph: Graph, analysis: Analysis, tensor: Tensor) -> Tensor | No
 
     From its basic level on, onnxruntime takes what Shape gives from such a declaration.
     """
-    wrong = {each.name: each for each, is_output in lies(graph, analysis) if is_output}
+    wrong = {each.name: each for each in lies(graph.claimed_outputs(), analysis)}
     pending, seen = [tensor] if wrong else [], {tensor.name}
     while pending:
         current = pending.pop()
@@ -397,11 +395,6 @@ def misdeclared(graph: Graph, analysis: Analysis, tensor: Tensor) -> Tensor | No
 def versions(opset: int) -> str:
     """The versions of onnxruntime that were seen to fold `Pad`s of an opset."""
     return "1.31.1 (not 1.21.0)" if opset >= _LATE else "1.21.0 and 1.31.1"
-
-
-def is_plain_zero(value: float | int) -> bool:
-    """Whether a fill is 0 and not -0.0, which an omitted one does not mean."""
-    return value == 0 and not is_negative_zero(value)
 
 
 def _may_fuse(node: Node) -> bool:

@@ -208,10 +208,6 @@ class Graph:
         """Where a tensor is read, in no promised order; a copy, so edits do no harm to it."""
         return tuple(tensor.uses.values())
 
-    def captured(self, node: Node) -> Sequence[Tensor]:
-        """What the bodies of a node read of the graph."""
-        return self._view.entries[id(node)].captures
-
     def is_output(self, tensor: Tensor) -> bool:
         """Whether a tensor is an output of the graph."""
         return tensor.name in self.outputs
@@ -482,7 +478,7 @@ class Graph:
         def is_cut(name: str) -> bool:
             tensor = self.tensor(name)
             return all(
-                any(is_fed(other) for other in (*use.node.inputs, *self.captured(use.node)))
+                any(is_fed(other) for other in self.sources(use.node))
                 for use in tensor.uses.values()
             )
 

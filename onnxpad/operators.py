@@ -196,6 +196,11 @@ def is_negative_zero(value: float | None) -> bool:
     return value is not None and value == 0 and math.copysign(1, value) < 0
 
 
+def is_plain_zero(value: float | None) -> bool:
+    """Whether a fill is 0 and not -0.0, which an omitted one does not mean."""
+    return value == 0 and not is_negative_zero(value)
+
+
 def is_same_fill(one: float | None, other: float | None) -> bool:
     """Whether two `Pad`s fill with the same; 0.0 and -0.0 are two fills."""
     return one == other and is_negative_zero(one) == is_negative_zero(other)
@@ -384,7 +389,7 @@ def read_pad(graph: Graph, analysis: Analysis, node: Node) -> PadOp:
             if found is None or len(known) != len(found):
                 return PadOp(node, mode, None, None, value)
             axes = tuple(known)
-    if value is not None and value == 0 and not is_negative_zero(value):
+    if is_plain_zero(value):
         value = 0  # as an omitted one is told, too
     if flat is None:
         return PadOp(node, mode, axes, None, value)
@@ -416,6 +421,17 @@ def pairs_of(pads: Sequence[int]) -> tuple[Pair, ...]:
 def onnx_order(pairs: Sequence[Pair]) -> list[int]:
     """One (begin, end) per axis as ONNX writes pads: all begins, then all ends."""
     return [begin for begin, _ in pairs] + [end for _, end in pairs]
+
+
+def pad_giving(graph: Graph, analysis: Analysis, tensor: Tensor) -> PadOp | None:
+    """The `Pad` that gives a tensor, itself or through Identity; None where none can be read."""
+    node = graph.producer(graph.origin(tensor))
+    if node is None or node.op != "Pad" or not graph.is_standard(node):
+        return None
+    try:
+        return read_pad(graph, analysis, node)
+    except UnreadableError:
+        return None
 
 
 def is_padded(pairs: Sequence[ExtentPair]) -> bool:

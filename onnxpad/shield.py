@@ -18,9 +18,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from onnxpad.fusion import REMOVABLE, Exposed, is_plain_zero, lies
+from onnxpad.fusion import REMOVABLE, Exposed, lies
 from onnxpad.graph import Graph, Tensor
-from onnxpad.operators import PadOp, is_padded, onnx_order
+from onnxpad.operators import PadOp, is_padded, is_plain_zero, onnx_order
 from onnxpad.rule import Context
 
 Node: TypeAlias = Any
@@ -59,8 +59,7 @@ def shield(context: Context, exposing: Exposing | None = None) -> list[Exposed]:
 def can_guard(context: Context, exposed: Exposed) -> bool:
     """Whether a `Pad` can be kept from being folded."""
     if context.graph.opset >= 11:
-        value = exposed.pad.value
-        return value is not None and is_plain_zero(value)
+        return is_plain_zero(exposed.pad.value)
     node = exposed.window
     return not any(node.attrs.get("pads") or ()) and node.attrs.get("auto_pad", "") in {
         "",
@@ -114,8 +113,7 @@ def _laid_open(context: Context) -> list[Exposed]:
     found = context.sites.fusion.exposed()
     if not found:
         return found
-    graph = context.graph.pristine()
-    before = Context(graph)
+    before = Context(context.graph.pristine())
     known = {_signature(before, each) for each in before.sites.fusion.exposed()}
     return [each for each in found if _signature(context, each) not in known]
 
@@ -190,9 +188,8 @@ def _correct_claims(context: Context) -> None:
     """
     graph = context.graph
     if any(node.op in {"Shape", "Size"} for node in graph.nodes):
-        for tensor, is_output in list(lies(graph, context.analysis)):
-            if not is_output:
-                graph.undeclare(tensor)
+        for tensor in list(lies(graph.claims(), context.analysis)):
+            graph.undeclare(tensor)
 
 
 def _name_all_axes(context: Context) -> None:

@@ -30,7 +30,7 @@ from onnxpad.operators import (
     lowest,
     onnx_order,
     operator_of,
-    read_pad,
+    pad_giving,
     read_window,
 )
 from onnxpad.reasons import Reason
@@ -44,6 +44,7 @@ from onnxpad.window import (
     Side,
     constant_in_effect,
     end_read,
+    meets_data,
     output_size,
     pool_output_size,
     same_output_size,
@@ -406,13 +407,7 @@ class Sites:
 
     def pad_before(self, op: WindowOp) -> PadOp | None:
         """The `Pad` that the operator reads, directly or through Identity."""
-        node = self._graph.producer(self._graph.origin(op.data))
-        if node is None or node.op != "Pad" or not self._graph.is_standard(node):
-            return None
-        try:
-            return read_pad(self._graph, self._analysis, node)
-        except UnreadableError:
-            return None
+        return pad_giving(self._graph, self._analysis, op.data)
 
     def _check_fill(self, op: WindowOp, pad: PadOp) -> None:
         if pad.value is None:
@@ -611,15 +606,10 @@ class Sites:
 
     def _is_around(self, tensor: Tensor) -> bool:
         """Whether `Pad`s have put -0.0 around a tensor, which a 0 next to it may win against."""
-        node = self._graph.producer(self._graph.origin(tensor))
-        while node is not None and node.op == "Pad" and self._graph.is_standard(node):
-            try:
-                pad = read_pad(self._graph, self._analysis, node)
-            except UnreadableError:
-                return False
+        while (pad := pad_giving(self._graph, self._analysis, tensor)) is not None:
             if pad.mode == "constant" and is_negative_zero(pad.value):
                 return True
-            node = self._graph.producer(self._graph.origin(pad.data))
+            tensor = pad.data
         return False
 
     def check_not_empty(self, source: Tensor, axis: int, size: Extent) -> None:
@@ -801,18 +791,6 @@ def split(total: Pairs, style: str) -> tuple[Pairs, Pairs]:
 def add(one: Pairs, other: Pairs) -> Pairs:
     """The sum, axis by axis and side by side."""
     return tuple((b0 + b1, e0 + e1) for (b0, e0), (b1, e1) in zip(one, other, strict=True))
-
-
-def meets_data(window: AnyWindow, size: Extent, first: Extent, last: Extent) -> bool:
-    """Whether windows that start from `first` to `last` all read some of the `size` elements."""
-    conditions = [
-        less_equal(1, size),
-        less_equal(0, first + window.extent - 1),
-        less_equal(last, size - 1),
-    ]
-    if window.dilation != 1 and window.kernel != 1:
-        conditions.append(less_equal(window.dilation, size))
-    return all(always(condition) is True for condition in conditions)
 
 
 def has_indices(op: WindowOp) -> bool:

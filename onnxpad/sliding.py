@@ -110,7 +110,8 @@ class Comparison:
         """An axis on which a window may read no data."""
         axes = zip(self._windows, self.first.axes, self._sizes, self._defined, strict=True)
         for axis, (window, read, size, some) in enumerate(axes, 2):
-            if not meets_data(window, read.start, read.output, size, some):
+            last = read.start + (read.output - 1) * window.stride
+            if not meets_data(window, size, read.start, last, some):
                 return axis
         return None
 

@@ -186,21 +186,21 @@ def end_read(size: Extent, window: AnyWindow, begin: Extent, output: Extent) -> 
 
 
 def meets_data(
-    window: AnyWindow, start: Extent, output: Extent, size: Extent, some: Extent = 1
+    window: AnyWindow, size: Extent, first: Extent, last: Extent, some: Extent = 1
 ) -> bool:
-    """Whether every window reads at least one of `size` elements, where there is `some`.
+    """Whether windows that start from `first` to `last` all read some of the `size` elements.
 
     Args:
         window: The window.
-        start: Where the first one starts, counted from the first element.
-        output: How many there are.
         size: How many elements there are.
+        first: Where the first window starts, counted from the first element.
+        last: Where the last one starts.
         some: 1 for the sizes that matter, 0 for others.
     """
     conditions = [
         less_equal(1, size),
-        less_equal(0, start + (window.kernel - 1) * window.dilation),
-        less_equal(start + (output - 1) * window.stride, size - 1),
+        less_equal(0, first + window.extent - 1),
+        less_equal(last, size - 1),
     ]
     if window.dilation != 1 and window.kernel != 1:
         conditions.append(less_equal(window.dilation, size))

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from onnxpad.arguments import unknown_code
+from onnxpad.arguments import codes_given
 from onnxpad.errors import UsageError
 
 
@@ -136,10 +136,5 @@ def expand_codes(option: str, selectors: Sequence[str], known: Collection[str]) 
     >>> expand_codes("--select", ["PAD1,PAD201"], ["PAD101", "PAD102", "PAD201", "PAD202"])
     ('PAD101', 'PAD102', 'PAD201')
     """
-    found: set[str] = set()
-    for selector in (part.strip().upper() for text in selectors for part in text.split(",")):
-        matching = [code for code in known if selector and code.startswith(selector)]
-        if not matching:
-            raise UsageError(unknown_code(option, selector, known))
-        found.update(matching)
-    return tuple(sorted(found))
+    chosen = codes_given(option, selectors, known)
+    return tuple(sorted(code for code in known if code.startswith(chosen)))
