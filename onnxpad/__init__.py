@@ -4,7 +4,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from onnxpad.api import CheckResult, FixResult, check, fix
+    from onnxpad.api.fix import CheckResult, FixResult, check, fix
+    from onnxpad.api.validate import ValidationResult, validate
     from onnxpad.errors import (
         ModelError,
         OnnxpadError,
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
         ValidationError,
     )
     from onnxpad.finding import Certificate, Change, Finding, Severity
-    from onnxpad.validating import ValidationResult, validate
 
 __version__ = "0.1.0"
 
@@ -41,8 +41,8 @@ _MODULES = {
     "errors": {"ModelError", "OnnxpadError", "OutputError", "ProviderError", "UsageError"}
     | {"ValidationError"},
     "finding": {"Certificate", "Change", "Finding", "Severity"},
-    "validating": {"ValidationResult", "validate"},
-    "api": {"CheckResult", "FixResult", "check", "fix"},
+    "api.validate": {"ValidationResult", "validate"},
+    "api.fix": {"CheckResult", "FixResult", "check", "fix"},
 }
 
 

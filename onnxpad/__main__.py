@@ -1,4 +1,4 @@
-"""The program `onnxpad`, also as `python -m onnxpad`. Imports cli, engine and interruption.
+"""The program `onnxpad`, also as `python -m onnxpad`.
 
 All imports are inside, so that an interrupt of them is told as any other.
 """
@@ -13,9 +13,9 @@ _RUNNING = {"doctor", "fix", "validate"}
 def main() -> None:
     """Run the command line; onnxruntime runs in a process of its own."""
     try:
-        from onnxpad import interruption
+        from onnxpad.process import signals
 
-        interruption.heed()
+        signals.heed()
 
         # numpy starts a thread a core for matrix products, which nothing here asks for; each spins.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -34,18 +34,18 @@ def main() -> None:
 
 def _asked(error: BaseException) -> bool:
     """Whether an interrupt is behind an error: a class that is made tells it as one of its own."""
-    from onnxpad import interruption
+    from onnxpad.process import signals
 
-    return isinstance(error, Exception) and interruption.asked()
+    return isinstance(error, Exception) and signals.asked()
 
 
 def _tell_of_interrupt() -> None:
     """One line, and the object that a command line asks for which wants JSON."""
     print("error: interrupted", file=sys.stderr, flush=True)
     try:
-        from onnxpad import interruption
+        from onnxpad.process import signals
 
-        interruption.done()  # a second signal means the same
+        signals.done()  # a second signal means the same
 
         from onnxpad.cli.output import INTERRUPTION, tell_as_json
 
@@ -55,14 +55,14 @@ def _tell_of_interrupt() -> None:
 
 
 def _run() -> None:
-    from onnxpad import interruption
+    from onnxpad.process import signals
 
     try:
         from onnxpad.cli import app
 
         app()
     finally:
-        interruption.done()
+        signals.done()
 
 
 if __name__ == "__main__":

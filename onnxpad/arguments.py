@@ -1,7 +1,4 @@
-"""What callers of the library hand over, in the one form that the package works with.
-
-Imports brevity, errors.
-"""
+"""What callers of the library hand over, in the one form that the package works with."""
 
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -9,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from onnxpad.brevity import meant
 from onnxpad.errors import UsageError
+from onnxpad.messages import meant
 
 if TYPE_CHECKING:
     import onnx

@@ -1,6 +1,6 @@
-"""The one exception family: what is wrong, and how to mend it. Imports brevity."""
+"""The one exception family: what is wrong, and how to mend it."""
 
-from onnxpad.brevity import shortened
+from onnxpad.messages import shortened
 
 
 class OnnxpadError(Exception):

@@ -1,7 +1,4 @@
-"""Findings, changes, certificates and the catalogue's pages: frozen values.
-
-Imports nothing of the package.
-"""
+"""Findings, changes, certificates and the catalogue's pages: frozen values."""
 
 import enum
 from collections.abc import Mapping

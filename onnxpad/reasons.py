@@ -1,7 +1,7 @@
 """Why padding stays as it is: every reason that there is, by its code.
 
-Imports nothing of the package. A code never changes its meaning. What a reason is about in one
-case, numbers, names and axes, goes along as facts.
+A code never changes its meaning. What a reason is about in one case, numbers, names and axes, goes
+along as facts.
 """
 
 import enum

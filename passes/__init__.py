@@ -17,7 +17,7 @@ from onnxpad.passes.report_unreadable import ReportUnreadable
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
 from onnxpad.passes.simplify_amounts import SimplifyAmounts
 from onnxpad.passes.split_pads import SplitPads
-from onnxpad.rule import Pass
+from onnxpad.rewrite.rule import Pass
 
 PASSES: Final[tuple[type[Pass], ...]] = (
     DropEmptyPad,

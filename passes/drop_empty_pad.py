@@ -1,10 +1,12 @@
-"""A `Pad` that pads nothing. May import: operators, reasons, rule."""
+"""A `Pad` that pads nothing."""
 
 from collections.abc import Iterator
 
-from onnxpad.operators import is_padded
+from onnxpad.graph import Tensor
+from onnxpad.operators.table import is_padded
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.rule import Context, Match, Pass, Tensor
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Match, Pass
 
 
 class DropEmptyPad(Pass):

@@ -1,9 +1,10 @@
-"""VALID, which pads nothing. May import: rule, site."""
+"""VALID, which pads nothing."""
 
 from collections.abc import Iterator
 
-from onnxpad.rule import Context, Match, Pass
-from onnxpad.site import RefusalError
+from onnxpad.padding.site import RefusalError
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Match, Pass
 
 
 class DropValid(Pass):

@@ -1,16 +1,14 @@
-"""Amounts that are constant, and computed or in another file.
-
-May import: finding, operators, rule, site.
-"""
+"""Amounts that are constant, and computed or in another file."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from onnxpad.finding import Severity
-from onnxpad.operators import PadOp, WindowOp, onnx_order, operator_of
-from onnxpad.rule import Context, Match, Pass
-from onnxpad.site import told
+from onnxpad.operators.table import PadOp, WindowOp, onnx_order, operator_of
+from onnxpad.padding.site import told
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Match, Pass
 
 
 class FixAmounts(Pass):

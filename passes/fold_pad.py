@@ -1,10 +1,11 @@
-"""A `Pad` that its operator can carry itself. May import: operators, rule, site."""
+"""A `Pad` that its operator can carry itself."""
 
 from collections.abc import Iterator
 
-from onnxpad.operators import WindowOp, onnx_order
-from onnxpad.rule import Context, Match, Pass
-from onnxpad.site import RefusalError, told
+from onnxpad.operators.table import WindowOp, onnx_order
+from onnxpad.padding.site import RefusalError, told
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Match, Pass
 
 
 class FoldPad(Pass):

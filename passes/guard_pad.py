@@ -1,15 +1,13 @@
-"""A `Pad` that onnxruntime folds where it must not.
-
-May import: finding, fusion, reasons, rule, shield.
-"""
+"""A `Pad` that onnxruntime folds where it must not."""
 
 from collections.abc import Iterator
 
 from onnxpad.finding import Severity
-from onnxpad.fusion import versions
+from onnxpad.fusion.pad_fusion import versions
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.rule import Context, Match, Pass
-from onnxpad.shield import can_guard, guard
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.protect_from_fusion import can_guard, guard
+from onnxpad.rewrite.rule import Match, Pass
 
 
 class GuardPad(Pass):

@@ -1,13 +1,14 @@
-"""A `Pad` of a `Pad`. May import: operators, reasons, rule, site."""
+"""A `Pad` of a `Pad`."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from onnxpad.operators import PadOp, Pair, is_padded, is_same_fill, onnx_order
+from onnxpad.operators.table import PadOp, Pair, is_padded, is_same_fill, onnx_order
+from onnxpad.padding.site import add, told
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.rule import Context, Match, Pass
-from onnxpad.site import add, told
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Match, Pass
 
 
 class MergePads(Pass):

@@ -1,10 +1,11 @@
-"""A computed `Pad` that is SAME. May import: finding, reasons, rule."""
+"""A computed `Pad` that is SAME."""
 
 from collections.abc import Iterator
 
 from onnxpad.finding import Severity
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.rule import Context, Match, Pass
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Match, Pass
 
 
 class RecogniseSame(Pass):

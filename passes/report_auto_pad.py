@@ -1,10 +1,12 @@
-"""An `auto_pad` that no other rule tells of. May import: finding, reasons, rule."""
+"""An `auto_pad` that no other rule tells of."""
 
 from collections.abc import Iterator
 
 from onnxpad.finding import Severity
+from onnxpad.graph import Node
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.rule import Context, Match, Node, Pass
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Match, Pass
 
 
 class ReportAutoPad(Pass):

@@ -1,17 +1,16 @@
-"""A `Pad` that no other rule tells of.
-
-May import: finding, operators, readers, reasons, rule, site.
-"""
+"""A `Pad` that no other rule tells of."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from onnxpad.finding import Severity
-from onnxpad.operators import PadOp, UnreadableError, WindowOp
-from onnxpad.readers import Path, Reader, Readers
+from onnxpad.graph import Node
+from onnxpad.operators.table import PadOp, UnreadableError, WindowOp
+from onnxpad.padding.readers import Path, Reader, Readers
+from onnxpad.padding.site import told
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.rule import Context, Match, Node, Pass
-from onnxpad.site import told
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Match, Pass
 
 MOST_READERS: Final = 4
 """Readers that a reason names."""

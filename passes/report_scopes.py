@@ -1,12 +1,14 @@
-"""Padding inside of bodies and functions. May import: finding, graph, reasons, rule."""
+"""Padding inside of bodies and functions."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 
 from onnxpad.finding import Finding, Severity
+from onnxpad.graph import Node
 from onnxpad.reasons import Reason
-from onnxpad.rule import Context, Match, Node, Pass
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Match, Pass
 
 
 class ReportScopes(Pass):

@@ -1,14 +1,12 @@
-"""Operators whose result shape inference sizes otherwise.
-
-May import: finding, inference, reasons, rule.
-"""
+"""Operators whose result shape inference sizes otherwise."""
 
 from collections.abc import Iterator
 
+from onnxpad.analysis.shape_inference_check import Sizes, disagreements
 from onnxpad.finding import Severity
-from onnxpad.inference import Sizes, disagreements
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.rule import Context, Match, Pass
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Match, Pass
 
 
 class ReportSizes(Pass):

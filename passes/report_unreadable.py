@@ -1,10 +1,11 @@
-"""Operators that the specification forbids as they stand. May import: finding, reasons, rule."""
+"""Operators that the specification forbids as they stand."""
 
 from collections.abc import Iterator
 
 from onnxpad.finding import Severity
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.rule import Context, Match, Pass
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Match, Pass
 
 
 class ReportUnreadable(Pass):

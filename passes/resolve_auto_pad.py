@@ -1,12 +1,13 @@
-"""SAME_UPPER and SAME_LOWER, written out. May import: dynamic, finding, operators, rule, site."""
+"""SAME_UPPER and SAME_LOWER, written out."""
 
 from collections.abc import Iterator
 
-from onnxpad.dynamic import ComputedPlan
 from onnxpad.finding import Severity
-from onnxpad.operators import WindowOp, onnx_order
-from onnxpad.rule import Context, Match, Pass
-from onnxpad.site import Plan, RefusalError, SizeDependentError, add, told
+from onnxpad.operators.table import WindowOp, onnx_order
+from onnxpad.padding.computed_pads import ComputedPlan
+from onnxpad.padding.site import Plan, RefusalError, SizeDependentError, add, told
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Match, Pass
 
 
 class ResolveAutoPad(Pass):

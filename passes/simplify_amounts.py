@@ -1,9 +1,10 @@
-"""Amounts of SAME that are computed by more nodes than it takes. May import: dynamic, rule."""
+"""Amounts of SAME that are computed by more nodes than it takes."""
 
 from collections.abc import Iterator
 
-from onnxpad.dynamic import MANY
-from onnxpad.rule import Context, Match, Pass
+from onnxpad.padding.computed_pads import MANY
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Match, Pass
 
 
 class SimplifyAmounts(Pass):

@@ -1,10 +1,11 @@
-"""Pads that the style wants in a `Pad` of their own. May import: operators, rule, site."""
+"""Pads that the style wants in a `Pad` of their own."""
 
 from collections.abc import Iterator
 
-from onnxpad.operators import WindowOp, is_padded, onnx_order
-from onnxpad.rule import Context, Match, Pass
-from onnxpad.site import Plan, RefusalError, split, told
+from onnxpad.operators.table import WindowOp, is_padded, onnx_order
+from onnxpad.padding.site import Plan, RefusalError, split, told
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Match, Pass
 
 
 class SplitPads(Pass):

@@ -15,11 +15,11 @@ from onnx import helper, numpy_helper, parser
 from onnx.backend.test.case.node import collect_testcases
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, RuntimeException
 
+from onnxpad.analysis import Analysis, Value
+from onnxpad.analysis.floats import Quotient, Scaled
+from onnxpad.analysis.rounding import Either
+from onnxpad.arithmetic.size import Extent, Size, Unknown, evaluate
 from onnxpad.graph import Graph
-from onnxpad.size import Extent, Size, Unknown, evaluate
-from onnxpad.values import Analysis, Value
-from onnxpad.values.floats import Quotient, Scaled
-from onnxpad.values.rounding import Either
 
 Array = np.ndarray[Any, Any]
 REFUSALS = (Fail, InvalidArgument, RuntimeException)

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from onnxpad.operators import onnx_order
+from onnxpad.graph import Tensor
+from onnxpad.operators.table import onnx_order
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
-from onnxpad.rule import Context, Match, Pass, Tensor
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Match, Pass
 
 
 class Swapped(FoldPad):

@@ -14,17 +14,20 @@ from typing import Any, Final
 
 import pytest
 
-from onnxpad import operators, signs, site, window
-from onnxpad.amounts import Amounts
-from onnxpad.dynamic import DynamicSites
-from onnxpad.operators import OPERATORS, PadOp, WindowOp
+from onnxpad.analysis import analysis, floats, signs
+from onnxpad.analysis.rules import elementwise, layout, layout_shapes, pools_and_convs
+from onnxpad.analysis.signs import Signs
+from onnxpad.arithmetic import window
+from onnxpad.arithmetic.window import Window
+from onnxpad.operators import table
+from onnxpad.operators.table import OPERATORS, PadOp, WindowOp
+from onnxpad.padding import site
+from onnxpad.padding.computed_pads import DynamicSites
+from onnxpad.padding.same_subgraph import Amounts
+from onnxpad.padding.site import Sites
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.merge_pads import MergePads
-from onnxpad.signs import Signs
-from onnxpad.site import Sites
-from onnxpad.values import analysis, arithmetic, floats, layout, layout_shapes, windows
-from onnxpad.window import Window
 
 CERTIFY: Final = "certify"
 PROBES: Final = "probes"
@@ -306,36 +309,36 @@ _OPERATORS: Final = (
             _getter(WindowOp, "padding"), "if self.count_include_pad", "if self.pads_written"),
     _mutant("axes are read one off", "Pad Conv, axes", PROBES, PadOp.extents_over,
             "full[axis % rank] = pair", "full[axis % rank ^ 1] = pair"),
-    _mutant("axes are sorted", "Pad Conv, axes", PROBES, operators.read_pad,
+    _mutant("axes are sorted", "Pad Conv, axes", PROBES, table.read_pad,
             "axes = tuple(known)", "axes = tuple(sorted(known))"),
-    _mutant("a Pad's amounts are read axis by axis", "Pad Conv, axes", PROBES, operators.read_pad,
+    _mutant("a Pad's amounts are read axis by axis", "Pad Conv, axes", PROBES, table.read_pad,
             "zip(flat[:half], flat[half:]", "zip(flat[::2], flat[1::2]"),
-    _mutant("a Pad's ends are read first", "Pad Conv", PROBES, operators.read_pad,
+    _mutant("a Pad's ends are read first", "Pad Conv", PROBES, table.read_pad,
             "zip(flat[:half], flat[half:]", "zip(flat[half:], flat[:half]"),
-    _mutant("a Pad's value is not read", "Pad Conv, value 5", PROBES, operators.read_pad,
+    _mutant("a Pad's value is not read", "Pad Conv, value 5", PROBES, table.read_pad,
             "0 if filler is None else _scalar(graph, analysis, filler)", "0"),
     _mutant("a Pad's value is not read, opset 9", "Pad Conv, opset 9, value 5", PROBES,
-            operators.read_pad, '_number(node, "value")', "0.0"),
-    _mutant("a Pad's value is cut to an integer", "Pad Conv, value 0.5", PROBES, operators._scalar,
+            table.read_pad, '_number(node, "value")', "0.0"),
+    _mutant("a Pad's value is cut to an integer", "Pad Conv, value 0.5", PROBES, table._scalar,
             "else float(item)", "else int(item)"),
-    _mutant("a Pad's mode is not read", "Pad Conv, reflect", PROBES, operators.read_pad,
+    _mutant("a Pad's mode is not read", "Pad Conv, reflect", PROBES, table.read_pad,
             '_string(node, "mode") or "constant"', '"constant"'),
     Mutant("pads are read and written axis by axis", "Pad Conv", PROBES, (
-        Text(operators.pairs_of, {"zip(pads[:half], pads[half:]": "zip(pads[::2], pads[1::2]"}),
-        Text(operators.onnx_order,
+        Text(table.pairs_of, {"zip(pads[:half], pads[half:]": "zip(pads[::2], pads[1::2]"}),
+        Text(table.onnx_order,
              {"[begin for begin, _ in pairs] + [end for _, end in pairs]":
               "[n for pair in pairs for n in pair]"}))),
-    _mutant("dilations are not read", "SAME_UPPER, dilated", PROBES, operators.read_window,
+    _mutant("dilations are not read", "SAME_UPPER, dilated", PROBES, table.read_window,
             '_integers(node, "dilations", rank, least=1) or (1,) * rank', "(1,) * rank"),
-    _mutant("strides are read in reverse", "SAME_UPPER, strides", PROBES, operators.read_window,
+    _mutant("strides are read in reverse", "SAME_UPPER, strides", PROBES, table.read_window,
             "kernel, strides, dilations)", "kernel, strides[::-1], dilations)"),
-    _mutant("kernels are read in reverse", "SAME_UPPER", PROBES, operators._kernel,
+    _mutant("kernels are read in reverse", "SAME_UPPER", PROBES, table._kernel,
             "enumerate(shape[2:])", "enumerate(shape[:1:-1])"),
-    _mutant("ceil_mode is not read", "Pad AveragePool, ceil_mode", PROBES, operators.read_window,
+    _mutant("ceil_mode is not read", "Pad AveragePool, ceil_mode", PROBES, table.read_window,
             '_flag(node, "ceil_mode")', "False"),
-    _mutant("the lowest float is 0", "Pad MaxPool, 0", PROBES, operators.lowest,
+    _mutant("the lowest float is 0", "Pad MaxPool, 0", PROBES, table.lowest,
             'float("-inf")', "0.0"),
-    _mutant("the lowest integer is 0", "MaxPool int8, pad", PROBES, operators.lowest,
+    _mutant("the lowest integer is 0", "MaxPool int8, pad", PROBES, table.lowest,
             "np.iinfo(kind).min", "0"),
 )
 
@@ -396,25 +399,25 @@ _ENGINES: Final = (
     _mutant("Tile repeats each", "Tile", PROBES, layout._tile,
             "np.tile(data, (yield from call.known_integers_of(1)))",
             "np.repeat(data, (yield from call.known_integers_of(1)))"),
-    _mutant("Div rounds down", "Div of negatives", PROBES, arithmetic._quotient,
+    _mutant("Div rounds down", "Div of negatives", PROBES, elementwise._quotient,
             "size.trunc_div(a, b)", "size.floor_div(a, b)"),
-    _mutant("Mod takes the sign of the dividend", "Mod of negatives", PROBES, arithmetic._mod,
+    _mutant("Mod takes the sign of the dividend", "Mod of negatives", PROBES, elementwise._mod,
             "size.modulo", "size.fmod"),
     _entry("Sub adds", "Sub", PROBES, _VALUES, "Sub", _VALUES["Add"]),
-    _mutant("Where is turned round", "Where", PROBES, arithmetic._where,
+    _mutant("Where is turned round", "Where", PROBES, elementwise._where,
             "each(size.where, condition, left, right)",
             "each(size.where, condition, right, left)"),
     _mutant("Cast rounds to the nearest", "Cast of floats", PROBES, floats.to_integer,
             "int(a) if", "round(a) if"),
-    _mutant("Cast never wraps around", "Cast that wraps around", PROBES, arithmetic._conversion,
+    _mutant("Cast never wraps around", "Cast that wraps around", PROBES, elementwise._conversion,
             "return lambda a: fit(a, target)", "return lambda a: a"),
     _mutant("Ceil rounds down", "Ceil of a size", PROBES, floats.ceil,
             "size.ceil_div", "floor_div"),
     _mutant("Shape forgets where to start", "Shape", PROBES, layout_shapes.dimensions,
             "shape[begin:end]", "shape[: end - begin]"),
     _mutant("a pool's shape rounds down", "Conv SAME behind a MaxPool that rounds up", VALIDATION,
-            windows._pool_sizes, 'call.flag("ceil_mode")', "False"),
-    _mutant("a Resize rounds up", "Conv SAME behind a Resize", VALIDATION, windows.resized,
+            pools_and_convs._pool_sizes, 'call.flag("ceil_mode")', "False"),
+    _mutant("a Resize rounds up", "Conv SAME behind a Resize", VALIDATION, pools_and_convs.resized,
             "return exact if", "return exact + 1 if"),
 )
 

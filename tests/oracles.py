@@ -1,6 +1,6 @@
 """What the arithmetic is compared with: a window that walks indices, and onnxruntime.
 
-Shares no formula with `onnxpad.window`: of a `Window` only kernel, stride and dilation are read.
+Shares no formula with `arithmetic.window`: of a `Window` only kernel, stride and dilation are read.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ import onnx
 import onnxruntime
 from onnx import helper
 
-from onnxpad.window import Window
+from onnxpad.arithmetic.window import Window
 
 LOWEST = float(np.finfo(np.float32).min)
 

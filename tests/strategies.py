@@ -1,8 +1,8 @@
-"""Hypothesis strategies for the arithmetic of windows. Imports `onnxpad.window` only."""
+"""Hypothesis strategies for the arithmetic of windows. Imports `onnxpad.arithmetic.window` only."""
 
 from hypothesis import strategies as st
 
-from onnxpad.window import Side, Window
+from onnxpad.arithmetic.window import Side, Window
 
 sizes = st.integers(1, 40)
 """Input sizes: small enough to walk, large enough for every residue and the clipped windows."""

@@ -9,13 +9,13 @@ import onnx
 import pytest
 from typer.testing import CliRunner, Result
 
-import onnxpad.doctor
+import onnxpad.doctor.examine
 from onnxpad.cli import app
-from onnxpad.diagnosis import Diagnosis, Driver, Package, Problem
+from onnxpad.doctor.diagnosis import Diagnosis, Driver, Package, Problem
 from onnxpad.finding import Page
-from onnxpad.report.about import page_text, rules_text
+from onnxpad.pipeline.catalogue import catalogue
+from onnxpad.report.rule_pages import page_text, rules_text
 from onnxpad.report.text import coloured
-from onnxpad.rule import catalogue
 from tests.support import one
 
 
@@ -93,7 +93,7 @@ class TestDoctor:
             driver=Driver("", (), library=False),
             problems=(Problem("it hurts", "rest", broken),),
         )
-        monkeypatch.setattr(onnxpad.doctor, "examine", lambda: found)
+        monkeypatch.setattr(onnxpad.doctor.examine, "examine", lambda: found)
         result = onnxpad_runs("doctor", "--format", form)
         assert (result.exit_code, result.stderr) == (code, "")
         if form == "json":

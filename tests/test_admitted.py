@@ -10,15 +10,15 @@ import pytest
 from typer.testing import CliRunner
 
 import onnxpad
-from onnxpad.admitted import EQUAL_NAMES, admit
+from onnxpad.analysis import Analysis
+from onnxpad.analysis.signs import Signs
+from onnxpad.arithmetic.size import evaluate
 from onnxpad.cli import app
 from onnxpad.errors import UsageError
+from onnxpad.file.wire import scan
 from onnxpad.graph import Graph
-from onnxpad.neighbourhood import Probes
-from onnxpad.signs import Signs
-from onnxpad.size import evaluate
-from onnxpad.values import Analysis
-from onnxpad.wire import scan
+from onnxpad.probe.cut import Probes
+from onnxpad.sizes.admitted import EQUAL_NAMES, admit
 from tests.support import feeds_of, one, run
 
 W = "float[1, 2, 3, 3] w = {" + ", ".join(str(i % 7 - 3) for i in range(18)) + "}"

@@ -1,8 +1,8 @@
 """Shapes of the analysis against onnx's own shape inference, over whole models.
 
 Here shape inference runs through a model, from its inputs and initializers on, and follows what the
-model computes of shapes. `onnxpad.inference` asks about each operator by itself, and must find the
-same.
+model computes of shapes. `shape_inference_check` asks about each operator by itself, and must find
+the same.
 """
 
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ import onnx
 import pytest
 from onnx import shape_inference
 
+from onnxpad.analysis import Analysis
+from onnxpad.analysis.rules.pools_and_convs import WINDOWS
+from onnxpad.analysis.shape_inference_check import disagreements
 from onnxpad.graph import Graph
-from onnxpad.inference import disagreements
-from onnxpad.values import Analysis
-from onnxpad.values.windows import WINDOWS
 from tests.agreement import specification
 from tests.support import EXPORTED
 

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 import onnxpad
 from onnxpad.cli import app
+from onnxpad.engine import wheels
 from onnxpad.errors import ModelError, OnnxpadError, OutputError, UsageError
-from onnxpad.validation import wheels
 
 TEXT = """<ir_version: 9, opset_import: ["" : 17]>
 g (float[1, 1, height, width] image) => (float[1, 1, a, b] y) <float[1, 1, 3, 3] w = {1, 2, 3, 4, 5,

@@ -8,7 +8,7 @@ import pytest
 import onnxpad
 from onnxpad.finding import Page
 from onnxpad.passes import PASSES
-from onnxpad.rule import catalogue
+from onnxpad.pipeline.catalogue import catalogue
 from tests.support import canonical, fixed, one
 
 HEADINGS = ["What it does", "Why it matters", "Example", "When it is exact", "References"]

@@ -11,12 +11,12 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.certify import Certifier, Reading, UncertifiedError
+from onnxpad.analysis import Analysis
+from onnxpad.analysis.signs import Signs
 from onnxpad.finding import Certificate
 from onnxpad.graph import Graph
-from onnxpad.operators import operator_of
-from onnxpad.signs import Signs
-from onnxpad.values import Analysis
+from onnxpad.operators.table import operator_of
+from onnxpad.proof.certify import Certifier, Reading, UncertifiedError
 from tests.support import Array, feeds_of, one, run
 
 W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"

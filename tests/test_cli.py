@@ -15,14 +15,14 @@ import onnx
 import pytest
 from typer.testing import CliRunner, Result
 
-import onnxpad
+import onnxpad.api
 from onnxpad.cli import app
-from onnxpad.cli.checking import model_files
+from onnxpad.cli.check_command import model_files
 from onnxpad.cli.options import Format, Style, expand_codes
 from onnxpad.errors import ModelError, OutputError, ProviderError, UsageError
 from onnxpad.finding import Certificate, Change, Finding, Severity
 from onnxpad.report.progress import DELAY, ProgressBar
-from onnxpad.verdict import Comparison, Run, Validation, not_validated
+from onnxpad.validation.result import Comparison, Run, Validation, not_validated
 
 CHANGE = Change("PAD201", "conv1", "Conv", "Pad", "Conv pads (0,1)", Certificate("same reads"))
 WARNING = Finding("PAD201", Severity.WARNING, "conv1", "Conv", "a Pad in front")
@@ -91,10 +91,10 @@ class Api:
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> Api:
     api = Api()
-    monkeypatch.setitem(sys.modules, "onnxpad.api", api)
-    monkeypatch.setattr(onnxpad, "api", api, raising=False)
+    monkeypatch.setitem(sys.modules, "onnxpad.api.fix", api)
+    monkeypatch.setattr(onnxpad.api, "fix", api, raising=False)
     rule = SimpleNamespace(catalogue=lambda: {"PAD101": 0, "PAD201": 0, "PAD202": 0, "PAD501": 0})
-    monkeypatch.setitem(sys.modules, "onnxpad.rule", rule)
+    monkeypatch.setitem(sys.modules, "onnxpad.pipeline.catalogue", rule)
     return api
 
 
@@ -652,8 +652,8 @@ STUBBED = """
     from time import sleep
     from types import ModuleType, SimpleNamespace
     from onnxpad.finding import *
-    api = sys.modules["onnxpad.api"] = ModuleType("onnxpad.api")
-    import onnxpad; onnxpad.api = api
+    api = sys.modules["onnxpad.api.fix"] = ModuleType("onnxpad.api.fix")
+    import onnxpad.api; onnxpad.api.fix = api
     name = "\\u7573\\u307f/conv"
     found = Finding("PAD201", Severity.WARNING, name, "Conv", "a Pad " + "x" * 200)
     change = Change("PAD201", name, "Conv", "Pad", "pads", Certificate("same"))
@@ -718,7 +718,7 @@ def test_help_and_version_start_without_the_engine(args: list[str]) -> None:
     code = (
         "import sys\nfrom onnxpad.cli import app\n"
         f"try: app({args!r})\nexcept SystemExit as end: assert not end.code, end.code\n"
-        "assert not {'onnx', 'numpy', 'rich', 'onnxpad.api'} & set(sys.modules)\n"
+        "assert not {'onnx', 'numpy', 'rich', 'onnxpad.api.fix'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=True)
 
@@ -793,6 +793,6 @@ def test_the_bar_that_ends_before_its_time_never_shows(monkeypatch: pytest.Monke
 
 
 def test_the_styles_are_those_of_the_engine() -> None:
-    from onnxpad.site import STYLES
+    from onnxpad.padding.site import STYLES
 
     assert tuple(Style) == STYLES

@@ -1,4 +1,4 @@
-"""`onnxpad.conventions` against what the frameworks computed, and the situations people came with.
+"""The conventions of frameworks against what they computed, and the situations people came with.
 
 `recorded/conventions.json` holds outputs of PyTorch 2.13, TensorFlow 2.21 and Keras 3.15 on one
 line; `recorded/record_conventions.py` makes it.
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 
-from onnxpad.conventions import (
+from onnxpad.arithmetic.conventions import (
     AxisPadding,
     caffe_pool,
     coreml_same,
@@ -27,8 +27,8 @@ from onnxpad.conventions import (
     torch_same,
     torch_transposed,
 )
+from onnxpad.arithmetic.window import Window
 from onnxpad.errors import UsageError
-from onnxpad.window import Window
 from tests.oracles import Operator, fitting, scattered, walk
 from tests.strategies import sizes, windows
 

@@ -11,11 +11,11 @@ import onnxruntime as ort
 import pytest
 
 import onnxpad
-from onnxpad.defined import defined, listed
+from onnxpad.analysis import Analysis
 from onnxpad.errors import UsageError
 from onnxpad.graph import Graph
-from onnxpad.premises import premises, ranges
-from onnxpad.values import Analysis
+from onnxpad.sizes.assumptions import premises, ranges
+from onnxpad.sizes.feasible import defined, listed
 from tests.graphs import draw_model
 from tests.support import Array, one, run
 

@@ -12,14 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from onnxpad.diagnosis import Diagnosis, Problem
-from onnxpad.doctor import Machine, examine, needed
-from onnxpad.engine import runtime
+from onnxpad.doctor.diagnosis import Diagnosis, Problem
+from onnxpad.doctor.examine import Machine, examine, needed
+from onnxpad.engine import runtime, sessions
 from onnxpad.errors import ProviderError
-from onnxpad.report.about import doctor_text
 from onnxpad.report.json import doctor_json
+from onnxpad.report.rule_pages import doctor_text
 from onnxpad.report.text import coloured
-from onnxpad.validation import sessions
 
 ROOT = Path(__file__).parents[1]
 ALL = frozenset(needed("13.0", "Linux").values())

@@ -26,10 +26,10 @@ from typer.testing import CliRunner
 import onnxpad
 from onnxpad.cli import app
 from onnxpad.errors import ModelError, OutputError, UsageError
-from onnxpad.external import external_tensors
+from onnxpad.file.external_data import external_tensors
+from onnxpad.file.proto_walk import tensors
+from onnxpad.file.wire import encode
 from onnxpad.graph import Graph
-from onnxpad.scope import tensors
-from onnxpad.wire import encode
 
 Array = np.ndarray[Any, Any]
 How = Literal["copy", "link", "inline"]

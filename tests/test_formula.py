@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from onnxpad import size
-from onnxpad.size import Extent, Size, Symbol
+from onnxpad.arithmetic import size
+from onnxpad.arithmetic.size import Extent, Size, Symbol
 
 ANY = Symbol("height")
 STRIDED = Symbol("height", 32, 1024, 32)

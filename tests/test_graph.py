@@ -14,9 +14,9 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from onnxpad.errors import ModelError
+from onnxpad.file.skeleton import read_bytes
+from onnxpad.file.wire import encode
 from onnxpad.graph import Declared, Graph, Tensor
-from onnxpad.skeleton import read_bytes
-from onnxpad.wire import encode
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17]>'
 

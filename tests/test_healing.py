@@ -14,15 +14,17 @@ import pytest
 from typer.testing import CliRunner
 
 import onnxpad
-from onnxpad import barred, shield
-from onnxpad.certify import Certifier
 from onnxpad.cli import app
 from onnxpad.finding import Certificate
-from onnxpad.healing import heal
-from onnxpad.neighbourhood import Probes
+from onnxpad.fusion import barred
 from onnxpad.passes.fold_pad import FoldPad
-from onnxpad.rule import Context, Match
-from onnxpad.verdict import Run, Validation
+from onnxpad.pipeline.heal import heal
+from onnxpad.probe.cut import Probes
+from onnxpad.proof.certify import Certifier
+from onnxpad.rewrite import protect_from_fusion
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Match
+from onnxpad.validation.result import Run, Validation
 from tests.support import feeds_of, one, run
 
 COUNT = 20
@@ -137,8 +139,8 @@ def test_a_fault_at_full_optimisation_only(monkeypatch: pytest.MonkeyPatch) -> N
         initializers="int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1},"
         " float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}",
     )
-    monkeypatch.setattr(shield, "guard", lambda *_: None)
-    monkeypatch.setattr("onnxpad.optimiser.misfolded", lambda _: [])
+    monkeypatch.setattr(protect_from_fusion, "guard", lambda *_: None)
+    monkeypatch.setattr("onnxpad.pipeline.ask_optimiser.misfolded", lambda _: [])
     result = onnxpad.fix(model)
     assert [change.node for change in result.changes] == ["other"]
     (finding,) = result.barred
@@ -151,7 +153,7 @@ def test_a_fault_at_full_optimisation_only(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_failure_that_no_change_explains_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Validation(False, (Run("", "off", "", (), (0, 0), "broken", ok=False),))
     assert heal([], broken, lambda _: broken) == ({}, broken)
-    monkeypatch.setattr("onnxpad.api._validate", lambda *_: broken)
+    monkeypatch.setattr("onnxpad.api.fix._validate", lambda *_: broken)
     result = onnxpad.fix(chain())
     assert not result.barred
     assert result.validation is not None

@@ -1,129 +1,61 @@
-"""Imports inside the package go one way: a table of the arrows, read from the source with `ast`.
+"""Imports inside the package go one way: a table of packages, lowest first.
 
-An import that the table does not list fails here, also one inside a function or for type checking.
-A new module is a new row. Rows may name modules that are not there.
+A package or module imports of the table only what stands above it, itself, and the values that all
+may import. A new package is a new row.
 """
 
 import ast
 from collections.abc import Iterator
-from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT: Final = Path(__file__).resolve().parent.parent
 
-VALUES = {
-    "arguments",
-    "brevity",
-    "collection",
-    "diagnosis",
-    "errors",
-    "finding",
-    "memory",
-    "reasons",
-    "verdict",
-}
-"""What imports nothing of the package but others of these: all may import it."""
-
-SIZES = {"symbol", "size"}
-GRAPH = SIZES | {"graph", "operators", "runtime_sizes", "signs", "values", "window"}
-"""What passes, sites and the certifier share."""
-
-ARROWS: dict[str, set[str]] = {
-    "errors": {"brevity"},
-    "arguments": {"brevity", "errors"},
-    # What a person meets.
-    "__main__": {"cli", "engine", "interruption"},
-    "interruption": set(),
-    "cli": {"onnxpad", "api", "conventions", "doctor", "explain", "interruption", "report", "rule"}
-    | {"targets", "validating"},
-    "onnxpad": {"api", "validating"},
-    "api": {"admitted", "barred", "dynamic", "graph", "healing", "neighbourhood", "optimiser"}
-    | {"pipeline", "rule", "site", "validation"},
-    "healing": {"barred", "editor", "graph", "pipeline"},
-    "optimiser": {"fusion", "graph", "operators", "rule", "validation"},
-    "validating": {"admitted", "engine", "graph", "paddings", "validation"},
-    "report": {"onnxpad"},
-    "doctor": {"onnxpad", "validation"},
-    "explain": {"conventions", "window"} | SIZES,
+ORDER: Final = (
+    # Values that import nothing of the package but one another.
+    "messages", "errors", "finding", "reasons", "arguments",
+    # Pure arithmetic, and the file on the level of bytes.
+    "process", "arithmetic", "file",
+    # One graph, what is known of it, and what its nodes say.
+    "graph", "analysis", "operators", "sizes",
+    # Proving: it knows no pass.
+    "proof",
+    # Running models: it knows no pass either.
+    "engine", "validation", "probe",
     # Deciding and rewriting.
-    "pipeline": {"admitted", "barred", "editor", "fusion", "passes", "premises", "rule", "shield"}
-    | GRAPH,
-    "editor": {"barred", "blocked_pools", "certify", "premises", "rule", "site"} | GRAPH,
-    "shield": {"fusion", "graph", "operators", "rule"},
-    "barred": {"graph"},
-    "passes": {"dynamic", "fusion", "inference", "readers", "rule", "shield", "site"} | GRAPH,
-    "readers": GRAPH,
-    "rule": {"admitted", "blocked_pools", "dynamic", "fusion", "premises", "site"} | GRAPH,
-    "dynamic": {"amounts", "fusion", "site"} | GRAPH,
-    "amounts": {"graph", "values", "window"} | SIZES,
-    "site": {"fusion", "wording"} | GRAPH,
-    "fusion": GRAPH,
-    "blocked_pools": GRAPH,
-    "wording": {"provenance"} | GRAPH,
-    "provenance": {"graph", "values"},
-    # Proving and running: neither knows passes, rules or sites.
-    "certify": {"layers", "sliding"} | GRAPH,
-    "sliding": {"layers", "operators", "window"} | SIZES,
-    "layers": SIZES,
-    "premises": {"admitted", "certify", "defined"} | GRAPH,
-    "defined": GRAPH,
-    "admitted": {"graph", "values"} | SIZES,
-    "neighbourhood": {"validation"} | GRAPH,
-    "validation": {"engine"},
-    "engine": set(),
-    "paddings": {"graph", "operators", "premises", "values", "window"} | SIZES,
-    # Engines.
-    "operators": {"graph", "values", "window"} | SIZES,
-    "inference": {"graph", "size", "values"},
-    "runtime_sizes": {"graph", "size", "values"},
-    "signs": {"graph"},
-    "values": {"graph", "window"} | SIZES,
-    "conventions": {"window"} | SIZES,
-    "window": SIZES,
-    "size": {"formula", "quasi_affine", "symbol"},
-    "formula": {"quasi_affine", "symbol"},
-    "symbol": set(),
-    "quasi_affine": set(),
-    "targets": set(),
-    # A model file and its view.
-    "graph": {"attributes", "constants", "edits", "external", "files", "names", "relocation"}
-    | {"saving", "scope", "skeleton", "view", "wire"},
-    "relocation": {"external", "files", "inlining", "skeleton", "wire"},
-    "inlining": {"external", "skeleton", "wire"},
-    "edits": {"attributes", "constants", "names", "view", "wire"},
-    "saving": {"attributes", "skeleton", "view", "wire"},
-    "constants": {"attributes", "external", "scope", "skeleton", "view"},
-    "view": {"attributes", "scope", "skeleton", "wire"},
-    "skeleton": {"external", "scope", "wire"},
-    "names": {"scope"},
-    "external": {"scope"},
-    "attributes": set(),
-    "files": set(),
-    "scope": set(),
-    "wire": set(),
+    "fusion", "padding", "rewrite", "passes", "pipeline",
+    # What a person meets.
+    "doctor", "api", "report", "cli", "__init__", "__main__",
+)  # fmt: skip
+"""Packages and modules of `onnxpad`, each after all that it may import."""
+
+APART: Final = {
+    "arithmetic": {"file", "process"},
+    "file": {"arithmetic", "process"},
+    "proof": {"process"},
+    "engine": {"process", "arithmetic", "file", "graph", "analysis", "operators", "sizes", "proof"},
+    "probe": {"proof"},
+    "validation": {"analysis", "operators", "sizes", "proof"},
+    "report": {"graph", "analysis", "operators", "sizes", "proof", "fusion", "padding", "rewrite"},
 }
+"""What a package could import by the order, and must not."""
 
-LAZY: dict[str, set[str]] = {"rule": {"passes"}}
-"""Arrows against the direction, allowed inside a function only: the catalogue lists the passes."""
-
-OUTSIDE: dict[str, set[str]] = {"onnxruntime": {"engine"}, "typer": {"cli"}}
-"""Packages that are slow to import, and the only modules that may import them."""
+OUTSIDE: Final = {"onnxruntime": {"engine"}, "typer": {"cli"}}
+"""Packages that are slow to import, and the only ones of ours that may import them."""
 
 
 class Import(NamedTuple):
-    """One import: the unit it is in, what it names, where it is, and if only a call runs it."""
+    """One import: the package it is in, what it names, and where it is."""
 
     importer: str
     imported: str
     place: str
-    lazy: bool
 
 
 def sources() -> dict[Path, str]:
-    """Files of the package with their unit: a module or a whole folder, named without `onnxpad.`.
+    """Files of the package with the package or module of the table that each belongs to.
 
     `onnxpad/passes` is a symbolic link to `passes`, or a text file where links are not supported.
     """
@@ -132,17 +64,17 @@ def sources() -> dict[Path, str]:
     for path in package.rglob("*.py"):
         unit = path.relative_to(package).parts[0].removesuffix(".py")
         if unit != "passes":
-            found[path] = "onnxpad" if unit == "__init__" else unit
+            found[path] = unit
     return found
 
 
-def named(node: ast.Import | ast.ImportFrom, units: set[str]) -> Iterator[str]:
-    """Full names of what an import statement imports; `onnxpad.onnxpad` for the package's own."""
+def named(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """Full names of what an import statement imports."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif node.module == "onnxpad":
         for alias in node.names:
-            yield f"onnxpad.{alias.name}" if alias.name in units else "onnxpad.onnxpad"
+            yield f"onnxpad.{alias.name if alias.name in ORDER else '__init__'}"
     elif node.level:
         yield "onnxpad.(relative)"
     else:
@@ -150,42 +82,41 @@ def named(node: ast.Import | ast.ImportFrom, units: set[str]) -> Iterator[str]:
 
 
 def imports() -> list[Import]:
-    """Every import statement of the package."""
-    units = set(sources().values())
-    found: list[Import] = []
-    for path, unit in sorted(sources().items()):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        inner = {
-            id(node)
-            for function in ast.walk(tree)
-            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-            for node in ast.walk(function)
-        }
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                place = f"{path.relative_to(ROOT)}:{node.lineno}"
-                lazy = id(node) in inner
-                found.extend(Import(unit, name, place, lazy) for name in named(node, units))
-    return found
+    """Every import statement of the package, those inside functions too."""
+    return [
+        Import(unit, name, f"{path.relative_to(ROOT)}:{node.lineno}")
+        for path, unit in sorted(sources().items())
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in named(node)
+    ]
 
 
-def test_every_module_has_a_row() -> None:
-    assert set(sources().values()) - set(ARROWS) - VALUES == set()
+def test_every_package_stands_in_the_order() -> None:
+    assert set(sources().values()) == set(ORDER)
 
 
-def test_imports_inside_the_package_are_listed() -> None:
-    unlisted = []
+def test_imports_go_down() -> None:
+    wrong = []
     for statement in imports():
         package, _, rest = statement.imported.partition(".")
-        imported = rest.partition(".")[0] or "onnxpad"
-        allowed = ARROWS.get(statement.importer, set()) | {statement.importer}
-        if statement.importer not in VALUES:
-            allowed |= VALUES
-        if statement.lazy:
-            allowed |= LAZY.get(statement.importer, set())
-        if package == "onnxpad" and imported not in allowed:
-            unlisted.append(f"{statement.place}: {statement.importer} -> {imported}")
-    assert unlisted == []
+        imported = rest.partition(".")[0] or "__init__"
+        if package != "onnxpad" or imported == statement.importer:
+            continue
+        above = ORDER[: ORDER.index(statement.importer)]
+        apart = APART.get(statement.importer, set())
+        if (imported not in above or imported in apart) and not _is_top(statement, imported):
+            wrong.append(f"{statement.place}: {statement.importer} -> {imported}")
+    assert wrong == []
+
+
+def _is_top(statement: Import, imported: str) -> bool:
+    """Whether this is the version, or what the top level gives when asked."""
+    return (
+        (imported == "__init__"
+        and statement.importer in {"cli", "report", "doctor"})
+        or (statement.importer == "__init__")
+    )
 
 
 @pytest.mark.parametrize("package", OUTSIDE)
@@ -198,16 +129,14 @@ def test_slow_packages_are_imported_in_one_place(package: str) -> None:
     assert importers <= OUTSIDE[package]
 
 
-def test_the_table_has_no_circle() -> None:
-    assert len(list(TopologicalSorter(ARROWS).static_order())) >= len(ARROWS)
+def test_names_of_modules_differ() -> None:
+    """No two modules share a name, so that a traceback or a search finds the one that is meant."""
+    stems = [path.stem for path in sources() if not path.stem.startswith("__")]
+    assert sorted(stems) == sorted(set(stems))
 
 
-def test_certify_and_validation_know_nothing_of_the_passes() -> None:
-    """Also not by way of something else."""
-
-    def reached(unit: str) -> set[str]:
-        direct = ARROWS.get(unit, set())
-        return direct.union(*(reached(other) for other in direct))
-
-    for unit in ("certify", "neighbourhood", "premises", "validation"):
-        assert reached(unit).isdisjoint({"passes", "rule", "site", "pipeline"})
+def test_packages_are_small() -> None:
+    folders = [path.parent for path in sources() if path.name != "__init__.py"]
+    counts = {str(folder.relative_to(ROOT)): folders.count(folder) for folder in folders}
+    counts.pop("passes")
+    assert max(counts.values()) <= 13, counts

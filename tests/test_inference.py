@@ -8,10 +8,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, shape_inference
 
-from onnxpad import inference
+from onnxpad.analysis import Analysis, shape_inference_check
+from onnxpad.analysis.shape_inference_check import Disagreement, disagreements
 from onnxpad.graph import Graph
-from onnxpad.inference import Disagreement, disagreements
-from onnxpad.values import Analysis
 from tests.support import one, run
 
 POOL = "MaxPool <ceil_mode = 1, kernel_shape = [1, 1], strides = [2, 2]>"
@@ -173,7 +172,7 @@ def test_only_so_many_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
         inputs="float[1, 2, 8, 4] x",
     )
     assert places(model) == ["a", "b", "c"]
-    monkeypatch.setattr(inference, "NODES", 3)
+    monkeypatch.setattr(shape_inference_check, "NODES", 3)
     assert places(model) == ["a", "b"]
 
 

@@ -11,9 +11,9 @@ import pytest
 from onnx import helper
 from onnx.backend.test.loader import load_model_tests
 
+from onnxpad.file.skeleton import read_bytes
+from onnxpad.file.wire import encode, scan
 from onnxpad.graph import Graph
-from onnxpad.skeleton import read_bytes
-from onnxpad.wire import encode, scan
 
 MODEL = """
 <ir_version: 10, opset_import: ["" : 17, "custom" : 1]>

@@ -12,13 +12,13 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad import pipeline
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph
-from onnxpad.neighbourhood import Probes
 from onnxpad.passes import PASSES
-from onnxpad.pipeline import Outcome
-from onnxpad.rule import Context
+from onnxpad.pipeline import driver
+from onnxpad.pipeline.driver import Outcome
+from onnxpad.probe.cut import Probes
+from onnxpad.rewrite.context import Context
 from tests.mutation_cases import CASES, Case
 from tests.mutations import CERTIFY, HARMLESS, MUTANTS, VALIDATION, Mutant
 from tests.support import canonical, feeds_of, run
@@ -76,7 +76,7 @@ def checked(case: Case, *, probes: bool) -> tuple[onnx.ModelProto, Outcome]:
     """What comes out when every change is certified, and probed if asked for."""
     graph = Graph.from_proto(case.model)
     prober = Probes(graph) if probes else None
-    outcome = pipeline.rewrite(graph, case.style, dynamic=case.dynamic, prober=prober)
+    outcome = driver.rewrite(graph, case.style, dynamic=case.dynamic, prober=prober)
     return graph.to_proto(), outcome
 
 

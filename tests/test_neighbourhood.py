@@ -6,12 +6,14 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad import certify, neighbourhood, pipeline
 from onnxpad.finding import Certificate
 from onnxpad.graph import Graph
-from onnxpad.neighbourhood import Cut, Probes
-from onnxpad.rule import Pass
-from onnxpad.validation import ProbeResult, probe
+from onnxpad.pipeline import driver
+from onnxpad.probe import cut as cutting
+from onnxpad.probe.cut import Cut, Probes
+from onnxpad.probe.run import ProbeResult, probe
+from onnxpad.proof import certify
+from onnxpad.rewrite.rule import Pass
 from tests.broken import Forgotten, Lost, Misread, OtherSide, Swapped, Unguarded
 from tests.support import feeds_of, one, run
 
@@ -181,7 +183,7 @@ def probed(monkeypatch: pytest.MonkeyPatch) -> list[ProbeResult]:
         results.append(original(before, after))
         return results[-1]
 
-    monkeypatch.setattr(neighbourhood, "probe", counting)
+    monkeypatch.setattr(cutting, "probe", counting)
     return results
 
 
@@ -246,7 +248,7 @@ def test_what_cannot_be_probed_says_why(
     proto: onnx.ModelProto, why: str, probed: list[ProbeResult]
 ) -> None:
     graph = Graph.from_proto(proto)
-    outcome = pipeline.rewrite(graph, "fold", prober=Probes(graph))
+    outcome = driver.rewrite(graph, "fold", prober=Probes(graph))
     assert [change.probe for change in outcome.changes] == [why]
     assert not probed
 
@@ -310,7 +312,7 @@ def test_a_wrong_change_shows_without_the_proof(
         proto = opened(proto)
     monkeypatch.setattr(certify.Certifier, "certify", believe)
     graph = Graph.from_proto(proto)
-    outcome = pipeline.rewrite(graph, "fold", prober=Probes(graph), passes=(broken,))
+    outcome = driver.rewrite(graph, "fold", prober=Probes(graph), passes=(broken,))
     assert not outcome.changes
     assert [f.reason.startswith("undone: its probe differs: ") for f in outcome.undone] == [True]
     assert graph.to_bytes() == proto.SerializeToString()

@@ -17,9 +17,9 @@ import onnxruntime as ort
 import pytest
 
 import onnxpad
-from onnxpad.admitted import admit
 from onnxpad.graph import Graph
-from onnxpad.premises import premises
+from onnxpad.sizes.admitted import admit
+from onnxpad.sizes.assumptions import premises
 from tests.support import Array, decided, one
 
 MODELS = Path(__file__).parents[1] / "models"

@@ -7,14 +7,15 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad import pipeline
+from onnxpad.analysis import Analysis
+from onnxpad.analysis.signs import Signs
 from onnxpad.finding import Severity
-from onnxpad.graph import Graph
+from onnxpad.graph import Graph, Tensor
 from onnxpad.passes import PASSES
 from onnxpad.passes.fold_pad import FoldPad
-from onnxpad.rule import Context, Pass, Tensor
-from onnxpad.signs import Signs
-from onnxpad.values import Analysis
+from onnxpad.pipeline import driver
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Pass
 from tests.broken import (
     Cluttering,
     Elsewhere,
@@ -67,7 +68,7 @@ def test_what_cannot_be_certified_is_taken_back(
     before: onnx.ModelProto, broken: type[Pass], reason: str
 ) -> None:
     graph = Graph.from_proto(before)
-    outcome = pipeline.rewrite(graph, "fold", passes=(broken,))
+    outcome = driver.rewrite(graph, "fold", passes=(broken,))
     assert not outcome.changes
     (undone,) = outcome.undone
     assert (undone.code, undone.severity) == (broken.code, Severity.INFO)
@@ -79,7 +80,7 @@ def test_what_cannot_be_certified_is_taken_back(
 
 
 def test_a_rule_that_changes_nothing_comes_to_an_end() -> None:
-    outcome = pipeline.rewrite(Graph.from_proto(PADDED), "fold", passes=(Idle,))
+    outcome = driver.rewrite(Graph.from_proto(PADDED), "fold", passes=(Idle,))
     assert len(outcome.changes) == 1
     (undone,) = outcome.undone
     assert "without end" in undone.reason
@@ -94,7 +95,7 @@ def test_the_others_go_on_after_one_is_taken_back() -> None:
     )
     graph = Graph.from_proto(before)
     passes = tuple(Forgotten if kind is FoldPad else kind for kind in PASSES)
-    outcome = pipeline.rewrite(graph, "fold", passes=passes)
+    outcome = driver.rewrite(graph, "fold", passes=passes)
     assert [finding.code for finding in outcome.undone] == ["PAD201"]
     assert [change.code for change in outcome.changes] == ["PAD102"]
     assert_same(before, graph.to_proto())
@@ -173,7 +174,7 @@ class Doubting:
 def test_what_differs_on_a_runtime_is_taken_back() -> None:
     graph = Graph.from_proto(PADDED)
     prober = Doubting()
-    outcome = pipeline.rewrite(graph, "fold", prober=prober)
+    outcome = driver.rewrite(graph, "fold", prober=prober)
     assert prober.seen == [("y", "x")]
     assert not outcome.changes
     assert [finding.reason for finding in outcome.undone] == [
@@ -189,7 +190,7 @@ def test_changes_are_counted_as_they_are_made() -> None:
         initializers=f"{W}, {PADS}",
     )
     seen: list[tuple[str, int, int]] = []
-    pipeline.rewrite(Graph.from_proto(before), "fold", progress=lambda *step: seen.append(step))
+    driver.rewrite(Graph.from_proto(before), "fold", progress=lambda *step: seen.append(step))
     assert seen == [("rewriting", 1, 3), ("rewriting", 2, 3)]
 
 

@@ -35,7 +35,7 @@ def graph_of(model: onnx.ModelProto) -> list[object]:
 
 
 def test_the_example_is_what_fix_does() -> None:
-    from onnxpad.api import fix
+    from onnxpad.api.fix import fix
 
     result = fix(onnx.parser.parse_model(BEFORE))
     assert graph_of(result.model) == graph_of(onnx.parser.parse_model(AFTER))
@@ -85,13 +85,13 @@ def test_the_models_it_names_are_there() -> None:
 
 
 def test_the_codes_are_those_of_the_catalogue() -> None:
-    from onnxpad.rule import catalogue
+    from onnxpad.pipeline.catalogue import catalogue
 
     assert re.findall(r"^\| (PAD\d+) \|", README, flags=re.MULTILINE) == list(catalogue())
 
 
 def test_the_gain_of_auto_pad_is_told_alike() -> None:
-    from onnxpad.rule import catalogue
+    from onnxpad.pipeline.catalogue import catalogue
 
     factors = re.compile(r"([\d.]+)\s+to\s+([\d.]+)\s+times\s+as\s+fast")
     (told,) = factors.findall(catalogue()["PAD501"].text)

@@ -18,8 +18,8 @@ from onnxpad.report.text import (
     file_text,
     fix_text,
 )
-from onnxpad.report.validated import OUTPUTS_A_RUN, validate_text
-from onnxpad.verdict import (
+from onnxpad.report.validation_text import OUTPUTS_A_RUN, validate_text
+from onnxpad.validation.result import (
     Comparison,
     Divergence,
     PaddingDifference,

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
+from onnxpad.analysis import LARGEST_SIZE, Analysis
+from onnxpad.analysis.rules.dtypes import DTYPES
+from onnxpad.analysis.rules.pools_and_convs import WINDOWS, resized
+from onnxpad.analysis.rules.shapes import SHAPES
+from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
 from onnxpad.graph import Graph
-from onnxpad.size import Extent, Size, Unknown, symbol
-from onnxpad.values import LARGEST_SIZE, Analysis
-from onnxpad.values.dtypes import DTYPES
-from onnxpad.values.shapes import SHAPES
-from onnxpad.values.windows import WINDOWS, resized
 from tests.agreement import REFUSALS, compare, differences, parse, single, specification
 from tests.support import EXPORTED
 

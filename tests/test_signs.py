@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph
-from onnxpad.signs import Signs
 from tests.support import Array, one, run
 
 SHAPE = (2, 4, 6, 6)

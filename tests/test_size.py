@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onnxpad import size
-from onnxpad.quasi_affine import LIMIT
-from onnxpad.size import NMAX, Extent, Size, Symbol, Unknown
+from onnxpad.arithmetic import size
+from onnxpad.arithmetic.quasi_affine import LIMIT
+from onnxpad.arithmetic.size import NMAX, Extent, Size, Symbol, Unknown
 
 INT64_MAX = 2**63 - 1
 

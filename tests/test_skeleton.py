@@ -13,9 +13,9 @@ import onnx.parser
 import pytest
 
 from onnxpad.errors import ModelError, OutputError, UsageError
+from onnxpad.file.skeleton import read_bytes, read_file
+from onnxpad.file.wire import WireError, encode, scan
 from onnxpad.graph import Graph
-from onnxpad.skeleton import read_bytes, read_file
-from onnxpad.wire import WireError, encode, scan
 
 MODEL = """
 <ir_version: 9, opset_import: ["" : 17]>

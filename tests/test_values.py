@@ -9,11 +9,11 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
+from onnxpad.analysis import LARGEST_SIZE, Analysis, floats
+from onnxpad.analysis.rounding import Either
+from onnxpad.analysis.value import FLOAT
+from onnxpad.arithmetic.size import Unknown, evaluate, symbol
 from onnxpad.graph import Graph
-from onnxpad.size import Unknown, evaluate, symbol
-from onnxpad.values import LARGEST_SIZE, Analysis, floats
-from onnxpad.values.rounding import Either
-from onnxpad.values.value import FLOAT
 from tests.agreement import compare, parse, session, single
 
 ORT_DISABLE_ALL = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL

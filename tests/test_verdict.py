@@ -7,7 +7,7 @@ import pytest
 
 import onnxpad
 from onnxpad.errors import ValidationError
-from onnxpad.verdict import Comparison, Run, Validation, not_validated, why_not
+from onnxpad.validation.result import Comparison, Run, Validation, not_validated, why_not
 from tests.support import one
 
 PADDED = one(

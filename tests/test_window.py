@@ -1,4 +1,4 @@
-"""`onnxpad.window` against a window that walks indices, and against onnxruntime."""
+"""`onnxpad.arithmetic.window` against a window that walks indices, and against onnxruntime."""
 
 import random
 from typing import Any
@@ -7,9 +7,8 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from onnxpad.errors import ModelError
-from onnxpad.size import Extent, Size, Unknown, evaluate, symbol
-from onnxpad.window import (
+from onnxpad.arithmetic.size import Extent, Size, Unknown, evaluate, symbol
+from onnxpad.arithmetic.window import (
     AnyWindow,
     OpenWindow,
     Side,
@@ -26,6 +25,7 @@ from onnxpad.window import (
     transposed_pads_for_output,
     transposed_same_pads,
 )
+from onnxpad.errors import ModelError
 from tests.oracles import LOWEST, Operator, fitting, scattered, walk
 from tests.strategies import pads, sides, sizes, windows
 

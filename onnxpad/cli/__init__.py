@@ -1,7 +1,5 @@
 """The command line: parse, call the library, render, exit.
 
-Imports api, doctor, interruption, validating, report, rule and the values.
-
 Everything heavy is imported where it is used: `--help` needs no onnx, `check` no onnxruntime.
 """
 
@@ -12,12 +10,13 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from onnxpad import __version__, interruption
-from onnxpad.cli.about import doctor, rule, rules
-from onnxpad.cli.checking import check
-from onnxpad.cli.comparing import validate
-from onnxpad.cli.fixing import fix
+from onnxpad import __version__
+from onnxpad.cli.check_command import check
+from onnxpad.cli.fix_command import fix
 from onnxpad.cli.output import INTERRUPTED, INTERRUPTION, explained, report_failure
+from onnxpad.cli.rule_commands import doctor, rule, rules
+from onnxpad.cli.validate_command import validate
+from onnxpad.process import signals
 
 
 class _Commands(TyperGroup):
@@ -32,7 +31,7 @@ class _Commands(TyperGroup):
         try:
             code = super().main(args, *others, **{**extra, "standalone_mode": False})
         except Exception as error:
-            failure = INTERRUPTION if interruption.asked() else explained(error)
+            failure = INTERRUPTION if signals.asked() else explained(error)
             code = failure.code
             if code != INTERRUPTED:
                 report_failure(failure, words)

@@ -1,4 +1,4 @@
-"""What several commands are told, and how it is read. Imports arguments, errors, rule and values.
+"""What several commands are told, and how it is read.
 
 Nothing heavy is imported before a command runs: `--help` needs no onnx.
 """
@@ -38,7 +38,7 @@ class Format(enum.StrEnum):
 
 
 class ExternalData(enum.StrEnum):
-    """What becomes of external data; the values of `graph.ExternalData`, without importing it."""
+    """What becomes of external data; the values that `copy_external` has for it."""
 
     COPY = "copy"
     LINK = "link"
@@ -117,7 +117,7 @@ def codes(option: str, selectors: Sequence[str]) -> tuple[str, ...]:
     """The codes that an option names, as `expand_codes` does; none where it is not given."""
     if not selectors:
         return ()
-    from onnxpad.rule import catalogue
+    from onnxpad.pipeline.catalogue import catalogue
 
     return expand_codes(option, selectors, catalogue().keys())
 

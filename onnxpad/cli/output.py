@@ -1,7 +1,4 @@
-"""The two streams and the exit code: reports to stdout, a line an error to stderr.
-
-Imports brevity, errors and report.
-"""
+"""The two streams and the exit code: reports to stdout, a line an error to stderr."""
 
 import os
 import re
@@ -12,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
-from onnxpad.brevity import meant, shortened
 from onnxpad.errors import OnnxpadError, OutputError
+from onnxpad.messages import meant, shortened
 
 if TYPE_CHECKING:
     from onnxpad.report.text import Paint

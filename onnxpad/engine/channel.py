@@ -1,7 +1,7 @@
-"""Messages between a process and its worker: pickled objects, with the data of arrays beside them.
+"""Messages between a process and its worker: pickled objects, with the data of arrays beside.
 
-Imports nothing of the package. Only what a process started itself, or was started by, is at the
-other end; nothing else is ever unpickled.
+Only what a process started itself, or was started by, is at the other end; nothing else is ever
+unpickled.
 """
 
 import io

@@ -1,8 +1,8 @@
 """The workers of this process: started, lent to one session at a time, kept for the next, ended.
 
-Imports nothing of the package. A worker is a fresh interpreter, never a fork of a process with
-threads or a device in use; only the program, before it has either, forks its first one off itself.
-Where no interpreter can be started, as in a frozen or embedded one, onnxruntime runs here.
+A worker is a fresh interpreter, never a fork of a process with threads or a device in use; only the
+program, before it has either, forks its first one off itself. Where no interpreter can be started,
+as in a frozen or embedded one, onnxruntime runs here.
 """
 
 import atexit

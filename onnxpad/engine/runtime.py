@@ -1,7 +1,6 @@
 """onnxruntime itself: the only module that imports it, and only when it is asked for something.
 
-May import `onnxpad.brevity` and `onnxpad.errors`. What crashes here ends the process: `worker` runs
-it in one of its own.
+What crashes here ends the process: `worker` runs it in one of its own.
 """
 
 import contextlib
@@ -18,9 +17,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from onnxpad.brevity import shortened
 from onnxpad.engine.channel import Blob
 from onnxpad.errors import ModelError, ProviderError
+from onnxpad.messages import shortened
 
 Optimisation: TypeAlias = Literal["off", "basic", "full"]
 

@@ -1,6 +1,6 @@
 """What a worker does: it answers requests until nobody is left who could ask.
 
-May import `onnxpad.errors`. A new request is a new method of `Desk`.
+A new request is a new method of `Desk`.
 """
 
 import os

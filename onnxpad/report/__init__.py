@@ -1,7 +1,4 @@
-"""What a command has to say, as frozen values; `text` and `json` render them.
-
-Imports `finding` and `verdict`.
-"""
+"""What a command has to say, as frozen values; `text` and `json` render them."""
 
 import enum
 from collections.abc import Mapping
@@ -11,7 +8,7 @@ from typing import TYPE_CHECKING
 from onnxpad.finding import Change, Finding, Severity
 
 if TYPE_CHECKING:
-    from onnxpad.verdict import Validation
+    from onnxpad.validation.result import Validation
 
 
 class Outcome(enum.StrEnum):

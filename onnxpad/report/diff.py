@@ -1,7 +1,5 @@
 """How two graphs differ: a unified diff of their inputs and nodes, a line each.
 
-Imports report.text.
-
 Weights are never rendered. Short constants that a node reads, such as the amounts of a `Pad`, stand
 in its line by value.
 """

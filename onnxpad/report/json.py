@@ -1,7 +1,5 @@
 """Reports as JSON for other programs.
 
-Imports `diagnosis`, `finding`, `reasons`, `verdict` and the version.
-
 The schema's number is `version`. Within one number, fields are added and never change or go.
 Numbers that JSON cannot carry: NaN is null, infinity the string "inf" or "-inf".
 """
@@ -12,11 +10,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from onnxpad import __version__
-from onnxpad.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
+from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
 from onnxpad.finding import Certificate, Change, Finding, Page, Severity
 from onnxpad.reasons import Reason
 from onnxpad.report import CheckReport, FileReport, FixReport, ValidateReport
-from onnxpad.verdict import (
+from onnxpad.validation.result import (
     Comparison,
     Divergence,
     PaddingDifference,

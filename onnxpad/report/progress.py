@@ -1,4 +1,4 @@
-"""A progress bar on stderr for work that takes more than a second. Imports nothing of the package.
+"""A progress bar on stderr for work that takes more than a second.
 
 rich is imported when the bar first shows: most models are done before that.
 """

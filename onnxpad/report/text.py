@@ -1,7 +1,7 @@
 """Reports as text for people: a line a change, refusals by reason, every count in full.
 
-Imports `brevity`, `finding` and `verdict`. Lines are never cut or wrapped: a terminal wraps them
-itself, and a log or `grep` wants them whole. Names of hundreds of characters lose their middle.
+Lines are never cut or wrapped: a terminal wraps them itself, and a log or `grep` wants them whole.
+Names of hundreds of characters lose their middle.
 """
 
 import math
@@ -9,12 +9,12 @@ import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from onnxpad.brevity import shortened
 from onnxpad.finding import Change, Finding, Severity
+from onnxpad.messages import shortened
 from onnxpad.report import CheckReport, FileReport, FixReport, Outcome
 
 if TYPE_CHECKING:
-    from onnxpad.verdict import Comparison, Divergence, Run, Validation
+    from onnxpad.validation.result import Comparison, Divergence, Run, Validation
 
 LINES_A_GROUP = 20
 NODES_A_REASON = 8

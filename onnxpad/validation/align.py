@@ -1,14 +1,11 @@
-"""An array laid out as another framework does, brought to the shape of an ONNX tensor.
-
-Imports nothing of the package outside `validation`.
-"""
+"""An array laid out as another framework does, brought to the shape of an ONNX tensor."""
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from onnxpad.engine.sessions import Array
 from onnxpad.validation.compare import shape_text
-from onnxpad.validation.sessions import Array
 
 
 def aligned(array: Array, shape: Sequence[int | str]) -> tuple[Array, str] | None:

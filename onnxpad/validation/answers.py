@@ -1,6 +1,6 @@
 """What one model answers to a number of inputs, on one provider and optimisation level.
 
-May import `onnxpad.errors`. A session is open only while its model is being asked.
+A session is open only while its model is being asked.
 """
 
 import math
@@ -9,6 +9,16 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
+from onnxpad.engine.sessions import (
+    CPU,
+    CrashError,
+    EngineError,
+    Optimisation,
+    Session,
+    Source,
+    Value,
+    open_session,
+)
 from onnxpad.validation.compare import compare
 from onnxpad.validation.inputs import (
     Draw,
@@ -20,16 +30,6 @@ from onnxpad.validation.inputs import (
     small_choices,
 )
 from onnxpad.validation.pairing import Pairing
-from onnxpad.validation.sessions import (
-    CPU,
-    CrashError,
-    EngineError,
-    Optimisation,
-    Session,
-    Source,
-    Value,
-    open_session,
-)
 
 _SAME_NAMES = Pairing()
 

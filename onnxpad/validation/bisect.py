@@ -1,6 +1,6 @@
 """Where two models part: the first tensor, in topological order, that both compute differently.
 
-May import `onnxpad.verdict`. Tensors are matched by name; a rewrite may drop some and add some.
+Tensors are matched by name; a rewrite may drop some and add some.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -11,11 +11,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto
 
-from onnxpad.validation.compare import Tolerance, compare, shape_text
-from onnxpad.validation.evidence import is_flat
-from onnxpad.validation.inputs import Draw
-from onnxpad.validation.pairing import Pairing
-from onnxpad.validation.sessions import (
+from onnxpad.engine.sessions import (
     CPU,
     EngineError,
     Source,
@@ -24,7 +20,11 @@ from onnxpad.validation.sessions import (
     payload,
     read_proto,
 )
-from onnxpad.verdict import Comparison, Divergence
+from onnxpad.validation.compare import Tolerance, compare, shape_text
+from onnxpad.validation.evidence import is_flat
+from onnxpad.validation.inputs import Draw
+from onnxpad.validation.pairing import Pairing
+from onnxpad.validation.result import Comparison, Divergence
 
 _BUDGET = 1 << 28  # bytes of one model's tensors held together
 _FIRST_CHUNK = 8  # tensors, before anything is known of their sizes

@@ -1,6 +1,6 @@
 """Two values of one output compared: bit for bit, or within a tolerance.
 
-May import `onnxpad.verdict`. Values are what `sessions.Session.run` gives.
+Values are what `sessions.Session.run` gives.
 """
 
 import math
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onnxpad.validation.sessions import Array, Value
-from onnxpad.verdict import Comparison
+from onnxpad.engine.sessions import Array, Value
+from onnxpad.validation.result import Comparison
 
 _BLOCK = 1 << 20  # elements looked at together, so that float64 copies stay small
 

@@ -1,7 +1,4 @@
-"""onnx's reference evaluator as an oracle, for models made of what it is right about.
-
-Imports nothing of the package outside `validation`.
-"""
+"""onnx's reference evaluator as an oracle, for models made of what it is right about."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
@@ -9,8 +6,7 @@ from typing import TypeAlias
 import numpy as np
 import onnx
 
-from onnxpad.validation.inputs import Draw
-from onnxpad.validation.sessions import (
+from onnxpad.engine.sessions import (
     Array,
     EngineError,
     Source,
@@ -18,6 +14,7 @@ from onnxpad.validation.sessions import (
     first_line,
     read_proto,
 )
+from onnxpad.validation.inputs import Draw
 
 Runner: TypeAlias = Callable[[Mapping[str, Array]], dict[str, Value]]
 

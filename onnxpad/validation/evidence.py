@@ -1,13 +1,10 @@
-"""Whether a value can tell two models apart, or would be the same whatever they compute.
-
-Imports nothing of the package outside `validation`.
-"""
+"""Whether a value can tell two models apart, or would be the same whatever they compute."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from onnxpad.validation.sessions import Array, Value
+from onnxpad.engine.sessions import Array, Value
 
 _LEAST = {"float16": 4e-2, "bfloat16": 2e-1}
 """By type: the least share of its greatest magnitude by which a value has to vary."""

@@ -1,6 +1,6 @@
 """Arrays that a person gives: inputs to feed, and what a framework made of them.
 
-May import `onnxpad.errors`. Nothing is ever unpickled.
+Nothing is ever unpickled.
 """
 
 import os
@@ -16,11 +16,11 @@ import numpy as np
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
+from onnxpad.engine.sessions import Array
 from onnxpad.errors import UsageError
 from onnxpad.validation.align import aligned
 from onnxpad.validation.compare import shape_text
 from onnxpad.validation.inputs import Draw, Input, Outline, Output, feeds_text, numpy_type
-from onnxpad.validation.sessions import Array
 
 Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]
 """A file or folder, or arrays by name, or several of those."""

@@ -1,7 +1,7 @@
 """Inputs a model accepts, drawn from what its graph says about them.
 
-Imports nothing of the package outside `validation`. Sizes the graph leaves open are guesses, most
-likely first: whoever runs the model tries them in turn until one is accepted.
+Sizes the graph leaves open are guesses, most likely first: whoever runs the model tries them in
+turn until one is accepted.
 """
 
 import math
@@ -15,9 +15,9 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto
 
+from onnxpad.engine.sessions import Array
 from onnxpad.errors import ModelError
 from onnxpad.validation.compare import shape_text
-from onnxpad.validation.sessions import Array
 
 _SIZES = (
     (1, 64, 65),

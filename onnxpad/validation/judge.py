@@ -1,7 +1,4 @@
-"""One result held against what was expected of it, and what excuses a difference.
-
-May import `onnxpad.verdict`.
-"""
+"""One result held against what was expected of it, and what excuses a difference."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -11,7 +8,7 @@ import numpy as np
 from onnxpad.validation.align import aligned
 from onnxpad.validation.answers import Result
 from onnxpad.validation.compare import Tolerance, alike, argmax_lost, compare
-from onnxpad.verdict import Comparison, Run
+from onnxpad.validation.result import Comparison, Run
 
 _QUANTA = 0.05
 """What rounding may change in an output, relative to its greatest magnitude, once quantised

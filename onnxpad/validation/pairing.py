@@ -1,7 +1,4 @@
-"""Which input and output of one model is which of another that has other names for them.
-
-May import `onnxpad.errors`.
-"""
+"""Which input and output of one model is which of another that has other names for them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,10 +6,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import onnx
 
+from onnxpad.engine.sessions import Value
 from onnxpad.errors import UsageError
 from onnxpad.validation.compare import shape_text
 from onnxpad.validation.inputs import Draw, Input, Outline, Output
-from onnxpad.validation.sessions import Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,10 @@
-"""A quantised model with its quantisers left out, in which nothing is rounded to a few levels.
-
-May import `onnxpad.errors`.
-"""
+"""A quantised model with its quantisers left out, in which nothing is rounded to a few levels."""
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from onnxpad.validation.sessions import Array, Source, payload, read_proto
+from onnxpad.engine.sessions import Array, Source, payload, read_proto
 
 _QUANTISER, _DEQUANTISER = "QuantizeLinear", "DequantizeLinear"
 _CLIP_INPUTS = 11  # the opset from which on Clip has its limits as inputs

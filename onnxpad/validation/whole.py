@@ -1,7 +1,5 @@
 """A whole model against its original, or against what a framework computed, on onnxruntime.
 
-May import `onnxpad.errors` and `onnxpad.verdict`.
-
 With optimisation off onnxruntime computes what the graphs say, and both must agree. With full
 optimisation it computes what will be deployed; there its own rewriting (unsound around Pad) may
 break what is right, so a difference counts only where the original does not suffer it too.
@@ -13,6 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from onnxpad.engine.sessions import (
+    CPU,
+    Array,
+    Optimisation,
+    Source,
+    read_proto,
+    require_provider,
+    settings_text,
+)
 from onnxpad.errors import UsageError
 from onnxpad.validation.answers import Result, accepted, ask
 from onnxpad.validation.bisect import first_divergence, inner_evidence
@@ -23,17 +30,8 @@ from onnxpad.validation.given import Arrays, given
 from onnxpad.validation.inputs import Draw, Outline, UndrawableError, outline, pinned, shaped
 from onnxpad.validation.judge import Oracle, agrees, differing, excused, held
 from onnxpad.validation.pairing import Pairing, paired
-from onnxpad.validation.sessions import (
-    CPU,
-    Array,
-    Optimisation,
-    Source,
-    read_proto,
-    require_provider,
-    settings_text,
-)
+from onnxpad.validation.result import Divergence, Outcome, Placement, Run, Validation, not_validated
 from onnxpad.validation.unquantised import unquantised
-from onnxpad.verdict import Divergence, Outcome, Placement, Run, Validation, not_validated
 
 _UNQUANTISED: tuple[tuple[str, Optimisation], ...] = (
     ("original", "off"),

@@ -10,8 +10,8 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.validation.providers import trouble_with
-from onnxpad.validation.sessions import CUDA
+from onnxpad.engine.providers import trouble_with
+from onnxpad.engine.sessions import CUDA
 from tests.support import EXPORTED
 
 MODELS = EXPORTED

@@ -8,11 +8,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from onnxpad.engine.sessions import Session
 from onnxpad.validation.bisect import first_divergence
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.inputs import Draw
-from onnxpad.validation.sessions import Session
-from onnxpad.verdict import Divergence
+from onnxpad.validation.result import Divergence
 
 NODES = 500
 

@@ -13,12 +13,8 @@ import pytest
 
 import onnxpad
 from onnxpad.engine import pool
-from onnxpad.validation.answers import accepted, ask
-from onnxpad.validation.bisect import first_divergence
-from onnxpad.validation.inputs import Draw, describe
-from onnxpad.validation.probe import probe
-from onnxpad.validation.providers import trouble_with
-from onnxpad.validation.sessions import (
+from onnxpad.engine.providers import trouble_with
+from onnxpad.engine.sessions import (
     CPU,
     CrashError,
     EngineError,
@@ -26,6 +22,10 @@ from onnxpad.validation.sessions import (
     open_session,
     optimised,
 )
+from onnxpad.probe.run import probe
+from onnxpad.validation.answers import accepted, ask
+from onnxpad.validation.bisect import first_divergence
+from onnxpad.validation.inputs import Draw, describe
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
 

@@ -9,9 +9,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnxpad
 from onnxpad.errors import UsageError, ValidationError
-from onnxpad.validation import validate_models
 from onnxpad.validation.compare import Tolerance, alike, argmax_lost
 from onnxpad.validation.evidence import is_flat
+from onnxpad.validation.whole import validate_models
 from tests.support import one
 
 KERAS = Path(__file__).parents[2] / "models" / "mobilenet_keras.onnx"

@@ -4,6 +4,7 @@ import numpy as np
 import onnx
 import pytest
 
+from onnxpad.engine.sessions import Array, open_session
 from onnxpad.validation.inputs import (
     UndrawableError,
     describe,
@@ -13,7 +14,6 @@ from onnxpad.validation.inputs import (
     shaped,
     size_choices,
 )
-from onnxpad.validation.sessions import Array, open_session
 
 
 def parse(text: str, ir: int = 9) -> onnx.ModelProto:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import onnx
 import pytest
 
-from onnxpad.validation import probe
+from onnxpad.probe.run import probe
 
 INDICES = "(float[1,1,5,6] x) => (float[1,1,?,?] y, int64[1,1,?,?] i)"
 PAD = "int64[8] p = {0,0,1,1,0,0,1,1}"

@@ -10,9 +10,11 @@ import onnx
 import onnxruntime
 import pytest
 
+from onnxpad.engine.providers import chosen
+from onnxpad.engine.sessions import CPU, CUDA, open_session
 from onnxpad.errors import ProviderError, UsageError
-from onnxpad.validation import Tolerance, chosen, validate_models
-from onnxpad.validation.sessions import CPU, CUDA, open_session
+from onnxpad.validation.compare import Tolerance
+from onnxpad.validation.whole import validate_models
 
 HAS_CUDA = Path("/dev/nvidia0").exists()
 

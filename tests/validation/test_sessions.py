@@ -12,8 +12,7 @@ import onnx
 import pytest
 
 from onnxpad.engine import pool
-from onnxpad.errors import ModelError, ProviderError
-from onnxpad.validation.sessions import (
+from onnxpad.engine.sessions import (
     EngineError,
     Optimisation,
     first_line,
@@ -21,6 +20,7 @@ from onnxpad.validation.sessions import (
     read_proto,
     require_provider,
 )
+from onnxpad.errors import ModelError, ProviderError
 
 
 def parse(text: str, opset: int = 17) -> onnx.ModelProto:

@@ -9,9 +9,11 @@ from typing import Any
 import onnx
 import pytest
 
+from onnxpad.engine import sessions
 from onnxpad.errors import ModelError, ProviderError
-from onnxpad.validation import sessions, validate_models, whole
-from onnxpad.verdict import Validation
+from onnxpad.validation import whole
+from onnxpad.validation.result import Validation
+from onnxpad.validation.whole import validate_models
 
 
 def parse(signature: str, body: str, opset: int = 17) -> onnx.ModelProto:

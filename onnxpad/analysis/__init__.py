@@ -1,0 +1,18 @@
+"""Shapes and small contents of tensors, at sizes that need not be known."""
+
+from onnxpad.analysis.analysis import LARGEST_SIZE, Analysis
+from onnxpad.analysis.open_axes import OpenAxis, open_axes
+from onnxpad.analysis.rules.folding import is_constant
+from onnxpad.analysis.rules.shapes import BROADCASTING
+from onnxpad.analysis.value import Shape, Value
+
+__all__ = [
+    "BROADCASTING",
+    "LARGEST_SIZE",
+    "Analysis",
+    "OpenAxis",
+    "Shape",
+    "Value",
+    "is_constant",
+    "open_axes",
+]

@@ -1,0 +1,298 @@
+"""Answers what is known of a tensor, on demand.
+
+Every answer follows from graph inputs, initializers and operators alone; a declared shape in
+between is never read. Answers hold for the sizes at which every operator upstream is defined: where
+two shapes must agree for an operator to run, either stands for both.
+"""
+
+import math
+from collections.abc import Generator, Mapping
+from typing import Any
+
+from onnxpad.analysis.open_axes import open_axes
+from onnxpad.analysis.rule_api import (
+    CONSTANT_LIMIT,
+    LIMIT,
+    Ask,
+    Call,
+    GraphView,
+    Kind,
+    UndeterminedError,
+    known,
+)
+from onnxpad.analysis.rules.contrib import CONTRIB_DTYPES, CONTRIB_SHAPES, DOMAIN
+from onnxpad.analysis.rules.dtypes import DTYPES, first_input_dtype
+from onnxpad.analysis.rules.elementwise import ARITHMETIC
+from onnxpad.analysis.rules.folding import FOLDED, folded, is_constant
+from onnxpad.analysis.rules.layout import LAYOUT
+from onnxpad.analysis.rules.pools_and_convs import WINDOWS
+from onnxpad.analysis.rules.quantised import CONTRIB_VALUES, QUANTISED
+from onnxpad.analysis.rules.shapes import SHAPES
+from onnxpad.analysis.value import INT64, INTEGERS, Shape, Value, constant_elements
+from onnxpad.arithmetic.size import Extent, Unknown, symbol
+
+LARGEST_SIZE = 2**24 - 2**16
+"""The greatest size an axis is taken to have, unless `dims` says otherwise.
+
+Exporters compute pads in float32, which holds every integer up to 2^24, and in int32; a receptive
+field of 65,536 fits in between.
+"""
+
+_LARGEST = INTEGERS[INT64][1]
+
+_SHAPE_RULES = SHAPES | WINDOWS | {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_SHAPES.items()}
+_DTYPE_RULES = DTYPES | {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_DTYPES.items()}
+_VALUE_RULES = ARITHMETIC | LAYOUT | QUANTISED
+_VALUE_RULES |= {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_VALUES.items()}
+
+
+class Analysis:
+    """What is known of the tensors of one graph. Computed when asked for, and kept."""
+
+    def __init__(self, graph: GraphView, dims: Mapping[str, Extent] | None = None) -> None:
+        """Analyse a graph.
+
+        Args:
+            graph: The graph. Where it changes, what a tensor is must stay the same.
+            dims: Sizes of axes of the graph's inputs, by the name of their symbol; numbers also by
+                the name of their dimension, for all axes that have it.
+        """
+        self._graph = graph
+        self._dims = dict(dims or {})
+        self._known: list[dict[str, Any]] = [{} for _ in Kind]
+        self._open: list[tuple[dict[str, Any], str]] = []
+        self._places: dict[str, dict[str, int]] = {}
+        self._input_shapes: dict[str, Shape | None] | None = None
+
+    def shape(self, tensor: Any) -> Shape | None:
+        """Return the sizes of a tensor's axes; None where its rank is not known.
+
+        A named dimension of an input is a symbol of that name, an unnamed one `input[axis]`. A name
+        that stands at several axes is a different symbol at each, the later ones `name
+        (input[axis])`.
+        """
+        known = self._known[Kind.SHAPE]
+        name = tensor.name
+        # What is asked for most, and again and again.
+        shape: Shape | None = known[name] if name in known else self._answer(Kind.SHAPE, tensor)
+        return shape
+
+    def value(self, tensor: Any) -> Value | None:
+        """Return the content of a small tensor; None where nothing of it is evaluated."""
+        value: Value | None = self._answer(Kind.VALUE, tensor)
+        return value
+
+    def integers(self, tensor: Any) -> tuple[Extent, ...] | None:
+        """Return the content of a small tensor of integers, flat; None where it is none."""
+        value = self.value(tensor)
+        if value is None or value.dtype not in INTEGERS:
+            return None
+        return tuple(value.data.reshape(-1).tolist())
+
+    def dtype(self, tensor: Any) -> int | None:
+        """Return a tensor's element type, a number of ONNX's `TensorProto.DataType`."""
+        dtype: int | None = self._answer(Kind.DTYPE, tensor)
+        return dtype
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all that was asked is known, but for what was asked again since."""
+        return not self._open
+
+    def mark(self) -> tuple[int, ...]:
+        """Return a point to roll back to: how much is known."""
+        return tuple(map(len, self._known))
+
+    def rollback(self, mark: tuple[int, ...]) -> None:
+        """Forget what was learnt since a mark, as edits are undone: it may be wrong now."""
+        for memory, count in zip(self._known, mark, strict=True):
+            while len(memory) > count:
+                memory.popitem()
+        self._places.clear()
+
+    def ask_again(self) -> bool:
+        """Forget what was not known, which edits may have made known; return whether any was."""
+        forgotten = bool(self._open)
+        for memory, name in self._open:
+            memory.pop(name, None)
+        self._open.clear()
+        return forgotten
+
+    def _answer(self, kind: Kind, tensor: Any) -> Any:
+        """Answer a request and all those it leads to, with an explicit stack."""
+        known = self._known
+        if tensor.name in known[kind]:
+            return known[kind][tensor.name]
+        stack = [self._start(kind, tensor)]
+        answer: Any = None
+        while stack:
+            memory, name, rule = stack[-1]
+            try:
+                wanted, needed = rule.send(answer)
+            except (StopIteration, UndeterminedError) as end:
+                answer = end.value if isinstance(end, StopIteration) else None
+                memory[name] = answer
+                if _is_open(answer):
+                    self._open.append((memory, name))
+                stack.pop()
+            else:
+                answer = None
+                if needed.name in known[wanted]:
+                    answer = known[wanted][needed.name]
+                else:
+                    stack.append(self._start(wanted, needed))
+        return answer
+
+    def _start(
+        self, kind: Kind, tensor: Any
+    ) -> tuple[dict[str, Any], str, Generator[Any, Any, Any]]:
+        """Begin to answer a request. Until it has an answer, it is unknown."""
+        memory = self._known[kind]
+        memory[tensor.name] = None
+        if kind is Kind.SHAPE:
+            return memory, tensor.name, self._shape(tensor)
+        if kind is Kind.VALUE:
+            return memory, tensor.name, self._value(tensor)
+        if kind is Kind.FOLDED:
+            return memory, tensor.name, self._folded(tensor)
+        return memory, tensor.name, self._dtype(tensor)
+
+    def _shape(self, tensor: Any) -> Ask[Shape | None]:
+        call = self._call(tensor)
+        if call is None:
+            return self._declared_shape(tensor)
+        rule = _SHAPE_RULES.get(call.op)
+        shape: Shape | None = None
+        if rule is not None:
+            try:
+                shape = yield from rule(call)
+            except UndeterminedError:
+                if call.op not in FOLDED:
+                    raise
+        if call.op in FOLDED and (shape is None or Unknown in map(type, shape)):
+            value: Value | None = yield Kind.FOLDED, tensor
+            shape = shape if value is None else value.data.shape
+        for extent in shape or ():
+            if isinstance(extent, int) and not 0 <= extent <= _LARGEST:
+                raise UndeterminedError(f"{call.op} gives a size that there is not")
+        return shape
+
+    def _dtype(self, tensor: Any) -> Ask[int | None]:
+        call = self._call(tensor)
+        if call is None:
+            declared = self._graph.declared(tensor)
+            return declared[0] or None if declared else None
+        if call.op not in _SHAPE_RULES:
+            value: Value | None = (yield Kind.FOLDED, tensor) if call.op in FOLDED else None
+            return None if value is None else value.dtype
+        return (yield from _DTYPE_RULES.get(call.op, first_input_dtype)(call))
+
+    def _value(self, tensor: Any) -> Ask[Value | None]:
+        call = self._call(tensor)
+        if call is None:
+            return self._constant_value(tensor)
+        rule = _VALUE_RULES.get(call.op)
+        if rule is None and call.op not in FOLDED:
+            return None
+        # The rule may then rely on both: it makes no large array, and need not know its own shape.
+        shape: Shape | None = yield Kind.SHAPE, tensor
+        dtype: int | None = yield Kind.DTYPE, tensor
+        if shape is None or dtype is None:
+            return None
+        call.shape, call.dtype = known(shape), dtype
+        elements = math.prod(call.shape)
+        if elements > CONSTANT_LIMIT:
+            return None
+        found: Value | None = None
+        if rule is not None and (elements <= LIMIT or (yield from self._constants(call))):
+            try:
+                data = yield from rule(call)
+            except (ValueError, IndexError):
+                # numpy's word for operands that do not go together: no runtime has this node.
+                return None
+            except UndeterminedError:
+                if call.op not in FOLDED:
+                    raise
+            else:
+                found = Value(dtype, data) if data.shape == call.shape else None
+        if call.op not in FOLDED or is_constant(found):
+            return found
+        value: Value | None = yield Kind.FOLDED, tensor
+        if value is None or (value.dtype, value.data.shape) != (dtype, call.shape):
+            return found
+        return value
+
+    def _folded(self, tensor: Any) -> Ask[Value | None]:
+        call = self._call(tensor)
+        operands = None if call is None else (yield from self._constants(call))
+        return folded(call, operands) if call and operands else None
+
+    def _constants(self, call: Call) -> Ask[list[Value | None] | None]:
+        """Return all that a node reads, with None for what is left out; None if it varies."""
+        operands: list[Value | None] = []
+        for tensor in call.node.inputs:
+            value: Value | None = (yield Kind.VALUE, tensor) if tensor.name else None
+            if tensor.name and not is_constant(value):
+                return None
+            operands.append(value)
+        return operands
+
+    def _call(self, tensor: Any) -> Call | None:
+        """Return the operator that computes a tensor; None for what none computes."""
+        node = self._graph.producer(tensor)
+        if node is None or node.op == "Constant":
+            return None
+        op = node.op if self._graph.is_standard(node) else f"{node.domain}.{node.op}"
+        return Call(node, op, self._graph.opset, self._place(node, tensor.name))
+
+    def _place(self, node: Any, name: str) -> int:
+        """Return which output of its node a tensor is: a Split may have thousands."""
+        first = node.outputs[0].name
+        if name == first:
+            return 0
+        if name not in self._places.get(first, ()):
+            self._places[first] = {each.name: place for place, each in enumerate(node.outputs)}
+        return self._places[first][name]
+
+    def _declared_shape(self, tensor: Any) -> Shape | None:
+        """Return the shape of an input, an initializer or a Constant."""
+        if self._input_shapes is None:
+            self._input_shapes = self._symbols()
+        if tensor.name in self._input_shapes:
+            return self._input_shapes[tensor.name]
+        declared = self._graph.declared(tensor)
+        return None if declared is None or declared[1] is None else known(declared[1])
+
+    def _symbols(self) -> dict[str, Shape | None]:
+        """Return the shapes of the graph's inputs, with a symbol for each axis left open."""
+        shapes: dict[str, Any] = {
+            tensor: None if shape is None else list(shape)
+            for tensor, (_, shape) in self._graph.inputs.items()
+        }
+        for tensor, axis, label, name in open_axes(self._graph.inputs):
+            given = self._dims.get(name)
+            if given is None and isinstance(self._dims.get(label), int):
+                given = self._dims[label]
+            shapes[tensor][axis] = symbol(name, maximum=LARGEST_SIZE) if given is None else given
+        return {tensor: None if shape is None else tuple(shape) for tensor, shape in shapes.items()}
+
+    def _constant_value(self, tensor: Any) -> Value | None:
+        """Return the content of a constant that is small enough to be read."""
+        declared = self._graph.declared(tensor)
+        if declared is None or declared[1] is None:
+            return None
+        shape = known(declared[1])
+        if math.prod(shape) > CONSTANT_LIMIT:
+            return None
+        array = self._graph.constant(tensor)
+        data = None if array is None else constant_elements(array, declared[0])
+        return None if data is None else Value(declared[0], data)
+
+
+def _is_open(answer: Any) -> bool:
+    """Whether an answer leaves something unknown."""
+    if isinstance(answer, Value):
+        answer = answer.data.flat
+    elif not isinstance(answer, tuple):
+        return answer is None
+    return Unknown in map(type, answer)

@@ -1,0 +1,411 @@
+"""Floats as ONNX operators compute them, where that is exact or rounded once.
+
+A float that varies with a size is known in two cases only:
+
+- `Scaled`: it is exact. An integer of at most p bits times a power of two, where p is the precision
+  of its type (24 for float32); sums, products and comparisons of such numbers are exact while they
+  stay such numbers, so no order of evaluation and no wider intermediate type changes them.
+- `Quotient`: one division a / b of exact numbers, rounded once. With integers |a| < 2^p and b, its
+  floor, ceiling and truncation are those of the true quotient: the rounding error is at most |a /
+  b| 2^-p < 1 / |b|, and a / b is no nearer than that to an integer that it is not. One integer may
+  be added to it, where what that rounds off leaves the error below 1 / |b|. Nothing else may be
+  done with it.
+
+A constant is a Python float that its type holds exactly. It is computed in the type's own
+precision; double arithmetic rounded to float32 is float32 arithmetic, since 53 >= 2 * 24 + 2
+(Figueroa, "When is double rounding innocuous?", 1995). onnxruntime computes some float16 operators
+in float32 and rounds later, or not at all, so a float16 result that is not exact is `Either` of a
+few numbers, and what follows is known where all of them give the same. Infinities and NaN are never
+computed with.
+
+The sign of a zero is kept, since it is seen in what a `Pad` fills with. Where engines may give
+either zero, or where it is not traced, it is `ZERO`.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from onnxpad.analysis.rounding import FLOATS, Either, constant, each
+from onnxpad.arithmetic import size
+from onnxpad.arithmetic.size import (
+    Extent,
+    Size,
+    Unknown,
+    always,
+    bounds,
+    floor_div,
+    modulo,
+    trunc_div,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """Exactly `mantissa` * 2^`exponent`; where that is 0, it may be -0.0."""
+
+    mantissa: Extent
+    exponent: int
+
+
+ZERO = Scaled(0, 0)
+"""0.0 or -0.0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """`numerator` / `denominator`, rounded by less than 1 / |`denominator`|, which is not 0.
+
+    Attributes:
+        numerator: An integer.
+        denominator: An integer.
+        moved: Whether an integer was added to the quotient, and so is in it.
+    """
+
+    numerator: Size
+    denominator: int
+    moved: bool = False
+
+
+Real: TypeAlias = float | Scaled | Quotient | Either | Unknown
+
+
+def scaled(mantissa: Extent, exponent: int, dtype: int) -> Real:
+    """Return mantissa * 2^exponent where the type holds it exactly at every size."""
+    kind = FLOATS[dtype]
+    low, high = bounds(mantissa)
+    if isinstance(mantissa, Unknown) or low is None or high is None:
+        return _unknown(mantissa)
+    while max(-low, high) > 2**kind.precision and always(modulo(mantissa, 2)) is False:
+        mantissa, low, high, exponent = floor_div(mantissa, 2), low // 2, high // 2, exponent + 1
+    largest = max(-low, high)
+    if largest > 2**kind.precision or exponent < kind.smallest:
+        return Unknown(f"a float that is exact only up to 2^{kind.precision}")
+    if largest.bit_length() + exponent > kind.largest:
+        return Unknown("a float that may overflow")
+    if isinstance(mantissa, Size):
+        return Scaled(mantissa, exponent)
+    if not mantissa:
+        return ZERO
+    return math.ldexp(float(largest if high > 0 else -largest), exponent)
+
+
+def from_integer(number: Extent, dtype: int) -> Real:
+    """Cast an integer to a float type."""
+    if isinstance(number, int) and abs(number) <= 2**53:
+        return constant(float(number), dtype)
+    return scaled(number, 0, dtype)
+
+
+@each
+def to_integer(a: Real) -> Extent:
+    """Cast a float to an integer without limits: toward zero."""
+    if isinstance(a, float):
+        return int(a) if math.isfinite(a) else Unknown("a float that is not finite")
+    return _divided(trunc_div, a)
+
+
+@each
+def convert(a: Real, dtype: int) -> Real:
+    """Cast a float to another float type."""
+    return constant(a, dtype) if isinstance(a, float) else scaled(*_parts(a), dtype)
+
+
+@each
+def add(a: Real, b: Real, dtype: int) -> Real:
+    """Return a + b."""
+    if isinstance(a, float) and isinstance(b, float):
+        return constant(a + b, dtype)
+    for quotient, number in ((a, b), (b, a)):
+        if isinstance(quotient, Quotient) and isinstance(number, float) and number.is_integer():
+            return _moved(quotient, int(number), dtype)
+    x, y, exponent = _aligned(a, b)
+    return scaled(x + y, exponent, dtype)
+
+
+def _moved(a: Quotient, number: int, dtype: int) -> Real:
+    """Return a quotient plus an integer, where its floor is still the true one's.
+
+    The sum is a multiple of the quotient's last bit, so it is rounded only where it reaches a power
+    of two that the quotient does not: by as much as half of its last bit there, and the quotient
+    before by half of that.
+    """
+    low, high = bounds(a.numerator)
+    assert low is not None
+    assert high is not None
+    largest = max(-low, high) // abs(a.denominator) + 1 + abs(number)
+    power = 1 << (largest.bit_length() - 1)
+    if a.moved or 3 * power * abs(a.denominator) >= 2 ** (FLOATS[dtype].precision + 1):
+        return Unknown("a quotient plus a number, rounded twice")
+    numerator = a.numerator + number * a.denominator
+    if not isinstance(numerator, Size):
+        return _unknown(numerator)
+    return Quotient(numerator, a.denominator, moved=True)
+
+
+def subtract(a: Real, b: Real, dtype: int) -> Real:
+    """Return a - b."""
+    return add(a, negative(b, dtype), dtype)
+
+
+@each
+def multiply(a: Real, b: Real, dtype: int) -> Real:
+    """Return a * b."""
+    if isinstance(a, float) and isinstance(b, float):
+        return constant(a * b, dtype)
+    (x, e), (y, f) = _parts(a), _parts(b)
+    return scaled(x * y, e + f, dtype)
+
+
+@each
+def divide(a: Real, b: Real, dtype: int) -> Real:
+    """Return a / b: exact for a power of two, else a quotient that is rounded once."""
+    if not isinstance(b, float):
+        return _unknown(b, "a division by a float that varies")
+    if b == 0 or not math.isfinite(b):
+        return Unknown(f"a division by {b}")
+    if isinstance(a, float):
+        return constant(a / b, dtype)
+    (numerator, e), (denominator, f) = _parts(a), _odd(b)
+    if a == ZERO:
+        return ZERO
+    if abs(denominator) == 1:
+        return scaled(numerator * denominator, e - f, dtype)
+    if e > f:
+        numerator = numerator * 2 ** (e - f)
+    else:
+        denominator = denominator * 2 ** (f - e)
+    low, high = bounds(numerator)
+    if isinstance(numerator, Size) and low is not None and high is not None:
+        if max(-low, high) < 2 ** FLOATS[dtype].precision:
+            return Quotient(numerator, denominator)
+        return Unknown(f"a quotient of more than {FLOATS[dtype].precision} bits")
+    return _unknown(numerator)
+
+
+@each
+def remainder(a: Real, b: Real, dtype: int) -> Real:
+    """Return C's fmod(a, b), which is never rounded; of constants only."""
+    if isinstance(a, float) and isinstance(b, float) and math.isfinite(a) and b:
+        return constant(math.fmod(a, b), dtype)
+    return Unknown("a remainder of floats")
+
+
+@each
+def minimum(a: Real, b: Real, dtype: int) -> Real:
+    """Return the lesser of both."""
+    if isinstance(a, float) and isinstance(b, float):
+        if math.isnan(a) or math.isnan(b):
+            return Unknown("a minimum with NaN")
+        return min(a, b) if a != b or _is_same(a, b) else ZERO
+    for bound, other in ((a, b), (b, a)):
+        if bound == math.inf and isinstance(other, Scaled):
+            return other
+    x, y, exponent = _aligned(a, b)
+    return scaled(size.minimum(x, y), exponent, dtype)
+
+
+def maximum(a: Real, b: Real, dtype: int) -> Real:
+    """Return the greater of both."""
+    return negative(minimum(negative(a, dtype), negative(b, dtype), dtype), dtype)
+
+
+@each
+def negative(a: Real, dtype: int) -> Real:
+    """Return -a."""
+    if isinstance(a, float):
+        return -a
+    if isinstance(a, Quotient):
+        return replace(a, denominator=-a.denominator)
+    mantissa, exponent = _parts(a)
+    return scaled(-mantissa, exponent, dtype)
+
+
+@each
+def absolute(a: Real, dtype: int) -> Real:
+    """Return |a|."""
+    if isinstance(a, float):
+        return abs(a)
+    mantissa, exponent = _parts(a)
+    return scaled(size.absolute(mantissa), exponent, dtype)
+
+
+@each
+def floor(a: Real, dtype: int) -> Real:
+    """Return the greatest integer not above a."""
+    if isinstance(a, float):
+        return _to_whole(math.floor, a)
+    if isinstance(a, Scaled) and a.exponent >= 0:
+        return a
+    return scaled(_divided(floor_div, a), 0, dtype)
+
+
+@each
+def ceil(a: Real, dtype: int) -> Real:
+    """Return the least integer not below a."""
+    if isinstance(a, float):
+        return _to_whole(math.ceil, a)
+    if isinstance(a, Scaled) and a.exponent >= 0:
+        return a
+    return scaled(_divided(size.ceil_div, a), 0, dtype)
+
+
+@each
+def nearest(a: Real, dtype: int) -> Real:
+    """Return the nearest integer, ties to even."""
+    if isinstance(a, float):
+        return _to_whole(round, a)
+    if isinstance(a, Scaled) and a.exponent >= 0:
+        return a
+    return _unknown(a, "a float rounded to the nearest integer")
+
+
+@each
+def less(a: Real, b: Real) -> Extent:
+    """Return 1 where a < b, else 0."""
+    if isinstance(a, float) and isinstance(b, float):
+        return int(a < b)
+    x, y, _ = _aligned(a, b)
+    return size.less(x, y)
+
+
+@each
+def less_equal(a: Real, b: Real) -> Extent:
+    """Return 1 where a <= b, else 0."""
+    if isinstance(a, float) and isinstance(b, float):
+        return int(a <= b)
+    x, y, _ = _aligned(a, b)
+    return size.less_equal(x, y)
+
+
+@each
+def equal(a: Real, b: Real) -> Extent:
+    """Return 1 where a = b, else 0."""
+    if isinstance(a, float) and isinstance(b, float):
+        return int(a == b)
+    x, y, _ = _aligned(a, b)
+    return size.equal(x, y)
+
+
+@each
+def where(condition: Extent, a: Real, b: Real, dtype: int) -> Real:
+    """Return a where the condition is not 0, else b."""
+    truth = always(condition)
+    if truth is not None:
+        return a if truth else b
+    if isinstance(a, float) and isinstance(b, float) and _is_same(a, b):
+        return a
+    x, y, exponent = _aligned(a, b)
+    return scaled(size.where(condition, x, y), exponent, dtype)
+
+
+@each
+def root(a: Real, dtype: int) -> Real:
+    """Return the square root of a constant, which IEEE 754 has correctly rounded."""
+    if isinstance(a, float) and a >= 0:
+        return constant(math.sqrt(a), dtype)
+    return _unknown(a, "a square root of what varies or is negative")
+
+
+@each
+def rectified(a: Real, dtype: int) -> Real:
+    """Return the greater of a and 0."""
+    return maximum(a, 0.0, dtype)
+
+
+@each
+def leaky(a: Real, slope: float, dtype: int) -> Real:
+    """Return a constant, multiplied by a slope where it is negative."""
+    if isinstance(a, float) and a != 0:
+        return a if a > 0 else multiply(a, slope, dtype) if slope else ZERO
+    return ZERO if a == 0 else _unknown(a)
+
+
+@each
+def is_nan(a: Real) -> Extent:
+    """Return 1 where a is NaN, else 0."""
+    return a if isinstance(a, Unknown) else int(isinstance(a, float) and math.isnan(a))
+
+
+@each
+def sum_of_two(a: Real, b: Real, dtype: int) -> Real:
+    """Return a + b where it is exact, so that sums of more may be made in any order."""
+    total = add(a, b, dtype)
+    if isinstance(total, float) and isinstance(a, float) and isinstance(b, float):
+        if math.fsum((a, b, -total)) != 0:
+            return Unknown("a sum that is rounded")
+        # Of zeros alone it depends on whether the sum begins with 0.0.
+        return total if a or b or (_is_same(a, b) and _is_same(a, 0.0)) else ZERO
+    return total if isinstance(total, Scaled) else _unknown(total)
+
+
+@each
+def power(a: Real, b: Real, dtype: int) -> Real:
+    """Return a^b of constants: of integers, where it is one that the type holds."""
+    if isinstance(a, float) and isinstance(b, float) and a.is_integer() and b in range(65):
+        exact = int(a) ** int(b)
+        if a and abs(exact) <= 2 ** FLOATS[dtype].precision:
+            return constant(float(exact), dtype)
+    return Unknown("a power of floats")
+
+
+@each
+def sign(a: Real, dtype: int) -> Real:
+    """Return -1, 0 or 1."""
+    if isinstance(a, float):
+        if math.isnan(a):
+            return Unknown("the sign of NaN")
+        return math.copysign(1.0, a) if a else ZERO
+    mantissa, _ = _parts(a)
+    return scaled(size.less(0, mantissa) - size.less(mantissa, 0), 0, dtype)
+
+
+def _to_whole(function: Callable[[float], int], a: float) -> Real:
+    """Round a constant to an integer; of what is raised to 0 not all engines keep the sign."""
+    whole = float(function(a)) if a and math.isfinite(a) else a
+    return whole if whole or a >= 0 or not a else ZERO
+
+
+def _is_same(a: float, b: float) -> bool:
+    """Whether two numbers are one, with its sign."""
+    return a == b and math.copysign(1.0, a) == math.copysign(1.0, b)
+
+
+def _unknown(a: object, reason: str = "a float that is not exact") -> Unknown:
+    """Return why a number is unknown, or the reason given where it is known."""
+    return a if isinstance(a, Unknown) else Unknown(reason)
+
+
+def _odd(number: float) -> tuple[int, int]:
+    """Return an odd integer and an exponent whose product is a number that is finite and not 0."""
+    numerator, denominator = number.as_integer_ratio()
+    twos = (numerator & -numerator).bit_length() - 1
+    return numerator >> twos, twos - (denominator.bit_length() - 1)
+
+
+def _parts(a: Real) -> tuple[Extent, int]:
+    """Return mantissa and exponent of an exact number; an unknown mantissa for any other."""
+    if isinstance(a, Scaled):
+        return a.mantissa, a.exponent
+    if isinstance(a, float) and math.isfinite(a):
+        return _odd(a) if a else (0, 0)
+    return _unknown(a), 0
+
+
+def _aligned(a: Real, b: Real) -> tuple[Extent, Extent, int]:
+    """Return both mantissas for the lesser of both exponents, and that exponent."""
+    (x, e), (y, f) = _parts(a), _parts(b)
+    exponent = min(e, f)
+    return x * 2 ** (e - exponent), y * 2 ** (f - exponent), exponent
+
+
+def _divided(division: Callable[[Extent, Extent], Extent], a: Real) -> Extent:
+    """Return the integer that a division makes of a number that varies."""
+    if isinstance(a, Quotient):
+        return division(a.numerator, a.denominator)
+    mantissa, exponent = _parts(a)
+    if exponent >= 0:
+        product: Extent = mantissa * 2**exponent
+        return product
+    return division(mantissa, 2**-exponent)

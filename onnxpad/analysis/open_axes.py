@@ -1,0 +1,38 @@
+"""What the axes that a graph's inputs leave open are called."""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, TypeAlias
+
+Declared: TypeAlias = tuple[int, tuple[int | str | None, ...] | None]
+
+
+class OpenAxis(NamedTuple):
+    """An axis of a graph input whose size the graph does not say.
+
+    Attributes:
+        tensor: The input.
+        axis: Which axis of it.
+        label: The name of its dimension; `input[axis]` for one that has none.
+        symbol: The name of its symbol: the label, made unique where several axes have it.
+    """
+
+    tensor: str
+    axis: int
+    label: str
+    symbol: str
+
+
+def open_axes(inputs: Mapping[str, Declared]) -> Iterator[OpenAxis]:
+    """Yields the open axes of inputs, in order. Nobody makes axes of one name have one size."""
+    taken: set[str] = set()
+    for tensor, (_, declared) in inputs.items():
+        for axis, dimension in enumerate(declared or ()):
+            if isinstance(dimension, int) and dimension >= 0:
+                continue
+            place = f"{tensor}[{axis}]"
+            label = dimension if isinstance(dimension, str) and dimension else place
+            name = label
+            while name in taken:
+                name = f"{label} ({place})" if name == label else f"{name}'"
+            taken.add(name)
+            yield OpenAxis(tensor, axis, label, name)

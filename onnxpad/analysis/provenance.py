@@ -1,0 +1,74 @@
+"""Whether an input of the graph feeds a tensor, and what else keeps it from being known."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+from onnxpad.analysis import Analysis, is_constant
+from onnxpad.graph import Graph
+
+Tensor: TypeAlias = Any
+
+
+class Provenance:
+    """What the tensors of one graph are computed from."""
+
+    def __init__(self, graph: Graph, analysis: Analysis) -> None:
+        """Reads the graph as it is at each call."""
+        self._graph = graph
+        self._analysis = analysis
+        self._fed: dict[str, bool] = {}
+
+    def forget(self) -> None:
+        """Forgets what was worked out, after edits of the graph were undone."""
+        self._fed.clear()
+
+    def obstacle(self, tensors: Iterable[Tensor]) -> str:
+        """What is not evaluated on the way to tensors that no graph input feeds.
+
+        Empty where one feeds them, or where all of them are known. An initializer that a caller may
+        override is an input; the size of an axis that the graph fixes is none.
+        """
+        unknown = [tensor for tensor in tensors if not self._is_known(tensor)]
+        if not unknown or any(map(self._is_fed, unknown)):
+            return ""
+        tensor = unknown[0]
+        while (node := self._graph.producer(tensor)) is not None:
+            further = (each for each in self._graph.sources(node) if not self._is_known(each))
+            source = next(further, None)
+            if source is None:
+                return f"{node.op} {self._graph.label(node)!r}, which is not evaluated"
+            tensor = source
+        return f"constant {tensor.name!r}, which is not read"
+
+    def _is_known(self, tensor: Tensor) -> bool:
+        return not tensor.name or is_constant(self._analysis.value(tensor))
+
+    def _is_fed(self, tensor: Tensor) -> bool:
+        """Whether the content of a tensor follows from that of an input of the graph."""
+        fed = self._fed
+        stack = [tensor]
+        while stack:
+            name = stack[-1].name
+            if name not in fed:
+                sources = self._sources(stack[-1])
+                missing = [source for source in sources if source.name not in fed]
+                if name in self._graph.inputs or any(fed.get(each.name) for each in sources):
+                    fed[name] = True
+                elif missing:
+                    stack += missing
+                    continue
+                else:
+                    fed[name] = False
+            stack.pop()
+        return fed[tensor.name]
+
+    def _sources(self, tensor: Tensor) -> Sequence[Tensor]:
+        """What a tensor's content is computed from."""
+        node = self._graph.producer(tensor)
+        if node is None:
+            return ()
+        if node.op in ("Shape", "Size") and self._graph.is_standard(node):
+            shape = self._analysis.shape(node.inputs[0])
+            if shape is not None and all(isinstance(extent, int) for extent in shape):
+                return ()
+        return self._graph.sources(node)

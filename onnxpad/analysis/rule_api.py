@@ -1,0 +1,270 @@
+"""What a rule sees of the node it is asked about.
+
+A rule is a generator: it asks for what it needs of the node's inputs with `yield from`, and returns
+what it was asked for. It never calls another rule, so depth of a graph is not depth of Python's
+stack. Where it cannot tell it raises `UndeterminedError`.
+"""
+
+import enum
+import math
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy.typing as npt
+import onnx
+
+from onnxpad.analysis.value import INTEGERS, Elements, Shape, Value, filled
+from onnxpad.arithmetic.size import Extent, Unknown
+
+LIMIT = 64
+"""Most elements of a tensor that is computed."""
+
+CONSTANT_LIMIT = 4096
+"""Most elements of a constant that is read."""
+
+T = TypeVar("T")
+Rule = TypeVar("Rule")
+
+Declared: TypeAlias = tuple[int, tuple[int | str | None, ...] | None]
+"""Element type and shape."""
+
+
+class GraphView(Protocol):
+    """What the analysis reads of a graph; nodes and tensors are graphsurgeon's."""
+
+    @property
+    def opset(self) -> int:
+        """Version of the standard operators."""
+
+    @property
+    def inputs(self) -> Mapping[str, Declared]:
+        """What the inputs declare, overridable initializers too, in order."""
+
+    def producer(self, tensor: Any) -> Any | None:
+        """Return the node that computes a tensor."""
+
+    def constant(self, tensor: Any) -> npt.NDArray[Any] | None:
+        """Return the content of a tensor that no caller can change."""
+
+    def declared(self, tensor: Any) -> Declared | None:
+        """Return type and shape of an input, an initializer or a Constant."""
+
+    def is_standard(self, node: Any) -> bool:
+        """Whether the node's operator is one of ONNX's own."""
+
+
+class Kind(enum.IntEnum):
+    """What is asked about a tensor; a number, so that tables of answers are fast to look up."""
+
+    DTYPE = 0
+    SHAPE = 1
+    VALUE = 2
+    FOLDED = 3
+
+
+Request: TypeAlias = tuple[Kind, Any]
+Ask: TypeAlias = Generator[Request, Any, T]
+"""A computation that asks requests and ends in a T."""
+
+
+class UndeterminedError(Exception):
+    """A rule cannot tell; never leaves `onnxpad.analysis`."""
+
+
+@dataclass(slots=True)
+class Call:
+    """One node, asked about one of its outputs.
+
+    Attributes:
+        node: The graphsurgeon node.
+        op: The operator, with its domain where it is not one of ONNX's own.
+        opset: Version of the standard operators.
+        output: Which output is asked about.
+        dtype: The output's type; for value rules only.
+        shape: The output's shape, all known; for value rules only.
+    """
+
+    node: Any
+    op: str
+    opset: int
+    output: int
+    dtype: int = 0
+    shape: tuple[int, ...] = ()
+
+    def has(self, index: int) -> bool:
+        """Whether an input is there and not left out."""
+        return index < len(self.node.inputs) and self.node.inputs[index].name != ""
+
+    def _input(self, index: int) -> Any:
+        if not self.has(index):
+            raise UndeterminedError(f"{self.op} lacks input {index}")
+        return self.node.inputs[index]
+
+    def dtype_of(self, index: int) -> Ask[int]:
+        """Return the element type of an input."""
+        dtype: int | None = yield Kind.DTYPE, self._input(index)
+        if dtype is None:
+            raise UndeterminedError(f"{self.op}: the type of input {index} is not known")
+        return dtype
+
+    def shape_of(self, index: int) -> Ask[Shape]:
+        """Return the shape of an input whose rank is known."""
+        shape: Shape | None = yield Kind.SHAPE, self._input(index)
+        if shape is None:
+            raise UndeterminedError(f"{self.op}: the rank of input {index} is not known")
+        return shape
+
+    def ranked_shape_of(self, index: int, rank: int) -> Ask[Shape]:
+        """Return the shape of an input, which must have so many axes."""
+        shape = yield from self.shape_of(index)
+        if len(shape) != rank:
+            raise UndeterminedError(f"{self.op}: input {index} has rank {len(shape)}")
+        return shape
+
+    def shapes(self) -> Ask[list[Shape]]:
+        """Return the shapes of all inputs, whose ranks are known."""
+        shapes = []
+        for index in range(len(self.node.inputs)):
+            shape = yield from self.shape_of(index)
+            shapes.append(shape)
+        return shapes
+
+    def operands(self, dtype: int, count: int | None = None) -> Ask[list[Elements]]:
+        """Return the contents of all inputs, which must be of one type, and so many."""
+        if count is not None and len(self.node.inputs) != count:
+            raise UndeterminedError(f"{self.op} with {len(self.node.inputs)} inputs")
+        operands = []
+        for index in range(len(self.node.inputs)):
+            operand = yield from self.operand(index, dtype)
+            operands.append(operand)
+        return operands
+
+    def operand(self, index: int, dtype: int) -> Ask[Elements]:
+        """Return the content of a small input, which must be of a type."""
+        value = yield from self.value_of(index)
+        if value.dtype != dtype:
+            raise UndeterminedError(f"{self.op}: input {index} is of another type")
+        return value.data
+
+    def value_of(self, index: int) -> Ask[Value]:
+        """Return the content of a small input; where it is not evaluated, with unknown elements."""
+        tensor = self._input(index)
+        value: Value | None = yield Kind.VALUE, tensor
+        if value is not None:
+            return value
+        shape = known(tuple((yield from self.shape_of(index))))
+        if math.prod(shape) > CONSTANT_LIMIT:
+            raise UndeterminedError(f"{self.op}: input {index} is large")
+        unknown = Unknown(f"`{tensor.name}` is not evaluated")
+        return Value((yield from self.dtype_of(index)), filled(unknown, shape))
+
+    def integers_of(self, index: int) -> Ask[tuple[Extent, ...]]:
+        """Return the content of a small input of integers, flat."""
+        value = yield from self.value_of(index)
+        if value.dtype not in INTEGERS:
+            raise UndeterminedError(f"{self.op}: input {index} is not of integers")
+        return tuple(value.data.reshape(-1).tolist())
+
+    def known_integers_of(self, index: int) -> Ask[tuple[int, ...]]:
+        """Return the content of a small input of integers that are all known, flat."""
+        return known((yield from self.integers_of(index)))
+
+    def integer_of(self, index: int) -> Ask[Extent]:
+        """Return the one element of an input of integers."""
+        integers = yield from self.integers_of(index)
+        if len(integers) != 1:
+            raise UndeterminedError(f"{self.op}: input {index} is no single number")
+        return integers[0]
+
+    def axes(self, rank: int, since: int, default: tuple[int, ...]) -> Ask[tuple[int, ...]]:
+        """Return `axes`, an attribute before opset `since`, then input 1; none negative."""
+        if self.opset >= since:
+            axes = (yield from self.known_integers_of(1)) if self.has(1) else default
+        else:
+            axes = self.integers("axes", default)
+        return tuple(axis_in(axis, rank) for axis in axes)
+
+    def integer(self, name: str, default: int) -> int:
+        """Return an integer attribute."""
+        return int(self._attribute(name, int, default))
+
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        """Return an attribute that is 0 or 1; runtimes read other numbers as either."""
+        number = self.integer(name, int(default))
+        if number not in (0, 1):
+            raise UndeterminedError(f"{self.op}: {name} is {number}")
+        return bool(number)
+
+    def integers(self, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
+        """Return an attribute of integers."""
+        return self.optional_integers(name) or default
+
+    def optional_integers(self, name: str) -> tuple[int, ...] | None:
+        """Return an attribute of integers; None where it is left out."""
+        items = self._attribute(name, list | tuple, None)
+        return None if items is None else known(tuple(items))
+
+    def reals(self, name: str) -> tuple[float, ...]:
+        """Return an attribute of floats; empty where it is left out."""
+        return tuple(float(item) for item in self._attribute(name, list | tuple, ()))
+
+    def real(self, name: str, default: float) -> float:
+        """Return a float attribute."""
+        return float(self._attribute(name, float | int, default))
+
+    def string(self, name: str, default: str) -> str:
+        """Return a string attribute."""
+        text = self._attribute(name, str | bytes, default)
+        return text.decode(errors="replace") if isinstance(text, bytes) else str(text)
+
+    def has_attribute(self, name: str) -> bool:
+        """Whether an attribute is there."""
+        return name in self.node.attrs
+
+    def tensor(self, name: str) -> onnx.TensorProto | None:
+        """Return a tensor attribute; None where it is left out."""
+        attribute = self._attribute(name, onnx.AttributeProto, None)
+        if attribute is not None and not attribute.HasField("t"):
+            raise UndeterminedError(f"{self.op}: attribute `{name}` is no tensor")
+        return None if attribute is None else attribute.t
+
+    def _attribute(self, name: str, kind: Any, default: Any) -> Any:
+        """Return an attribute of a kind; a function's reference to its caller's is none."""
+        attribute = self.node.attrs.get(name, default)
+        if attribute is not default and not isinstance(attribute, kind):
+            raise UndeterminedError(f"{self.op}: attribute `{name}` is not of its type")
+        return attribute
+
+
+def known(extents: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return extents that are all plain integers.
+
+    Raises:
+        UndeterminedError: One of them is not.
+    """
+    for extent in extents:
+        if not isinstance(extent, int):
+            raise UndeterminedError("a number that must be known is not")
+    return extents
+
+
+def axis_in(axis: int, rank: int) -> int:
+    """Return an axis counted from the first one.
+
+    Raises:
+        UndeterminedError: There is no such axis.
+    """
+    if not -rank <= axis < rank:
+        raise UndeterminedError(f"axis {axis} of a tensor of rank {rank}")
+    return axis % rank
+
+
+ShapeRule: TypeAlias = Callable[[Call], Ask[Shape]]
+ValueRule: TypeAlias = Callable[[Call], Ask[Elements]]
+DtypeRule: TypeAlias = Callable[[Call], Ask[int]]
+
+
+def named(rule: Rule, names: str) -> dict[str, Rule]:
+    """Return a table with one rule for all the operators that a string names."""
+    return dict.fromkeys(names.split(), rule)

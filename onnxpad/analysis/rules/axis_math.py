@@ -1,0 +1,125 @@
+"""Arithmetic of axes whose sizes need not be known.
+
+Two axes that must have one size for an operator to run are taken to have it: either stands for
+both.
+"""
+
+import operator
+from collections.abc import Iterable
+from functools import reduce
+
+from onnxpad.analysis.rule_api import UndeterminedError
+from onnxpad.analysis.value import Shape
+from onnxpad.arithmetic.size import (
+    Extent,
+    Unknown,
+    bounds,
+    ceil_div,
+    equal,
+    floor_div,
+    less,
+    maximum,
+    minimum,
+    where,
+)
+
+
+def product(extents: Iterable[Extent]) -> Extent:
+    """Return how many elements axes of these sizes hold."""
+    return reduce(operator.mul, extents, 1)
+
+
+def at_least(extent: Extent, least: int) -> bool:
+    """Whether an extent is known to be at least that."""
+    low, _ = bounds(extent)
+    return low is not None and low >= least
+
+
+def agreed(extents: Iterable[Extent]) -> Extent:
+    """Return the size of axes that must all have the same: the one that says most.
+
+    Raises:
+        UndeterminedError: They have not.
+    """
+    found: Extent = Unknown("no operand's size is known")
+    for extent in extents:
+        if isinstance(extent, int) and isinstance(found, int) and extent != found:
+            raise UndeterminedError(f"{found} and {extent} where one size must be")
+        if isinstance(found, Unknown) or isinstance(extent, int):
+            found = extent
+    return found
+
+
+def broadcast(shapes: Iterable[Shape]) -> Shape:
+    """Return the shape that shapes broadcast to, as numpy's.
+
+    Raises:
+        UndeterminedError: They do not broadcast.
+    """
+    result: list[Extent] = []
+    for shape in shapes:
+        missing = len(shape) - len(result)
+        result = [1] * missing + result
+        offset = len(result) - len(shape)
+        for axis, extent in enumerate(shape, offset):
+            result[axis] = _broadcast(result[axis], extent)
+    return tuple(result)
+
+
+def _broadcast(a: Extent, b: Extent) -> Extent:
+    if isinstance(a, int) and isinstance(b, int):
+        if a != b and 1 not in (a, b):
+            raise UndeterminedError(f"{a} and {b} do not broadcast")
+        return b if a == 1 else a
+    if a == b:
+        return a
+    if isinstance(b, int):
+        a, b = b, a
+    # What is not 1 is the result: the other is then equal, or 1.
+    result = where(equal(a, 1), b, a)
+    return where(equal(b, 1), a, b) if isinstance(result, Unknown) else result
+
+
+def slice_size(size: Extent, start: Extent, end: Extent, step: int) -> Extent:
+    """Return how many elements a Slice takes of an axis.
+
+    Source: ONNX Slice, for its clamping.
+    """
+    first, last = slice_start(size, start, step), _from_begin(size, end)
+    last = _clamp(last, 0, size) if step > 0 else _clamp(last, -1, size - 1)
+    return maximum(ceil_div(last - first, step), 0)
+
+
+def slice_start(size: Extent, start: Extent, step: int) -> Extent:
+    """Return the first position that a Slice takes of an axis.
+
+    Source: ONNX Slice, for its clamping.
+    """
+    return _clamp(_from_begin(size, start), 0, size if step > 0 else size - 1)
+
+
+def _from_begin(size: Extent, position: Extent) -> Extent:
+    """Return a position counted from the begin; below 0 it counts from the end."""
+    return where(less(position, 0), position + size, position)
+
+
+def _clamp(a: Extent, low: Extent, high: Extent) -> Extent:
+    return minimum(maximum(a, low), high)
+
+
+def remaining(total: Iterable[Extent], taken: Iterable[Extent]) -> Extent:
+    """Return the size of the one axis left when elements are arranged along the axes taken.
+
+    Equal sizes cancel, so that a product of two unknown ones need not be had.
+    """
+    factors = list(total)
+    divisors: list[Extent] = []
+    for extent in taken:
+        if extent in factors and at_least(extent, 1):
+            factors.remove(extent)
+        else:
+            divisors.append(extent)
+    divisor = product(divisors)
+    if not at_least(divisor, 1):
+        return Unknown("an axis whose size the others leave open")
+    return floor_div(product(factors), divisor)

@@ -1,0 +1,92 @@
+"""Element types of what operators give."""
+
+from onnx import TensorProto
+
+from onnxpad.analysis.rule_api import Ask, Call, DtypeRule, named
+from onnxpad.analysis.value import BOOL, FLOAT, INT32, INT64, UINT8
+
+
+def first_input_dtype(call: Call) -> Ask[int]:
+    """Return the type of input 0, as most operators give."""
+    return (yield from call.dtype_of(0))
+
+
+def input_dtype(index: int) -> DtypeRule:
+    """Return a rule that gives the type of one input."""
+
+    def rule(call: Call) -> Ask[int]:
+        return (yield from call.dtype_of(index))
+
+    return rule
+
+
+def _of_outputs(*dtypes: int | None) -> DtypeRule:
+    """Give a type per output, that of input 0 for None; the last stands for all further ones."""
+
+    def rule(call: Call) -> Ask[int]:
+        dtype = dtypes[min(call.output, len(dtypes) - 1)]
+        return (yield from call.dtype_of(0)) if dtype is None else dtype
+
+    return rule
+
+
+def _of_attribute(name: str, default: int | None) -> DtypeRule:
+    """Give the type that an attribute says; else a default, or that of input 0 for None."""
+
+    def rule(call: Call) -> Ask[int]:
+        dtype = call.integer(name, TensorProto.UNDEFINED)
+        if dtype:
+            return dtype
+        return (yield from call.dtype_of(0)) if default is None else default
+
+    return rule
+
+
+def _constant_of_shape(call: Call) -> Ask[int]:
+    value = call.tensor("value")
+    return FLOAT if value is None else int(value.data_type)
+    yield
+
+
+def _batch_normalization(call: Call) -> Ask[int]:
+    return (yield from call.dtype_of(0 if call.output == 0 else 3))
+
+
+def _layer_normalization(call: Call) -> Ask[int]:
+    if call.output > 0:
+        return call.integer("stash_type", FLOAT)
+    return (yield from call.dtype_of(0))
+
+
+def _quantize_linear(call: Call) -> Ask[int]:
+    if call.has(2):
+        return (yield from call.dtype_of(2))
+    return call.integer("output_dtype", 0) or UINT8
+
+
+def _dequantize_linear(call: Call) -> Ask[int]:
+    return call.integer("output_dtype", 0) or (yield from call.dtype_of(1))
+
+
+DTYPES: dict[str, DtypeRule] = {
+    **named(
+        _of_outputs(BOOL),
+        "And Equal Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual Not Or Xor",
+    ),
+    **named(_of_outputs(INT64), "ArgMax ArgMin NonZero Shape Size"),
+    **named(_of_outputs(INT32), "ConvInteger MatMulInteger"),
+    **named(_of_outputs(None, INT64), "MaxPool TopK"),
+    **named(input_dtype(7), "QLinearConv QLinearMatMul"),
+    **named(input_dtype(1), "CastLike RMSNormalization Where"),
+    **named(_of_attribute("dtype", None), "Bernoulli EyeLike RandomNormalLike RandomUniformLike"),
+    "BatchNormalization": _batch_normalization,
+    "Cast": _of_attribute("to", None),
+    "ConstantOfShape": _constant_of_shape,
+    "DequantizeLinear": _dequantize_linear,
+    "Dropout": _of_outputs(None, BOOL),
+    "DynamicQuantizeLinear": _of_outputs(UINT8, FLOAT, UINT8),
+    "LayerNormalization": _layer_normalization,
+    "OneHot": input_dtype(2),
+    "QuantizeLinear": _quantize_linear,
+}
+"""Operators with a shape rule whose type is not that of input 0."""

@@ -1,0 +1,176 @@
+"""Shapes that operators give.
+
+An operator that is in no table gives a shape that is not known. Sources: the operator's page of the
+ONNX specification; where opsets differ the code says which opset it asks for.
+"""
+
+from onnxpad.analysis.rule_api import Ask, Call, ShapeRule, UndeterminedError, axis_in, named
+from onnxpad.analysis.rules.axis_math import agreed, broadcast
+from onnxpad.analysis.rules.layout_shapes import LAYOUT_SHAPES
+from onnxpad.analysis.value import Shape
+from onnxpad.arithmetic.size import Unknown
+
+
+def _as_input(index: int = 0) -> ShapeRule:
+    """Give the shape of an input."""
+
+    def rule(call: Call) -> Ask[Shape]:
+        return (yield from call.shape_of(index))
+
+    return rule
+
+
+def _broadcasting(call: Call) -> Ask[Shape]:
+    if call.node.op in ("Max", "Mean", "Min", "Sum") and call.opset < 8:
+        shapes = yield from call.shapes()
+        if len({len(shape) for shape in shapes}) != 1:
+            raise UndeterminedError(f"{call.op} before opset 8 of ranks that differ")
+        return tuple(map(agreed, zip(*shapes, strict=True)))
+    if call.opset < 7:
+        return (yield from call.shape_of(0))  # the second input was broadcast to the first
+    return broadcast((yield from call.shapes()))
+
+
+def _normalization(call: Call) -> Ask[Shape]:
+    """Give the shape of the data, and for the statistics one element per normalised part."""
+    shape = yield from call.shape_of(0)
+    if call.output == 0:
+        return shape
+    axis = axis_in(call.integer("axis", -1), len(shape))
+    return (*shape[:axis], *(1 for _ in shape[axis:]))
+
+
+def _batch_normalization(call: Call) -> Ask[Shape]:
+    return (yield from call.shape_of(0 if call.output == 0 else 1))
+
+
+def _dynamic_quantize(call: Call) -> Ask[Shape]:
+    shape = yield from call.shape_of(0)
+    return shape if call.output == 0 else ()
+
+
+def _matmul(left: int, right: int) -> ShapeRule:
+    """Give the shape of a matrix product of two inputs, as numpy's."""
+
+    def rule(call: Call) -> Ask[Shape]:
+        a = yield from call.shape_of(left)
+        b = yield from call.shape_of(right)
+        if not a or not b:
+            raise UndeterminedError("a matrix product of a scalar")
+        rows = a[-2:-1]
+        columns = b[-1:] if len(b) > 1 else ()
+        return (*broadcast([a[:-2], b[:-2]]), *rows, *columns)
+
+    return rule
+
+
+def _gemm(call: Call) -> Ask[Shape]:
+    a = yield from call.shape_of(0)
+    b = yield from call.shape_of(1)
+    if len(a) != 2 or len(b) != 2:
+        raise UndeterminedError("a Gemm of what is no matrix")
+    return a[1 if call.flag("transA") else 0], b[0 if call.flag("transB") else 1]
+
+
+_AXES_SINCE = {"ReduceSum": 13}
+"""The opset from which a reduction's axes are an input; 18 for the others."""
+
+
+def reduced_axes(call: Call, rank: int) -> Ask[tuple[int, ...]]:
+    """Return the axes that a reduction takes together."""
+    axes = yield from call.axes(rank, _AXES_SINCE.get(call.node.op, 18), ())
+    if axes or call.flag("noop_with_empty_axes"):
+        return axes
+    return tuple(range(rank))
+
+
+def _reduction(call: Call) -> Ask[Shape]:
+    shape = yield from call.shape_of(0)
+    keep = call.flag("keepdims", default=True)
+    try:
+        axes = yield from reduced_axes(call, len(shape))
+    except UndeterminedError:
+        if not keep:
+            raise
+        return tuple(Unknown("a reduction over axes that are not known") for _ in shape)
+    return _without(shape, axes, keep)
+
+
+def _arg_reduction(call: Call) -> Ask[Shape]:
+    shape = yield from call.shape_of(0)
+    axis = axis_in(call.integer("axis", 0), len(shape))
+    return _without(shape, (axis,), call.flag("keepdims", default=True))
+
+
+def _without(shape: Shape, axes: tuple[int, ...], keep: bool) -> Shape:
+    if keep:
+        return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
+    return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
+
+
+def _top_k(call: Call) -> Ask[Shape]:
+    shape = list((yield from call.shape_of(0)))
+    axis = axis_in(call.integer("axis", -1), len(shape))
+    if call.opset >= 10:
+        shape[axis] = yield from call.integer_of(1)
+    else:
+        shape[axis] = call.integer("k", 0)
+    return tuple(shape)
+
+
+def _recurrent(call: Call) -> Ask[Shape]:
+    """Give the shapes of an RNN, GRU or LSTM: Y, Y_h and Y_c."""
+    sequence, batch, _ = yield from call.ranked_shape_of(0, 3)
+    directions, _, hidden = yield from call.ranked_shape_of(2, 3)
+    if call.flag("layout"):
+        raise UndeterminedError("a recurrent operator with the batch first")
+    if call.has_attribute("hidden_size"):
+        hidden = agreed([hidden, call.integer("hidden_size", 0)])
+    return (
+        (sequence, directions, batch, hidden) if call.output == 0 else (directions, batch, hidden)
+    )
+
+
+def _grid_sample(call: Call) -> Ask[Shape]:
+    shape = yield from call.shape_of(0)
+    grid = yield from call.shape_of(1)
+    return (*shape[:2], *grid[1:-1])
+
+
+BROADCASTING = (
+    "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less"
+    " LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum Where Xor"
+)
+"""Operators whose inputs are broadcast to one shape, from opset 7 on (some from 8)."""
+
+SHAPES: dict[str, ShapeRule] = {
+    **LAYOUT_SHAPES,
+    **named(
+        _as_input(),
+        "Abs Acos Acosh Asin Asinh Atan Atanh Bernoulli BitwiseNot Cast CastLike Ceil Celu Clip"
+        " Cos Cosh CumProd CumSum DequantizeLinear Dropout Elu Erf Exp EyeLike Floor Gelu"
+        " GroupNormalization HardSigmoid HardSwish Hardmax Identity InstanceNormalization IsInf"
+        " IsNaN LRN LeakyRelu Log LogSoftmax LpNormalization MeanVarianceNormalization Mish Neg"
+        " Not PRelu QuantizeLinear RandomNormalLike RandomUniformLike Reciprocal Relu"
+        " ReverseSequence Round Scatter ScatterElements ScatterND Selu Shrink Sigmoid Sign Sin"
+        " Sinh Softmax Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu Trilu",
+    ),
+    **named(_broadcasting, BROADCASTING),
+    **named(
+        _reduction,
+        "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd"
+        " ReduceSum ReduceSumSquare",
+    ),
+    **named(_arg_reduction, "ArgMax ArgMin"),
+    **named(_matmul(0, 1), "MatMul MatMulInteger"),
+    **named(_normalization, "LayerNormalization RMSNormalization"),
+    **named(_recurrent, "GRU LSTM RNN"),
+    "BatchNormalization": _batch_normalization,
+    "DynamicQuantizeLinear": _dynamic_quantize,
+    "GatherElements": _as_input(1),
+    "Gemm": _gemm,
+    "GridSample": _grid_sample,
+    "QLinearMatMul": _matmul(0, 3),
+    "TopK": _top_k,
+}
+"""Operators without a sliding window."""

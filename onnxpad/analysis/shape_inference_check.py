@@ -1,0 +1,236 @@
+"""What onnx's shape inference says of operators, held against what the analysis derives.
+
+Each operator is asked about by itself, with what the analysis knows of its inputs. So a
+disagreement shows at the operator where it begins and not behind it, nothing that a model declares
+in between has a say, and no weight is needed. An operator of whose result the analysis does not
+know every size is not asked about, so native code never meets a stride of 0 or a list too short.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import onnx
+from onnx import TensorProto, shape_inference
+from onnx.helper import make_tensor
+
+from onnxpad.analysis import Analysis, Shape
+from onnxpad.arithmetic.size import NMAX, Unknown
+from onnxpad.graph import Graph
+
+Node: TypeAlias = Any
+Tensor: TypeAlias = Any
+Sizes: TypeAlias = tuple[int | None, ...]
+"""Sizes of axes, None for those that are open."""
+
+NODES: Final = 2_000
+"""How many operators of a graph are looked at, the first ones."""
+
+_SHORT: Final = 16  # elements: longer lists are no shapes, axes or pads
+
+
+class Disagreement(NamedTuple):
+    """An operator whose result has different sizes.
+
+    Attributes:
+        node: The operator.
+        output: The first of its outputs that differs.
+        derived: Its sizes by the analysis.
+        inferred: Its sizes by shape inference.
+    """
+
+    node: Node
+    output: Tensor
+    derived: Sizes
+    inferred: Sizes
+
+
+class _Known(NamedTuple):
+    """What is known of a tensor.
+
+    Attributes:
+        sizes: Of its axes.
+        complete: Whether each size is a number or follows from the sizes of the graph's inputs.
+        dtype: The type of the elements, where they are known.
+        elements: Those of a short list of numbers, or a single one.
+    """
+
+    sizes: Sizes
+    complete: bool
+    dtype: int = TensorProto.UNDEFINED
+    elements: tuple[int | float, ...] | None = None
+
+
+class _Question(NamedTuple):
+    """An operator with its inputs, and the sizes of its outputs by the analysis."""
+
+    op: str
+    attributes: tuple[tuple[str, object], ...]
+    inputs: tuple[_Known | None, ...]
+    outputs: tuple[Sizes | None, ...]
+
+
+def disagreements(graph: Graph, analysis: Analysis) -> Iterator[Disagreement]:
+    """The operators, in file order, of whose result shape inference knows another size."""
+    inquiry = _Inquiry(graph, analysis)
+    asked: dict[_Question, list[Node]] = {}
+    for node in islice(graph.nodes, NODES):
+        question = inquiry.question(node)
+        if question in asked:
+            asked[question].append(node)
+        elif question is not None and _is_valid(question, graph.opset):
+            asked[question] = [node]
+    found: dict[int, Disagreement] = {}
+    for question, answer in _answers(graph, asked) if asked else ():
+        place = _difference(question.outputs, answer)
+        if place is None:
+            continue
+        for node in asked[question]:
+            output, derived, inferred = node.outputs[place], question.outputs[place], answer[place]
+            found[id(node)] = Disagreement(node, output, derived or (), inferred or ())
+    if found:
+        yield from (found[id(node)] for node in graph.nodes if id(node) in found)
+
+
+class _Inquiry:
+    """What there is to ask about the operators of a graph."""
+
+    def __init__(self, graph: Graph, analysis: Analysis) -> None:
+        self._graph = graph
+        self._analysis = analysis
+        self._tensors: dict[str, _Known | None] = {}
+
+    def question(self, node: Node) -> _Question | None:
+        """What is asked about a node; None where nothing can be."""
+        if not node.inputs or not self._graph.is_standard(node):
+            return None
+        attributes = []
+        for name, value in node.attrs.items():
+            if isinstance(value, onnx.AttributeProto):
+                return None
+            attributes.append((name, tuple(value) if isinstance(value, list) else value))
+        outputs: list[Sizes | None] = []
+        for tensor in node.outputs:
+            known = self._known(tensor)
+            if tensor.name and (known is None or not known.complete):
+                return None
+            outputs.append(known and known.sizes)
+        inputs = []
+        for tensor in node.inputs:
+            known = self._known(tensor)
+            # Exporters write 0 for a size that they do not know.
+            if tensor.name and (known is None or (0 in known.sizes and known.elements is None)):
+                return None
+            inputs.append(known)
+        return _Question(node.op, tuple(attributes), tuple(inputs), tuple(outputs))
+
+    def _known(self, tensor: Tensor) -> _Known | None:
+        """What is known of a tensor; None where that is not even its rank, or it has no name."""
+        name = tensor.name
+        if name not in self._tensors:
+            self._tensors[name] = self._look_up(tensor) if name else None
+        return self._tensors[name]
+
+    def _look_up(self, tensor: Tensor) -> _Known | None:
+        shape = self._analysis.shape(tensor)
+        known = None if shape is None else _sized(shape)
+        if known is None or len(known.sizes) > 1:
+            return known
+        if all(size is not None and size <= _SHORT for size in known.sizes):
+            value = self._analysis.value(tensor)
+            elements = () if value is None else tuple(value.data.reshape(-1).tolist())
+            if value is not None and all(type(element) in (int, float) for element in elements):
+                return known._replace(dtype=value.dtype, elements=elements)
+        return known
+
+
+@lru_cache
+def _sized(shape: Shape) -> _Known | None:
+    """What a shape says of a tensor; None where shape inference would miscount its elements."""
+    sizes = tuple(extent if isinstance(extent, int) else None for extent in shape)
+    if math.prod(filter(None, sizes)) > NMAX:  # it counts in int32, or in floats
+        return None
+    return _Known(sizes, complete=not any(isinstance(extent, Unknown) for extent in shape))
+
+
+def _is_valid(question: _Question, opset: int) -> bool:
+    """Whether the operator set has such an operator: what it has not is read in several ways."""
+    try:
+        schema = onnx.defs.get_schema(question.op, opset, "")
+    except onnx.defs.SchemaError:
+        return False
+    return (
+        {name for name, _ in question.attributes} <= schema.attributes.keys()
+        and schema.min_input <= len(question.inputs) <= schema.max_input
+        and schema.min_output <= len(question.outputs) <= schema.max_output
+    )
+
+
+def _answers(
+    graph: Graph, asked: Mapping[_Question, Sequence[Node]]
+) -> Iterator[tuple[_Question, tuple[Sizes | None, ...]]]:
+    """Each question with the sizes of the outputs, None for what shape inference does not know."""
+    try:
+        inferred = shape_inference.infer_shapes(_model(graph, asked))
+    except Exception:  # it raises what it likes, and without an answer nothing is compared
+        return
+    sizes = {value.name: _read(value.type.tensor_type) for value in inferred.graph.value_info}
+    for number, question in enumerate(asked):
+        names = (f"{number}>{place}" for place in range(len(question.outputs)))
+        yield question, tuple(sizes.get(name) for name in names)
+
+
+def _model(graph: Graph, asked: Mapping[_Question, Sequence[Node]]) -> onnx.ModelProto:
+    """A model in which the operators stand side by side, none reading what another computes."""
+    model = onnx.ModelProto(ir_version=onnx.IR_VERSION)
+    model.opset_import.add(version=graph.opset)
+    for number, (question, nodes) in enumerate(asked.items()):
+        node = graph.node_proto(nodes[0])
+        node.ClearField("domain")
+        node.input[:] = [
+            f"{number}<{place}" if known else "" for place, known in enumerate(question.inputs)
+        ]
+        node.output[:] = [f"{number}>{place}" for place in range(len(question.outputs))]
+        model.graph.node.append(node)
+        for name, known in zip(node.input, question.inputs, strict=True):
+            if known is not None:
+                _declare(model.graph, name, known)
+    return model
+
+
+def _declare(graph: onnx.GraphProto, name: str, known: _Known) -> None:
+    """Adds what is known of a tensor to a graph."""
+    if known.elements is not None:
+        dims = [len(known.elements)] * len(known.sizes)
+        graph.initializer.append(make_tensor(name, known.dtype, dims, known.elements))
+        return
+    tensor = graph.input.add(name=name).type.tensor_type
+    tensor.elem_type = TensorProto.FLOAT  # no size depends on it
+    tensor.shape.SetInParent()
+    for size in known.sizes:
+        if size is None:
+            tensor.shape.dim.add()
+        else:
+            tensor.shape.dim.add(dim_value=size)
+
+
+def _read(tensor: onnx.TypeProto.Tensor) -> Sizes | None:
+    """The sizes that a type declares."""
+    if not tensor.HasField("shape"):
+        return None
+    return tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim)
+
+
+def _difference(derived: Sequence[Sizes | None], inferred: Sequence[Sizes | None]) -> int | None:
+    """The first output of which two know different sizes."""
+    for place, (ours, theirs) in enumerate(zip(derived, inferred, strict=True)):
+        if ours is None or theirs is None:
+            continue
+        if len(ours) != len(theirs):
+            return place
+        for one, other in zip(ours, theirs, strict=True):
+            if one is not None and other is not None and one != other:
+                return place
+    return None

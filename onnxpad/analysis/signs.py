@@ -1,0 +1,148 @@
+"""Which floating-point tensors can hold no value below zero, and which hold infinities."""
+
+import math
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from onnxpad.graph import Graph
+
+Node: TypeAlias = Any
+Tensor: TypeAlias = Any
+
+# Operators whose result has no negative element, whatever they read (NaN aside).
+_ALWAYS: Final = frozenset({"Relu", "Sigmoid", "HardSigmoid", "Softmax", "Exp", "Abs", "Sqrt"})
+# Operators whose result has no negative element when none of these inputs has one.
+_PRESERVING: Final[dict[str, Callable[[Node], list[Tensor]]]] = {
+    **{
+        op: (lambda node: node.inputs[:1])
+        for op in (
+            "Identity", "Dropout", "MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool",
+            "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Gather",
+            "Expand", "Tile", "SpaceToDepth", "DepthToSpace",
+        )
+    },
+    **{op: (lambda node: list(node.inputs)) for op in ("Concat", "Add", "Mul", "Sum")},
+    "Where": lambda node: list(node.inputs[1:]),
+}  # fmt: skip
+
+# Operators that pass infinities on as they are, or with the other sign.
+_PASSING: Final = frozenset(_PRESERVING) - {"MaxPool", "AveragePool"} | {
+    "Add", "Cast", "Div", "LeakyRelu", "Max", "Min", "Neg", "PRelu", "Pad", "Resize", "Sub",
+    "Upsample", "Where",
+}  # fmt: skip
+_FAR: Final = 64
+"""How many operators upstream infinities are looked for."""
+
+
+class Signs:
+    """What the values of tensors of one graph are known to be."""
+
+    def __init__(self, graph: Graph) -> None:
+        """Starts with nothing proved."""
+        self._graph = graph
+        self._known: dict[str, bool] = {}
+
+    def mark(self) -> int:
+        """A point to roll back to: how much is proved."""
+        return len(self._known)
+
+    def rollback(self, mark: int) -> None:
+        """Forgets the proofs since a mark, as edits of the graph are undone."""
+        while len(self._known) > mark:
+            self._known.popitem()
+
+    def ask_again(self) -> None:
+        """Drops what could not be proved, which edits may have made plain."""
+        self._known = {name: True for name, proved in self._known.items() if proved}
+
+    def non_negative(self, tensor: Tensor) -> bool:
+        """Whether no element of a floating-point tensor can be below zero (NaN is not below zero).
+
+        Integers are not asked for: their sums, products and magnitudes can wrap around.
+        """
+        pending = [tensor]
+        while pending:
+            current = pending[-1]
+            if current.name in self._known:
+                pending.pop()
+                continue
+            needs = self._needs(current)
+            if isinstance(needs, bool):
+                self._known[current.name] = needs
+                continue
+            unknown = [t for t in needs if t.name not in self._known]
+            if unknown and all(self._known.get(t.name, True) for t in needs):
+                pending.extend(unknown)
+            else:
+                self._known[current.name] = all(self._known.get(t.name, True) for t in needs)
+        return self._known[tensor.name]
+
+    def infinite(self, tensor: Tensor) -> Tensor | None:
+        """A constant of the graph that puts infinities into a tensor, as the fill of a `Pad` does.
+
+        None says little: looked for is what operators pass on that move data or add to it.
+        """
+        pending, seen = [tensor], {tensor.name}
+        while pending and len(seen) < _FAR:
+            current = pending.pop()
+            array = self._graph.constant(current)
+            if array is not None:
+                if array.dtype.kind == "f" and np.isinf(array).any():
+                    return current
+                continue
+            node = self._graph.producer(current)
+            if node is None or not self._graph.is_standard(node):
+                continue
+            if node.op == "Pad" and self._is_infinite(node):
+                return current
+            if node.op in _PASSING:
+                copies = node.op == "Pad" and node.attrs.get("mode", "constant") != "constant"
+                given = node.inputs[:1] if copies else node.inputs  # a fill that nothing writes
+                reads = [each for each in given if each.name and each.name not in seen]
+                seen.update(each.name for each in reads)
+                pending += reads
+        return None
+
+    def _is_infinite(self, node: Node) -> bool:
+        """Whether a `Pad` that says its fill itself, as before opset 11, fills with infinities."""
+        value, mode = node.attrs.get("value"), node.attrs.get("mode", "constant")
+        writes = self._graph.opset < 11 and mode == "constant"
+        return writes and isinstance(value, float) and math.isinf(value)
+
+    def _needs(self, tensor: Tensor) -> bool | list[Tensor]:
+        """Decided, or the tensors on which it depends."""
+        array = self._graph.constant(tensor)
+        if array is not None:
+            return bool(array.dtype.kind in "fiub" and (array >= 0).all())
+        node = self._graph.producer(tensor)
+        if node is None or not self._graph.is_standard(node):
+            return False
+        if node.op in _ALWAYS:
+            return True
+        if node.op == "Clip":
+            return self._clipped(node)
+        if node.op == "Pad":
+            return self._padded(node)
+        if node.op == "MaxPool" and any(d != 1 for d in node.attrs.get("dilations", [])):
+            return False  # a window wholly in its padding gives the lowest value
+        if node.op in _PRESERVING and not (
+            tensor.name != node.outputs[0].name and node.op != "Split"
+        ):
+            return [t for t in _PRESERVING[node.op](node) if t.name]
+        return False
+
+    def _clipped(self, node: Node) -> bool | list[Tensor]:
+        if self._graph.opset < 11:
+            limits = [node.attrs.get("min", -1.0), node.attrs.get("max", 1.0)]
+            return all(isinstance(limit, int | float) and limit >= 0 for limit in limits)
+        if len(node.inputs) > 1 and node.inputs[1].name:
+            return [t for t in node.inputs[1:3] if t.name]
+        return False
+
+    def _padded(self, node: Node) -> bool | list[Tensor]:
+        if self._graph.opset < 11:
+            value = node.attrs.get("value", 0.0)
+            return [node.inputs[0]] if isinstance(value, int | float) and value >= 0 else False
+        return [t for t in (node.inputs[0], *node.inputs[2:3]) if t.name]

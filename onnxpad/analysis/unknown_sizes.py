@@ -1,0 +1,63 @@
+"""The sizes that only run time knows, as symbols.
+
+The axes of graph inputs have at least one element; a size that is computed may be 0, as where the
+end of a Slice is an input, or a product of sizes is divided.
+"""
+
+from typing import Any, Final, TypeAlias
+
+from onnxpad.analysis import Shape
+from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
+from onnxpad.graph import Graph
+
+Tensor: TypeAlias = Any
+
+# Operators whose result has the shape of what they read first.
+_KEEPING: Final = frozenset(
+    {
+        "Abs", "BatchNormalization", "Cast", "Clip", "Dropout", "Elu", "Erf", "Exp", "Gelu",
+        "HardSigmoid", "HardSwish", "Identity", "InstanceNormalization", "LRN", "LeakyRelu", "Mish",
+        "Neg", "PRelu", "Relu", "Selu", "Sigmoid", "Softmax", "Softplus", "Softsign", "Sqrt",
+        "Tanh", "ThresholdedRelu",
+    }
+)  # fmt: skip
+_FAR: Final = 64
+"""How many operators upstream are asked."""
+
+
+def spatial_sizes(
+    graph: Graph, tensor: Tensor, shape: Shape | None, axes: int, least: int = 0
+) -> tuple[Extent, ...]:
+    """The sizes of the axes of a tensor from the third on; a symbol for each that is unknown.
+
+    Args:
+        graph: The graph that has the tensor.
+        tensor: The tensor.
+        shape: What is known of its sizes; None where its rank is not.
+        axes: How many axes it has after batch and channels.
+        least: What an unknown size is at least, for what reads it to be defined.
+    """
+    found = (Unknown("only run time knows"),) * axes if shape is None else shape[2:]
+    if {int, Size}.issuperset(map(type, found)):
+        return found
+    least = max(least, _least(graph, tensor))
+    return tuple(
+        size if isinstance(size, int | Size) else symbol(f"{tensor.name}[{axis}]", least)
+        for axis, size in enumerate(found, 2)
+    )
+
+
+def _least(graph: Graph, tensor: Tensor) -> int:
+    """How many elements a spatial axis of a tensor has at least."""
+    for _ in range(_FAR):
+        if tensor.name in graph.inputs:
+            return 1
+        node = graph.producer(tensor)
+        if node is None or not graph.is_standard(node) or tensor is not node.outputs[0]:
+            return 0
+        if node.op == "Conv":
+            return 1  # one that holds no window is refused
+        if node.op not in _KEEPING or not node.inputs:
+            return 0
+        tensor = node.inputs[0]
+    return 0

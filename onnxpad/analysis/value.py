@@ -1,0 +1,95 @@
+"""What is known of a tensor's content and shape."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from onnx import TensorProto
+
+from onnxpad.analysis.rounding import FLOATS
+from onnxpad.arithmetic.size import Extent, Unknown, bounds
+
+Shape: TypeAlias = tuple[Extent, ...]
+Elements: TypeAlias = npt.NDArray[np.object_]
+
+BOOL = int(TensorProto.BOOL)
+INT32 = int(TensorProto.INT32)
+INT64 = int(TensorProto.INT64)
+UINT8 = int(TensorProto.UINT8)
+FLOAT = int(TensorProto.FLOAT)
+
+INTEGERS: dict[int, tuple[int, int]] = {
+    int(TensorProto.INT8): (-(2**7), 2**7 - 1),
+    int(TensorProto.INT16): (-(2**15), 2**15 - 1),
+    INT32: (-(2**31), 2**31 - 1),
+    INT64: (-(2**63), 2**63 - 1),
+    UINT8: (0, 2**8 - 1),
+    int(TensorProto.UINT16): (0, 2**16 - 1),
+    int(TensorProto.UINT32): (0, 2**32 - 1),
+    int(TensorProto.UINT64): (0, 2**64 - 1),
+}
+"""Least and greatest value of each integer type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The content of a tensor, element by element.
+
+    Attributes:
+        dtype: Element type, a number of ONNX's `TensorProto.DataType`.
+        data: Object array of the tensor's shape. Integers are `Extent`s; truth values are
+            `Extent`s that are 0 or 1; floats are `Real`s: Python floats that the type holds
+            exactly, or what `values.floats` knows of a float that varies with a size.
+    """
+
+    dtype: int
+    data: Elements
+
+
+def elements(items: Iterable[object], shape: Sequence[int]) -> Elements:
+    """Return an object array of a shape, in the order of `items`."""
+    data = np.empty(math.prod(shape), dtype=object)
+    data[:] = list(items)
+    return data.reshape(tuple(shape))
+
+
+def filled(item: object, shape: Sequence[int]) -> Elements:
+    """Return an object array of a shape with one item everywhere."""
+    data = np.empty(tuple(shape), dtype=object)
+    data[...] = item
+    return data
+
+
+def each(function: Callable[..., object], *operands: Elements) -> Elements:
+    """Apply a function element by element, with numpy's broadcasting.
+
+    Raises:
+        ValueError: The operands do not go together.
+    """
+    result = np.frompyfunc(function, len(operands), 1)(*operands)
+    return result if isinstance(result, np.ndarray) else elements([result], ())
+
+
+def constant_elements(array: npt.NDArray[np.generic], dtype: int) -> Elements | None:
+    """Return the elements of a constant; None for a type that is not evaluated."""
+    if dtype in INTEGERS:
+        return array.astype(object)
+    if dtype == BOOL:
+        return array.astype(np.int8).astype(object)
+    if dtype in FLOATS:
+        return array.astype(np.float64).astype(object)
+    return None
+
+
+def fit(number: Extent, dtype: int) -> Extent:
+    """Return an integer where its type holds it; what overflows is unknown."""
+    least, greatest = INTEGERS[dtype]
+    if isinstance(number, int):
+        return number if least <= number <= greatest else Unknown(f"{number} overflows its type")
+    low, high = bounds(number)
+    if low is None or high is None or (least <= low and high <= greatest):
+        return number
+    return Unknown(f"{low} to {high} overflows the type")

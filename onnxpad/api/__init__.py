@@ -1,0 +1,1 @@
+"""The library's calls: fix, check and validate."""

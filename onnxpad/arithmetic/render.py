@@ -1,0 +1,207 @@
+"""A function as people write it: `2*ceil(height/2) - 1`.
+
+`recognise` guesses a rounded quotient, a remainder, or a quotient limited on one side, and returns
+the guess only where its normal form is the function's. `cases` lists values class by class.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import gcd
+
+from onnxpad.arithmetic import quasi_affine
+from onnxpad.arithmetic.quasi_affine import InexpressibleError, QuasiAffine
+from onnxpad.arithmetic.symbol import Symbol
+
+_LONGEST = 16
+"""Longest period of a quotient that is told by its begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A text with the constant to add to it, and the function that both are."""
+
+    text: str
+    constant: int
+    function: QuasiAffine
+
+    def __str__(self) -> str:
+        """Return the sum."""
+        return join([self.text], self.constant)
+
+
+def join(texts: Iterable[str], constant: int) -> str:
+    """Return the sum of these texts and a constant, which comes first where all else is taken."""
+    parts = [*texts, *([str(constant)] if constant else [])]
+    if constant > 0 and parts[0].startswith("-"):
+        parts = [parts[-1], *parts[:-1]]
+    return " + ".join(parts).replace("+ -", "- ")
+
+
+def recognise(f: QuasiAffine, symbol: Symbol) -> Formula | None:
+    """Return f, which is not constant, as a formula; None where no known shape fits."""
+    threshold, period = quasi_affine.repetition(f)
+    if threshold + 2 * period > f.count:
+        return None
+    gains = {f.at(index + period) - f.at(index) for index in range(threshold, threshold + period)}
+    if len(gains) > 1:
+        return None
+    if gains == {0}:
+        guess = _remainder(f, period, symbol) or _half(f, period, symbol)
+        return guess or _levelled(f, threshold, symbol)
+    guess = _quotient(f, threshold, period, symbol)
+    if guess is None or guess.function == f:
+        return guess
+    return _limited(f, guess)
+
+
+def _levelled(f: QuasiAffine, threshold: int, symbol: Symbol) -> Formula | None:
+    """Return f, which does not vary from the threshold on, as a quotient up to there."""
+    for period in range(1, min(threshold // 2, _LONGEST) + 1):
+        guess = _quotient(f, 0, period, symbol) if f.at(period) != f.at(0) else None
+        found = _limited(f, guess) if guess else None
+        if found:
+            return found
+    return None
+
+
+def _limited(f: QuasiAffine, guess: Formula) -> Formula | None:
+    """Return f as a guess that is limited to where f stays, if it is."""
+    least, greatest = f.bounds()
+    if _at_least(guess.function, least) == f:
+        return Formula(f"max({guess}, {least})", 0, f)
+    mirrored = quasi_affine.scale(f, -1)
+    if _at_least(quasi_affine.scale(guess.function, -1), -greatest) == mirrored:
+        return Formula(f"min({guess}, {greatest})", 0, f)
+    return None
+
+
+def _at_least(f: QuasiAffine, limit: int) -> QuasiAffine | None:
+    """Return max(f, limit); None where that has no form."""
+    try:
+        above = quasi_affine.positive_part(quasi_affine.translate(f, -limit))
+    except InexpressibleError:
+        return None
+    return quasi_affine.translate(above, limit)
+
+
+def _quotient(f: QuasiAffine, threshold: int, period: int, symbol: Symbol) -> Formula | None:
+    """Return factor * floor((p * n + b) / q) + constant as f is from the threshold on."""
+    indices = range(threshold, threshold + 2 * period)
+    start = f.at(threshold)
+    factor = gcd(*(f.at(index) - start for index in indices))
+    gain = f.at(threshold + period) - start
+    factor = -factor if gain < 0 else factor
+    common = gcd(gain // factor, period * symbol.step)
+    p, q = gain // factor // common, period * symbol.step // common
+    spans = [q * ((f.at(index) - start) // factor) - p * symbol.value(index) for index in indices]
+    lo, hi = max(spans), min(spans) + q - 1
+    if lo > hi:
+        return None
+    # Of all offsets that round alike: that of floor, that of ceil, or the least.
+    floor, ceil = -lo % q, (-1 - lo) % q
+    shift = floor if floor <= hi - lo else ceil if ceil <= hi - lo else 0
+    whole, offset = divmod(lo + shift, q)
+    constant = start + factor * whole
+    function = quasi_affine.divide(_times(symbol, p, offset), q)
+    function = quasi_affine.translate(quasi_affine.scale(function, factor), constant)
+    top = _multiple(p, symbol.name)
+    if offset == 0 and p * symbol.step % q == 0:  # then every value leaves the same rest
+        rest = p * symbol.minimum % q
+        if factor * rest % q == 0:
+            shifted = constant - factor * rest // q
+            return Formula(_multiple(factor * p, symbol.name, q), shifted, function)
+        return Formula(_multiple(factor, f"({top} - {rest})", q), constant, function)
+    if offset == 0:
+        text = f"floor({top}/{q})"
+    else:
+        text = f"ceil({top}/{q})" if offset == q - 1 else f"floor(({top} + {offset})/{q})"
+    return Formula(_multiple(factor, text), constant, function)
+
+
+def _remainder(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
+    """Return f as constant + factor * ((b + n) mod P) or the same with -n, if it is that."""
+    constant = min(f.values)
+    factor = gcd(*(value - constant for value in f.values))
+    first = (f.at(0) - constant) // factor
+    modulus = period * symbol.step
+    for sign in (1, -1):
+        offset = (first * symbol.step - sign * symbol.minimum) % modulus
+        text, rest = _rest(symbol, sign, offset, modulus)
+        rest = quasi_affine.divide(rest, symbol.step)
+        function = quasi_affine.translate(quasi_affine.scale(rest, factor), constant)
+        if function == f:
+            return Formula(_multiple(factor, text, symbol.step), constant, function)
+    return None
+
+
+def _half(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
+    """Return f as constant + floor(((b + n) mod P) / 2), with -n or ceil for it, if it is that."""
+    if symbol.step > 1:
+        return None
+    steps = [f.at(index + 1) - f.at(index) for index in range(period)]
+    for sign, jump in ((1, min(steps)), (-1, max(steps))):
+        # There the remainder begins anew: with 0, or as the greatest that it can be.
+        value = symbol.value(steps.index(jump) + 1)
+        text, rest = _rest(symbol, sign, (-value if sign > 0 else value - 1) % period, period)
+        for rounded, up in (("floor", 0), ("ceil", 1)):
+            half = quasi_affine.divide(quasi_affine.translate(rest, up), 2)
+            constant = f.at(0) - half.at(0)
+            function = quasi_affine.translate(half, constant)
+            if function == f:
+                return Formula(f"{rounded}({text}/2)", constant, function)
+    return None
+
+
+def _rest(symbol: Symbol, sign: int, offset: int, modulus: int) -> tuple[str, QuasiAffine]:
+    """Return (offset + sign * n) mod modulus, in words and as a function of the index."""
+    shifted = _times(symbol, sign, offset)
+    whole = quasi_affine.scale(quasi_affine.divide(shifted, modulus), -modulus)
+    top = join([symbol.name if sign > 0 else f"-{symbol.name}"], offset)
+    text = f"(({top}) mod {modulus})" if offset else f"({top} mod {modulus})"
+    return text, quasi_affine.add(shifted, whole)
+
+
+def _times(symbol: Symbol, factor: int, offset: int) -> QuasiAffine:
+    """Return `factor` times the symbol plus `offset` as a function of its index."""
+    multiple = quasi_affine.scale(quasi_affine.identity(symbol.count), factor * symbol.step)
+    return quasi_affine.translate(multiple, factor * symbol.minimum + offset)
+
+
+def _multiple(factor: int, text: str, divisor: int = 1) -> str:
+    """Return a multiple of a text, divided without a rest."""
+    common = gcd(factor, divisor)
+    factor, divisor = factor // common, divisor // common
+    product = text if factor == 1 else f"-{text}" if factor == -1 else f"{factor}*{text}"
+    return product if divisor == 1 else f"{product}/{divisor}"
+
+
+def cases(f: QuasiAffine, symbol: Symbol, most: int) -> str | None:
+    """Return the values of f as `0 when height is even, 1 when odd`; None if more than `most`."""
+    threshold, period = quasi_affine.repetition(f)
+    modulus = period * symbol.step
+    if threshold + period > most or threshold + 2 * period > f.count:
+        return None
+    early: dict[int, list[str]] = {}
+    for index in range(threshold):
+        early.setdefault(f.at(index), []).append(str(symbol.value(index)))
+    late: dict[int, list[str]] = {}
+    for rest in range(modulus):
+        index = threshold + (rest - symbol.value(threshold)) % modulus // symbol.step
+        if (rest - symbol.minimum) % symbol.step == 0:
+            if f.at(index) != f.at(index + period):
+                return None
+            late.setdefault(f.at(index), []).append(str(rest))
+    parts = _chosen(early, f"{symbol.name} is ")
+    if len(late) == 1:
+        return ", ".join([*parts, f"else {f.at(threshold)}"])
+    if modulus == 2:
+        late = {value: ["odd" if rests == ["1"] else "even"] for value, rests in late.items()}
+    subject = f"{symbol.name} is " if modulus == 2 else f"{symbol.name} mod {modulus} is "
+    text = ", ".join(_chosen(late, subject))
+    return f"{', '.join(parts)}; beyond that {text}" if parts else text
+
+
+def _chosen(groups: dict[int, list[str]], subject: str) -> list[str]:
+    """Return which value is taken when, with the subject said once."""
+    parts = [f"{value} when {' or '.join(groups[value])}" for value in sorted(groups)]
+    return [part.replace("when ", f"when {subject}", 1) for part in parts[:1]] + parts[1:]

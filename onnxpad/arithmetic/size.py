@@ -1,0 +1,533 @@
+"""A size that need not be known yet.
+
+A `Size` is a constant plus, for each symbol, an eventually quasi-affine function of it that is 0 at
+the symbol's least value. The parts are unique and each is in normal form, so two sizes are equal
+for every admitted value of their symbols if and only if they compare equal. What does not vary is
+always a plain int, never a `Size`; what the form cannot hold is an `Unknown` that says why.
+
+Every claim is about the admitted values: from a symbol's minimum to its maximum, both finite.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import lcm
+from typing import NoReturn, TypeAlias
+
+from onnxpad.arithmetic import quasi_affine, render
+from onnxpad.arithmetic.quasi_affine import InexpressibleError, QuasiAffine
+from onnxpad.arithmetic.symbol import NMAX as NMAX
+from onnxpad.arithmetic.symbol import Symbol as Symbol
+
+
+class _Arithmetic:
+    """The operators of what is not a plain int, as in Python: division rounds down."""
+
+    __slots__ = ()
+
+    def __add__(self, other: "Extent") -> "Extent":
+        return _operate(_add, self, other)
+
+    def __radd__(self, other: int) -> "Extent":
+        return _operate(_add, other, self)
+
+    def __sub__(self, other: "Extent") -> "Extent":
+        return _operate(_subtract, self, other)
+
+    def __rsub__(self, other: int) -> "Extent":
+        return _operate(_subtract, other, self)
+
+    def __mul__(self, other: "Extent") -> "Extent":
+        return _operate(_multiply, self, other)
+
+    def __rmul__(self, other: int) -> "Extent":
+        return _operate(_multiply, other, self)
+
+    def __floordiv__(self, other: "Extent") -> "Extent":
+        return _operate(_floor_div, self, other)
+
+    def __rfloordiv__(self, other: int) -> "Extent":
+        return _operate(_floor_div, other, self)
+
+    def __mod__(self, other: "Extent") -> "Extent":
+        return _operate(_modulo, self, other)
+
+    def __rmod__(self, other: int) -> "Extent":
+        return _operate(_modulo, other, self)
+
+    def __neg__(self) -> "Extent":
+        return _operate(_subtract, 0, self)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a size that is not known has no truth value: ask `always`")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unknown(_Arithmetic):
+    """What is not known, and why. Absorbs every operation; the first reason wins.
+
+    Equal to nothing, itself included: two unknowns with one reason are not one number. Python takes
+    any object for equal to itself inside containers, so compare extents, not tuples of them.
+    """
+
+    reason: str
+
+    def __eq__(self, other: object) -> bool:
+        """Return False."""
+        return False
+
+    __hash__ = object.__hash__
+
+    def __str__(self) -> str:
+        """Return the reason in brackets."""
+        return f"unknown ({self.reason})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Size(_Arithmetic):
+    """A number that varies with symbols; see `symbol`.
+
+    Attributes:
+        constant: The value where every symbol has its least value.
+        terms: What each symbol adds, sorted by symbol; never empty, and no function is zero.
+    """
+
+    constant: int
+    terms: tuple[tuple[Symbol, QuasiAffine], ...]
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """The symbols it varies with."""
+        return tuple(symbol for symbol, _ in self.terms)
+
+    def __repr__(self) -> str:
+        """Return a formula, as `2*ceil(height/2) - 1`; what has none is `f(height)`."""
+        terms, texts = self.terms, []
+        total = self.constant
+        if len(terms) == 1:  # a limit is best told where the constant is not split off
+            terms, total = (_form(self, "a formula"),), 0
+        for symbol, form in terms:
+            found = render.recognise(form, symbol)
+            texts.append(found.text if found else f"f({symbol.name})")
+            total += found.constant if found else 0
+        return render.join(texts, total)
+
+
+Extent: TypeAlias = int | Size | Unknown
+_Known: TypeAlias = int | Size
+
+_STEPS = 64
+"""Most steps of a quotient by what varies."""
+
+
+def symbol(name: str, minimum: int = 1, maximum: int = NMAX, step: int = 1) -> _Known:
+    """Return the size that is this symbol; a plain int where only one value is admitted."""
+    variable = Symbol(name, minimum, maximum, step)
+    multiples = quasi_affine.scale(quasi_affine.identity(variable.count), step)
+    return _sized(variable, quasi_affine.translate(multiples, minimum))
+
+
+def absolute(a: Extent) -> Extent:
+    """Return |a|."""
+    if isinstance(a, int):
+        return abs(a)
+    return _total(_absolute, a)
+
+
+def maximum(a: Extent, b: Extent) -> Extent:
+    """Return the greater of both."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a if a > b else b
+    return _total(_maximum, a, b)
+
+
+def minimum(a: Extent, b: Extent) -> Extent:
+    """Return the lesser of both."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a if a < b else b
+    return _total(_minimum, a, b)
+
+
+def clip(a: Extent, lo: Extent, hi: Extent) -> Extent:
+    """Return min(max(a, lo), hi): `hi` where the limits cross, as ONNX Clip."""
+    return minimum(maximum(a, lo), hi)
+
+
+def floor_div(a: Extent, d: Extent) -> Extent:
+    """Return a / d rounded down."""
+    if isinstance(a, int) and isinstance(d, int) and d:
+        return a // d
+    return _total(_floor_div, a, d)
+
+
+def ceil_div(a: Extent, d: Extent) -> Extent:
+    """Return a / d rounded up."""
+    if isinstance(a, int) and isinstance(d, int) and d:
+        return -(-a // d)
+    return _total(_ceil_div, a, d)
+
+
+def trunc_div(a: Extent, d: Extent) -> Extent:
+    """Return a / d rounded toward 0, as C does, and with it onnxruntime's pools and integer Div."""
+    if isinstance(a, int) and isinstance(d, int) and d:
+        return a // d if (a < 0) is (d < 0) else -(-a // d)
+    return _total(_trunc_div, a, d)
+
+
+def modulo(a: Extent, d: Extent) -> Extent:
+    """Return the remainder of `floor_div`, with the sign of d."""
+    if isinstance(a, int) and isinstance(d, int) and d:
+        return a % d
+    return _total(_modulo, a, d)
+
+
+def fmod(a: Extent, d: Extent) -> Extent:
+    """Return the remainder of `trunc_div`, with the sign of a, as ONNX Mod with fmod=1."""
+    if isinstance(a, int) and isinstance(d, int) and d:
+        return a % d if (a < 0) is (d < 0) else -(-a % d)
+    return _total(_fmod, a, d)
+
+
+def less(a: Extent, b: Extent) -> Extent:
+    """Return 1 where a < b, else 0."""
+    if isinstance(a, int) and isinstance(b, int):
+        return int(a < b)
+    return _total(_less, a, b)
+
+
+def less_equal(a: Extent, b: Extent) -> Extent:
+    """Return 1 where a <= b, else 0."""
+    if isinstance(a, int) and isinstance(b, int):
+        return int(a <= b)
+    return _total(_less_equal, a, b)
+
+
+def equal(a: Extent, b: Extent) -> Extent:
+    """Return 1 where a = b, else 0."""
+    if isinstance(a, int) and isinstance(b, int):
+        return int(a == b)
+    return _total(_equal, a, b)
+
+
+def where(cond: Extent, a: Extent, b: Extent) -> Extent:
+    """Return a where `cond` is not 0, else b.
+
+    What is never chosen may be unknown, and so may `cond` where both are equal.
+    """
+    truth = None if isinstance(cond, Unknown) else _truth(cond)
+    if truth is not None:
+        return a if truth else b
+    return a if a == b else _total(_where, cond, a, b)
+
+
+def always(cond: Extent) -> bool | None:
+    """Say whether a condition is true (not 0) for all admitted values, or False for none of them.
+
+    None where it varies or is unknown.
+    """
+    return None if isinstance(cond, Unknown) else _truth(cond)
+
+
+def bounds(a: Extent) -> tuple[int | None, int | None]:
+    """Return the least and the greatest value over the admitted values; None where unknown."""
+    return (None, None) if isinstance(a, Unknown) else _bounds(a)
+
+
+def solutions(cond: Size) -> Symbol | None:
+    """Return the one symbol of a condition, of 0 and 1, with the closest range that satisfies it.
+
+    None where nothing does, or more than a narrower symbol can say.
+    """
+    symbol, form = _form(cond, "a solution")
+    found = quasi_affine.support(form)
+    if not found or found == range(form.count):
+        return None
+    first, last = symbol.value(found[0]), symbol.value(found[-1])
+    return replace(symbol, minimum=first, maximum=last, step=symbol.step * found.step)
+
+
+def climbs(a: Size) -> bool:
+    """Whether `a`, of one symbol, is never less for a greater value of it, as far as that shows."""
+    _, form = _form(a, "a climb")
+    rises = all(first <= second for first, second in pairwise(form.values))
+    return rises and len(set(form.slopes)) <= 1
+
+
+def evaluate(a: Extent, values: Mapping[str, int]) -> int:
+    """Return the number that `a` is where the symbols of these names have these values.
+
+    Raises:
+        ValueError: A value is missing or not admitted, or `a` is unknown.
+    """
+    if isinstance(a, int):
+        return a
+    if isinstance(a, Unknown):
+        raise ValueError(f"no value: {a.reason}")
+    total = a.constant
+    for symbol, form in a.terms:
+        if symbol.name not in values:
+            raise ValueError(f"no value is given for `{symbol.name}`")
+        total += form.at(symbol.index(values[symbol.name]))
+    return total
+
+
+def residues(a: Extent) -> dict[Symbol, tuple[int, int]]:
+    """Return per symbol a period and the value from which on `a` repeats its growth with it.
+
+    Both count in values of the symbol. Sizes of one symbol that agree on all its values up to the
+    greater threshold and two of each one's periods agree on all.
+    """
+    found = {}
+    for symbol, form in a.terms if isinstance(a, Size) else ():
+        threshold, period = quasi_affine.repetition(form)
+        found[symbol] = (period * symbol.step, symbol.minimum + threshold * symbol.step)
+    return found
+
+
+def period(a: Extent) -> int:
+    """Return the least common multiple of the periods of `residues`; 1 for what does not vary."""
+    return lcm(*(period for period, _ in residues(a).values()))
+
+
+def threshold(a: Extent) -> int:
+    """Return the greatest threshold of `residues`; 0 for what does not vary."""
+    return max((threshold for _, threshold in residues(a).values()), default=0)
+
+
+def explain(a: Extent, name: str) -> str:
+    """Say what `a` is, as cases or a formula, where its one symbol goes by this name.
+
+    A formula calls n what has a name of several words. A size of several symbols keeps their names.
+    """
+    if not isinstance(a, Size) or len(a.terms) > 1:
+        return str(a)
+    symbol, form = _form(a, "an explanation")
+    named = replace(symbol, name=name)
+    few = render.cases(form, named, most=4)
+    letter = "n" if " " in name else name
+    found = render.recognise(form, replace(symbol, name=letter))
+    if found and not few:
+        text = str(found)
+        return name if text == letter else text if letter == name else f"{text} with n {name}"
+    several = few or render.cases(form, named, most=8)
+    return several or f"a function of {name} with period {period(a)} from {threshold(a)} on"
+
+
+def in_terms_of(a: Extent, other: Extent, name: str) -> Extent:
+    """Return `a` as a function of another size, which goes by this name.
+
+    Unknown where the other does not climb in even steps, or does not decide `a`.
+    """
+    if isinstance(a, int):
+        return a
+    if isinstance(a, Size) and isinstance(other, Size) and a.symbols == other.symbols:
+        f, g = ([form for _, form in size.terms] for size in (a, other))
+        found = quasi_affine.through(f[0], g[0]) if len(f) == 1 else None
+        if found is not None:
+            function, step = found
+            lo, hi = _bounds(other)
+            return _add(_sized(Symbol(name, lo, hi, step), function), a.constant)
+    return Unknown(f"no function of {name}")
+
+
+def _operate(operation: Callable[[_Known, _Known], _Known], left: object, right: object) -> Extent:
+    """Apply an operation for an operator: what is no extent may know how to deal with one."""
+    if isinstance(left, int | Size | Unknown) and isinstance(right, int | Size | Unknown):
+        return _total(operation, left, right)
+    declined: Extent = NotImplemented
+    return declined
+
+
+def _total(operation: Callable[..., _Known], *operands: Extent) -> Extent:
+    """Apply an operation on ints and sizes to extents; no form for the result is unknown."""
+    for operand in operands:
+        if isinstance(operand, Unknown):
+            return Unknown(operand.reason)
+        if not isinstance(operand, int | Size):
+            raise TypeError(f"{operand!r} is a {type(operand).__name__}, not an int or a size")
+    try:
+        return operation(*operands)
+    except InexpressibleError as error:
+        return Unknown(str(error))
+
+
+def _sized(symbol: Symbol, form: QuasiAffine) -> _Known:
+    """Return the size that is this function of one symbol."""
+    constant = form.values[0]
+    anchored = quasi_affine.translate(form, -constant)
+    return constant if anchored.is_zero() else Size(constant, ((symbol, anchored),))
+
+
+def _form(a: Size, what: str) -> tuple[Symbol, QuasiAffine]:
+    """Return the one symbol of `a` and `a` as a function of it."""
+    if len(a.terms) > 1:
+        names = " and ".join(symbol.name for symbol in a.symbols)
+        raise InexpressibleError(f"{what} of what varies with both {names}")
+    symbol, form = a.terms[0]
+    return symbol, quasi_affine.translate(form, a.constant)
+
+
+def _bounds(a: _Known) -> tuple[int, int]:
+    if isinstance(a, int):
+        return a, a
+    lo = hi = a.constant
+    for _, form in a.terms:
+        least, greatest = form.bounds()
+        lo, hi = lo + least, hi + greatest
+    return lo, hi
+
+
+def _truth(a: _Known) -> bool | None:
+    """Say whether a number is never 0, always 0 (False), or now and then (None)."""
+    lo, hi = _bounds(a)
+    return None if lo <= 0 <= hi and lo < hi else lo > 0 or hi < 0
+
+
+def _add(a: _Known, b: _Known) -> _Known:
+    if isinstance(a, int):
+        return a + b if isinstance(b, int) else Size(a + b.constant, b.terms)
+    if isinstance(b, int):
+        return Size(a.constant + b, a.terms)
+    terms = dict(a.terms)
+    for symbol, form in b.terms:
+        terms[symbol] = quasi_affine.add(terms[symbol], form) if symbol in terms else form
+    kept = sorted((term for term in terms.items() if not term[1].is_zero()), key=_by_symbol)
+    constant = a.constant + b.constant
+    return Size(constant, tuple(kept)) if kept else constant
+
+
+def _by_symbol(term: tuple[Symbol, QuasiAffine]) -> Symbol:
+    return term[0]
+
+
+def _scale(a: _Known, factor: int) -> _Known:
+    if isinstance(a, int):
+        return a * factor
+    if factor == 0:
+        return 0
+    terms = tuple((symbol, quasi_affine.scale(form, factor)) for symbol, form in a.terms)
+    return Size(a.constant * factor, terms)
+
+
+def _subtract(a: _Known, b: _Known) -> _Known:
+    return _add(a, _scale(b, -1))
+
+
+def _multiply(a: _Known, b: _Known) -> _Known:
+    if isinstance(a, int):
+        return _scale(b, a)
+    if isinstance(b, int):
+        return _scale(a, b)
+    symbol, f = _form(a, "a product")
+    other, g = _form(b, "a product")
+    if symbol != other:
+        raise InexpressibleError(f"a product of {symbol.name} and {other.name}")
+    return _sized(symbol, quasi_affine.multiply(f, g))
+
+
+def _floor_div(a: _Known, d: _Known) -> _Known:
+    if isinstance(d, Size):
+        return _ratio(a, d)
+    if d == 0:
+        raise InexpressibleError("a division by 0")
+    if d < 0:
+        a, d = _scale(a, -1), -d
+    if isinstance(a, int):
+        return a // d
+    # What the divisor divides for every value leaves the floor as it is.
+    whole = tuple(term for term in a.terms if term[1].is_divisible(d))
+    rest = tuple(term for term in a.terms if not term[1].is_divisible(d))
+    quotient: _Known = a.constant // d
+    if rest:
+        symbol, form = _form(Size(a.constant, rest), "a quotient")
+        quotient = _sized(symbol, quasi_affine.divide(form, d))
+    for symbol, form in whole:
+        quotient = _add(quotient, _sized(symbol, quasi_affine.divide(form, d)))
+    return quotient
+
+
+def _ceil_div(a: _Known, d: _Known) -> _Known:
+    return _scale(_floor_div(_scale(a, -1), d), -1)
+
+
+def _ratio(a: _Known, d: Size) -> _Known:
+    """Return a / d rounded down where it is one whole number, or takes few values, for all."""
+    lo, hi = _bounds(d)
+    if lo <= 0 <= hi:
+        raise InexpressibleError("a division by a size that may be 0")
+    least = (a if isinstance(a, int) else a.constant) // d.constant
+    if a == _scale(d, least):
+        return least
+    if hi < 0:
+        return _floor_div(_scale(a, -1), _scale(d, -1))
+    quotients = [each // by for each in _bounds(a) for by in (lo, hi)]
+    first, last = min(quotients), max(quotients)
+    if last - first > _STEPS:
+        raise InexpressibleError("a division by a size that is not known")
+    total: _Known = first
+    for step in range(first + 1, last + 1):
+        total = _add(total, _less_equal(_scale(d, step), a))
+    return total
+
+
+def _modulo(a: _Known, d: _Known) -> _Known:
+    return _subtract(a, _multiply(_floor_div(a, d), d))
+
+
+def _positive_part(a: _Known) -> _Known:
+    lo, hi = _bounds(a)
+    if lo >= 0 or isinstance(a, int):
+        return a if lo >= 0 else 0
+    if hi <= 0:
+        return 0
+    symbol, form = _form(a, "a maximum")
+    return _sized(symbol, quasi_affine.positive_part(form))
+
+
+def _negative(a: _Known) -> _Known:
+    lo, hi = _bounds(a)
+    if lo >= 0 or hi < 0 or isinstance(a, int):
+        return int(hi < 0)
+    symbol, form = _form(a, "a comparison")
+    return _sized(symbol, quasi_affine.negative(form))
+
+
+def _absolute(a: _Known) -> _Known:
+    return _subtract(_scale(_positive_part(a), 2), a)
+
+
+def _maximum(a: _Known, b: _Known) -> _Known:
+    return _add(b, _positive_part(_subtract(a, b)))
+
+
+def _minimum(a: _Known, b: _Known) -> _Known:
+    return _subtract(a, _positive_part(_subtract(a, b)))
+
+
+def _trunc_div(a: _Known, d: _Known) -> _Known:
+    if _bounds(d)[1] < 0:
+        a, d = _scale(a, -1), _scale(d, -1)
+    above = _positive_part(a)
+    return _subtract(_floor_div(above, d), _floor_div(_subtract(above, a), d))
+
+
+def _fmod(a: _Known, d: _Known) -> _Known:
+    return _subtract(a, _multiply(_trunc_div(a, d), d))
+
+
+def _less(a: _Known, b: _Known) -> _Known:
+    return _negative(_subtract(a, b))
+
+
+def _less_equal(a: _Known, b: _Known) -> _Known:
+    return _less(a, _add(b, 1))
+
+
+def _equal(a: _Known, b: _Known) -> _Known:
+    return _subtract(_less_equal(a, b), _less(a, b))
+
+
+def _where(cond: _Known, a: _Known, b: _Known) -> _Known:
+    lo, hi = _bounds(cond)
+    chosen = cond if (lo, hi) == (0, 1) else _subtract(1, _equal(cond, 0))
+    return _add(b, _multiply(chosen, _subtract(a, b)))

@@ -1,0 +1,255 @@
+"""One axis of a sliding window: sizes, pads, and what is read.
+
+Positions count from the first real element: padding at the begin has negative positions, padding
+at the end starts at `size`. Input sizes may be symbolic (`Extent`); kernel, stride and dilation are
+integers, but for a kernel that only run time knows (`OpenWindow`). Nothing here branches on a size,
+so one formula serves known and unknown sizes.
+
+Sources: "ONNX" is the operator's page of the ONNX specification (docs/Operators.md);
+"onnxruntime" is measured on its CPU provider with graph optimisation off (1.31).
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal, TypeAlias, overload
+
+from onnxpad.arithmetic.size import (
+    Extent,
+    Size,
+    Unknown,
+    always,
+    bounds,
+    ceil_div,
+    floor_div,
+    less_equal,
+    maximum,
+    minimum,
+    symbol,
+    trunc_div,
+    where,
+)
+from onnxpad.errors import ModelError
+
+Side: TypeAlias = Literal["begin", "end"]
+"""Where the odd element of an odd total goes: `end` for SAME_UPPER, `begin` for SAME_LOWER."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A kernel that slides along one axis.
+
+    Raises:
+        ModelError: A kernel, stride or dilation below 1, which no operator admits.
+    """
+
+    kernel: int
+    stride: int = 1
+    dilation: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuses what would otherwise divide by zero or slide backwards."""
+        if min(self.kernel, self.stride, self.dilation) < 1:
+            raise ModelError(
+                f"kernel {self.kernel}, stride {self.stride}, dilation {self.dilation}: "
+                "each must be at least 1; correct the operator's attributes"
+            )
+
+    @property
+    def extent(self) -> int:
+        """Elements from the first tap to the last: the kernel with its dilation gaps."""
+        return (self.kernel - 1) * self.dilation + 1
+
+
+window_of: Final = lru_cache(maxsize=1024)(Window)
+"""The window of these, made once: networks repeat themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWindow:
+    """A kernel whose length only run time knows, which slides along one axis."""
+
+    kernel: Size
+    stride: int = 1
+    dilation: int = 1
+
+    @property
+    def extent(self) -> Extent:
+        """Elements from the first tap to the last: the kernel with its dilation gaps."""
+        return (self.kernel - 1) * self.dilation + 1
+
+
+AnyWindow: TypeAlias = Window | OpenWindow
+
+
+def output_size(size: Extent, window: AnyWindow, begin: Extent, end: Extent) -> Extent:
+    """Number of windows that fit in the padded line.
+
+    Below 1 no window fits and the operator is not defined (onnxruntime: "Invalid input shape").
+    The value is not clamped, so that a caller can tell, and because it stays affine in the size.
+
+    Source: ONNX Conv, with the division rounded down.
+    """
+    return floor_div(size + begin + end - window.extent, window.stride) + 1
+
+
+def pool_output_size(
+    size: Extent, window: AnyWindow, begin: Extent, end: Extent, *, ceil_mode: bool
+) -> Extent:
+    """Number of windows a pool computes.
+
+    Rounding is towards zero, so a window longer than the padded line by less than a stride is
+    still computed once, clipped. With `ceil_mode` the last window may reach past the end padding,
+    but is dropped where it would start there. A result below 0 is an error; 0 is an empty output.
+
+    For pads that a pool admits (each below its kernel). With `ceil_mode` onnxruntime divides in
+    float32 and so departs from this beyond a padded size of 2^24.
+
+    Source: ONNX MaxPool and AveragePool "ceil_mode", and onnxruntime where shape inference and
+    the specification say otherwise (truncation; shape inference never drops a window).
+    """
+    span = size + begin + end - window.extent
+    if not ceil_mode:
+        return trunc_div(span, window.stride) + 1
+    # The last window starts in the end padding iff (output - 1) * stride >= size + begin, which
+    # is output > ceil((size + begin) / stride); it is never more than one such window.
+    return minimum(ceil_div(span, window.stride) + 1, ceil_div(size + begin, window.stride))
+
+
+def same_output_size(size: Extent, window: AnyWindow) -> Extent:
+    """Output size that SAME asks for: the input's, divided by the stride and rounded up.
+
+    Source: ONNX Conv "auto_pad"; TensorFlow, `tf.nn` "Notes on padding".
+    """
+    return ceil_div(size, window.stride)
+
+
+def same_raw_total(size: Extent, window: AnyWindow) -> Extent:
+    """Padding SAME needs on both sides together, before it is clamped at 0.
+
+    Lies between `extent - stride` (where the stride divides the size) and `extent - 1`. Negative
+    only for an extent below the stride: there the specification pads nothing, and runtimes
+    differ (onnxruntime crops, or refuses a pool).
+
+    Source: ONNX Conv "auto_pad", `pad_shape`.
+    """
+    if window.stride == 1:  # the size cancels out, also one that nothing is known of
+        return window.extent - 1
+    return (same_output_size(size, window) - 1) * window.stride + window.extent - size
+
+
+@overload
+def same_pads(size: int, window: Window, *, odd: Side) -> tuple[int, int]: ...
+@overload
+def same_pads(size: Extent, window: AnyWindow, *, odd: Side) -> tuple[Extent, Extent]: ...
+def same_pads(size: Extent, window: AnyWindow, *, odd: Side) -> tuple[Extent, Extent]:
+    """Pads (begin, end) of SAME_UPPER (`odd="end"`) or SAME_LOWER (`odd="begin"`).
+
+    Source: ONNX Conv "auto_pad"; TensorFlow `GetWindowedOutputSizeVerbose`
+    (tensorflow/core/framework/kernel_shape_util.cc), which clamps at 0 and knows dilation.
+    """
+    return _split(maximum(same_raw_total(size, window), 0), odd)
+
+
+def constant_in_effect(size: Extent, window: AnyWindow, *, odd: Side) -> tuple[int, int] | None:
+    """Constant pads that read what SAME reads, at every admitted size; None if there are none.
+
+    SAME pads vary with the remainder of the size by the stride, but padding that no window
+    reaches may be added at the end: SAME_UPPER with kernel 2 and stride 2 is (0, 0) or (0, 1),
+    and (0, 1) reads the same at every size. The begin has no such freedom: its padding moves
+    every window. Where SAME itself is constant, its own pads come back.
+    """
+    begin, end = same_pads(size, window, odd=odd)
+    if isinstance(begin, int) and isinstance(end, int):
+        return begin, end
+    if isinstance(window, OpenWindow):
+        return None
+    if isinstance(end, Unknown):  # what holds for every size needs no knowledge of this one
+        begin, end = same_pads(symbol("any size"), window, odd=odd)
+    _, greatest = bounds(end)
+    # For one kernel, a constant begin is all it takes: SAME's totals are less than a stride apart,
+    # so the greatest end fits no window more than any other.
+    return (begin, greatest) if isinstance(begin, int) and greatest is not None else None
+
+
+def last_read(begin: Extent, window: AnyWindow, output: Extent) -> Extent:
+    """Position of the last element that the last of `output` windows reads."""
+    return (output - 1) * window.stride + window.extent - 1 - begin
+
+
+def end_read(size: Extent, window: AnyWindow, begin: Extent, output: Extent) -> Extent:
+    """End padding that is really read: from `size` to the last position read, or 0.
+
+    Less than the declared end padding where the stride leaves some of it out; more where a pool's
+    ceil window reaches past it.
+    """
+    return maximum(last_read(begin, window, output) - size + 1, 0)
+
+
+def meets_data(
+    window: AnyWindow, size: Extent, first: Extent, last: Extent, some: Extent = 1
+) -> bool:
+    """Whether windows that start from `first` to `last` all read some of the `size` elements.
+
+    Args:
+        window: The window.
+        size: How many elements there are.
+        first: Where the first window starts, counted from the first element.
+        last: Where the last one starts.
+        some: 1 for the sizes that matter, 0 for others.
+    """
+    conditions = [
+        less_equal(1, size),
+        less_equal(0, first + window.extent - 1),
+        less_equal(last, size - 1),
+    ]
+    if window.dilation != 1 and window.kernel != 1:
+        conditions.append(less_equal(window.dilation, size))
+    return all(always(where(some, condition, 1)) is True for condition in conditions)
+
+
+def transposed_output_size(
+    size: Extent, window: Window, begin: Extent, end: Extent, output_padding: int = 0
+) -> Extent:
+    """Length of a ConvTranspose's output; its pads crop, `output_padding` appends at the end.
+
+    Source: ONNX ConvTranspose, `output_shape[i]`.
+    """
+    return (size - 1) * window.stride + window.extent + output_padding - begin - end
+
+
+def transposed_same_pads(window: Window, output_padding: int = 0, *, odd: Side) -> tuple[int, int]:
+    """Pads (begin, end) of a ConvTranspose with SAME and no `output_shape`, for every size.
+
+    They crop the full output to `size * stride`, and the size cancels out. Where the full output
+    is shorter than that, nothing is cropped and onnxruntime's output stays that short.
+
+    Source: ONNX ConvTranspose, `total_padding[i]` with `output_shape = input_shape * strides`;
+    the clamp at 0 and the unchanged `output_padding` are onnxruntime's.
+    """
+    return _split(max(window.extent + output_padding - window.stride, 0), odd)
+
+
+def transposed_pads_for_output(
+    size: Extent, window: Window, output: Extent, output_padding: int = 0, *, odd: Side
+) -> tuple[Extent, Extent, Extent]:
+    """(begin, end, output_padding) by which a ConvTranspose reaches the length `output`.
+
+    `odd` is `end` for SAME_UPPER and `begin` for everything else, NOTSET and VALID included. What
+    the full output lacks is appended; onnxruntime refuses an output_padding that is not below the
+    stride, and ignores the `pads` attribute beside an `output_shape`.
+
+    Source: ONNX ConvTranspose "output_shape", `total_padding[i]`; the clamp is onnxruntime's.
+    """
+    total = transposed_output_size(size, window, 0, 0, output_padding) - output
+    begin, end = _split(maximum(total, 0), odd)
+    return begin, end, maximum(-total, 0) + output_padding
+
+
+@overload
+def _split(total: int, odd: Side) -> tuple[int, int]: ...
+@overload
+def _split(total: Extent, odd: Side) -> tuple[Extent, Extent]: ...
+def _split(total: Extent, odd: Side) -> tuple[Extent, Extent]:
+    """Both halves of a total, the greater one on the side `odd`."""
+    half = floor_div(total, 2)
+    return (half, total - half) if odd == "end" else (total - half, half)

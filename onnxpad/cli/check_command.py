@@ -1,0 +1,208 @@
+"""`onnxpad check`."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from onnxpad.cli.options import (
+    DimOption,
+    Dynamic,
+    DynamicOption,
+    Format,
+    FormatOption,
+    ShapeOption,
+    StrictOption,
+    Style,
+    StyleOption,
+    TrustOption,
+    codes,
+    given,
+    path,
+)
+from onnxpad.cli.output import explained, painter, report_error, write
+from onnxpad.errors import MismatchError, ModelError, UsageError
+from onnxpad.finding import Severity
+from onnxpad.process import gc_pause
+
+if TYPE_CHECKING:
+    from onnxpad.api.fix import CheckResult
+    from onnxpad.report import FileReport
+
+
+def check(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...", help="Models, or folders to search for them.", parser=path
+        ),
+    ],
+    style: StyleOption = Style.FOLD,
+    dynamic: DynamicOption = Dynamic.KEEP,
+    shape: ShapeOption = None,
+    dim: DimOption = None,
+    trust_dim_names: TrustOption = False,
+    strict: StrictOption = False,
+    form: FormatOption = Format.TEXT,
+    fail_on: Annotated[
+        Severity, typer.Option(help="The least severity that makes the check fail.")
+    ] = Severity.WARNING,
+    select: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CODES", help="Only these codes or prefixes (PAD1), with commas."),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CODES", help="All but these codes or prefixes, with commas."),
+    ] = None,
+) -> int:
+    """Report the padding that `fix` would rewrite, and the padding that stays and why.
+
+    Exit codes: 0 nothing at or above --fail-on, 1 findings at or above it, 2 bad usage or an
+    unreadable model (the others are still reported).
+    """
+    selected, ignored = codes("--select", select or ()), codes("--ignore", ignore or ())
+    sizes = Sizes(given("--shape", shape or ()), given("--dim", dim or ()))
+
+    with gc_pause.paused_for_good():
+        from onnxpad.api import fix as api
+        from onnxpad.report import CheckReport
+
+    ask = partial(
+        api.check,
+        style=style.value,
+        dynamic=dynamic.value,
+        trust_dim_names=trust_dim_names,
+        strict=strict,
+        select=selected,
+        ignore=ignored,
+    )
+    found = _checked(paths, partial(sizes.asked, ask), fail_on)
+    if sizes.given:  # a name that no model has is bad usage, known only when all were asked
+        found = iter(tuple(found))
+        sizes.require_used()
+    paint = painter()
+    files: list[FileReport] = []
+    for file in found:
+        files.append(file)
+        if file.error:
+            report_error(file.error)
+        elif form is Format.TEXT:
+            from onnxpad.report.text import file_text
+
+            write(file_text(file, paint))
+    report = CheckReport(style.value, fail_on, tuple(files))
+    if form is Format.JSON:
+        from onnxpad.report.json import check_json
+
+        write(check_json(report))
+    else:
+        from onnxpad.report.text import check_summary
+
+        write(check_summary(report, paint))
+    return report.exit_code
+
+
+class Sizes:
+    """Sizes for several models, each of which takes those of the inputs and dimensions it has."""
+
+    def __init__(self, shapes: Mapping[str, str], dims: Mapping[str, str]) -> None:
+        """Keeps what the options say."""
+        self.given = {("shapes", name): text for name, text in shapes.items()}
+        self.given |= {("dims", name): text for name, text in dims.items()}
+        self._lacking: dict[tuple[str, str], list[str]] = {key: [] for key in self.given}
+        self._asked = 0
+
+    def asked(self, ask: "Callable[..., CheckResult]", model: Path) -> "CheckResult":
+        """The answer of one model, given the sizes that are about it."""
+        left = dict(self.given)
+        while True:
+            sizes: dict[str, dict[str, str]] = {"shapes": {}, "dims": {}}
+            for (kind, name), text in left.items():
+                sizes[kind][name] = text
+            try:
+                result = ask(model, **sizes)
+            except MismatchError as error:
+                if error.missing is None:
+                    self._asked += 1
+                    raise
+                self._lacking[error.missing].append(str(error))
+                del left[error.missing]
+            else:
+                self._asked += 1
+                return result
+
+    def require_used(self) -> None:
+        """Return if each name is in some model, as far as those that can be read tell.
+
+        Raises:
+            UsageError: One is in none of them.
+        """
+        for (kind, name), told in self._lacking.items():
+            if not told or len(told) < self._asked:
+                continue
+            if self._asked == 1:
+                raise UsageError(told[0])
+            none = f"none of the {self._asked} models has"
+            if not name:
+                raise UsageError(f"{none} a single input, which a shape without a name is about")
+            raise UsageError(f"{none} {'an input' if kind == 'shapes' else 'a dimension'} {name!r}")
+
+
+def model_files(folder: Path) -> tuple[list[Path], list[OSError]]:
+    """The `.onnx` files below a folder, sorted, and why parts of it could not be searched.
+
+    Hidden folders and links to folders are left out.
+    """
+    found: list[Path] = []
+    failures: list[OSError] = []
+    for parent, folders, names in os.walk(folder, onerror=failures.append):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += (Path(parent, name) for name in names if name.lower().endswith(".onnx"))
+    return sorted(found), failures
+
+
+def _checked(
+    paths: Sequence[Path],
+    ask: "Callable[[Path], CheckResult]",
+    fail_on: Severity,
+) -> "Iterator[FileReport]":
+    """A report a model, each model once; what cannot be read becomes a report too."""
+    from onnxpad.report import FileReport
+
+    seen: set[Path] = set()
+    for argument in paths:
+        models, failures = _models(argument)
+        for failure in failures:
+            place = Path(os.fsdecode(failure.filename or argument))
+            yield FileReport(str(place), error=_about(place, failure))
+        if not models and not failures:
+            yield FileReport(str(argument), error=f"{argument}: no .onnx file in this folder")
+        for model in models:
+            if model in seen:
+                continue
+            seen.add(model)
+            try:
+                result = ask(model)
+            except (ModelError, MismatchError, OSError) as error:
+                yield FileReport(str(model), error=_about(model, error))
+            else:
+                failing = len(result.failing(fail_on))
+                yield FileReport(str(model), result.findings, failing)
+
+
+def _models(argument: Path) -> tuple[list[Path], list[OSError]]:
+    """The models that an argument stands for; it is one itself unless it is a folder."""
+    try:
+        return model_files(argument) if argument.is_dir() else ([argument], [])
+    except OSError as error:
+        return [], [error]
+
+
+def _about(path: Path, error: Exception) -> str:
+    """The error in one line that names the path, once."""
+    message = explained(error).message
+    return message if str(path) in message else f"{path}: {message}"

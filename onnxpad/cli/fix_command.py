@@ -1,0 +1,199 @@
+"""`onnxpad fix`."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from onnxpad.cli.options import (
+    DimOption,
+    Dynamic,
+    DynamicOption,
+    ExternalData,
+    Format,
+    FormatOption,
+    ShapeOption,
+    StrictOption,
+    Style,
+    StyleOption,
+    TrustOption,
+    given,
+    path,
+)
+from onnxpad.cli.output import painter, report_error, write
+from onnxpad.errors import OutputError, UsageError
+from onnxpad.process import gc_pause
+
+if TYPE_CHECKING:
+    from onnxpad.report import Outcome
+
+
+@gc_pause.paused_for_good()
+def fix(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model to fix.", parser=path)],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to write, over what is there.  [default: MODEL.fixed.onnx]",
+            parser=path,
+        ),
+    ] = None,
+    in_place: Annotated[bool, typer.Option("--in-place", help="Replace the model.")] = False,
+    style: StyleOption = Style.FOLD,
+    dynamic: DynamicOption = Dynamic.KEEP,
+    shape: ShapeOption = None,
+    dim: DimOption = None,
+    trust_dim_names: TrustOption = False,
+    form: FormatOption = Format.TEXT,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Write nothing; exit 1 if a rewrite would be made."),
+    ] = False,
+    diff: Annotated[
+        bool,
+        typer.Option("--diff", help="As --check; the report is a diff of the nodes, a line each."),
+    ] = False,
+    strict: StrictOption = False,
+    no_validate: Annotated[
+        bool, typer.Option("--no-validate", help="Do not run the models to compare them.")
+    ] = False,
+    keep_invalid: Annotated[
+        bool, typer.Option("--keep-invalid", help="Write the result although validation failed.")
+    ] = False,
+    external_data: Annotated[
+        ExternalData,
+        typer.Option(
+            help="What becomes of weights in files beside the model when the result is written to "
+            "another folder: they are copied or hard-linked there. inline puts them inside the "
+            "result, in any folder."
+        ),
+    ] = ExternalData.COPY,
+) -> int:
+    """Rewrite a model's padding, prove each change, compare both models, and write the result.
+
+    Exit codes: 0 fixed or nothing to do, 1 a rewrite would be made (--check, --diff), 2 bad
+    usage or unreadable input, 3 validation failed. Where nothing could be compared, the result is
+    written, and the first line of the report says why.
+    """
+    target = _target(model, output, in_place)
+    shapes, dims = given("--shape", shape or ()), given("--dim", dim or ())
+    check |= diff
+
+    from onnxpad.api import fix as api
+    from onnxpad.report import FixReport, Outcome
+    from onnxpad.report.progress import ProgressBar
+
+    with ProgressBar() as progress:
+        result = api.fix(
+            model,
+            style=style.value,
+            dynamic=dynamic.value,
+            shapes=shapes,
+            dims=dims,
+            trust_dim_names=trust_dim_names,
+            validate=not no_validate,
+            strict=strict,
+            progress=progress,
+        )
+    invalid = result.validation is not None and result.validation.outcome == "failed"
+    if not result.changed:
+        outcome = Outcome.UNCHANGED
+    elif invalid:
+        outcome = Outcome.INVALID
+    else:
+        outcome = Outcome.FIXABLE if check else Outcome.FIXED
+    written = not check and _is_written(
+        outcome, asked=output is not None, keep_invalid=keep_invalid
+    )
+    data: tuple[Path, ...] = ()
+    if written:
+        with ProgressBar() as progress:
+            data = result.save(
+                target,
+                external_data=external_data.value,
+                keep_invalid=keep_invalid,
+                progress=progress,
+            )
+    difference = None
+    if diff:
+        from onnxpad.report.diff import unified_diff
+
+        difference = unified_diff(*result.outlines(), (str(model), str(target)))
+    report = FixReport(
+        model=str(model),
+        style=style.value,
+        dynamic=dynamic.value,
+        outcome=outcome,
+        written=str(target) if written else "",
+        older=str(target) if not (written or check or in_place) and target.exists() else "",
+        data=tuple(map(str, data)),
+        inline=external_data is ExternalData.INLINE,
+        check=check,
+        validate=not no_validate,
+        declared=result.declared,
+        ranges=result.ranges,
+        dims=result.dims,
+        changes=result.changes,
+        findings=result.findings,
+        undone=result.undone,
+        barred=result.barred,
+        validation=result.validation if result.changed else None,
+        nodes_before=result.nodes_before,
+        nodes_after=result.nodes_after,
+        seconds=result.seconds,
+        diff=difference,
+    )
+    if form is Format.JSON:
+        from onnxpad.report.json import fix_json
+
+        write(fix_json(report))
+    elif difference is not None:
+        from onnxpad.report.diff import painted
+
+        write(painted(difference, painter()))
+    else:
+        from onnxpad.report.text import fix_text
+
+        write(fix_text(report, painter()))
+    if invalid:
+        report_error(
+            "validation failed: the rewritten model does not compute what the original computes"
+        )
+    return report.exit_code
+
+
+def _target(model: Path, output: Path | None, in_place: bool) -> Path:
+    """Where the result would go; asked before any work, so that a bad wish costs no time."""
+    if model.is_dir():
+        raise UsageError(
+            f"{model}: is a folder; fix takes one model, `onnxpad check` takes folders"
+        )
+    if in_place and output is not None:
+        raise UsageError("--in-place and --output exclude each other; give one of them")
+    if in_place:
+        return _behind_links(model)
+    if output is not None and str(output) == "-":
+        raise UsageError("--output - is no file, and a model does not go to stdout; name a file")
+    target = output or model.with_name(f"{model.name.removesuffix('.onnx')}.fixed.onnx")
+    there = target.exists()
+    if _behind_links(target) == _behind_links(model) or (there and target.samefile(model)):
+        raise UsageError(f"{target}: is the model itself; --in-place replaces it")
+    if there and not target.is_file():
+        raise OutputError(f"{target}: is not a file; --output takes the name of a file to write")
+    if output is not None and not output.parent.is_dir():
+        raise OutputError(f"{output}: there is no folder {output.parent}; make it first")
+    return target
+
+
+def _behind_links(path: Path) -> Path:
+    """What is read or replaced; not by `Path.resolve`, which some versions end in a loop."""
+    return Path(os.path.realpath(path))
+
+
+def _is_written(outcome: "Outcome", *, asked: bool, keep_invalid: bool) -> bool:
+    """Whether a result goes to disk: an unchanged one only where a name was given for it."""
+    return {"unchanged": asked, "fixed": True, "invalid": keep_invalid}[outcome.value]

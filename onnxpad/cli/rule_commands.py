@@ -1,0 +1,67 @@
+"""`onnxpad rules`, `rule` and `doctor`."""
+
+from typing import Annotated
+
+import typer
+
+from onnxpad.cli.options import Format, FormatOption, expand_codes
+from onnxpad.cli.output import painter, write
+
+
+def rules(form: FormatOption = Format.TEXT) -> int:
+    """List every code with its severity and what it finds."""
+    from onnxpad.pipeline.catalogue import catalogue
+
+    pages = catalogue().values()
+    if form is Format.JSON:
+        from onnxpad.report.json import rules_json
+
+        write(rules_json(pages))
+    else:
+        from onnxpad.report.rule_pages import rules_text
+
+        write(rules_text(pages, painter()))
+    return 0
+
+
+def rule(
+    codes: Annotated[
+        list[str], typer.Argument(metavar="CODE...", help="Codes, or their beginnings (PAD1).")
+    ],
+    form: FormatOption = Format.TEXT,
+) -> int:
+    """Explain codes: what is found, why it matters, when the rewrite is exact."""
+    from onnxpad.pipeline.catalogue import catalogue
+
+    pages = catalogue()
+    chosen = [pages[code] for code in expand_codes("CODE", codes, pages.keys())]
+    if form is Format.JSON:
+        from onnxpad.report.json import rules_json
+
+        write(rules_json(chosen, "rule"))
+    else:
+        from onnxpad.report.rule_pages import page_text
+
+        paint = painter()
+        write("\n".join(page_text(page, paint) for page in chosen))
+    return 0
+
+
+def doctor(form: FormatOption = Format.TEXT) -> int:
+    """Say which versions, providers and CUDA libraries are here, and try which of them work.
+
+    Exit codes: 0 usable, on the CPU at least; 1 broken, with the cure for each cause.
+    """
+    from onnxpad.doctor.examine import examine
+
+    found = examine()
+    code = 0 if found.ok else 1
+    if form is Format.JSON:
+        from onnxpad.report.json import doctor_json
+
+        write(doctor_json(found, code))
+    else:
+        from onnxpad.report.rule_pages import doctor_text
+
+        write(doctor_text(found, painter()))
+    return code

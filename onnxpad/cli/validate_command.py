@@ -1,0 +1,122 @@
+"""`onnxpad validate`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from onnxpad.cli.options import Format, FormatOption, given, path
+from onnxpad.cli.output import painter, report_error, write
+
+
+def validate(
+    original: Annotated[
+        Path, typer.Argument(metavar="ORIGINAL", help="The model to trust.", parser=path)
+    ],
+    rewritten: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[REWRITTEN]", help="The model to compare; or give --reference.", parser=path
+        ),
+    ] = None,
+    provider: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PROVIDER",
+            help="cpu, cuda, auto (what runs here) or a name of onnxruntime's; may be repeated."
+            "  [default: cpu]",
+        ),
+    ] = None,
+    inputs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="What to feed: .npz, .npy, or a folder of ONNX test data (input_0.pb).",
+            parser=path,
+        ),
+    ] = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="What a framework computed, and its inputs: .npz, or such a folder.",
+            parser=path,
+        ),
+    ] = None,
+    samples: Annotated[
+        int | None, typer.Option(help="How many inputs to draw.  [default: 1]")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="The seed of the first; the next count up.  [default: 0]")
+    ] = None,
+    shape: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[INPUT=]SIZES",
+            help="Draw an input of these sizes, as input=1,3,224,224; ? leaves one open. "
+            "Repeatable.",
+        ),
+    ] = None,
+    dim: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=SIZE",
+            help="Draw with this size of a named dimension, as height=224, or one of a range, as "
+            "height=32..1024 or, of the multiples of 32 in it, height=32..1024:32. Repeatable.",
+        ),
+    ] = None,
+    rtol: Annotated[
+        float | None, typer.Option(help="Allowed difference, relative to each element.")
+    ] = None,
+    atol: Annotated[float | None, typer.Option(help="Allowed difference, absolute.")] = None,
+    form: FormatOption = Format.TEXT,
+) -> int:
+    """Run both models on the same inputs and compare their outputs.
+
+    The greatest difference of an output is told as it is (max abs) and as a share of the greatest
+    magnitude that was expected of that output.
+
+    Exit codes: 0 they agree, 2 bad usage or unreadable input, 3 they differ or nothing that tells
+    could be compared, 4 a provider asked for by name does not run here.
+    """
+    from onnxpad.api import validate as api
+    from onnxpad.report import ValidateReport
+    from onnxpad.report.progress import ProgressBar
+
+    with ProgressBar() as progress:
+        result = api.validate(
+            original,
+            rewritten,
+            providers=provider or ("cpu",),
+            inputs=inputs,
+            reference=reference,
+            samples=samples,
+            seed=seed,
+            shapes=given("--shape", shape or ()),
+            dims=given("--dim", dim or ()),
+            rtol=rtol,
+            atol=atol,
+            progress=progress,
+        )
+    report = ValidateReport(
+        original=str(original),
+        rewritten=str(rewritten or ""),
+        inputs=str(inputs or ""),
+        reference=str(reference or ""),
+        providers=result.providers,
+        validation=result.validation,
+        unproven=result.unproven,
+        seconds=result.seconds,
+    )
+    if form is Format.JSON:
+        from onnxpad.report.json import validate_json
+
+        write(validate_json(report))
+    else:
+        from onnxpad.report.validation_text import validate_text
+
+        write(validate_text(report, painter()))
+    if not result.ok:
+        what = "validation failed: " if report.outcome == "failed" else ""
+        report_error(f"{what}{api.failure(result)}")
+    return report.exit_code

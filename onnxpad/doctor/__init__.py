@@ -1,0 +1,1 @@
+"""What onnxpad stands on, and what of it works on this machine."""

@@ -1,0 +1,281 @@
+"""What onnxpad stands on, and what of it works here.
+
+Nothing is believed that can be tried: a provider works when a node ran on it, a package when it
+can be imported, a library when it is where onnxruntime looks for it.
+"""
+
+import ctypes
+import importlib
+import importlib.metadata
+import importlib.util
+import platform
+import re
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from onnxpad import __version__
+from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
+from onnxpad.errors import OnnxpadError
+
+CPU: Final = "CPUExecutionProvider"
+CUDA: Final = "CUDAExecutionProvider"
+INSTALL_CUDA: Final = "pip install 'onnxpad[cuda]'"
+
+_IMPORTED: Final = {
+    "numpy": "numpy",
+    "protobuf": "google.protobuf",
+    "onnx": "onnx",
+    "onnx-graphsurgeon": "onnx_graphsurgeon",
+}
+"""Distributions that onnxpad cannot do without, in the order they need each other."""
+
+
+class Machine:
+    """What is asked of the machine and of its Python environment; tests answer in its place."""
+
+    def platform(self) -> tuple[str, str]:
+        """System and machine, as `Linux` and `x86_64`."""
+        return platform.system(), platform.machine()
+
+    def version(self, distribution: str) -> str:
+        """Version of what pip installed; empty where it is not installed."""
+        try:
+            return importlib.metadata.version(distribution)
+        except importlib.metadata.PackageNotFoundError:
+            return ""
+
+    def requirements(self, distribution: str) -> tuple[str, ...]:
+        """What an installed distribution asks for, as `protobuf>=4.25.1`."""
+        return tuple(importlib.metadata.requires(distribution) or ())
+
+    def owners(self, module: str) -> tuple[str, ...]:
+        """The distributions that own the folder of a module, sorted."""
+        return tuple(sorted(set(importlib.metadata.packages_distributions().get(module, ()))))
+
+    def import_error(self, module: str) -> str:
+        """Why a module cannot be imported, in one line; empty where it can."""
+        try:
+            importlib.import_module(module)
+        except Exception as error:  # what does not fit together fails in its own ways
+            return " ".join(f"{type(error).__name__}: {error}".split())
+        return ""
+
+    def providers(self) -> tuple[str, ...]:
+        """What is compiled into onnxruntime.
+
+        Raises:
+            OnnxpadError: onnxruntime cannot be imported.
+        """
+        from onnxpad.engine.sessions import available_providers
+
+        return available_providers()
+
+    def trouble_with(self, provider: str) -> str:
+        """Why a model of one node does not run on a provider; empty where it does."""
+        from onnxpad.engine.providers import trouble_with
+
+        return trouble_with(provider)
+
+    def cuda(self) -> str:
+        """The CUDA that onnxruntime is built for; empty where it is built without."""
+        from onnxpad.engine.sessions import cuda_version
+
+        return cuda_version()
+
+    def from_pip(self, file: str) -> str:
+        """Where pip's nvidia packages have a library; empty where they have not."""
+        spec = importlib.util.find_spec("nvidia")
+        folders = spec.submodule_search_locations or () if spec else ()
+        below = (f"*/lib/{file}", f"*/bin/{file}", f"*/bin/*/{file}")
+        found = (path for folder in folders for each in below for path in Path(folder).glob(each))
+        return str(next(found, ""))
+
+    def loads(self, file: str) -> bool:
+        """Whether the system's loader finds a library and what that needs."""
+        try:
+            ctypes.CDLL(file)
+        except OSError:
+            return False
+        return True
+
+    def nvidia_smi(self) -> str:
+        """A line `version, name` for each device; empty without the program or a driver."""
+        query = ["nvidia-smi", "--query-gpu=driver_version,name", "--format=csv,noheader"]
+        try:
+            done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
+        except (OSError, subprocess.SubprocessError):
+            return ""
+        return done.stdout
+
+    def kernel_module(self) -> str:
+        """What Linux says of the driver's kernel module; empty where it has none."""
+        try:
+            return Path("/proc/driver/nvidia/version").read_text(errors="replace")
+        except OSError:
+            return ""
+
+
+def examine(machine: Machine | None = None) -> Diagnosis:
+    """Everything that onnxpad stands on, tried on this machine."""
+    asked = machine or Machine()
+    system, architecture = asked.platform()
+    wheels = asked.owners("onnxruntime")
+    gpu = (system, architecture) in {("Linux", "x86_64"), ("Windows", "AMD64")}
+    wheel = "onnxruntime-gpu" if gpu else "onnxruntime"
+    problems = _package_problems(asked)
+    importable = not problems
+    if len(wheels) > 1:
+        problems.append(_conflict(wheels, wheel))
+    providers: tuple[Provider, ...] = ()
+    cuda = ""
+    if importable:
+        try:
+            providers = tuple(_provider(asked, name) for name in asked.providers())
+            cuda = asked.cuda()
+        except OnnxpadError as error:
+            what = str(error) if wheels else "onnxruntime is not installed"
+            cure = (
+                "" if len(wheels) > 1 else f"pip install --force-reinstall {(wheels or [wheel])[0]}"
+            )
+            problems.append(Problem(what, cure, broken=True))
+    driver = _driver(asked, system)
+    libraries = _libraries(asked, cuda, system)
+    problems += _provider_problems(providers, wheels, driver, libraries, cuda)
+    return Diagnosis(
+        python=platform.python_version(),
+        platform=f"{system} {architecture}",
+        packages=(
+            Package("onnxpad", __version__),
+            *(Package(name, asked.version(name)) for name in _IMPORTED),
+            *(Package(name, asked.version(name)) for name in wheels or ("onnxruntime",)),
+        ),
+        providers=providers,
+        cuda=cuda,
+        libraries=libraries,
+        driver=driver,
+        problems=tuple(sorted(problems, key=lambda problem: not problem.broken)),
+    )
+
+
+def _package_problems(asked: Machine) -> list[Problem]:
+    problems = []
+    for name, module in _IMPORTED.items():
+        if not asked.version(name):
+            problems.append(Problem(f"{name} is not installed", f"pip install {name}", broken=True))
+        elif error := asked.import_error(module):
+            cure = f"pip install --force-reinstall {name}"
+            problems.append(Problem(f"{name} cannot be imported ({error})", cure, broken=True))
+    needed = _least("protobuf", asked.requirements("onnx")) if asked.version("onnx") else ""
+    if needed and _numbers(asked.version("protobuf")) < _numbers(needed):
+        what = f"onnx {asked.version('onnx')} needs protobuf {needed} or later"
+        problems.append(Problem(what, f"pip install 'protobuf>={needed}'", broken=True))
+    return problems
+
+
+def _conflict(wheels: tuple[str, ...], best: str) -> Problem:
+    """Every onnxruntime owns the same folder, and pip unpacks one over the other."""
+    keep = best if best in wheels else wheels[0]
+    return Problem(
+        f"{' and '.join(wheels)} are installed in one folder, where each overwrites the others",
+        f"pip uninstall -y {' '.join(wheels)} && pip install {keep}",
+        broken=True,
+    )
+
+
+def _provider(asked: Machine, name: str) -> Provider:
+    trouble = asked.trouble_with(name)
+    return Provider(name, not trouble, trouble)
+
+
+def _provider_problems(
+    providers: tuple[Provider, ...],
+    wheels: tuple[str, ...],
+    driver: Driver,
+    libraries: tuple[Library, ...],
+    cuda: str,
+) -> list[Problem]:
+    known = {provider.name: provider for provider in providers}
+    if not known:
+        return []
+    problems = []
+    cpu = known.get(CPU)
+    if cpu is None or not cpu.usable:
+        trouble = cpu.trouble if cpu else f"onnxruntime has no {CPU}"
+        cure = f"pip install --force-reinstall {' '.join(wheels)}"
+        problems.append(Problem(trouble, cure, broken=True))
+    gpu = known.get(CUDA)
+    if not driver.present or (gpu is not None and gpu.usable):
+        return problems
+    missing = [library.file for library in libraries if not library.place]
+    if gpu is None:
+        what = f"there is an NVIDIA driver, but {' '.join(wheels)} is built without CUDA"
+        cure = f"pip uninstall -y {' '.join(wheels)} && {INSTALL_CUDA}"
+    elif not driver.library:
+        what = "there is an NVIDIA driver, but its library does not load"
+        cure = "in a container, start it with its devices (docker run --gpus all); else reinstall"
+    elif missing:
+        what = f"CUDA does not run: {', '.join(missing)} not found"
+        cure = INSTALL_CUDA
+    else:
+        what = f"CUDA does not run though all its libraries are here: {gpu.trouble}"
+        cure = f"see with nvidia-smi that the driver supports CUDA {cuda} and shows a device"
+    return [*problems, Problem(what, cure, broken=False)]
+
+
+def _driver(asked: Machine, system: str) -> Driver:
+    rows = [line.split(", ", 1) for line in asked.nvidia_smi().splitlines() if ", " in line]
+    module = re.search(r"Kernel Module.*?\s(\d+(?:\.\d+)+)", asked.kernel_module())
+    version = rows[0][0] if rows else module[1] if module else ""
+    library = asked.loads("nvcuda.dll" if system == "Windows" else "libcuda.so.1")
+    return Driver(version, tuple(name.strip() for _, name in rows), library)
+
+
+def _libraries(asked: Machine, cuda: str, system: str) -> tuple[Library, ...]:
+    return tuple(
+        Library(name, file, asked.from_pip(file) or ("system" if asked.loads(file) else ""))
+        for name, file in needed(cuda, system).items()
+    )
+
+
+def needed(cuda: str, system: str) -> dict[str, str]:
+    """The file of each library that a CUDA provider needs; none where CUDA is older than 12.
+
+    The names are those of onnxruntime's own `preload_dlls`.
+
+    >>> needed("12.8", "Linux")["cufft"], needed("13.0", "Windows")["cudnn"]
+    ('libcufft.so.11', 'cudnn64_9.dll')
+    """
+    numbers = _numbers(cuda)
+    major = numbers[0] if numbers else 0
+    if major < 12:
+        return {}
+    versions = {"cudart": major, "cublasLt": major, "cublas": major, "cufft": major - 1}
+    if system == "Windows":
+        versions["cudnn"] = 9
+        return {name: f"{name}64_{version}.dll" for name, version in versions.items()}
+    versions |= {"curand": 10, "cudnn": 9}
+    return {name: f"lib{name}.so.{version}" for name, version in versions.items()}
+
+
+def _least(name: str, requirements: tuple[str, ...]) -> str:
+    """The version from which on a distribution is accepted; empty where none is named.
+
+    >>> _least("protobuf", ("numpy>=1.23.2", "protobuf<7,>=4.25.1"))
+    '4.25.1'
+    """
+    for requirement in requirements:
+        if re.match(rf"{name}\b(?!-)", requirement) and ";" not in requirement:
+            found = re.search(r">=\s*([\d.]+)", requirement)
+            return found[1] if found else ""
+    return ""
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The numbers at the beginning of a version, to be compared.
+
+    >>> _numbers("4.25.1rc1"), _numbers("")
+    ((4, 25, 1), ())
+    """
+    found = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(map(int, found[0].split("."))) if found else ()

@@ -1,0 +1,368 @@
+"""onnxruntime sessions, each in a process of its own: a crash there is an error here."""
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self, TypeAlias
+
+import numpy.typing as npt
+import onnx
+from google.protobuf.message import DecodeError, EncodeError  # type: ignore[import-untyped]
+
+from onnxpad.engine import pool
+from onnxpad.engine.channel import Blob
+from onnxpad.engine.runtime import (
+    CPU,
+    CUDA,
+    CrashError,
+    EngineError,
+    Opening,
+    Optimisation,
+    first_line,
+    settings_text,
+)
+from onnxpad.errors import ModelError
+
+__all__ = [
+    "AGREED",
+    "CPU",
+    "CUDA",
+    "Answer",
+    "Array",
+    "CrashError",
+    "EngineError",
+    "Optimisation",
+    "Session",
+    "Source",
+    "Value",
+    "answers",
+    "available_providers",
+    "cuda_version",
+    "first_line",
+    "known_providers",
+    "open_session",
+    "optimised",
+    "payload",
+    "read_proto",
+    "require_provider",
+    "settings_text",
+    "warm",
+]
+
+Source: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto
+Array: TypeAlias = npt.NDArray[Any]
+Value: TypeAlias = "Array | Sequence[Value] | Mapping[Any, Any] | None"
+"""What an output holds: a tensor, a sequence, a map, or the nothing of an optional."""
+
+Answer: TypeAlias = dict[str, Value] | EngineError
+"""The outputs of a run by name, or what onnxruntime says against the inputs."""
+AGREED: dict[str, Value] = {}
+"""The outputs, untold, of models that agree bit for bit."""
+_Folder: TypeAlias = "tempfile.TemporaryDirectory[str]"
+
+_CRASHES = 3
+"""How often one session may crash before it is not tried again."""
+
+
+class Session:
+    """An open model. `close` frees its weights; two need never be held at once."""
+
+    def __init__(
+        self, opening: Opening, record: "tempfile.TemporaryDirectory[str] | None" = None
+    ) -> None:
+        """Opens it; `record` removes the folder that the profile is kept in."""
+        self._opening = opening
+        self._record = record
+        self._worker: pool.Worker | None = None
+        self._outputs: Sequence[str] = ()
+        self._crashes = 0
+        self._over = ""  # why it cannot be run any more
+        self._open()
+
+    def __enter__(self) -> Self:
+        """Itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def __del__(self) -> None:
+        """End a worker that was not given back: nobody knows what it is at."""
+        worker, self._worker = getattr(self, "_worker", None), None
+        if worker is not None:
+            worker.end()
+
+    def close(self) -> None:
+        """Free the model; running it afterwards is an error."""
+        self._over = self._over or "the session is closed"
+        if self._worker is not None:
+            with suppress(CrashError):  # what it gave was given before
+                self._ask("close")
+        self._give_back()
+        self._drop_record()
+
+    def run(
+        self, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None
+    ) -> dict[str, Value]:
+        """Each output (or those named) by name, of one run on `feeds`.
+
+        After a crash the model is opened anew, a few times.
+
+        Raises:
+            CrashError: The run, or opening the model anew, ended the process that did it.
+            EngineError: What onnxruntime says against these inputs, in one line.
+        """
+        return self._run(feeds, outputs)[0]
+
+    def timed(self, feeds: Mapping[str, Array]) -> tuple[dict[str, Value], float]:
+        """What `run` gives, and the seconds it took."""
+        return self._run(feeds, None)
+
+    def ran_on(self) -> dict[str, str]:
+        """The provider that each node ran on since the session was opened, in running order.
+
+        Nodes are called as in `Pad_3 (Pad)`; those without a name by operator and number. Copies
+        between devices, which onnxruntime inserts, are left out. Profiling ends here, so that runs
+        after it are not slowed; without `profile`, or after a crash, nothing is known.
+        """
+        if self._record is None or self._worker is None:
+            return {}
+        places: dict[str, str] = self._ask("ran_on")
+        self._drop_record()
+        return {} if self._crashes else places
+
+    def _run(
+        self, feeds: Mapping[str, Array], outputs: Sequence[str] | None
+    ) -> tuple[dict[str, Value], float]:
+        if self._over:
+            raise CrashError(self._over) if self._crashes else EngineError(self._over)
+        if self._worker is None:
+            self._open()
+        names = self._outputs if outputs is None else list(outputs)
+        values, seconds = self._ask("run", dict(feeds), names)
+        return dict(zip(names, values, strict=True)), seconds
+
+    def _open(self) -> None:
+        self._worker = pool.borrow()
+        try:
+            self._outputs = self._ask("open", self._opening, _here())
+        except BaseException:
+            self._give_back()
+            raise
+
+    def _ask(self, request: str, *arguments: object) -> Any:
+        assert self._worker is not None
+        try:
+            return self._worker.ask(request, *arguments)
+        except CrashError as error:
+            self._crashes += 1
+            if self._crashes >= _CRASHES:
+                self._over = str(error)
+            self._worker = None
+            raise
+
+    def _give_back(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            pool.give_back(worker)
+
+    def _drop_record(self) -> None:
+        if self._record is not None:
+            self._record.cleanup()
+        self._record = None
+        self._opening = replace(self._opening, record=None)
+
+
+def open_session(
+    source: Source,
+    *,
+    provider: str = CPU,
+    optimisation: Optimisation = "off",
+    threads: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    profile: bool = False,
+) -> Session:
+    """A session of `source` that really runs on `provider`.
+
+    Args:
+        source: A path (external data is found beside it), serialized bytes, or a model.
+        provider: Execution provider, as `CPUExecutionProvider`, which also backs any other.
+        optimisation: `off` is the oracle: nothing is fused. `full` is what is deployed; `basic` is
+            the part of it that is the same on every machine.
+        threads: Threads a run may use; None leaves it to onnxruntime.
+        folder: Where external data of a source in memory lies; None for the working directory.
+        profile: Whether `Session.ran_on` will be asked.
+
+    Raises:
+        CrashError: Opening the model ended the process that did it.
+        EngineError: What onnxruntime says against the model, in one line.
+        ModelError: The source is too large to hand over in memory.
+        ProviderError: The provider is not installed, or does not start.
+    """
+    opening = _opening(source, provider, optimisation, threads, folder)
+    if not profile:
+        return Session(opening)
+    record = _temporary_folder()  # of this process, which outlives a crash
+    try:
+        return Session(replace(opening, record=record.name), record)
+    except BaseException:
+        record.cleanup()
+        raise
+
+
+def answers(
+    sources: Sequence[Source], outputs: Sequence[str], fed: Sequence[Mapping[str, Array]]
+) -> list[list[Answer] | EngineError]:
+    """Of each small model the outputs named on each of the inputs; or what is said against it.
+
+    As a session that is opened for each with one thread, and closed, but for less to and fro. A
+    model that crashes, be it on one of the inputs, is told so as a whole. Outputs that several
+    models have in common, bit for bit, are not handed over: `AGREED` stands for them.
+    """
+    openings = [_opening(source, threads=1) for source in sources]
+    inputs = [dict(feeds) for feeds in fed]
+    try:
+        given = pool.ask("answers", openings, _here(), list(outputs), inputs)
+    except CrashError as error:
+        if len(sources) == 1:
+            return [error]
+        return [each for source in sources for each in answers([source], outputs, fed)]
+    return [
+        some
+        if isinstance(some, EngineError)
+        else [
+            one
+            if isinstance(one, EngineError)
+            else AGREED
+            if one is None
+            else dict(zip(outputs, one, strict=True))
+            for one in some
+        ]
+        for some in given
+    ]
+
+
+def optimised(
+    source: Source,
+    *,
+    optimisation: Optimisation,
+    disabled: Sequence[str] = (),
+    folder: str | os.PathLike[str] | None = None,
+) -> bytes:
+    """The model, serialized, as onnxruntime's optimiser leaves it for the CPU.
+
+    Args:
+        source: A path (external data is found beside it), serialized bytes, or a model.
+        optimisation: The level of what is done.
+        disabled: What is not to be done, by the names of onnxruntime's rules (`Pad_Fusion`); a
+            name that it does not know is ignored.
+        folder: Where external data of a source in memory lies; None for the working directory.
+
+    Raises:
+        CrashError: Optimising the model ended the process that did it.
+        EngineError: What onnxruntime says against the model, in one line.
+        ModelError: The source is too large to hand over in memory.
+    """
+    opening = _opening(source, optimisation=optimisation, folder=folder)
+    with _temporary_folder() as place:
+        target = Path(place, "optimised.onnx")
+        pool.ask(
+            "optimise", replace(opening, target=str(target), disabled=tuple(disabled)), _here()
+        )
+        return target.read_bytes()
+
+
+def warm() -> None:
+    """Have onnxruntime started, beside what is done here meanwhile."""
+    pool.warm()
+
+
+def known_providers() -> tuple[str, ...]:
+    """Every execution provider that onnxruntime has a name for, there or not."""
+    found: tuple[str, ...] = pool.ask("known_providers")
+    return found
+
+
+def available_providers() -> tuple[str, ...]:
+    """The execution providers compiled into onnxruntime, whether they start here or not."""
+    found: tuple[str, ...] = pool.ask("available_providers")
+    return found
+
+
+def cuda_version() -> str:
+    """The CUDA that onnxruntime is built for, as `13.0`; empty where it is built without."""
+    found: str = pool.ask("cuda_version")
+    return found
+
+
+def require_provider(provider: str) -> None:
+    """Return if onnxruntime has `provider`.
+
+    Raises:
+        ProviderError: It has not; the message names those it has.
+    """
+    pool.ask("require_provider", provider)
+
+
+def read_proto(source: Source) -> onnx.ModelProto:
+    """The model, without its external data.
+
+    Raises:
+        ModelError: No readable ONNX model is there.
+    """
+    if isinstance(source, onnx.ModelProto):
+        return source
+    try:
+        if isinstance(source, bytes):
+            return onnx.load_model_from_string(source)
+        return onnx.load(source, load_external_data=False)
+    except OSError as error:
+        raise ModelError(f"{os.fspath(source)!r} cannot be read: {error.strerror}") from None
+    except DecodeError:
+        where = "the bytes given" if isinstance(source, bytes) else repr(os.fspath(source))
+        raise ModelError(f"{where}: not an ONNX model (protobuf cannot parse it)") from None
+
+
+def payload(source: Source) -> str | bytes:
+    """What onnxruntime opens: a path, for external data, or bytes."""
+    if isinstance(source, bytes):
+        return source
+    if not isinstance(source, onnx.ModelProto):
+        return os.fspath(source)
+    try:
+        data: bytes = source.SerializeToString()
+    except (EncodeError, ValueError):
+        raise ModelError(
+            "the model is over 2 GiB, more than fits one message: save it and give its path"
+        ) from None
+    return data
+
+
+def _opening(
+    source: Source,
+    provider: str = CPU,
+    optimisation: Optimisation = "off",
+    threads: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+) -> Opening:
+    data = payload(source)
+    if isinstance(data, str):  # its data lies beside it
+        return Opening(str(Path(data).absolute()), provider, optimisation, threads)
+    place = None if folder is None else str(Path(folder).absolute())
+    return Opening(Blob(data), provider, optimisation, threads, place)
+
+
+def _here() -> str | None:
+    """Where this process works, which is where external data lies unless a folder is named."""
+    try:
+        return str(Path.cwd())
+    except OSError:  # it was removed
+        return None
+
+
+def _temporary_folder() -> _Folder:
+    return tempfile.TemporaryDirectory(prefix="onnxpad-", ignore_cleanup_errors=True)

@@ -1,0 +1,63 @@
+"""Whether more than one onnxruntime is installed.
+
+Every onnxruntime owns the same folder, and pip unpacks one over the other without a word: CUDA may
+be gone, or half of the files be of another version.
+"""
+
+import importlib.util
+from pathlib import Path
+
+MODULE = "onnxruntime"
+
+
+def warnings(place: Path | None = None) -> tuple[str, ...]:
+    """What to say of several wheels in one folder, a line; nothing where there is one.
+
+    Args:
+        place: Where packages are installed; None for where onnxruntime would be imported from.
+    """
+    wheels = installed(place)
+    if len(wheels) < 2:
+        return ()
+    keep = max(wheels, key=len)  # the name of what brings more is the longer one
+    told = f"{' and '.join(wheels)} are installed in one folder, where each overwrites the others"
+    return (f"{told}; keep one: pip uninstall -y {' '.join(wheels)} && pip install {keep}",)
+
+
+def installed(place: Path | None = None) -> tuple[str, ...]:
+    """The distributions that own the folder of onnxruntime, sorted.
+
+    Asking `importlib.metadata` for them would read what every installed package has to say.
+    """
+    folder = place or _place()
+    if folder is None:
+        return ()
+    found = []
+    try:
+        infos = [*folder.glob("onnxruntime*.dist-info"), *folder.glob("ort_*.dist-info")]
+    except OSError:
+        return ()
+    for info in infos:
+        name = info.name.split("-")[0].replace("_", "-")
+        if len(infos) < 2 or _owns(info):
+            found.append(name)
+    return tuple(sorted(set(found)))
+
+
+def _place() -> Path | None:
+    """Where the onnxruntime lies that would be imported."""
+    try:
+        spec = importlib.util.find_spec(MODULE)
+    except (ImportError, ValueError):
+        return None
+    folders = spec.submodule_search_locations if spec is not None else None
+    return Path(next(iter(folders))).parent if folders else None
+
+
+def _owns(info: Path) -> bool:
+    """Whether a distribution has files in the folder of onnxruntime: its extensions have not."""
+    try:
+        with (info / "RECORD").open(encoding="utf-8", errors="replace") as lines:
+            return any(line.startswith(f"{MODULE}/") for line in lines)
+    except OSError:
+        return False

@@ -1,0 +1,1 @@
+"""A model file on the level of bytes: read without weights, spliced, written whole."""

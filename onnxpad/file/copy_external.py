@@ -1,0 +1,208 @@
+"""What becomes of external data when a model is saved: it stays, goes along, or comes inside."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import onnx
+
+from onnxpad.errors import OutputError, UsageError
+from onnxpad.file.atomic_write import Content
+from onnxpad.file.embed_external import inlined
+from onnxpad.file.external_data import external_tensors, reference
+from onnxpad.file.skeleton import GRAPH_PARTS, MODEL_PARTS, Skeleton, read_bytes
+from onnxpad.file.wire import Chunk, Record
+
+ExternalData: TypeAlias = Literal["copy", "link", "inline"]
+Progress: TypeAlias = Callable[[str, int, int], None]
+
+_HOW: Final = ("copy", "link", "inline")
+_BLOCK: Final = 1 << 22
+_MEBIBYTE: Final = 1 << 20
+
+
+def contents(
+    skeleton: Skeleton,
+    source: Path | None,
+    replaced: Mapping[Record, Sequence[Chunk]],
+    appended: Sequence[Chunk],
+    target: Path,
+    how: ExternalData,
+    progress: Progress | None,
+) -> dict[Path, Content]:
+    """What to write so that `target` is an edited model and finds its external data.
+
+    Args:
+        skeleton: The model.
+        source: Its file; None where it has none, and nobody knows where its data is.
+        replaced: As for `Skeleton.splice`.
+        appended: As for `Skeleton.splice`.
+        target: The file to write; the last of the result.
+        how: What becomes of data that is needed elsewhere.
+        progress: Called with a step, how much of it is done, and how much there is.
+
+    Raises:
+        UsageError: There is no such `how`.
+        OutputError: Something is in the way.
+        ModelError: Data cannot be read.
+    """
+    if how not in _HOW:
+        raise UsageError(f"unknown external_data {how!r}; choose one of {', '.join(_HOW)}")
+    chunks: Iterator[Chunk] = skeleton.splice(replaced, appended)
+    tensors = _survivors(skeleton, replaced)
+    if source is None:
+        if tensors and how != "copy":
+            raise OutputError(
+                f"{target} cannot {how} external data of a model that came without a path; "
+                "load the model by its path"
+            )
+        return {target: chunks}
+    if target.exists() and any(map(target.samefile, _files(skeleton.external, source).values())):
+        raise OutputError(f"{target} holds the model's external data; name another file")
+    if tensors and how == "inline":
+        edited = read_bytes(memoryview(b"".join(chunks)), str(target))
+        return {target: inlined(edited, source.parent)}
+    if not tensors or _shares_data(source, target, tensors):
+        return {target: chunks}
+    files = _files(tensors, source)
+    moved = {target.parent / location: file for location, file in files.items()}
+    return {**_moved(moved, target, how, progress), target: chunks}
+
+
+def behind_links(source: Path, tensors: Iterable[onnx.TensorProto]) -> bool:
+    """Whether external data are links out of the folder of the model, to where that is a link to.
+
+    Caches of downloads look like that. Runtimes follow such links only where the model is one.
+    """
+    shown = source.parent.resolve()
+    files = [file.resolve() for file in _files(tensors, source).values()]
+    return not _within(files, shown)
+
+
+def follow_links(model: onnx.ModelProto, source: Path) -> Path:
+    """Has a model refer to the files behind links, from the folder that is returned."""
+    tensors = external_tensors(model)
+    files = {name: file.resolve() for name, file in _files(tensors, source).items()}
+    folder = Path(os.path.commonpath([file.parent for file in files.values()]))
+    for tensor in tensors:
+        location = str(reference(tensor).location)
+        for entry in tensor.external_data:
+            if entry.key == "location":
+                entry.value = files[location].relative_to(folder).as_posix()
+    return folder
+
+
+def _survivors(
+    skeleton: Skeleton, replaced: Mapping[Record, Sequence[Chunk]]
+) -> tuple[onnx.TensorProto, ...]:
+    """The external tensors that a model still has when some records of its graph are replaced."""
+    if not skeleton.external:
+        return ()
+    model = onnx.ModelProto()
+    for name in MODEL_PARTS.values():
+        getattr(model, name).extend(getattr(skeleton.light, name))
+    for field, name in GRAPH_PARTS.items():
+        parts = zip(getattr(skeleton.light.graph, name), skeleton.fields[field], strict=True)
+        kept = (part for part, record in parts if replaced.get(record, True))
+        getattr(model.graph, name).extend(kept)
+    return external_tensors(model)
+
+
+def _files(tensors: Iterable[onnx.TensorProto], source: Path) -> dict[str, Path]:
+    """Where the data of a model lies, by its path in the model's folder."""
+    locations = dict.fromkeys(str(reference(tensor).location) for tensor in tensors)
+    return {location: source.parent / location for location in locations}
+
+
+def _within(files: Iterable[Path], folder: Path) -> bool:
+    return all(file.is_relative_to(folder) for file in files)
+
+
+def _shares_data(source: Path, target: Path, tensors: Iterable[onnx.TensorProto]) -> bool:
+    """Whether `target` finds the data where the original does.
+
+    Raises:
+        OutputError: It is in the same folder, and a runtime would not find the data all the same.
+    """
+    if target.exists() and target.samefile(source):
+        return True
+    if not target.parent.is_dir() or not target.parent.samefile(source.parent):
+        return False
+    if behind_links(source, tensors):
+        raise OutputError(
+            f"{target} would not find its external data: beside it are links out of the folder, "
+            "which runtimes do not follow; write to another folder"
+        )
+    return True
+
+
+def _moved(
+    files: Mapping[Path, Path], target: Path, how: ExternalData, progress: Progress | None
+) -> dict[Path, Content]:
+    """The data files to write for `target`: those that are not there yet.
+
+    Args:
+        files: Where data has to be, and where it is.
+        target: The model.
+        how: Whether it is copied or linked.
+        progress: Called with a step, how much of it is done, and how much there is.
+
+    Raises:
+        OutputError: Something else is in the place of one.
+    """
+    written: dict[Path, Content] = {}
+    for path, source in files.items():
+        place = path.resolve()
+        if place == target.resolve():
+            raise OutputError(
+                f"{target} is where the model's external data goes; name another file"
+            )
+        if not place.is_relative_to(target.parent.resolve()):
+            raise OutputError(
+                f"{path} leads out of the folder of {target.name}, where runtimes do not follow; "
+                "write to another folder, or remove that link"
+            )
+        if not path.exists():
+            written[path] = source.resolve() if how == "link" else _copied(source, progress)
+        elif not _equal(path, source, progress):
+            raise OutputError(
+                f"{path} differs from the model's external data of that name; write to another "
+                "folder, or remove that file"
+            )
+    return written
+
+
+def _copied(source: Path, progress: Progress | None) -> Iterator[bytes]:
+    """Yields what is in a data file."""
+    done = 0
+    try:
+        with source.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            # Not without end where the file grows meanwhile.
+            while done <= size and (block := file.read(_BLOCK)):
+                yield block
+                done += len(block)
+                if progress is not None:
+                    progress(f"copying {source.name} (MiB)", done // _MEBIBYTE, size // _MEBIBYTE)
+    except OSError as error:
+        raise OutputError(f"{source} cannot be copied: {error.strerror}") from None
+    if done != size:
+        raise OutputError(f"{source} changed while it was copied; try again")
+
+
+def _equal(path: Path, source: Path, progress: Progress | None) -> bool:
+    """Whether two files hold the same."""
+    if path.samefile(source):
+        return True
+    size = source.stat().st_size
+    if not path.is_file() or path.stat().st_size != size:
+        return False
+    with path.open("rb") as one, source.open("rb") as other:
+        while block := one.read(_BLOCK):
+            if block != other.read(_BLOCK):
+                return False
+            if progress is not None:
+                step = f"comparing {path.name} (MiB)"
+                progress(step, one.tell() // _MEBIBYTE, size // _MEBIBYTE)
+    return True

@@ -1,0 +1,157 @@
+"""What lies inside a model: bodies of nodes and what they read, all names, all tensors."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import onnx
+
+
+def bodies(attribute: onnx.AttributeProto) -> Iterator[onnx.GraphProto]:
+    """The graphs that an attribute holds, as an If, Loop or Scan does."""
+    if attribute.HasField("g"):
+        yield attribute.g
+    yield from attribute.graphs
+
+
+class Scope(NamedTuple):
+    """A graph inside a node or a function.
+
+    Attributes:
+        path: Where it is, from the outside in: `body`, or `body > If 'inner' > then_branch`.
+        nodes: Its nodes, without those of the graphs inside them.
+    """
+
+    path: str
+    nodes: Sequence[onnx.NodeProto]
+
+
+def inner_scopes(attributes: Iterable[onnx.AttributeProto], within: str = "") -> Iterator[Scope]:
+    """The graphs that attributes of a node hold, each followed by those inside it.
+
+    Args:
+        attributes: The attributes.
+        within: The path of the node, with what sets its attributes off.
+    """
+    for attribute in attributes:
+        held = [(attribute.name, body) for body in [attribute.g] if attribute.HasField("g")]
+        held += [(f"{attribute.name}[{i}]", body) for i, body in enumerate(attribute.graphs)]
+        for name, body in held:
+            yield Scope(f"{within}{name}", body.node)
+            yield from _inside(body.node, f"{within}{name} > ")
+
+
+def function_scopes(function: onnx.FunctionProto) -> Iterator[Scope]:
+    """A function, without a path, and the graphs inside its nodes."""
+    yield Scope("", function.node)
+    yield from _inside(function.node, "")
+
+
+def _inside(nodes: Iterable[onnx.NodeProto], within: str) -> Iterator[Scope]:
+    for node in nodes:
+        label = node.name or next(filter(None, node.output), "")
+        yield from inner_scopes(node.attribute, f"{within}{node.op_type} {label!r} > ")
+
+
+def captured(body: onnx.GraphProto) -> dict[str, None]:
+    """The names that a body reads and has not defined by then, in the order read.
+
+    In a body out of order that may be a name of its own: one too many is the safe side.
+    """
+    known = {value.name for value in body.input}
+    known.update(tensor.name for tensor in body.initializer)
+    known.update(tensor.values.name for tensor in body.sparse_initializer)
+    free: dict[str, None] = {}
+    for node in body.node:
+        names = list(node.input)
+        for attribute in node.attribute:
+            for inner in bodies(attribute):
+                names.extend(captured(inner))
+        free.update(dict.fromkeys(name for name in names if name and name not in known))
+        known.update(node.output)
+    free.update(dict.fromkeys(value.name for value in body.output if value.name not in known))
+    return free
+
+
+def names(graph: onnx.GraphProto) -> Iterator[str]:
+    """The names of all tensors and nodes of a graph and of the bodies in it, with repetitions."""
+    for value in chain(graph.input, graph.output, graph.value_info):
+        yield value.name
+    for tensor in graph.initializer:
+        yield tensor.name
+    for sparse in graph.sparse_initializer:
+        yield sparse.values.name
+    for annotation in graph.quantization_annotation:
+        yield annotation.tensor_name
+    yield from node_names(graph.node)
+
+
+def node_names(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
+    """The names of nodes, of what they read and write, and those in their bodies."""
+    for node in nodes:
+        yield node.name
+        yield from node.input
+        yield from node.output
+        for attribute in node.attribute:
+            for body in bodies(attribute):
+                yield from names(body)
+
+
+def operators(
+    nodes: Iterable[onnx.NodeProto], functions: Mapping[tuple[str, str], onnx.FunctionProto]
+) -> Iterator[str]:
+    """The operators of nodes, of their bodies, and of the functions that they call."""
+    called: set[tuple[str, str]] = set()
+    pending = [nodes]
+    while pending:
+        for node in pending.pop():
+            yield node.op_type
+            pending += [body.node for item in node.attribute for body in bodies(item)]
+            key = (node.domain, node.op_type)
+            if key in functions and key not in called:
+                called.add(key)
+                pending.append(functions[key].node)
+
+
+def inner_tensors(graph: onnx.GraphProto) -> Iterator[str]:
+    """The names of the tensors that the bodies in a graph define, with repetitions."""
+    for node in graph.node:
+        for attribute in node.attribute:
+            for body in bodies(attribute):
+                for value in body.input:
+                    yield value.name
+                for tensor in body.initializer:
+                    yield tensor.name
+                for sparse in body.sparse_initializer:
+                    yield sparse.values.name
+                for inner in body.node:
+                    yield from inner.output
+                yield from inner_tensors(body)
+
+
+def tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """All tensors that a model holds, wherever they are."""
+    graphs = [model.graph]
+    for training in model.training_info:
+        graphs += [training.initialization, training.algorithm]
+    attributes: list[onnx.AttributeProto] = []
+    for function in model.functions:
+        attributes += function.attribute_proto
+        attributes += chain.from_iterable(node.attribute for node in function.node)
+    while graphs or attributes:
+        for graph in graphs:
+            yield from graph.initializer
+            for sparse in graph.sparse_initializer:
+                yield from (sparse.values, sparse.indices)
+            attributes += chain.from_iterable(node.attribute for node in graph.node)
+        graphs = []
+        for attribute in attributes:
+            if attribute.HasField("t"):
+                yield attribute.t
+            yield from attribute.tensors
+            for sparse in attribute.sparse_tensors:
+                yield from (sparse.values, sparse.indices)
+            if attribute.HasField("sparse_tensor"):
+                yield from (attribute.sparse_tensor.values, attribute.sparse_tensor.indices)
+            graphs += bodies(attribute)
+        attributes = []

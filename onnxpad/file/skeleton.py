@@ -1,0 +1,231 @@
+"""A model file without its weights, and how edits are spliced into it."""
+
+import mmap
+import stat
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Final, TypeVar
+
+import onnx
+from google.protobuf.message import (  # type: ignore[import-untyped]
+    DecodeError,
+    EncodeError,
+    Message,
+)
+
+from onnxpad.errors import ModelError
+from onnxpad.file.external_data import external_tensors
+from onnxpad.file.wire import Chunk, Kind, Record, WireError, header, scan, strip
+
+GRAPH_FIELD: Final = 7
+INITIALIZER_FIELD: Final = 5
+
+# Fields of the graph and of the model in which tensors can be, and what protobuf calls them.
+GRAPH_PARTS: Final = {1: "node", INITIALIZER_FIELD: "initializer", 15: "sparse_initializer"}
+MODEL_PARTS: Final = {20: "training_info", 25: "functions"}
+
+# How a tensor says that its elements lie in another file: data_location = EXTERNAL.
+_EXTERNAL: Final = bytes([14 << 3, onnx.TensorProto.DataLocation.EXTERNAL])
+
+MessageT = TypeVar("MessageT", bound=Message)
+
+# What people hand over in place of a model, by how it begins.
+_MISTAKEN: Final = (
+    (b"version https://git-lfs", "is a Git LFS pointer; run 'git lfs pull' to get the model"),
+    (b"PK\x03\x04", "is a zip archive; unpack it, or export the checkpoint to ONNX"),
+    (b"\x1f\x8b", "is compressed with gzip; decompress it first"),
+    (b"\x89HDF", "is an HDF5 file; export the model to ONNX (tf2onnx does it for Keras)"),
+    (b"<!DOCTYPE", "is a web page; download the model file itself"),
+    (b"<!doctype", "is a web page; download the model file itself"),
+    (b"<html", "is a web page; download the model file itself"),
+    (b"ORTM", "is in onnxruntime's ORT format; give the .onnx file that it was made from"),
+)
+
+
+_EMPTY: Final = "is empty; export or download it again"
+
+
+@dataclass(frozen=True, slots=True)
+class Skeleton:
+    """A model as bytes, as the records these consist of, and as a proto without its weights.
+
+    Attributes:
+        data: The model file.
+        light: The model without the elements of tensors over 1 KiB.
+        model: The records of the model.
+        graphs: The records of each `graph` field of the model: protobuf merges several into one.
+        fields: The records of the graph by field number. They pair with the elements of `light`:
+            the first of field 1 is what `light.graph.node[0]` comes from.
+        external: The tensors whose elements lie in other files.
+    """
+
+    data: memoryview
+    light: onnx.ModelProto
+    model: tuple[Record, ...]
+    graphs: tuple[tuple[Record, ...], ...]
+    fields: Mapping[int, Sequence[Record]]
+    external: tuple[onnx.TensorProto, ...]
+
+    def whole(self, record: Record, message: MessageT) -> MessageT:
+        """Has an empty message hold what a record does, with everything that `light` lacks.
+
+        Raises:
+            ModelError: What `light` lacks is malformed.
+        """
+        try:
+            message.ParseFromString(self.data[record.body : record.end])
+        except DecodeError:
+            where = f"between bytes {record.begin} and {record.end}"
+            raise ModelError(f"the model is damaged {where}; export it again") from None
+        return message
+
+    def splice(
+        self, replaced: Mapping[Record, Sequence[Chunk]], appended: Sequence[Chunk]
+    ) -> Iterator[Chunk]:
+        """Yields the model with some of its records replaced, and more at the end of its graph.
+
+        Args:
+            replaced: What stands in place of a record of the model or of its graph, as encoded
+                records; nothing removes it.
+            appended: Encoded records to add.
+        """
+        position = 0
+        parts = iter(self.graphs)
+        *_, last = filter(_is_graph, self.model)
+        for record in self.model:
+            if _is_graph(record):
+                added = appended if record is last else ()
+                chunks = self._edited(record, next(parts), replaced, added)
+            else:
+                chunks = replaced.get(record)
+            if chunks is not None:
+                yield self.data[position : record.begin]
+                yield from chunks
+                position = record.end
+        yield self.data[position:]
+
+    def _edited(
+        self,
+        graph: Record,
+        parts: Sequence[Record],
+        replaced: Mapping[Record, Sequence[Chunk]],
+        appended: Sequence[Chunk],
+    ) -> Sequence[Chunk] | None:
+        """A graph with some of its records replaced; None where it stays as it is."""
+        edited = [part for part in parts if part in replaced]
+        if not edited and not appended:
+            return None
+        body: list[Chunk] = []
+        begin = graph.body
+        for part in edited:
+            body.append(self.data[begin : part.begin])
+            body.extend(replaced[part])
+            begin = part.end
+        body.append(self.data[begin : graph.end])
+        body.extend(appended)
+        return [header(GRAPH_FIELD, sum(map(len, body))), *body]
+
+
+def read_file(path: Path) -> Skeleton:
+    """The skeleton of a model file, which is mapped into memory rather than read.
+
+    It must not be changed in place while it is used: a file that another process cuts short ends
+    this one (SIGBUS), as for any mapped file. Replacing it by another file does no harm.
+
+    Raises:
+        ModelError: There is no such file, or it is no ONNX model.
+    """
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise ModelError(f"{path} is a folder; name the .onnx file in it")
+        if not stat.S_ISREG(mode):
+            raise ModelError(f"{path} is not a regular file; save the model to a file first")
+        with path.open("rb") as file:
+            if not path.stat().st_size:
+                raise ModelError(f"{path} {_EMPTY}")
+            # Never closed: the view keeps it, and both go with the last reference.
+            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except FileNotFoundError:
+        raise ModelError(f"{path} does not exist; check the path") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ModelError(f"{path} cannot be read: {reason}") from None
+    return read_bytes(data, str(path))
+
+
+def read_proto(proto: onnx.ModelProto) -> Skeleton:
+    """The skeleton of a model in memory, which stays as it is.
+
+    Raises:
+        ModelError: It is over 2 GiB, or no valid model.
+    """
+    try:
+        data = proto.SerializeToString()
+    except (EncodeError, ValueError) as error:
+        raise ModelError(
+            f"the model cannot be serialised ({error}); over 2 GiB, save it with external data "
+            "and pass the path"
+        ) from None
+    return read_bytes(memoryview(data), "the model")
+
+
+def read_bytes(data: memoryview, name: str) -> Skeleton:
+    """The skeleton of a serialised model; `name` says in messages what it is.
+
+    Raises:
+        ModelError: The bytes are no ONNX model.
+    """
+    if not data:
+        raise ModelError(f"{name} {_EMPTY}")
+    try:
+        model = tuple(scan(data, 0, len(data)))
+        graphs = []
+        pieces = []
+        for record in model:
+            if _is_graph(record):
+                graphs.append(tuple(scan(data, record.body, record.end)))
+                body = strip(data, graphs[-1], Kind.GRAPH)
+                pieces += [header(GRAPH_FIELD, len(body)), body]
+            else:
+                pieces.append(strip(data, [record], Kind.MODEL))
+        body = b"".join(pieces)
+        light = onnx.ModelProto.FromString(body)
+    except WireError as error:
+        where = f"at byte {error.position} of {len(data)}"
+        raise ModelError(_describe(data, name, where)) from None
+    except DecodeError:
+        raise ModelError(_describe(data, name, "inside a record")) from None
+    if not graphs:
+        if not light.ir_version:
+            raise ModelError(_describe(data, name, "it holds no graph"))
+        raise ModelError(f"{name} holds no graph and nothing to run; export it again")
+    if not light.ir_version:
+        raise ModelError(f"{name} has no ir_version, so it is no ONNX model; export it again")
+    fields = defaultdict(list)
+    for part in chain.from_iterable(graphs):
+        if part.delimited:
+            fields[part.field].append(part)
+    # External data needs a key or a mark, and few models have them: searching bytes is faster than
+    # looking at every tensor.
+    told = b"location" in body or _EXTERNAL in body
+    external = external_tensors(light) if told else ()
+    return Skeleton(data, light, model, tuple(graphs), fields, external)
+
+
+def _is_graph(record: Record) -> bool:
+    return record.field == GRAPH_FIELD and record.delimited
+
+
+def _describe(data: memoryview, name: str, where: str) -> str:
+    """What to tell about bytes that are no model."""
+    begin = bytes(data[:64]).lstrip()
+    for magic, message in _MISTAKEN:
+        if begin.startswith(magic):
+            return f"{name} {message}"
+    if begin and all(byte in b"\t\r\n" or 32 <= byte < 127 for byte in begin):
+        return f"{name} is text, not an ONNX model in binary form; export or download it again"
+    return f"{name} is damaged, cut short or no ONNX model ({where}); export or download it again"

@@ -1,0 +1,173 @@
+"""The protobuf wire format, as far as a model file needs it.
+
+Source: https://protobuf.dev/programming-guides/encoding/
+"""
+
+import enum
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple, TypeAlias
+
+Chunk: TypeAlias = bytes | memoryview
+
+PAYLOAD_LIMIT: Final = 1024
+"""Bytes from which on a record is searched for payloads to leave out."""
+
+# Protobuf itself refuses messages nested deeper than this.
+_DEPTH_LIMIT: Final = 100
+
+_VARINT, _FIXED64, _LENGTH, _GROUP, _GROUP_END, _FIXED32 = range(6)
+
+
+class WireError(ValueError):
+    """Bytes that are no protobuf message; `position` is where that shows."""
+
+    def __init__(self, position: int) -> None:
+        """Keeps the position, in bytes from the begin of the data."""
+        super().__init__(f"no protobuf message at byte {position}")
+        self.position = position
+
+
+class Record(NamedTuple):
+    """One field of a message: its bytes are `begin:end` with tag and length, `body:end` without."""
+
+    field: int
+    begin: int
+    body: int
+    end: int
+    delimited: bool
+    """Whether a length precedes the body, as for messages, strings, bytes and packed numbers."""
+
+
+class Kind(enum.Enum):
+    """The messages in which, or below which, a model keeps the elements of its tensors."""
+
+    MODEL = enum.auto()
+    TRAINING = enum.auto()
+    FUNCTION = enum.auto()
+    GRAPH = enum.auto()
+    NODE = enum.auto()
+    ATTRIBUTE = enum.auto()
+    SPARSE = enum.auto()
+    TENSOR = enum.auto()
+    PAYLOAD = enum.auto()
+
+
+# Field numbers of onnx.proto.
+_PAYLOADS: Final = {
+    Kind.MODEL: {7: Kind.GRAPH, 20: Kind.TRAINING, 25: Kind.FUNCTION},
+    Kind.TRAINING: {1: Kind.GRAPH, 2: Kind.GRAPH},
+    Kind.FUNCTION: {7: Kind.NODE, 11: Kind.ATTRIBUTE},
+    Kind.GRAPH: {1: Kind.NODE, 5: Kind.TENSOR, 15: Kind.SPARSE},
+    Kind.NODE: {5: Kind.ATTRIBUTE},
+    Kind.ATTRIBUTE: {
+        5: Kind.TENSOR,
+        6: Kind.GRAPH,
+        10: Kind.TENSOR,
+        11: Kind.GRAPH,
+        22: Kind.SPARSE,
+        23: Kind.SPARSE,
+    },
+    Kind.SPARSE: {1: Kind.TENSOR, 2: Kind.TENSOR},
+    Kind.TENSOR: dict.fromkeys((4, 5, 6, 7, 9, 10, 11), Kind.PAYLOAD),
+}
+
+
+def scan(data: memoryview, begin: int, end: int) -> Iterator[Record]:
+    """Yields the records of the message at `begin:end`, in their order.
+
+    Raises:
+        WireError: A record is malformed or reaches beyond `end`.
+    """
+    position = begin
+    while position < end:
+        start = position
+        tag, position = _varint(data, position, end)
+        wire = tag & 7
+        if wire == _LENGTH:
+            length, position = _varint(data, position, end)
+            body, position = position, position + length
+        else:
+            body = position
+            position = _skip(data, position, end, tag, 0)
+        if position > end or not 8 <= tag < 1 << 32:
+            raise WireError(start)
+        yield Record(tag >> 3, start, body, position, wire == _LENGTH)
+
+
+def strip(data: memoryview, records: Iterable[Record], kind: Kind, depth: int = 0) -> bytes:
+    """The message made of `records`, a `kind`, without the elements of tensors over the limit.
+
+    Raises:
+        WireError: A record inside is malformed, or messages are nested deeper than protobuf reads.
+    """
+    fields = _PAYLOADS[kind]
+    pieces: list[Chunk] = []
+    for record in records:
+        inner = fields.get(record.field)
+        if inner is Kind.PAYLOAD:
+            continue
+        if inner and record.delimited and record.end - record.body > PAYLOAD_LIMIT:
+            if depth == _DEPTH_LIMIT:
+                raise WireError(record.begin)
+            parts = scan(data, record.body, record.end)
+            pieces.append(encode(record.field, strip(data, parts, inner, depth + 1)))
+        else:
+            pieces.append(data[record.begin : record.end])
+    return b"".join(pieces)
+
+
+def encode(field: int, body: bytes) -> bytes:
+    """A record of a field that holds a message."""
+    return header(field, len(body)) + body
+
+
+def header(field: int, length: int) -> bytes:
+    """What precedes the body of a record that holds a message."""
+    return _encode_varint(field << 3 | _LENGTH) + _encode_varint(length)
+
+
+def _encode_varint(value: int) -> bytes:
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def _varint(data: memoryview, position: int, end: int) -> tuple[int, int]:
+    """The number at `position`, and the position behind it."""
+    start = position
+    value = shift = 0
+    while position < end and shift < 70:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+    raise WireError(start)
+
+
+def _skip(data: memoryview, position: int, end: int, tag: int, depth: int) -> int:
+    """The position behind the value at `position`, whose tag has been read."""
+    wire = tag & 7
+    if wire == _VARINT:
+        return _varint(data, position, end)[1]
+    if wire == _FIXED64:
+        return position + 8
+    if wire == _FIXED32:
+        return position + 4
+    if wire == _LENGTH:
+        length, position = _varint(data, position, end)
+        return position + length
+    if wire != _GROUP or depth == _DEPTH_LIMIT:
+        raise WireError(position)
+    while position < end:
+        inner, position = _varint(data, position, end)
+        if inner & 7 == _GROUP_END:
+            if inner >> 3 == tag >> 3:
+                return position
+            break
+        position = _skip(data, position, end, inner, depth + 1)
+    raise WireError(position)

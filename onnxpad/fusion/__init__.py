@@ -1,0 +1,1 @@
+"""What onnxruntime's own optimiser does with padding."""

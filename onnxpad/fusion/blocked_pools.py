@@ -1,0 +1,144 @@
+"""Pools that onnxruntime computes otherwise once it knows their channels.
+
+At full optimisation a MaxPool or AveragePool over two spatial axes runs in blocks of channels (the
+NCHWc kernels) once onnxruntime knows that their number is a multiple of 8 or 16. Where the first
+spatial axis then holds no window, the process ends by SIGFPE; the plain kernel gives an empty
+tensor. Where a window of a MaxPool holds nothing but -infinity, it gives the lowest finite number.
+What follows a `Pad` of computed amounts is of unknown shape to onnxruntime, so a rewrite that makes
+them constant, or takes the `Pad` away, can choose that kernel. Tried with onnxruntime 1.31.1.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from onnx import TensorProto
+
+from onnxpad.analysis import Analysis
+from onnxpad.analysis.signs import Signs
+from onnxpad.arithmetic.size import Extent, Size, Unknown, always, less_equal, symbol
+from onnxpad.arithmetic.window import meets_data, pool_output_size
+from onnxpad.graph import Graph
+from onnxpad.operators.table import WindowOp, pad_giving
+from onnxpad.reasons import Reason
+
+Node: TypeAlias = Any
+Tensor: TypeAlias = Any
+
+_BLOCK: Final = 8
+_POOLS: Final = frozenset({"MaxPool", "AveragePool"})
+# Behind these the number of channels is known from the weights.
+_KNOWN_BEHIND: Final = frozenset({"Conv", "ConvTranspose"})
+
+
+class Hazard(NamedTuple):
+    """What the kernel in blocks would do to a pool.
+
+    Attributes:
+        node: The pool.
+        reason: That in a word.
+        does: The same in words, of the kernel.
+    """
+
+    node: Node
+    reason: Reason
+    does: str
+
+
+class BlockedPools:
+    """The pools of one graph that must not come to run in blocks of channels."""
+
+    def __init__(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
+        """Reads the graph as it is at each call."""
+        self._graph = graph
+        self._analysis = analysis
+        self._signs = signs
+        self._found: tuple[int, dict[str, Hazard]] | None = None
+
+    def behind(self, tensor: Tensor, windows: Iterable[WindowOp]) -> Hazard | None:
+        """A pool that must not run in blocks and whose channels a tensor's shape makes known.
+
+        `windows` are the graph's window operators.
+        """
+        if self._found is None or self._found[0] != self._graph.version:
+            self._found = self._graph.version, self._upstream(windows)
+        return self._found[1].get(tensor.name)
+
+    def _upstream(self, windows: Iterable[WindowOp]) -> dict[str, Hazard]:
+        """The tensors from which shapes reach such a pool, each with one."""
+        found: dict[str, Hazard] = {}
+        declared: set[str] | None = None
+        for op in windows:
+            hazard = self._hazard(op)
+            if hazard is None:
+                continue
+            if declared is None:
+                claims = self._graph.claims()
+                declared = {t.name for t, sizes in claims if len(sizes) > 1 and _is_known(sizes)}
+            pending = [op.data] if op.data.name not in declared else []
+            while pending:
+                tensor = pending.pop()
+                if tensor.name in found:
+                    continue
+                found[tensor.name] = hazard
+                node = self._graph.producer(tensor)
+                if node is not None and node.op not in _KNOWN_BEHIND:
+                    pending += [each for each in node.inputs if each.name]
+        return found
+
+    def _hazard(self, op: WindowOp) -> Hazard | None:
+        kind = op.operator.op_type
+        if kind not in _POOLS or len(op.windows) != 2 or len(op.node.outputs) > 1:
+            return None
+        shape = self._analysis.shape(op.data)
+        channels, height = shape[1:3] if shape is not None and len(shape) == 4 else (0, 0)
+        if not isinstance(channels, int) or channels % _BLOCK:
+            return None
+        if self._analysis.dtype(op.data) not in {None, TensorProto.FLOAT}:
+            return None
+        if self._may_be_empty(op, height):
+            does = "crashes where that holds no window"
+            return Hazard(op.node, Reason.KERNEL_CRASHES, does)
+        if kind == "MaxPool" and self._may_read_infinities(op, shape):
+            does = "gives the lowest finite number for a window of nothing but -infinity"
+            return Hazard(op.node, Reason.INFINITE_DATA, does)
+        return None
+
+    @staticmethod
+    def _may_be_empty(op: WindowOp, size: Extent) -> bool:
+        if op.auto_pad.startswith("SAME"):
+            return False  # one window at least, or an error
+        if not isinstance(size, int | Size):
+            size = symbol("unknown", 0)
+        pads = op.pads[0] if op.auto_pad == "NOTSET" else (0, 0)
+        count = pool_output_size(size, op.windows[0], *pads, ceil_mode=op.ceil_mode)
+        return always(less_equal(1, count)) is not True
+
+    def _may_read_infinities(self, op: WindowOp, shape: Sequence[Extent] | None) -> bool:
+        """Whether a window may hold infinities and nothing else.
+
+        The exporters' `Pad` of -infinity right in front leaves some data to each.
+        """
+        if self._signs.infinite(op.data) is None:
+            return False
+        pad = pad_giving(self._graph, self._analysis, op.data)
+        if pad is None or op.auto_pad.startswith("SAME") or self._signs.infinite(pad.data):
+            return True
+        amounts = pad.over(4) or pad.amounts
+        if shape is None or amounts is None or len(amounts) != len(shape):
+            return True
+        own = op.pads if op.auto_pad == "NOTSET" else ((0, 0),) * len(op.windows)
+        for axis, (window, (begin, end)) in enumerate(zip(op.windows, own, strict=True), 2):
+            size, (first, last) = shape[axis], amounts[axis]
+            if any(isinstance(each, Unknown) for each in (size, first, last)):
+                return True
+            count = pool_output_size(size, window, begin, end, ceil_mode=op.ceil_mode)
+            start = -begin - first
+            final = start + (count - 1) * window.stride
+            if not meets_data(window, size - first - last, start, final):
+                return True
+        return False
+
+
+def _is_known(sizes: tuple[int | str | None, ...]) -> bool:
+    """Whether a declared shape tells the channels."""
+    return isinstance(sizes[1], int)

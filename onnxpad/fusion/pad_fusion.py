@@ -1,0 +1,429 @@
+"""What onnxruntime's optimiser folds of `Pad`s, and where it must not.
+
+From its basic level on, PadFusion (onnxruntime/core/optimizer/pad_fusion.cc) adds the amounts of a
+`Pad` of zeros to the pads of the Conv, MaxPool or AveragePool that reads it. It does not ask
+whether negative data are pooled, whether the pads stay below the kernel, how many windows
+`ceil_mode` gives, or which input the `Pad` feeds: the model then computes something else, or no
+longer loads. It comes after constants are folded and nodes without effect are gone, one `Pad` after
+another, so what it takes cannot be read off the graph: here stands what it may take at most, and
+what it takes for certain. Tried with onnxruntime 1.21.0 and 1.31.1.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+
+from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.size import Size
+from onnxpad.errors import ModelError
+from onnxpad.graph import Graph, Use
+from onnxpad.operators.table import (
+    PadOp,
+    UnreadableError,
+    WindowOp,
+    is_padded,
+    is_plain_zero,
+    read_pad,
+    read_window,
+)
+
+Node: TypeAlias = Any
+Tensor: TypeAlias = Any
+Claim: TypeAlias = tuple[Tensor, tuple[int | str | None, ...]]
+"""A tensor, and the shape that it is declared to have."""
+
+FUSED: Final = frozenset({"Conv", "MaxPool", "AveragePool"})
+_AMOUNTS, _VALUE, _AXES = 1, 2, 3
+
+# Operators that the optimiser takes away where they have no effect: copies, sums with 0, products
+# with 1, a Slice of all, an Expand by ones, casts to the same type, Transposes that cancel out.
+REMOVABLE: Final = frozenset({
+    "Add", "Cast", "CastLike", "Concat", "Div", "Dropout", "Expand", "Flatten", "Identity", "Max",
+    "Mean", "Min", "Mul", "Pow", "Reshape", "Slice", "Split", "Squeeze", "Sub", "Sum", "Tile",
+    "Transpose", "Unsqueeze",
+})  # fmt: skip
+# Those of them behind which axes lie as before.
+_STRAIGHT: Final = REMOVABLE - {"Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
+# Of these, what comes behind the first input is no data.
+_OF_FIRST: Final = frozenset(
+    {"Cast", "CastLike", "Dropout", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Split"}
+) | {"Squeeze", "Tile", "Transpose", "Unsqueeze"}
+_LATE: Final = 21
+"""The first opset whose `Pad`s onnxruntime 1.21 does not fold yet."""
+_FAR: Final = 512
+"""How many nodes upstream are looked at, besides Identities."""
+
+
+class Folds(Protocol):
+    """What decides whether an operator can pad as a `Pad` does."""
+
+    def folded(self, op: WindowOp, pad: PadOp) -> WindowOp | str:
+        """The operator with the `Pad` in its pads, or why that is not the same."""
+
+
+class Exposed(NamedTuple):
+    """A `Pad` that onnxruntime may fold, or folds for certain, where it must not.
+
+    Attributes:
+        pad: The `Pad`; that a body or function holds, or may stand further upstream than was looked
+            for, is one that says nothing, of the node that was reached.
+        window: The operator that it is folded into, or a node whose body or function holds one.
+        way: The nodes in between, from the window's side.
+        why: Why the fold is not the same, in words; empty where it is.
+    """
+
+    pad: PadOp
+    window: Node
+    way: tuple[Node, ...]
+    why: str
+
+
+class Fusion:
+    """What PadFusion may do to one graph."""
+
+    def __init__(self, graph: Graph, analysis: Analysis, folds: Folds) -> None:
+        """Reads the graph as it is at each call."""
+        self._graph = graph
+        self._analysis = analysis
+        self._folds = folds
+        self._fed: tuple[int, set[str]] | None = None
+
+    def exposed(self) -> list[Exposed]:
+        """The `Pad`s that may be folded and must not, each with the operator it would go into."""
+        return [each for each in self.judged(self._may_take) if each.why]
+
+    def judged(self, takes: Callable[[PadOp], bool]) -> list[Exposed]:
+        """The `Pad`s that are folded, each with the operator it goes into, and whether it may.
+
+        Args:
+            takes: Which `Pad`s are folded where they are reached.
+        """
+        found: list[Exposed] = []
+        for node in self._graph.nodes:
+            if node.op in FUSED and self._graph.is_standard(node):
+                found += self._before(node, takes)
+            elif self._is_opened(node) and self._graph.inner_operators(node) & FUSED:
+                for pad, way in self._reached_all(self._graph.sources(node)):
+                    if takes(pad):
+                        found.append(Exposed(pad, node, way, f"{node.op} holds what pools"))
+        return found
+
+    def laid_open(self, op: WindowOp) -> Exposed | None:
+        """A `Pad` that may be folded into an operator, if that pads by explicit pads as given."""
+        if op.operator.op_type not in FUSED:
+            return None
+        return next(
+            (each for each in self._along(op.node, op, op.data, self._may_take) if each.why), None
+        )
+
+    def certain(self, node: Node) -> Exposed | None:
+        """The `Pad` that PadFusion folds into a window operator for certain, and must not.
+
+        Only what no other optimiser can come before: the operator reads the `Pad` itself, or copies
+        of it, nothing else does, and amounts and fill are constants of the model.
+        """
+        if node.op not in FUSED or not self._graph.is_standard(node) or not _may_fuse(node):
+            return None
+        for index, tensor in enumerate(node.inputs[: 2 if node.op == "Conv" else 1]):
+            pad = self._certain_pad(tensor)
+            if pad is None or not self.is_fed(pad.data):
+                continue
+            if index:
+                return Exposed(pad, node, (), f"it feeds the weight of {node.op}")
+            op = self._read(node)
+            why = self._folds.folded(op, pad) if op is not None and node.op != "Conv" else None
+            if isinstance(why, str):
+                return Exposed(pad, node, (), why)
+        return None
+
+    def _certain_pad(self, tensor: Tensor) -> PadOp | None:
+        graph = self._graph
+        while tensor.name and len(tensor.uses) == 1 and not graph.is_output(tensor):
+            node = graph.producer(tensor)
+            if node is None or not graph.is_standard(node):
+                return None
+            if node.op == "Pad":
+                pad = self._pad(node)
+                if pad is None or not self._may_take(pad) or not _is_spatial(pad):
+                    return None
+                given = node.inputs[1:] if graph.opset >= 11 else ()
+                held = all(graph.constant(each) is not None for each in given)
+                return pad if held and pad.value is not None else None
+            if node.op != "Identity":
+                return None
+            tensor = node.inputs[0]
+        return None
+
+    def _before(self, node: Node, takes: Callable[[PadOp], bool]) -> Iterator[Exposed]:
+        if not _may_fuse(node):
+            return
+        yield from self._along(node, self._read(node), node.inputs[0], takes)
+        for pad, way in self._reached_all(node.inputs[1:] if node.op == "Conv" else ()):
+            if takes(pad):
+                yield Exposed(pad, node, way, f"it feeds the weight of {node.op}")
+
+    def _along(
+        self, node: Node, op: WindowOp | None, data: Tensor, takes: Callable[[PadOp], bool]
+    ) -> Iterator[Exposed]:
+        """The `Pad`s upstream of a window's data that may be folded, the nearest first.
+
+        Each is taken for folded, whether it may or not, so that those behind it come next.
+        """
+        pending: list[tuple[Tensor, WindowOp | None, tuple[Node, ...]]] = [(data, op, ())]
+        for _ in range(_FAR):
+            if not pending:
+                return
+            tensor, slides, passed = pending.pop()
+            for pad, way in self._reached(tensor):
+                if not takes(pad) or (_is_straight(way) and not _is_spatial(pad)):
+                    continue
+                behind = (*passed, *way)
+                if pad.node.op != "Pad":
+                    why = "" if node.op == "Conv" else f"it may be inside of {pad.node.op}"
+                    yield Exposed(pad, node, behind, why)
+                    continue
+                now, why = slides, ""
+                if node.op != "Conv":
+                    now, why = self._folded(slides, pad, way)
+                if not why and self._is_copied(pad.data):
+                    why = f"{pad.data.name!r}, which it reads, is copied to a graph output"
+                yield Exposed(pad, node, behind, why)
+                pending.append((pad.data, now if not why else None, (*behind, pad.node)))
+
+    def _folded(
+        self, op: WindowOp | None, pad: PadOp, way: Sequence[Node]
+    ) -> tuple[WindowOp | None, str]:
+        if op is None:
+            return None, "what it would be folded into is not known"
+        if not _is_straight(way):
+            return None, "other nodes are in between"
+        now = self._folds.folded(op, pad)
+        return (None, now) if isinstance(now, str) else (now, "")
+
+    def _reached_all(self, tensors: Iterable[Tensor]) -> Iterator[tuple[PadOp, tuple[Node, ...]]]:
+        for tensor in tensors:
+            if tensor.name:
+                yield from self._reached(tensor)
+
+    def _reached(self, tensor: Tensor) -> Iterator[tuple[PadOp, tuple[Node, ...]]]:
+        """The nearest `Pad`s upstream, through nodes that may be taken away."""
+        pending: list[tuple[Tensor, tuple[Node, ...]]] = [(tensor, ())]
+        for _ in range(_FAR):
+            if not pending:
+                return
+            current, way = pending.pop()
+            current = self._graph.origin(current)
+            node = self._graph.producer(current)
+            if node is None:
+                continue
+            if self._is_opened(node):
+                if "Pad" in self._graph.inner_operators(node):
+                    yield _unseen(node), way
+                sources = self._graph.sources(node)
+                pending += ((each, (*way, node)) for each in sources if each.name)
+                continue
+            if not self._graph.is_standard(node):
+                continue
+            if node.op == "Pad":
+                pad = self._pad(node)
+                if pad is not None:
+                    yield pad, way
+                if pad is None or not self._may_vanish(pad):
+                    continue
+                pending.append((node.inputs[0], (*way, node)))
+            elif node.op in REMOVABLE:
+                pending += ((each, (*way, node)) for each in self._passed(node))
+        if pending:
+            node = self._graph.producer(pending[-1][0])
+            if node is not None:
+                yield _unseen(node), pending[-1][1]
+
+    def _is_opened(self, node: Node) -> bool:
+        """Whether the optimiser puts what a node holds in its place: a function, or a branch."""
+        if not self._graph.is_standard(node):
+            return self._graph.is_function(node)
+        return node.op == "If" and bool(node.inputs) and not self.is_fed(node.inputs[0])
+
+    def _passed(self, node: Node) -> Iterator[Tensor]:
+        """What a node may give as it is: an input beside which all others are constants."""
+        data = [tensor for tensor in node.inputs if tensor.name]
+        if node.op in _OF_FIRST:
+            yield from data[:1]
+            return
+        varying = [tensor for tensor in data if self.is_fed(tensor)]
+        if len(varying) < 2:
+            yield from varying or data
+
+    def _may_vanish(self, pad: PadOp) -> bool:
+        """Whether a `Pad` may turn out to pad nothing."""
+        amounts = pad.constant_amounts
+        if amounts is not None:
+            return not is_padded(amounts)
+        return self._may_be_constant(pad)
+
+    def _may_take(self, pad: PadOp) -> bool:
+        """Whether PadFusion may fold a `Pad`, going by what it says itself."""
+        graph, node = self._graph, pad.node
+        if node.op != "Pad":
+            return True  # one that is not seen
+        if pad.mode != "constant":
+            return False
+        known = [n for pair in pad.amounts or () for n in pair if isinstance(n, int)]
+        if min(known, default=0) < 0:
+            return False
+        if graph.opset < 11:
+            return pad.value == 0
+        if len(node.inputs) > _AXES:
+            return False
+        if len(node.inputs) > _VALUE:
+            given = node.inputs[_VALUE]
+            if not given.name:
+                return False
+            if pad.value is not None:
+                if not is_plain_zero(pad.value):
+                    return False
+            elif self.is_fed(given):
+                return False
+        return self._may_be_constant(pad)
+
+    def _may_be_constant(self, pad: PadOp) -> bool:
+        """Whether onnxruntime may come to know the amounts before it runs."""
+        if self._graph.opset < 11 or pad.constant_amounts is not None:
+            return True
+        if any(isinstance(n, Size) for pair in pad.amounts or () for n in pair):
+            return self._is_misled
+        return not self.is_fed(pad.node.inputs[_AMOUNTS])
+
+    @property
+    def _is_misled(self) -> bool:
+        """Whether the model declares sizes that are open, and onnxruntime believes it."""
+        graph = self._graph
+        return any(lies(chain(graph.claims(), graph.claimed_outputs()), self._analysis))
+
+    def is_fed(self, tensor: Tensor) -> bool:
+        """Whether elements of a tensor come from what the model is fed, and not only its sizes.
+
+        What a function gives, or an If of constant condition, may come from anything in it.
+        """
+        graph = self._graph
+        if self._fed is None or self._fed[0] != graph.version:
+            fed = set(graph.inputs)
+            pending = [graph.tensor(name) for name in graph.inputs]
+            while pending:
+                for use in graph.uses(pending.pop()):
+                    if not _passes_on(graph, use):
+                        continue
+                    fresh = [each for each in use.node.outputs if each.name not in fed]
+                    fed.update(each.name for each in fresh)
+                    pending += fresh
+            self._fed = graph.version, fed
+        return tensor.name in self._fed[1]
+
+    def _is_copied(self, tensor: Tensor) -> bool:
+        """Whether a graph output may come to be a copy of a tensor, or of what it is a copy of."""
+        graph = self._graph
+        pending, seen = [tensor], {tensor.name}
+        for _ in range(_FAR):
+            node = graph.producer(tensor)
+            if node is None or node.op not in REMOVABLE or not graph.is_standard(node):
+                break
+            given = next(self._passed(node), None)
+            if given is None or given.name in seen:
+                break
+            tensor = given
+            seen.add(tensor.name)
+            pending.append(tensor)
+        while pending and len(seen) < _FAR:
+            for use in graph.uses(pending.pop()):
+                if use.index < 0 or use.node.op not in REMOVABLE:
+                    continue
+                for given in use.node.outputs[:1]:
+                    if graph.is_output(given):
+                        return True
+                    if given.name not in seen:
+                        seen.add(given.name)
+                        pending.append(given)
+        return False
+
+    def _read(self, node: Node) -> WindowOp | None:
+        try:
+            return read_window(self._graph, self._analysis, node)
+        except (UnreadableError, ModelError):
+            return None
+
+    def _pad(self, node: Node) -> PadOp | None:
+        try:
+            return read_pad(self._graph, self._analysis, node)
+        except (UnreadableError, ModelError):
+            return None
+
+
+def lies(claims: Iterable[Claim], analysis: Analysis) -> Iterator[Tensor]:
+    """The tensors that value_info or a graph output declares in another shape than they have."""
+    for tensor, claimed in claims:
+        shape = analysis.shape(tensor)
+        if shape is not None and (
+            len(shape) != len(claimed)
+            or any(
+                isinstance(claim, int) and isinstance(size, int | Size) and size != claim
+                for claim, size in zip(claimed, shape, strict=True)
+            )
+        ):
+            yield tensor
+
+
+def misdeclared(graph: Graph, analysis: Analysis, tensor: Tensor) -> Tensor | None:
+    """A graph output upstream of a tensor, or it itself, that is declared in a wrong shape.
+
+    From its basic level on, onnxruntime takes what Shape gives from such a declaration.
+    """
+    wrong = {each.name: each for each in lies(graph.claimed_outputs(), analysis)}
+    pending, seen = [tensor] if wrong else [], {tensor.name}
+    while pending:
+        current = pending.pop()
+        if current.name in wrong:
+            return wrong[current.name]
+        node = graph.producer(current)
+        fresh = [t for t in node.inputs if t.name and t.name not in seen] if node else []
+        seen.update(each.name for each in fresh)
+        pending += fresh
+    return None
+
+
+def versions(opset: int) -> str:
+    """The versions of onnxruntime that were seen to fold `Pad`s of an opset."""
+    return "1.31.1 (not 1.21.0)" if opset >= _LATE else "1.21.0 and 1.31.1"
+
+
+def _may_fuse(node: Node) -> bool:
+    """Whether PadFusion takes a Conv or pool for one: explicit pads, one output."""
+    if not node.inputs or len(node.outputs) > 1:
+        return False
+    if node.op == "AveragePool" and not node.attrs.get("count_include_pad", 0):
+        pads = node.attrs.get("pads")
+        if isinstance(pads, list) and any(pads):
+            return False  # its own padding is not counted, and what is folded would have to be
+    return node.attrs.get("auto_pad", "") in {"", "NOTSET"}
+
+
+def _passes_on(graph: Graph, use: Use) -> bool:
+    """Whether what a node gives comes from elements of what it reads in one place."""
+    node = use.node
+    if not graph.is_standard(node):
+        return not graph.is_function(node)
+    return node.op not in {"Shape", "Size"} and (node.op != "If" or use.index == 0)
+
+
+def _unseen(node: Node) -> PadOp:
+    """A `Pad` that a node holds, or that is behind it, and of which nothing is known."""
+    return PadOp(node, "constant", None, None, None)
+
+
+def _is_straight(way: Sequence[Node]) -> bool:
+    return all(node.op in _STRAIGHT or node.op == "Pad" for node in way)
+
+
+def _is_spatial(pad: PadOp) -> bool:
+    """Whether a `Pad` of known amounts leaves batch and channels alone."""
+    amounts = pad.constant_amounts
+    return amounts is None or not is_padded(amounts[:2])

@@ -1,0 +1,127 @@
+"""Attributes of nodes as Python values, and back."""
+
+from collections.abc import Sequence
+from typing import TypeAlias, cast
+
+import numpy as np
+import onnx
+
+Value: TypeAlias = (
+    "int | float | str | bytes | list[int] | list[float] | list[str] | list[bytes]"
+    " | onnx.AttributeProto"
+)
+
+# Constants here, since a look-up in protobuf's enumerations costs as much as reading an attribute.
+_Type = onnx.AttributeProto.AttributeType
+_FLOAT, _INT, _STRING = _Type.FLOAT, _Type.INT, _Type.STRING
+_FLOATS, _INTS, _STRINGS = _Type.FLOATS, _Type.INTS, _Type.STRINGS
+
+# What an attribute keeps when it gets another value.
+_KEPT = frozenset({"name", "doc_string"})
+
+
+def read(attribute: onnx.AttributeProto) -> Value:
+    """The value of an attribute; the attribute itself if it is no number, string or list of these.
+
+    A string that is not UTF-8 comes as bytes. Tensors may lack their elements.
+    """
+    kind = attribute.type or _kind(attribute)
+    if attribute.ref_attr_name:
+        return attribute
+    if kind == _INT:
+        return attribute.i
+    if kind == _INTS:
+        return list(attribute.ints)
+    if kind == _FLOAT:
+        return attribute.f
+    if kind == _STRING:
+        return _text(attribute.s)
+    if kind == _FLOATS:
+        return list(attribute.floats)
+    if kind == _STRINGS:
+        texts = [_text(item) for item in attribute.strings]
+        if all(isinstance(item, str) for item in texts):
+            return cast("list[str]", texts)
+        return list(attribute.strings)
+    return attribute
+
+
+def normal(value: object) -> Value:
+    """A value as `read` would give it back.
+
+    Raises:
+        TypeError: Attributes cannot hold it here.
+    """
+    if isinstance(value, bool | int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return float(np.float32(value))
+    if isinstance(value, str | bytes | onnx.AttributeProto):
+        return value
+    if isinstance(value, Sequence | np.ndarray):
+        if isinstance(value, list) and {int}.issuperset(map(type, value)):
+            return list(value)  # as pads are
+        items = [normal(item) for item in value]
+        kinds = {type(item) for item in items}
+        if kinds <= {int} or kinds <= {float} or kinds <= {str} or kinds <= {bytes}:
+            return cast("list[int]", items)
+    raise TypeError(f"no attribute holds {value!r}")
+
+
+def same(left: Value, right: Value) -> bool:
+    """Whether two values are saved alike."""
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    is_nan = left != left and right != right
+    return type(left) is type(right) and (left == right or is_nan)
+
+
+def write(attribute: onnx.AttributeProto, value: Value) -> None:
+    """Gives an attribute another value; its name, doc string and unknown fields stay."""
+    for field, _ in attribute.ListFields():
+        if field.name not in _KEPT:
+            attribute.ClearField(field.name)
+    match value:
+        case int():
+            attribute.type, attribute.i = _INT, value
+        case float():
+            attribute.type, attribute.f = _FLOAT, value
+        case str() | bytes():
+            attribute.type, attribute.s = _STRING, _bytes(value)
+        case [float(), *_]:
+            attribute.type = _FLOATS
+            attribute.floats.extend(cast("list[float]", value))
+        case [str() | bytes(), *_]:
+            attribute.type = _STRINGS
+            attribute.strings.extend(map(_bytes, cast("list[str]", value)))
+        case list():
+            attribute.type = _INTS
+            attribute.ints.extend(cast("list[int]", value))
+        case _:
+            raise TypeError(f"attribute '{attribute.name}' cannot be written")
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text
+
+
+def _text(text: bytes) -> str | bytes:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return text
+
+
+def _kind(attribute: onnx.AttributeProto) -> int:
+    """The type of an attribute that does not say it, as IR version 1 allows."""
+    if attribute.HasField("i"):
+        return _INT
+    if attribute.HasField("f"):
+        return _FLOAT
+    if attribute.HasField("s"):
+        return _STRING
+    if attribute.ints:
+        return _INTS
+    if attribute.floats:
+        return _FLOATS
+    return _STRINGS if attribute.strings else 0

@@ -1,0 +1,290 @@
+"""What of a model differs from its file, as records to splice in."""
+
+from collections.abc import Callable, Iterator
+from math import prod
+from typing import Final, TypeAlias
+
+import onnx
+
+from onnxpad.file.skeleton import Skeleton
+from onnxpad.file.wire import PAYLOAD_LIMIT, Chunk, Record, encode
+from onnxpad.graph import attributes
+from onnxpad.graph.nodes import Declared, Entry, Node, View, declaration
+
+Differences: TypeAlias = tuple[dict[Record, list[Chunk]], list[Chunk]]
+
+_NODE, _INITIALIZER, _INPUT, _VALUE_INFO, _ANNOTATION = 1, 5, 11, 13, 14
+_IR_VERSION, _METADATA, _FUNCTION = 1, 14, 25
+
+_ELEMENTS: Final = frozenset(
+    {
+        "float_data",
+        "int32_data",
+        "string_data",
+        "int64_data",
+        "raw_data",
+        "double_data",
+        "uint64_data",
+    }
+)
+
+
+def node_proto(skeleton: Skeleton, entry: Entry) -> onnx.NodeProto:
+    """A node as it is now, with all its elements."""
+    if entry.record is None:
+        return _inserted(entry.node)
+    proto = skeleton.whole(entry.record, onnx.NodeProto())
+    if entry.touched:
+        _amend(proto, entry.node)
+    return proto
+
+
+def is_edited(skeleton: Skeleton, entry: Entry) -> bool:
+    """Whether a node is not as the file has it; edits may have been undone."""
+    if entry.record is None or not entry.touched:
+        return entry.record is None
+    return _amend(skeleton.whole(entry.record, onnx.NodeProto()), entry.node)
+
+
+def outline(skeleton: Skeleton, view: View) -> onnx.GraphProto:
+    """Inputs, nodes and initializers as they are now, without what `skeleton.light` lacks."""
+    graph = onnx.GraphProto()
+    for value in skeleton.light.graph.input:
+        declared = view.inputs.get(value.name)
+        if declared is not None:
+            known = declared == declaration(value)
+            graph.input.append(value if known else _declaring(value, declared))
+    light = dict(zip(view.entries, skeleton.light.graph.node, strict=False))
+    for entry in view.order():
+        was = light.get(id(entry.node))
+        if was is None:
+            graph.node.append(_inserted(entry.node))
+            continue
+        graph.node.append(was)
+        if entry.touched:
+            _amend(graph.node[-1], entry.node)
+    graph.initializer.extend(
+        initializer.proto for initializer in view.initializers.values() if not initializer.sparse
+    )
+    return graph
+
+
+def working_copy(skeleton: Skeleton, view: View, is_cut: Callable[[str], bool]) -> onnx.ModelProto:
+    """The model as it is now, with graph inputs for what `skeleton.light` lacks the elements of.
+
+    It loads and is optimised as the model is, but for what the elements of its weights decide.
+    Where bodies or functions hold long tensors, these come with their elements.
+
+    Args:
+        skeleton: The file.
+        view: The graph.
+        is_cut: Whether a constant of a name becomes an input; else it comes with its elements.
+    """
+    light = skeleton.light
+    model = onnx.ModelProto(ir_version=light.ir_version)
+    model.opset_import.extend(light.opset_import)
+    functions = iter(record for record in skeleton.model if record.field == _FUNCTION)
+    for function, record in zip(light.functions, functions, strict=False):
+        whole = onnx.FunctionProto()
+        model.functions.append(
+            skeleton.whole(record, whole) if record.end - record.body > PAYLOAD_LIMIT else function
+        )
+    model.graph.CopyFrom(outline(skeleton, view))
+    graph = model.graph
+    graph.name = light.graph.name
+    graph.output.extend(light.graph.output)
+    graph.value_info.extend(
+        value
+        for value in light.graph.value_info
+        if value.name not in view.gone and value.name not in view.undeclared
+    )
+    listed = {value.name for value in graph.input}
+    kept = []
+    for tensor in graph.initializer:
+        if not _lacks_elements(tensor):
+            kept.append(tensor)
+        elif not is_cut(tensor.name):
+            records = view.initializers[tensor.name].records
+            whole = skeleton.whole(records[0], onnx.TensorProto()) if records else tensor
+            kept.append(whole)
+        elif tensor.name not in listed:
+            graph.input.append(_typed(tensor, tensor.name))
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
+    for initializer in view.initializers.values():
+        if initializer.sparse and initializer.proto.name not in listed:
+            kind = initializer.proto.data_type
+            name, dims = initializer.proto.name, list(initializer.dims)
+            graph.input.append(onnx.helper.make_tensor_value_info(name, kind, dims))
+    entries = iter(view.order())
+    nodes = []
+    for node, entry in zip(graph.node, entries, strict=True):
+        held = next((item.t for item in node.attribute if item.HasField("t")), None)
+        if held is None or not _lacks_elements(held):
+            long = entry.record is not None and entry.record.end - entry.record.body > PAYLOAD_LIMIT
+            nodes.append(node_proto(skeleton, entry) if long else node)
+        elif node.op_type == "Constant" and is_cut(node.output[0]):
+            graph.input.append(_typed(held, node.output[0]))
+        else:
+            nodes.append(node_proto(skeleton, entry))
+    del graph.node[:]
+    graph.node.extend(nodes)
+    return model
+
+
+def _lacks_elements(tensor: onnx.TensorProto) -> bool:
+    """Whether the elements of a tensor were left out, or lie in another file."""
+    if tensor.data_location == onnx.TensorProto.DataLocation.EXTERNAL:
+        return True
+    held = any(field.name in _ELEMENTS for field, _ in tensor.ListFields())
+    return not held and prod(tensor.dims) > 0
+
+
+def _typed(tensor: onnx.TensorProto, name: str) -> onnx.ValueInfoProto:
+    return onnx.helper.make_tensor_value_info(name, tensor.data_type, list(tensor.dims))
+
+
+def differences(skeleton: Skeleton, view: View) -> Differences:
+    """What stands in place of records of the model, and what is added at the end of its graph."""
+    replaced: dict[Record, list[Chunk]] = {
+        record: [] for records in view.gone.values() for record in records
+    }
+    for entry in view.entries.values():
+        if not entry.alive and entry.record:
+            replaced[entry.record] = []
+    # A node inserted before another is written with the next one that the file has.
+    inserted: list[Chunk] = []
+    for entry in view.order():
+        if entry.record is None:
+            inserted.append(encode(_NODE, _inserted(entry.node).SerializeToString()))
+        elif inserted or entry.touched:
+            record = entry.record
+            proto = skeleton.whole(record, onnx.NodeProto()) if entry.touched else None
+            if proto is not None and _amend(proto, entry.node):
+                inserted.append(encode(_NODE, proto.SerializeToString()))
+            elif inserted:
+                inserted.append(skeleton.data[record.begin : record.end])
+            if inserted:
+                replaced[record] = inserted
+                inserted = []
+    replaced.update((record, []) for record in _dead_annotations(skeleton, view))
+    replaced.update(_redeclared(skeleton, view))
+    replaced.update(_noted(skeleton, view))
+    return replaced, [*inserted, *_added(skeleton, view)]
+
+
+def _inserted(node: Node) -> onnx.NodeProto:
+    """A node that the file does not have."""
+    proto = onnx.NodeProto(name=node.name)
+    _amend(proto, node)
+    return proto
+
+
+def _amend(proto: onnx.NodeProto, node: Node) -> bool:
+    """Makes a node's proto say what the node says; whether it did not before."""
+    amended = False
+    if (proto.op_type, proto.domain) != (node.op, node.domain or ""):
+        amended = True
+        proto.op_type = node.op
+        proto.ClearField("overload")
+        if proto.domain != (node.domain or ""):
+            proto.ClearField("domain")
+    inputs = [tensor.name for tensor in node.inputs]
+    if list(proto.input) != inputs:
+        amended = True
+        proto.input[:] = inputs
+    outputs = [tensor.name for tensor in node.outputs]
+    if list(proto.output) != outputs:
+        amended = True
+        proto.output[:] = outputs
+    for index in reversed(range(len(proto.attribute))):
+        attribute = proto.attribute[index]
+        if attribute.name not in node.attrs:
+            amended = True
+            del proto.attribute[index]
+            continue
+        value = node.attrs[attribute.name]
+        # What is no number, string or list cannot be set, so it is what the file has.
+        if isinstance(value, onnx.AttributeProto):
+            continue
+        if not attributes.same(attributes.read(attribute), value):
+            amended = True
+            attributes.write(attribute, value)
+    known = {attribute.name for attribute in proto.attribute}
+    for name, value in node.attrs.items():
+        if name not in known:
+            amended = True
+            attributes.write(proto.attribute.add(name=name), value)
+    return amended
+
+
+def _dead_annotations(skeleton: Skeleton, view: View) -> Iterator[Record]:
+    """The records that describe tensors which are gone, or describe them wrongly."""
+    if not view.gone and not view.undeclared:
+        return
+    graph = skeleton.light.graph
+    for value, record in zip(graph.value_info, skeleton.fields[_VALUE_INFO], strict=True):
+        if value.name in view.gone or value.name in view.undeclared:
+            yield record
+    annotations = zip(graph.quantization_annotation, skeleton.fields[_ANNOTATION], strict=True)
+    for annotation, record in annotations:
+        if annotation.tensor_name in view.gone:
+            yield record
+
+
+def _redeclared(skeleton: Skeleton, view: View) -> Iterator[tuple[Record, list[Chunk]]]:
+    """The records of inputs that declare another shape by now, each with what it says then."""
+    for value, record in zip(skeleton.light.graph.input, skeleton.fields[_INPUT], strict=True):
+        declared = view.inputs.get(value.name)
+        if declared is not None and declared != declaration(value):
+            yield record, [encode(_INPUT, _declaring(value, declared).SerializeToString())]
+
+
+def _noted(skeleton: Skeleton, view: View) -> Iterator[tuple[Record, list[Chunk]]]:
+    """The records of the model that hold metadata which is another by now."""
+    records = [record for record in skeleton.model if record.field == _METADATA]
+    known = set()
+    for entry, record in zip(skeleton.light.metadata_props, records, strict=True):
+        known.add(entry.key)
+        value = view.metadata.get(entry.key, entry.value)
+        if value != entry.value:
+            yield record, [_metadata(entry.key, value)]
+    added = [_metadata(key, value) for key, value in view.metadata.items() if key not in known]
+    if added:
+        # Every model has this one, and the order of records means nothing.
+        (first, *_) = (record for record in skeleton.model if record.field == _IR_VERSION)
+        yield first, [skeleton.data[first.begin : first.end], *added]
+
+
+def _metadata(key: str, value: str) -> Chunk:
+    entry = onnx.StringStringEntryProto(key=key, value=value)
+    return encode(_METADATA, entry.SerializeToString())
+
+
+def _declaring(value: onnx.ValueInfoProto, declared: Declared) -> onnx.ValueInfoProto:
+    """An input with a shape; of each axis that stays as it was, everything stays."""
+    proto = onnx.ValueInfoProto()
+    proto.CopyFrom(value)
+    was, shape = declaration(value).shape, declared.shape or ()
+    dims = proto.type.tensor_type.shape.dim
+    for axis, size in enumerate(shape):
+        if axis == len(dims):
+            dims.add()
+        if was is not None and was[axis] == size:
+            continue
+        if isinstance(size, int):
+            dims[axis].dim_value = size
+        elif size is not None:
+            dims[axis].dim_param = size
+    return proto
+
+
+def _added(skeleton: Skeleton, view: View) -> Iterator[Chunk]:
+    """Added initializers, as graph inputs too where the IR version demands it."""
+    for name in view.added:
+        if name in view.initializers:
+            proto = view.initializers[name].proto
+            yield encode(_INITIALIZER, proto.SerializeToString())
+            if skeleton.light.ir_version < 4:
+                value = onnx.helper.make_tensor_value_info(proto.name, proto.data_type, proto.dims)
+                yield encode(_INPUT, value.SerializeToString())

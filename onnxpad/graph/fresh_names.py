@@ -1,0 +1,51 @@
+"""Names that nothing in a model has yet."""
+
+from itertools import chain
+
+import onnx
+
+from onnxpad.file.proto_walk import names, node_names
+
+
+class Names:
+    """The names in use anywhere in a model: of nodes and tensors, in bodies and functions too."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        """Collects them."""
+        self._taken = set(names(model.graph))
+        for training in model.training_info:
+            self._taken.update(names(training.initialization), names(training.algorithm))
+        for function in model.functions:
+            self._taken.update(function.input, function.output, node_names(function.node))
+        self._next: dict[str, int] = {}
+        self._before: dict[str, tuple[str, int]] = {}
+
+    def fresh(self, base: str) -> str:
+        """`base` if it is free, else with a number behind it; in use from now on."""
+        start = number = self._next.get(base, 0)
+        name = base if base and not number else f"{base}_{number}"
+        while name in self._taken:
+            number += 1
+            name = f"{base}_{number}"
+        self._taken.add(name)
+        self._next[base] = number + 1
+        self._before[name] = (base, start)
+        return name
+
+    def release(self, name: str) -> None:
+        """Takes back the latest `fresh` that has not been taken back."""
+        base, number = self._before.pop(name)
+        self._next[base] = number
+        self._taken.remove(name)
+
+
+def pinned(model: onnx.ModelProto) -> frozenset[str]:
+    """Names that something outside of the graph's nodes refers to, so what they name must stay."""
+    found: set[str] = set()
+    for annotation in model.graph.quantization_annotation:
+        found.update(entry.value for entry in annotation.quant_parameter_tensor_names)
+    for training in model.training_info:
+        found.update(names(training.initialization), names(training.algorithm))
+        for entry in chain(training.initialization_binding, training.update_binding):
+            found.update((entry.key, entry.value))
+    return frozenset(found)

@@ -1,0 +1,162 @@
+"""What a model says about its constants, also where their elements lie in another file."""
+
+from collections.abc import Callable
+from math import prod
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from onnxpad.errors import ModelError
+from onnxpad.file.external_data import internal, is_external
+from onnxpad.file.skeleton import Skeleton
+from onnxpad.graph.nodes import Declared, Node, Tensor, View, constant_shape
+
+LIMIT: Final = 4096
+"""Elements up to which the value of a constant is read."""
+
+# Attributes of Constant that hold no tensor: what one element is read as, and its type.
+_LISTED: Final[dict[str, tuple[type, type[np.generic]]]] = {
+    "value_int": (int, np.int64),
+    "value_ints": (int, np.int64),
+    "value_float": (float, np.float32),
+    "value_floats": (float, np.float32),
+    "value_string": (str, np.object_),
+    "value_strings": (str, np.object_),
+}
+
+
+def whole_initializer(skeleton: Skeleton, view: View, name: str) -> onnx.TensorProto | None:
+    """A dense initializer with its elements, or None where there is none of that name."""
+    initializer = view.initializers.get(name)
+    if initializer is None or initializer.sparse:
+        return None
+    proto = onnx.TensorProto()
+    if initializer.records:
+        return skeleton.whole(initializer.records[0], proto)
+    proto.CopyFrom(initializer.proto)
+    return proto
+
+
+class Constants:
+    """Initializers and Constant nodes of a graph; what has been read is kept."""
+
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        view: View,
+        is_standard: Callable[[Node], bool],
+        folder: Path | None,
+    ) -> None:
+        """`is_standard` tells the operator Constant from others of that name.
+
+        External data is found in `folder`; without one it is unknown.
+        """
+        self._skeleton = skeleton
+        self._view = view
+        self._is_standard = is_standard
+        self._folder = folder
+        self._values: dict[str, np.ndarray[Any, Any] | None] = {}
+
+    def forget(self, name: str) -> None:
+        """Has a tensor read again, since it may be another."""
+        self._values.pop(name, None)
+
+    def declared(self, tensor: Tensor) -> Declared | None:
+        """Type and shape of a graph input, an initializer or a Constant; None for all else."""
+        if tensor.name in self._view.inputs:
+            return self._view.inputs[tensor.name]
+        initializer = self._view.initializers.get(tensor.name)
+        if initializer:
+            return Declared(initializer.proto.data_type, initializer.dims)
+        value = self._held(tensor)
+        if isinstance(value, onnx.AttributeProto):
+            if value.HasField("t"):
+                return Declared(value.t.data_type, constant_shape(value.t.dims, tensor.name))
+            sparse = value.sparse_tensor
+            return Declared(sparse.values.data_type, constant_shape(sparse.dims, tensor.name))
+        if value is None:
+            return None
+        return Declared(onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+
+    def is_external(self, tensor: Tensor) -> bool:
+        """Whether an initializer or a Constant has its elements in another file."""
+        # What a caller may override is an input.
+        if tensor.name in self._view.inputs:
+            return False
+        initializer = self._view.initializers.get(tensor.name)
+        if initializer:
+            return is_external(initializer.proto)
+        value = self._held(tensor)
+        return isinstance(value, onnx.AttributeProto) and is_external(value.t)
+
+    def value(self, tensor: Tensor) -> np.ndarray[Any, Any] | None:
+        """The elements of a constant, read-only, or None.
+
+        Raises:
+            ModelError: They do not fit its type and shape.
+        """
+        name = tensor.name
+        if name not in self._values:
+            self._values[name] = self._read(tensor)
+        return self._values[name]
+
+    def _read(self, tensor: Tensor) -> np.ndarray[Any, Any] | None:
+        initializer = self._view.initializers.get(tensor.name)
+        if initializer:
+            # A caller may override an initializer that is an input.
+            if tensor.name in self._view.inputs or not self._readable(initializer.proto):
+                return None
+            proto = whole_initializer(self._skeleton, self._view, tensor.name)
+            return None if proto is None else self._array(proto, tensor.name)
+        value = self._held(tensor)
+        if isinstance(value, onnx.AttributeProto):
+            if not value.HasField("t") or not self._readable(value.t):
+                return None
+            record = self._view.entries[id(tensor.inputs[0])].record
+            if record is not None:
+                node = self._skeleton.whole(record, onnx.NodeProto())
+                value = next(item for item in node.attribute if item.name == value.name)
+            return self._array(value.t, tensor.name)
+        return None if value is None or value.size > LIMIT else value
+
+    def _held(self, tensor: Tensor) -> onnx.AttributeProto | np.ndarray[Any, Any] | None:
+        """What the Constant behind a tensor holds: a tensor perhaps without elements, or a list."""
+        node = tensor.inputs[0] if tensor.inputs else None
+        if node is None or node.op != "Constant" or not self._is_standard(node):
+            return None
+        if len(node.attrs) != 1:
+            return None
+        name, value = next(iter(node.attrs.items()))
+        if isinstance(value, onnx.AttributeProto):
+            known = value.HasField("t") or value.HasField("sparse_tensor")
+            return value if known and not value.ref_attr_name else None
+        if name not in _LISTED or isinstance(value, list) != name.endswith("s"):
+            return None
+        kind, dtype = _LISTED[name]
+        if not all(isinstance(item, kind) for item in (value if name.endswith("s") else [value])):
+            return None
+        array: np.ndarray[Any, Any] = np.array(value, dtype=dtype)
+        array.setflags(write=False)
+        return array
+
+    def _readable(self, proto: onnx.TensorProto) -> bool:
+        """Whether a tensor has its elements in one piece, within reach, and few."""
+        within_reach = self._folder is not None or not is_external(proto)
+        return within_reach and not proto.HasField("segment") and prod(proto.dims) <= LIMIT
+
+    def _array(self, proto: onnx.TensorProto, name: str) -> np.ndarray[Any, Any]:
+        constant_shape(proto.dims, name)
+        if self._folder is not None and is_external(proto):
+            proto = internal(proto, self._folder)
+        try:
+            array = np.array(numpy_helper.to_array(proto))
+        except (ValueError, TypeError, KeyError, IndexError) as error:
+            raise ModelError(
+                f"the elements of tensor '{name}' do not fit its type and shape "
+                f"({list(proto.dims)}); export the model again"
+            ) from error
+        array.setflags(write=False)
+        return array

@@ -1,0 +1,280 @@
+"""Changes to a graph that can be undone.
+
+The cost of an edit does not grow with the graph: no list of nodes or consumers is ever searched.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from onnxpad.file.wire import Record
+from onnxpad.graph.fresh_names import Names
+from onnxpad.graph.initializers import Constants
+from onnxpad.graph.nodes import Entry, Initializer, Node, Tensor, Use, View, captures, describe
+
+
+class Edits:
+    """A journal of what was done to a view, and the steps that edits consist of.
+
+    A method whose name begins with an underscore leaves no trace in the journal: it undoes, or is
+    what another one records.
+
+    Attributes:
+        count: How many edits were made or undone: while it stays, so does the graph.
+    """
+
+    def __init__(
+        self, view: View, constants: Constants, names: Callable[[], Names], pinned: frozenset[str]
+    ) -> None:
+        """`pinned` names the tensors that stay though no node reads them."""
+        self._view = view
+        self._constants = constants
+        self._names = names
+        self._pinned = pinned
+        self.count = 0
+        self._journal: list[Callable[[], object]] = []
+        self._suspects: dict[int, Tensor] = {}
+
+    def mark(self) -> int:
+        """A point to roll back to."""
+        return len(self._journal)
+
+    def rollback(self, mark: int) -> None:
+        """Undoes everything since a mark, the latest first."""
+        while len(self._journal) > mark:
+            self.count += 1
+            self._journal.pop()()
+
+    def _record(self, undo: Callable[[], object]) -> None:
+        self.count += 1
+        self._journal.append(undo)
+
+    def declare(self, name: str, shape: tuple[int | str | None, ...]) -> None:
+        """Has an input declare another shape."""
+        before = self._view.inputs[name]
+        self._view.inputs[name] = before._replace(shape=shape)
+        self._record(partial(self._view.inputs.__setitem__, name, before))
+
+    def undeclare(self, name: str) -> None:
+        """Drops the value_info of a tensor."""
+        if name not in self._view.undeclared:
+            self._view.undeclared.add(name)
+            self._record(partial(self._view.undeclared.discard, name))
+
+    def note(self, key: str, value: str) -> None:
+        """Has the model's metadata say something."""
+        before = self._view.metadata.get(key)
+        self._view.metadata[key] = value
+        if before is None:
+            self._record(partial(self._view.metadata.pop, key))
+        else:
+            self._record(partial(self._view.metadata.__setitem__, key, before))
+
+    def put(self, node: Node, index: int, tensor: Tensor | None) -> None:
+        """Sets an input, appends one at the end, or (None) takes the last one off."""
+        before = node.inputs[index] if index < len(node.inputs) else None
+        self._put(node, index, tensor)
+        self._record(partial(self._put, node, index, before))
+
+    def _put(self, node: Node, index: int, tensor: Tensor | None) -> None:
+        if index < len(node.inputs):
+            self._unread(node, index, node.inputs[index])
+        if tensor is None:
+            node.inputs.pop()
+        else:
+            # As a slice it replaces what is there, or appends where nothing is.
+            node.inputs[index : index + 1] = [tensor]
+            tensor.uses[id(node), index] = Use(node, index)
+        self._edited(node)
+
+    def set_operator(
+        self, node: Node, op: str, domain: str | None, values: Mapping[str, object]
+    ) -> None:
+        """Makes a node another operator, or the same with other attributes."""
+        undo = partial(self._set_operator, node, node.op, node.domain, node.attrs)
+        self._set_operator(node, op, domain, values)
+        self._record(undo)
+
+    def _set_operator(
+        self, node: Node, op: str, domain: str | None, values: Mapping[str, object]
+    ) -> None:
+        entry = self._edited(node)
+        node.op, node.domain, node.attrs = op, domain, values
+        for tensor in entry.captures:
+            self._unread(node, -1, tensor)
+        entry.captures = captures(node, self._view.tensors)
+        for tensor in entry.captures:
+            tensor.uses[id(node), -1] = Use(node, -1)
+        for tensor in node.outputs:
+            self._constants.forget(tensor.name)
+        self._forget_origins(node)
+
+    def _edited(self, node: Node) -> Entry:
+        """The entry of a node that is no longer what it was."""
+        entry = self._view.entries[id(node)]
+        entry.touched = True
+        node.notes = {}
+        self._forget_origins(node)
+        return entry
+
+    def _forget_origins(self, node: Node) -> None:
+        """Has what an Identity gives, and copies of that, looked for again."""
+        pending = list(node.outputs) if node.op == "Identity" else []
+        while pending:
+            tensor = pending.pop()
+            tensor.origin = None
+            copies = (copy for use in tensor.uses.values() for copy in use.node.outputs)
+            pending += (copy for copy in copies if copy.origin is not None)
+
+    def insert(self, node: Node, before: Node) -> None:
+        """Adds a node, whose inputs and output do not know of it yet."""
+        follower = self._view.entries[id(before)]
+        if not follower.alive:
+            raise ValueError(f"node '{describe(before)}' is gone")
+        entry = Entry(node)
+        entry.previous, entry.next = follower.previous, follower
+        self._view.entries[id(node)] = entry
+        self._attach(entry)
+        self._record(partial(self._uninsert, entry))
+        self._suspect(node.outputs)
+
+    def _uninsert(self, entry: Entry) -> None:
+        self._detach(entry)
+        del self._view.entries[id(entry.node)]
+        for tensor in reversed(entry.node.outputs):
+            del self._view.gone[tensor.name]
+            self._names().release(tensor.name)
+        self._names().release(entry.node.name)
+
+    def remove(self, node: Node) -> None:
+        """Removes a node whose outputs nothing reads."""
+        entry = self._view.entries[id(node)]
+        if not entry.alive or not all(map(self.is_unused, node.outputs)):
+            raise ValueError(f"node '{describe(node)}' is in use or gone")
+        self._detach(entry)
+        self._record(partial(self._attach, entry))
+
+    def _attach(self, entry: Entry) -> None:
+        """Puts a node between its neighbours, and has its tensors know of it."""
+        node = entry.node
+        entry.alive = True
+        entry.previous.next = entry.next.previous = entry
+        for index, tensor in enumerate(node.inputs):
+            tensor.uses[id(node), index] = Use(node, index)
+        for tensor in entry.captures:
+            tensor.uses[id(node), -1] = Use(node, -1)
+        for tensor in node.outputs:
+            tensor.inputs.append(node)
+            if tensor.name:
+                self._view.tensors[tensor.name] = tensor
+                self._view.gone.pop(tensor.name, None)
+        self._forget_origins(node)
+
+    def _detach(self, entry: Entry) -> None:
+        """The reverse; the node keeps its lists."""
+        entry.alive = False
+        entry.previous.next, entry.next.previous = entry.next, entry.previous
+        for index, tensor in enumerate(entry.node.inputs):
+            self._unread(entry.node, index, tensor)
+        for tensor in entry.captures:
+            self._unread(entry.node, -1, tensor)
+        for tensor in entry.node.outputs:
+            tensor.inputs.clear()
+            if tensor.name:
+                self._forget(tensor, ())
+        self._forget_origins(entry.node)
+
+    def absorb(self, copying: Node, source: Node, original: Tensor) -> None:
+        """Removes a node that copies a tensor, which its source then gives as the copy."""
+        (copy,) = copying.outputs
+        for use in tuple(original.uses.values()):
+            if use.node is not copying:
+                self.put(use.node, use.index, copy)
+        self._absorb(copying, source, original)
+        self._record(partial(self._unabsorb, copying, source, original))
+
+    def _absorb(self, copying: Node, source: Node, original: Tensor) -> None:
+        (copy,) = copying.outputs
+        self._detach(self._view.entries[id(copying)])
+        self._forget(original, ())
+        self._give(source, original, copy)
+
+    def _unabsorb(self, copying: Node, source: Node, original: Tensor) -> None:
+        (copy,) = copying.outputs
+        self._constants.forget(copy.name)
+        self._give(source, copy, original)
+        self._attach(self._view.entries[id(copying)])
+
+    def _give(self, source: Node, old: Tensor, new: Tensor) -> None:
+        """Has a node give one tensor in place of another."""
+        place = next(index for index, tensor in enumerate(source.outputs) if tensor is old)
+        old.inputs.clear()
+        source.outputs[place] = new
+        new.inputs.append(source)
+        self._view.tensors[new.name] = new
+        self._view.gone.pop(new.name, None)
+        self._edited(source)
+
+    def add_initializer(self, tensor: Tensor, initializer: Initializer) -> None:
+        """Adds a constant."""
+        self._view.added.append(tensor.name)
+        self._restore_initializer(tensor, initializer)
+        self._record(partial(self._unadd_initializer, tensor))
+        self._suspect([tensor])
+
+    def _unadd_initializer(self, tensor: Tensor) -> None:
+        self._remove_initializer(tensor)
+        self._view.added.pop()
+        del self._view.gone[tensor.name]
+        self._names().release(tensor.name)
+
+    def remove_initializer(self, tensor: Tensor) -> None:
+        """Removes a constant that nothing reads."""
+        initializer = self._remove_initializer(tensor)
+        self._record(partial(self._restore_initializer, tensor, initializer))
+
+    def _remove_initializer(self, tensor: Tensor) -> Initializer:
+        initializer = self._view.initializers.pop(tensor.name)
+        self._forget(tensor, initializer.records)
+        return initializer
+
+    def _restore_initializer(self, tensor: Tensor, initializer: Initializer) -> None:
+        self._view.tensors[tensor.name] = tensor
+        self._view.initializers[tensor.name] = initializer
+        self._view.gone.pop(tensor.name, None)
+
+    def sweep(self) -> tuple[str, ...]:
+        """Removes what edits since the last sweep left without use; says which nodes."""
+        removed = []
+        self._record(partial(setattr, self, "_suspects", self._suspects))
+        while self._suspects:
+            suspects, self._suspects = self._suspects, {}
+            for tensor in suspects.values():
+                known = self._view.tensors.get(tensor.name)
+                if known is not tensor or not self.is_unused(tensor):
+                    continue
+                if tensor.name in self._view.initializers:
+                    self.remove_initializer(tensor)
+                elif all(map(self.is_unused, tensor.inputs[0].outputs)):
+                    removed.append(describe(tensor.inputs[0]))
+                    self.remove(tensor.inputs[0])
+        return tuple(removed)
+
+    def is_pinned(self, tensor: Tensor) -> bool:
+        """Whether something else than a node refers to a tensor by its name."""
+        return tensor.name in self._pinned
+
+    def is_unused(self, tensor: Tensor) -> bool:
+        """Whether nothing reads a tensor or refers to it."""
+        return not tensor.name or (not tensor.uses and tensor.name not in self._pinned)
+
+    def _unread(self, node: Node, index: int, tensor: Tensor) -> None:
+        del tensor.uses[id(node), index]
+        self._suspects[id(tensor)] = tensor
+
+    def _suspect(self, tensors: Sequence[Tensor]) -> None:
+        self._suspects.update((id(tensor), tensor) for tensor in tensors)
+
+    def _forget(self, tensor: Tensor, records: tuple[Record, ...]) -> None:
+        del self._view.tensors[tensor.name]
+        self._view.gone[tensor.name] = records
+        self._constants.forget(tensor.name)

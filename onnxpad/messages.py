@@ -1,0 +1,48 @@
+"""Text as short as a person reads it, and what a misspelt name was meant to be."""
+
+from collections.abc import Iterable
+from typing import Final
+
+_LONGEST_WORD: Final = 400  # file systems take names of 255 bytes
+_LONGEST_TEXT: Final = 3_000
+_HEAD, _TAIL = 80, 20
+_TYPED: Final = 100  # characters: nobody mistypes a longer name
+
+
+def shortened(text: str) -> str:
+    """The text with the middle of very long words, and of what is still long then, left out.
+
+    A model may call its nodes and tensors what it likes, also by a name of a megabyte. Paths stay
+    whole: a word ends at a slash too.
+
+    >>> shortened("node 'conv'"), shortened("node " + "n" * 1_000_000)[-40:]
+    ("node 'conv'", '[999,900 characters]nnnnnnnnnnnnnnnnnnnn')
+    """
+    if len(text) <= _LONGEST_WORD:
+        return text
+    found = "/".join(
+        " ".join(_cut(word, _LONGEST_WORD, _HEAD, _TAIL) for word in part.split(" "))
+        for part in text.split("/")
+    )
+    return _cut(found, _LONGEST_TEXT, _LONGEST_TEXT - 500, 300)
+
+
+def _cut(text: str, longest: int, head: int, tail: int) -> str:
+    if len(text) <= longest:
+        return text
+    return f"{text[:head]}...[{len(text) - head - tail:,} characters]{text[-tail:]}"
+
+
+def meant(word: object, known: Iterable[str]) -> str:
+    """The known name that a word comes closest to, as the end of a message; else empty.
+
+    >>> meant("heigth", ["width", "height"]), meant("depth", ["N"])
+    ("; did you mean 'height'?", '')
+    """
+    if not isinstance(word, str) or not 0 < len(word) <= _TYPED:
+        return ""
+    from difflib import get_close_matches  # slow to import for what is rarely needed
+
+    names = {name.lower(): name for name in known if len(name) <= 2 * _TYPED}
+    close = get_close_matches(word.lower(), names, 1)
+    return f"; did you mean {names[close[0]]!r}?" if close else ""

@@ -1,0 +1,1 @@
+"""The window operators, and what their nodes say."""

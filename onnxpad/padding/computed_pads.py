@@ -1,0 +1,311 @@
+"""Padding whose amounts depend on a size that the graph does not fix.
+
+A computed `Pad` may read the same at every size as constant pads, or as SAME_UPPER or SAME_LOWER;
+a SAME that cannot be resolved can be written as a `Pad` that computes its amounts.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.size import Extent, Size, Unknown, always, less_equal
+from onnxpad.arithmetic.window import (
+    Side,
+    Window,
+    meets_data,
+    same_output_size,
+    same_pads,
+    same_raw_total,
+)
+from onnxpad.fusion.pad_fusion import misdeclared
+from onnxpad.graph import Graph
+from onnxpad.operators.table import ExtentPair, PadOp, WindowOp, is_padded
+from onnxpad.padding.same_subgraph import Amounts
+from onnxpad.padding.site import Rounding, Sites, has_indices, windows_over
+from onnxpad.process.memoise import remembered
+from onnxpad.reasons import Reason, RefusalError
+
+Node: TypeAlias = Any
+Tensor: TypeAlias = Any
+
+DYNAMIC: Final = ("keep", "pad", "auto-pad")
+
+MANY: Final = 100
+"""Nodes up to which those that compute the amounts of a `Pad` are counted."""
+
+_SIDES: Final[tuple[tuple[str, Side], ...]] = (("SAME_UPPER", "end"), ("SAME_LOWER", "begin"))
+
+
+@dataclass(frozen=True, slots=True)
+class SamePlan:
+    """A computed `Pad` that is SAME: the operator, the attribute, and what it reads instead."""
+
+    op: WindowOp
+    pad: PadOp
+    auto_pad: str
+    source: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedPlan:
+    """A SAME to be written as a `Pad` that computes its amounts from the shape of `source`."""
+
+    op: WindowOp
+    source: Tensor
+    odd: Side
+
+
+@dataclass(frozen=True, slots=True)
+class SimplerPlan:
+    """A computed `Pad` whose amounts are SAME's, to be computed by as few nodes as that takes."""
+
+    pad: PadOp
+    computed: ComputedPlan
+    nodes: int
+    least: int
+
+
+class DynamicSites:
+    """Reads and writes padding that depends on open sizes, in one graph."""
+
+    def __init__(self, graph: Graph, analysis: Analysis, sites: Sites, plain: Analysis) -> None:
+        """Reads the graph as it is at each call; `plain` takes nothing for granted."""
+        self._graph = graph
+        self._analysis = analysis
+        self._sites = sites
+        self._amounts = Amounts(graph, plain)
+
+    def same_of(self, op: WindowOp) -> SamePlan | None:
+        """The SAME that a computed `Pad` in front of an operator amounts to at every size.
+
+        None where there is no such `Pad`, or it is no SAME.
+
+        Raises:
+            RefusalError: It is one, and onnxruntime would not run it as the specification says.
+        """
+        pad = self._sites.pad_before(op)
+        if pad is None or pad.constant_amounts is not None or op.auto_pad != "NOTSET":
+            return None
+        full = pad.extents_over(len(op.windows) + 2)
+        if pad.mode != "constant" or full is None or is_padded(full[:2]) or is_padded(op.pads):
+            return None
+        windows = [window for window in op.windows if isinstance(window, Window)]
+        sizes = self._sites.spatial(pad.data, len(op.windows))
+        if len(windows) != len(sizes):
+            return None
+        for auto_pad, odd in _SIDES:
+            if all(
+                self._is_same((op.operator.pools, op.ceil_mode), window, size, amounts, odd)
+                for window, size, amounts in zip(windows, sizes, full[2:], strict=True)
+            ):
+                self._sites.check_mergeable(op, pad)
+                self._check_runs(op, windows, sizes, auto_pad)
+                for axis, size in enumerate(sizes if op.operator.pools else ()):
+                    self._sites.check_not_empty(pad.data, axis, size)
+                self._check_meets_data(op, pad.data, sizes, odd)
+                return SamePlan(op, pad, auto_pad, pad.data)
+        return None
+
+    @remembered
+    def _is_same(
+        self, rounding: Rounding, window: Window, size: Extent, amounts: ExtentPair, odd: Side
+    ) -> bool:
+        """Whether the same is read: the first window starts alike, and there are as many."""
+        begin, end = amounts
+        output = windows_over(rounding, window, size + begin + end, (0, 0))
+        return (
+            isinstance(begin, int | Size)
+            and isinstance(output, int | Size)
+            and begin == same_pads(size, window, odd=odd)[0]
+            and output == same_output_size(size, window)
+        )
+
+    def _check_runs(
+        self, op: WindowOp, windows: Sequence[Window], sizes: Sequence[Extent], auto_pad: str
+    ) -> None:
+        if any(window.dilation != 1 for window in windows):
+            raise RefusalError(
+                Reason.ENGINES_DISAGREE,
+                f"it is {auto_pad} at every size, but onnxruntime refuses or misreads that with "
+                "dilation",
+                auto_pad=auto_pad,
+                dilations=[window.dilation for window in windows],
+            )
+        least = 0 if op.operator.pools else -2 if auto_pad == "SAME_UPPER" else -3
+        for window, size in zip(windows, sizes, strict=True):
+            if always(less_equal(least, same_raw_total(size, window))) is not True:
+                raise RefusalError(
+                    Reason.ENGINES_DISAGREE,
+                    f"it is {auto_pad} at every size, but onnxruntime misreads that for kernel "
+                    f"{window.kernel} below stride {window.stride}",
+                    auto_pad=auto_pad,
+                    kernel=window.kernel,
+                    stride=window.stride,
+                )
+
+    def express_same(self, plan: SamePlan) -> None:
+        """Writes a computed `Pad` as the attribute that it amounts to."""
+        graph, node = self._graph, plan.op.node
+        graph.set_attribute(node, "pads", None)
+        graph.set_attribute(node, "auto_pad", plan.auto_pad)
+        if plan.op.operator.padding == "excluded":
+            graph.set_attribute(node, "count_include_pad", 1)
+        graph.set_input(node, 0, plan.source)
+
+    def computed(self, op: WindowOp) -> ComputedPlan:
+        """How a SAME that depends on open sizes is written as a computed `Pad`.
+
+        Raises:
+            RefusalError: The operator cannot have its padding in front of it.
+        """
+        odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
+        if self._graph.opset < 11:
+            raise RefusalError(
+                Reason.OPSET_TOO_OLD,
+                f"a Pad of opset {self._graph.opset} cannot compute its amounts",
+                opset=self._graph.opset,
+                needs=11,
+            )
+        if not all(isinstance(window, Window) for window in op.windows):
+            raise RefusalError(Reason.KERNEL_UNKNOWN, "the kernel's size is known only at run time")
+        self._sites.check_power(op)
+        if op.padding == "excluded":
+            raise RefusalError(
+                Reason.OWN_PADDING_UNCOUNTED,
+                "an AveragePool with count_include_pad=0 leaves its padding out of the divisor, "
+                "which no Pad can say",
+            )
+        if has_indices(op):
+            raise RefusalError(
+                Reason.INDICES_READ, "the operator's Indices count positions of the tensor it reads"
+            )
+        self._sites.check_engines(op)
+        self._sites.check_pad(op.data)
+        self._check_sizes(op, odd)
+        return ComputedPlan(op, op.data, odd)
+
+    def _check_sizes(self, op: WindowOp, odd: Side) -> None:
+        shape = self._analysis.shape(op.data)
+        if shape is None or any(isinstance(size, Unknown) for size in shape[2:]):
+            raise RefusalError(
+                Reason.NOT_WORKED_OUT,
+                f"the sizes of {op.data.name!r} are not worked out",
+                tensor=op.data.name,
+            )
+        self._check_meets_data(op, op.data, shape[2:], odd)
+        self._check_declared(op.data)
+
+    def _check_declared(self, data: Tensor) -> None:
+        """Refuses to ask for a shape that onnxruntime takes from a wrong declaration."""
+        wrong = misdeclared(self._graph, self._analysis, data)
+        if wrong is not None:
+            raise RefusalError(
+                Reason.WRONG_DECLARATION,
+                f"the model declares its output {wrong.name!r} in another shape than it has, and "
+                "onnxruntime's optimiser would compute the amounts from that",
+                output=wrong.name,
+            )
+
+    def _check_meets_data(
+        self, op: WindowOp, source: Tensor, sizes: Sequence[Extent], odd: Side
+    ) -> None:
+        """Refuses a maximum over padding alone, which a `Pad` and SAME do not give alike."""
+        if op.operator.padding != "never wins":
+            return
+        self._sites.check_finite(source)
+        for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True), 2):
+            begin, _ = same_pads(size, window, odd=odd)
+            last = (same_output_size(size, window) - 1) * window.stride - begin
+            if not meets_data(window, size, -begin, last):
+                raise RefusalError(
+                    Reason.WINDOW_IN_PADDING,
+                    f"a window may lie wholly in the padding of axis {axis}",
+                    axis=axis,
+                )
+
+    def express_computed(self, plan: ComputedPlan) -> None:
+        """Writes a SAME as a `Pad` whose amounts are computed from the size."""
+        graph, node = self._graph, plan.op.node
+        graph.set_attribute(node, "auto_pad", None)
+        if plan.op.pads_written:
+            graph.set_attribute(node, "pads", None)
+        padded = self._sites.insert_pad(plan.op, plan.source, self._compute(plan, node))
+        graph.set_input(node, 0, padded)
+
+    def simpler(self, op: WindowOp) -> SimplerPlan | None:
+        """How a `Pad` that computes SAME's amounts by more nodes than needed can do with fewer."""
+        pad = self._sites.pad_before(op)
+        if pad is None or pad.constant_amounts is not None or self._graph.opset < 11:
+            return None
+        full = pad.extents_over(len(op.windows) + 2)
+        shape = self._analysis.shape(pad.data)
+        windows = [window for window in op.windows if isinstance(window, Window)]
+        if full is None or shape is None or is_padded(full[:2]) or len(windows) + 2 != len(shape):
+            return None
+        for _, odd in _SIDES:
+            if all(
+                isinstance(size, int | Size) and self._same(size, window, odd) == amounts
+                for window, size, amounts in zip(windows, shape[2:], full[2:], strict=True)
+            ):
+                nodes, least = self._computing(pad.node.inputs[1]), self._amounts.count(windows)
+                told = misdeclared(self._graph, self._analysis, pad.data)
+                if nodes > least and told is None:
+                    return SimplerPlan(pad, ComputedPlan(op, pad.data, odd), nodes, least)
+        return None
+
+    @remembered
+    def _same(self, size: Extent, window: Window, odd: Side) -> ExtentPair:
+        return same_pads(size, window, odd=odd)
+
+    def _computing(self, amounts: Tensor) -> int:
+        """How many nodes compute a tensor from shapes and constants; counted up to `MANY`."""
+        seen: set[int] = set()
+        pending = [amounts]
+        while pending and len(seen) < MANY:
+            node = self._graph.producer(pending.pop())
+            if node is None or node.op == "Constant" or id(node) in seen:
+                continue
+            seen.add(id(node))
+            if node.op != "Shape":
+                pending += [tensor for tensor in node.inputs if tensor.name]
+        return len(seen)
+
+    def express_simpler(self, plan: SimplerPlan) -> None:
+        """Computes the amounts anew, in front of the `Pad`."""
+        node = plan.pad.node
+        self._graph.set_input(node, 1, self._compute(plan.computed, node))
+        if len(node.inputs) > 3:
+            self._graph.set_input(node, 3, None)
+
+    def _compute(self, plan: ComputedPlan, before: Node) -> Tensor:
+        node = plan.op.node
+        windows = [window for window in plan.op.windows if isinstance(window, Window)]
+        name = f"{node.name or node.outputs[0].name}_same"
+        return self._amounts.compute(plan.source, windows, plan.odd, before, name)
+
+    def told(self, op: WindowOp, open_axes: Iterable[int]) -> str:
+        """SAME's pads on these axes in terms of each one's own size, in words."""
+        odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
+        windows = {axis: op.windows[axis - 2] for axis in open_axes}
+        return self._sites.wording.same(windows, odd)
+
+    def resolves(self, op: WindowOp) -> PadOp | None:
+        """The computed `Pad` before an operator, if it is constants in effect, or SAME.
+
+        Also where that cannot be written: the rule that is about it says why.
+        """
+        pad = self._sites.pad_before(op)
+        if pad is None or pad.constant_amounts is not None:
+            return None
+        try:
+            self._sites.merged(op, pad)
+        except RefusalError:
+            pass
+        else:
+            return pad
+        try:
+            plan = self.same_of(op)
+        except RefusalError:
+            return pad
+        return plan.pad if plan is not None else None

@@ -1,0 +1,241 @@
+"""Window operators that are padded by other amounts in one model than in another."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal
+from onnxpad.arithmetic.window import Side, constant_in_effect, same_pads
+from onnxpad.errors import ModelError
+from onnxpad.graph import Graph
+from onnxpad.operators.table import (
+    OPERATORS,
+    UnreadableError,
+    WindowOp,
+    pairs_of,
+    read_pad,
+    read_window,
+)
+from onnxpad.sizes.assumptions import premises
+from onnxpad.validation.result import PaddingDifference
+
+Node: TypeAlias = Any  # graphsurgeon carries no types
+Pairs: TypeAlias = tuple[tuple[Extent, Extent], ...]
+
+_OTHERS = frozenset({"ConvInteger", "ConvTranspose", "QLinearConv", "DeformConv"})
+"""Operators whose own pads are read as they are written."""
+
+_THROUGH = frozenset({"Identity", "Dropout"})  # operators that hand padding on as it is
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """A window operator with its total padding.
+
+    Attributes:
+        output: Its first output.
+        node: Its name.
+        label: How a report calls it.
+        op_type: Its operator.
+        total: (begin, end) a spatial axis, own and in front; None where that is not known.
+        effect: Constant amounts that read the same at every size; None where there are none.
+        windows: How many windows there are a spatial axis; None where that is not known.
+    """
+
+    output: str
+    node: str
+    label: str
+    op_type: str
+    total: Pairs | None
+    effect: Pairs | None
+    windows: tuple[Extent, ...] | None
+
+
+def padding_differences(
+    original: Graph, rewritten: Graph, outputs: Mapping[str, str] | None = None
+) -> tuple[PaddingDifference, ...]:
+    """The window operators whose total padding, own and of the `Pad`s in front, differs.
+
+    How it is split between an operator and the `Pad`s in front of it makes no difference. Operators
+    belong together by the name of their output, else of the node, else by order where the rest has
+    the same operators in both.
+
+    Args:
+        original: The graph of the original.
+        rewritten: The graph of the rewritten model.
+        outputs: What the rewritten model calls the original's graph outputs, where it differs.
+    """
+    dims = premises(original)[-1].dims  # the sizes at which the original is defined
+    ours, theirs = (list(_sites(each, Analysis(each, dims))) for each in (original, rewritten))
+    found = []
+    for one, other in _matched(ours, theirs, outputs or {}):
+        if one.total is None or other.total is None or _is_same(one, other):
+            continue
+        found.append(
+            PaddingDifference(
+                one.output, (one.label, other.label), (_told(one.total), _told(other.total))
+            )
+        )
+    return tuple(found)
+
+
+def _matched(
+    ours: Sequence[_Site], theirs: Sequence[_Site], outputs: Mapping[str, str]
+) -> Iterator[tuple[_Site, _Site]]:
+    """Pairs of operators that are the same one in both models, in the original's order."""
+    found: dict[str, _Site] = {}
+    rest = {site.output: site for site in theirs}
+    for site in ours:
+        name = outputs.get(site.output, site.output)
+        if name in rest and rest[name].op_type == site.op_type:
+            found[site.output] = rest.pop(name)
+    named = {site.node: site for site in rest.values() if site.node}
+    for site in ours:
+        other = named.get(site.node)
+        if site.output not in found and other is not None and other.op_type == site.op_type:
+            found[site.output] = rest.pop(named.pop(site.node).output)
+    lone = [site for site in ours if site.output not in found]
+    if [site.op_type for site in lone] == [site.op_type for site in rest.values()]:
+        found |= {site.output: other for site, other in zip(lone, rest.values(), strict=True)}
+    for site in ours:
+        if site.output in found:
+            yield site, found[site.output]
+
+
+def _is_same(one: _Site, other: _Site) -> bool:
+    """Whether two totals are the same, or not known to differ."""
+    if one.total is None or other.total is None or len(one.total) != len(other.total):
+        return True
+    if one.total == other.total or (one.effect is not None and one.effect == other.effect):
+        return True
+    sizes = [*_flat(one.total), *_flat(other.total)]
+    if not all(isinstance(size, int) for size in sizes) and _starts_alike(one, other):
+        return True
+    pairs = zip(_flat(one.total), _flat(other.total), strict=True)
+    return all(_may_be_same(before, after) for before, after in pairs)
+
+
+def _starts_alike(one: _Site, other: _Site) -> bool:
+    """Whether the first windows start at one place, and there are as many, at every size."""
+    if one.total is None or other.total is None or one.windows is None:
+        return False
+    begins = zip(one.total, other.total, strict=True)
+    return one.windows == other.windows and all(a == b for (a, _), (b, _) in begins)
+
+
+def _may_be_same(before: Extent, after: Extent) -> bool:
+    same = always(equal(before, after))
+    if same is None:  # at some sizes they differ, if both are about the same sizes
+        sides = [side for side in (before, after) if isinstance(side, Size)]
+        return len(sides) == 2 and sides[0].symbols != sides[1].symbols
+    return same
+
+
+def _sites(graph: Graph, analysis: Analysis) -> Iterator[_Site]:
+    for node in graph.nodes:
+        if not graph.is_standard(node) or not node.outputs or not node.inputs:
+            continue
+        if node.op not in OPERATORS and node.op not in _OTHERS:
+            continue
+        try:
+            own, effect = _own(graph, analysis, node)
+            front = None if own is None else _front(graph, analysis, node, len(own))
+        except (ModelError, UnreadableError):
+            own = effect = front = None
+        yield _Site(
+            node.outputs[0].name,
+            node.name,
+            f"{graph.label(node)} ({node.op})",
+            node.op,
+            _sum(own, front),
+            _sum(effect, front),
+            _windows(analysis, node),
+        )
+
+
+def _windows(analysis: Analysis, node: Node) -> tuple[Extent, ...] | None:
+    """How many windows an operator of the table has on each axis; None where that is not known."""
+    shape = analysis.shape(node.outputs[0])
+    if node.op not in OPERATORS or shape is None:
+        return None
+    return None if any(isinstance(size, Unknown) for size in shape) else shape[2:]
+
+
+def _own(graph: Graph, analysis: Analysis, node: Node) -> tuple[Pairs | None, Pairs | None]:
+    """An operator's own padding as it is, and constant amounts that read the same."""
+    if node.op in OPERATORS:
+        return _resolved(analysis, read_window(graph, analysis, node))
+    shape = analysis.shape(node.inputs[0])
+    if node.attrs.get("auto_pad", "NOTSET") not in {"", "NOTSET", "VALID"}:
+        return None, None
+    pads = node.attrs.get("pads")
+    if pads is not None and node.attrs.get("auto_pad", "NOTSET") != "VALID":
+        return pairs_of(pads), pairs_of(pads)
+    if shape is None or len(shape) < 3:
+        return None, None
+    none = ((0, 0),) * (len(shape) - 2)
+    return none, none
+
+
+def _resolved(analysis: Analysis, op: WindowOp) -> tuple[Pairs | None, Pairs | None]:
+    rank = len(op.windows)
+    if op.auto_pad == "NOTSET":
+        return op.pads, op.pads
+    if op.auto_pad == "VALID":
+        return ((0, 0),) * rank, ((0, 0),) * rank
+    shape = analysis.shape(op.data)
+    if shape is None or len(shape) != rank + 2:
+        return None, None
+    if any(isinstance(size, Unknown) for size in shape[2:]):
+        return None, None
+    odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
+    axes = list(zip(shape[2:], op.windows, strict=True))
+    if not all(isinstance(window.kernel, int) for _, window in axes):
+        return None, None
+    effect = [constant_in_effect(size, window, odd=odd) for size, window in axes]
+    constant = tuple(pair for pair in effect if pair is not None)
+    total = tuple(same_pads(size, window, odd=odd) for size, window in axes)
+    return total, constant if len(constant) == rank else None
+
+
+def _front(graph: Graph, analysis: Analysis, node: Node, rank: int) -> Pairs | None:
+    """What the `Pad`s in front of an operator add to its spatial axes, also through Transposes."""
+    total: list[tuple[Extent, Extent]] = [(0, 0)] * rank
+    places = list(range(rank + 2))  # where each axis of the operator's data is
+    tensor = node.inputs[0]
+    while (producer := graph.producer(tensor)) is not None and graph.is_standard(producer):
+        if producer.op == "Pad":
+            amounts = read_pad(graph, analysis, producer).extents_over(rank + 2)
+            if amounts is None:
+                return None
+            for axis in range(rank):
+                begin, end = amounts[places[axis + 2]]
+                total[axis] = total[axis][0] + begin, total[axis][1] + end
+        elif producer.op == "Transpose":
+            perm = producer.attrs.get("perm") or list(range(rank + 2))[::-1]
+            if sorted(perm) != list(range(rank + 2)):
+                return None
+            places = [perm[place] for place in places]
+        elif producer.op not in _THROUGH:
+            break
+        tensor = producer.inputs[0]
+    return tuple(total)
+
+
+def _sum(own: Pairs | None, front: Pairs | None) -> Pairs | None:
+    """Both together; None where something of it is not known."""
+    if own is None or front is None:
+        return None
+    found = tuple((a + c, b + d) for (a, b), (c, d) in zip(own, front, strict=True))
+    return None if any(isinstance(each, Unknown) for each in _flat(found)) else found
+
+
+def _flat(pairs: Pairs) -> list[Extent]:
+    return [amount for pair in pairs for amount in pair]
+
+
+def _told(pairs: Pairs) -> str:
+    """Amounts in ONNX order."""
+    amounts = [begin for begin, _ in pairs] + [end for _, end in pairs]
+    return f"[{', '.join(map(str, amounts))}]"

@@ -1,0 +1,148 @@
+"""What reads a tensor, and the window that it reaches, step by step."""
+
+from collections import deque
+from functools import cached_property
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from onnxpad.graph import Graph
+from onnxpad.operators.table import operator_of
+
+Node: TypeAlias = Any
+Tensor: TypeAlias = Any
+
+UNCOVERED: Final = frozenset(
+    {
+        ("", "ConvInteger"),
+        ("", "ConvTranspose"),
+        ("", "DeformConv"),
+        ("", "QLinearConv"),
+        ("com.microsoft", "FusedConv"),
+        ("com.microsoft", "NhwcConv"),
+        ("com.microsoft", "NhwcFusedConv"),
+        ("com.microsoft", "NhwcMaxPool"),
+        ("com.microsoft", "QLinearAveragePool"),
+        ("com.microsoft", "QLinearConv"),
+        ("com.microsoft", "ConvTransposeWithDynamicPads"),
+    }
+)
+"""Operators with a window that the table does not have."""
+
+# What hands on what it reads, element by element or moved: its first input, or any.
+# fmt: off
+_FIRST: Final = frozenset(
+    {
+        "Abs", "BatchNormalization", "BitShift", "Cast", "CastLike", "Ceil", "Celu", "Clip",
+        "DepthToSpace", "DequantizeLinear", "Dropout", "DynamicQuantizeLinear", "Elu", "Erf",
+        "Exp", "Flatten", "Floor", "Gelu", "GroupNormalization", "HardSigmoid", "HardSwish",
+        "InstanceNormalization", "LayerNormalization", "LeakyRelu", "Log", "LogSoftmax",
+        "Mish", "Neg", "Not", "PRelu", "Pad", "QLinearLeakyRelu", "QLinearSigmoid",
+        "QuantizeLinear", "QuickGelu", "Reciprocal", "Relu", "Reshape", "Resize", "Round",
+        "Selu", "Sigmoid", "Sign", "Slice", "Softmax", "Softplus", "Softsign", "SpaceToDepth",
+        "Split", "Sqrt", "Squeeze", "Swish", "Tanh", "ThresholdedRelu", "Transpose",
+        "Unsqueeze", "Upsample"
+    }
+)
+_ANY: Final = frozenset(
+    {
+        "Add", "Concat", "Div", "Max", "Mean", "Min", "Mod", "Mul", "Pow", "QLinearAdd",
+        "QLinearConcat", "QLinearMul", "Sub", "Sum", "Where"
+    }
+)
+# fmt: on
+_DOMAINS: Final = frozenset({"", "com.microsoft"})
+# A window further down has little to do with the padding.
+_MOST_STEPS: Final = 8
+_MOST_NODES: Final = 64
+
+
+class Reader(NamedTuple):
+    """A place where a tensor is read.
+
+    Attributes:
+        node: The node; None where the tensor is an output of the graph.
+        index: The input; -1 where a body of the node reads it.
+    """
+
+    node: Node | None
+    index: int  # type: ignore[assignment]
+
+
+class Path(NamedTuple):
+    """The way from a tensor to a window.
+
+    Attributes:
+        steps: The nodes between, in their order.
+        window: The operator with a window.
+    """
+
+    steps: tuple[Node, ...]
+    window: Node
+
+
+class Readers:
+    """Looks downstream in one graph, which must stay as it is."""
+
+    def __init__(self, graph: Graph) -> None:
+        """Keeps what it has found of the graph."""
+        self._graph = graph
+        self._known: dict[str, list[Reader]] = {}
+
+    def of(self, tensor: Tensor) -> list[Reader]:
+        """What reads a tensor, directly or through Identity, in file order; last the output."""
+        known = self._known.get(tensor.name)
+        if known is None:
+            known = self._known[tensor.name] = self._look(tensor)
+        return known
+
+    def _look(self, tensor: Tensor) -> list[Reader]:
+        found: dict[tuple[int, int], Reader] = {}
+        is_output = False
+        pending = [tensor]
+        while pending:
+            current = pending.pop()
+            is_output |= self._graph.is_output(current)
+            for use in self._graph.uses(current):
+                if self._is_identity(use.node) and use.index == 0:
+                    pending += use.node.outputs[:1]
+                else:
+                    found[id(use.node), use.index] = Reader(use.node, use.index)
+        listed = sorted(found.values(), key=lambda each: (self._places[id(each.node)], each.index))
+        return [*listed, Reader(None, 0)] if is_output else listed
+
+    def path(self, tensor: Tensor) -> Path | None:
+        """The shortest way to a window over what a tensor holds; None where none is near."""
+        pending: deque[tuple[Tensor, tuple[Node, ...]]] = deque([(tensor, ())])
+        seen: set[int] = set()
+        while pending:
+            current, steps = pending.popleft()
+            for node, index in self.of(current):
+                if node is None or id(node) in seen or len(seen) > _MOST_NODES:
+                    continue
+                if index == 0 and (self.slides(node) or self.is_uncovered(node)):
+                    return Path(steps, node)
+                if len(steps) < _MOST_STEPS and self._hands_on(node, index):
+                    seen.add(id(node))
+                    pending += [(output, (*steps, node)) for output in node.outputs if output.name]
+        return None
+
+    def slides(self, node: Node) -> bool:
+        """Whether a node is a window operator of the table."""
+        return operator_of(self._graph, node) is not None
+
+    def is_uncovered(self, node: Node) -> bool:
+        """Whether a node is an operator with a window that the table does not have."""
+        domain = "" if self._graph.is_standard(node) else node.domain
+        return (domain, node.op) in UNCOVERED and not self._graph.is_function(node)
+
+    def _hands_on(self, node: Node, index: int) -> bool:
+        domain = "" if self._graph.is_standard(node) else node.domain
+        if domain not in _DOMAINS or self._graph.is_function(node):
+            return False
+        return index >= 0 if node.op in _ANY else index == 0 and node.op in _FIRST
+
+    def _is_identity(self, node: Node) -> bool:
+        return node.op == "Identity" and self._graph.is_standard(node)
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {id(node): place for place, node in enumerate(self._graph.nodes)}

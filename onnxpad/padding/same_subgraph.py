@@ -1,0 +1,109 @@
+"""Nodes that compute the amounts of SAME at run time, as few as that takes.
+
+Sites of one graph share what they have in common: of axes of the same sizes the Shape, of the same
+strides and extents of windows all of it.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.size import Unknown
+from onnxpad.arithmetic.window import Side, Window
+from onnxpad.graph import Graph
+
+Node: TypeAlias = Any
+Tensor: TypeAlias = Any
+
+
+class Amounts:
+    """Writes the amounts of SAME of one graph, over all axes, in ONNX order."""
+
+    def __init__(self, graph: Graph, analysis: Analysis) -> None:
+        """Reads the graph as it is at each call; shares where the analysis finds sizes equal."""
+        self._graph = graph
+        self._analysis = analysis
+        self._known: dict[tuple[object, ...], tuple[Tensor, int]] = {}
+
+    def count(self, windows: Sequence[Window]) -> int:
+        """How many nodes compute the amounts for these windows, if none is there yet."""
+        return 7 + (self._graph.opset < 15) + 2 * self.is_clamped(windows)
+
+    def is_clamped(self, windows: Sequence[Window]) -> bool:
+        """Whether the total may come out below zero."""
+        return any(window.extent < window.stride for window in windows)
+
+    def compute(
+        self, source: Tensor, windows: Sequence[Window], odd: Side, before: Node, name: str
+    ) -> Tensor:
+        """The amounts by which windows over a tensor are padded, computed in front of a node.
+
+        The total is max(extent - stride + (-size mod stride), 0): what the stride leaves over of
+        the size is padded up (ONNX Conv "auto_pad", rewritten without the quotient). All axes are
+        computed at once. `name` is what the names of nodes derive from.
+        """
+
+        def add(op: str, *inputs: Tensor, **attributes: int) -> Tensor:
+            key = (op, *(tensor.name for tensor in inputs), *attributes.items())
+            return self._add(key, op, inputs, attributes, before, name)
+
+        def constant(values: Sequence[int] | int) -> Tensor:
+            return self._graph.add_initializer(np.asarray(values, np.int64), f"{name}_constant")
+
+        rank = len(windows) + 2
+        shape = self._shape(source, rank, before, name)
+        left = add("Mod", add("Neg", shape), constant([window.stride for window in windows]))
+        surplus = [window.extent - window.stride for window in windows]
+        total = add("Add", left, constant(surplus))
+        if self.is_clamped(windows):
+            total = add("Where", add("Less", total, constant([0])), constant([0]), total)
+        less = add("Div", total, constant([2]))
+        more = add("Sub", total, less)
+        begin, end = (less, more) if odd == "end" else (more, less)
+        none = constant([0, 0])
+        return add("Concat", none, begin, none, end, axis=0)
+
+    def _shape(self, source: Tensor, rank: int, before: Node, name: str) -> Tensor:
+        """The spatial sizes of a tensor: those of any other that has the same at every size."""
+        shape = self._analysis.shape(source) or ()
+        sizes: tuple[object, ...] = shape[2:]
+        if not sizes or any(isinstance(size, Unknown) for size in sizes):
+            sizes = (source.name,)
+        if self._graph.opset >= 15:
+            return self._add(("Shape", sizes), "Shape", [source], {"start": 2}, before, name)
+        whole = self._add(("whole Shape", sizes), "Shape", [source], {}, before, name)
+        first, last = (
+            self._graph.add_initializer(np.asarray([axis], np.int64), f"{name}_constant")
+            for axis in (2, rank)
+        )
+        return self._add(("Slice", whole.name), "Slice", [whole, first, last], {}, before, name)
+
+    def _add(
+        self,
+        key: tuple[object, ...],
+        op: str,
+        inputs: Sequence[Tensor],
+        attributes: dict[str, int],
+        before: Node,
+        name: str,
+    ) -> Tensor:
+        """A node, or the one that does the same and stands further ahead."""
+        place = self._places.get(id(before), -1)
+        tensor, since = self._known.get(key, (None, place))
+        there = tensor is not None and self._graph.has_tensor(tensor.name)
+        if there and self._graph.tensor(tensor.name) is tensor and since <= place:
+            return tensor
+        tensor = self._graph.insert(
+            op, inputs, attributes, before=before, name=f"{name}_{op.lower()}"
+        )
+        if place >= 0:
+            self._known[key] = tensor, place
+        return tensor
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        """Where the nodes stand that were there when amounts were first computed."""
+        return {id(node): place for place, node in enumerate(self._graph.nodes)}

@@ -1,0 +1,1 @@
+"""Runs the passes: change by change, proved, probed, kept or undone."""

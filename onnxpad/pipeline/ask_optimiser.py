@@ -1,0 +1,133 @@
+"""Asks onnxruntime which `Pad`s its optimiser folds in a graph as it is.
+
+A working copy, in which long constants are inputs and every `Pad` has a name of its own, is
+optimised twice, with PadFusion off and on: what is there in the first and not in the second was
+taken. The first graph is what PadFusion meets, so whether the fold is the same is read off it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import onnx
+
+from onnxpad.engine.sessions import optimised
+from onnxpad.errors import ModelError
+from onnxpad.fusion.pad_fusion import Exposed
+from onnxpad.graph import Graph
+from onnxpad.operators.table import UnreadableError
+from onnxpad.rewrite.context import Context
+
+Node: TypeAlias = Any
+
+_NAME: Final = "onnxpad asks about Pad"
+# Names of rules; others are silently ignored.
+_FUSION: Final = "Pad_Fusion"
+_EQUALS: Final = "CommonSubexpressionElimination"
+_COPIED: Final = "what it reads is also an output"
+_UNSEEN: Final = "into what it is folded is not seen"
+
+
+def misfolded(context: Context) -> list[Exposed] | None:
+    """The `Pad`s that onnxruntime folds and must not; None where it cannot be asked."""
+    model = context.graph.working_copy(context.sites.fusion.is_fed)
+    names = _named(model)
+    if not names:
+        return []
+    found: dict[tuple[str, str], Exposed] = {}
+    # Of equal Pads and readers one is left at some time: both before and after PadFusion.
+    for beside in ((), (_EQUALS,)) if len(names) > 1 else ((),):
+        some = _misfolded(context, model, names, beside)
+        if some is None:
+            return None
+        found |= {(e.pad.node.outputs[0].name, e.window.outputs[0].name): e for e in some}
+    return list(found.values())
+
+
+def _misfolded(
+    context: Context, model: onnx.ModelProto, names: Mapping[str, str], beside: Sequence[str]
+) -> list[Exposed] | None:
+    """The same, with other rules of the optimiser off beside PadFusion."""
+    path = context.graph.path
+    folder = path.parent if path is not None else None
+    try:
+        first = Graph.from_proto(_optimised(model, folder, _FUSION, *beside))
+        left = _left(first, names)
+        if not left:
+            return []
+        met = Context(first)
+    except ModelError:
+        return None
+    try:
+        second = _optimised(model, folder, *beside)
+    except ModelError:  # PadFusion alone keeps it from loading
+        return _ours(context, met, names, left, every=True)
+    taken = left - {node.name for node in second.graph.node}
+    return _ours(context, met, names, taken, every=False) if taken else []
+
+
+def _named(model: onnx.ModelProto) -> dict[str, str]:
+    """Gives each `Pad` a name of its own; the names of their outputs by that."""
+    names = {}
+    for number, node in enumerate(model.graph.node):
+        if node.op_type == "Pad" and node.domain in {"", "ai.onnx"}:
+            node.name = f"{_NAME} {number}"
+            names[node.name] = node.output[0]
+    return names
+
+
+def _optimised(model: onnx.ModelProto, folder: Any, *disabled: str) -> onnx.ModelProto:
+    data = optimised(model, optimisation="basic", disabled=disabled, folder=folder)
+    return onnx.load_model_from_string(data)
+
+
+def _left(graph: Graph, names: Mapping[str, str]) -> set[str]:
+    return {node.name for node in graph.nodes if node.name in names}
+
+
+def _ours(
+    context: Context, met: Context, names: Mapping[str, str], taken: set[str], *, every: bool
+) -> list[Exposed]:
+    """Those of the `Pad`s that PadFusion meets that must not be folded, as they are in our graph.
+
+    Args:
+        context: What is known of our graph.
+        met: What is known of the graph that PadFusion meets.
+        names: The outputs of our `Pad`s by the names that were given to these.
+        taken: Which of these it takes.
+        every: Whether it may be any that it can take, since it gives no graph.
+    """
+    fusion = met.sites.fusion
+    judged = fusion.exposed() if every else fusion.judged(lambda pad: pad.node.name in taken)
+    wrong = {each.pad.node.name: each for each in judged if each.why}
+    same = {each.pad.node.name for each in judged if not each.why}
+    for pad in met.pads():
+        name = pad.node.name
+        if every and name in taken and met.graph.is_output(pad.data):
+            wrong.setdefault(name, Exposed(pad, pad.node, (), _COPIED))
+        elif not every and name in taken and name not in same:
+            wrong.setdefault(name, Exposed(pad, pad.node, (), _UNSEEN))
+    wrong = {name: each for name, each in wrong.items() if name in taken}
+    outputs = {names[name] for name in taken}
+    reached = context.sites.fusion.judged(lambda pad: pad.node.outputs[0].name in outputs)
+    return [
+        ours
+        for name, each in wrong.items()
+        for ours in _as_ours(context, names[name], each, reached)
+    ]
+
+
+def _as_ours(
+    context: Context, output: str, met: Exposed, reached: Sequence[Exposed]
+) -> list[Exposed]:
+    """What was met, in our graph: once for each operator that may take the `Pad`."""
+    graph = context.graph
+    node = graph.producer(graph.tensor(output))
+    pad = context.pad(node)
+    if isinstance(pad, UnreadableError):
+        return []
+    if pad.value is None:  # what onnxruntime has made of it, from constants alone
+        pad = pad._replace(value=met.pad.value)
+    windows = {id(each.window): each for each in reached if each.pad.node is node}
+    if not windows:
+        return [Exposed(pad, node, (), met.why)]
+    return [each._replace(pad=pad, why=met.why) for each in windows.values()]

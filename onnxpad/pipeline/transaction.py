@@ -1,0 +1,286 @@
+"""Makes one change of a graph at a time: certified, probed, or taken back."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+
+from onnxpad.analysis import Analysis
+from onnxpad.analysis.signs import Signs
+from onnxpad.finding import Change, Finding
+from onnxpad.fusion.barred import Key
+from onnxpad.fusion.blocked_pools import Hazard
+from onnxpad.graph import Graph, Use
+from onnxpad.operators.table import UnreadableError, operator_of
+from onnxpad.padding.site import told
+from onnxpad.proof.certify import UncertifiedError
+from onnxpad.proof.prove import Prover, Readings
+from onnxpad.reasons import Reason
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Match, Pass
+
+Node: TypeAlias = Any
+Tensor: TypeAlias = Any
+Place: TypeAlias = tuple[str, str, int]
+"""What a pass found, and where: its code, the name it gives the place, and the node."""
+
+_MOST: Final = 16
+"""How many tensors upstream a change is taken to be about."""
+
+
+class Prober(Protocol):
+    """Runs a change's neighbourhood, before and after, on a runtime."""
+
+    def take(self, analysis: Analysis, signs: Signs) -> None:
+        """Goes by what is known of the graph from now on, and keeps to the sizes admitted then."""
+
+    def before(self, tensor: Tensor, root: str) -> Any:
+        """What computes a tensor from `root`, cut out of the graph as it is now."""
+
+    def after(self, tensor: Tensor, root: str, before: Any) -> tuple[bool, str]:
+        """Whether the same, cut out of the changed graph, computes the same; and what was seen."""
+
+
+class Made(NamedTuple):
+    """A change, where it was made, and the finding that it answers.
+
+    Attributes:
+        place: Where it was made.
+        change: The change.
+        finding: What it answers.
+        key: What bars it.
+        tensors: Names of the tensors from its root to the output that it keeps.
+    """
+
+    place: Place
+    change: Change
+    finding: Finding
+    key: Key
+    tensors: frozenset[str]
+
+
+class Undone(NamedTuple):
+    """A change that was taken back: the finding, and why, in one line, as a code and facts."""
+
+    finding: Finding
+    why: str
+    code: Reason
+    facts: Mapping[str, object]
+
+
+def key_of(rule: Pass, match: Match) -> Key:
+    """What bars a rewrite: the code, and the output that stays the same."""
+    return rule.code, match.node.outputs[0].name
+
+
+def place_of(rule: Pass, match: Match) -> Place:
+    """What was found where."""
+    return rule.code, match.finding.node, id(match.node)
+
+
+class Editor:
+    """Makes one change at a time, or takes it back.
+
+    Attributes:
+        made: The changes made, in order.
+        undone: Those that were taken back and not yet tried once more, by place.
+        context: What is known of the graph.
+    """
+
+    def __init__(self, context: Context, *, strict: bool, prober: Prober | None = None) -> None:
+        """With `strict`, a change whose certificate names an assumption is taken back too."""
+        self.made: list[Made] = []
+        self.undone: dict[Place, Undone] = {}
+        self._strict = strict
+        self._prober = prober
+        self._seen: set[tuple[Place, str]] = set()
+        self.take(context)
+
+    def take(self, context: Context) -> None:
+        """Goes by what a context knows of the graph from now on, also about what was undone."""
+        self.context = context
+        self.undone.clear()
+        self._outdated = False
+        self._certifier = Prover(context.graph, context.premises, context.signs)
+        if self._prober is not None:
+            self._prober.take(context.analysis, context.signs)
+
+    def apply(self, rule: Pass, match: Match) -> None:
+        """Makes a change, or takes it back, once: what was taken back is not tried again."""
+        place = place_of(rule, match)
+        if place in self.undone:
+            return
+        mark = self.context.mark()
+        key, tensors = key_of(rule, match), self._along(match.node)
+        try:
+            change = self._apply(rule, match, place)
+        except UncertifiedError as error:
+            self.context.rollback(mark)
+            self.undone[place] = Undone(match.finding, str(error), error.code, error.facts)
+        else:
+            self.made.append(Made(place, change, match.finding, key, tensors))
+            self._outdated = bool(self.undone)
+
+    def _along(self, node: Node) -> frozenset[str]:
+        """The tensors that a rewrite of a node may be about: its output, and what is padded."""
+        graph, found = self.context.graph, {node.outputs[0].name}
+        tensor = node.inputs[0] if node.inputs else None
+        while tensor is not None and tensor.name and tensor.name not in found:
+            found.add(tensor.name)
+            above = graph.producer(tensor)
+            pads = above is not None and above.op in {"Pad", "Identity"} and above.inputs
+            tensor = above.inputs[0] if above is not None and pads else None
+            if len(found) > _MOST:
+                break
+        return frozenset(found)
+
+    def reconsider(self) -> bool:
+        """Forgets what was taken back before the latest change, so that it is tried once more.
+
+        Says whether there was any: what a change was refused for may have been changed since.
+        """
+        outdated, self._outdated = self._outdated, False
+        if outdated:
+            self.undone.clear()
+        return outdated
+
+    def _apply(self, rule: Pass, match: Match, place: Place) -> Change:
+        graph, node, tensor = self.context.graph, match.node, match.node.outputs[0]
+        reading = self._read(node, tensor)
+        cut = self._prober.before(tensor, reading.root) if self._prober is not None else None
+        nodes = rule.computing(match)
+        text = self._describe(node, reading.root, nodes[0])
+        if (place, text) in self._seen:
+            raise UncertifiedError(
+                "the rule finds what it has already rewritten, without end", Reason.WITHOUT_END
+            )
+        uses = graph.uses(tensor)
+        computing = self._computing(tensor, reading.root)
+        stands = rule.rewrite(match, self.context) or tensor
+        if stands is not tensor:
+            self._check_uses(tensor, stands, uses)
+        certificate = self._certifier.certify(reading, self._read(node, stands, reading.root))
+        if self._strict and certificate.assumptions:
+            raise UncertifiedError(
+                f"it assumes {', '.join(certificate.assumptions)}, and --strict forbids that",
+                Reason.ASSUMPTION_REFUSED,
+                assumptions=list(certificate.assumptions),
+            )
+        after = (
+            self._describe(node, reading.root, nodes[1]) if stands is tensor else repr(stands.name)
+        )
+        removed = graph.sweep()
+        self._check_kernels(computing)
+        seen = ""
+        if self._prober is not None:
+            same, seen = self._prober.after(stands, reading.root, cut)
+            if not same:
+                raise UncertifiedError(
+                    f"its probe differs: {seen}", Reason.PROBE_DIFFERS, probe=seen
+                )
+        self._seen.add((place, text))
+        removed += graph.absorb(node)
+        return Change(
+            code=rule.code,
+            node=graph.label(node),
+            op_type=node.op,
+            before=text,
+            after=after,
+            certificate=certificate,
+            removed=removed,
+            probe=seen,
+        )
+
+    def _computing(self, tensor: Tensor, root: str) -> list[tuple[Node, Hazard]]:
+        """The `Pad`s of computed amounts up to a root that keep a pool from running in blocks.
+
+        Each with what that pool would do.
+        """
+        graph, found = self.context.graph, []
+        for _ in range(_MOST):
+            node = graph.producer(tensor)
+            if node is None or not node.inputs or tensor.name == root:
+                break
+            if node.op == "Pad" and _computes(graph, node):
+                given = node.outputs[0]
+                hazard = self.context.blocked_pools.behind(given, self.context.windows())
+                if hazard is not None:
+                    found.append((node, hazard))
+            tensor = node.inputs[0]
+        return found
+
+    def _check_kernels(self, computing: Sequence[tuple[Node, Hazard]]) -> None:
+        """Whether no `Pad` of computed amounts was made constant where it keeps a pool from harm.
+
+        Raises:
+            UncertifiedError: One was.
+        """
+        graph = self.context.graph
+        for pad, hazard in computing:
+            if not graph.has_node(pad) or pad.op != "Pad" or not _computes(graph, pad):
+                pool = hazard.node
+                raise UncertifiedError(
+                    f"with its amounts constant, onnxruntime would choose a kernel for {pool.op} "
+                    f"{graph.label(pool)!r} that {hazard.does}",
+                    hazard.reason,
+                    operator=graph.label(pool),
+                )
+
+    def _read(self, node: Node, tensor: Tensor, root: str = "") -> Readings:
+        if operator_of(self.context.graph, node) is not None:
+            return self._certifier.window(tensor, root)
+        return self._certifier.padding(tensor, root)
+
+    def _check_uses(self, old: Tensor, new: Tensor, uses: Sequence[Use]) -> None:
+        graph = self.context.graph
+        if graph.is_output(old) or graph.uses(old):
+            raise UncertifiedError(f"{old.name!r} is still read")
+        if any(use.node.inputs[use.index].name != new.name for use in uses):
+            raise UncertifiedError(f"not everything that read {old.name!r} reads {new.name!r} now")
+
+    def _describe(self, node: Node, root: str, computing: int = 0) -> str:
+        """How the padding of a node is written, from `root` to the node.
+
+        Args:
+            node: The node.
+            root: Name of the tensor that is padded.
+            computing: How many nodes compute its amounts, where that is to be said.
+        """
+        graph = self.context.graph
+        slides = operator_of(graph, node) is not None
+        steps = [self._describe_window(node)] if slides else []
+        tensor = graph.origin(node.inputs[0] if slides else node.outputs[0])
+        while tensor.name != root:
+            pad = graph.producer(tensor)
+            if pad is None or pad.op != "Pad" or not graph.is_standard(pad):
+                break
+            steps.append(self._describe_pad(pad, computing if pad is node else 0))
+            tensor = graph.origin(pad.inputs[0])
+        return " -> ".join(reversed(steps))
+
+    def _describe_window(self, node: Node) -> str:
+        op = self.context.window(node)
+        if isinstance(op, UnreadableError):
+            return str(node.op)
+        if op.auto_pad != "NOTSET":
+            return f"{node.op} auto_pad={op.auto_pad}"
+        counted = " counted" if op.count_include_pad and op.pads_written else ""
+        return f"{node.op} pads {told(op.pads)}{counted}"
+
+    def _describe_pad(self, node: Node, computing: int) -> str:
+        pad = self.context.pad(node)
+        if isinstance(pad, UnreadableError):
+            return "Pad"
+        amounts = "" if pad.constant_amounts is None else f" {told(pad.constant_amounts)}"
+        how = f" {pad.mode}" if pad.mode != "constant" else ""
+        graph, origin = self.context.graph, ""
+        if graph.opset >= 11 and graph.is_external(node.inputs[1]):
+            origin = " (in another file)"
+        elif graph.opset >= 11 and graph.constant(node.inputs[1]) is None:
+            origin = f" (computed by {computing} nodes)" if computing else " (computed)"
+        kept = len(node.inputs) == 3 and not node.inputs[2].name
+        return f"Pad{how}{amounts}{origin}{' with its fill left empty' if kept else ''}"
+
+
+def _computes(graph: Graph, pad: Node) -> bool:
+    """Whether the amounts of a `Pad` are computed."""
+    given = pad.inputs[1:2] if graph.opset >= 11 else ()
+    return any(graph.constant(tensor) is None for tensor in given)

@@ -1,0 +1,1 @@
+"""Runs the neighbourhood of one change, before and after."""

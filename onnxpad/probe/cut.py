@@ -1,0 +1,482 @@
+"""Cuts a change's neighbourhood out of a graph, as small models that a runtime can compare.
+
+The cut runs from the tensor that is read to the tensor that the change must not alter, with all
+that computes the amounts of the `Pad`s between them, so a misreading of that computation shows.
+Channels are cut to one, weights become small integers.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from math import lcm, prod
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
+from onnx.helper import (
+    get_all_tensor_dtypes,
+    make_attribute,
+    make_node,
+    make_opsetid,
+    make_tensor_value_info,
+    tensor_dtype_to_np_dtype,
+)
+from onnx.numpy_helper import from_array
+
+from onnxpad.analysis import Analysis
+from onnxpad.analysis.signs import Signs
+from onnxpad.arithmetic.size import Extent, Size, Symbol, bounds, evaluate, modulo, residues, symbol
+from onnxpad.engine.sessions import warm
+from onnxpad.graph import Graph
+from onnxpad.operators.table import FLOATS, OPERATORS, UnreadableError, operator_of, read_pad
+from onnxpad.probe.run import ProbeResult, probe
+
+Node: TypeAlias = Any
+Tensor: TypeAlias = Any
+
+# Beyond this many elements an axis is cut down where nothing pads it.
+_LARGE: Final = 1 << 22
+# The element types that numpy has.
+_TYPES: Final = frozenset(get_all_tensor_dtypes())
+# Operators that work element by element: of one tensor, finite wherever it is, and of several.
+_CURVES: Final = frozenset(
+    {"Abs", "Clip", "Elu", "Exp", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Softplus", "Tanh"}
+)
+_SUMS: Final = frozenset({"Add", "Identity", "Mul", "Sub", "Sum"})
+_STEPS: Final = 8
+# At most so many scenes, and in how many the axes are further apart; of how many residue classes
+# of a size there is one, whatever it does; how far sizes may grow for them; and how far the last
+# one goes at least.
+_SCENES: Final = 64
+_APART: Final = 2
+_CLASSES: Final = 10
+_LONG: Final = 60
+_FAR: Final = 800
+# How far the first size at which a tensor is not empty is looked for.
+_SEARCH: Final = 4096
+# Any that every onnxruntime reads: the cut is a model of its own.
+_IR_VERSION: Final = 8
+
+
+class UnprobeableError(Exception):
+    """Why a neighbourhood cannot be cut out and run by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One choice of sizes: the shape of the tensor that is read, and what each symbol is."""
+
+    shape: tuple[int, ...]
+    symbols: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The neighbourhood before a change, once per scene; or why there is none."""
+
+    scenes: tuple[tuple[Scene, ModelProto], ...]
+    why: str = ""
+
+
+class Probes:
+    """Compares neighbourhoods before and after a change; equal ones run once."""
+
+    def __init__(self, graph: Graph) -> None:
+        """Cuts out of this graph, as it is at each call, at all sizes until they are limited."""
+        self._graph = graph
+        self.take(Analysis(graph), Signs(graph))
+        self._seen: dict[tuple[bytes, bytes], ProbeResult] = {}
+        self.count = 0
+
+    def take(self, analysis: Analysis, signs: Signs) -> None:
+        """Goes by what is known of the graph from now on, and keeps to the sizes admitted then."""
+        self._analysis = analysis
+        self._signs = signs
+
+    def before(self, tensor: Tensor, root: str) -> Cut:
+        """What computes a tensor from `root`, in a few scenes."""
+        if not self._seen:
+            warm()  # a change is about to be made: it will be run
+        try:
+            scenes = self._scenes(tensor, root)
+            return Cut(tuple((scene, self._cut(tensor, root, scene)) for scene in scenes))
+        except UnprobeableError as error:
+            return Cut((), str(error))
+
+    def after(self, tensor: Tensor, root: str, before: Cut) -> tuple[bool, str]:
+        """Whether the changed neighbourhood computes the same, and what was seen."""
+        if not before.scenes:
+            return True, f"not probed: {before.why}"
+        runs, reasons = 0, []
+        for scene, model in before.scenes:
+            try:
+                result = self._compare(model, self._cut(tensor, root, scene))
+            except UnprobeableError as error:
+                return True, f"not probed: {error}"
+            if not result.ok:
+                return False, f"{result.detail} (data {'x'.join(map(str, scene.shape))})"
+            runs += result.runs
+            if result.detail:
+                reasons.append(result.detail)
+        if not runs:
+            return True, reasons[0] if reasons else "not probed"
+        self.count += 1
+        return True, f"equal on {runs} inputs"
+
+    def _compare(self, before: ModelProto, after: ModelProto) -> ProbeResult:
+        key = (before.SerializeToString(), after.SerializeToString())
+        result = self._seen.get(key)
+        if result is None:
+            result = self._seen[key] = probe(before, after)
+        return result
+
+    def _scenes(self, tensor: Tensor, root: str) -> list[Scene]:
+        node = self._graph.producer(tensor)
+        window = node is not None and operator_of(self._graph, node) is not None
+        shape = self._analysis.shape(self._graph.tensor(root))
+        if shape is None:
+            rank = self._rank(node) if node is not None else None
+            if rank is None:
+                raise UnprobeableError(f"the number of axes of {root!r} is not known")
+            shape = tuple(symbol(f"{root}[{axis}]") for axis in range(rank))
+        involved = [*shape, *self._amounts(node, root)]
+        strides = node.attrs.get("strides") if node is not None and window else None
+        if isinstance(strides, list) and len(strides) == len(shape) - 2:
+            involved += [modulo(size, s) for size, s in zip(shape[2:], strides, strict=True) if s]
+        values = _values(shape, involved)
+        scenes: dict[tuple[int, ...], Scene] = {}
+        amounts = [size for size in involved if isinstance(size, Size)]
+        count = max(map(len, values.values()), default=len(shape))
+        for step in range(count + 1 + _APART):
+            # All at their least first; then one ahead of the other, and in the end two ahead.
+            ahead = 1 + (step > count)
+            symbols = {
+                name: some[(step - 1 + place * ahead) % len(some) if step else 0]
+                for place, (name, some) in enumerate(values.items())
+            }
+            sizes = tuple(
+                self._size(size, symbols, 1 + step + axis) for axis, size in enumerate(shape)
+            )
+            if min(sizes, default=1) < 1:
+                continue
+            if window:
+                sizes = (1, 1, *sizes[2:])
+            told = (*sizes, *(evaluate(amount, symbols) for amount in amounts))
+            scenes.setdefault(told, Scene(sizes, symbols))
+        if not scenes:
+            raise UnprobeableError(f"no size of {root!r} could be chosen")
+        fitting = [scene for scene in scenes.values() if prod(scene.shape) <= _LARGE]
+        if not fitting:
+            first = next(iter(scenes.values())).shape
+            raise UnprobeableError(f"data of {'x'.join(map(str, first))} is too large")
+        return fitting[:_SCENES]
+
+    def _amounts(self, node: Node | None, root: str) -> Iterator[Extent]:
+        """What the `Pad`s between the root and a node say."""
+        while node is not None and self._graph.is_standard(node):
+            if node.op == "Pad":
+                with suppress(UnreadableError):
+                    pad = read_pad(self._graph, self._analysis, node)
+                    yield from (amount for pair in pad.amounts or () for amount in pair)
+            if not node.inputs or node.inputs[0].name == root:
+                return
+            node = self._graph.producer(node.inputs[0])
+
+    def _size(self, size: Extent, values: Mapping[str, int], free: int) -> int:
+        if isinstance(size, int):
+            return size
+        return evaluate(size, values) if isinstance(size, Size) else free
+
+    def _rank(self, node: Node) -> int | None:
+        kernel = node.attrs.get("kernel_shape")
+        if isinstance(kernel, list):
+            return len(kernel) + 2
+        row = OPERATORS.get(node.op)
+        if row is not None and row.weight is not None:
+            shape = self._analysis.shape(node.inputs[row.weight])
+            return None if shape is None else len(shape)
+        return None
+
+    def _cut(self, tensor: Tensor, root: str, scene: Scene) -> ModelProto:
+        cutting = _Cutting(self._graph, self._analysis, root, scene)
+        # What computes the root itself is not in the cut.
+        node = self._graph.producer(tensor) if tensor.name != root else None
+        row = operator_of(self._graph, node) if node is not None else None
+        compares = row is not None and row.padding == "never wins"
+        if compares and self._signs.non_negative(self._graph.tensor(root)):
+            cutting.spare_negatives(self._grounds(root))
+        return cutting.model(tensor)
+
+    def _grounds(self, root: str) -> list[str]:
+        """What a tensor is made of, element by element, behind the operators that fix its sign.
+
+        Empty where anything else is in between.
+        """
+        grounds: list[str] = []
+        pending = [self._graph.tensor(root)]
+        for _ in range(_STEPS):
+            if not pending:
+                return grounds
+            tensor = pending.pop()
+            if self._graph.constant(tensor) is not None:
+                continue
+            node = self._graph.producer(tensor)
+            if node is None or not self._graph.is_standard(node):
+                return []
+            if node.op in _CURVES:
+                grounds.append(node.inputs[0].name)
+            elif node.op in _SUMS:
+                pending += node.inputs
+            else:
+                return []
+        return []
+
+
+def _values(shape: Sequence[Extent], involved: Sequence[Extent]) -> dict[str, list[int]]:
+    """For each symbol that is involved some values: the least, and one of each residue class."""
+    rhythms: dict[Symbol, tuple[int, int]] = {}
+    for extent in involved:
+        for which, (period, threshold) in residues(extent).items():
+            known, begin = rhythms.get(which, (1, 0))
+            rhythms[which] = lcm(known, period), max(begin, threshold)
+    found: dict[str, list[int]] = {}
+    for which in sorted(rhythms):
+        period, threshold = rhythms[which]
+        least = _least(which, shape)
+        late = max(least, -(-(threshold - which.minimum) // which.step))
+        classes = -(-period // which.step)
+        # Another class and another multiple each time, unless that leads too far.
+        gap = classes + 1
+        if gap * which.step * _CLASSES > _FAR:
+            gap = classes // _CLASSES | 1
+        indices = [*range(least, least + 4), *range(late, late + gap * _CLASSES, gap)]
+        indices.append(late + -(-_LONG // which.step))
+        indices += _telling(which, involved, indices, range(late, late + min(classes, _SEARCH)))
+        fitting = [index for index in dict.fromkeys(indices) if index < which.count]
+        found[which.name] = [which.value(index) for index in fitting] or [which.minimum]
+    return found
+
+
+def _telling(
+    symbol: Symbol, involved: Sequence[Extent], chosen: Sequence[int], indices: range
+) -> Iterator[int]:
+    """The indices at which what pads by this symbol is what it is at none of those chosen."""
+    sizes = [size for size in involved if isinstance(size, Size) and size.symbols == (symbol,)]
+    varying = [size for size in sizes if _spread(size) < _SCENES]
+    seen = set()
+    for index in (*chosen, *indices):
+        if index >= symbol.count:
+            continue
+        value = {symbol.name: symbol.value(index)}
+        told = tuple(evaluate(size, value) for size in varying)
+        if told not in seen and index not in chosen:
+            yield index
+        seen.add(told)
+
+
+def _spread(size: Size) -> int:
+    low, high = bounds(size)
+    assert low is not None
+    assert high is not None
+    return high - low
+
+
+def _least(symbol: Symbol, shape: Sequence[Extent]) -> int:
+    """The index of the first value at which no axis that grows with it alone is empty."""
+    sizes = [size for size in shape if isinstance(size, Size) and size.symbols == (symbol,)]
+    for index in range(min(symbol.count, _SEARCH)):
+        value = {symbol.name: symbol.value(index)}
+        if all(evaluate(size, value) >= 1 for size in sizes):
+            return index
+    return 0
+
+
+@lru_cache(maxsize=64)
+def _taps(*kernel: int) -> np.ndarray[Any, Any]:
+    """Weights for a kernel: small integers, two of each tap."""
+    count = prod(kernel)
+    top = 3 if count <= 64 else 1  # sums stay exact in float16
+    nonzero = [n for n in range(-top, top + 1) if n]  # a tap of 0 would see nothing
+    return np.random.default_rng(count).choice(nonzero, (2, 1, *kernel))
+
+
+class _Cutting:
+    """One cut in the making. Tensors are renamed by order, so like cuts are the same bytes."""
+
+    def __init__(self, graph: Graph, analysis: Analysis, root: str, scene: Scene) -> None:
+        self._graph = graph
+        self._analysis = analysis
+        self._scene = scene
+        self._proto = GraphProto(name="probe")
+        self._names: dict[str, str] = {root: "data"}
+        self._blanks: set[str] = set()
+        dtype = analysis.dtype(graph.tensor(root))
+        if dtype is None or dtype not in _TYPES:
+            raise UnprobeableError(f"the element type of {root!r} is not known")
+        self._dtype = dtype
+
+    def spare_negatives(self, grounds: Sequence[str]) -> None:
+        """Lets nothing below zero come in, where the graph lets nothing in either.
+
+        What is behind the operators that see to that is free: so they run, and need no belief.
+        """
+        if grounds:
+            self._names = dict.fromkeys(grounds, "data")
+        elif self._dtype in FLOATS:
+            self._proto.node.append(make_node("Relu", ["data"], ["positive"]))
+            self._names = dict.fromkeys(self._names, "positive")
+
+    def model(self, tensor: Tensor) -> ModelProto:
+        for node in self._order(tensor):
+            self._add(node)
+        if tensor.name not in self._names:
+            raise UnprobeableError(f"{tensor.name!r} is not computed from the data alone")
+        self._proto.node.append(make_node("Identity", [self._names[tensor.name]], ["result"]))
+        self._proto.input.append(self._info("data", self._scene.shape))
+        self._proto.output.append(self._info("result", None))
+        model = ModelProto(ir_version=_IR_VERSION, graph=self._proto)
+        model.opset_import.append(make_opsetid("", self._graph.opset))
+        return model
+
+    def _info(self, name: str, shape: Sequence[int] | None) -> ValueInfoProto:
+        return make_tensor_value_info(name, self._dtype, shape)
+
+    def _order(self, tensor: Tensor) -> Iterator[Node]:
+        """The nodes between the root and the tensor, producers first."""
+        done: set[int] = set()
+        stack: list[tuple[Tensor, bool]] = [(tensor, False)]
+        while stack:
+            current, ready = stack.pop()
+            node = self._graph.producer(current)
+            if node is None or id(node) in done or current.name in self._names:
+                continue
+            if ready:
+                done.add(id(node))
+                yield node
+                continue
+            if self._graph.constant(current) is not None or self._asks(node):
+                done.add(id(node))
+                yield node
+                continue
+            stack.append((current, True))
+            stack.extend((t, False) for t in self._read(node) if t.name)
+
+    def _read(self, node: Node) -> list[Tensor]:
+        """What a node reads that the cut keeps: of a window operator only the data."""
+        inputs = node.inputs[:1] if operator_of(self._graph, node) is not None else node.inputs
+        return [self._origin(tensor) for tensor in inputs]
+
+    def _origin(self, tensor: Tensor) -> Tensor:
+        """What a tensor is a copy of, since a long row of copies may be read by many."""
+        return tensor if tensor.name in self._names else self._graph.origin(tensor)
+
+    def _asks(self, node: Node) -> bool:
+        """Whether a node reads no data, only their shape."""
+        return node.op in {"Shape", "Size"} and self._graph.is_standard(node)
+
+    def _ask(self, node: Node) -> None:
+        """Lets a node ask a blank of the shape that its data have in this scene."""
+        data, output = node.inputs[0].name, node.outputs[0].name
+        shape = self._analysis.shape(node.inputs[0])
+        if shape is not None and all(isinstance(size, int | Size) for size in shape):
+            sizes = self._numbers(shape, data)
+            if prod(sizes) <= _LARGE:
+                self._names[output] = f"t{len(self._names)}"
+                kept = self._copy(node)
+                kept.input.append(self._blank(sizes))
+                kept.output.append(self._names[output])
+                self._proto.node.append(kept)
+                return
+        found = self._analysis.integers(node.outputs[0])
+        if found is None:
+            raise UnprobeableError(f"the shape of {data!r} is not known")
+        array = np.asarray(self._numbers(found, data), np.int64)
+        self._constant(output, array if node.op == "Shape" else array.reshape(()))
+
+    def _blank(self, sizes: Sequence[int]) -> str:
+        """A tensor of a shape that holds nothing."""
+        name = f"blank of {'x'.join(map(str, sizes))}"
+        if name not in self._blanks:
+            self._blanks.add(name)
+            self._proto.initializer.append(
+                from_array(np.asarray(sizes, np.int64), f"{name}, shape")
+            )
+            nothing = from_array(np.zeros(1, np.bool_))
+            node = make_node("ConstantOfShape", [f"{name}, shape"], [name], value=nothing)
+            self._proto.node.append(node)
+        return name
+
+    def _numbers(self, sizes: Sequence[Extent], data: str) -> list[int]:
+        """Sizes as numbers of this scene."""
+        numbers = []
+        for size in sizes:
+            if isinstance(size, Size):
+                if any(s.name not in self._scene.symbols for s in size.symbols):
+                    raise UnprobeableError(f"the shape of {data!r} is not fixed by the data")
+                numbers.append(evaluate(size, self._scene.symbols))
+            elif isinstance(size, int):
+                numbers.append(size)
+            else:
+                raise UnprobeableError(f"the shape of {data!r} is not known")
+        return numbers
+
+    def _copy(self, node: Node) -> NodeProto:
+        """A node with its attributes, without inputs and outputs."""
+        proto = self._graph.node_proto(node)
+        kept = NodeProto(op_type=proto.op_type, domain=proto.domain)
+        kept.attribute.extend(proto.attribute)
+        return kept
+
+    def _add(self, node: Node) -> None:
+        if self._asks(node):
+            self._ask(node)
+            return
+        # The cut has no folder where such data could lie.
+        held = self._graph.constant(node.outputs[0])
+        if held is not None and self._graph.is_external(node.outputs[0]):
+            self._constant(node.outputs[0].name, held)
+            return
+        kept = self._copy(node)
+        if operator_of(self._graph, node) is not None:
+            kept.input.append(self._name(node.inputs[0]))
+            self._weigh(node, kept)
+        else:
+            kept.input.extend(self._name(t) if t.name else "" for t in node.inputs)
+        for output in node.outputs:
+            if output.name:
+                self._names[output.name] = f"t{len(self._names)}"
+            kept.output.append(self._names.get(output.name, ""))
+        self._proto.node.append(kept)
+
+    def _weigh(self, node: Node, kept: NodeProto) -> None:
+        """Gives the operator a weight of its own, of one channel, in small integers."""
+        row = OPERATORS[node.op]
+        if row.weight is None:
+            return
+        shape = self._analysis.shape(node.inputs[row.weight])
+        said = node.attrs.get("kernel_shape") or (shape[2:] if shape is not None else ())
+        kernel = [k for k in said if isinstance(k, int)]
+        if not kernel or len(kernel) != len(said):
+            raise UnprobeableError("the kernel's size is known only at run time")
+        if prod(kernel) > _LARGE:
+            raise UnprobeableError(f"a kernel of {'x'.join(map(str, kernel))} is too large")
+        self._constant("weight", _taps(*kernel).astype(tensor_dtype_to_np_dtype(self._dtype)))
+        kept.input.append(self._names["weight"])
+        others = [a for a in kept.attribute if a.name != "group"]
+        del kept.attribute[:]
+        kept.attribute.extend([*others, make_attribute("group", 1)])
+
+    def _name(self, tensor: Tensor) -> str:
+        tensor = self._origin(tensor)
+        if tensor.name not in self._names:
+            array = self._graph.constant(tensor)
+            if array is None:
+                raise UnprobeableError(f"{tensor.name!r} is known only at run time")
+            self._constant(tensor.name, array)
+        return self._names[tensor.name]
+
+    def _constant(self, name: str, values: np.ndarray[Any, Any]) -> None:
+        self._names[name] = f"t{len(self._names)}"
+        proto = from_array(np.ascontiguousarray(values).reshape(values.shape), self._names[name])
+        self._proto.initializer.append(proto)

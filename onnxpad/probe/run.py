@@ -1,0 +1,182 @@
+"""One change, checked exactly: both sides run on small integers, so float sums do not round."""
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from onnxpad.engine.sessions import (
+    AGREED,
+    Answer,
+    Array,
+    CrashError,
+    EngineError,
+    Value,
+    answers,
+)
+from onnxpad.validation.compare import compare
+from onnxpad.validation.evaluator import evaluator
+from onnxpad.validation.inputs import Draw, Input, UndrawableError, describe
+
+_REACH = 8  # data are the integers from -8 to 8
+_STEPS = (1, 5, 3, 7, 2)  # a ramp's step an axis: neighbours differ along each
+
+_NO_KERNEL = "Could not find an implementation"
+
+_Outputs: TypeAlias = dict[str, Value]
+_Pattern = Callable[[Input, tuple[int, ...]], Array]
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeResult:
+    """What running both sides of a change showed.
+
+    Attributes:
+        ok: Whether nothing that ran speaks against the change.
+        runs: Inputs that both sides were compared on; 0 where neither engine could say.
+        detail: The first difference, or why nothing was run; else empty.
+    """
+
+    ok: bool
+    runs: int
+    detail: str
+
+
+def probe(before: onnx.ModelProto, after: onnx.ModelProto, *, seeds: int = 3) -> ProbeResult:
+    """Whether two small models give the same outputs, bit for bit, on data that shows padding.
+
+    Both have the same inputs of static shape, outputs of the same names, and weights of small
+    integers. The oracle is onnxruntime with optimisation off; where it cannot run `before`, the
+    reference evaluator, for operators it is right about.
+    """
+    names = [output.name for output in before.graph.output]
+    try:
+        draws = list(_draws(describe(before), seeds))
+    except UndrawableError as error:
+        return ProbeResult(True, 0, f"not probed: {error}")
+    ours, theirs = answers([before, after], names, [draw.feeds for draw in draws])
+    expected, why = _by_draw(ours, draws)
+    found, trouble = _by_draw(theirs, draws)
+    if not expected:
+        expected, doubt = _by_draw(_evaluated(before, names, draws), draws)
+        if not expected:
+            return ProbeResult(True, 0, f"not probed: {why} ({doubt})")
+        worse = isinstance(trouble, CrashError) and not isinstance(why, CrashError)
+        if not found and not worse:
+            found, _ = _by_draw(_evaluated(after, names, [*expected]), [*expected])
+            if not found and (str(trouble) == str(why) or _NO_KERNEL in str(trouble)):
+                return ProbeResult(True, 0, f"not probed: {trouble}")
+    draws = list(expected)
+    for draw in draws:
+        if draw not in found:
+            return ProbeResult(False, len(found), f"the rewritten side does not run: {trouble}")
+        if found[draw] is AGREED:
+            continue
+        for name in names:
+            seen = compare(name, expected[draw][name], found[draw][name])
+            if not seen.equal:
+                detail = seen.detail or f"max abs difference {seen.max_abs:g}"
+                return ProbeResult(False, len(draws), f"{name}: {detail}, on {draw.label}")
+    return ProbeResult(True, len(draws), "")
+
+
+def _by_draw(
+    given: Sequence[Answer] | EngineError, draws: Sequence[Draw]
+) -> tuple[dict[Draw, _Outputs], EngineError | None]:
+    """Outputs for each of the inputs that a model runs on, and the first complaint."""
+    if isinstance(given, EngineError):
+        return {}, given
+    answered: dict[Draw, _Outputs] = {}
+    complaint = None
+    for draw, answer in zip(draws, given, strict=True):
+        if isinstance(answer, EngineError):
+            complaint = complaint or answer
+        else:
+            answered[draw] = answer
+    return answered, complaint
+
+
+def _evaluated(
+    model: onnx.ModelProto, names: Sequence[str], draws: Sequence[Draw]
+) -> Sequence[Answer] | EngineError:
+    """What onnx's reference evaluator answers."""
+    try:
+        run = evaluator(model, names)
+    except EngineError as error:
+        return error
+
+    def answer(draw: Draw) -> Answer:
+        try:
+            return run(draw.feeds)
+        except EngineError as error:
+            return error
+
+    return [answer(draw) for draw in draws]
+
+
+def _draws(inputs: Sequence[Input], seeds: int) -> Iterator[Draw]:
+    """Random data, then what shows a fill value that wins, a shift, and a side or axis swapped.
+
+    Raises:
+        UndrawableError: The shape of an input is not fixed.
+    """
+    for each in inputs:
+        if open_sizes := [dim for dim in each.shape if isinstance(dim, str)]:
+            raise UndrawableError(f"input {each.name!r} has an open size, {open_sizes[0]}")
+    for seed in range(seeds):
+        yield _draw(inputs, f"random integers, seed {seed}", _random(seed, -_REACH, _REACH))
+    yield _draw(inputs, "negative integers", _random(seeds, -_REACH, -1))
+    yield _draw(inputs, "positive integers", _random(seeds, 1, _REACH))
+    yield _draw(inputs, "a ramp", lambda each, shape: _ramp(shape))
+    yield _draw(inputs, "marked borders", lambda each, shape: _borders(shape))
+
+
+def _draw(inputs: Sequence[Input], label: str, pattern: _Pattern) -> Draw:
+    feeds = {}
+    for each in inputs:
+        shape = tuple(int(dim) for dim in each.shape)
+        feeds[each.name] = _typed(np.asarray(pattern(each, shape)), each.elem_type)
+    return Draw(feeds, label)
+
+
+def _random(seed: int, low: int, high: int) -> _Pattern:
+    def pattern(each: Input, shape: tuple[int, ...]) -> Array:
+        generator = np.random.default_rng([seed, zlib.crc32(each.name.encode())])
+        return np.asarray(generator.integers(low, high, shape, endpoint=True))
+
+    return pattern
+
+
+def _ramp(shape: tuple[int, ...]) -> Array:
+    """Steps along every axis, another one each, wrapped to stay small."""
+    total = np.zeros(shape, np.int64)
+    for axis, places in enumerate(np.indices(shape, sparse=True)):
+        total = total + _STEPS[axis % len(_STEPS)] * places
+    return total % (2 * _REACH + 1) - _REACH
+
+
+def _borders(shape: tuple[int, ...]) -> Array:
+    """Zero inside; along the first and last position of each axis a mark of its own."""
+    marks = np.zeros(shape, np.int64)
+    for axis, size in enumerate(shape):
+        places = np.moveaxis(marks, axis, 0)
+        if size:
+            places[0] += axis + 1
+            places[-1] -= axis + 2
+    return np.clip(marks, -_REACH, _REACH)
+
+
+def _typed(integers: Array, elem_type: int) -> Array:
+    """`integers` in a tensor type, moved to begin at 0 where it has no negative ones."""
+    if elem_type == TensorProto.STRING:
+        return integers.astype(np.str_).astype(np.object_)
+    dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(elem_type))
+    if dtype.kind == "b":
+        return np.asarray(integers > 0)
+    if dtype.kind == "u":
+        return np.asarray(integers + _REACH).astype(dtype)
+    return integers.astype(np.float32).astype(dtype)  # bfloat16 and float8 convert from float32

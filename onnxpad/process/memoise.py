@@ -1,0 +1,29 @@
+"""Answers that are kept with the object that gave them."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+_Owner = TypeVar("_Owner")
+_Answer = TypeVar("_Answer")
+_Asked = ParamSpec("_Asked")
+
+
+def remembered(
+    method: Callable[Concatenate[_Owner, _Asked], _Answer],
+) -> Callable[Concatenate[_Owner, _Asked], _Answer]:
+    """A method that works out an answer once for the same arguments, which decide it alone.
+
+    Networks repeat themselves. The answers go with the object, so that none outlives a model.
+    """
+    name = f"_remembered{method.__name__}"
+
+    @wraps(method)
+    def answer(owner: _Owner, /, *asked: _Asked.args, **named: _Asked.kwargs) -> _Answer:
+        assert not named
+        known: dict[Any, _Answer] = owner.__dict__.setdefault(name, {})
+        if asked not in known:
+            known[asked] = method(owner, *asked, **named)
+        return known[asked]
+
+    return answer

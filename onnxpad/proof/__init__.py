@@ -1,0 +1,1 @@
+"""Proof that a rewritten graph computes the same."""

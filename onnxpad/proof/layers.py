@@ -1,0 +1,110 @@
+"""Layers of constant padding around data, from the inside out, and what of them is one."""
+
+import itertools
+import math
+from collections.abc import Iterable
+from typing import Final, NamedTuple, TypeAlias
+
+from onnxpad.arithmetic.size import Extent, Size, always, less_equal
+
+Amounts: TypeAlias = tuple[tuple[Extent, Extent], ...]
+
+EXCLUDED: Final = "excluded"  # counts neither in the sum nor in the divisor
+LEAST: Final = "least"  # loses every comparison
+NEGATIVE_ZERO: Final = "-0"  # equals 0.0 as a number, and is another fill
+
+
+class Layer(NamedTuple):
+    """Constant padding around what lies further inside: (begin, end) per axis and what fills it."""
+
+    amounts: Amounts
+    fill: float | int | str
+
+
+Layers: TypeAlias = tuple[Layer, ...]
+
+
+def fill_of(value: float | int) -> float | int | str:
+    """Return what a layer is filled with where a `Pad` says a value; 0.0 and -0.0 are two."""
+    return NEGATIVE_ZERO if value == 0 and math.copysign(1, value) < 0 else value
+
+
+def without_sign(layers: Layers) -> Layers:
+    """Return the layers with 0 for -0.0, for an operator that cannot tell them apart."""
+    return tuple(
+        layer._replace(fill=0) if layer.fill == NEGATIVE_ZERO else layer for layer in layers
+    )
+
+
+def count_shared(one: Layers, other: Layers) -> int:
+    """How many inner layers are the same on both sides, and so are as good as data."""
+    return sum(
+        1
+        for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    )
+
+
+def finite_layers(layers: Layers) -> int:
+    """How many inner layers hold no infinities, which are no data that a maximum is sure of."""
+    return sum(
+        1
+        for _ in itertools.takewhile(
+            lambda layer: not (isinstance(layer.fill, float) and math.isinf(layer.fill)), layers
+        )
+    )
+
+
+def around(layers: Layers, axis: int) -> Extent:
+    """What layers add to the length of an axis."""
+    return total_of(amount for layer in layers for amount in layer.amounts[axis])
+
+
+def total_of(amounts: Iterable[Extent]) -> Extent:
+    """Return the sum of amounts."""
+    total: Extent = 0
+    for amount in amounts:
+        total = total + amount
+    return total
+
+
+def merged(layers: Layers) -> Layers:
+    """The layers without empty ones, neighbours of equal fill as one.
+
+    Two layers are one where neither crops, or both do, or the outer one crops no more than the
+    inner one pads, on every side.
+    """
+    found: list[Layer] = []
+    for layer in layers:
+        if all(begin == 0 and end == 0 for begin, end in layer.amounts):
+            continue
+        if found and found[-1].fill == layer.fill and _summable(found[-1], layer):
+            inner = found.pop()
+            layer = Layer(
+                tuple(
+                    (b0 + b1, e0 + e1)
+                    for (b0, e0), (b1, e1) in zip(inner.amounts, layer.amounts, strict=True)
+                ),
+                layer.fill,
+            )
+            if all(begin == 0 and end == 0 for begin, end in layer.amounts):
+                continue
+        found.append(layer)
+    return tuple(found)
+
+
+def _summable(inner: Layer, outer: Layer) -> bool:
+    def sums(one: Extent, other: Extent) -> bool:
+        if not (isinstance(one, int) and isinstance(other, int)):
+            return always(less_equal(0, one)) is True and always(less_equal(0, other)) is True
+        return (one <= 0 and other <= 0) or (one >= 0 and one + other >= 0)
+
+    return all(
+        sums(b0, b1) and sums(e0, e1)
+        for (b0, e0), (b1, e1) in zip(inner.amounts, outer.amounts, strict=True)
+    )
+
+
+def same_layers(one: Layers, other: Layers) -> bool:
+    """Return whether layers are known, and the same."""
+    known = all(isinstance(n, int | Size) for layer in one for pair in layer.amounts for n in pair)
+    return known and one == other

@@ -1,0 +1,170 @@
+"""What a pass sees: one graph, what is known of it, and the style that padding is to have."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from onnxpad.analysis.signs import Signs
+from onnxpad.fusion.blocked_pools import BlockedPools
+from onnxpad.fusion.pad_fusion import Exposed
+from onnxpad.graph import Graph
+from onnxpad.operators.table import (
+    OPERATORS,
+    PadOp,
+    UnreadableError,
+    WindowOp,
+    read_pad,
+    read_window,
+)
+from onnxpad.padding.computed_pads import DynamicSites
+from onnxpad.padding.site import Sites
+from onnxpad.sizes.admitted import Admitted
+from onnxpad.sizes.assumptions import premises
+
+Node: TypeAlias = Any
+_Read = TypeVar("_Read", WindowOp, PadOp)
+
+
+class Mark(NamedTuple):
+    """How much was edited, learnt under each premise, and proved of signs."""
+
+    edits: int
+    learnt: tuple[tuple[int, ...], ...]
+    proved: int
+
+
+class Context:
+    """One graph, what is known of it, and the style that padding is to have.
+
+    Everything is read from the graph as it is now, so a pass that is resumed after one of its
+    findings was rewritten sees the rewritten graph.
+
+    Attributes:
+        is_final: Whether no edit can show more of the sizes at which the graph is defined.
+        told: The nodes, by identity, that a rule which rewrites has found something about.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        style: str = "fold",
+        dynamic: str = "keep",
+        admitted: Admitted | None = None,
+    ) -> None:
+        """Starts with nothing known but what sizes the graph and its user admit."""
+        self.graph = graph
+        self.style = style
+        # A padding that must be in a Pad is in one whatever its amounts.
+        self.dynamic = "pad" if dynamic == "keep" and style == "pad" else dynamic
+        self.premises = premises(graph, admitted)
+        self.is_final = all(premise.analysis.is_complete for premise in self.premises)
+        self.analysis = self.premises[-1].analysis
+        self.signs = Signs(graph)
+        self.sites = Sites(graph, self.analysis, self.signs)
+        plain = self.premises[0].analysis
+        self.blocked_pools = BlockedPools(graph, self.analysis, self.signs)
+        self.open_sites = DynamicSites(graph, self.analysis, self.sites, plain)
+        self.told: frozenset[int] = frozenset()
+        self._listed: tuple[int, list[tuple[Node, object]]] | None = None
+        self._misfolded: dict[str, str] | None = None
+        self._asked = graph.version
+
+    def windows(self) -> Iterator[WindowOp]:
+        """The window operators of the table that can be read, in file order."""
+        return self._each(WindowOp)
+
+    def pads(self) -> Iterator[PadOp]:
+        """The `Pad` nodes that can be read, in file order."""
+        return self._each(PadOp)
+
+    def unreadable(self) -> Iterator[tuple[Node, UnreadableError]]:
+        """The nodes that are one of the two and cannot be read, in file order, and why."""
+        for node, read in self._reads():
+            if isinstance(read, UnreadableError):
+                yield node, read
+
+    def _each(self, kind: type[_Read]) -> Iterator[_Read]:
+        """What is read of a kind; edits underway do no harm."""
+        graph, version = self.graph, self.graph.version
+        for node, read in self._reads():
+            if isinstance(read, kind):
+                if graph.version == version:
+                    yield read
+                elif isinstance(now := self._read(node), kind):
+                    yield now
+
+    def _reads(self) -> list[tuple[Node, object]]:
+        """What window operators of the table and `Pad`s say; looked for once until an edit."""
+        version = self.graph.version
+        if self._listed is None or self._listed[0] != version:
+            found = ((node, self._read(node)) for node in self.graph.nodes)
+            self._listed = version, [(node, read) for node, read in found if read is not None]
+        return self._listed[1]
+
+    def _read(self, node: Node) -> WindowOp | PadOp | UnreadableError | None:
+        """What a node says; None where it is neither, or gone."""
+        is_pad = node.op == "Pad"
+        if not is_pad and node.op not in OPERATORS:
+            return None
+        if not self.graph.is_standard(node) or not self.graph.has_node(node):
+            return None
+        return self.pad(node) if is_pad else self.window(node)
+
+    def window(self, node: Node) -> WindowOp | UnreadableError:
+        """What a window operator's node says, or why it cannot be read."""
+        try:
+            return read_window(self.graph, self.analysis, node)
+        except UnreadableError as error:
+            return error
+
+    def pad(self, node: Node) -> PadOp | UnreadableError:
+        """What a `Pad` node says, or why it cannot be read."""
+        try:
+            return read_pad(self.graph, self.analysis, node)
+        except UnreadableError as error:
+            return error
+
+    def misfolded(self) -> list[Exposed]:
+        """The `Pad`s that onnxruntime folds for certain and must not, in the graph as it came too.
+
+        What edits have laid open is not among them: who edits sees to it.
+        """
+        graph = self.graph
+        fusion = self.sites.fusion
+        found = [each for node in graph.nodes if (each := fusion.certain(node)) is not None]
+        if not found or not graph.version:
+            return found
+        if self._misfolded is None:
+            before = Context(graph.pristine())
+            self._misfolded = {
+                each.pad.node.outputs[0].name: each.window.outputs[0].name
+                for each in before.misfolded()
+            }
+        return [
+            each
+            for each in found
+            if self._misfolded.get(each.pad.node.outputs[0].name) == each.window.outputs[0].name
+        ]
+
+    def mark(self) -> Mark:
+        """A point to roll back to."""
+        learnt = tuple(premise.analysis.mark() for premise in self.premises)
+        return Mark(self.graph.mark(), learnt, self.signs.mark())
+
+    def rollback(self, mark: Mark) -> None:
+        """Undoes every edit since a mark, and drops what was worked out since."""
+        self.graph.rollback(mark.edits)
+        for premise, learnt in zip(self.premises, mark.learnt, strict=True):
+            premise.analysis.rollback(learnt)
+        self.signs.rollback(mark.proved)
+        self.sites.wording.forget()
+        self._listed = None
+
+    def ask_again(self) -> None:
+        """Drops what could not be worked out, which edits may have made plain."""
+        forgotten = [premise.analysis.ask_again() for premise in self.premises]
+        if any(forgotten):
+            self._listed = None
+        if self._asked != self.graph.version:
+            self._asked = self.graph.version
+            self.signs.ask_again()
+            self.sites.wording.ask_again()

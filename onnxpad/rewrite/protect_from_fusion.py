@@ -1,0 +1,237 @@
+"""Keeps onnxruntime's optimiser from changing what a rewritten model computes.
+
+A rewrite that is exact can lay a `Pad` open to PadFusion (see `fusion`): by dropping the `auto_pad`
+behind it, by making its amounts constant, by taking away one of two readers. A third input that is
+there and empty means what an absent one means, and keeps the optimiser away; before opset 11
+`auto_pad=VALID` on the operator does, where that has no pads of its own. Where neither can be, the
+rewrite must not be made.
+
+Two more things the optimiser gets wrong: where amounts are computed, it takes a declared shape,
+which nobody enforces, for what Shape gives; and where it moves a Transpose over a `Pad` that names
+its axes, it leaves these as they were.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from onnxpad.fusion.pad_fusion import REMOVABLE, Exposed, lies
+from onnxpad.graph import Graph, Tensor
+from onnxpad.operators.table import PadOp, is_padded, is_plain_zero, onnx_order
+from onnxpad.rewrite.context import Context
+
+Node: TypeAlias = Any
+Exposing: TypeAlias = Callable[[Context], "Sequence[Exposed] | None"]
+"""Finds what onnxruntime folds and must not, in a graph as it is; None where it cannot be asked."""
+
+_VALUE: Final = 2
+_AXES: Final = 3
+_ROUNDS: Final = 4
+_FAR: Final = 64
+
+
+def shield(context: Context, exposing: Exposing | None = None) -> list[Exposed]:
+    """Shields what edits may have laid open; returns what cannot be shielded.
+
+    Without `exposing`, what PadFusion may do at most decides, and what it may do to the graph as it
+    came as well is left as it came.
+    """
+    _correct_claims(context)
+    _name_all_axes(context)
+    if exposing is None:
+        return _unlike(context, _guard(context, _laid_open(context)))
+    for _ in range(_ROUNDS):
+        found = exposing(context)
+        if found is None:
+            return _unlike(context, _guard(context, _laid_open(context)))
+        if left := _unlike(context, [e for e in found if not can_guard(context, e)]):
+            return left
+        ready = [each for each in found if can_guard(context, each)]
+        if not ready:
+            break
+        _guard(context, _own(context, ready))
+    return []
+
+
+def can_guard(context: Context, exposed: Exposed) -> bool:
+    """Whether a `Pad` can be kept from being folded."""
+    if context.graph.opset >= 11:
+        return is_plain_zero(exposed.pad.value)
+    node = exposed.window
+    return not any(node.attrs.get("pads") or ()) and node.attrs.get("auto_pad", "") in {
+        "",
+        "NOTSET",
+    }
+
+
+def guard(context: Context, exposed: Exposed) -> None:
+    """Keeps a `Pad` from being folded, where that can be."""
+    graph = context.graph
+    if graph.opset < 11:
+        graph.set_attributes(exposed.window, {"auto_pad": "VALID", "pads": None})
+        return
+    node = exposed.pad.node
+    while len(node.inputs) <= _VALUE:
+        graph.set_input(node, len(node.inputs), Tensor(""))
+    graph.set_input(node, _VALUE, Tensor(""))
+
+
+def _guard(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
+    """Guards what can be; returns the rest."""
+    left = []
+    for each in found:
+        if can_guard(context, each):
+            guard(context, each)
+        elif not _is_guarded(context, each):
+            left.append(each)
+    return left
+
+
+def _own(context: Context, found: Sequence[Exposed]) -> Sequence[Exposed]:
+    """Those that are wrong by themselves, if any is.
+
+    Their twins, which are merged with them, stay whole once they are guarded.
+    """
+    known = {_ends(each) for each in context.sites.fusion.exposed()}
+    return [each for each in found if _ends(each) in known] or found
+
+
+def _ends(exposed: Exposed) -> tuple[str, str]:
+    return exposed.pad.node.outputs[0].name, exposed.window.outputs[0].name
+
+
+def _is_guarded(context: Context, exposed: Exposed) -> bool:
+    """Whether another guard did it already."""
+    return context.graph.opset < 11 and exposed.window.attrs.get("auto_pad", "") == "VALID"
+
+
+def _laid_open(context: Context) -> list[Exposed]:
+    """What PadFusion may fold now and must not, but for what it may as much in the original."""
+    found = context.sites.fusion.exposed()
+    if not found:
+        return found
+    before = Context(context.graph.pristine())
+    known = {_signature(before, each) for each in before.sites.fusion.exposed()}
+    return [each for each in found if _signature(context, each) not in known]
+
+
+def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
+    """Those that the original does not have likewise, as far as nothing around them was edited."""
+    if not found:
+        return []
+    before = Context(context.graph.pristine())
+    known = {_place(before, each) for each in before.sites.fusion.exposed()}
+    return [
+        each for each in found if _place(context, each) not in known or _is_touched(context, each)
+    ]
+
+
+def _place(context: Context, exposed: Exposed) -> tuple[object, ...]:
+    """Which `Pad` is exposed to which operator, over what, and what reads these."""
+    graph = context.graph
+    tensors = [node.outputs[0] for node in (exposed.pad.node, *exposed.way)]
+    readers = tuple(
+        tuple(sorted((use.node.outputs[0].name, use.index) for use in graph.uses(tensor)))
+        for tensor in tensors
+    )
+    return tuple(tensor.name for tensor in tensors), readers, exposed.window.outputs[0].name
+
+
+def _is_touched(context: Context, exposed: Exposed) -> bool:
+    """Whether a node was edited that decides whether a `Pad` is folded, or may have been."""
+    graph = context.graph
+    nodes = (exposed.pad.node, exposed.window, *exposed.way)
+    if any(map(graph.is_edited, nodes)):
+        return True
+    pending = [each for node in nodes for each in node.inputs[1:]]
+    seen = {each.name for each in pending}
+    while pending and len(seen) < _FAR:
+        node = graph.producer(pending.pop())
+        if node is not None:
+            if graph.is_edited(node):
+                return True
+            fresh = [each for each in node.inputs if each.name and each.name not in seen]
+            seen.update(each.name for each in fresh)
+            pending += fresh
+    return bool(pending)
+
+
+def _signature(context: Context, exposed: Exposed) -> object:
+    """All that decides whether a `Pad` is folded, as far as the graph around it says it."""
+    graph, pad, window = context.graph, exposed.pad, exposed.window
+    given = list(pad.node.inputs[1:3]) if graph.opset >= 11 and pad.node.op == "Pad" else []
+    beside = [each for node in exposed.way for each in node.inputs[1:]]
+    for tensor in (*given, *beside):
+        if tensor.name and graph.constant(tensor) is None and not _is_stored(graph, tensor):
+            return object()  # what is computed: what is known of it may be more by now
+    return (
+        _place(context, exposed),
+        tuple(tensor.name for tensor in pad.node.inputs),
+        pad.constant_amounts,
+        tuple(tensor.name for tensor in beside),
+        str(sorted(window.attrs.items(), key=str)),
+    )
+
+
+def _is_stored(graph: Graph, tensor: Tensor) -> bool:
+    """Whether a tensor is one that nothing computes: an initializer too long to be read."""
+    return graph.producer(tensor) is None
+
+
+def _correct_claims(context: Context) -> None:
+    """Drops value_info that contradicts the operators, where a Shape would be its result.
+
+    One that is added, or one that it did not reach before amounts of a `Pad` were made constant.
+    """
+    graph = context.graph
+    if any(node.op in {"Shape", "Size"} for node in graph.nodes):
+        for tensor in list(lies(graph.claims(), context.analysis)):
+            graph.undeclare(tensor)
+
+
+def _name_all_axes(context: Context) -> None:
+    """Has `Pad`s say their amounts over all axes where Transposes are on both sides of them.
+
+    Only where something around them was edited: else the optimiser did to the original what it
+    does now.
+    """
+    graph = context.graph
+    if graph.opset < 18:
+        return
+    for pad in context.pads():
+        node = pad.node
+        if len(node.inputs) <= _AXES or not node.inputs[_AXES].name or not pad.axes:
+            continue
+        shape = context.analysis.shape(pad.data)
+        full = pad.over(len(shape)) if shape is not None else None
+        if full is None or not is_padded(full) or not _is_between(context, pad):
+            continue
+        name = f"{node.name or node.outputs[0].name}_pads"
+        amounts = np.asarray(onnx_order(full), np.int64)
+        graph.set_input(node, 1, graph.add_initializer(amounts, name))
+        graph.set_input(node, _AXES, None)
+
+
+def _is_between(context: Context, pad: PadOp) -> bool:
+    """Whether Transposes may come to meet at a `Pad`, and something around it was edited."""
+    graph = context.graph
+    edited = graph.is_edited(pad.node)
+    tensor = pad.data
+    above = below = False
+    for _ in range(_FAR):
+        node = graph.producer(tensor)
+        if node is None or node.op not in REMOVABLE:
+            break
+        edited |= graph.is_edited(node)
+        above |= node.op == "Transpose"
+        tensor = node.inputs[0]
+    pending, seen = [pad.node.outputs[0]], 0
+    while pending and seen < _FAR:
+        for use in graph.uses(pending.pop()):
+            seen += 1
+            edited |= graph.is_edited(use.node)
+            below |= use.node.op == "Transpose"
+            if use.node.op in REMOVABLE:
+                pending.append(use.node.outputs[0])
+    return above and below and edited

@@ -1,0 +1,1 @@
+"""Which sizes of its open dimensions a model is meant for."""

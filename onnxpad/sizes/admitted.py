@@ -1,0 +1,312 @@
+"""Which sizes a model is to be taken for, beyond what it says: given shapes, dimensions, names.
+
+A size that is fixed is declared by the graph from then on. A range is no part of a model: what is
+proved with it says so.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Final
+
+from onnxpad.analysis import LARGEST_SIZE, OpenAxis, open_axes
+from onnxpad.arguments import Dims, Shapes, Sizes, dims_given, listed, shapes_given
+from onnxpad.arithmetic.size import NMAX, Extent, symbol
+from onnxpad.errors import MismatchError, UsageError
+from onnxpad.graph import Graph
+from onnxpad.messages import meant
+
+__all__ = ["Admitted", "Dims", "Shapes", "admit", "range_told", "require_admitted"]
+
+EQUAL_NAMES: Final = "equal dimension names are equal sizes"
+
+_RANGE: Final = re.compile(r"\s*(-?\d{1,19})\s*\.\.\s*(-?\d{1,19})\s*(?::\s*(-?\d{1,19})\s*)?")
+_RANGES: Final = "; a range is given by the dimension's name: --dim NAME=32..1024, or dims"
+_NUMBER: Final = re.compile(r"\s*-?\d{1,19}\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """What a user says of the sizes that a graph leaves open.
+
+    Attributes:
+        declared: The shapes of inputs that the graph has been made to declare, by name.
+        ranges: The sizes admitted, by name of the dimension.
+        dims: Extents of those, by name of the symbol: each axis has a symbol of its own.
+        trusted: The same where axes of one name share a symbol; None where names are not trusted,
+            or no two axes have one.
+    """
+
+    declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
+    ranges: Mapping[str, range] = field(default_factory=dict)
+    dims: Mapping[str, Extent] = field(default_factory=dict)
+    trusted: Mapping[str, Extent] | None = None
+
+    def __str__(self) -> str:
+        """The ranges, as `height 32..1024 in steps of 32, width 1..640`."""
+        return ", ".join(f"{name} {range_told(sizes)}" for name, sizes in self.ranges.items())
+
+
+def admit(
+    graph: Graph,
+    shapes: Shapes | None = None,
+    dims: Dims | None = None,
+    *,
+    trust_dim_names: bool = False,
+) -> Admitted:
+    """What the given sizes admit; those that are fixed are declared by the graph's inputs.
+
+    Args:
+        graph: The graph, which is edited.
+        shapes: By name of the input, sizes with None for an axis left open; or text, as
+            `1,3,224,?`. An empty name is that of the only input, and so are sizes without a name.
+        dims: By name of the dimension (`input[axis]` where it has none), a size or a range; or
+            text, as `224`, `32..1024` or, for every multiple of 32 in there, `32..1024:32`.
+        trust_dim_names: Whether axes whose dimensions have one name have one size.
+
+    Raises:
+        UsageError: They cannot be read.
+        MismatchError: They name what there is not, or contradict the model or one another.
+    """
+    fixed = dict(_fixed_by_shapes(graph, shapes_given(shapes)))
+    axes = [axis for axis in open_axes(graph.inputs) if not graph.has_default(axis.tensor)]
+    ranges: dict[str, range] = {}
+    read = {name: _sizes(name, given) for name, given in dims_given(dims).items()}
+    for name, sizes in read.items():
+        named = _named(graph, axes, name, sizes)
+        for axis in named:
+            _agree(fixed, axis, sizes)
+        if len(sizes) > 1:
+            ranges[name] = sizes
+    if trust_dim_names:
+        known = {a.label: size for a in axes if (size := fixed.get((a.tensor, a.axis)))}
+        for axis in axes:
+            if (size := known.get(axis.label)) is not None:
+                _agree(fixed, axis, range(size, size + 1))
+    declared = _declare(graph, fixed)
+    return _admitted(graph, declared, ranges, trust_dim_names)
+
+
+def _admitted(
+    graph: Graph,
+    declared: Mapping[str, tuple[int | str | None, ...]],
+    ranges: Mapping[str, range],
+    trust: bool,
+) -> Admitted:
+    own: dict[str, Extent] = {}
+    shared: dict[str, Extent] = {}
+    repeated = False
+    for axis in open_axes(graph.inputs):  # anew: a symbol's name is unique among those still open
+        repeated |= axis.symbol != axis.label
+        sizes = ranges.get(axis.label, range(1, LARGEST_SIZE + 1))
+        shared[axis.symbol] = _symbol(axis.label, sizes)
+        if axis.label in ranges:
+            own[axis.symbol] = _symbol(axis.symbol, sizes)
+    return Admitted(declared, ranges, own, shared if trust and repeated else None)
+
+
+def _symbol(name: str, sizes: range) -> Extent:
+    return symbol(name, sizes[0], sizes[-1], sizes.step)
+
+
+def require_admitted(graph: Graph, admitted: Admitted, other: Graph) -> None:
+    """Return if what another version of a graph has fixed is admitted.
+
+    Raises:
+        MismatchError: Its inputs declare another size than was given.
+    """
+    labels = {(axis.tensor, axis.axis): axis.label for axis in open_axes(graph.inputs)}
+    for name, (_, shape) in graph.inputs.items():
+        declared = other.inputs[name].shape if name in other.inputs else None
+        for axis, (size, fixed) in enumerate(zip(shape or (), declared or (), strict=False)):
+            if isinstance(size, int):
+                sizes = range(size, size + 1) if name in admitted.declared else None
+            else:
+                sizes = admitted.ranges.get(labels[name, axis])
+            if sizes is not None and isinstance(fixed, int) and fixed not in sizes:
+                raise MismatchError(
+                    f"the rewritten model declares {fixed} for axis {axis} of input {name!r}, not "
+                    f"{range_told(sizes)}"
+                )
+
+
+def range_told(sizes: range) -> str:
+    """A range, as `32..1024 in steps of 32`."""
+    steps = f" in steps of {sizes.step}" if sizes.step > 1 else ""
+    return f"{sizes[0]}..{sizes[-1]}{steps}" if len(sizes) > 1 else str(sizes[0])
+
+
+def _fixed_by_shapes(
+    graph: Graph, shapes: Mapping[str, Sizes]
+) -> Iterator[tuple[tuple[str, int], int]]:
+    """The sizes that shapes fix on axes that are open: ((input, axis), size)."""
+    fed = [name for name in graph.inputs if not graph.has_default(name)]
+    read = {given: _shape(given, sizes) for given, sizes in shapes.items()}
+    seen: set[str] = set()
+    for given, shape in read.items():
+        name = given
+        if not name:
+            if len(fed) != 1:
+                raise MismatchError(
+                    f"a shape without a name, but the model has {_inputs(fed)}", ("shapes", "")
+                )
+            (name,) = fed
+        if name not in fed:
+            raise MismatchError(
+                f"there is no input {name!r} to give a shape; there is {_known(fed)}"
+                + meant(name, fed),
+                ("shapes", name),
+            )
+        if name in seen:
+            raise MismatchError(f"input {name!r} is given two shapes, one of them without its name")
+        seen.add(name)
+        dtype, declared = graph.inputs[name]
+        if not dtype:
+            raise MismatchError(f"input {name!r} is no tensor, so it cannot be given a shape")
+        if declared is None:
+            declared = (None,) * len(shape)
+            graph.declare(name, declared)
+        if len(shape) != len(declared):
+            raise MismatchError(
+                f"input {name!r} has {len(declared)} axes, {_listed(declared)}, but the shape "
+                f"given has {len(shape)}: {_listed(shape)}"
+            )
+        for axis, (size, was) in enumerate(zip(shape, declared, strict=True)):
+            if size is None or size == was:
+                continue
+            if isinstance(was, int):
+                raise MismatchError(
+                    f"axis {axis} of input {name!r} is {was} in the model, not {size}"
+                )
+            yield (name, axis), size
+
+
+def _shape(name: str, given: Sizes) -> tuple[int | None, ...]:
+    """Sizes of an input's axes, None for those left open; messages leave out an empty name."""
+    of = f"shape of input {name!r}" if name else "shape"
+    if isinstance(given, str):
+        items: Sequence[object] = given.split(",") if given.strip() else ()
+    else:
+        sizes = listed(given)
+        if not isinstance(sizes, Sequence) or isinstance(sizes, range | bytes):
+            raise UsageError(
+                f"{of}: {given!r} is no list of sizes{_RANGES if _is_range(given) else ''}"
+            )
+        items = sizes
+    shape: list[int | None] = []
+    for item in items:
+        size = _whole(item)
+        if item is None or size == -1 or (isinstance(item, str) and item.strip() in {"", "?"}):
+            shape.append(None)
+        elif size is None or not 1 <= size <= NMAX:
+            raise UsageError(
+                f"{of}: {item!r} is no size; give a number from 1 to {NMAX}, or "
+                f"? for an axis that stays open{_RANGES if _is_range(item) else ''}"
+            )
+        else:
+            shape.append(size)
+    return tuple(shape)
+
+
+def _is_range(item: object) -> bool:
+    return isinstance(item, range) or (isinstance(item, str) and bool(_RANGE.fullmatch(item)))
+
+
+def _whole(item: object) -> int | None:
+    """The whole number that this is, or says; else None."""
+    if isinstance(item, str):
+        return int(item) if _NUMBER.fullmatch(item) else None
+    return int(item) if isinstance(item, Integral) and not isinstance(item, bool) else None
+
+
+def _sizes(name: str, given: str | int | range) -> range:
+    """The sizes that a dimension may have."""
+    if isinstance(given, range):
+        sizes = given if given.step > 0 else given[::-1]
+        if not sizes or not 1 <= sizes[0] <= sizes[-1] <= LARGEST_SIZE:
+            raise UsageError(
+                f"dimension {name!r}: {given!r} holds no sizes; give a range of at least one size, "
+                f"none below 1 or above {LARGEST_SIZE}"
+            )
+        return range(sizes[0], sizes[-1] + 1, sizes.step)
+    size = _whole(given)
+    if size is not None and 1 <= size <= NMAX:
+        return range(size, size + 1)
+    if isinstance(given, str) and (match := _RANGE.fullmatch(given)):
+        first, last, step = (int(part) if part else 1 for part in match.groups())
+        if step < 1 or not 1 <= first <= last <= LARGEST_SIZE:
+            raise UsageError(
+                f"dimension {name!r}: {given!r} is no range; give a first size of 1 or more, a "
+                f"last one that is not below it nor above {LARGEST_SIZE}, and a step of 1 or more"
+            )
+        sizes = range(-(-first // step) * step, last + 1, step)
+        if not sizes:
+            raise UsageError(
+                f"dimension {name!r}: no multiple of {step} lies between {first} and {last}"
+            )
+        return sizes
+    raise UsageError(
+        f"dimension {name!r}: {given!r} is no size; give a number from 1 to {NMAX}, or a range as "
+        "32..1024 or 32..1024:32"
+    )
+
+
+def _named(graph: Graph, axes: Sequence[OpenAxis], name: str, sizes: range) -> list[OpenAxis]:
+    """The open axes that a dimension's name stands for."""
+    if named := [axis for axis in axes if axis.label == name]:
+        return named
+    for axis in axes:
+        if name in {f"{axis.tensor}[{axis.axis}]", axis.symbol}:
+            raise MismatchError(
+                f"the dimension {name!r} has a name: {axis.label!r}; give that", ("dims", name)
+            )
+    for tensor, (_, shape) in graph.inputs.items():
+        for place, size in enumerate(shape or ()):
+            if f"{tensor}[{place}]" == name and isinstance(size, int):
+                if sizes == range(size, size + 1):
+                    return []
+                raise MismatchError(
+                    f"axis {place} of input {tensor!r} is {size} in the model, not "
+                    f"{range_told(sizes)}"
+                )
+    known = list(dict.fromkeys(axis.label for axis in axes))
+    there = f"there is {_known(known)}" if known else "the model leaves no size open"
+    there += meant(name, known)
+    raise MismatchError(f"there is no dimension {name!r} to give a size; {there}", ("dims", name))
+
+
+def _agree(fixed: dict[tuple[str, int], int], axis: OpenAxis, sizes: range) -> None:
+    """Fixes a size, or finds that it is fixed already."""
+    place = (axis.tensor, axis.axis)
+    if place in fixed and sizes != range(fixed[place], fixed[place] + 1):
+        raise MismatchError(
+            f"axis {axis.axis} of input {axis.tensor!r} is given two sizes: {fixed[place]} and "
+            f"{range_told(sizes)}"
+        )
+    if len(sizes) == 1:
+        fixed[place] = sizes[0]
+
+
+def _declare(
+    graph: Graph, fixed: Mapping[tuple[str, int], int]
+) -> dict[str, tuple[int | str | None, ...]]:
+    """Has the graph's inputs declare the sizes that are fixed; what they declare then."""
+    for (tensor, axis), size in fixed.items():
+        shape = list(graph.inputs[tensor].shape or ())
+        shape[axis] = size
+        graph.declare(tensor, tuple(shape))
+    return {tensor: graph.inputs[tensor].shape or () for tensor, _ in fixed}
+
+
+def _inputs(names: Sequence[str]) -> str:
+    return f"{len(names)} inputs: {_known(names)}" if names else "no inputs"
+
+
+def _known(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:8])) or "none"
+    return f"{shown} and {len(names) - 8} more" if len(names) > 8 else shown
+
+
+def _listed(shape: Sequence[object]) -> str:
+    return ",".join("?" if size is None else str(size) for size in shape) or "nothing"

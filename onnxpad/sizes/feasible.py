@@ -1,0 +1,306 @@
+"""At which of its open sizes a graph is defined: what its own operators ask of them.
+
+Concat, Split, SpaceToDepth, MatMul, Reshape and whatever broadcasts want axes that go together: a
+U-Net that joins what it halved and doubled again runs only at even sizes. Windows want data that
+they fit in. A size at which such an operator stops is no size of the graph, if every output of the
+graph needs that operator.
+"""
+
+from bisect import bisect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations, islice
+from math import prod
+from typing import Any, Final, TypeAlias
+
+from onnxpad.analysis import BROADCASTING, LARGEST_SIZE, Analysis, Shape
+from onnxpad.arithmetic.size import (
+    Extent,
+    Size,
+    Symbol,
+    Unknown,
+    bounds,
+    climbs,
+    equal,
+    evaluate,
+    less_equal,
+    maximum,
+    minimum,
+    modulo,
+    solutions,
+)
+from onnxpad.graph import Graph
+
+Node: TypeAlias = Any
+Conditions: TypeAlias = Iterator[Extent]
+"""What must not be 0."""
+
+_OUTPUTS: Final = 256
+_SIZES: Final = 16
+"""How many different sizes that must go together are compared: leaving some out limits less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a graph's operators ask of its open sizes.
+
+    Attributes:
+        symbols: What open sizes are limited to, by the name of the symbol: those that are limited
+            at all. Where what is asked is no range in even steps, the closest one around it.
+        stops: A node that runs at none of the sizes; None where there is no such.
+        short: What they are limited to where no axis in between is longer than `LARGEST_SIZE`;
+            those that this limits further.
+    """
+
+    symbols: Mapping[str, Symbol]
+    stops: Node | None = None
+    short: Mapping[str, Symbol] = field(default_factory=dict)
+
+
+NONE: Final = Limits({})
+
+
+def defined(graph: Graph, analysis: Analysis) -> Limits:
+    """What is asked of open sizes by the operators that every output of a graph needs."""
+    asked: dict[str, Extent] = {}
+    seen: set[Extent] = set()
+    large: set[Extent] = set()
+    for node in _needed(graph):
+        if not node.inputs or not graph.is_standard(node):
+            continue
+        if node.op in _ENLARGING:
+            shape = analysis.shape(node.outputs[0]) or ()
+            large |= {size for size in shape if (bounds(size)[1] or 0) > LARGEST_SIZE}
+        rule = _RULES.get(node.op)
+        for condition in rule(node, graph, analysis) if rule is not None else ():
+            if condition == 0:
+                return Limits({}, node)
+            if isinstance(condition, Size) and condition not in seen:
+                seen.add(condition)
+                if len(condition.symbols) > 1:
+                    continue
+                name = condition.symbols[0].name
+                both = minimum(asked.get(name, 1), condition)
+                if both == 0:
+                    return Limits({}, node)
+                if not isinstance(both, Unknown):
+                    asked[name] = both
+    found = {name: solutions(each) for name, each in asked.items() if isinstance(each, Size)}
+    limits = {name: limit for name, limit in found.items() if limit is not None}
+    short: dict[str, Symbol] = {}
+    for size in large:
+        if isinstance(size, Size) and len(size.symbols) == 1 and climbs(size):
+            (symbol,) = size.symbols
+            limit = short.get(symbol.name) or limits.get(symbol.name, symbol)
+            greatest = _greatest(size)
+            if limit.minimum <= greatest < limit.maximum:
+                short[symbol.name] = replace(limit, maximum=greatest)
+    return Limits(limits, short=short)
+
+
+def _greatest(size: Size) -> int:
+    """The greatest value of a size's symbol up to which the size is that of no too large an axis.
+
+    Exporters compute pads in float32, so for larger ones other pads than they mean.
+    """
+    (symbol,) = size.symbols
+
+    def at(index: int) -> int:
+        return evaluate(size, {symbol.name: symbol.value(index)})
+
+    return symbol.value(max(bisect(range(symbol.count), LARGEST_SIZE, key=at) - 1, 0))
+
+
+def listed(limits: Limits) -> str:
+    """The limits in words, as `height a multiple of 4, width from 3 on`; empty without."""
+    return ", ".join(_told(symbol) for symbol in limits.symbols.values())
+
+
+def _told(symbol: Symbol) -> str:
+    first, last, step = symbol.minimum, symbol.maximum, symbol.step
+    if first == last:
+        return f"{symbol.name} {first}"
+    multiples = f" a multiple of {step}" if step > 1 else ""
+    if last + step <= LARGEST_SIZE:  # greater ones are there, and none of them will do
+        if first == step or not multiples:
+            return f"{symbol.name}{multiples} from {first} to {last}"
+        if first + step == last:
+            return f"{symbol.name} {first} or {last}"
+        return f"{symbol.name} {first}, {first + step} and so on to {last}"
+    if not multiples:
+        return f"{symbol.name} from {first} on"
+    if first == step:
+        return f"{symbol.name}{multiples}"
+    return f"{symbol.name} {first}, {first + step} and so on in steps of {step}"
+
+
+def _needed(graph: Graph) -> list[Node]:
+    """The nodes that every output of the graph depends on; none of a graph with very many.
+
+    What only graphs inside of nodes read counts as read by nobody.
+    """
+    needed: list[Node] = []
+    if not 0 < len(graph.outputs) <= _OUTPUTS:
+        return needed
+    reached = {name: 1 << index for index, name in enumerate(graph.outputs)}
+    everything = (1 << len(graph.outputs)) - 1
+    for node in reversed(list(graph.nodes)):
+        outputs = 0
+        for tensor in node.outputs:
+            outputs |= reached.get(tensor.name, 0) if tensor.name else 0
+        if outputs:
+            for tensor in node.inputs:
+                reached[tensor.name] = reached.get(tensor.name, 0) | outputs
+        if outputs == everything:
+            needed.append(node)
+    return needed
+
+
+def _is_positive(size: Extent) -> bool:
+    return (bounds(size)[0] or 0) >= 1
+
+
+def _holds_data(shapes: Sequence[Shape]) -> bool:
+    """Whether no axis can be empty: engines let an empty tensor pass that does not fit."""
+    return all(_is_positive(size) for shape in shapes for size in shape)
+
+
+def _shapes(node: Node, analysis: Analysis) -> list[Shape]:
+    """The shapes of a node's inputs; none where the rank of one is not known."""
+    shapes = [analysis.shape(tensor) for tensor in node.inputs]
+    known = [shape for shape in shapes if shape is not None]
+    return known if len(known) == len(shapes) else []
+
+
+def _concatenated(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
+    axis = node.attrs.get("axis")
+    shapes = _shapes(node, analysis)
+    if not shapes or not isinstance(axis, int) or len({*map(len, shapes)}) != 1:
+        return
+    rank = len(shapes[0])
+    if rank < 2 or not -rank <= axis < rank or not _holds_data(shapes):
+        return
+    for place in set(range(rank)) - {axis % rank}:
+        first, *others = dict.fromkeys(shape[place] for shape in shapes)
+        yield from (equal(first, other) for other in others)
+
+
+def _broadcast(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
+    if graph.opset >= 7:
+        yield from _fitting(_shapes(node, analysis))
+
+
+def _expanded(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
+    shape = analysis.shape(node.inputs[0])
+    target = analysis.integers(node.inputs[1]) if len(node.inputs) > 1 else None
+    if shape is not None and target is not None:
+        yield from _fitting([shape, target])
+
+
+def _multiplied(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
+    shapes = _shapes(node, analysis)
+    if len(shapes) == 2 and all(len(shape) >= 2 for shape in shapes):
+        yield equal(shapes[0][-1], shapes[1][-2])
+        yield from _fitting([shape[:-2] for shape in shapes])
+
+
+def _fitting(shapes: Sequence[Shape]) -> Conditions:
+    """That shapes broadcast: on each axis all that are not 1 are the same."""
+    for place in range(1, max(map(len, shapes), default=0) + 1):
+        sizes = dict.fromkeys(shape[-place] for shape in shapes if len(shape) >= place)
+        for a, b in combinations(islice(sizes, _SIZES), 2):
+            yield maximum(equal(a, b), maximum(equal(a, 1), equal(b, 1)))
+
+
+def _split(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
+    shape = analysis.shape(node.inputs[0])
+    axis = node.attrs.get("axis", 0)
+    if shape is None or not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
+        return
+    given = node.attrs.get("split", [])
+    if not isinstance(given, list) or not all(isinstance(part, int) for part in given):
+        return
+    parts: tuple[Extent, ...] | None = tuple(given)
+    if graph.opset >= 13 and len(node.inputs) > 1 and node.inputs[1].name:
+        parts = analysis.integers(node.inputs[1])
+    if parts == ():
+        # Or else the last part may be smaller; or the parts are an input of their own.
+        if "num_outputs" not in node.attrs and graph.opset >= 2:
+            yield equal(modulo(shape[axis], len(node.outputs)), 0)
+    elif parts is not None:
+        total: Extent = 0
+        for part in parts:
+            total = total + part
+        yield equal(shape[axis], total)
+
+
+def _into_depth(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
+    shape, block = analysis.shape(node.inputs[0]), node.attrs.get("blocksize")
+    if shape is not None and len(shape) == 4 and isinstance(block, int) and block > 0:
+        yield from (equal(modulo(size, block), 0) for size in shape[2:])
+
+
+def _reshaped(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
+    """That there are as many elements as before; what stands on both sides cancels."""
+    shape = analysis.shape(node.inputs[0])
+    target = analysis.integers(node.inputs[1]) if len(node.inputs) > 1 else None
+    if shape is None or target is None or node.attrs.get("allowzero"):
+        return
+    copied = [
+        shape[axis] if size == 0 and axis < len(shape) else size for axis, size in enumerate(target)
+    ]
+    rest = [size for size in copied if size != -1]
+    if not all(_is_positive(size) for size in rest):
+        return  # at some sizes it may mean something else
+    before = list(shape)
+    after: list[Extent] = []
+    for size in rest:
+        if size in before:
+            before.remove(size)
+        else:
+            after.append(size)
+    if len(rest) == len(copied):
+        yield equal(_product(before), _product(after))
+    elif all(isinstance(size, int) for size in after):
+        yield equal(modulo(_product(before), _product(after)), 0)
+
+
+def _product(sizes: Sequence[Extent]) -> Extent:
+    return prod(sizes, start=1)
+
+
+def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
+    """That data holds a window; pools, not Conv, give an empty tensor where it holds none.
+
+    Pools, and SAME, want data on each axis; pools of an empty batch want none.
+    """
+    shape, data = analysis.shape(node.outputs[0]), analysis.shape(node.inputs[0])
+    pools = node.op.endswith("Pool")
+    if shape is not None:
+        yield from (_at_least(0 if pools else 1, size) for size in shape[2:])
+    if not data:
+        return
+    same = str(node.attrs.get("auto_pad", "")).startswith("SAME")
+    if _is_positive(data[0]) if pools else same:
+        yield from (_at_least(1, size) for size in data[2:])
+
+
+def _at_least(least: int, size: Extent) -> Extent:
+    """Where a size is no less: almost always everywhere, which its bounds tell."""
+    lowest, _ = bounds(size)
+    return 1 if lowest is not None and lowest >= least else less_equal(least, size)
+
+
+_ENLARGING: Final = ("Concat", "ConvTranspose", "DepthToSpace", "Resize", "Tile", "Upsample")
+
+_RULES: Final[Mapping[str, Callable[[Node, Graph, Analysis], Conditions]]] = {
+    **dict.fromkeys(BROADCASTING.split(), _broadcast),
+    **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), _windowed),
+    **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv"), _windowed),
+    "Concat": _concatenated,
+    "Expand": _expanded,
+    "MatMul": _multiplied,
+    "Reshape": _reshaped,
+    "SpaceToDepth": _into_depth,
+    "Split": _split,
+}

@@ -1,0 +1,250 @@
+"""Open sizes in words: what they grow with, and what padding is at which size."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final, TypeAlias
+
+from onnxpad.analysis import Analysis, OpenAxis, open_axes
+from onnxpad.analysis.provenance import Provenance
+from onnxpad.arithmetic.size import Extent, Size, Unknown, explain, in_terms_of, symbol
+from onnxpad.arithmetic.window import AnyWindow, Side, same_pads
+from onnxpad.graph import Graph
+from onnxpad.operators.table import ExtentPair, PadOp
+from onnxpad.process.memoise import remembered
+from onnxpad.reasons import Reason, RefusalError
+
+Tensor: TypeAlias = Any
+
+_OWN: Final = "the size it reads"
+_ONE_SIZE: Final = 64
+
+
+class Wording:
+    """Words for the sizes of one graph."""
+
+    def __init__(self, graph: Graph, analysis: Analysis) -> None:
+        """Reads the graph as it is at each call."""
+        self._graph = graph
+        self._analysis = analysis
+        self._at_one_size: Analysis | None = None
+        self._provenance = Provenance(graph, analysis)
+
+    def forget(self) -> None:
+        """Forgets what was worked out, after edits of the graph were undone."""
+        self._at_one_size = None
+        self._provenance.forget()
+
+    def ask_again(self) -> None:
+        """Has what was not worked out looked for again, after edits of the graph."""
+        if self._at_one_size is not None:
+            self._at_one_size.ask_again()
+
+    def sizes(self, axes: Mapping[int, Extent], data: Tensor) -> str:
+        """Sizes of axes: `the size of axis 2, which grows with 'height' (axis 2 of input 'x')`.
+
+        `data` is the tensor that has them.
+        """
+        several = len(axes) > 1
+        listed = f"axes {_and(map(str, axes))}" if several else f"axis {next(iter(axes))}"
+        what = f"the size{'s' if several else ''} of {listed}, which"
+        what_grows = f"{what} grow{'' if several else 's'} with"
+        grown = self.sources(axes.values())
+        if all(self._is_traced(size) for size in axes.values()):
+            return f"{what_grows} {grown}"
+        if grown:
+            return f"{what_grows} {grown} and what only run time knows"
+        if self._are_known_at_one_size(axes, data):
+            return f"{what_grows} open sizes, in a way that is not worked out"
+        return f"{what} only run time knows"
+
+    def sources(self, extents: Iterable[Extent]) -> str:
+        """The symbols in these, with the axes of graph inputs that they are."""
+        return _and(map(_source, self._sources(extents)))
+
+    def places(self, extents: Iterable[Extent]) -> list[dict[str, object]]:
+        """The axes of graph inputs that these grow with, as facts."""
+        return [
+            {"name": axis.label, "input": axis.tensor, "axis": axis.axis}
+            for axis in self._sources(extents)
+        ]
+
+    def _sources(self, extents: Iterable[Extent]) -> list[OpenAxis]:
+        known = self._inputs
+        found = {known[name] for name in _names(extents) if name in known}
+        return sorted(found, key=self._places.__getitem__)
+
+    def same(self, windows: Mapping[int, AnyWindow], odd: Side) -> str:
+        """SAME's pads on axes, each in terms of its own size."""
+        return _by_axis({axis: self._same(window, odd) for axis, window in windows.items()})
+
+    @remembered
+    def _same(self, window: AnyWindow, odd: Side) -> str:
+        return self._pair(same_pads(symbol(_OWN), window, odd=odd), _OWN)
+
+    def amounts(self, pad: PadOp, *options: str) -> RefusalError:
+        """On what the amounts of a `Pad` depend, and how, and what to pass."""
+        if any(map(self._graph.is_external, _given(pad))):
+            text = "its amounts lie in another file; pass the path of the model"
+            return RefusalError(Reason.AMOUNTS_IN_FILE, text)
+        amounts = pad.amounts or ()
+        axes = pad.axes if pad.axes is not None and amounts else range(len(amounts))
+        pairs = {axis: pair for axis, pair in zip(axes, amounts, strict=True) if _varies(pair)}
+        extents = [extent for pair in pairs.values() for extent in pair]
+        if not pairs or any(isinstance(extent, Unknown) for extent in extents):
+            if self._is_known_at_one_size(pad):
+                text = "its amounts depend on open sizes, in a way that is not worked out"
+                return RefusalError(Reason.NOT_WORKED_OUT, f"{text}{_advice(True, options)}")
+            obstacle = self.obstacle(pad)
+            if obstacle:
+                return RefusalError(Reason.NOT_EVALUATED, obstacle)
+            return RefusalError(Reason.AMOUNTS_UNKNOWN, "its amounts are known only at run time")
+        sources = self.sources(extents)
+        if not sources:
+            text = "its amounts depend on sizes that are known only at run time"
+            return RefusalError(Reason.AMOUNTS_UNKNOWN, text, axes=list(pairs))
+        plural = "s" if " and " in sources else ""
+        told = {axis: self._told(pad, axis, pair) for axis, pair in pairs.items()}
+        formula = _by_axis({axis: text for axis, text in told.items() if text})
+        what = f"its amounts depend on the size{plural} {sources}{': ' if formula else ''}{formula}"
+        return RefusalError(
+            Reason.SIZE_DEPENDENT,
+            f"{what}{self.advice(extents, *options)}",
+            axes=list(pairs),
+            sizes=self.places(extents),
+            amounts={axis: text for axis, text in told.items() if text},
+        )
+
+    def obstacle(self, pad: PadOp) -> str:
+        """Why amounts that no input of the graph feeds are not known; empty for all others."""
+        obstacle = self._provenance.obstacle(_given(pad))
+        return (
+            f"no graph input feeds its amounts, but they come from {obstacle}" if obstacle else ""
+        )
+
+    def fill(self, pad: PadOp) -> RefusalError:
+        """Why the value of a `Pad` is not known."""
+        obstacle = self._provenance.obstacle(pad.node.inputs[2:3])
+        if obstacle:
+            return RefusalError(
+                Reason.NOT_EVALUATED,
+                f"no graph input feeds the value it pads with, but it comes from {obstacle}",
+            )
+        return RefusalError(Reason.FILL_UNKNOWN, "the value it pads with is known only at run time")
+
+    def _is_known_at_one_size(self, pad: PadOp) -> bool:
+        """Whether amounts are numbers once all that is open has a size."""
+        analysis = self._analysis_at_one_size()
+        given = [analysis.integers(tensor) for tensor in _given(pad) if tensor.name]
+        return all(each and all(isinstance(one, int) for one in each) for each in given)
+
+    def _are_known_at_one_size(self, axes: Iterable[int], data: Tensor) -> bool:
+        """Whether sizes of axes are numbers once all that is open has a size."""
+        shape = self._analysis_at_one_size().shape(data)
+        return shape is not None and all(isinstance(shape[axis], int) for axis in axes)
+
+    def _analysis_at_one_size(self) -> Analysis:
+        if self._at_one_size is None:
+            axes = open_axes(self._graph.inputs)
+            self._at_one_size = Analysis(self._graph, {a.symbol: _ONE_SIZE for a in axes})
+        return self._at_one_size
+
+    def advice_on(self, axes: Mapping[int, Extent], data: Tensor, *options: str) -> str:
+        """What to pass where sizes of a tensor are open; empty where nothing helps."""
+        traced = all(self._is_traced(size) for size in axes.values())
+        return _advice(traced or self._are_known_at_one_size(axes, data), options)
+
+    def advice(self, extents: Iterable[Extent], *options: str) -> str:
+        """What to pass where these are open; empty where nothing helps."""
+        return _advice(all(self._is_traced(extent) for extent in extents), options)
+
+    def _told(self, pad: PadOp, axis: int, pair: ExtentPair) -> str:
+        """What a `Pad`'s begin and end on an axis are, if that can be said in terms of one size."""
+        shape = self._analysis.shape(pad.data)
+        if shape is not None and -len(shape) <= axis < len(shape):
+            told = self._in_own_terms(pair, shape[axis])
+            if told:
+                return told
+        names = _names(pair)
+        if len(names) != 1:
+            return ""
+        known = self._inputs.get(names[0])
+        return self._pair(pair, repr(names[0] if known is None else known.label))
+
+    @remembered
+    def _in_own_terms(self, pair: ExtentPair, size: Extent) -> str:
+        """A pair in terms of the size of its own axis; empty where that does not decide it."""
+        begin, end = (in_terms_of(extent, size, _OWN) for extent in pair)
+        if isinstance(begin, Unknown) or isinstance(end, Unknown):
+            return ""
+        return self._pair((begin, end), _OWN)
+
+    @remembered
+    def _pair(self, pair: ExtentPair, name: str) -> str:
+        begin, end = (explain(extent, name) for extent in pair)
+        _, said, which = end.partition(" with n ")
+        return f"the begin is {begin.removesuffix(said + which)}, and the end is {end}"
+
+    def _is_traced(self, extent: Extent) -> bool:
+        """Whether all that an extent grows with are axes of graph inputs."""
+        if isinstance(extent, int):
+            return True
+        known = self._inputs
+        return isinstance(extent, Size) and all(name in known for name in _names([extent]))
+
+    @cached_property
+    def _places(self) -> Mapping[OpenAxis, int]:
+        """The open axes of graph inputs, and the place of each among them."""
+        return {axis: place for place, axis in enumerate(open_axes(self._graph.inputs))}
+
+    @cached_property
+    def _inputs(self) -> Mapping[str, OpenAxis]:
+        """The open axes of graph inputs by the names that symbols of theirs can have."""
+        found: dict[str, OpenAxis] = {}
+        for axis in self._places:
+            found.setdefault(axis.symbol, axis)
+            found.setdefault(axis.label, axis)
+        return found
+
+
+def _given(pad: PadOp) -> Sequence[Tensor]:
+    """The tensors that give a `Pad` its amounts and axes."""
+    return [*pad.node.inputs[1:2], *pad.node.inputs[3:4]]
+
+
+def _advice(by_size: bool, options: Iterable[str]) -> str:
+    choices = [*(("--shape", "--dim") if by_size else ()), *options]
+    if not choices:
+        return ""
+    *others, last = choices
+    return f". Pass {', '.join(others)} or {last}" if others else f". Pass {last}"
+
+
+def _source(axis: OpenAxis) -> str:
+    return f"{axis.label!r} (axis {axis.axis} of input {axis.tensor!r})"
+
+
+def _names(extents: Iterable[Extent]) -> list[str]:
+    """The names of the symbols in these, each once."""
+    sizes = [extent for extent in extents if isinstance(extent, Size)]
+    return list(dict.fromkeys(each.name for size in sizes for each in size.symbols))
+
+
+def _varies(pair: ExtentPair) -> bool:
+    return not all(isinstance(extent, int) for extent in pair)
+
+
+def _by_axis(texts: Mapping[int, str]) -> str:
+    """What is said of each axis, once for those of which the same is said."""
+    groups: dict[str, list[int]] = {}
+    for axis, text in texts.items():
+        groups.setdefault(text, []).append(axis)
+    return "; ".join(
+        f"on {'axes' if len(axes) > 1 else 'axis'} {_and(map(str, axes))} {text}"
+        for text, axes in groups.items()
+    )
+
+
+def _and(texts: Iterable[str]) -> str:
+    """The texts as a list: `a, b and c`."""
+    listed: Sequence[str] = list(texts)
+    return f"{', '.join(listed[:-1])} and {listed[-1]}" if len(listed) > 1 else "".join(listed)
