@@ -59,7 +59,8 @@ class DropEmptyPad(Pass):
     def rewrite(self, match: Match, context: Context) -> Tensor | None:
         """Takes the `Pad` out of the way of what reads it; `Graph.absorb` does away with a copy."""
         graph, pad = context.graph, match.plan
-        output, data = pad.node.outputs[0], pad.data
+        output = pad.node.outputs[0]
+        data: Tensor = pad.data
         uses = list(graph.uses(output))
         if graph.is_output(output) or any(use.index < 0 for use in uses):
             graph.replace_op(pad.node, "Identity", [data], {})

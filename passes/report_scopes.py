@@ -65,7 +65,7 @@ class ReportScopes(Pass):
             MappingProxyType({"scope": path, "padding": dict(padding)}),
             reason_code=Reason.OTHER_SCOPE,
         )
-        return Match(finding, node)
+        return Match(finding, node)  # type: ignore[arg-type]  # a function has no node
 
 
 def _padding(nodes: Sequence[Node]) -> Counter[str]:

@@ -73,8 +73,9 @@ class Halfway(DropEmptyPad):
 
     def rewrite(self, match: Match, context: Context) -> Tensor:
         use = context.graph.uses(match.plan.node.outputs[0])[0]
-        context.graph.set_input(use.node, use.index, match.plan.data)
-        return match.plan.data
+        data: Tensor = match.plan.data
+        context.graph.set_input(use.node, use.index, data)
+        return data
 
 
 class Elsewhere(DropEmptyPad):

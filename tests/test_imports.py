@@ -112,10 +112,8 @@ def test_imports_go_down() -> None:
 
 def _is_top(statement: Import, imported: str) -> bool:
     """Whether this is the version, or what the top level gives when asked."""
-    return (
-        (imported == "__init__"
-        and statement.importer in {"cli", "report", "doctor"})
-        or (statement.importer == "__init__")
+    return (imported == "__init__" and statement.importer in {"cli", "report", "doctor"}) or (
+        statement.importer == "__init__"
     )
 
 

@@ -1,12 +1,9 @@
 """Whether an input of the graph feeds a tensor, and what else keeps it from being known."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
 
 from onnxpad.analysis import Analysis, is_constant
-from onnxpad.graph import Graph
-
-Tensor: TypeAlias = Any
+from onnxpad.graph import Graph, Tensor
 
 
 class Provenance:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import onnx
 from onnx import TensorProto, shape_inference
@@ -18,10 +18,8 @@ from onnx.helper import make_tensor
 
 from onnxpad.analysis import Analysis, Shape
 from onnxpad.arithmetic.size import NMAX, Unknown
-from onnxpad.graph import Graph
+from onnxpad.graph import Graph, Node, Tensor
 
-Node: TypeAlias = Any
-Tensor: TypeAlias = Any
 Sizes: TypeAlias = tuple[int | None, ...]
 """Sizes of axes, None for those that are open."""
 

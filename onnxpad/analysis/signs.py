@@ -2,14 +2,11 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
-from onnxpad.graph import Graph
-
-Node: TypeAlias = Any
-Tensor: TypeAlias = Any
+from onnxpad.graph import Graph, Node, Tensor
 
 # Operators whose result has no negative element, whatever they read (NaN aside).
 _ALWAYS: Final = frozenset({"Relu", "Sigmoid", "HardSigmoid", "Softmax", "Exp", "Abs", "Sqrt"})

@@ -4,13 +4,11 @@ The axes of graph inputs have at least one element; a size that is computed may 
 end of a Slice is an input, or a product of sizes is divided.
 """
 
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from onnxpad.analysis import Shape
 from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
-from onnxpad.graph import Graph
-
-Tensor: TypeAlias = Any
+from onnxpad.graph import Graph, Tensor
 
 # Operators whose result has the shape of what they read first.
 _KEEPING: Final = frozenset(

@@ -9,7 +9,7 @@ them constant, or takes the `Pad` away, can choose that kernel. Tried with onnxr
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from onnx import TensorProto
 
@@ -17,12 +17,9 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, less_equal, symbol
 from onnxpad.arithmetic.window import meets_data, pool_output_size
-from onnxpad.graph import Graph
+from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.table import WindowOp, pad_giving
 from onnxpad.reasons import Reason
-
-Node: TypeAlias = Any
-Tensor: TypeAlias = Any
 
 _BLOCK: Final = 8
 _POOLS: Final = frozenset({"MaxPool", "AveragePool"})

@@ -11,12 +11,12 @@ what it takes for certain. Tried with onnxruntime 1.21.0 and 1.31.1.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Size
 from onnxpad.errors import ModelError
-from onnxpad.graph import Graph, Use
+from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.operators.table import (
     PadOp,
     UnreadableError,
@@ -27,8 +27,6 @@ from onnxpad.operators.table import (
     read_window,
 )
 
-Node: TypeAlias = Any
-Tensor: TypeAlias = Any
 Claim: TypeAlias = tuple[Tensor, tuple[int | str | None, ...]]
 """A tensor, and the shape that it is declared to have."""
 

@@ -45,7 +45,6 @@ from onnxpad.graph.nodes import (
     Declared,
     Initializer,
     Node,
-    OwnNode,
     Tensor,
     Use,
     build,
@@ -179,6 +178,10 @@ class Graph:
     def has_tensor(self, name: str) -> bool:
         """Whether the graph, as it is now, has a tensor of a name."""
         return name in self._view.tensors
+
+    def holds(self, tensor: Tensor) -> bool:
+        """Whether a tensor that was in the graph is still there."""
+        return self._view.tensors.get(tensor.name) is tensor
 
     def producer(self, tensor: Tensor) -> Node | None:
         """The node that computes a tensor; None for inputs and initializers."""
@@ -367,7 +370,7 @@ class Graph:
 
         Node and output get fresh names derived from `name`.
         """
-        node = OwnNode(op, self._names.fresh(name), _normal(attributes), None)
+        node = Node(op, self._names.fresh(name), _normal(attributes), None)
         output = Tensor(self._names.fresh(f"{node.name}_output"))
         node.inputs.extend(tensor or Tensor("") for tensor in inputs)
         node.outputs.append(output)

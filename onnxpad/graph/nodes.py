@@ -6,7 +6,7 @@ here or in `graph` asks it whether two things are equal, or has it remove anythi
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import onnx
 import onnx_graphsurgeon as gs
@@ -17,23 +17,8 @@ from onnxpad.file.skeleton import Skeleton
 from onnxpad.file.wire import Record
 from onnxpad.graph import attributes
 
-Node: TypeAlias = Any
-"""A `gs.Node`; graphsurgeon has no types."""
 
-
-class Use(NamedTuple):
-    """One place where a tensor is read.
-
-    Attributes:
-        node: The node that reads it.
-        index: Position in `node.inputs`; -1 if a body of that node (of If, Loop or Scan) reads it.
-    """
-
-    node: Node
-    index: int  # type: ignore[assignment]
-
-
-class OwnNode(gs.Node):  # type: ignore[misc]
+class Node(gs.Node):  # type: ignore[misc]
     """A graphsurgeon node whose inputs and outputs are plain lists.
 
     Attributes:
@@ -42,12 +27,12 @@ class OwnNode(gs.Node):  # type: ignore[misc]
 
     def __init__(self, op: str, name: str, attrs: Mapping[str, Any], domain: str | None) -> None:
         """A node that reads and gives nothing yet."""
-        self.op = op
-        self.name = name
-        self.attrs = attrs
+        self.op: str = op
+        self.name: str = name
+        self.attrs: Mapping[str, Any] = attrs
         self.inputs: list[Tensor] = []
         self.outputs: list[Tensor] = []
-        self.domain = domain
+        self.domain: str | None = domain
         self.notes: dict[object, Any] = {}
 
     # graphsurgeon's is slow, and keeps the lists of nodes and tensors in step.
@@ -64,7 +49,7 @@ class Tensor(gs.Variable):  # type: ignore[misc]
 
     def __init__(self, name: str) -> None:
         """A tensor nobody produces or reads yet."""
-        self.name = name
+        self.name: str = name
         self.dtype = None
         self.shape = None
         self.type = "tensor_type"
@@ -78,6 +63,18 @@ class Tensor(gs.Variable):  # type: ignore[misc]
     def outputs(self) -> list[Node]:
         """The nodes that read it, once for every input."""
         return [use.node for use in self.uses.values() if use.index >= 0]
+
+
+class Use(NamedTuple):
+    """One place where a tensor is read.
+
+    Attributes:
+        node: The node that reads it.
+        index: Position in `node.inputs`; -1 if a body of that node (of If, Loop or Scan) reads it.
+    """
+
+    node: Node
+    index: int  # type: ignore[assignment]
 
 
 class Declared(NamedTuple):
@@ -113,7 +110,7 @@ class Entry:
     """A node in the order of the graph, which is a linked list.
 
     Attributes:
-        node: The node; None for the head and the tail of the list.
+        node: The node; one that stands for none in the head and the tail of the list.
         record: Where the file has it; None for an inserted one.
         captures: What its bodies read of the graph.
         alive: Whether it is in the graph.
@@ -172,7 +169,8 @@ def build(skeleton: Skeleton) -> View:
     Raises:
         ModelError: A tensor has no source or several, or the graph has a cycle.
     """
-    view = View({}, {}, {}, {}, [], {}, Entry(None), Entry(None))
+    nowhere = Node("", "", {}, None)
+    view = View({}, {}, {}, {}, [], {}, Entry(nowhere), Entry(nowhere))
     _add_sources(skeleton, view)
     unsorted = _add_nodes(skeleton, view)
     if _add_captures(view) or unsorted:
@@ -278,7 +276,7 @@ def _add_nodes(skeleton: Skeleton, view: View) -> bool:
         label = proto.name
         if not isinstance(label, str):
             label = bytes(label).decode(errors="backslashreplace")
-        node = OwnNode(proto.op_type, label, values, proto.domain or None)
+        node = Node(proto.op_type, label, values, proto.domain or None)
         identity = id(node)
         view.entries[identity] = Entry(node, record)
         for index, name in enumerate(proto.input):

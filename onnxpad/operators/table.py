@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from onnx import TensorProto
@@ -14,10 +14,8 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
 from onnxpad.arithmetic.window import AnyWindow, OpenWindow, Window, window_of
 from onnxpad.errors import ModelError
-from onnxpad.graph import Graph, describe
+from onnxpad.graph import Graph, Node, Tensor, describe
 
-Node: TypeAlias = Any  # graphsurgeon carries no types
-Tensor: TypeAlias = Any
 Pair: TypeAlias = tuple[int, int]
 _Read = TypeVar("_Read")
 ExtentPair: TypeAlias = tuple[Extent, Extent]

@@ -6,7 +6,7 @@ a SAME that cannot be resolved can be written as a `Pad` that computes its amoun
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, less_equal
@@ -19,15 +19,12 @@ from onnxpad.arithmetic.window import (
     same_raw_total,
 )
 from onnxpad.fusion.pad_fusion import misdeclared
-from onnxpad.graph import Graph
+from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.table import ExtentPair, PadOp, WindowOp, is_padded
 from onnxpad.padding.same_subgraph import Amounts
 from onnxpad.padding.site import Rounding, Sites, has_indices, windows_over
 from onnxpad.process.memoise import remembered
 from onnxpad.reasons import Reason, RefusalError
-
-Node: TypeAlias = Any
-Tensor: TypeAlias = Any
 
 DYNAMIC: Final = ("keep", "pad", "auto-pad")
 

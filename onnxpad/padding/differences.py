@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal
 from onnxpad.arithmetic.window import Side, constant_in_effect, same_pads
 from onnxpad.errors import ModelError
-from onnxpad.graph import Graph
+from onnxpad.graph import Graph, Node
 from onnxpad.operators.table import (
     OPERATORS,
     UnreadableError,
@@ -20,7 +20,6 @@ from onnxpad.operators.table import (
 from onnxpad.sizes.assumptions import premises
 from onnxpad.validation.result import PaddingDifference
 
-Node: TypeAlias = Any  # graphsurgeon carries no types
 Pairs: TypeAlias = tuple[tuple[Extent, Extent], ...]
 
 _OTHERS = frozenset({"ConvInteger", "ConvTranspose", "QLinearConv", "DeformConv"})

@@ -2,13 +2,10 @@
 
 from collections import deque
 from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
-from onnxpad.graph import Graph
+from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.table import operator_of
-
-Node: TypeAlias = Any
-Tensor: TypeAlias = Any
 
 UNCOVERED: Final = frozenset(
     {

@@ -6,17 +6,13 @@ strides and extents of windows all of it.
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, TypeAlias
 
 import numpy as np
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.arithmetic.window import Side, Window
-from onnxpad.graph import Graph
-
-Node: TypeAlias = Any
-Tensor: TypeAlias = Any
+from onnxpad.graph import Graph, Node, Tensor
 
 
 class Amounts:
@@ -92,10 +88,9 @@ class Amounts:
     ) -> Tensor:
         """A node, or the one that does the same and stands further ahead."""
         place = self._places.get(id(before), -1)
-        tensor, since = self._known.get(key, (None, place))
-        there = tensor is not None and self._graph.has_tensor(tensor.name)
-        if there and self._graph.tensor(tensor.name) is tensor and since <= place:
-            return tensor
+        known, since = self._known.get(key, (None, place))
+        if known is not None and since <= place and self._graph.holds(known):
+            return known
         tensor = self._graph.insert(
             op, inputs, attributes, before=before, name=f"{name}_{op.lower()}"
         )

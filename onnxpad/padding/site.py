@@ -6,7 +6,7 @@ itself and what a `Pad` in front of it pads, and then expressed in the style ask
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from onnx import TensorProto
@@ -29,7 +29,7 @@ from onnxpad.arithmetic.window import (
 )
 from onnxpad.errors import ModelError
 from onnxpad.fusion.pad_fusion import Fusion
-from onnxpad.graph import Graph
+from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.table import (
     FLOATS,
     ExtentPair,
@@ -50,8 +50,6 @@ from onnxpad.reasons import Reason
 from onnxpad.reasons import RefusalError as RefusalError
 from onnxpad.sizes.wording import Wording
 
-Node: TypeAlias = Any
-Tensor: TypeAlias = Any
 Pairs: TypeAlias = tuple[Pair, ...]
 Rounding: TypeAlias = tuple[bool, bool]
 """Whether an operator is a pool, and its `ceil_mode`."""
@@ -737,7 +735,7 @@ class Sites:
         if graph.opset < 11:
             attributes = {"mode": "constant", "pads": amounts, "value": float(fill)}
             return graph.insert("Pad", [source], attributes, before=node, name=name)
-        if isinstance(amounts, list):
+        if not isinstance(amounts, Tensor):
             amounts = graph.add_initializer(np.asarray(amounts, np.int64), f"{name}_pads")
         inputs = [source, amounts]
         if fill != 0:

@@ -6,7 +6,7 @@ taken. The first graph is what PadFusion meets, so whether the fold is the same 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import onnx
 
@@ -16,8 +16,6 @@ from onnxpad.fusion.pad_fusion import Exposed
 from onnxpad.graph import Graph
 from onnxpad.operators.table import UnreadableError
 from onnxpad.rewrite.context import Context
-
-Node: TypeAlias = Any
 
 _NAME: Final = "onnxpad asks about Pad"
 # Names of rules; others are silently ignored.
@@ -122,8 +120,8 @@ def _as_ours(
     """What was met, in our graph: once for each operator that may take the `Pad`."""
     graph = context.graph
     node = graph.producer(graph.tensor(output))
-    pad = context.pad(node)
-    if isinstance(pad, UnreadableError):
+    pad = None if node is None else context.pad(node)
+    if node is None or pad is None or isinstance(pad, UnreadableError):
         return []
     if pad.value is None:  # what onnxruntime has made of it, from constants alone
         pad = pad._replace(value=met.pad.value)

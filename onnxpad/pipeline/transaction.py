@@ -8,7 +8,7 @@ from onnxpad.analysis.signs import Signs
 from onnxpad.finding import Change, Finding
 from onnxpad.fusion.barred import Key
 from onnxpad.fusion.blocked_pools import Hazard
-from onnxpad.graph import Graph, Use
+from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.operators.table import UnreadableError, operator_of
 from onnxpad.padding.site import told
 from onnxpad.proof.certify import UncertifiedError
@@ -17,8 +17,6 @@ from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match, Pass
 
-Node: TypeAlias = Any
-Tensor: TypeAlias = Any
 Place: TypeAlias = tuple[str, str, int]
 """What a pass found, and where: its code, the name it gives the place, and the node."""
 

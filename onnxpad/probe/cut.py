@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from math import lcm, prod
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
@@ -28,12 +28,9 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.size import Extent, Size, Symbol, bounds, evaluate, modulo, residues, symbol
 from onnxpad.engine.sessions import warm
-from onnxpad.graph import Graph
+from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.table import FLOATS, OPERATORS, UnreadableError, operator_of, read_pad
 from onnxpad.probe.run import ProbeResult, probe
-
-Node: TypeAlias = Any
-Tensor: TypeAlias = Any
 
 # Beyond this many elements an axis is cut down where nothing pads it.
 _LARGE: Final = 1 << 22

@@ -6,7 +6,7 @@ position is outside the data, and which positions an average counts. It decides 
 no pass.
 """
 
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
@@ -17,7 +17,7 @@ from onnxpad.analysis.unknown_sizes import spatial_sizes
 from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal, minimum
 from onnxpad.errors import ModelError
 from onnxpad.finding import Certificate
-from onnxpad.graph import Graph
+from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.table import (
     FLOATS,
     PadOp,
@@ -42,8 +42,6 @@ from onnxpad.proof.layers import (
 from onnxpad.proof.sliding import Comparison
 from onnxpad.proof.sliding import UncertifiedError as UncertifiedError
 
-Node: TypeAlias = Any
-Tensor: TypeAlias = Any
 _SLIDING: Final = frozenset(
     {"auto_pad", "ceil_mode", "count_include_pad", "dilations", "kernel_shape", "pads", "strides"}
 )

@@ -2,15 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from onnxpad.analysis.signs import Signs
 from onnxpad.finding import Certificate
-from onnxpad.graph import Graph
+from onnxpad.graph import Graph, Tensor
 from onnxpad.proof.certify import Certifier, Reading, UncertifiedError
 from onnxpad.sizes.assumptions import Premises
-
-Tensor: TypeAlias = Any
 
 
 class Readings(NamedTuple):

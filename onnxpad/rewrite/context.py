@@ -1,12 +1,12 @@
 """What a pass sees: one graph, what is known of it, and the style that padding is to have."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeVar
 
 from onnxpad.analysis.signs import Signs
 from onnxpad.fusion.blocked_pools import BlockedPools
 from onnxpad.fusion.pad_fusion import Exposed
-from onnxpad.graph import Graph
+from onnxpad.graph import Graph, Node
 from onnxpad.operators.table import (
     OPERATORS,
     PadOp,
@@ -20,7 +20,6 @@ from onnxpad.padding.site import Sites
 from onnxpad.sizes.admitted import Admitted
 from onnxpad.sizes.assumptions import premises
 
-Node: TypeAlias = Any
 _Read = TypeVar("_Read", WindowOp, PadOp)
 
 

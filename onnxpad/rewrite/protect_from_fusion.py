@@ -12,7 +12,7 @@ its axes, it leaves these as they were.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from onnxpad.graph import Graph, Tensor
 from onnxpad.operators.table import PadOp, is_padded, is_plain_zero, onnx_order
 from onnxpad.rewrite.context import Context
 
-Node: TypeAlias = Any
 Exposing: TypeAlias = Callable[[Context], "Sequence[Exposed] | None"]
 """Finds what onnxruntime folds and must not, in a graph as it is; None where it cannot be asked."""
 

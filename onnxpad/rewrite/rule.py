@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple
 
 from onnxpad.finding import Finding, Severity
+from onnxpad.graph import Node, Tensor
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
-
-Node: TypeAlias = Any
-Tensor: TypeAlias = Any
 
 
 class Match(NamedTuple):

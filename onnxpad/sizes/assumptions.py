@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from onnxpad.analysis import LARGEST_SIZE, Analysis, open_axes
 from onnxpad.arithmetic.size import Extent, Size, Symbol, symbol
@@ -11,8 +11,6 @@ from onnxpad.graph import Graph
 from onnxpad.operators.table import operator_of
 from onnxpad.sizes.admitted import EQUAL_NAMES, Admitted
 from onnxpad.sizes.feasible import NONE, Limits, defined, listed
-
-Tensor: TypeAlias = Any
 
 _ROUNDS: Final = 16
 

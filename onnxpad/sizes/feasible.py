@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, islice
 from math import prod
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from onnxpad.analysis import BROADCASTING, LARGEST_SIZE, Analysis, Shape
 from onnxpad.arithmetic.size import (
@@ -29,9 +29,8 @@ from onnxpad.arithmetic.size import (
     modulo,
     solutions,
 )
-from onnxpad.graph import Graph
+from onnxpad.graph import Graph, Node
 
-Node: TypeAlias = Any
 Conditions: TypeAlias = Iterator[Extent]
 """What must not be 0."""
 

@@ -2,18 +2,16 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from onnxpad.analysis import Analysis, OpenAxis, open_axes
 from onnxpad.analysis.provenance import Provenance
 from onnxpad.arithmetic.size import Extent, Size, Unknown, explain, in_terms_of, symbol
 from onnxpad.arithmetic.window import AnyWindow, Side, same_pads
-from onnxpad.graph import Graph
+from onnxpad.graph import Graph, Tensor
 from onnxpad.operators.table import ExtentPair, PadOp
 from onnxpad.process.memoise import remembered
 from onnxpad.reasons import Reason, RefusalError
-
-Tensor: TypeAlias = Any
 
 _OWN: Final = "the size it reads"
 _ONE_SIZE: Final = 64
