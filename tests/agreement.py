@@ -20,8 +20,8 @@ from onnxpad.analysis.floats import Quotient, Scaled
 from onnxpad.analysis.rounding import Either
 from onnxpad.arithmetic.size import Extent, Size, Unknown, evaluate
 from onnxpad.graph import Graph
+from tests.support import Array
 
-Array = np.ndarray[Any, Any]
 REFUSALS = (Fail, InvalidArgument, RuntimeException)
 """What onnxruntime raises for a model or a size that it does not run."""
 

@@ -13,7 +13,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-Array = np.ndarray[Any, Any]
+from tests.support import Array
+
 Pads = list[tuple[int, int]]
 
 _TYPES: dict[str, tuple[Any, int]] = {

@@ -12,10 +12,17 @@ import onnxpad
 
 Array = np.ndarray[Any, Any]
 
-EXPORTED = sorted(
-    path for path in (Path(__file__).parents[1] / "models").glob("*.onnx") if "." not in path.stem
-)
+ROOT = Path(__file__).resolve().parents[1]
+"""The checkout."""
+
+MODELS = ROOT / "models"
+
+EXPORTED = sorted(path for path in MODELS.glob("*.onnx") if "." not in path.stem)
 """The models that exporters wrote, without what `onnxpad fix` has left beside them."""
+
+
+W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
+"""The weight of a Conv of two channels, as an initializer in ONNX text."""
 
 
 def model(text: str) -> onnx.ModelProto:

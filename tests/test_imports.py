@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-ROOT: Final = Path(__file__).resolve().parent.parent
+from tests.support import ROOT
 
 ORDER: Final = (
     # Values that import nothing of the package but one another.

@@ -25,9 +25,8 @@ from typer.testing import CliRunner
 import onnxpad
 from onnxpad.cli import app
 from onnxpad.finding import Severity
-from tests.support import EXPORTED, Array, canonical, run, silent
+from tests.support import EXPORTED, MODELS, Array, canonical, run, silent
 
-MODELS = Path(__file__).parents[1] / "models"
 README = (MODELS / "README.md").read_text(encoding="utf-8")
 NAMES = [path.stem for path in EXPORTED]
 STYLES = ("fold", "pad", "symmetric")

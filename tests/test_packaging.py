@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import onnxpad
+from tests.support import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 SLOW = ("onnxruntime", "pydantic", "rich", "typer")
 
 

@@ -7,7 +7,6 @@ which onnxruntime optimises, the same values wherever it computed for the origin
 
 import random
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import onnx
@@ -17,9 +16,8 @@ import pytest
 import onnxpad
 from onnxpad.reasons import Reason
 from tests.graphs import Drawn, draw_model
-from tests.support import one
+from tests.support import Array, one
 
-Array = np.ndarray[Any, Any]
 Feeds = dict[str, Array]
 
 LEVELS = ("ORT_DISABLE_ALL", "ORT_ENABLE_BASIC", "ORT_ENABLE_ALL")

@@ -3,15 +3,14 @@
 import re
 import shlex
 import subprocess
-from pathlib import Path
 
 import onnx
 import pytest
 from typer.testing import CliRunner
 
 from onnxpad.cli import app
+from tests.support import ROOT
 
-ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 

@@ -14,11 +14,9 @@ from onnxpad.reasons import Reason, RefusalError
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.json import check_json, rules_json
 from tests.graphs import draw_model
-from tests.support import EXPORTED, one
+from tests.support import EXPORTED, ROOT, W, one
 
-ROOT = Path(__file__).parents[1]
 SOURCES = [*(ROOT / "onnxpad").rglob("*.py"), *(ROOT / "passes").glob("*.py")]
-W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 P = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
 
 

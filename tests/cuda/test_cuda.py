@@ -14,8 +14,6 @@ from onnxpad.engine.providers import trouble_with
 from onnxpad.engine.sessions import CUDA
 from tests.support import EXPORTED
 
-MODELS = EXPORTED
-
 
 @cache
 def trouble() -> str:
@@ -31,7 +29,7 @@ def _device() -> None:
 pytestmark = pytest.mark.cuda
 
 
-@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EXPORTED, ids=lambda path: path.stem)
 def test_fixed_models_agree_on_cuda(path: Path, tmp_path: Path) -> None:
     result = onnxpad.fix(path)
     fixed = tmp_path / path.name
@@ -42,7 +40,7 @@ def test_fixed_models_agree_on_cuda(path: Path, tmp_path: Path) -> None:
         assert place.nodes > len(place.elsewhere)
 
 
-@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EXPORTED, ids=lambda path: path.stem)
 def test_padding_leaves_no_convolution_to_the_cpu(path: Path, tmp_path: Path) -> None:
     result = onnxpad.fix(path)
     fixed = tmp_path / path.name
@@ -62,7 +60,7 @@ def test_padding_leaves_no_convolution_to_the_cpu(path: Path, tmp_path: Path) ->
 
 
 def test_a_wrong_rewrite_differs_on_cuda() -> None:
-    path = next(path for path in MODELS if path.stem == "mobilenet_keras")
+    path = next(path for path in EXPORTED if path.stem == "mobilenet_keras")
     wrong = onnx.load(path)
     for node in wrong.graph.node:
         for attribute in node.attribute:
@@ -75,7 +73,7 @@ def test_a_wrong_rewrite_differs_on_cuda() -> None:
 
 
 def test_auto_uses_cuda_and_says_so() -> None:
-    path = MODELS[0]
+    path = EXPORTED[0]
     found = onnxpad.validate(path, path, providers=["auto"])
     assert found.providers == (CUDA, "CPUExecutionProvider")
     assert any("use_tf32=0" in note for note in found.notes)

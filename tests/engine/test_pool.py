@@ -13,8 +13,8 @@ import pytest
 
 from onnxpad.engine import pool
 from onnxpad.engine.runtime import CrashError
+from tests.support import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 POSIX = pytest.mark.skipif(not hasattr(os, "fork"), reason="signals are POSIX's")
 
 

@@ -3,9 +3,8 @@
 import pytest
 
 import onnxpad
-from tests.support import canonical, fixed, one
+from tests.support import W, canonical, fixed, one
 
-W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 P = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
 FOLDED = one("y = Conv <pads = [1, 2, 2, 1]> (x, w)", initializers=W, opset=18)
 

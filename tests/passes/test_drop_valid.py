@@ -4,9 +4,7 @@ import onnx
 import pytest
 
 import onnxpad
-from tests.support import canonical, fixed, one, run
-
-W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
+from tests.support import W, canonical, fixed, one, run
 
 DROPPED = [
     pytest.param(

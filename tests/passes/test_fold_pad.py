@@ -5,9 +5,8 @@ import onnx
 import pytest
 
 import onnxpad
-from tests.support import canonical, feeds_of, fixed, one, run
+from tests.support import W, canonical, feeds_of, fixed, one, run
 
-W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 PADS = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
 LOW = "float c = {-inf}"
 

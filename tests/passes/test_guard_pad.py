@@ -5,8 +5,8 @@ import pytest
 
 import onnxpad
 from onnxpad.finding import Severity
+from tests.levels import LEVELS, agree, negative, ran
 from tests.support import canonical, fixed, one
-from tests.test_deployed import LEVELS, agree, negative, ran
 
 PADS = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}"
 POOL = "y = MaxPool <kernel_shape = [3, 3]>"

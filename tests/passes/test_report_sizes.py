@@ -6,10 +6,9 @@ from onnx import shape_inference
 
 import onnxpad
 from onnxpad.finding import Finding, Severity
-from tests.support import fixed, one
+from tests.support import W, fixed, one
 
 POOL = "MaxPool <ceil_mode = 1, kernel_shape = [1, 1], strides = [2, 2]>"
-W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 
 
 def sized(findings: tuple[Finding, ...]) -> list[str]:

@@ -6,9 +6,8 @@ import onnx
 import pytest
 
 import onnxpad
-from tests.support import canonical, decided, fixed, one
+from tests.support import W, canonical, decided, fixed, one
 
-W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 PADS = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}"
 
 NAMED = [

@@ -5,9 +5,8 @@ import onnx
 import pytest
 
 import onnxpad
-from tests.support import canonical, feeds_of, fixed, one, run
+from tests.support import W, canonical, feeds_of, fixed, one, run
 
-W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 V = "float[3, 2, 4, 2] w = {" + ", ".join(str(i % 7 - 3) for i in range(48)) + "}"
 
 RUN_TIME = "int64[1] none = {0}, int64[1] two = {2}, float[1, 2, 2] w = {1, 2, 3, 4}"

@@ -7,9 +7,8 @@ import onnx
 import pytest
 
 import onnxpad
-from tests.support import Array, assert_same, canonical, decided, fixed, one, run
+from tests.support import Array, W, assert_same, canonical, decided, fixed, one, run
 
-W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 LOW = "float c = {-inf}"
 BORDER = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}"
 TRUTHS = ", ".join("10011101")

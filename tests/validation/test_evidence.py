@@ -1,7 +1,5 @@
 """A verdict has evidence: outputs that tell nothing, other names, other paddings, excuses."""
 
-from pathlib import Path
-
 import numpy as np
 import onnx
 import pytest
@@ -12,9 +10,9 @@ from onnxpad.errors import UsageError, ValidationError
 from onnxpad.validation.compare import Tolerance, alike, argmax_lost
 from onnxpad.validation.evidence import is_flat
 from onnxpad.validation.whole import validate_models
-from tests.support import one
+from tests.support import MODELS, one
 
-KERAS = Path(__file__).parents[2] / "models" / "mobilenet_keras.onnx"
+KERAS = MODELS / "mobilenet_keras.onnx"
 
 
 def classifier(ending: str) -> onnx.ModelProto:

@@ -9,7 +9,7 @@ import onnxpad
 from onnxpad.finding import Page
 from onnxpad.passes import PASSES
 from onnxpad.pipeline.catalogue import catalogue
-from tests.support import canonical, fixed, one
+from tests.support import W, canonical, fixed, one
 
 HEADINGS = ["What it does", "Why it matters", "Example", "When it is exact", "References"]
 PAGES = list(catalogue().values())
@@ -47,8 +47,6 @@ def test_a_page_has_its_headings_and_words_under_each(page: Page) -> None:
     assert "\n" not in page.title
     assert all(len(line) <= 100 for line in page.text.splitlines())
 
-
-W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 
 # What the examples leave out: the constants that they name, and the style that they are about.
 CONSTANTS = {

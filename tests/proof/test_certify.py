@@ -17,9 +17,8 @@ from onnxpad.finding import Certificate
 from onnxpad.graph import Graph
 from onnxpad.operators.table import operator_of
 from onnxpad.proof.certify import Certifier, Reading, UncertifiedError
-from tests.support import Array, feeds_of, one, run
+from tests.support import Array, W, feeds_of, one, run
 
-W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 LINE = "float[1, 2, L] x"
 LOW = "float c = {-inf}"
 

@@ -20,8 +20,6 @@ from onnxpad.graph import Graph
 from tests.agreement import REFUSALS, compare, differences, parse, single, specification
 from tests.support import EXPORTED
 
-MODELS = EXPORTED
-
 
 def zeros(*shape: int, dtype: Any = np.float32) -> Any:
     return np.ones(shape, dtype)
@@ -320,7 +318,7 @@ def test_random_network_agrees_with_onnxruntime(seed: int) -> None:
     assert agreement.runs
 
 
-@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EXPORTED, ids=lambda path: path.stem)
 def test_exported_model_agrees_with_onnxruntime(path: Path) -> None:
     model = onnx.load(path)
     graph = Graph.from_proto(model)

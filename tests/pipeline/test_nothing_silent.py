@@ -11,9 +11,8 @@ from onnxpad.finding import Severity
 from onnxpad.report import FileReport
 from onnxpad.report.text import file_text
 from tests.graphs import draw_model
-from tests.support import one, silent
+from tests.support import W, one, silent
 
-W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 P = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
 GIVEN = f"{W}, {P}"
 STYLES = ("fold", "pad", "symmetric")

@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,7 @@ import onnxpad
 from onnxpad.graph import Graph
 from onnxpad.sizes.admitted import admit
 from onnxpad.sizes.assumptions import premises
-from tests.support import Array, decided, one
-
-MODELS = Path(__file__).parents[1] / "models"
+from tests.support import MODELS, Array, decided, one
 
 TIMM = {
     "timm_same_torchscript": ("height", "width"),

@@ -15,9 +15,8 @@ from onnxpad.probe.run import ProbeResult, probe
 from onnxpad.proof import certify
 from onnxpad.rewrite.rule import Pass
 from tests.broken import Forgotten, Lost, Misread, OtherSide, Swapped, Unguarded
-from tests.support import feeds_of, one, run
+from tests.support import W, feeds_of, one, run
 
-W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 PADS = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
 PADDED = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {PADS}")
 OPEN = "float[N, 2, H, V] x"

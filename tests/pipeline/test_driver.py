@@ -27,9 +27,8 @@ from tests.broken import (
     Reweighted,
     Swapped,
 )
-from tests.support import assert_same, canonical, fixed, one
+from tests.support import W, assert_same, canonical, fixed, one
 
-W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 PADS = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
 PADDED = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {PADS}")
 

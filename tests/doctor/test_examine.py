@@ -19,8 +19,8 @@ from onnxpad.errors import ProviderError
 from onnxpad.report.json import doctor_json
 from onnxpad.report.rule_pages import doctor_text
 from onnxpad.report.text import coloured
+from tests.support import ROOT
 
-ROOT = Path(__file__).parents[1]
 ALL = frozenset(needed("13.0", "Linux").values())
 BOTH = ("CUDAExecutionProvider", "CPUExecutionProvider")
 MODULE = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  590.44.01  Release Build\n"

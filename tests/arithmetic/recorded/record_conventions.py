@@ -1,9 +1,9 @@
 """Records what PyTorch, TensorFlow and Keras compute on one line, for `test_conventions.py`.
 
 None of them is a dependency of the tests. Run where one is installed; the cases of the others stay
-as they are:
+as they are. In this folder:
 
-    python tests/recorded/record_conventions.py tests/recorded/conventions.json
+    python record_conventions.py conventions.json
 """
 
 import importlib

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import onnx
@@ -30,8 +30,8 @@ from onnxpad.file.external_data import external_tensors
 from onnxpad.file.proto_walk import tensors
 from onnxpad.file.wire import encode
 from onnxpad.graph import Graph
+from tests.support import Array
 
-Array = np.ndarray[Any, Any]
 How = Literal["copy", "link", "inline"]
 HOWS: list[How] = ["copy", "link", "inline"]
 

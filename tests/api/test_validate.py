@@ -13,9 +13,8 @@ from typer.testing import CliRunner, Result
 import onnxpad
 from onnxpad.cli import app
 from onnxpad.errors import OnnxpadError, UsageError, ValidationError
-from tests.support import EXPORTED, one
+from tests.support import EXPORTED, MODELS, one
 
-MODELS = Path(__file__).parents[1] / "models"
 KERAS = MODELS / "mobilenet_keras.onnx"
 REFERENCE = MODELS / "mobilenet_keras.npz"
 

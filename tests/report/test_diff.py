@@ -16,7 +16,6 @@ from onnxpad.report.diff import node_text, painted, unified_diff
 from onnxpad.report.text import coloured
 from tests.support import EXPORTED, one
 
-MODELS = EXPORTED
 NAMES = ("a.onnx", "b.onnx")
 
 
@@ -56,7 +55,7 @@ def graph(nodes: list[onnx.NodeProto], **constants: object) -> onnx.GraphProto:
 
 
 @pytest.mark.parametrize("style", ["fold", "pad"])
-@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EXPORTED, ids=lambda path: path.stem)
 def test_the_diff_of_a_model_leads_from_it_to_the_result(path: Path, style: str) -> None:
     result = onnxpad.fix(path, style=style, validate=False)
     before, after = result.outlines()
