@@ -6,7 +6,7 @@ from onnxpad.graph import Tensor
 from onnxpad.operators.table import is_padded
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.rule import Example, Match, Pass
 
 
 class DropEmptyPad(Pass):
@@ -21,12 +21,6 @@ class DropEmptyPad(Pass):
     Exporters write such a `Pad` for layers that need none at this size; it costs a copy, and
     blocks targets that have no `Pad`.
 
-    ## Example
-        p = Pad (x, zeros)
-        y = Relu (p)
-    becomes
-        y = Relu (x)
-
     ## When it is exact
     In every mode, once the amounts are known to be zero, and to be for data of its rank, since with
     amounts for another rank it is an error. Where the rank is known only at run time, axes that the
@@ -37,6 +31,19 @@ class DropEmptyPad(Pass):
     """
 
     code = "PAD204"
+    examples = (
+        Example(
+            given="""
+                float[1, 2, 8, 8] x
+                int64[8] zeros = {0, 0, 0, 0, 0, 0, 0, 0}
+            """,
+            before="""
+                p = Pad (x, zeros)
+                y = Relu (p)
+            """,
+            after="y = Relu (x)",
+        ),
+    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` whose amounts are known to be zero."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from onnxpad.padding.site import RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.rule import Example, Match, Pass
 
 
 class DropValid(Pass):
@@ -17,11 +17,6 @@ class DropValid(Pass):
     candle and others reject any `auto_pad`, and a `Pad` in front of such an operator is folded by
     few tools.
 
-    ## Example
-        y = Conv <auto_pad = "VALID", strides = [2, 2]> (x, w)
-    becomes
-        y = Conv <strides = [2, 2]> (x, w)
-
     ## When it is exact
     Always; `ceil_mode` stays and applies as before. Refused where `pads` are written too and are
     not zero: the specification forbids that, and the engines differ.
@@ -31,6 +26,16 @@ class DropValid(Pass):
     """
 
     code = "PAD102"
+    examples = (
+        Example(
+            given="""
+                float[1, 2, 8, 8] x
+                float[3, 2, 3, 3] w
+            """,
+            before='y = Conv <auto_pad = "VALID", strides = [2, 2]> (x, w)',
+            after="y = Conv <strides = [2, 2]> (x, w)",
+        ),
+    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every operator with VALID."""

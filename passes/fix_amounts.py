@@ -8,7 +8,7 @@ from onnxpad.finding import Severity
 from onnxpad.operators.table import PadOp, WindowOp, onnx_order, operator_of
 from onnxpad.padding.site import told
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.rule import Example, Match, Pass
 
 
 class FixAmounts(Pass):
@@ -22,12 +22,6 @@ class FixAmounts(Pass):
     TorchScript exporter computes the amounts of every `F.pad`. onnxruntime refuses a model whose
     amounts lie in external data.
 
-    ## Example
-        pads = Cast <to = 7> (amounts)
-        y = Pad <mode = "reflect"> (x, pads)
-    becomes
-        y = Pad <mode = "reflect"> (x, constant)
-
     ## When it is exact
     Every amount is one number for every input that the graph admits. Where an amount depends on a
     size or on data the `Pad` stays, and the finding says on which. External data is read where
@@ -39,6 +33,20 @@ class FixAmounts(Pass):
 
     code = "PAD205"
     last = True
+    examples = (
+        Example(
+            given="""
+                float[1, 2, 8, 8] x
+                int32[8] amounts = {0, 0, 1, 2, 0, 0, 3, 4}
+                int64[8] constant = {0, 0, 1, 2, 0, 0, 3, 4}
+            """,
+            before="""
+                pads = Cast <to = 7> (amounts)
+                y = Pad <mode = "reflect"> (x, pads)
+            """,
+            after='y = Pad <mode = "reflect"> (x, constant)',
+        ),
+    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` whose amounts or axes are no constants, or not in the model."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from onnxpad.operators.table import WindowOp, onnx_order
 from onnxpad.padding.site import RefusalError, told
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.rule import Example, Match, Pass
 
 
 class FoldPad(Pass):
@@ -19,12 +19,6 @@ class FoldPad(Pass):
     ## Why it matters
     A `Pad` of its own costs a pass over memory, falls from the accelerator to the CPU in several
     runtimes, and is missing in others; computed amounts are rejected by TensorRT.
-
-    ## Example
-        p = Pad (x, pads)
-        y = Conv <strides = [2, 2]> (p, w)
-    becomes
-        y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)
 
     ## When it is exact
     Mode constant, amounts known and not negative, nothing on batch or channels, and the value is
@@ -40,6 +34,20 @@ class FoldPad(Pass):
     """
 
     code = "PAD201"
+    examples = (
+        Example(
+            given="""
+                float[1, 2, 8, 8] x
+                float[3, 2, 3, 3] w
+                int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}
+            """,
+            before="""
+                p = Pad (x, pads)
+                y = Conv <strides = [2, 2]> (p, w)
+            """,
+            after="y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)",
+        ),
+    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` in front of a window operator, seen from each operator."""

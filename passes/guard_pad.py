@@ -7,7 +7,7 @@ from onnxpad.fusion.pad_fusion import versions
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.protect_from_fusion import can_guard, guard
-from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.rule import Example, Match, Pass
 
 
 class GuardPad(Pass):
@@ -25,13 +25,6 @@ class GuardPad(Pass):
     pads stay below the kernel: the deployed model computes something else than the model says,
     or does not load.
 
-    ## Example
-        p = Pad (x, pads)
-        y = MaxPool <kernel_shape = [3, 3]> (p)
-    becomes
-        p = Pad (x, pads, )
-        y = MaxPool <kernel_shape = [3, 3]> (p)
-
     ## When it is exact
     Always: the model says the same. It is done where the fold is certain and not shown to be the
     same: amounts and fill are constants, the operator reads the `Pad` itself or by Identity, and
@@ -46,6 +39,22 @@ class GuardPad(Pass):
     code = "PAD701"
     severity = Severity.ERROR
     last = True
+    examples = (
+        Example(
+            given="""
+                float[1, 2, 8, 8] x
+                int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}
+            """,
+            before="""
+                p = Pad (x, pads)
+                y = MaxPool <kernel_shape = [3, 3]> (p)
+            """,
+            after="""
+                p = Pad (x, pads, "")
+                y = MaxPool <kernel_shape = [3, 3]> (p)
+            """,
+        ),
+    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` that is folded for certain, in the graph as it came too."""

@@ -8,7 +8,7 @@ from onnxpad.operators.table import PadOp, Pair, is_padded, is_same_fill, onnx_o
 from onnxpad.padding.site import add, told
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.rule import Example, Match, Pass
 
 
 class MergePads(Pass):
@@ -20,12 +20,6 @@ class MergePads(Pass):
     ## Why it matters
     Each `Pad` costs a pass over memory.
 
-    ## Example
-        p = Pad (x, first)
-        q = Pad (p, second)
-    becomes
-        q = Pad (x, sum)
-
     ## When it is exact
     Both have mode constant, known amounts and the same value (0.0 and -0.0 are two), nothing else
     reads the first, and on each side both pad, or both crop, or the second crops no more than the
@@ -36,6 +30,21 @@ class MergePads(Pass):
     """
 
     code = "PAD203"
+    examples = (
+        Example(
+            given="""
+                float[1, 2, 8, 8] x
+                int64[8] first = {0, 0, 1, 2, 0, 0, 1, 2}
+                int64[8] second = {0, 1, 3, 0, 0, 1, 0, 0}
+                int64[8] sum = {0, 1, 4, 2, 0, 1, 1, 2}
+            """,
+            before="""
+                p = Pad (x, first)
+                q = Pad (p, second)
+            """,
+            after="q = Pad (x, sum)",
+        ),
+    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every constant `Pad` that reads a constant `Pad`."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from onnxpad.finding import Severity
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.rule import Example, Match, Pass
 
 
 class RecogniseSame(Pass):
@@ -21,18 +21,6 @@ class RecogniseSame(Pass):
     convolution, which TensorRT refuses; onnxruntime's CPU provider runs timm-style networks 1.3
     to 2.6 times as fast without them.
 
-    ## Example
-        size = Shape <start = 2> (x)
-        left = Mod (size, two)
-        total = Add (left, one)
-        begin = Div (total, two)
-        end = Sub (total, begin)
-        pads = Concat <axis = 0> (none, begin, none, end)
-        p = Pad (x, pads)
-        y = Conv <strides = [2, 2]> (p, w)
-    becomes
-        y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)
-
     ## When it is exact
     At every size that the graph admits the first window starts where SAME's does and there are as
     many windows, and onnxruntime runs that SAME as the specification says: no dilation, and a
@@ -44,6 +32,27 @@ class RecogniseSame(Pass):
 
     code = "PAD501"
     severity = Severity.INFO
+    examples = (
+        Example(
+            given="""
+                float[1, 2, height, width] x
+                float[3, 2, 3, 3] w
+                int64[1] one = {1}, int64[1] two = {2}, int64[2] none = {0, 0}
+            """,
+            before="""
+                size = Shape <start = 2> (x)
+                left = Mod (size, two)
+                total = Add (left, one)
+                begin = Div (total, two)
+                end = Sub (total, begin)
+                pads = Concat <axis = 0> (none, begin, none, end)
+                p = Pad (x, pads)
+                y = Conv <strides = [2, 2]> (p, w)
+            """,
+            after='y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)',
+            dynamic="auto-pad",
+        ),
+    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every operator behind a computed `Pad` that is SAME."""

@@ -6,7 +6,7 @@ from onnxpad.finding import Severity
 from onnxpad.graph import Node
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.rule import Example, Match, Pass
 
 
 class ReportAutoPad(Pass):
@@ -20,11 +20,6 @@ class ReportAutoPad(Pass):
     `auto_pad` leaves the padding to the runtime here too, and many importers reject it. What an
     operator outside of the standard makes of it is its author's to say.
 
-    ## Example
-        y = ConvTranspose <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)
-    stays
-        y = ConvTranspose <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)
-
     ## When it is exact
     Nothing is changed. NOTSET says that nothing is left to the runtime, and is not told of.
 
@@ -36,6 +31,15 @@ class ReportAutoPad(Pass):
     severity = Severity.INFO
     rewrites = False
     rest = True
+    examples = (
+        Example(
+            given="""
+                float[1, 2, 8, 8] x
+                float[2, 3, 3, 3] w
+            """,
+            before='y = ConvTranspose <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)',
+        ),
+    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every `auto_pad` other than NOTSET that is left, in file order."""

@@ -10,7 +10,7 @@ from onnxpad.padding.readers import Path, Reader, Readers
 from onnxpad.padding.site import told
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.rule import Example, Match, Pass
 
 MOST_READERS: Final = 4
 """Readers that a reason names."""
@@ -27,15 +27,6 @@ class ReportPad(Pass):
     Such a `Pad` stays, with all that it costs. What stands in between shows what to change in the
     exporter, or in the model, to have it fold.
 
-    ## Example
-        p = Pad (x, pads)
-        t = Transpose <perm = [0, 1, 3, 2]> (p)
-        y = MaxPool <kernel_shape = [3, 3]> (t)
-    stays
-        p = Pad (x, pads)
-        t = Transpose <perm = [0, 1, 3, 2]> (p)
-        y = MaxPool <kernel_shape = [3, 3]> (t)
-
     ## When it is exact
     Nothing is changed.
 
@@ -47,6 +38,19 @@ class ReportPad(Pass):
     severity = Severity.INFO
     rewrites = False
     rest = True
+    examples = (
+        Example(
+            given="""
+                float[1, 2, 8, 8] x
+                int64[8] pads = {0, 0, 0, 0, 0, 0, 1, 1}
+            """,
+            before="""
+                p = Pad (x, pads)
+                t = Transpose <perm = [0, 1, 3, 2]> (p)
+                y = MaxPool <kernel_shape = [3, 3]> (t)
+            """,
+        ),
+    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` that is left, in file order."""

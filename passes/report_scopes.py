@@ -8,7 +8,7 @@ from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.rule import Example, Match, Pass
 
 
 class ReportScopes(Pass):
@@ -22,13 +22,6 @@ class ReportScopes(Pass):
     ## Why it matters
     What onnxpad finds in the main graph is not all the padding that the model has.
 
-    ## Example
-        y = If (ok) <then_branch = some () => (float[] y) { y = Pad (x, pads) },
-            else_branch = none () => (float[] y) { y = Identity (x) }>
-    stays
-        y = If (ok) <then_branch = some () => (float[] y) { y = Pad (x, pads) },
-            else_branch = none () => (float[] y) { y = Identity (x) }>
-
     ## When it is exact
     Nothing is changed. Pads that a Conv or a pool has itself, in numbers, are not told of.
 
@@ -39,6 +32,19 @@ class ReportScopes(Pass):
     code = "PAD903"
     severity = Severity.INFO
     rewrites = False
+    examples = (
+        Example(
+            given="""
+                float[1, 2, 8, 8] x
+                bool ok = {1}
+                int64[8] pads = {0, 0, 0, 0, 0, 0, 1, 1}
+            """,
+            before="""
+                y = If (ok) <then_branch = some () => (float[] y) { y = Pad (x, pads) },
+                    else_branch = none () => (float[] y) { y = Identity (x) }>
+            """,
+        ),
+    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every body in which something pads, in file order, then every function."""

@@ -6,7 +6,7 @@ from onnxpad.analysis.shape_inference_check import Sizes, disagreements
 from onnxpad.finding import Severity
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.rule import Example, Match, Pass
 
 
 class ReportSizes(Pass):
@@ -30,11 +30,6 @@ class ReportSizes(Pass):
     - A ConvTranspose with SAME gives the size of its input times the stride, and shape inference
       adds `output_padding` to that. Writing out the pads mends it.
 
-    ## Example
-        y = MaxPool <ceil_mode = 1, kernel_shape = [1, 1], strides = [2, 2]> (x)
-    stays
-        y = MaxPool <ceil_mode = 1, kernel_shape = [1, 1], strides = [2, 2]> (x)
-
     ## When it is exact
     Nothing is changed. A model without Conv, pool and `Pad` is not looked at, and of a large one
     the first 2,000 operators. Custom operators, functions, bodies of If and Loop, and operators
@@ -47,6 +42,12 @@ class ReportSizes(Pass):
     code = "PAD902"
     severity = Severity.INFO
     rewrites = False
+    examples = (
+        Example(
+            given="float[1, 2, 8, 8] x",
+            before="y = MaxPool <ceil_mode = 1, kernel_shape = [1, 1], strides = [2, 2]> (x)",
+        ),
+    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """The operators at which a disagreement begins, where anything could pad."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from onnxpad.finding import Severity
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.rule import Example, Match, Pass
 
 
 class ReportUnreadable(Pass):
@@ -17,11 +17,6 @@ class ReportUnreadable(Pass):
     ## Why it matters
     Such models load in one runtime and fail, or mean something else, in another.
 
-    ## Example
-        y = Conv <auto_pad = "SAME"> (x, w)
-    stays
-        y = Conv <auto_pad = "SAME"> (x, w)
-
     ## When it is exact
     Nothing is changed.
 
@@ -32,6 +27,15 @@ class ReportUnreadable(Pass):
     code = "PAD901"
     severity = Severity.INFO
     rewrites = False
+    examples = (
+        Example(
+            given="""
+                float[1, 2, 8, 8] x
+                float[3, 2, 3, 3] w
+            """,
+            before='y = Conv <auto_pad = "SAME"> (x, w)',
+        ),
+    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every window operator and `Pad` that cannot be read."""

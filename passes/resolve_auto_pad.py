@@ -7,7 +7,7 @@ from onnxpad.operators.table import WindowOp, onnx_order
 from onnxpad.padding.computed_pads import ComputedPlan
 from onnxpad.padding.site import Plan, RefusalError, SizeDependentError, add, told
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.rule import Example, Match, Pass
 
 
 class ResolveAutoPad(Pass):
@@ -23,11 +23,6 @@ class ResolveAutoPad(Pass):
     onnxruntime refuses it on a dilated Conv, and stops on a pool whose kernel is smaller than its
     stride: such models run once the pads are written, and the finding is an error.
 
-    ## Example
-        y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)
-    becomes
-        y = Conv <pads = [0, 0, 1, 1], strides = [2, 2]> (x, w)
-
     ## When it is exact
     The output has ceil(size / stride) elements; the padding needed for that is split evenly, an odd
     one at the end for SAME_UPPER, at the begin for SAME_LOWER. Refused where it depends on a size
@@ -40,6 +35,16 @@ class ResolveAutoPad(Pass):
     """
 
     code = "PAD101"
+    examples = (
+        Example(
+            given="""
+                float[1, 2, 8, 8] x
+                float[3, 2, 3, 3] w
+            """,
+            before='y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)',
+            after="y = Conv <pads = [0, 0, 1, 1], strides = [2, 2]> (x, w)",
+        ),
+    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every operator with SAME."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from onnxpad.padding.computed_pads import MANY
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.rule import Example, Match, Pass
 
 
 class SimplifyAmounts(Pass):
@@ -18,30 +18,6 @@ class SimplifyAmounts(Pass):
     An exported Conv2dSame computes its amounts axis by axis, with casts to floating point and back,
     in twenty nodes and more.
 
-    ## Example
-        size = Shape <start = 2> (x)
-        more = Add (size, one)
-        half = Div (more, two)
-        less = Sub (half, one)
-        even = Mul (less, two)
-        wide = Add (even, three)
-        total = Sub (wide, size)
-        begin = Div (total, two)
-        end = Sub (total, begin)
-        pads = Concat <axis = 0> (none, begin, none, end)
-        p = Pad (x, pads)
-        y = Conv <strides = [2, 2]> (p, w)
-    becomes
-        size = Shape <start = 2> (x)
-        below = Neg (size)
-        left = Mod (below, strides)
-        total = Add (left, surplus)
-        begin = Div (total, two)
-        end = Sub (total, begin)
-        pads = Concat <axis = 0> (none, begin, none, end)
-        p = Pad (x, pads)
-        y = Conv <strides = [2, 2]> (p, w)
-
     ## When it is exact
     At every size that the graph admits the amounts are those of SAME, begin and end: what is left
     over of the size by the stride, padded up, and split.
@@ -51,6 +27,42 @@ class SimplifyAmounts(Pass):
     """
 
     code = "PAD502"
+    examples = (
+        Example(
+            given="""
+                float[1, 2, height, width] x
+                float[3, 2, 3, 3] w
+                int64[1] one = {1}, int64[1] two = {2}, int64[1] three = {3}
+                int64[2] none = {0, 0}, int64[2] strides = {2, 2}, int64[2] surplus = {1, 1}
+            """,
+            before="""
+                size = Shape <start = 2> (x)
+                more = Add (size, one)
+                half = Div (more, two)
+                less = Sub (half, one)
+                even = Mul (less, two)
+                wide = Add (even, three)
+                total = Sub (wide, size)
+                begin = Div (total, two)
+                end = Sub (total, begin)
+                pads = Concat <axis = 0> (none, begin, none, end)
+                p = Pad (x, pads)
+                y = Conv <strides = [2, 2]> (p, w)
+            """,
+            after="""
+                size = Shape <start = 2> (x)
+                below = Neg (size)
+                left = Mod (below, strides)
+                total = Add (left, surplus)
+                begin = Div (total, two)
+                end = Sub (total, begin)
+                pads = Concat <axis = 0> (none, begin, none, end)
+                p = Pad (x, pads)
+                y = Conv <strides = [2, 2]> (p, w)
+            """,
+            dynamic="pad",
+        ),
+    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` before a window operator whose amounts could be had by fewer nodes."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from onnxpad.operators.table import WindowOp, is_padded, onnx_order
 from onnxpad.padding.site import Plan, RefusalError, split, told
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.rule import Example, Match, Pass
 
 
 class SplitPads(Pass):
@@ -19,12 +19,6 @@ class SplitPads(Pass):
     ## Why it matters
     Some runtimes reject pads that differ between begin and end, or any pads of a pool.
 
-    ## Example
-        y = Conv <pads = [0, 0, 1, 1], strides = [2, 2]> (x, w)
-    becomes
-        p = Pad <mode = "constant"> (x, pads)
-        y = Conv <pads = [0, 0, 0, 0], strides = [2, 2]> (p, w)
-
     ## When it is exact
     The `Pad` writes what the operator's padding amounts to: 0 for Conv and for LpPool with p above
     0, the lowest value for MaxPool, 0 for AveragePool with `count_include_pad=1`. Refused for
@@ -36,6 +30,21 @@ class SplitPads(Pass):
     """
 
     code = "PAD202"
+    examples = (
+        Example(
+            given="""
+                float[1, 2, 8, 8] x
+                float[3, 2, 3, 3] w
+                int64[8] pads = {0, 0, 0, 0, 0, 0, 1, 1}
+            """,
+            before="y = Conv <pads = [0, 0, 1, 1], strides = [2, 2]> (x, w)",
+            after="""
+                p = Pad <mode = "constant"> (x, pads)
+                y = Conv <pads = [0, 0, 0, 0], strides = [2, 2]> (p, w)
+            """,
+            style="pad",
+        ),
+    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every operator that carries pads which the style wants elsewhere."""

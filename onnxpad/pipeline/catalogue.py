@@ -1,4 +1,4 @@
-"""The catalogue of findings: every code with its page, which is its pass's docstring."""
+"""The catalogue of findings: every code with a page from its pass's docstring and examples."""
 
 import inspect
 from collections.abc import Mapping
@@ -12,6 +12,10 @@ def catalogue() -> Mapping[str, Page]:
     """Every code with its page, in the order of the codes."""
     pages = {}
     for kind in sorted(PASSES, key=lambda each: each.code):
-        text = inspect.cleandoc(kind.__doc__ or "")
+        shown = "\n\n".join(example.text for example in kind.examples)
+        above, heading, below = inspect.cleandoc(kind.__doc__ or "").partition(
+            "## When it is exact"
+        )
+        text = f"{above}## Example\n{shown}\n\n{heading}{below}"
         pages[kind.code] = Page(kind.code, kind.severity, text.split("\n", 1)[0], text)
     return MappingProxyType(pages)

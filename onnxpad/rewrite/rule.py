@@ -1,6 +1,9 @@
 """What a pass is: it finds, with reasons, and rewrites what it found."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from inspect import cleandoc
+from textwrap import indent
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
@@ -28,14 +31,47 @@ class Match(NamedTuple):
     barred: bool = False
 
 
+@dataclass(frozen=True)
+class Example:
+    """Nodes as a pass finds them and as it leaves them, in ONNX text.
+
+    Attributes:
+        given: The inputs of the graph, and behind them the initializers, a line each or several.
+        before: The nodes that are found.
+        after: The nodes that they become; empty where they stay.
+        style: The style asked for.
+        dynamic: What is asked for where padding depends on an open size.
+    """
+
+    given: str
+    before: str
+    after: str = ""
+    style: str = "fold"
+    dynamic: str = "keep"
+
+    @property
+    def text(self) -> str:
+        """The lines of a page: the nodes and what becomes of them, then what they are given."""
+        asked = {"style": (self.style, "fold"), "dynamic": (self.dynamic, "keep")}
+        options = [f" with `--{name} {it}`" for name, (it, usual) in asked.items() if it != usual]
+        becomes = ["".join(["becomes", *options]), _indented(self.after)]
+        result = becomes if self.after else ["stays"]
+        return "\n".join([_indented(self.before), *result, "where", _indented(self.given)])
+
+
+def _indented(text: str) -> str:
+    return indent(cleandoc(text), "    ")
+
+
 class Pass:
     """Base of the passes: one idea, one code.
 
-    A subclass's docstring is the catalogue's page on its code. `find` only reads, and decides;
-    `rewrite` only writes what was decided.
+    A subclass's docstring and `examples` are the catalogue's page on its code. `find` only reads,
+    and decides; `rewrite` only writes what was decided.
     """
 
     code: ClassVar[str]
+    examples: ClassVar[tuple[Example, ...]] = ()
     severity: ClassVar[Severity] = Severity.WARNING
     # Runs when the passes before it find nothing more to do.
     last: ClassVar[bool] = False

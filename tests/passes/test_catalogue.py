@@ -9,7 +9,8 @@ import onnxpad
 from onnxpad.finding import Page
 from onnxpad.passes import PASSES
 from onnxpad.pipeline.catalogue import catalogue
-from tests.support import W, canonical, fixed, one
+from onnxpad.rewrite.rule import Example, Pass
+from tests.support import canonical, fixed, one
 
 HEADINGS = ["What it does", "Why it matters", "Example", "When it is exact", "References"]
 PAGES = list(catalogue().values())
@@ -48,59 +49,45 @@ def test_a_page_has_its_headings_and_words_under_each(page: Page) -> None:
     assert all(len(line) <= 100 for line in page.text.splitlines())
 
 
-# What the examples leave out: the constants that they name, and the style that they are about.
-CONSTANTS = {
-    "PAD201": "int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}",
-    "PAD202": "int64[8] pads = {0, 0, 0, 0, 0, 0, 1, 1}",
-    "PAD203": "int64[8] first = {0, 0, 1, 2, 0, 0, 1, 2},"
-    " int64[8] second = {0, 1, 3, 0, 0, 1, 0, 0}, int64[8] sum = {0, 1, 4, 2, 0, 1, 1, 2}",
-    "PAD204": "int64[8] zeros = {0, 0, 0, 0, 0, 0, 0, 0}",
-    "PAD205": "int32[8] amounts = {0, 0, 1, 2, 0, 0, 3, 4},"
-    " int64[8] constant = {0, 0, 1, 2, 0, 0, 3, 4}",
-    "PAD206": "int64[8] pads = {0, 0, 0, 0, 0, 0, 1, 1}",
-    "PAD701": "int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}",
-    "PAD903": "bool ok = {1}, int64[8] pads = {0, 0, 0, 0, 0, 0, 1, 1}",
-    "PAD502": "int64[1] one = {1}, int64[1] two = {2}, int64[1] three = {3},"
-    " int64[2] none = {0, 0}, int64[2] strides = {2, 2}, int64[2] surplus = {1, 1}",
-    "PAD501": "int64[1] one = {1}, int64[1] two = {2}, int64[2] none = {0, 0}",
-}
-STYLES = {"PAD202": "pad"}
-DYNAMIC = {"PAD501": "auto-pad", "PAD502": "pad"}
-INPUTS = dict.fromkeys(("PAD501", "PAD502"), "float[1, 2, height, width] x")
+EXAMPLES = [
+    pytest.param(kind, example, id=f"{kind.code}-{number}")
+    for kind in PASSES
+    for number, example in enumerate(kind.examples)
+]
 
 
-def completed(page: Page, body: str) -> onnx.ModelProto:
-    """The nodes of an example with an input, and an output where the last one writes."""
-    constants = ", ".join(filter(None, (W, CONSTANTS.get(page.code, ""))))
+def completed(example: Example, body: str) -> onnx.ModelProto:
+    """The nodes of an example with what they are given, and an output where the last one writes."""
+    given = example.given.strip().splitlines()
     last = re.findall(r"(\w+) = [A-Z]", body)[-1]
-    model = one(
+    return one(
         body,
-        inputs=INPUTS.get(page.code, "float[1, 2, 8, 8] x"),
+        inputs=", ".join(line for line in given if "=" not in line),
         outputs=f"float[] {last}",
-        initializers=constants,
+        initializers=", ".join(line for line in given if "=" in line),
     )
-    if ", )" in body:  # an empty input at the end, which the parser leaves out
-        model.graph.node[0].input.append("")
-    return model
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.code)
-def test_the_example_is_what_fix_does(page: Page) -> None:
-    text = section(page, "Example")
-    (word,) = re.findall(r"^(\w.*)$", text, flags=re.MULTILINE)
-    before, after = (completed(page, body) for body in text.split(f"\n{word}\n"))
-    style = STYLES.get(page.code, "fold")
-    assert page.code in [
-        finding.code
-        for finding in onnxpad.check(
-            before, style=style, dynamic=DYNAMIC.get(page.code, "keep")
-        ).findings
-    ]
-    if word == "stays":
-        assert canonical(before) == canonical(after)
-        assert not onnxpad.fix(before, style=style).changed
+def test_every_pass_has_an_example() -> None:
+    assert all(kind.examples for kind in PASSES)
+
+
+@pytest.mark.parametrize(("kind", "example"), EXAMPLES)
+def test_the_example_is_what_fix_does(kind: type[Pass], example: Example) -> None:
+    before = completed(example, example.before)
+    style, dynamic = example.style, example.dynamic
+    found = onnxpad.check(before, style=style, dynamic=dynamic).findings
+    assert kind.code in [finding.code for finding in found]
+    if not example.after:
+        assert not onnxpad.fix(before, style=style, dynamic=dynamic).changed
         return
-    assert word == "becomes"
-    result = fixed(before, style, dynamic=DYNAMIC.get(page.code, "keep"))
-    assert canonical(result.model) == canonical(after)
-    assert [change.code for change in result.changes] == [page.code]
+    result = fixed(before, style, dynamic=dynamic)
+    assert canonical(result.model) == canonical(completed(example, example.after))
+    assert [change.code for change in result.changes] == [kind.code]
+
+
+@pytest.mark.parametrize(("kind", "example"), EXAMPLES)
+def test_the_page_shows_the_example(kind: type[Pass], example: Example) -> None:
+    shown = section(catalogue()[kind.code], "Example")
+    for text in (example.given, example.before, example.after):
+        assert all(f"    {line.strip()}" in shown for line in text.strip().splitlines())
