@@ -17,8 +17,8 @@ _T = TypeVar("_T")
 Model: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | onnx.ModelProto"
 Source: TypeAlias = "Path | bytes | onnx.ModelProto"
 
-Sizes: TypeAlias = str | Sequence[int | None]
-Shapes: TypeAlias = Mapping[str, Sizes] | Sizes
+Shape: TypeAlias = str | Sequence[int | None]
+Shapes: TypeAlias = Mapping[str, Shape] | Shape
 Dims: TypeAlias = Mapping[str, str | int | range]
 
 
@@ -52,7 +52,7 @@ def source(model: "Model", call: str) -> "Source":
     )
 
 
-def shapes_given(shapes: "Shapes | None") -> dict[str, "Sizes"]:
+def shapes_given(shapes: "Shapes | None") -> dict[str, "Shape"]:
     """Sizes by name of the input; those given without a name are the only input's, named ''.
 
     Raises:

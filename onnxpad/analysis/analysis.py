@@ -29,7 +29,7 @@ from onnxpad.analysis.rules.pools_and_convs import WINDOWS
 from onnxpad.analysis.rules.quantised import CONTRIB_VALUES, QUANTISED
 from onnxpad.analysis.rules.shapes import SHAPES
 from onnxpad.analysis.value import INT64, INTEGERS, Shape, Value, constant_elements
-from onnxpad.arithmetic.size import Extent, Unknown, symbol
+from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
 
 LARGEST_SIZE = 2**24 - 2**16
 """The greatest size an axis is taken to have, unless `dims` says otherwise.
@@ -37,6 +37,8 @@ LARGEST_SIZE = 2**24 - 2**16
 Exporters compute pads in float32, which holds every integer up to 2^24, and in int32; a receptive
 field of 65,536 fits in between.
 """
+
+_ANY_SIZE = Sizes(last=LARGEST_SIZE)
 
 _LARGEST = INTEGERS[INT64][1]
 
@@ -273,7 +275,7 @@ class Analysis:
             given = self._dims.get(name)
             if given is None and isinstance(self._dims.get(label), int):
                 given = self._dims[label]
-            shapes[tensor][axis] = symbol(name, maximum=LARGEST_SIZE) if given is None else given
+            shapes[tensor][axis] = symbol(name, _ANY_SIZE) if given is None else given
         return {tensor: None if shape is None else tuple(shape) for tensor, shape in shapes.items()}
 
     def _constant_value(self, tensor: Any) -> Value | None:

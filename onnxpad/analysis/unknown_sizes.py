@@ -7,7 +7,7 @@ end of a Slice is an input, or a product of sizes is divided.
 from typing import Final
 
 from onnxpad.analysis import Shape
-from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
+from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, symbol
 from onnxpad.graph import Graph, Tensor
 
 # Operators whose result has the shape of what they read first.
@@ -40,7 +40,7 @@ def spatial_sizes(
         return found
     least = max(least, _least(graph, tensor))
     return tuple(
-        size if isinstance(size, int | Size) else symbol(f"{tensor.name}[{axis}]", least)
+        size if isinstance(size, int | Size) else symbol(f"{tensor.name}[{axis}]", Sizes(least))
         for axis, size in enumerate(found, 2)
     )
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import onnx
 
 from onnxpad.arguments import Model, Source, codes_given, source
+from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError, UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.finding import Change, Finding, Severity
@@ -23,7 +24,7 @@ from onnxpad.pipeline import driver
 from onnxpad.pipeline.catalogue import catalogue
 from onnxpad.pipeline.heal import failed, healed
 from onnxpad.process import gc_pause
-from onnxpad.sizes.admitted import Dims, Shapes, admit
+from onnxpad.sizes.size_options import Dims, Shapes, given_domain
 from onnxpad.validation.result import why_not
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def fix(
     with _naming(given), gc_pause.paused():
         graph = Graph.read(given)
         nodes = sum(1 for _ in graph.nodes)
-        admitted = admit(graph, shapes, dims, trust_dim_names=trust_dim_names)
+        domain = given_domain(graph, shapes, dims, trust_dim_names=trust_dim_names)
         prober = exposing = None
         if validate:
             from onnxpad.pipeline.ask_optimiser import misfolded
@@ -205,7 +206,7 @@ def fix(
                     graph,
                     style,
                     dynamic=dynamic,
-                    admitted=admitted,
+                    domain=domain,
                     strict=strict,
                     prober=prober,
                     progress=progress,
@@ -220,7 +221,7 @@ def fix(
     verdict = None
     barred: tuple[Finding, ...] = ()
     if validate and graph.changed:
-        samples = 3 if admitted.ranges else 1
+        samples = 3 if domain.given else 1
 
         def validated(outcome: driver.Outcome) -> "Validation":
             probes = prober.count if prober is not None else 0
@@ -239,9 +240,11 @@ def fix(
         findings=tuple(outcome.findings),
         undone=tuple(outcome.undone),
         validation=verdict,
-        declared=admitted.declared,
-        ranges=str(admitted),
-        dims=admitted.ranges,
+        declared=domain.declared,
+        ranges=str(domain),
+        dims={
+            name: range(each.first, each.last + 1, each.step) for name, each in domain.given.items()
+        },
         barred=barred,
         changed=graph.changed,
         seconds=time.perf_counter() - start,
@@ -292,8 +295,8 @@ def check(
     )
     with _naming(given), gc_pause.paused():
         graph = Graph.read(given)
-        admitted = admit(graph, shapes, dims, trust_dim_names=trust_dim_names)
-        found = driver.find(graph, style, dynamic=dynamic, admitted=admitted, strict=strict)
+        domain = given_domain(graph, shapes, dims, trust_dim_names=trust_dim_names)
+        found = driver.find(graph, style, dynamic=dynamic, domain=domain, strict=strict)
     return CheckResult(
         tuple(
             finding
@@ -326,7 +329,7 @@ def _naming(model: Source) -> Iterator[None]:
 def _validate(
     model: Source,
     graph: Graph,
-    sizes: Mapping[str, range],
+    sizes: Mapping[str, Sizes],
     samples: int,
     probes: int,
     progress: Progress | None,

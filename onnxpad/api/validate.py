@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from onnxpad.sizes.admitted import Admitted
+    from onnxpad.sizes.domain import SizeDomain
 
     Array: TypeAlias = npt.NDArray[Any]
     Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]
@@ -162,7 +162,7 @@ def validate(
         if progress is not None:
             progress(step, 0, 0)
 
-    admitted, padding = _admitted(models, shapes, dims)
+    domain, padding = _domain(models, shapes, dims)
     names, notes = chosen((providers,) if isinstance(providers, str) else providers)
     found = validate_models(
         models[0],
@@ -170,8 +170,8 @@ def validate(
         samples=samples,
         seed=seed,
         providers=names,
-        sizes=admitted.ranges,
-        shapes=admitted.declared,
+        sizes=domain.given,
+        shapes=domain.declared,
         inputs=inputs,
         reference=reference,
         tolerance=Tolerance(rtol, atol),
@@ -229,26 +229,27 @@ def _check_drawn(samples: int | None, seed: int | None) -> tuple[int, int]:
     return int(samples), int(seed)
 
 
-def _admitted(
+def _domain(
     models: Sequence[Source], shapes: Shapes, dims: Dims
-) -> "tuple[Admitted, tuple[PaddingDifference, ...]]":
+) -> "tuple[SizeDomain, tuple[PaddingDifference, ...]]":
     """Which sizes to draw, and where the models are padded by other amounts.
 
     Reading the models says in one line what is wrong with one.
     """
     from onnxpad.graph import Graph
     from onnxpad.padding.differences import padding_differences
-    from onnxpad.sizes.admitted import Admitted, admit, require_admitted
+    from onnxpad.sizes.domain import SizeDomain
+    from onnxpad.sizes.size_options import given_domain, require_within
 
     graphs = [Graph.read(model) for model in models]
     padding: tuple[PaddingDifference, ...] = ()
     if len(graphs) == 2:
         padding = padding_differences(graphs[0], graphs[1])
     if not shapes and not dims:
-        return Admitted(), padding
-    admitted = admit(graphs[0], shapes, dims)
-    require_admitted(graphs[0], admitted, graphs[-1])
-    return admitted, padding
+        return SizeDomain(), padding
+    domain = given_domain(graphs[0], shapes, dims)
+    require_within(domain, graphs[0], graphs[-1])
+    return domain, padding
 
 
 def _unproven(found: Validation, providers: Sequence[str]) -> list[str]:

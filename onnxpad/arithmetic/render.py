@@ -91,9 +91,11 @@ def _quotient(f: QuasiAffine, threshold: int, period: int, symbol: Symbol) -> Fo
     factor = gcd(*(f.at(index) - start for index in indices))
     gain = f.at(threshold + period) - start
     factor = -factor if gain < 0 else factor
-    common = gcd(gain // factor, period * symbol.step)
-    p, q = gain // factor // common, period * symbol.step // common
-    spans = [q * ((f.at(index) - start) // factor) - p * symbol.value(index) for index in indices]
+    common = gcd(gain // factor, period * symbol.sizes.step)
+    p, q = gain // factor // common, period * symbol.sizes.step // common
+    spans = [
+        q * ((f.at(index) - start) // factor) - p * symbol.sizes.value(index) for index in indices
+    ]
     lo, hi = max(spans), min(spans) + q - 1
     if lo > hi:
         return None
@@ -105,8 +107,8 @@ def _quotient(f: QuasiAffine, threshold: int, period: int, symbol: Symbol) -> Fo
     function = quasi_affine.divide(_times(symbol, p, offset), q)
     function = quasi_affine.translate(quasi_affine.scale(function, factor), constant)
     top = _multiple(p, symbol.name)
-    if offset == 0 and p * symbol.step % q == 0:  # then every value leaves the same rest
-        rest = p * symbol.minimum % q
+    if offset == 0 and p * symbol.sizes.step % q == 0:  # then every value leaves the same rest
+        rest = p * symbol.sizes.first % q
         if factor * rest % q == 0:
             shifted = constant - factor * rest // q
             return Formula(_multiple(factor * p, symbol.name, q), shifted, function)
@@ -123,25 +125,25 @@ def _remainder(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
     constant = min(f.values)
     factor = gcd(*(value - constant for value in f.values))
     first = (f.at(0) - constant) // factor
-    modulus = period * symbol.step
+    modulus = period * symbol.sizes.step
     for sign in (1, -1):
-        offset = (first * symbol.step - sign * symbol.minimum) % modulus
+        offset = (first * symbol.sizes.step - sign * symbol.sizes.first) % modulus
         text, rest = _rest(symbol, sign, offset, modulus)
-        rest = quasi_affine.divide(rest, symbol.step)
+        rest = quasi_affine.divide(rest, symbol.sizes.step)
         function = quasi_affine.translate(quasi_affine.scale(rest, factor), constant)
         if function == f:
-            return Formula(_multiple(factor, text, symbol.step), constant, function)
+            return Formula(_multiple(factor, text, symbol.sizes.step), constant, function)
     return None
 
 
 def _half(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
     """Return f as constant + floor(((b + n) mod P) / 2), with -n or ceil for it, if it is that."""
-    if symbol.step > 1:
+    if symbol.sizes.step > 1:
         return None
     steps = [f.at(index + 1) - f.at(index) for index in range(period)]
     for sign, jump in ((1, min(steps)), (-1, max(steps))):
         # There the remainder begins anew: with 0, or as the greatest that it can be.
-        value = symbol.value(steps.index(jump) + 1)
+        value = symbol.sizes.value(steps.index(jump) + 1)
         text, rest = _rest(symbol, sign, (-value if sign > 0 else value - 1) % period, period)
         for rounded, up in (("floor", 0), ("ceil", 1)):
             half = quasi_affine.divide(quasi_affine.translate(rest, up), 2)
@@ -163,8 +165,10 @@ def _rest(symbol: Symbol, sign: int, offset: int, modulus: int) -> tuple[str, Qu
 
 def _times(symbol: Symbol, factor: int, offset: int) -> QuasiAffine:
     """Return `factor` times the symbol plus `offset` as a function of its index."""
-    multiple = quasi_affine.scale(quasi_affine.identity(symbol.count), factor * symbol.step)
-    return quasi_affine.translate(multiple, factor * symbol.minimum + offset)
+    multiple = quasi_affine.scale(
+        quasi_affine.identity(symbol.sizes.count), factor * symbol.sizes.step
+    )
+    return quasi_affine.translate(multiple, factor * symbol.sizes.first + offset)
 
 
 def _multiple(factor: int, text: str, divisor: int = 1) -> str:
@@ -178,16 +182,16 @@ def _multiple(factor: int, text: str, divisor: int = 1) -> str:
 def cases(f: QuasiAffine, symbol: Symbol, most: int) -> str | None:
     """Return the values of f as `0 when height is even, 1 when odd`; None if more than `most`."""
     threshold, period = quasi_affine.repetition(f)
-    modulus = period * symbol.step
+    modulus = period * symbol.sizes.step
     if threshold + period > most or threshold + 2 * period > f.count:
         return None
     early: dict[int, list[str]] = {}
     for index in range(threshold):
-        early.setdefault(f.at(index), []).append(str(symbol.value(index)))
+        early.setdefault(f.at(index), []).append(str(symbol.sizes.value(index)))
     late: dict[int, list[str]] = {}
     for rest in range(modulus):
-        index = threshold + (rest - symbol.value(threshold)) % modulus // symbol.step
-        if (rest - symbol.minimum) % symbol.step == 0:
+        index = threshold + (rest - symbol.sizes.value(threshold)) % modulus // symbol.sizes.step
+        if (rest - symbol.sizes.first) % symbol.sizes.step == 0:
             if f.at(index) != f.at(index + period):
                 return None
             late.setdefault(f.at(index), []).append(str(rest))

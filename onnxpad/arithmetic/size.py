@@ -5,7 +5,7 @@ the symbol's least value. The parts are unique and each is in normal form, so tw
 for every admitted value of their symbols if and only if they compare equal. What does not vary is
 always a plain int, never a `Size`; what the form cannot hold is an `Unknown` that says why.
 
-Every claim is about the admitted values: from a symbol's minimum to its maximum, both finite.
+Every claim is about the admitted values: from a symbol's first to its last, both finite.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,9 @@ from typing import NoReturn, TypeAlias
 
 from onnxpad.arithmetic import quasi_affine, render
 from onnxpad.arithmetic.quasi_affine import InexpressibleError, QuasiAffine
+from onnxpad.arithmetic.symbol import ANY
 from onnxpad.arithmetic.symbol import NMAX as NMAX
+from onnxpad.arithmetic.symbol import Sizes as Sizes
 from onnxpad.arithmetic.symbol import Symbol as Symbol
 
 
@@ -120,11 +122,10 @@ _STEPS = 64
 """Most steps of a quotient by what varies."""
 
 
-def symbol(name: str, minimum: int = 1, maximum: int = NMAX, step: int = 1) -> _Known:
+def symbol(name: str, sizes: Sizes = ANY) -> _Known:
     """Return the size that is this symbol; a plain int where only one value is admitted."""
-    variable = Symbol(name, minimum, maximum, step)
-    multiples = quasi_affine.scale(quasi_affine.identity(variable.count), step)
-    return _sized(variable, quasi_affine.translate(multiples, minimum))
+    multiples = quasi_affine.scale(quasi_affine.identity(sizes.count), sizes.step)
+    return _sized(Symbol(name, sizes), quasi_affine.translate(multiples, sizes.first))
 
 
 def absolute(a: Extent) -> Extent:
@@ -233,17 +234,17 @@ def bounds(a: Extent) -> tuple[int | None, int | None]:
     return (None, None) if isinstance(a, Unknown) else _bounds(a)
 
 
-def solutions(cond: Size) -> Symbol | None:
-    """Return the one symbol of a condition, of 0 and 1, with the closest range that satisfies it.
+def solutions(cond: Size) -> Sizes | None:
+    """Return the closest sizes of its one symbol that satisfy a condition, of 0 and 1.
 
-    None where nothing does, or more than a narrower symbol can say.
+    None where nothing does, or more than fewer sizes can say.
     """
     symbol, form = _form(cond, "a solution")
     found = quasi_affine.support(form)
     if not found or found == range(form.count):
         return None
-    first, last = symbol.value(found[0]), symbol.value(found[-1])
-    return replace(symbol, minimum=first, maximum=last, step=symbol.step * found.step)
+    first, last = symbol.sizes.value(found[0]), symbol.sizes.value(found[-1])
+    return Sizes(first, last, symbol.sizes.step * found.step)
 
 
 def climbs(a: Size) -> bool:
@@ -267,7 +268,7 @@ def evaluate(a: Extent, values: Mapping[str, int]) -> int:
     for symbol, form in a.terms:
         if symbol.name not in values:
             raise ValueError(f"no value is given for `{symbol.name}`")
-        total += form.at(symbol.index(values[symbol.name]))
+        total += form.at(symbol.sizes.index(values[symbol.name]))
     return total
 
 
@@ -280,7 +281,7 @@ def residues(a: Extent) -> dict[Symbol, tuple[int, int]]:
     found = {}
     for symbol, form in a.terms if isinstance(a, Size) else ():
         threshold, period = quasi_affine.repetition(form)
-        found[symbol] = (period * symbol.step, symbol.minimum + threshold * symbol.step)
+        found[symbol] = (period * symbol.sizes.step, symbol.sizes.value(threshold))
     return found
 
 
@@ -326,7 +327,7 @@ def in_terms_of(a: Extent, other: Extent, name: str) -> Extent:
         if found is not None:
             function, step = found
             lo, hi = _bounds(other)
-            return _add(_sized(Symbol(name, lo, hi, step), function), a.constant)
+            return _add(_sized(Symbol(name, Sizes(lo, hi, step)), function), a.constant)
     return Unknown(f"no function of {name}")
 
 

@@ -1,45 +1,84 @@
-"""What a graph leaves open: a named number and the values it may have.
+"""A named number that a graph leaves open, and the values it may have.
 
 The values have a greatest one: what happens beyond it is no counterexample to anything.
 """
 
+import math
 from dataclasses import dataclass
 
 NMAX = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Symbol:
-    """A number that a graph leaves open: every `step`-th from `minimum` on, up to `maximum`.
+class Sizes:
+    """The values that an open size may have: every `step`-th from `first` on, up to `last`.
 
-    Two symbols with the same fields are the same symbol.
+    Equal sets are equal: `last` becomes the last value there is, and the step to nowhere is 1.
     """
 
-    name: str
-    minimum: int = 1
-    maximum: int = NMAX
+    first: int = 1
+    last: int = NMAX
     step: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse a symbol with no value."""
-        if self.step < 1 or self.count < 1:
+        """Refuses a set without a value."""
+        if self.step < 1 or self.last < self.first:
             raise ValueError(
-                f"steps of {self.step} from {self.minimum} to {self.maximum}: give `{self.name}` a "
-                "positive step and a range that is not empty"
+                f"steps of {self.step} from {self.first} to {self.last}: give a positive step and "
+                "a range that is not empty"
             )
+        last = self.last - (self.last - self.first) % self.step
+        object.__setattr__(self, "last", last)
+        if last == self.first:
+            object.__setattr__(self, "step", 1)
+
+    def __str__(self) -> str:
+        """The values in words, as `32..1024 in steps of 32`."""
+        steps = f" in steps of {self.step}" if self.step > 1 else ""
+        return f"{self.first}..{self.last}{steps}" if self.last > self.first else str(self.first)
 
     @property
     def count(self) -> int:
-        """How many values are admitted."""
-        return (self.maximum - self.minimum) // self.step + 1
+        """How many values there are."""
+        return (self.last - self.first) // self.step + 1
+
+    def __contains__(self, value: int) -> bool:
+        """Whether this is one of the values."""
+        return self.first <= value <= self.last and (value - self.first) % self.step == 0
 
     def value(self, index: int) -> int:
-        """Return the admitted value at an index."""
-        return self.minimum + self.step * index
+        """Return the value at an index from 0 on."""
+        return self.first + self.step * index
 
     def index(self, value: int) -> int:
-        """Return which admitted value this is, from 0 on."""
-        index, rest = divmod(value - self.minimum, self.step)
-        if rest or not 0 <= index < self.count:
+        """Return which value this is, from 0 on."""
+        if value not in self:
             raise ValueError(f"{value} is no admitted value of {self}")
-        return index
+        return (value - self.first) // self.step
+
+    def common(self, other: "Sizes") -> "Sizes | None":
+        """The values that are in both; None where there is none."""
+        divisor = math.gcd(self.step, other.step)
+        gap, rest = divmod(other.first - self.first, divisor)
+        if rest:
+            return None
+        # The first of these values, counted from 0 on, that the other's steps hit.
+        period = other.step // divisor
+        hit = self.value(gap * pow(self.step // divisor, -1, period) % period)
+        step, last = self.step * period, min(self.last, other.last)
+        hit += max(-(-(other.first - hit) // step), 0) * step
+        return Sizes(hit, last, step) if hit <= last else None
+
+
+ANY = Sizes()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Symbol:
+    """A number that a graph leaves open.
+
+    Two symbols of one name and the same values are the same symbol.
+    """
+
+    name: str
+    sizes: Sizes = ANY

@@ -15,7 +15,7 @@ from onnx import TensorProto
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
-from onnxpad.arithmetic.size import Extent, Size, Unknown, always, less_equal, symbol
+from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, always, less_equal, symbol
 from onnxpad.arithmetic.window import meets_data, pool_output_size
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.table import WindowOp, pad_giving
@@ -105,7 +105,7 @@ class BlockedPools:
         if op.auto_pad.startswith("SAME"):
             return False  # one window at least, or an error
         if not isinstance(size, int | Size):
-            size = symbol("unknown", 0)
+            size = symbol("unknown", Sizes(0))
         pads = op.pads[0] if op.auto_pad == "NOTSET" else (0, 0)
         count = pool_output_size(size, op.windows[0], *pads, ceil_mode=op.ceil_mode)
         return always(less_equal(1, count)) is not True

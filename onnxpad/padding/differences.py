@@ -17,7 +17,7 @@ from onnxpad.operators.table import (
     read_pad,
     read_window,
 )
-from onnxpad.sizes.assumptions import premises
+from onnxpad.sizes.analysed import analysed_domains
 from onnxpad.validation.result import PaddingDifference
 
 Pairs: TypeAlias = tuple[tuple[Extent, Extent], ...]
@@ -65,7 +65,7 @@ def padding_differences(
         rewritten: The graph of the rewritten model.
         outputs: What the rewritten model calls the original's graph outputs, where it differs.
     """
-    dims = premises(original)[-1].dims  # the sizes at which the original is defined
+    dims = analysed_domains(original)[-1].domain.extents(original)  # at which it is defined
     ours, theirs = (list(_sites(each, Analysis(each, dims))) for each in (original, rewritten))
     found = []
     for one, other in _matched(ours, theirs, outputs or {}):

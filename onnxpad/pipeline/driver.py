@@ -6,6 +6,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TypeAlias
 
+from onnxpad.arithmetic.size import Sizes
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.fusion.barred import LAYS_OPEN, NOTHING, Barred, Key, code_of, noted, told
 from onnxpad.fusion.pad_fusion import Exposed
@@ -15,8 +16,7 @@ from onnxpad.pipeline.transaction import Editor, Made, Place, Prober, Undone, ke
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.protect_from_fusion import Exposing, shield
 from onnxpad.rewrite.rule import Match, Pass
-from onnxpad.sizes.admitted import Admitted
-from onnxpad.sizes.assumptions import ranges
+from onnxpad.sizes.domain import SizeDomain
 
 Passes: TypeAlias = Sequence[type[Pass]]
 Found: TypeAlias = tuple[Place, Match]
@@ -39,7 +39,7 @@ class Outcome:
     changes: list[Change] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     undone: list[Finding] = field(default_factory=list)
-    sizes: Mapping[str, range] = field(default_factory=dict)
+    sizes: Mapping[str, Sizes] = field(default_factory=dict)
     made: list[Made] = field(default_factory=list)
     barred: Barred = field(default_factory=lambda: NOTHING)
 
@@ -49,7 +49,7 @@ def find(
     style: str,
     *,
     dynamic: str = "keep",
-    admitted: Admitted | None = None,
+    domain: SizeDomain | None = None,
     strict: bool = False,
     passes: Passes = PASSES,
 ) -> list[Finding]:
@@ -58,7 +58,7 @@ def find(
     What can be rewritten is rewritten as `rewrite` does it, and undone in the end: only so it is
     known whether each change can be certified, on what assumptions, and after the others too.
     """
-    anew = partial(Context, graph, style, dynamic, admitted)
+    anew = partial(Context, graph, style, dynamic, domain)
     barred = noted(graph)
     editor = Editor(anew(), strict=strict)
     found = _found(editor.context, [kind for kind in passes if not kind.rest], barred)
@@ -89,7 +89,7 @@ def rewrite(
     style: str,
     *,
     dynamic: str = "keep",
-    admitted: Admitted | None = None,
+    domain: SizeDomain | None = None,
     strict: bool = False,
     prober: Prober | None = None,
     progress: Progress | None = None,
@@ -104,22 +104,21 @@ def rewrite(
     metadata bars, and `barred`, is not made; `exposing` says what onnxruntime's optimiser gets
     wrong then, if it can be asked.
     """
-    anew = partial(Context, graph, style, dynamic, admitted)
-    given = admitted.dims if admitted is not None else {}
+    anew = partial(Context, graph, style, dynamic, domain)
     barred = known = {**noted(graph), **barred}
     reports = [kind for kind in passes if not kind.rewrites and not kind.rest]
     mark = graph.mark()
-    sizes: Mapping[str, range] | None = None
+    sizes: Mapping[str, Sizes] | None = None
     while True:
         editor = Editor(anew(), strict=strict, prober=prober)
         context = editor.context
         if sizes is None:
-            sizes = ranges(graph, context.premises[-1], given)
+            sizes = context.domains[-1].domain.to_draw(graph)
         total = sum(1 for _ in context.windows()) + sum(1 for _ in context.pads())
         seen = _settle(editor, passes, anew, barred, partial(_report, progress, editor, total))
         fresh = {}
         version, context = graph.version, editor.context
-        if editor.made or (admitted is not None and admitted.declared):
+        if editor.made or (domain is not None and domain.declared):
             fresh = _opening(editor, _shielded(editor, anew, exposing), barred)
         if not fresh:
             break
@@ -185,7 +184,7 @@ def _settle(
             return seen
         # What was rewritten may show more of the sizes at which the graph is defined.
         context = anew()
-        if context.premises[-1].dims == editor.context.premises[-1].dims:
+        if context.domains[-1].domain == editor.context.domains[-1].domain:
             return seen
         editor.take(context)
 

@@ -97,7 +97,7 @@ class Editor:
         self.context = context
         self.undone.clear()
         self._outdated = False
-        self._certifier = Prover(context.graph, context.premises, context.signs)
+        self._certifier = Prover(context.graph, context.domains, context.signs)
         if self._prober is not None:
             self._prober.take(context.analysis, context.signs)
 

@@ -240,18 +240,19 @@ def _values(shape: Sequence[Extent], involved: Sequence[Extent]) -> dict[str, li
     found: dict[str, list[int]] = {}
     for which in sorted(rhythms):
         period, threshold = rhythms[which]
+        sizes = which.sizes
         least = _least(which, shape)
-        late = max(least, -(-(threshold - which.minimum) // which.step))
-        classes = -(-period // which.step)
+        late = max(least, -(-(threshold - sizes.first) // sizes.step))
+        classes = -(-period // sizes.step)
         # Another class and another multiple each time, unless that leads too far.
         gap = classes + 1
-        if gap * which.step * _CLASSES > _FAR:
+        if gap * sizes.step * _CLASSES > _FAR:
             gap = classes // _CLASSES | 1
         indices = [*range(least, least + 4), *range(late, late + gap * _CLASSES, gap)]
-        indices.append(late + -(-_LONG // which.step))
+        indices.append(late + -(-_LONG // sizes.step))
         indices += _telling(which, involved, indices, range(late, late + min(classes, _SEARCH)))
-        fitting = [index for index in dict.fromkeys(indices) if index < which.count]
-        found[which.name] = [which.value(index) for index in fitting] or [which.minimum]
+        fitting = [index for index in dict.fromkeys(indices) if index < sizes.count]
+        found[which.name] = [sizes.value(index) for index in fitting] or [sizes.first]
     return found
 
 
@@ -263,9 +264,9 @@ def _telling(
     varying = [size for size in sizes if _spread(size) < _SCENES]
     seen = set()
     for index in (*chosen, *indices):
-        if index >= symbol.count:
+        if index >= symbol.sizes.count:
             continue
-        value = {symbol.name: symbol.value(index)}
+        value = {symbol.name: symbol.sizes.value(index)}
         told = tuple(evaluate(size, value) for size in varying)
         if told not in seen and index not in chosen:
             yield index
@@ -282,8 +283,8 @@ def _spread(size: Size) -> int:
 def _least(symbol: Symbol, shape: Sequence[Extent]) -> int:
     """The index of the first value at which no axis that grows with it alone is empty."""
     sizes = [size for size in shape if isinstance(size, Size) and size.symbols == (symbol,)]
-    for index in range(min(symbol.count, _SEARCH)):
-        value = {symbol.name: symbol.value(index)}
+    for index in range(min(symbol.sizes.count, _SEARCH)):
+        value = {symbol.name: symbol.sizes.value(index)}
         if all(evaluate(size, value) >= 1 for size in sizes):
             return index
     return 0

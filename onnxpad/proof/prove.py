@@ -8,23 +8,23 @@ from onnxpad.analysis.signs import Signs
 from onnxpad.finding import Certificate
 from onnxpad.graph import Graph, Tensor
 from onnxpad.proof.certify import Certifier, Reading, UncertifiedError
-from onnxpad.sizes.assumptions import Premises
+from onnxpad.sizes.analysed import AnalysedDomains
 
 
 class Readings(NamedTuple):
-    """What a tensor's elements are made of, under each premise; None where that is not known."""
+    """What a tensor's elements are made of in each domain of sizes; None where not known."""
 
     each: tuple[Reading | None, ...]
     root: str
 
 
 class Prover:
-    """Certifies under the first of the premises that suffices."""
+    """Certifies in the first of the domains of sizes that suffices."""
 
-    def __init__(self, graph: Graph, premises: Premises, signs: Signs) -> None:
-        """Reads the graph as it is at each call; the last premise is what passes decide by."""
-        self._premises = premises
-        self._certifiers = [Certifier(graph, each.analysis, signs) for each in premises]
+    def __init__(self, graph: Graph, domains: AnalysedDomains, signs: Signs) -> None:
+        """Reads the graph as it is at each call; the last domain is what passes decide by."""
+        self._domains = [each.domain for each in domains]
+        self._certifiers = [Certifier(graph, each.analysis, signs) for each in domains]
 
     def window(self, tensor: Tensor, root: str = "") -> Readings:
         """What the elements of a window operator's first output are made of, back to `root`.
@@ -60,8 +60,8 @@ class Prover:
             UncertifiedError: They differ, or could not be compared; the message says how.
         """
         failure = UncertifiedError("nothing is known of it")
-        for premise, certifier, old, new in zip(
-            self._premises, self._certifiers, before.each, after.each, strict=True
+        for domain, certifier, old, new in zip(
+            self._domains, self._certifiers, before.each, after.each, strict=True
         ):
             if old is None or new is None:
                 continue
@@ -70,11 +70,9 @@ class Prover:
             except UncertifiedError as error:
                 failure = error
                 continue
-            if not premise.sizes and not premise.assumptions:
-                return certificate
             return replace(
                 certificate,
-                sizes=premise.sizes or certificate.sizes,
-                assumptions=(*certificate.assumptions, *premise.assumptions),
+                sizes=str(domain) or certificate.sizes,
+                assumptions=(*certificate.assumptions, *domain.assumptions),
             )
         raise failure

@@ -17,14 +17,14 @@ from onnxpad.operators.table import (
 )
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.site import Sites
-from onnxpad.sizes.admitted import Admitted
-from onnxpad.sizes.assumptions import premises
+from onnxpad.sizes.analysed import analysed_domains
+from onnxpad.sizes.domain import SizeDomain
 
 _Read = TypeVar("_Read", WindowOp, PadOp)
 
 
 class Mark(NamedTuple):
-    """How much was edited, learnt under each premise, and proved of signs."""
+    """How much was edited, learnt in each domain of sizes, and proved of signs."""
 
     edits: int
     learnt: tuple[tuple[int, ...], ...]
@@ -47,19 +47,19 @@ class Context:
         graph: Graph,
         style: str = "fold",
         dynamic: str = "keep",
-        admitted: Admitted | None = None,
+        domain: SizeDomain | None = None,
     ) -> None:
-        """Starts with nothing known but what sizes the graph and its user admit."""
+        """Starts with nothing known but which sizes the graph and its user allow."""
         self.graph = graph
         self.style = style
         # A padding that must be in a Pad is in one whatever its amounts.
         self.dynamic = "pad" if dynamic == "keep" and style == "pad" else dynamic
-        self.premises = premises(graph, admitted)
-        self.is_final = all(premise.analysis.is_complete for premise in self.premises)
-        self.analysis = self.premises[-1].analysis
+        self.domains = analysed_domains(graph, domain)
+        self.is_final = all(each.analysis.is_complete for each in self.domains)
+        self.analysis = self.domains[-1].analysis
         self.signs = Signs(graph)
         self.sites = Sites(graph, self.analysis, self.signs)
-        plain = self.premises[0].analysis
+        plain = self.domains[0].analysis
         self.blocked_pools = BlockedPools(graph, self.analysis, self.signs)
         self.open_sites = DynamicSites(graph, self.analysis, self.sites, plain)
         self.told: frozenset[int] = frozenset()
@@ -146,21 +146,21 @@ class Context:
 
     def mark(self) -> Mark:
         """A point to roll back to."""
-        learnt = tuple(premise.analysis.mark() for premise in self.premises)
+        learnt = tuple(each.analysis.mark() for each in self.domains)
         return Mark(self.graph.mark(), learnt, self.signs.mark())
 
     def rollback(self, mark: Mark) -> None:
         """Undoes every edit since a mark, and drops what was worked out since."""
         self.graph.rollback(mark.edits)
-        for premise, learnt in zip(self.premises, mark.learnt, strict=True):
-            premise.analysis.rollback(learnt)
+        for each, learnt in zip(self.domains, mark.learnt, strict=True):
+            each.analysis.rollback(learnt)
         self.signs.rollback(mark.proved)
         self.sites.wording.forget()
         self._listed = None
 
     def ask_again(self) -> None:
         """Drops what could not be worked out, which edits may have made plain."""
-        forgotten = [premise.analysis.ask_again() for premise in self.premises]
+        forgotten = [each.analysis.ask_again() for each in self.domains]
         if any(forgotten):
             self._listed = None
         if self._asked != self.graph.version:

@@ -8,7 +8,7 @@ graph needs that operator.
 
 from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations, islice
 from math import prod
 from typing import Final, TypeAlias
@@ -17,7 +17,7 @@ from onnxpad.analysis import BROADCASTING, LARGEST_SIZE, Analysis, Shape
 from onnxpad.arithmetic.size import (
     Extent,
     Size,
-    Symbol,
+    Sizes,
     Unknown,
     bounds,
     climbs,
@@ -40,27 +40,27 @@ _SIZES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What a graph's operators ask of its open sizes.
+class Feasible:
+    """At which of its open sizes a graph is defined.
 
     Attributes:
-        symbols: What open sizes are limited to, by the name of the symbol: those that are limited
+        sizes: What open sizes are limited to, by the name of the symbol: those that are limited
             at all. Where what is asked is no range in even steps, the closest one around it.
-        stops: A node that runs at none of the sizes; None where there is no such.
         short: What they are limited to where no axis in between is longer than `LARGEST_SIZE`;
             those that this limits further.
+        stops: A node that runs at none of the sizes; None where there is no such.
     """
 
-    symbols: Mapping[str, Symbol]
+    sizes: Mapping[str, Sizes] = field(default_factory=dict)
+    short: Mapping[str, Sizes] = field(default_factory=dict)
     stops: Node | None = None
-    short: Mapping[str, Symbol] = field(default_factory=dict)
 
 
-NONE: Final = Limits({})
+EVERYWHERE: Final = Feasible()
 
 
-def defined(graph: Graph, analysis: Analysis) -> Limits:
-    """What is asked of open sizes by the operators that every output of a graph needs."""
+def feasible_sizes(graph: Graph, analysis: Analysis) -> Feasible:
+    """The open sizes at which the operators are defined that every output of a graph needs."""
     asked: dict[str, Extent] = {}
     seen: set[Extent] = set()
     large: set[Extent] = set()
@@ -73,7 +73,7 @@ def defined(graph: Graph, analysis: Analysis) -> Limits:
         rule = _RULES.get(node.op)
         for condition in rule(node, graph, analysis) if rule is not None else ():
             if condition == 0:
-                return Limits({}, node)
+                return Feasible(stops=node)
             if isinstance(condition, Size) and condition not in seen:
                 seen.add(condition)
                 if len(condition.symbols) > 1:
@@ -81,20 +81,20 @@ def defined(graph: Graph, analysis: Analysis) -> Limits:
                 name = condition.symbols[0].name
                 both = minimum(asked.get(name, 1), condition)
                 if both == 0:
-                    return Limits({}, node)
+                    return Feasible(stops=node)
                 if not isinstance(both, Unknown):
                     asked[name] = both
     found = {name: solutions(each) for name, each in asked.items() if isinstance(each, Size)}
     limits = {name: limit for name, limit in found.items() if limit is not None}
-    short: dict[str, Symbol] = {}
+    short: dict[str, Sizes] = {}
     for size in large:
         if isinstance(size, Size) and len(size.symbols) == 1 and climbs(size):
             (symbol,) = size.symbols
-            limit = short.get(symbol.name) or limits.get(symbol.name, symbol)
+            limit = short.get(symbol.name) or limits.get(symbol.name, symbol.sizes)
             greatest = _greatest(size)
-            if limit.minimum <= greatest < limit.maximum:
-                short[symbol.name] = replace(limit, maximum=greatest)
-    return Limits(limits, short=short)
+            if limit.first <= greatest < limit.last:
+                short[symbol.name] = Sizes(limit.first, greatest, limit.step)
+    return Feasible(limits, short)
 
 
 def _greatest(size: Size) -> int:
@@ -105,32 +105,10 @@ def _greatest(size: Size) -> int:
     (symbol,) = size.symbols
 
     def at(index: int) -> int:
-        return evaluate(size, {symbol.name: symbol.value(index)})
+        return evaluate(size, {symbol.name: symbol.sizes.value(index)})
 
-    return symbol.value(max(bisect(range(symbol.count), LARGEST_SIZE, key=at) - 1, 0))
-
-
-def listed(limits: Limits) -> str:
-    """The limits in words, as `height a multiple of 4, width from 3 on`; empty without."""
-    return ", ".join(_told(symbol) for symbol in limits.symbols.values())
-
-
-def _told(symbol: Symbol) -> str:
-    first, last, step = symbol.minimum, symbol.maximum, symbol.step
-    if first == last:
-        return f"{symbol.name} {first}"
-    multiples = f" a multiple of {step}" if step > 1 else ""
-    if last + step <= LARGEST_SIZE:  # greater ones are there, and none of them will do
-        if first == step or not multiples:
-            return f"{symbol.name}{multiples} from {first} to {last}"
-        if first + step == last:
-            return f"{symbol.name} {first} or {last}"
-        return f"{symbol.name} {first}, {first + step} and so on to {last}"
-    if not multiples:
-        return f"{symbol.name} from {first} on"
-    if first == step:
-        return f"{symbol.name}{multiples}"
-    return f"{symbol.name} {first}, {first + step} and so on in steps of {step}"
+    last = bisect(range(symbol.sizes.count), LARGEST_SIZE, key=at) - 1
+    return symbol.sizes.value(max(last, 0))
 
 
 def _needed(graph: Graph) -> list[Node]:

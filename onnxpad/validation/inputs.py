@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto
 
+from onnxpad.arithmetic.size import Sizes
 from onnxpad.engine.sessions import Array
 from onnxpad.errors import ModelError
 from onnxpad.validation.compare import shape_text
@@ -113,7 +114,7 @@ class Input:
     elem_type: int
     shape: tuple[int | str, ...]
     bound: int | None = None
-    sizes: Mapping[str, range] = field(default_factory=dict)
+    sizes: Mapping[str, Sizes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +199,7 @@ def shaped(
 def pinned(
     inputs: Iterable[Input],
     model: onnx.ModelProto,
-    sizes: Mapping[str, range] | None = None,
+    sizes: Mapping[str, Sizes] | None = None,
     names: Mapping[str, str] | None = None,
 ) -> tuple[Input, ...]:
     """`inputs` with the open sizes that `model`, another version of theirs, has fixed.
@@ -243,7 +244,7 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
     inputs = tuple(inputs)
     first: dict[str, int] = {}
     batches: set[str] = set()
-    limited: dict[str, range] = {}
+    limited: dict[str, Sizes] = {}
     for each in inputs:
         for axis, dim in enumerate(each.shape):
             if isinstance(dim, str):
@@ -259,7 +260,7 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
             for dim, axis in first.items()
         }
         for dim, admitted in limited.items():
-            listed = index < 3 and admitted[-1] < _ENDLESS
+            listed = index < 3 and admitted.last < _ENDLESS
             sizes[dim] = _nth(admitted, index) if listed else _nearest(admitted, sizes[dim])
         small = all(math.prod(_sized(each, sizes)) <= _MOST_ELEMENTS for each in inputs)
         if sizes not in seen and (small or not sizes or (limited and not seen)):
@@ -278,17 +279,17 @@ def small_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
         yield from (dict.fromkeys(dims, size) for size in _SMALL)
 
 
-def _nth(sizes: range, index: int) -> int:
+def _nth(sizes: Sizes, index: int) -> int:
     """The first, the last, or one in the middle, which is odd where the first is even."""
-    middle = len(sizes) // 2
-    if (sizes[middle] - sizes[0]) % 2 == 0 and middle + 1 < len(sizes):
+    middle = sizes.count // 2
+    if middle * sizes.step % 2 == 0 and middle + 1 < sizes.count:
         middle += 1
-    return sizes[(0, -1, middle)[index]]
+    return sizes.value((0, sizes.count - 1, middle)[index])
 
 
-def _nearest(sizes: range, size: int) -> int:
-    """The size of a range that is nearest to a guess."""
-    return sizes[min(max(round((size - sizes[0]) / sizes.step), 0), len(sizes) - 1)]
+def _nearest(sizes: Sizes, size: int) -> int:
+    """The one of these sizes that is nearest to a guess."""
+    return sizes.value(min(max(round((size - sizes.first) / sizes.step), 0), sizes.count - 1))
 
 
 def draw(inputs: Iterable[Input], sizes: Mapping[str, int], seed: int) -> Draw:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from onnxpad.arithmetic.size import Sizes
 from onnxpad.engine.sessions import (
     CPU,
     Array,
@@ -51,7 +52,7 @@ def validate_models(
     samples: int = 1,
     seed: int = 0,
     providers: Sequence[str] = (CPU,),
-    sizes: Mapping[str, range] | None = None,
+    sizes: Mapping[str, Sizes] | None = None,
     shapes: Mapping[str, Sequence[int | str | None]] | None = None,
     inputs: Arrays | None = None,
     reference: Arrays | None = None,

@@ -15,7 +15,7 @@ from onnxpad.analysis import LARGEST_SIZE, Analysis
 from onnxpad.analysis.rules.dtypes import DTYPES
 from onnxpad.analysis.rules.pools_and_convs import WINDOWS, resized
 from onnxpad.analysis.rules.shapes import SHAPES
-from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
+from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, symbol
 from onnxpad.graph import Graph
 from tests.agreement import REFUSALS, compare, differences, parse, single, specification
 from tests.support import EXPORTED
@@ -249,8 +249,8 @@ def test_resize_is_claimed_only_where_the_product_is_not_rounded() -> None:
     assert isinstance(resized(10, float(np.float32(0.7))), Unknown)
     assert resized(11, float(np.float32(0.7))) == 7
     assert isinstance(resized(symbol("n"), 2.0), Unknown)
-    assert isinstance(resized(symbol("n", maximum=2**24), 2.0), Size)
-    assert isinstance(resized(symbol("n", maximum=2**24), 1.5), Unknown)
+    assert isinstance(resized(symbol("n", Sizes(last=2**24)), 2.0), Size)
+    assert isinstance(resized(symbol("n", Sizes(last=2**24)), 1.5), Unknown)
 
 
 # Networks
@@ -383,7 +383,7 @@ def test_axes_of_inputs_are_independent_symbols_of_their_names() -> None:
     analysis = Analysis(graph)
 
     def named(name: str) -> Extent:
-        return symbol(name, maximum=LARGEST_SIZE)
+        return symbol(name, Sizes(last=LARGEST_SIZE))
 
     # Their names do not depend on which is asked about first.
     assert analysis.shape(graph.tensor("third")) == (named("N (third[0])"),)
@@ -413,8 +413,8 @@ def test_equal_sizes_cancel_where_a_reshape_leaves_one_axis_open() -> None:
         """g (float[batch, 4, width, 3] x) => () {
           target = Constant <value = int64[3] {0, -1, 3}> () y = Reshape (x, target) }"""
     )
-    width = symbol("width", maximum=LARGEST_SIZE)
-    assert shape == (symbol("batch", maximum=LARGEST_SIZE), 4 * width, 3)
+    width = symbol("width", Sizes(last=LARGEST_SIZE))
+    assert shape == (symbol("batch", Sizes(last=LARGEST_SIZE)), 4 * width, 3)
 
 
 def test_operators_of_onnxruntime_are_followed() -> None:

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 from onnxpad.analysis import LARGEST_SIZE, Analysis, floats
 from onnxpad.analysis.rounding import Either
 from onnxpad.analysis.value import FLOAT
-from onnxpad.arithmetic.size import Unknown, evaluate, symbol
+from onnxpad.arithmetic.size import Sizes, Unknown, evaluate, symbol
 from onnxpad.graph import Graph
 from tests.agreement import compare, parse, session, single
 
@@ -592,7 +592,7 @@ def test_quotient_rounds_to_whole_numbers_as_float32_does(divisor: int) -> None:
     numbers = np.unique(np.concatenate([multiples - 1, multiples, multiples + 1]))
     numbers = numbers[(numbers > 0) & (numbers < 2**24)]
     quotients = numbers.astype(np.float32) / np.float32(divisor)
-    n = symbol("n", maximum=2**24 - 1)
+    n = symbol("n", Sizes(last=2**24 - 1))
     quotient = floats.divide(floats.from_integer(n, FLOAT), float(divisor), FLOAT)
     for rounded, expected in (
         (floats.to_integer(floats.floor(quotient, FLOAT)), np.floor(quotients)),
@@ -607,7 +607,7 @@ def test_quotient_rounds_to_whole_numbers_as_float32_does(divisor: int) -> None:
 def test_a_quotient_plus_a_number_rounds_as_float32_does(divisor: int, number: int) -> None:
     greatest = 2**24 - 2
     while True:  # the greatest power of two up to which it is claimed
-        n = symbol("n", maximum=greatest)
+        n = symbol("n", Sizes(last=greatest))
         quotient = floats.divide(floats.from_integer(n, FLOAT), float(divisor), FLOAT)
         moved = floats.add(quotient, float(number), FLOAT)
         if not isinstance(moved, Unknown):
@@ -873,4 +873,4 @@ def test_deep_graph_needs_no_deep_stack() -> None:
     model = helper.make_model(helper.make_graph(nodes, "deep", [x], [out]), ir_version=8)
     graph = Graph.from_proto(model)
     integers = Analysis(graph).integers(graph.tensor(f"s{depth}"))
-    assert integers == (symbol("n", maximum=LARGEST_SIZE),)
+    assert integers == (symbol("n", Sizes(last=LARGEST_SIZE)),)

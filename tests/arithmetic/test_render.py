@@ -8,13 +8,13 @@ from fractions import Fraction
 import pytest
 
 from onnxpad.arithmetic import size
-from onnxpad.arithmetic.size import Extent, Size, Symbol
+from onnxpad.arithmetic.size import Extent, Size, Sizes, Symbol
 
 ANY = Symbol("height")
-STRIDED = Symbol("height", 32, 1024, 32)
-FOURFOLD = Symbol("height", 4, step=4)
-BETWEEN = Symbol("height", 12, step=16)
-ODD = Symbol("height", 5, 905, 4)
+STRIDED = Symbol("height", Sizes(32, 1024, 32))
+FOURFOLD = Symbol("height", Sizes(4, step=4))
+BETWEEN = Symbol("height", Sizes(12, step=16))
+ODD = Symbol("height", Sizes(5, 905, 4))
 
 
 def compute(text: str, height: int) -> Fraction:
@@ -44,7 +44,7 @@ def look_up(text: str, height: int) -> int:
 
 
 def sized(symbol: Symbol) -> Extent:
-    return size.symbol(symbol.name, symbol.minimum, symbol.maximum, symbol.step)
+    return size.symbol(symbol.name, symbol.sizes)
 
 
 def quotients(n: Extent) -> list[Extent]:
@@ -82,7 +82,7 @@ def remainders(n: Extent) -> list[Extent]:
 
 @pytest.mark.parametrize("symbol", [ANY, STRIDED, FOURFOLD, BETWEEN, ODD])
 def test_formulas_compute_the_size(symbol: Symbol) -> None:
-    values = [symbol.value(index) for index in range(min(symbol.count, 140))]
+    values = [symbol.sizes.value(index) for index in range(min(symbol.sizes.count, 140))]
     recognised = 0
     extents = [*quotients(sized(symbol)), *remainders(sized(symbol))]
     for extent in extents:
@@ -98,25 +98,28 @@ def test_formulas_compute_the_size(symbol: Symbol) -> None:
 @pytest.mark.parametrize("symbol", [ANY, STRIDED, FOURFOLD, BETWEEN, ODD])
 def test_cases_hold(symbol: Symbol) -> None:
     n = sized(symbol)
-    first, third = symbol.value(0), symbol.value(2)
+    first, third = symbol.sizes.value(0), symbol.sizes.value(2)
     extents = [
-        *(n % (symbol.step * period) // symbol.step for period in (2, 3, 5)),
-        *(size.equal(n // symbol.step % period, 1) for period in (2, 3, 5, 8)),
-        *(size.where(size.less(n, third), 7, n // symbol.step % period) for period in (1, 2, 3)),
+        *(n % (symbol.sizes.step * period) // symbol.sizes.step for period in (2, 3, 5)),
+        *(size.equal(n // symbol.sizes.step % period, 1) for period in (2, 3, 5, 8)),
+        *(
+            size.where(size.less(n, third), 7, n // symbol.sizes.step % period)
+            for period in (1, 2, 3)
+        ),
         *(size.less(n, third), size.equal(n, first), size.where(size.equal(n, first), -1, 4)),
     ]
     for extent in extents:
         text = size.explain(extent, "height")
         read = look_up if " when " in text else compute
-        for index in range(60 if symbol.count > 60 else symbol.count):
-            value = symbol.value(index)
+        for index in range(60 if symbol.sizes.count > 60 else symbol.sizes.count):
+            value = symbol.sizes.value(index)
             assert read(text, value) == size.evaluate(extent, {"height": value}), text
 
 
 @pytest.mark.parametrize("maximum", range(2, 9))
 def test_any_function_of_few_sizes_is_told_right(maximum: int) -> None:
     chance = random.Random(maximum)
-    n = size.symbol("height", 1, maximum)
+    n = size.symbol("height", Sizes(1, maximum))
     for _ in range(40):
         table = [chance.randint(-1, chance.randint(0, 3)) for _ in range(maximum)]
         extent: Extent = 0

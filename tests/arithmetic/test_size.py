@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from onnxpad.arithmetic import size
 from onnxpad.arithmetic.quasi_affine import LIMIT
-from onnxpad.arithmetic.size import NMAX, Extent, Size, Symbol, Unknown
+from onnxpad.arithmetic.size import NMAX, Extent, Size, Sizes, Symbol, Unknown
 
 INT64_MAX = 2**63 - 1
 
@@ -64,7 +64,7 @@ def constant(value: int) -> Expression:
 
 
 def variable(symbol: Symbol) -> Expression:
-    extent = size.symbol(symbol.name, symbol.minimum, symbol.maximum, symbol.step)
+    extent = size.symbol(symbol.name, symbol.sizes)
     return Expression(symbol.name, extent, lambda values: values[symbol.name])
 
 
@@ -148,22 +148,25 @@ HEIGHT = Symbol("height")
 WIDTH = Symbol("width")
 DOMAINS = [
     pytest.param(HEIGHT, id="any size"),
-    pytest.param(Symbol("height", 0, NMAX), id="from 0"),
-    pytest.param(Symbol("height", 32, 1024, 32), id="strided, every value tabulated"),
-    pytest.param(Symbol("height", 3, NMAX, 4), id="strided, of no multiples"),
-    pytest.param(Symbol("height", -40, 60), id="negative sizes"),
-    pytest.param(Symbol("height", 1, LIMIT), id="last that is tabulated"),
-    pytest.param(Symbol("height", 1, LIMIT + 1), id="first that is not"),
+    pytest.param(Symbol("height", Sizes(0, NMAX)), id="from 0"),
+    pytest.param(Symbol("height", Sizes(32, 1024, 32)), id="strided, every value tabulated"),
+    pytest.param(Symbol("height", Sizes(3, NMAX, 4)), id="strided, of no multiples"),
+    pytest.param(Symbol("height", Sizes(-40, 60)), id="negative sizes"),
+    pytest.param(Symbol("height", Sizes(1, LIMIT)), id="last that is tabulated"),
+    pytest.param(Symbol("height", Sizes(1, LIMIT + 1)), id="first that is not"),
 ]
 
 
 def sizes(symbol: Symbol, first: int = 150) -> list[int]:
     """Return the smallest, the greatest and some admitted values between them."""
-    chance = random.Random(symbol.count)
-    last = symbol.count - 1
-    indices = {*range(min(first, symbol.count)), *range(max(0, last - 20), symbol.count)}
-    indices.update(chance.randrange(symbol.count) for _ in range(50))
-    return [symbol.minimum + index * symbol.step for index in sorted(indices)]
+    chance = random.Random(symbol.sizes.count)
+    last = symbol.sizes.count - 1
+    indices = {
+        *range(min(first, symbol.sizes.count)),
+        *range(max(0, last - 20), symbol.sizes.count),
+    }
+    indices.update(chance.randrange(symbol.sizes.count) for _ in range(50))
+    return [symbol.sizes.value(index) for index in sorted(indices)]
 
 
 def check(expression: Expression, samples: list[dict[str, int]]) -> None:
@@ -192,7 +195,7 @@ def test_any_expression_of_one_symbol_is_exact_or_unknown(
 
 
 @settings(max_examples=100, deadline=None)
-@given(expression=expressions(HEIGHT, WIDTH, Symbol("depth", 8, 64, 8)))
+@given(expression=expressions(HEIGHT, WIDTH, Symbol("depth", Sizes(8, 64, 8))))
 def test_any_expression_of_several_symbols_is_exact_or_unknown(expression: Expression) -> None:
     chance = random.Random(0)
     axes = {"height": sizes(HEIGHT), "width": sizes(WIDTH), "depth": [8, 16, 24, 32, 64]}
@@ -215,7 +218,7 @@ def test_deep_expressions_are_exact_at_every_small_size(symbol: Symbol) -> None:
 
 @pytest.mark.parametrize(
     "symbol",
-    [HEIGHT, Symbol("height", 32, 1024, 32), Symbol("height", 1, 6000)],
+    [HEIGHT, Symbol("height", Sizes(32, 1024, 32)), Symbol("height", Sizes(1, 6000))],
     ids=["any size", "strided", "up to 6000"],
 )
 def test_equal_if_and_only_if_equal_everywhere(symbol: Symbol) -> None:
@@ -226,12 +229,12 @@ def test_equal_if_and_only_if_equal_everywhere(symbol: Symbol) -> None:
         if isinstance(a.extent, Unknown) or isinstance(b.extent, Unknown):
             continue
         # Beyond the thresholds, two periods of each decide: see quasi_affine.
-        enough = max(size.threshold(a.extent), size.threshold(b.extent), symbol.minimum)
+        enough = max(size.threshold(a.extent), size.threshold(b.extent), symbol.sizes.first)
         enough += 2 * (size.period(a.extent) + size.period(b.extent))
-        last = min(enough, symbol.maximum)
+        last = min(enough, symbol.sizes.last)
         counted = all(
             a.at({"height": value}) == b.at({"height": value})
-            for value in range(symbol.minimum, last + 1, symbol.step)
+            for value in range(symbol.sizes.first, last + 1, symbol.sizes.step)
         )
         assert (a.extent == b.extent) is counted, f"{a.text} and {b.text}"
         assert not counted or hash(a.extent) == hash(b.extent)
@@ -241,7 +244,7 @@ def test_equal_if_and_only_if_equal_everywhere(symbol: Symbol) -> None:
 
 @pytest.mark.parametrize("maximum", [300, LIMIT, LIMIT + 1, 6000])
 def test_bounds_are_reached(maximum: int) -> None:
-    symbol = Symbol("height", 1, maximum)
+    symbol = Symbol("height", Sizes(1, maximum))
     chance = random.Random(maximum)
     for _ in range(12):
         expression = random_expression(chance, [symbol], depth=chance.randint(1, 4))
@@ -252,7 +255,7 @@ def test_bounds_are_reached(maximum: int) -> None:
 
 def test_residues_are_those_of_the_values() -> None:
     chance = random.Random(5)
-    for symbol in (HEIGHT, Symbol("height", 32, 4096, 32)):
+    for symbol in (HEIGHT, Symbol("height", Sizes(32, 4096, 32))):
         for _ in range(40):
             expression = random_expression(chance, [symbol], depth=3)
             extent = expression.extent
@@ -305,18 +308,18 @@ def test_sentinels_beyond_every_size_vanish() -> None:
 
 
 def test_a_crossing_beyond_the_admitted_sizes_does_not_count() -> None:
-    n = size.symbol("height", 1, 10**6)
+    n = size.symbol("height", Sizes(1, 10**6))
     assert size.maximum(n - 10**6, 0) == 0
     assert size.less(n, 10**6 + 1) == 1
     assert isinstance(size.less(n, 10**6), Unknown)
-    assert size.less(size.symbol("height", 1, 10**6 - 1), 10**6) == 1
+    assert size.less(size.symbol("height", Sizes(1, 10**6 - 1)), 10**6) == 1
     # One class of two crosses 0, and only behind the last size.
     crossing = size.where(n % 2, 10**6 - n, 1)
     assert size.maximum(crossing, 0) == crossing
 
 
 def test_few_admitted_sizes_may_make_different_forms_equal() -> None:
-    n = size.symbol("height", 1, 4200)
+    n = size.symbol("height", Sizes(1, 4200))
     periodic = n // 2000
     stepped = size.less_equal(2000, n) + size.less_equal(4000, n)
     for value in (1999, 2000, 3999, 4000, 4200):
@@ -326,11 +329,11 @@ def test_few_admitted_sizes_may_make_different_forms_equal() -> None:
 
 def test_the_admitted_values_are_those_of_a_range() -> None:
     for minimum, maximum, step in [(1, 9, 1), (3, 20, 4), (-7, 7, 3), (0, 64, 32), (5, 9, 8)]:
-        symbol = Symbol("height", minimum, maximum, step)
+        symbol = Symbol("height", Sizes(minimum, maximum, step))
         counted = list(range(minimum, maximum + 1, step))
-        assert [symbol.value(index) for index in range(symbol.count)] == counted
-        assert [symbol.index(value) for value in counted] == list(range(len(counted)))
-        assert size.bounds(size.symbol("height", minimum, maximum, step)) == (
+        assert [symbol.sizes.value(index) for index in range(symbol.sizes.count)] == counted
+        assert [symbol.sizes.index(value) for value in counted] == list(range(len(counted)))
+        assert size.bounds(size.symbol("height", Sizes(minimum, maximum, step))) == (
             min(counted),
             max(counted),
         )
@@ -338,8 +341,8 @@ def test_the_admitted_values_are_those_of_a_range() -> None:
 
 def test_what_does_not_vary_is_an_int() -> None:
     n = size.symbol("height")
-    assert type(size.symbol("height", 5, 5)) is int
-    assert type(size.symbol("height", 30, 40, 32)) is int
+    assert type(size.symbol("height", Sizes(5, 5))) is int
+    assert type(size.symbol("height", Sizes(30, 40, 32))) is int
     for extent in (n - n, n * 0, n % 1, (n * 6) % 3, size.maximum(-n, 4), size.less(n, 1)):
         assert type(extent) is int
     assert n != 1
@@ -375,7 +378,7 @@ def test_a_number_divided_by_a_size_takes_few_values(divide: str) -> None:
 
 
 def test_several_symbols() -> None:
-    n, m = size.symbol("height"), size.symbol("width", 32, 1024, 32)
+    n, m = size.symbol("height"), size.symbol("width", Sizes(32, 1024, 32))
     both = n + m
     assert isinstance(both, Size)
     assert [symbol.name for symbol in both.symbols] == ["height", "width"]
@@ -446,7 +449,7 @@ def test_limits_give_unknown() -> None:
     assert isinstance(n // 61 + n // 67, Size)
     assert isinstance(n // 61 + n // 71, Unknown), "61 * 71 is over the limit"
     assert isinstance(n * n, Unknown)
-    tabulated = size.symbol("height", 1, 100)
+    tabulated = size.symbol("height", Sizes(1, 100))
     assert size.evaluate(tabulated * tabulated // 61 + tabulated // 71, {"height": 99}) == 161
 
 
@@ -456,14 +459,37 @@ def test_no_truth_value() -> None:
             bool(extent)
 
 
-def test_symbols_without_a_value_are_refused() -> None:
-    for arguments in ((5, 4, 1), (33, 32, 32), (1, 9, 0)):
-        with pytest.raises(ValueError, match="`height`"):
-            size.symbol("height", *arguments)
+def test_sizes_without_a_value_are_refused() -> None:
+    for first, last, step in ((5, 4, 1), (33, 32, 32), (1, 9, 0)):
+        with pytest.raises(ValueError, match="not empty"):
+            Sizes(first, last, step)
+
+
+def test_equal_sets_of_sizes_are_equal() -> None:
+    assert Sizes(4, 11, 4) == Sizes(4, 8, 4)
+    assert Sizes(4, 5, 7) == Sizes(4, 4)
+    assert [str(Sizes(*each)) for each in ((4, 11, 4), (1, 9), (7, 8, 2))] == [
+        "4..8 in steps of 4",
+        "1..9",
+        "7",
+    ]
+
+
+@given(
+    *(st.tuples(st.integers(-9, 30), st.integers(0, 60), st.integers(1, 12)) for _ in range(2)),
+)
+def test_sizes_in_common_are_those_in_both(one: tuple[int, ...], other: tuple[int, ...]) -> None:
+    ours, theirs = (range(first, first + more + 1, step) for first, more, step in (one, other))
+    a, b = (Sizes(each[0], each[-1], each.step) for each in (ours, theirs))
+    both = sorted({*ours} & {*theirs})
+    found = a.common(b)
+    assert found == b.common(a)
+    assert [*range(found.first, found.last + 1, found.step)] if found else both == []
+    assert [value for value in range(-12, 99) if found and value in found] == both
 
 
 def test_evaluate_refuses_what_is_not_admitted() -> None:
-    n = size.symbol("height", 32, 1024, 32)
+    n = size.symbol("height", Sizes(32, 1024, 32))
     for value in (0, 33, 1056):
         with pytest.raises(ValueError, match="no admitted value"):
             size.evaluate(n, {"height": value})
@@ -514,7 +540,7 @@ def climbing(n: Extent, steps: str) -> Extent:
 def test_a_function_of_another_size_is_that_at_every_value(
     upper: str, lower: str, k: int, least: int, step: int, greatest: int, kind: int
 ) -> None:
-    n = size.symbol("n", least, greatest, step)
+    n = size.symbol("n", Sizes(least, greatest, step))
     other = climbing(n, upper)
     base = climbing(other, lower)
     amount = [-base % k, size.maximum(base % k - 1, 0), size.minimum(base, 9), base * 2, base][kind]
@@ -523,8 +549,12 @@ def test_a_function_of_another_size_is_that_at_every_value(
         return
     assert isinstance(n, Size)
     (symbol,) = n.symbols
-    indices = {*range(200), *range(10**6, 10**6 + 30), *range(symbol.count - 5, symbol.count)}
-    for value in (symbol.value(index) for index in indices if index < symbol.count):
+    indices = {
+        *range(200),
+        *range(10**6, 10**6 + 30),
+        *range(symbol.sizes.count - 5, symbol.sizes.count),
+    }
+    for value in (symbol.sizes.value(index) for index in indices if index < symbol.sizes.count):
         own = {"own": size.evaluate(other, {"n": value})}
         assert size.evaluate(found, own) == size.evaluate(amount, {"n": value})
 
@@ -538,7 +568,7 @@ def test_pads_deep_in_a_network_are_told_in_the_own_size(upper: str) -> None:
 
 @pytest.mark.parametrize("greatest", [1024, NMAX])
 def test_pads_of_multiples_are_told_in_the_own_size(greatest: int) -> None:
-    other = size.symbol("n", 8, greatest, 8) // 2
+    other = size.symbol("n", Sizes(8, greatest, 8)) // 2
     found = size.in_terms_of(-other % 16, other, "own")
     assert size.explain(found, "own") == "0 when own mod 16 is 0, 4 when 12, 8 when 8, 12 when 4"
 

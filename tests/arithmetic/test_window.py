@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from onnxpad.arithmetic.size import Extent, Size, Unknown, evaluate, symbol
+from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, evaluate, symbol
 from onnxpad.arithmetic.window import (
     AnyWindow,
     OpenWindow,
@@ -122,7 +122,7 @@ def test_constant_in_effect_exists_exactly_when_some_constant_reads_the_same(
 ) -> None:
     admitted = list(range(least, least + more + 1, step))
 
-    size = symbol("n", minimum=least, maximum=least + more, step=step)
+    size = symbol("n", Sizes(first=least, last=least + more, step=step))
     constant = constant_in_effect(size, window, odd=odd)
     candidates = [(b, e) for b in range(window.extent + 1) for e in range(window.extent + 1)]
     agreeing = [pair for pair in candidates if agree(pair, window, odd, admitted)]
@@ -144,7 +144,7 @@ def test_constant_in_effect_of_a_known_size_is_same(size: int, window: Window, o
 
 def test_constant_in_effect_does_not_hold_across_kernels() -> None:
     """(0, 1) is right for kernel 2; with kernel 1 it would make one output too many."""
-    kernel = symbol("k", minimum=1, maximum=2)
+    kernel = symbol("k", Sizes(first=1, last=2))
     assert isinstance(kernel, Size)
     either = OpenWindow(kernel)
     assert constant_in_effect(7, either, odd="end") is None

@@ -17,8 +17,8 @@ import pytest
 
 import onnxpad
 from onnxpad.graph import Graph
-from onnxpad.sizes.admitted import admit
-from onnxpad.sizes.assumptions import premises
+from onnxpad.sizes.analysed import analysed_domains
+from onnxpad.sizes.size_options import given_domain
 from tests.support import MODELS, Array, decided, one
 
 TIMM = {
@@ -446,9 +446,10 @@ def test_pads_of_a_decoder_are_known_while_float32_counts() -> None:
     assert agree(DECODER, result.model, [(1, 1, length) for length in (1, 2, 3, 50)]) == 4
     assert not onnxpad.check(result.model).failing()
     graph = Graph.from_proto(DECODER)
-    *_, last = premises(graph, admit(graph, dims={"length": "2..10000000:2"}))
-    assert last.sizes.startswith("length 2..10000000 in steps of 2, every size at which the model")
-    assert last.sizes.endswith(": length a multiple of 2 from 2 to 52224")
+    given = given_domain(graph, dims={"length": "2..10000000:2"})
+    told = str(analysed_domains(graph, given)[-1].domain)
+    assert told.startswith("length 2..10000000 in steps of 2, every size at which the model")
+    assert told.endswith(": length a multiple of 2 from 2 to 52224")
 
 
 @pytest.mark.parametrize("name", TIMM)

@@ -12,10 +12,12 @@ import pytest
 
 import onnxpad
 from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError
 from onnxpad.graph import Graph
-from onnxpad.sizes.assumptions import premises, ranges
-from onnxpad.sizes.feasible import defined, listed
+from onnxpad.sizes.analysed import analysed_domains
+from onnxpad.sizes.domain import in_words
+from onnxpad.sizes.feasible import feasible_sizes
 from tests.graphs import draw_model
 from tests.support import Array, one, run
 
@@ -24,8 +26,8 @@ SIZES = range(1, 41)
 
 def limits(model: onnx.ModelProto) -> dict[str, range]:
     graph = Graph.from_proto(model)
-    found = defined(graph, Analysis(graph))
-    return {name: range(s.minimum, s.maximum + 1, s.step) for name, s in found.symbols.items()}
+    found = feasible_sizes(graph, Analysis(graph)).sizes
+    return {name: range(each.first, each.last + 1, each.step) for name, each in found.items()}
 
 
 def running(model: onnx.ModelProto, sizes: range = SIZES) -> list[int]:
@@ -222,9 +224,9 @@ def test_told_are_the_sizes_at_which_onnxruntime_runs(
 ) -> None:
     model = one(body, inputs="float[1, 2, n] x", initializers=initializers)
     graph = Graph.from_proto(model)
-    found = defined(graph, Analysis(graph))
+    found = feasible_sizes(graph, Analysis(graph))
     assert running(model) == [*limits(model)["n"]]
-    assert listed(found) == told
+    assert in_words(found.sizes) == told
 
 
 @pytest.mark.parametrize(
@@ -253,7 +255,7 @@ def test_what_is_asked_may_show_that_more_is_asked() -> None:
     model = one(str(body), inputs="float[1, 2, n] x", initializers=str(initializers), opset=13)
     graph = Graph.from_proto(model)
     runs = running(model)
-    assert ranges(graph, premises(graph)[-1], {})["n"][: len(runs)] == range(8, 42, 2)
+    assert analysed_domains(graph)[-1].domain.to_draw(graph)["n"] == Sizes(8, 16_711_680, 2)
     assert runs == [*range(8, 42, 2)]
 
 
@@ -274,11 +276,11 @@ def test_no_axis_in_between_is_longer_than_any_may_be(body: str, greatest: int) 
         opset=9 if "Upsample" in body else 13,
     )
     graph = Graph.from_proto(model)
-    *_, last = premises(graph)
-    assert last.sizes == f"every size at which the model is defined: n from 1 to {greatest}"
+    last = analysed_domains(graph)[-1].domain
+    assert str(last) == f"every size at which the model is defined: n from 1 to {greatest}"
     assert last.assumptions == ("no axis is longer than 16,711,680",)
     # Nobody means to run it at the greatest.
-    assert ranges(graph, last, {})["n"] == range(1, 16_711_681)
+    assert last.to_draw(graph) == {"n": Sizes(1, 16_711_680)}
 
 
 def test_an_empty_part_lets_concat_pass() -> None:
@@ -365,7 +367,7 @@ def test_a_range_and_what_the_graph_asks_hold_together() -> None:
     assert len(result.changes) == 2
     # At odd sizes alone it never runs, and nothing is proved of what never is.
     graph = Graph.from_proto(UNET)
-    assert ranges(graph, premises(graph)[-1], {})["height"][:3] == range(4, 16, 4)
+    assert analysed_domains(graph)[-1].domain.to_draw(graph)["height"] == Sizes(4, 16_711_680, 4)
 
 
 @pytest.mark.parametrize(

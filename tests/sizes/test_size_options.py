@@ -18,7 +18,8 @@ from onnxpad.errors import UsageError
 from onnxpad.file.wire import scan
 from onnxpad.graph import Graph
 from onnxpad.probe.cut import Probes
-from onnxpad.sizes.admitted import EQUAL_NAMES, admit
+from onnxpad.sizes.domain import EQUAL_NAMES
+from onnxpad.sizes.size_options import given_domain
 from tests.support import feeds_of, one, run
 
 W = "float[1, 2, 3, 3] w = {" + ", ".join(str(i % 7 - 3) for i in range(18)) + "}"
@@ -189,9 +190,9 @@ def test_a_range_that_does_not_settle_it_leaves_it() -> None:
 
 def test_probes_keep_to_the_range() -> None:
     graph = Graph.from_proto(OPEN)
-    admitted = admit(graph, dims={"height": "10..18:4", "width": "33..35"})
+    given = given_domain(graph, dims={"height": "10..18:4", "width": "33..35"})
     probes = Probes(graph)
-    probes.take(Analysis(graph, admitted.dims), Signs(graph))
+    probes.take(Analysis(graph, given.extents(graph)), Signs(graph))
     scenes = probes.before(graph.tensor("y"), "x").scenes
     assert {scene.shape[2] for scene, _ in scenes} == {12, 16}
     assert {scene.shape[3] for scene, _ in scenes} == {33, 34, 35}
@@ -199,7 +200,8 @@ def test_probes_keep_to_the_range() -> None:
 
 def test_axes_of_one_name_are_each_in_the_range_by_themselves() -> None:
     graph = Graph.from_proto(BORROWED)
-    analysis = Analysis(graph, admit(graph, dims={"height": "2..64:2"}).dims)
+    given = given_domain(graph, dims={"height": "2..64:2"})
+    analysis = Analysis(graph, given.extents(graph))
     (_, _, one_size, _), (_, _, other, _) = (
         analysis.shape(graph.tensor(name)) or () for name in ("x", "z")
     )

@@ -1,61 +1,37 @@
-"""Which sizes a model is to be taken for, beyond what it says: given shapes, dimensions, names.
+"""The sizes that a user gives a model: shapes of its inputs, sizes and ranges of its dimensions.
 
-A size that is fixed is declared by the graph from then on. A range is no part of a model: what is
-proved with it says so.
+A size that is fixed is declared by the graph from then on. A range is not declared: what is proved
+with it says so.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Final
 
 from onnxpad.analysis import LARGEST_SIZE, OpenAxis, open_axes
-from onnxpad.arguments import Dims, Shapes, Sizes, dims_given, listed, shapes_given
-from onnxpad.arithmetic.size import NMAX, Extent, symbol
+from onnxpad.arguments import Dims, Shape, Shapes, dims_given, listed, shapes_given
+from onnxpad.arithmetic.size import NMAX, Sizes
 from onnxpad.errors import MismatchError, UsageError
 from onnxpad.graph import Graph
 from onnxpad.messages import meant
+from onnxpad.sizes.domain import SizeDomain
 
-__all__ = ["Admitted", "Dims", "Shapes", "admit", "range_told", "require_admitted"]
-
-EQUAL_NAMES: Final = "equal dimension names are equal sizes"
+__all__ = ["Dims", "Shapes", "given_domain", "require_within"]
 
 _RANGE: Final = re.compile(r"\s*(-?\d{1,19})\s*\.\.\s*(-?\d{1,19})\s*(?::\s*(-?\d{1,19})\s*)?")
 _RANGES: Final = "; a range is given by the dimension's name: --dim NAME=32..1024, or dims"
 _NUMBER: Final = re.compile(r"\s*-?\d{1,19}\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
-    """What a user says of the sizes that a graph leaves open.
-
-    Attributes:
-        declared: The shapes of inputs that the graph has been made to declare, by name.
-        ranges: The sizes admitted, by name of the dimension.
-        dims: Extents of those, by name of the symbol: each axis has a symbol of its own.
-        trusted: The same where axes of one name share a symbol; None where names are not trusted,
-            or no two axes have one.
-    """
-
-    declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
-    ranges: Mapping[str, range] = field(default_factory=dict)
-    dims: Mapping[str, Extent] = field(default_factory=dict)
-    trusted: Mapping[str, Extent] | None = None
-
-    def __str__(self) -> str:
-        """The ranges, as `height 32..1024 in steps of 32, width 1..640`."""
-        return ", ".join(f"{name} {range_told(sizes)}" for name, sizes in self.ranges.items())
-
-
-def admit(
+def given_domain(
     graph: Graph,
     shapes: Shapes | None = None,
     dims: Dims | None = None,
     *,
     trust_dim_names: bool = False,
-) -> Admitted:
-    """What the given sizes admit; those that are fixed are declared by the graph's inputs.
+) -> SizeDomain:
+    """The domain that sizes given leave; those that are fixed are declared by the graph's inputs.
 
     Args:
         graph: The graph, which is edited.
@@ -71,47 +47,26 @@ def admit(
     """
     fixed = dict(_fixed_by_shapes(graph, shapes_given(shapes)))
     axes = [axis for axis in open_axes(graph.inputs) if not graph.has_default(axis.tensor)]
-    ranges: dict[str, range] = {}
     read = {name: _sizes(name, given) for name, given in dims_given(dims).items()}
     for name, sizes in read.items():
-        named = _named(graph, axes, name, sizes)
-        for axis in named:
+        for axis in _named(graph, axes, name, sizes):
             _agree(fixed, axis, sizes)
-        if len(sizes) > 1:
-            ranges[name] = sizes
     if trust_dim_names:
         known = {a.label: size for a in axes if (size := fixed.get((a.tensor, a.axis)))}
         for axis in axes:
             if (size := known.get(axis.label)) is not None:
-                _agree(fixed, axis, range(size, size + 1))
+                _agree(fixed, axis, Sizes(size, size))
     declared = _declare(graph, fixed)
-    return _admitted(graph, declared, ranges, trust_dim_names)
+    labels = [axis.label for axis in open_axes(graph.inputs)]
+    return SizeDomain(
+        declared,
+        {name: sizes for name, sizes in read.items() if sizes.count > 1},
+        by_name=trust_dim_names and len({*labels}) < len(labels),
+    )
 
 
-def _admitted(
-    graph: Graph,
-    declared: Mapping[str, tuple[int | str | None, ...]],
-    ranges: Mapping[str, range],
-    trust: bool,
-) -> Admitted:
-    own: dict[str, Extent] = {}
-    shared: dict[str, Extent] = {}
-    repeated = False
-    for axis in open_axes(graph.inputs):  # anew: a symbol's name is unique among those still open
-        repeated |= axis.symbol != axis.label
-        sizes = ranges.get(axis.label, range(1, LARGEST_SIZE + 1))
-        shared[axis.symbol] = _symbol(axis.label, sizes)
-        if axis.label in ranges:
-            own[axis.symbol] = _symbol(axis.symbol, sizes)
-    return Admitted(declared, ranges, own, shared if trust and repeated else None)
-
-
-def _symbol(name: str, sizes: range) -> Extent:
-    return symbol(name, sizes[0], sizes[-1], sizes.step)
-
-
-def require_admitted(graph: Graph, admitted: Admitted, other: Graph) -> None:
-    """Return if what another version of a graph has fixed is admitted.
+def require_within(domain: SizeDomain, graph: Graph, other: Graph) -> None:
+    """Raises unless the sizes that another version of a graph has fixed are in a domain.
 
     Raises:
         MismatchError: Its inputs declare another size than was given.
@@ -121,24 +76,18 @@ def require_admitted(graph: Graph, admitted: Admitted, other: Graph) -> None:
         declared = other.inputs[name].shape if name in other.inputs else None
         for axis, (size, fixed) in enumerate(zip(shape or (), declared or (), strict=False)):
             if isinstance(size, int):
-                sizes = range(size, size + 1) if name in admitted.declared else None
+                sizes = Sizes(size, size) if name in domain.declared else None
             else:
-                sizes = admitted.ranges.get(labels[name, axis])
+                sizes = domain.given.get(labels[name, axis])
             if sizes is not None and isinstance(fixed, int) and fixed not in sizes:
                 raise MismatchError(
                     f"the rewritten model declares {fixed} for axis {axis} of input {name!r}, not "
-                    f"{range_told(sizes)}"
+                    f"{sizes}"
                 )
 
 
-def range_told(sizes: range) -> str:
-    """A range, as `32..1024 in steps of 32`."""
-    steps = f" in steps of {sizes.step}" if sizes.step > 1 else ""
-    return f"{sizes[0]}..{sizes[-1]}{steps}" if len(sizes) > 1 else str(sizes[0])
-
-
 def _fixed_by_shapes(
-    graph: Graph, shapes: Mapping[str, Sizes]
+    graph: Graph, shapes: Mapping[str, Shape]
 ) -> Iterator[tuple[tuple[str, int], int]]:
     """The sizes that shapes fix on axes that are open: ((input, axis), size)."""
     fed = [name for name in graph.inputs if not graph.has_default(name)]
@@ -182,7 +131,7 @@ def _fixed_by_shapes(
             yield (name, axis), size
 
 
-def _shape(name: str, given: Sizes) -> tuple[int | None, ...]:
+def _shape(name: str, given: Shape) -> tuple[int | None, ...]:
     """Sizes of an input's axes, None for those left open; messages leave out an empty name."""
     of = f"shape of input {name!r}" if name else "shape"
     if isinstance(given, str):
@@ -220,19 +169,19 @@ def _whole(item: object) -> int | None:
     return int(item) if isinstance(item, Integral) and not isinstance(item, bool) else None
 
 
-def _sizes(name: str, given: str | int | range) -> range:
+def _sizes(name: str, given: str | int | range) -> Sizes:
     """The sizes that a dimension may have."""
     if isinstance(given, range):
-        sizes = given if given.step > 0 else given[::-1]
-        if not sizes or not 1 <= sizes[0] <= sizes[-1] <= LARGEST_SIZE:
+        values = given if given.step > 0 else given[::-1]
+        if not values or not 1 <= values[0] <= values[-1] <= LARGEST_SIZE:
             raise UsageError(
                 f"dimension {name!r}: {given!r} holds no sizes; give a range of at least one size, "
                 f"none below 1 or above {LARGEST_SIZE}"
             )
-        return range(sizes[0], sizes[-1] + 1, sizes.step)
+        return Sizes(values[0], values[-1], values.step)
     size = _whole(given)
     if size is not None and 1 <= size <= NMAX:
-        return range(size, size + 1)
+        return Sizes(size, size)
     if isinstance(given, str) and (match := _RANGE.fullmatch(given)):
         first, last, step = (int(part) if part else 1 for part in match.groups())
         if step < 1 or not 1 <= first <= last <= LARGEST_SIZE:
@@ -240,19 +189,18 @@ def _sizes(name: str, given: str | int | range) -> range:
                 f"dimension {name!r}: {given!r} is no range; give a first size of 1 or more, a "
                 f"last one that is not below it nor above {LARGEST_SIZE}, and a step of 1 or more"
             )
-        sizes = range(-(-first // step) * step, last + 1, step)
-        if not sizes:
+        if first > last // step * step:
             raise UsageError(
                 f"dimension {name!r}: no multiple of {step} lies between {first} and {last}"
             )
-        return sizes
+        return Sizes(-(-first // step) * step, last, step)
     raise UsageError(
         f"dimension {name!r}: {given!r} is no size; give a number from 1 to {NMAX}, or a range as "
         "32..1024 or 32..1024:32"
     )
 
 
-def _named(graph: Graph, axes: Sequence[OpenAxis], name: str, sizes: range) -> list[OpenAxis]:
+def _named(graph: Graph, axes: Sequence[OpenAxis], name: str, sizes: Sizes) -> list[OpenAxis]:
     """The open axes that a dimension's name stands for."""
     if named := [axis for axis in axes if axis.label == name]:
         return named
@@ -264,11 +212,10 @@ def _named(graph: Graph, axes: Sequence[OpenAxis], name: str, sizes: range) -> l
     for tensor, (_, shape) in graph.inputs.items():
         for place, size in enumerate(shape or ()):
             if f"{tensor}[{place}]" == name and isinstance(size, int):
-                if sizes == range(size, size + 1):
+                if sizes == Sizes(size, size):
                     return []
                 raise MismatchError(
-                    f"axis {place} of input {tensor!r} is {size} in the model, not "
-                    f"{range_told(sizes)}"
+                    f"axis {place} of input {tensor!r} is {size} in the model, not {sizes}"
                 )
     known = list(dict.fromkeys(axis.label for axis in axes))
     there = f"there is {_known(known)}" if known else "the model leaves no size open"
@@ -276,16 +223,16 @@ def _named(graph: Graph, axes: Sequence[OpenAxis], name: str, sizes: range) -> l
     raise MismatchError(f"there is no dimension {name!r} to give a size; {there}", ("dims", name))
 
 
-def _agree(fixed: dict[tuple[str, int], int], axis: OpenAxis, sizes: range) -> None:
+def _agree(fixed: dict[tuple[str, int], int], axis: OpenAxis, sizes: Sizes) -> None:
     """Fixes a size, or finds that it is fixed already."""
     place = (axis.tensor, axis.axis)
-    if place in fixed and sizes != range(fixed[place], fixed[place] + 1):
+    if place in fixed and sizes != Sizes(fixed[place], fixed[place]):
         raise MismatchError(
             f"axis {axis.axis} of input {axis.tensor!r} is given two sizes: {fixed[place]} and "
-            f"{range_told(sizes)}"
+            f"{sizes}"
         )
-    if len(sizes) == 1:
-        fixed[place] = sizes[0]
+    if sizes.count == 1:
+        fixed[place] = sizes.first
 
 
 def _declare(
