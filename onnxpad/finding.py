@@ -62,11 +62,16 @@ class Certificate:
         statement: What was derived from both graphs and found equal, in one line.
         sizes: The sizes it holds for, as `every size` or `height 224, width 224`.
         assumptions: What it takes for granted beyond the specification, as `finite data`.
+        facts: The same as data. `kind` is `windows` or `padding`; `root` the tensor that both
+            graphs read; for windows, `axes` has where the first one starts on each axis and how
+            many there are, `outside` what is read outside of the data, and `repair` says whether
+            onnxruntime gives the original no answer, so that the specification alone decided.
     """
 
     statement: str
     sizes: str = "every size"
     assumptions: tuple[str, ...] = ()
+    facts: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def limited_to(self) -> str:

@@ -40,7 +40,7 @@ from onnxpad.graph.encode import (
 )
 from onnxpad.graph.fresh_names import Names, pinned
 from onnxpad.graph.initializers import Constants, whole_initializer
-from onnxpad.graph.journal import Edits
+from onnxpad.graph.journal import Edits, Touched
 from onnxpad.graph.nodes import (
     Declared,
     Initializer,
@@ -434,6 +434,10 @@ class Graph:
             ValueError: Something does.
         """
         self._edits.remove(node)
+
+    def touched(self, mark: int) -> Sequence[Touched]:
+        """The nodes that edits since a mark touched, each with what it was at the mark."""
+        return self._edits.touched(mark)
 
     def sweep(self) -> tuple[str, ...]:
         """Removes what edits since the last sweep left without use; says which nodes.

@@ -3,13 +3,27 @@
 The cost of an edit does not grow with the graph: no list of nodes or consumers is ever searched.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from onnxpad.file.wire import Record
 from onnxpad.graph.fresh_names import Names
 from onnxpad.graph.initializers import Constants
 from onnxpad.graph.nodes import Entry, Initializer, Node, Tensor, Use, View, captures, describe
+
+
+class Touched(NamedTuple):
+    """A node that an edit touched.
+
+    Attributes:
+        node: The node, as it is now.
+        before: The node as it was: one that is in no graph; None if it was not there.
+    """
+
+    node: Node
+    before: Node | None
 
 
 class Edits:
@@ -32,6 +46,7 @@ class Edits:
         self._pinned = pinned
         self.count = 0
         self._journal: list[Callable[[], object]] = []
+        self._touched: list[tuple[int, Touched]] = []
         self._suspects: dict[int, Tensor] = {}
 
     def mark(self) -> int:
@@ -43,6 +58,24 @@ class Edits:
         while len(self._journal) > mark:
             self.count += 1
             self._journal.pop()()
+        while self._touched and self._touched[-1][0] >= mark:
+            self._touched.pop()
+
+    def touched(self, mark: int) -> list[Touched]:
+        """The nodes that edits since a mark touched, each with what it was at the mark."""
+        start = bisect_left(self._touched, mark, key=lambda each: each[0])
+        found: dict[int, Touched] = {}
+        for _, each in self._touched[start:]:
+            found.setdefault(id(each.node), each)
+        return list(found.values())
+
+    def _touch(self, node: Node, *, was_there: bool = True) -> None:
+        """Notes what a node is before an edit of it."""
+        before = None
+        if was_there:
+            before = Node(node.op, node.name, node.attrs, node.domain)
+            before.inputs, before.outputs = list(node.inputs), list(node.outputs)
+        self._touched.append((len(self._journal), Touched(node, before)))
 
     def _record(self, undo: Callable[[], object]) -> None:
         self.count += 1
@@ -72,6 +105,7 @@ class Edits:
     def put(self, node: Node, index: int, tensor: Tensor | None) -> None:
         """Sets an input, appends one at the end, or (None) takes the last one off."""
         before = node.inputs[index] if index < len(node.inputs) else None
+        self._touch(node)
         self._put(node, index, tensor)
         self._record(partial(self._put, node, index, before))
 
@@ -91,6 +125,7 @@ class Edits:
     ) -> None:
         """Makes a node another operator, or the same with other attributes."""
         undo = partial(self._set_operator, node, node.op, node.domain, node.attrs)
+        self._touch(node)
         self._set_operator(node, op, domain, values)
         self._record(undo)
 
@@ -133,6 +168,7 @@ class Edits:
         entry = Entry(node)
         entry.previous, entry.next = follower.previous, follower
         self._view.entries[id(node)] = entry
+        self._touch(node, was_there=False)
         self._attach(entry)
         self._record(partial(self._uninsert, entry))
         self._suspect(node.outputs)
@@ -150,6 +186,7 @@ class Edits:
         entry = self._view.entries[id(node)]
         if not entry.alive or not all(map(self.is_unused, node.outputs)):
             raise ValueError(f"node '{describe(node)}' is in use or gone")
+        self._touch(node)
         self._detach(entry)
         self._record(partial(self._attach, entry))
 
@@ -189,6 +226,8 @@ class Edits:
         for use in tuple(original.uses.values()):
             if use.node is not copying:
                 self.put(use.node, use.index, copy)
+        self._touch(copying)
+        self._touch(source)
         self._absorb(copying, source, original)
         self._record(partial(self._unabsorb, copying, source, original))
 

@@ -13,6 +13,7 @@ from onnxpad.fusion.pad_fusion import Exposed
 from onnxpad.graph import Graph
 from onnxpad.passes import PASSES
 from onnxpad.pipeline.transaction import Editor, Made, Place, Prober, Undone, key_of, place_of
+from onnxpad.proof.certify import UncertifiedError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.protect_from_fusion import Exposing, shield
 from onnxpad.rewrite.rule import Match, Pass
@@ -148,10 +149,19 @@ def _shielded(
 ) -> list[Exposed]:
     """Shields a graph that was edited; returns what cannot be.
 
-    As who meets the result does: at sizes at which only the original was not defined, too.
+    As who meets the result does: at sizes at which only the original was not defined, too. What
+    shields is proved like any other edit; if it cannot be, nothing is shielded.
     """
-    pads = any(node.op == "Pad" for node in editor.context.graph.nodes)
-    return shield(anew() if pads else editor.context, exposing)
+    graph = editor.context.graph
+    pads = any(node.op == "Pad" for node in graph.nodes)
+    context, mark = anew() if pads else editor.context, graph.mark()
+    left = shield(context, exposing)
+    try:
+        editor.check_guards(mark)
+    except UncertifiedError:
+        graph.rollback(mark)
+        return context.sites.fusion.exposed()
+    return left
 
 
 def _opening(editor: Editor, left: Sequence[Exposed], barred: Barred) -> dict[Key, str]:

@@ -11,8 +11,9 @@ from onnxpad.fusion.blocked_pools import Hazard
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.operators.table import UnreadableError, operator_of
 from onnxpad.padding.site import told
+from onnxpad.proof.account import check_accounted, check_in_place
 from onnxpad.proof.certify import UncertifiedError
-from onnxpad.proof.prove import Prover, Readings
+from onnxpad.proof.prove import Prover
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match, Pass
@@ -117,6 +118,15 @@ class Editor:
             self.made.append(Made(place, change, match.finding, key, tensors))
             self._outdated = bool(self.undone)
 
+    def check_guards(self, mark: int) -> None:
+        """Return if what was edited since a mark leaves each node what it was.
+
+        Raises:
+            UncertifiedError: It is not so of one.
+        """
+        graph = self.context.graph
+        check_in_place(graph, graph.touched(mark), self._certifier)
+
     def _along(self, node: Node) -> frozenset[str]:
         """The tensors that a rewrite of a node may be about: its output, and what is padded."""
         graph, found = self.context.graph, {node.outputs[0].name}
@@ -142,7 +152,8 @@ class Editor:
 
     def _apply(self, rule: Pass, match: Match, place: Place) -> Change:
         graph, node, tensor = self.context.graph, match.node, match.node.outputs[0]
-        reading = self._read(node, tensor)
+        mark = graph.mark()
+        reading = self._certifier.read(node, tensor)
         cut = self._prober.before(tensor, reading.root) if self._prober is not None else None
         nodes = rule.computing(match)
         text = self._describe(node, reading.root, nodes[0])
@@ -155,17 +166,19 @@ class Editor:
         stands = rule.rewrite(match, self.context) or tensor
         if stands is not tensor:
             self._check_uses(tensor, stands, uses)
-        certificate = self._certifier.certify(reading, self._read(node, stands, reading.root))
+        read = self._certifier.read(node, stands, reading.root)
+        certificate, proved = self._certifier.certify(reading, read)
         if self._strict and certificate.assumptions:
             raise UncertifiedError(
                 f"it assumes {', '.join(certificate.assumptions)}, and --strict forbids that",
                 Reason.ASSUMPTION_REFUSED,
                 assumptions=list(certificate.assumptions),
             )
-        after = (
+        becomes = (
             self._describe(node, reading.root, nodes[1]) if stands is tensor else repr(stands.name)
         )
         removed = graph.sweep()
+        check_accounted(graph, graph.touched(mark), proved, tensor, stands)
         self._check_kernels(computing)
         seen = ""
         if self._prober is not None:
@@ -181,7 +194,7 @@ class Editor:
             node=graph.label(node),
             op_type=node.op,
             before=text,
-            after=after,
+            after=becomes,
             certificate=certificate,
             removed=removed,
             probe=seen,
@@ -221,11 +234,6 @@ class Editor:
                     hazard.reason,
                     operator=graph.label(pool),
                 )
-
-    def _read(self, node: Node, tensor: Tensor, root: str = "") -> Readings:
-        if operator_of(self.context.graph, node) is not None:
-            return self._certifier.window(tensor, root)
-        return self._certifier.padding(tensor, root)
 
     def _check_uses(self, old: Tensor, new: Tensor, uses: Sequence[Use]) -> None:
         graph = self.context.graph

@@ -8,6 +8,7 @@ no pass.
 
 from typing import Final, NamedTuple
 
+import numpy as np
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
@@ -17,18 +18,7 @@ from onnxpad.analysis.unknown_sizes import spatial_sizes
 from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal, minimum
 from onnxpad.errors import ModelError
 from onnxpad.finding import Certificate
-from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.table import (
-    FLOATS,
-    PadOp,
-    UnreadableError,
-    WindowOp,
-    is_padded,
-    lowest,
-    operator_of,
-    read_pad,
-    read_window,
-)
+from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.proof.layers import (
     LEAST,
     Amounts,
@@ -39,12 +29,21 @@ from onnxpad.proof.layers import (
     merged,
     same_layers,
 )
-from onnxpad.proof.sliding import Comparison
+from onnxpad.proof.meaning import (
+    FLOATS,
+    MeaninglessError,
+    Padding,
+    Slide,
+    is_empty,
+    is_pad,
+    least_of,
+    meaning_of,
+    padding_of,
+    slides,
+)
+from onnxpad.proof.sliding import EngineReading, Padded, WindowPair
 from onnxpad.proof.sliding import UncertifiedError as UncertifiedError
 
-_SLIDING: Final = frozenset(
-    {"auto_pad", "ceil_mode", "count_include_pad", "dilations", "kernel_shape", "pads", "strides"}
-)
 # A longer row of Pads is proved piece by piece, or all of it would be read again for each of them.
 _MOST_PADS: Final = 16
 FINITE: Final = "finite data"
@@ -60,17 +59,20 @@ class Reading(NamedTuple):
         layers: Constant paddings around it, from the inside out, over all axes.
         opaque: A padding that is no layer, outermost (it copies data, or crops what may be too
             short): how it pads, and how much.
-        op: The window that slides over all this, or None.
-        beside: What that operator says and reads beside its window and its data.
+        slide: The window that slides over all this, or None.
         direct: Name of the tensor that the operator itself reads.
+        nodes: The nodes that were read, by identity: the operator and the `Pad`s.
+        taken: Names of the tensors that were taken as they are: the root, a fill that is known at
+            run time only, what an operator reads beside its data.
     """
 
     root: str
     layers: Layers
     opaque: tuple[str, Amounts] | None
-    op: WindowOp | None
-    beside: tuple[object, ...]
+    slide: Slide | None
     direct: str
+    nodes: frozenset[int]
+    taken: frozenset[str]
 
 
 class Certifier:
@@ -81,7 +83,17 @@ class Certifier:
         self._graph = graph
         self._analysis = analysis
         self._signs = signs
-        self._compared: dict[tuple[object, ...], Comparison] = {}
+        self._compared: dict[tuple[object, ...], WindowPair] = {}
+
+    def read(self, node: Node, tensor: Tensor, root: str = "") -> Reading:
+        """What the elements of a tensor are made of, back to `root`.
+
+        A node says what to look for: a window that slides, or `Pad`s alone.
+
+        Raises:
+            UncertifiedError: Nothing can be proved of what is there.
+        """
+        return (self.window if slides(self._graph, node) else self.padding)(tensor, root)
 
     def window(self, tensor: Tensor, root: str = "") -> Reading:
         """What the elements of a window operator's first output are made of, back to `root`.
@@ -90,15 +102,47 @@ class Certifier:
             UncertifiedError: Its producer is no such operator, or cannot be read.
         """
         node = self._graph.producer(tensor)
-        if node is None or operator_of(self._graph, node) is None:
+        if node is None or not slides(self._graph, node):
             raise UncertifiedError(f"nothing computes {tensor.name!r} by a sliding window")
         if tensor.name != node.outputs[0].name:
             raise UncertifiedError(f"{tensor.name!r} is not the operator's first output")
+        return self.of_window(node, root)
+
+    def of_window(self, node: Node, root: str = "") -> Reading:
+        """As `window`, of the operator itself.
+
+        Raises:
+            UncertifiedError: It cannot be read.
+        """
         try:
-            op = read_window(self._graph, self._analysis, node)
-            return self._read_padding(op.data, op, root)
-        except (UnreadableError, ModelError) as error:
+            slide = meaning_of(self._graph, self._analysis, node)
+            return self._read_padding(slide.data, slide, root, {id(node)})
+        except (MeaninglessError, ModelError) as error:
             raise UncertifiedError(str(error)) from error
+
+    def of_node(self, node: Node) -> Reading:
+        """What a window operator or a `Pad` makes of its own data, which is the root.
+
+        Raises:
+            UncertifiedError: Nothing can be proved of it.
+        """
+        if slides(self._graph, node):
+            return self.of_window(node, node.inputs[0].name if node.inputs else "")
+        if not is_pad(self._graph, node):
+            raise UncertifiedError(f"nothing can be proved of {node.op} {describe(node)!r}")
+        try:
+            pad = padding_of(self._graph, self._analysis, node)
+        except (MeaninglessError, ModelError) as error:
+            raise UncertifiedError(str(error)) from error
+        full = self._full(pad, None)
+        layer = self._layer(pad, full)
+        opaque = None if layer is not None else _opaque(pad, full)
+        if layer is None and opaque is None:
+            raise UncertifiedError(f"what Pad {describe(node)!r} pads is not known")
+        layers = (layer,) if layer is not None else ()
+        output = node.outputs[0].name
+        known = frozenset({id(node)}), frozenset({pad.data.name, pad.filler})
+        return Reading(pad.data.name, layers, opaque, None, output, *known)
 
     def padding(self, tensor: Tensor, root: str = "") -> Reading:
         """What the elements of a tensor are made of, through the `Pad`s behind it, back to `root`.
@@ -107,54 +151,63 @@ class Certifier:
             UncertifiedError: One of them says something that cannot be read.
         """
         try:
-            reading = self._read_padding(tensor, None, root)
-        except (UnreadableError, ModelError) as error:
+            reading = self._read_padding(tensor, None, root, set())
+        except (MeaninglessError, ModelError) as error:
             raise UncertifiedError(str(error)) from error
         if not root and reading.root == tensor.name:
             raise UncertifiedError(f"what {tensor.name!r} is padded with is not known")
         return reading
 
-    def _read_padding(self, tensor: Tensor, op: WindowOp | None, root: str) -> Reading:
+    def _read_padding(
+        self, tensor: Tensor, slide: Slide | None, root: str, nodes: set[int]
+    ) -> Reading:
         layers: list[Layer] = []
         opaque = None
         current = tensor
-        rank = None if op is None else len(op.windows) + 2
+        taken = set() if slide is None else {tensor.name for tensor in slide.besides}
+        rank = None if slide is None else slide.rank
         seen = 0
         # Indices count positions of the tensor that is pooled, so nothing further up is the same.
-        while current.name != root and (op is None or not _has_indices(op.node)):
+        while current.name != root and not (slide is not None and slide.has_indices):
             current = self._graph.origin(current)
             node = self._graph.producer(current) if current.name != root else None
-            if node is None or node.op != "Pad" or not self._graph.is_standard(node):
+            if node is None or not is_pad(self._graph, node):
                 break
             seen += 1
             if not root and seen > _MOST_PADS:
                 break
-            pad = read_pad(self._graph, self._analysis, node)
-            empty = pad.constant_amounts is not None and not is_padded(pad.constant_amounts)
-            if empty and self._fits(pad, rank):
+            pad = padding_of(self._graph, self._analysis, node)
+            empty = pad.amounts is not None and is_empty(pad.amounts)
+            if empty and self._fits(node, pad, rank):
+                nodes.add(id(node))
                 current = pad.data
                 continue
-            full = _full(pad, rank if rank is not None else self._rank(pad))
-            if empty and op is None and not layers:
+            full = self._full(pad, rank)
+            if empty and slide is None and not layers:
                 # It may be an error, so it is told apart from none.
                 opaque = "nothing, if the rank fits", pad.amounts or ()
+                nodes.add(id(node))
                 current = pad.data
                 break
-            if empty or (op is not None and (full is None or is_padded(full[:2]))):
+            if empty or (slide is not None and not _pads_axes_of(slide, full)):
                 break
             layer = self._layer(pad, full)
             if full is None or layer is None:
-                if op is None and not layers and (found := _opaque(pad, full)) is not None:
+                if slide is None and not layers and (found := _opaque(pad, full)) is not None:
                     opaque = found
+                    nodes.add(id(node))
+                    taken.add(pad.filler)
                     current = pad.data
                 break
             layers.append(layer)
+            nodes.add(id(node))
             current = pad.data
             rank = len(full)
-        beside = () if op is None else _beside(op.node)
-        return Reading(current.name, tuple(reversed(layers)), opaque, op, beside, tensor.name)
+        outward = tuple(reversed(layers))
+        known = frozenset(nodes), frozenset({current.name, *taken})
+        return Reading(current.name, outward, opaque, slide, tensor.name, *known)
 
-    def _fits(self, pad: PadOp, rank: int | None) -> bool:
+    def _fits(self, node: Node, pad: Padding, rank: int | None) -> bool:
         """Whether the amounts of a `Pad` are for data of the rank that it reads.
 
         That is what the analysis says, or what window operators that read the `Pad` slide over.
@@ -166,19 +219,22 @@ class Certifier:
         if shape is not None:
             return len(amounts) == len(shape)
         ranks = [
-            len(read_window(self._graph, self._analysis, use.node).windows) + 2
-            for use in self._graph.uses(pad.node.outputs[0])
-            if use.index == 0 and operator_of(self._graph, use.node) is not None
+            meaning_of(self._graph, self._analysis, use.node).rank
+            for use in self._graph.uses(node.outputs[0])
+            if use.index == 0 and slides(self._graph, use.node)
         ]
         return len(amounts) in ranks
 
-    def _rank(self, pad: PadOp) -> int | None:
-        if pad.axes is None and pad.amounts is not None:
-            return len(pad.amounts)
-        shape = self._analysis.shape(pad.data)
-        return None if shape is None else len(shape)
+    def _full(self, pad: Padding, rank: int | None) -> Amounts | None:
+        """Amounts over all axes; None where they, or the rank, are not known."""
+        if rank is None and pad.axes is None and pad.amounts is not None:
+            rank = len(pad.amounts)
+        if rank is None:
+            shape = self._analysis.shape(pad.data)
+            rank = None if shape is None else len(shape)
+        return None if rank is None else pad.over(rank)
 
-    def _layer(self, pad: PadOp, full: Amounts | None) -> Layer | None:
+    def _layer(self, pad: Padding, full: Amounts | None) -> Layer | None:
         """The layer that a `Pad` lays; None where it cannot be reasoned about.
 
         A crop must not reach past the other side.
@@ -186,9 +242,6 @@ class Certifier:
         if full is None or pad.mode != "constant" or pad.value is None:
             return None
         layer = Layer(full, fill_of(pad.value))
-        known = pad.constant_amounts
-        if known is not None and min(map(min, known), default=0) >= 0:
-            return layer
         crops = [minimum(begin, 0) + minimum(end, 0) for begin, end in full]
         if all(crop == 0 for crop in crops):
             return layer
@@ -200,54 +253,62 @@ class Certifier:
         return layer if fits else None
 
     def certify(self, before: Reading, after: Reading) -> Certificate:
-        """Why two readings are the same for every admitted size.
+        """Why a reading is the same as another wherever that is defined, at every admitted size.
 
         Raises:
             UncertifiedError: They differ, or could not be compared; the message says how.
         """
         if before.root != after.root:
-            raise UncertifiedError(f"reads {after.root!r} where the original reads {before.root!r}")
+            raise UncertifiedError(
+                f"reads {after.root!r} where the original reads {before.root!r}",
+                found=after.root,
+                wanted=before.root,
+            )
         if before.opaque != after.opaque:
             raise UncertifiedError("the copied padding differs")
-        if (before.op is None) != (after.op is None):
+        if (before.slide is None) != (after.slide is None):
             raise UncertifiedError("the operator is gone")
-        if before.op is None or after.op is None:
+        if before.slide is None or after.slide is None:
             shared = count_shared(before.layers, after.layers)
             if merged(before.layers[shared:]) != merged(after.layers[shared:]):
                 raise UncertifiedError("the padding differs")
             return Certificate(
                 f"{before.direct!r} holds the same elements of {before.root!r}, and the same fill, "
-                "at the same places"
+                "at the same places",
+                facts={"kind": "padding", "root": before.root},
             )
-        return self._certify_window(before, before.op, after, after.op)
+        return self._certify_window(before, before.slide, after, after.slide)
 
     def _certify_window(
-        self, before: Reading, old: WindowOp, after: Reading, new: WindowOp
+        self, before: Reading, old: Slide, after: Reading, new: Slide
     ) -> Certificate:
-        before_window = (old.operator, old.windows, before.beside)
-        if before_window != (new.operator, new.windows, after.beside):
+        if (old.kind, old.axes, old.beside) != (new.kind, new.axes, new.beside):
             raise UncertifiedError("the window itself differs")
-        if _overrides(new) and not _overrides(old):
+        if new.auto_pad != "NOTSET" and new.pads_written and not _says_twice(old):
             raise UncertifiedError("auto_pad and pads are both there, and engines heed either")
-        if _has_indices(old.node) and before.direct != after.direct:
+        if old.has_indices and before.direct != after.direct:
             raise UncertifiedError("the indices count positions of another tensor")
-        sizes = self._sizes(before.root, len(old.windows))
+        sizes = self._sizes(before.root, old)
+        root = self._graph.tensor(before.root)
+        dtype = self._analysis.dtype(root)
         # Networks repeat themselves.
-        key = (_slides(old), before.layers, _slides(new), after.layers, sizes)
+        key = (_said(old), before.layers, _said(new), after.layers, sizes, dtype)
         found = self._compared.get(key)
         if found is None:
-            found = self._compared[key] = Comparison(
-                (old, before.layers), (new, after.layers), sizes, self._graph.opset
-            )
-        statement = f"each window reads the same positions of {before.root!r}, {found.outside}"
-        root = self._graph.tensor(before.root)
+            pair = Padded(old, before.layers), Padded(new, after.layers)
+            found = self._compared[key] = WindowPair(*pair, sizes, dtype)
+        outside = found.readings[0].outside
+        statement = f"each window reads the same positions of {before.root!r}, {outside}"
+        if found.is_repair:
+            statement += ", by the specification alone: onnxruntime does not run the original"
         if found.same:
             assumptions = self._check_crop(old, new, root)
         else:
             assumptions = self._check_losing(root, found)
-        return Certificate(statement, found.holds, tuple(sorted(assumptions)))
+        facts = {"kind": "windows", "root": before.root, **found.facts()}
+        return Certificate(statement, found.holds, tuple(sorted(assumptions)), facts)
 
-    def _check_crop(self, old: WindowOp, new: WindowOp, root: Tensor) -> set[str]:
+    def _check_crop(self, old: Slide, new: Slide, root: Tensor) -> set[str]:
         """What has to be assumed for a SAME and its pads to be the same maximum.
 
         Where SAME may stand for less padding than none, onnxruntime runs another kernel, of which
@@ -262,7 +323,7 @@ class Certifier:
             raise UncertifiedError(f"{root.name!r} holds infinities")
         return {FINITE}
 
-    def _check_losing(self, root: Tensor, found: Comparison) -> set[str]:
+    def _check_losing(self, root: Tensor, found: WindowPair) -> set[str]:
         """What has to be assumed for both sides to be filled with what loses every comparison.
 
         Raises:
@@ -274,15 +335,24 @@ class Certifier:
         floor = all(
             isinstance(layer.fill, int | float) and layer.fill >= 0 for layer in found.inner
         )
+        for reading in found.readings:
+            if not reading.same:
+                self._check_reading(root, reading, floor, assumptions)
+        return assumptions
+
+    def _check_reading(
+        self, root: Tensor, reading: EngineReading, floor: bool, assumptions: set[str]
+    ) -> None:
         losing, lost = (
             merged(tuple(self._losing(layer, root, floor, assumptions) for layer in each.layers))
-            for each in (found.first, found.second)
+            for each in (reading.first, reading.second)
         )
         if not same_layers(losing, lost):
-            raise UncertifiedError(found.differs)
-        if (axis := found.blind_axis()) is not None:
-            raise UncertifiedError(f"on axis {axis} a window may lie wholly in the padding")
-        return assumptions
+            raise UncertifiedError(reading.differs)
+        if (axis := reading.blind_axis()) is not None:
+            raise UncertifiedError(
+                f"on axis {axis} a window may lie wholly in the padding", axis=axis
+            )
 
     def _losing(self, layer: Layer, root: Tensor, floor: bool, assumptions: set[str]) -> Layer:
         """The layer with a fill that loses every comparison called so.
@@ -292,7 +362,7 @@ class Certifier:
         dtype = self._analysis.dtype(root)
         if layer.fill == LEAST or dtype is None or isinstance(layer.fill, str):
             return layer
-        least = lowest(dtype)
+        least = least_of(dtype)
         if dtype in FLOATS:
             if layer.fill == least or (dtype in _LOWEST_FINITE and layer.fill <= _finite(dtype)):
                 assumptions.add(FINITE)
@@ -303,63 +373,51 @@ class Certifier:
             return layer
         return layer._replace(fill=LEAST) if layer.fill == least else layer
 
-    def _sizes(self, root: str, axes: int) -> tuple[Extent, ...]:
+    def _sizes(self, root: str, slide: Slide) -> tuple[Extent, ...]:
         """The spatial sizes of a tensor; fresh symbols where only run time knows them."""
         tensor = self._graph.tensor(root)
         shape = self._analysis.shape(tensor)
-        if shape is not None and len(shape) != axes + 2:
-            raise UncertifiedError(f"{root!r} has {len(shape)} axes, the window {axes}")
-        return spatial_sizes(self._graph, tensor, shape, axes)
+        if shape is not None and len(shape) != slide.rank:
+            raise UncertifiedError(f"{root!r} has {len(shape)} axes, the window {len(slide.axes)}")
+        return spatial_sizes(self._graph, tensor, shape, len(slide.axes))
 
 
-def _opaque(pad: PadOp, full: Amounts | None) -> tuple[str, Amounts] | None:
+def _pads_axes_of(slide: Slide, full: Amounts | None) -> bool:
+    """Whether a `Pad` pads none but axes that a window slides over."""
+    return full is not None and is_empty(full[: slide.row.before])
+
+
+def _opaque(pad: Padding, full: Amounts | None) -> tuple[str, Amounts] | None:
     """A padding word for word; None where nothing is known of an amount."""
     amounts = full if full is not None else pad.amounts
     if amounts is None or any(isinstance(n, Unknown) for pair in amounts for n in pair):
         return None
     manner = [pad.mode]
     if pad.mode == "constant":
-        manner.append(str(pad.value) if pad.value is not None else pad.node.inputs[2].name)
+        manner.append(str(pad.value) if pad.value is not None else pad.filler)
     if full is None:
         manner.append(str(pad.axes))
     return " ".join(manner), amounts
 
 
-def _full(pad: PadOp, rank: int | None) -> Amounts | None:
-    return None if rank is None else pad.extents_over(rank)
-
-
 def _finite(dtype: int) -> float:
-    import numpy as np
-
     return float(np.finfo(tensor_dtype_to_np_dtype(dtype)).min)
 
 
-def _has_indices(node: Node) -> bool:
-    return len(node.outputs) > 1 and bool(node.outputs[1].name)
-
-
-def _crops(old: WindowOp, new: WindowOp) -> bool:
+def _crops(old: Slide, new: Slide) -> bool:
     """Whether a maximum gets or loses a SAME that may stand for less padding than none."""
     return (
-        old.operator.padding == "never wins"
-        and old.auto_pad.startswith("SAME") != new.auto_pad.startswith("SAME")
-        and any(always(less_equal(each.stride, each.extent)) is not True for each in old.windows)
+        old.compares
+        and old.is_same != new.is_same
+        and any(always(less_equal(each.stride, each.extent)) is not True for each in old.axes)
     )
 
 
-def _overrides(op: WindowOp) -> bool:
+def _says_twice(slide: Slide) -> bool:
     """Whether it says its padding twice, which the specification forbids."""
-    return op.auto_pad != "NOTSET" and op.pads_written
+    return slide.auto_pad != "NOTSET" and slide.pads_written
 
 
-def _slides(op: WindowOp) -> tuple[object, ...]:
+def _said(slide: Slide) -> tuple[object, ...]:
     """All that says how an operator slides and pads."""
-    kind = op.operator.op_type
-    return (kind, op.windows, op.auto_pad, op.pads, op.ceil_mode, op.count_include_pad)
-
-
-def _beside(node: Node) -> tuple[object, ...]:
-    """All but the window and its padding; written down, since an edit leaves the node itself."""
-    others = {name: value for name, value in node.attrs.items() if name not in _SLIDING}
-    return (others, *[tensor.name for tensor in node.inputs[1:]])
+    return (*slide[: Slide._fields.index("beside")], slide.has_indices)

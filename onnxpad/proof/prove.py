@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from onnxpad.analysis.signs import Signs
 from onnxpad.finding import Certificate
-from onnxpad.graph import Graph, Tensor
+from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.proof.certify import Certifier, Reading, UncertifiedError
 from onnxpad.sizes.analysed import AnalysedDomains
 
@@ -18,6 +18,13 @@ class Readings(NamedTuple):
     root: str
 
 
+class Proof(NamedTuple):
+    """A certificate, and the reading of the result that it rests on."""
+
+    certificate: Certificate
+    reading: Reading
+
+
 class Prover:
     """Certifies in the first of the domains of sizes that suffices."""
 
@@ -26,21 +33,21 @@ class Prover:
         self._domains = [each.domain for each in domains]
         self._certifiers = [Certifier(graph, each.analysis, signs) for each in domains]
 
-    def window(self, tensor: Tensor, root: str = "") -> Readings:
-        """What the elements of a window operator's first output are made of, back to `root`.
+    def read(self, node: Node, tensor: Tensor, root: str = "") -> Readings:
+        """What the elements of a tensor are made of, back to `root`; as `Certifier.read`.
 
         Raises:
-            UncertifiedError: Its producer is no such operator, or cannot be read.
+            UncertifiedError: Nothing can be proved of what is there.
         """
-        return self._read(lambda certifier: certifier.window(tensor, root))
+        return self._read(lambda certifier: certifier.read(node, tensor, root))
 
-    def padding(self, tensor: Tensor, root: str = "") -> Readings:
-        """What the elements of a tensor are made of, through the `Pad`s behind it, back to `root`.
+    def of_node(self, node: Node) -> Readings:
+        """What one node makes of its own data, which is the root; also of one that is gone.
 
         Raises:
-            UncertifiedError: One of them says something that cannot be read.
+            UncertifiedError: Nothing can be proved of it.
         """
-        return self._read(lambda certifier: certifier.padding(tensor, root))
+        return self._read(lambda certifier: certifier.of_node(node))
 
     def _read(self, read: Callable[[Certifier], Reading]) -> Readings:
         *weaker, last = self._certifiers
@@ -53,7 +60,7 @@ class Prover:
         reading = read(last)
         return Readings((*found, reading), reading.root)
 
-    def certify(self, before: Readings, after: Readings) -> Certificate:
+    def certify(self, before: Readings, after: Readings) -> Proof:
         """Why two tensors are the same, on as little as it takes.
 
         Raises:
@@ -70,9 +77,10 @@ class Prover:
             except UncertifiedError as error:
                 failure = error
                 continue
-            return replace(
+            limited = replace(
                 certificate,
                 sizes=str(domain) or certificate.sizes,
                 assumptions=(*certificate.assumptions, *domain.assumptions),
             )
+            return Proof(limited, new)
         raise failure

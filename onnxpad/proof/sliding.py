@@ -1,18 +1,24 @@
-"""What windows read that slide over layers of padding, in canonical form, and compared."""
+"""Two windows over layers of padding over the same data: whether they read the same.
+
+Each is brought into a canonical form, as the specification and as onnxruntime have it: where the
+first window starts, how many there are, and what they read outside of the data.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
-from onnxpad.arithmetic.size import Extent, Size, always, less_equal, maximum, minimum, where
-from onnxpad.arithmetic.window import (
-    last_read,
-    meets_data,
-    output_size,
-    pool_output_size,
-    same_output_size,
-    same_pads,
+from onnxpad.arithmetic.size import (
+    Extent,
+    Size,
+    Unknown,
+    always,
+    less_equal,
+    maximum,
+    minimum,
+    where,
 )
-from onnxpad.operators.table import WindowOp
+from onnxpad.proof.engines import ENGINES, Placed
 from onnxpad.proof.layers import (
     EXCLUDED,
     LEAST,
@@ -28,7 +34,14 @@ from onnxpad.proof.layers import (
     total_of,
     without_sign,
 )
+from onnxpad.proof.meaning import Axis, Slide
 from onnxpad.reasons import Reason
+
+_FILLS: Final = {
+    LEAST: "what never wins",
+    EXCLUDED: "what is not counted",
+    NEGATIVE_ZERO: "-0",
+}
 
 
 class UncertifiedError(Exception):
@@ -36,7 +49,7 @@ class UncertifiedError(Exception):
 
     Attributes:
         code: Why the change is taken back.
-        facts: What that is about.
+        facts: Names, axes and numbers that this is about.
     """
 
     def __init__(self, message: str, code: Reason = Reason.NOT_CERTIFIED, **facts: object) -> None:
@@ -46,75 +59,167 @@ class UncertifiedError(Exception):
         self.facts = facts
 
 
-class Comparison:
-    """What two windows over layers of padding over the same data read.
+class Padded(NamedTuple):
+    """A window operator, and the layers of padding around the data that it slides over."""
+
+    slide: Slide
+    layers: Layers
+
+
+class WindowPair:
+    """Two windows over layers of padding over the same data.
 
     Attributes:
         inner: The layers that both have, which are as good as data.
-        first: The first window in canonical form.
-        second: The second one.
-        same: Whether outside of the data they read the same too.
-        outside: What the first reads there, in words.
+        readings: The pair as each engine reads it that gives the first one an answer.
+        is_repair: Whether onnxruntime gives the first one no answer.
         holds: The sizes that all this holds for, in words.
-        differs: What differs outside, in words.
     """
 
     def __init__(
-        self,
-        one: tuple[WindowOp, Layers],
-        other: tuple[WindowOp, Layers],
-        sizes: tuple[Extent, ...],
-        opset: int,
+        self, old: Padded, new: Padded, sizes: tuple[Extent, ...], dtype: int | None
     ) -> None:
-        """Compares them over data of such sizes.
+        """Compares them over data of such sizes and element type.
 
         Raises:
             UncertifiedError: They do not read the same positions, or differ outside of the data
                 where no comparison can make up for it.
         """
-        (old, before), (new, after) = one, other
-        common = count_shared(before, after)
-        compares = old.operator.padding == "never wins"
-        if compares:
-            common = min(common, finite_layers(before))
-        self.inner, outer, others = before[:common], before[common:], after[common:]
-        self._windows = old.windows
-        self._sizes = tuple(size + around(self.inner, axis) for axis, size in enumerate(sizes, 2))
-        self.holds = _sizes_told(self._sizes)
-        self._defined: tuple[Extent, ...] = (1,) * len(sizes)
-        if old.operator.pools or old.auto_pad.startswith("SAME"):
-            self._defined = _defined(self._sizes, outer, others)
+        common = count_shared(old.layers, new.layers)
+        if old.slide.compares:
+            common = min(common, finite_layers(old.layers))
+        self.inner = old.layers[:common]
+        before = old.slide.row.before
+        inner = tuple(size + around(self.inner, axis) for axis, size in enumerate(sizes, before))
+        self.holds = _sizes_told(inner)
+        outer = [each._replace(layers=each.layers[common:]) for each in (old, new)]
+        self.readings: list[EngineReading] = []
+        for engine in ENGINES:
+            placed = [_placed(engine, each, inner, dtype) for each in outer]
+            if placed[0] is None and self.readings:
+                continue  # a repair: the specification has been heard
+            if placed[0] is None or placed[1] is None:
+                which = "the original" if placed[0] is None else "what it becomes"
+                raise UncertifiedError(f"{engine} gives {which} no answer", engine=engine)
+            if self.readings and self.readings[0].is_as(engine, placed):
+                continue
+            self.readings.append(EngineReading(engine, outer, placed, inner))
+        self.is_repair = _placed("onnxruntime", outer[0], inner, dtype) is None
+
+    @property
+    def same(self) -> bool:
+        """Whether outside of the data they read the same too."""
+        return all(each.same for each in self.readings)
+
+    def facts(self) -> dict[str, object]:
+        """The first of the readings, as data."""
+        return {**self.readings[0].facts(), "repair": self.is_repair}
+
+
+class EngineReading:
+    """Two windows over layers of padding, in canonical form, as one engine has them.
+
+    Attributes:
+        engine: The engine.
+        first: The first window.
+        second: The second one.
+        same: Whether outside of the data they read the same too.
+        outside: The fills that the first one reads there, in words.
+        differs: How they differ outside, in words.
+    """
+
+    def __init__(
+        self,
+        engine: str,
+        pair: list[Padded],
+        placed: list[list[Placed] | None],
+        sizes: tuple[Extent, ...],
+    ) -> None:
+        """Compares them over data of such sizes.
+
+        Raises:
+            UncertifiedError: They do not read the same positions.
+        """
+        self.engine = engine
+        self._placed = placed
+        old, new = (each or [] for each in placed)
+        self._first_axis = pair[0].slide.row.before
+        self._windows = pair[0].slide.axes
+        self._sizes = sizes
+        self._defined = tuple(map(_where_both_run, old, new, self._axis_names()))
+        if any(each is None for each in self._defined):
+            axis = self._first_axis + self._defined.index(None)
+            raise UncertifiedError(
+                f"axis {axis} may be empty, or padded by less than nothing, which {engine} refuses",
+                engine=engine,
+                axis=axis,
+            )
+        defined = tuple(each for each in self._defined if each is not None)
         self.first, self.second = (
-            _Sliding(op, layers, self._sizes, self._defined, _counts_beyond(op, opset))
-            for op, layers in ((old, outer), (new, others))
+            _Canonical(engine, each, where_, sizes, defined)
+            for each, where_ in zip(pair, (old, new), strict=True)
         )
-        for axis, (a, b) in enumerate(zip(self.first.axes, self.second.axes, strict=True), 2):
-            for what, found, wanted in (
-                ("the output has", b.output, a.output),
-                ("the first window starts at", b.start, a.start),
+        told = "" if engine == "the specification" else f"as {engine} has it, "
+        axes = zip(self._axis_names(), self.first.axes, self.second.axes, strict=True)
+        for axis, wanted, found in axes:
+            for what, is_, was in (
+                ("the output has", found.output, wanted.output),
+                ("the first window starts at", found.start, wanted.start),
             ):
-                if not isinstance(wanted, int | Size) or wanted != found:
-                    raise UncertifiedError(f"on axis {axis} {what} {found}, not {wanted}")
+                if not isinstance(was, int | Size) or was != is_:
+                    raise UncertifiedError(
+                        f"{told}on axis {axis} {what} {is_}, not {was}",
+                        engine=engine,
+                        axis=axis,
+                        found=str(is_),
+                        wanted=str(was),
+                    )
         self.outside = f"with {_told(self.first.layers)} outside"
         self.differs = (
             f"outside the data {_told(self.second.layers)} instead of {_told(self.first.layers)}"
         )
         self.same = same_layers(self.first.layers, self.second.layers)
-        if not self.same and not compares:
-            raise UncertifiedError(self.differs)
+        if not self.same and not pair[0].slide.compares:
+            raise UncertifiedError(f"{told}{self.differs}", engine=engine)
+
+    def _axis_names(self) -> range:
+        return range(self._first_axis, self._first_axis + len(self._windows))
+
+    def is_as(self, engine: str, placed: list[list[Placed] | None]) -> bool:
+        """Whether another engine has all this likewise."""
+        return placed == self._placed and not any(
+            each.is_apart(engine) for each in (self.first, self.second)
+        )
 
     def blind_axis(self) -> int | None:
         """An axis on which a window may read no data."""
-        axes = zip(self._windows, self.first.axes, self._sizes, self._defined, strict=True)
-        for axis, (window, read, size, some) in enumerate(axes, 2):
+        axes = zip(
+            self._axis_names(),
+            self._windows,
+            self.first.axes,
+            self._sizes,
+            self._defined,
+            strict=True,
+        )
+        for axis, window, read, size, some in axes:
             last = read.start + (read.output - 1) * window.stride
-            if not meets_data(window, size, read.start, last, some):
+            if some is None or not _meets_data(window, size, read.start, last, some):
                 return axis
         return None
 
+    def facts(self) -> dict[str, object]:
+        """The first window as data: where it starts, how many there are, what lies outside."""
+        return {
+            "axes": [
+                {"axis": axis, "start": _datum(read.start), "windows": _datum(read.output)}
+                for axis, read in zip(self._axis_names(), self.first.axes, strict=True)
+            ],
+            "outside": [layer.fill for layer in self.first.layers],
+        }
+
 
 @dataclass(frozen=True, slots=True)
-class _Axis:
+class _Reach:
     """One axis of a sliding window: where its first window starts, and how many there are."""
 
     start: Extent  # relative to the first element of the root
@@ -122,7 +227,7 @@ class _Axis:
     last: Extent  # last position read, relative to the same
 
 
-class _Sliding:
+class _Canonical:
     """A window over layers of padding over data of the given sizes, in canonical form.
 
     `layers` end where reading ends: what is never read is not told apart. Where a pool that rounds
@@ -131,69 +236,70 @@ class _Sliding:
 
     def __init__(
         self,
-        op: WindowOp,
-        layers: Layers,
+        engine: str,
+        padded: Padded,
+        placed: list[Placed],
         sizes: tuple[Extent, ...],
         defined: tuple[Extent, ...],
-        counts_beyond: bool,
     ) -> None:
-        fills: dict[str, str | int] = {"zero": 0, "never wins": LEAST, "excluded": EXCLUDED}
-        own = fills[op.padding]
-        if op.operator.padding == "zero":
+        slide, layers = padded
+        self._slide = slide
+        before = slide.row.before
+        if slide.row.own == 0:
             # Products are added to 0.0, and powers of magnitudes have no sign. Source: onnxruntime.
             layers = without_sign(layers)
-        excludes = op.operator.padding == "excluded" and not counts_beyond
-        beyond: str | int = EXCLUDED if excludes else own
-        axes, pads = [], []
-        for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True)):
-            begin = total_of(layer.amounts[axis + 2][0] for layer in layers)
-            end = total_of(layer.amounts[axis + 2][1] for layer in layers)
-            inner = size + begin + end
-            if op.auto_pad.startswith("SAME"):
-                pad = same_pads(
-                    inner, window, odd="begin" if op.auto_pad == "SAME_LOWER" else "end"
-                )
-                output = same_output_size(inner, window)
-            else:
-                pad = (0, 0) if op.auto_pad == "VALID" else op.pads[axis]
-                output = (
-                    pool_output_size(inner, window, *pad, ceil_mode=op.ceil_mode)
-                    if op.operator.pools
-                    else output_size(inner, window, *pad)
-                )
-            pads.append(pad)
-            start = -(begin + pad[0])
-            axes.append(_Axis(start, output, last_read(begin + pad[0], window, output)))
-        none: Amounts = ((0, 0), (0, 0))
+        excludes = slide.row.own == EXCLUDED and not self.is_apart(engine)
+        axes = []
+        for axis, (window, each) in enumerate(zip(slide.axes, placed, strict=True), before):
+            inside = total_of(layer.amounts[axis][0] for layer in layers) + each.begin
+            last = (each.windows - 1) * window.stride + window.extent - 1 - inside
+            axes.append(_Reach(-inside, each.windows, last))
+        none: Amounts = ((0, 0),) * before
         everything = (
             *layers,
-            Layer((*none, *pads), own),
+            Layer((*none, *((each.begin, each.end) for each in placed)), slide.own),
             # Wide enough to reach past whatever is read; cut to it below.
-            Layer((*none, *((0, maximum(axis.last + 1, 0)) for axis in axes)), beyond),
+            Layer(
+                (*none, *((0, maximum(axis.last + 1, 0)) for axis in axes)),
+                EXCLUDED if excludes else slide.own,
+            ),
         )
-        cut = _cut(merged(everything), sizes, tuple(axes))
-        self.layers = merged(tuple(_where(defined, layer) for layer in cut))
+        cut = _cut(merged(everything), sizes, tuple(axes), before)
+        self.layers = merged(tuple(_where(defined, layer, before) for layer in cut))
         self.axes = tuple(
-            _Axis(*(_only(some, each) for each in (axis.start, axis.output, axis.last)))
+            _Reach(*(_only(some, each) for each in (axis.start, axis.output, axis.last)))
             for some, axis in zip(defined, axes, strict=True)
         )
 
+    def is_apart(self, engine: str) -> bool:
+        """Whether an average divides by its whole kernel even where that reaches past all padding.
 
-def _defined(sizes: tuple[Extent, ...], before: Layers, after: Layers) -> tuple[Extent, ...]:
-    """Per axis, at which sizes the operator is defined: it admits no empty axis.
+        Source: onnxruntime before opset 19; without ceil_mode that is a kernel longer than the
+        padded line, which the specification gives no window.
+        """
+        slide = self._slide
+        counts = slide.row.own == EXCLUDED and slide.counts and not slide.ceil_mode
+        return engine == "onnxruntime" and counts and slide.version < 19
 
-    Raises:
-        UncertifiedError: It would meet an empty axis where it met none before.
-    """
-    defined: list[Extent] = []
-    for axis, size in enumerate(sizes, 2):
-        was, would = around(before, axis), around(after, axis)
-        some = less_equal(1, size) if isinstance(was, int) and was == 0 else 1
-        less = always(less_equal(was, would)) is not True
-        if less and always(where(some, less_equal(1, size + would), 1)) is not True:
-            raise UncertifiedError(f"axis {axis} may be empty, which the operator refuses")
-        defined.append(some)
-    return tuple(defined)
+
+def _placed(
+    engine: str, padded: Padded, sizes: tuple[Extent, ...], dtype: int | None
+) -> list[Placed] | None:
+    """The windows on each axis; None where there is no answer at any size."""
+    found: list[Placed] = []
+    for axis, size in enumerate(sizes):
+        inner = size + around(padded.layers, axis + padded.slide.row.before)
+        placed = ENGINES[engine](padded.slide, axis, inner, dtype)
+        if placed is None or always(placed.runs) is False:
+            return None
+        found.append(placed)
+    return found
+
+
+def _where_both_run(old: Placed, new: Placed, axis: int) -> Extent | None:
+    """At which sizes the first has an answer; None unless the second has one there too."""
+    some = 1 if isinstance(old.runs, Unknown) else old.runs
+    return some if always(where(some, new.runs, 1)) is True else None
 
 
 def _only(some: Extent, extent: Extent) -> Extent:
@@ -201,45 +307,57 @@ def _only(some: Extent, extent: Extent) -> Extent:
     return extent if always(some) is True else where(some, extent, 0)
 
 
-def _where(defined: tuple[Extent, ...], layer: Layer) -> Layer:
+def _where(defined: tuple[Extent, ...], layer: Layer, before: int) -> Layer:
     """A layer that is none at sizes of an axis at which nothing is defined."""
     spatial = (
         (_only(some, begin), _only(some, end))
-        for some, (begin, end) in zip(defined, layer.amounts[2:], strict=True)
+        for some, (begin, end) in zip(defined, layer.amounts[before:], strict=True)
     )
-    return layer._replace(amounts=(*layer.amounts[:2], *spatial))
+    return layer._replace(amounts=(*layer.amounts[:before], *spatial))
 
 
-def _counts_beyond(op: WindowOp, opset: int) -> bool:
-    """Whether an average divides by its whole kernel even where that reaches past all padding.
-
-    Source: onnxruntime; without ceil_mode that is a kernel longer than the padded line.
-    """
-    return op.count_include_pad and not op.ceil_mode and opset < 19
-
-
-def _cut(layers: Layers, sizes: tuple[Extent, ...], axes: tuple[_Axis, ...]) -> Iterator[Layer]:
+def _cut(
+    layers: Layers, sizes: tuple[Extent, ...], axes: tuple[_Reach, ...], before: int
+) -> Iterator[Layer]:
     """The layers without what lies past the last position read, crops of it among them."""
     edges = list(sizes)
     for layer in layers:
         amounts = list(layer.amounts)
         for axis, reading in enumerate(axes):
-            begin, end = amounts[axis + 2]
+            begin, end = amounts[axis + before]
             left = maximum(reading.last + 1 - edges[axis], 0)
             edges[axis] = edges[axis] + end
             end = minimum(end, left)
             if always(less_equal(reading.last + 1, edges[axis])) is True:
                 end = maximum(end, 0)
-            amounts[axis + 2] = (begin, end)
+            amounts[axis + before] = (begin, end)
         yield Layer(tuple(amounts), layer.fill)
 
 
+def _meets_data(window: Axis, size: Extent, first: Extent, last: Extent, some: Extent) -> bool:
+    """Whether windows that start from `first` to `last` all read some of the data.
+
+    At those sizes at which `some` holds. A dilated window might step over short data.
+    """
+    conditions = [
+        less_equal(1, size),
+        less_equal(0, first + window.extent - 1),
+        less_equal(last, size - 1),
+    ]
+    if window.dilation != 1 and window.kernel != 1:
+        conditions.append(less_equal(window.dilation, size))
+    return all(always(where(some, condition, 1)) is True for condition in conditions)
+
+
 def _told(layers: Layers) -> str:
-    names = {LEAST: "what never wins", EXCLUDED: "what is not counted", NEGATIVE_ZERO: "-0"}
     fills = [
-        names[layer.fill] if isinstance(layer.fill, str) else f"{layer.fill:g}" for layer in layers
+        _FILLS[layer.fill] if isinstance(layer.fill, str) else f"{layer.fill:g}" for layer in layers
     ]
     return ", then ".join(fills) or "nothing"
+
+
+def _datum(extent: Extent) -> int | str:
+    return extent if isinstance(extent, int) else str(extent)
 
 
 def _sizes_told(sizes: tuple[Extent, ...]) -> str:

@@ -1,0 +1,159 @@
+"""Where windows start and how many there are, as each of two engines has it.
+
+The specification is one. The other is onnxruntime's CPU provider with optimisation off, which
+departs from it, has limits, and gives no answer at all to some models. A rewrite is proved for
+both: where the original has an answer, the result must have the same one. Only where onnxruntime
+gives none to the original is the specification alone enough, and the rewrite a repair.
+
+Positions count from the first element of the data. Formulas stand here a second time, apart from
+`arithmetic.window`, by which the passes decide.
+"""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeAlias
+
+from onnx import TensorProto
+
+from onnxpad.arithmetic.size import (
+    Extent,
+    Unknown,
+    always,
+    ceil_div,
+    floor_div,
+    less_equal,
+    maximum,
+    minimum,
+    trunc_div,
+    where,
+)
+from onnxpad.proof.meaning import Axis, Slide
+
+
+class Placed(NamedTuple):
+    """The windows along one axis.
+
+    Attributes:
+        begin: Elements of its own that the operator puts before the data; negative where it crops.
+        end: The same behind the data, as far as that is declared.
+        windows: How many windows there are.
+        runs: 1 at the sizes at which there is an answer, 0 elsewhere.
+    """
+
+    begin: Extent
+    end: Extent
+    windows: Extent
+    runs: Extent = 1
+
+
+Engine: TypeAlias = Callable[[Slide, int, Extent, int | None], Placed | None]
+"""The windows of an operator along one of its axes, over data of a size and an element type.
+
+None where there is no answer at any size.
+"""
+
+
+def specification(slide: Slide, axis: int, size: Extent, dtype: int | None) -> Placed:
+    """The windows as the specification has them.
+
+    Source: the pages of Conv, MaxPool, AveragePool and LpPool in the ONNX specification, "auto_pad"
+    and "ceil_mode". `auto_pad` beside `pads`, which it forbids, is read as `auto_pad`.
+    """
+    window, extent = slide.axes[axis], slide.axes[axis].extent
+    if slide.is_same:
+        total = maximum(_missing(window, extent, size), 0)
+        begin = floor_div(total + (slide.auto_pad == "SAME_LOWER"), 2)
+        return Placed(begin, total - begin, ceil_div(size, window.stride), less_equal(1, size))
+    begin, end = _own(slide, axis)
+    span = size + begin + end - extent
+    if slide.row.rounding == "floor":
+        return Placed(begin, end, floor_div(span, window.stride) + 1)
+    if slide.ceil_mode:
+        count = _without_last(ceil_div(span, window.stride) + 1, window, size + begin)
+    else:
+        count = maximum(floor_div(span, window.stride) + 1, 0)
+    return Placed(begin, end, count, less_equal(1, size))
+
+
+def onnxruntime(slide: Slide, axis: int, size: Extent, dtype: int | None) -> Placed | None:
+    """The windows as onnxruntime has them, on the CPU with optimisation off (1.21 to 1.31).
+
+    Source: measured, and onnxruntime's conv_attributes.h and pool_attributes.h.
+    """
+    pools = slide.row.rounding == "pool"
+    return _pool(slide, axis, size, dtype) if pools else _convolution(slide, axis, size)
+
+
+ENGINES: Final[dict[str, Engine]] = {
+    "the specification": specification,
+    "onnxruntime": onnxruntime,
+}
+
+
+def _convolution(slide: Slide, axis: int, size: Extent) -> Placed | None:
+    window, extent = slide.axes[axis], slide.axes[axis].extent
+    if slide.auto_pad != "NOTSET" and slide.pads_written:
+        return None
+    if slide.is_same:
+        if any(each.dilation != 1 for each in slide.axes):
+            return None
+        # Below zero it does not clamp: it starts at an inner element.
+        total = _missing(window, extent, size)
+        odd = int(slide.auto_pad == "SAME_LOWER")
+        begin = floor_div(total + odd, 2)
+        if always(less_equal(0, total)) is not True:
+            begin = where(less_equal(0, total), begin, trunc_div(total + 1 + odd, 2))
+        return Placed(begin, total - begin, ceil_div(size, window.stride), less_equal(1, size))
+    begin, end = _own(slide, axis)
+    return Placed(begin, end, floor_div(size + begin + end - extent, window.stride) + 1)
+
+
+def _pool(slide: Slide, axis: int, size: Extent, dtype: int | None) -> Placed | None:
+    window, extent = slide.axes[axis], slide.axes[axis].extent
+    for each, pads in zip(slide.axes, slide.pads, strict=True):
+        if always(less_equal(each.kernel, max(pads))) is not False:
+            return None  # "Pad should be smaller than kernel", also beside auto_pad
+    runs = less_equal(1, size)
+    if not slide.is_same:
+        begin, end = _own(slide, axis)
+        span = size + begin + end - extent
+        if slide.ceil_mode:
+            count = _without_last(ceil_div(span, window.stride) + 1, window, size + begin)
+        else:
+            count = trunc_div(span, window.stride) + 1
+        return Placed(begin, end, count, runs)
+    # It pads for the undilated kernel, and counts windows of the dilated one.
+    total = _missing(window, window.kernel, size)
+    head = trunc_div(total + (slide.auto_pad == "SAME_LOWER"), 2)
+    span = size + total - extent
+    count = (ceil_div if slide.ceil_mode else trunc_div)(span, window.stride) + 1
+    if slide.ceil_mode and window.extent != window.kernel:
+        count = Unknown("onnxruntime's SAME with dilation that rounds up was not measured")
+    if _stops_below_zero(slide, dtype):
+        runs = minimum(runs, less_equal(0, total))
+    return Placed(head, total - head, count, runs)
+
+
+def _stops_below_zero(slide: Slide, dtype: int | None) -> bool:
+    """Whether a SAME that stands for less padding than none is an error; others crop."""
+    if slide.ceil_mode:
+        return False
+    if slide.kind == "AveragePool":
+        return slide.version < 19
+    plain = all(axis.dilation == 1 for axis in slide.axes) and not slide.has_indices
+    return slide.kind == "MaxPool" and plain and dtype in {TensorProto.FLOAT, TensorProto.FLOAT16}
+
+
+def _missing(window: Axis, extent: Extent, size: Extent) -> Extent:
+    """Elements that SAME lacks on both sides together; negative where it has more than enough."""
+    if window.stride == 1:  # the size cancels out, also one that nothing is known of
+        return extent - 1
+    return (ceil_div(size, window.stride) - 1) * window.stride + extent - size
+
+
+def _own(slide: Slide, axis: int) -> tuple[int, int]:
+    return slide.pads[axis] if slide.auto_pad == "NOTSET" else (0, 0)
+
+
+def _without_last(count: Extent, window: Axis, until: Extent) -> Extent:
+    """The number of windows that rounds up, without one that would start in the end padding."""
+    return minimum(count, ceil_div(until, window.stride))
