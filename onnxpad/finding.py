@@ -19,6 +19,28 @@ class Severity(enum.StrEnum):
         return tuple(Severity).index(self)
 
 
+class Assumption(enum.StrEnum):
+    """What a proof takes for granted beyond the specification, in words, weakest first.
+
+    Attributes:
+        code: Its stable code.
+    """
+
+    code: str
+
+    def __new__(cls, code: str, text: str) -> "Assumption":
+        """A text with its code."""
+        member = str.__new__(cls, text)
+        member._value_ = text
+        member.code = code
+        return member
+
+    FINITE_DATA = "finite-data", "finite data"
+    NOT_PROBED = "not-probed", "the proof alone, since no runtime here runs the probe"
+    SHORT_AXES = "short-axes", "no axis is longer than 16,711,680"
+    EQUAL_NAMES = "equal-names", "equal dimension names are equal sizes"
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing seen in a graph: a padding to rewrite, or one that stays and why.

@@ -1,11 +1,12 @@
 """Makes one change of a graph at a time: certified, probed, or taken back."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
-from onnxpad.finding import Change, Finding
+from onnxpad.finding import Assumption, Certificate, Change, Finding
 from onnxpad.fusion.barred import Key
 from onnxpad.fusion.blocked_pools import Hazard
 from onnxpad.graph import Graph, Node, Tensor, Use
@@ -34,8 +35,11 @@ class Prober(Protocol):
     def before(self, tensor: Tensor, root: str) -> Any:
         """What computes a tensor from `root`, cut out of the graph as it is now."""
 
-    def after(self, tensor: Tensor, root: str, before: Any) -> tuple[bool, str]:
-        """Whether the same, cut out of the changed graph, computes the same; and what was seen."""
+    def after(self, tensor: Tensor, root: str, before: Any) -> tuple[bool | None, str]:
+        """Whether the same, cut out of the changed graph, computes the same; and what was seen.
+
+        None where it could not be run.
+        """
 
 
 class Made(NamedTuple):
@@ -168,12 +172,7 @@ class Editor:
             self._check_uses(tensor, stands, uses)
         read = self._certifier.read(node, stands, reading.root)
         certificate, proved = self._certifier.certify(reading, read)
-        if self._strict and certificate.assumptions:
-            raise UncertifiedError(
-                f"it assumes {', '.join(certificate.assumptions)}, and --strict forbids that",
-                Reason.ASSUMPTION_REFUSED,
-                assumptions=list(certificate.assumptions),
-            )
+        self._check_assumptions(certificate)
         becomes = (
             self._describe(node, reading.root, nodes[1]) if stands is tensor else repr(stands.name)
         )
@@ -183,10 +182,14 @@ class Editor:
         seen = ""
         if self._prober is not None:
             same, seen = self._prober.after(stands, reading.root, cut)
-            if not same:
+            if same is False:
                 raise UncertifiedError(
                     f"its probe differs: {seen}", Reason.PROBE_DIFFERS, probe=seen
                 )
+            if same is None:
+                taken = (*certificate.assumptions, Assumption.NOT_PROBED)
+                certificate = replace(certificate, assumptions=taken)
+                self._check_assumptions(certificate)
         self._seen.add((place, text))
         removed += graph.absorb(node)
         return Change(
@@ -199,6 +202,19 @@ class Editor:
             removed=removed,
             probe=seen,
         )
+
+    def _check_assumptions(self, certificate: Certificate) -> None:
+        """Return if a certificate may name what it assumes.
+
+        Raises:
+            UncertifiedError: It may not.
+        """
+        if self._strict and certificate.assumptions:
+            raise UncertifiedError(
+                f"it assumes {', '.join(certificate.assumptions)}, and --strict forbids that",
+                Reason.ASSUMPTION_REFUSED,
+                assumptions=list(certificate.assumptions),
+            )
 
     def _computing(self, tensor: Tensor, root: str) -> list[tuple[Node, Hazard]]:
         """The `Pad`s of computed amounts up to a root that keep a pool from running in blocks.

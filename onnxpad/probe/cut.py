@@ -101,23 +101,26 @@ class Probes:
         except UnprobeableError as error:
             return Cut((), str(error))
 
-    def after(self, tensor: Tensor, root: str, before: Cut) -> tuple[bool, str]:
-        """Whether the changed neighbourhood computes the same, and what was seen."""
+    def after(self, tensor: Tensor, root: str, before: Cut) -> tuple[bool | None, str]:
+        """Whether the changed neighbourhood computes the same, and what was seen.
+
+        None where neither side, or only one, could be run or cut out.
+        """
         if not before.scenes:
-            return True, f"not probed: {before.why}"
+            return None, f"not probed: {before.why}"
         runs, reasons = 0, []
         for scene, model in before.scenes:
             try:
                 result = self._compare(model, self._cut(tensor, root, scene))
             except UnprobeableError as error:
-                return True, f"not probed: {error}"
+                return None, f"not probed: {error}"
             if not result.ok:
                 return False, f"{result.detail} (data {'x'.join(map(str, scene.shape))})"
             runs += result.runs
             if result.detail:
                 reasons.append(result.detail)
         if not runs:
-            return True, reasons[0] if reasons else "not probed"
+            return None, reasons[0] if reasons else "not probed"
         self.count += 1
         return True, f"equal on {runs} inputs"
 

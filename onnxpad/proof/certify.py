@@ -17,7 +17,7 @@ from onnxpad.analysis.signs import Signs
 from onnxpad.analysis.unknown_sizes import spatial_sizes
 from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal, minimum
 from onnxpad.errors import ModelError
-from onnxpad.finding import Certificate
+from onnxpad.finding import Assumption, Certificate
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.proof.layers import (
     LEAST,
@@ -46,8 +46,8 @@ from onnxpad.proof.sliding import UncertifiedError as UncertifiedError
 
 # A longer row of Pads is proved piece by piece, or all of it would be read again for each of them.
 _MOST_PADS: Final = 16
-FINITE: Final = "finite data"
-"""An assumption: not every form of a maximum keeps a window of -inf."""
+FINITE: Final = Assumption.FINITE_DATA
+"""Not every form of a maximum keeps a window of -inf."""
 _LOWEST_FINITE: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE}
 
 
@@ -308,7 +308,7 @@ class Certifier:
         facts = {"kind": "windows", "root": before.root, **found.facts()}
         return Certificate(statement, found.holds, tuple(sorted(assumptions)), facts)
 
-    def _check_crop(self, old: Slide, new: Slide, root: Tensor) -> set[str]:
+    def _check_crop(self, old: Slide, new: Slide, root: Tensor) -> set[Assumption]:
         """What has to be assumed for a SAME and its pads to be the same maximum.
 
         Where SAME may stand for less padding than none, onnxruntime runs another kernel, of which
@@ -323,13 +323,13 @@ class Certifier:
             raise UncertifiedError(f"{root.name!r} holds infinities")
         return {FINITE}
 
-    def _check_losing(self, root: Tensor, found: WindowPair) -> set[str]:
+    def _check_losing(self, root: Tensor, found: WindowPair) -> set[Assumption]:
         """What has to be assumed for both sides to be filled with what loses every comparison.
 
         Raises:
             UncertifiedError: They are not, or a window may read nothing else.
         """
-        assumptions: set[str] = set()
+        assumptions: set[Assumption] = set()
         if self._signs.infinite(root) is not None:
             raise UncertifiedError(f"{root.name!r} holds infinities")
         floor = all(
@@ -341,7 +341,7 @@ class Certifier:
         return assumptions
 
     def _check_reading(
-        self, root: Tensor, reading: EngineReading, floor: bool, assumptions: set[str]
+        self, root: Tensor, reading: EngineReading, floor: bool, assumptions: set[Assumption]
     ) -> None:
         losing, lost = (
             merged(tuple(self._losing(layer, root, floor, assumptions) for layer in each.layers))
@@ -354,7 +354,9 @@ class Certifier:
                 f"on axis {axis} a window may lie wholly in the padding", axis=axis
             )
 
-    def _losing(self, layer: Layer, root: Tensor, floor: bool, assumptions: set[str]) -> Layer:
+    def _losing(
+        self, layer: Layer, root: Tensor, floor: bool, assumptions: set[Assumption]
+    ) -> Layer:
         """The layer with a fill that loses every comparison called so.
 
         `floor` says whether what already lies around the root is not below zero.

@@ -67,6 +67,7 @@ class Prover:
             UncertifiedError: They differ, or could not be compared; the message says how.
         """
         failure = UncertifiedError("nothing is known of it")
+        assuming: Proof | None = None
         for domain, certifier, old, new in zip(
             self._domains, self._certifiers, before.each, after.each, strict=True
         ):
@@ -81,6 +82,11 @@ class Prover:
                 certificate,
                 sizes=str(domain) or certificate.sizes,
                 assumptions=(*certificate.assumptions, *domain.assumptions),
+                facts={**certificate.facts, "sizes": domain.facts()},
             )
-            return Proof(limited, new)
+            if not limited.assumptions:
+                return Proof(limited, new)
+            assuming = assuming or Proof(limited, new)
+        if assuming is not None:
+            return assuming
         raise failure

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from onnxpad import __version__
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
-from onnxpad.finding import Certificate, Change, Finding, Page, Severity
+from onnxpad.finding import Assumption, Certificate, Change, Finding, Page, Severity
 from onnxpad.reasons import Reason
 from onnxpad.report import CheckReport, FileReport, FixReport, ValidateReport
 from onnxpad.validation.result import (
@@ -27,7 +27,7 @@ SCHEMA = 1
 
 VALIDATED = Validation | Run | Comparison | Placement | Divergence | PaddingDifference
 EXAMINED = Diagnosis | Driver | Library | Package | Problem | Provider
-RECORDS = Finding | Change | Certificate | Page | VALIDATED | EXAMINED
+RECORDS = Finding | Change | Page | VALIDATED | EXAMINED
 
 
 def fix_json(report: FixReport) -> str:
@@ -130,12 +130,16 @@ def _finding(finding: Finding) -> dict[str, object]:
     return {**_fields(finding), "fixable": finding.fixable}
 
 
+def _codes(certificate: Certificate) -> list[str]:
+    return [each.code for each in certificate.assumptions if isinstance(each, Assumption)]
+
+
 def _dump(document: Mapping[str, object]) -> str:
     # ASCII with escapes is the same JSON on every console encoding.
     return json.dumps(_plain(document), indent=2, allow_nan=False) + "\n"
 
 
-def _fields(value: RECORDS) -> dict[str, object]:
+def _fields(value: RECORDS | Certificate) -> dict[str, object]:
     return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
@@ -151,6 +155,8 @@ def _plain(value: object) -> object:
         return _number(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, Certificate):
+        return _plain({**_fields(value), "assumption_codes": _codes(value)})
     if isinstance(value, RECORDS):
         return _plain(_fields(value))
     if isinstance(value, set | frozenset):

@@ -6,12 +6,8 @@ from typing import Final
 
 from onnxpad.analysis import LARGEST_SIZE, OpenAxis, open_axes
 from onnxpad.arithmetic.size import Extent, Sizes, symbol
+from onnxpad.finding import Assumption
 from onnxpad.graph import Graph
-
-EQUAL_NAMES: Final = "equal dimension names are equal sizes"
-
-SHORT_AXES: Final = f"no axis is longer than {LARGEST_SIZE:,}"
-"""For longer axes, float32 makes other pads than an exporter means."""
 
 _ANY: Final = Sizes(last=LARGEST_SIZE)
 
@@ -45,10 +41,20 @@ class SizeDomain:
         return ", ".join(parts)
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What is taken for granted of these sizes."""
-        taken = {EQUAL_NAMES: self.by_name, SHORT_AXES: self.short}
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What is taken for granted of these sizes.
+
+        For axes that are longer, float32 makes other pads than an exporter means.
+        """
+        taken = {Assumption.EQUAL_NAMES: self.by_name, Assumption.SHORT_AXES: self.short}
         return tuple(assumption for assumption, is_taken in taken.items() if is_taken)
+
+    def facts(self) -> dict[str, dict[str, int]]:
+        """The sizes that are limited, by name: first, last and step."""
+        return {
+            name: {"first": sizes.first, "last": sizes.last, "step": sizes.step}
+            for name, sizes in {**self.given, **self.needed}.items()
+        }
 
     def narrowed(self, needed: Mapping[str, Sizes]) -> "SizeDomain":
         """The same with only those sizes of symbols that operators ask for."""

@@ -18,7 +18,7 @@ from onnxpad.errors import UsageError
 from onnxpad.file.wire import scan
 from onnxpad.graph import Graph
 from onnxpad.probe.cut import Probes
-from onnxpad.sizes.domain import EQUAL_NAMES
+from onnxpad.finding import Assumption
 from onnxpad.sizes.size_options import given_domain
 from tests.support import feeds_of, one, run
 
@@ -218,7 +218,7 @@ def test_equal_names_are_trusted_on_request_only() -> None:
     result = onnxpad.fix(BORROWED, dynamic="auto-pad", trust_dim_names=True)
     (change,) = result.changes
     assert change.after == "Conv auto_pad=SAME_UPPER"
-    assert change.certificate.assumptions == (EQUAL_NAMES,)
+    assert change.certificate.assumptions == (Assumption.EQUAL_NAMES,)
     for height, width in ((7, 8), (1, 1), (12, 5)):
         feeds = {
             "x": np.random.default_rng(0).integers(-8, 9, (1, 2, height, width)).astype(np.float32),
@@ -231,7 +231,7 @@ def test_strict_refuses_what_rests_on_names() -> None:
     result = onnxpad.fix(BORROWED, dynamic="auto-pad", trust_dim_names=True, strict=True)
     assert not result.changed
     (undone,) = result.undone
-    assert EQUAL_NAMES in undone.reason
+    assert Assumption.EQUAL_NAMES in undone.reason
 
 
 def test_what_does_not_rest_on_names_does_not_say_so() -> None:
