@@ -17,7 +17,7 @@ from onnxpad.proof.prove import Prover
 from onnxpad.rewrite import protect_from_fusion
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match, Pass
-from onnxpad.sizes.assumptions import premises
+from onnxpad.sizes.analysed import analysed_domains
 from tests.support import W, canonical, one
 
 PADS = "int64[8] p = {0, 0, 1, 2, 0, 0, 0, 3}"
@@ -217,7 +217,7 @@ def test_a_guard_that_changes_what_is_computed_is_taken_back(
 def test_a_node_is_held_against_itself() -> None:
     proto = one("a = Pad (x, p) y = Conv <pads = [0, 0, 0, 0]> (a, w)", initializers=f"{W}, {PADS}")
     graph = Graph.from_proto(proto)
-    found = premises(graph)
+    found = analysed_domains(graph)
     prover = Prover(graph, found, Signs(graph))
     nodes = {node.op: node for node in graph.nodes}
     mark = graph.mark()

@@ -16,9 +16,9 @@ from onnxpad.arithmetic.size import evaluate
 from onnxpad.cli import app
 from onnxpad.errors import UsageError
 from onnxpad.file.wire import scan
+from onnxpad.finding import Assumption
 from onnxpad.graph import Graph
 from onnxpad.probe.cut import Probes
-from onnxpad.finding import Assumption
 from onnxpad.sizes.size_options import given_domain
 from tests.support import feeds_of, one, run
 
