@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import numpy_helper
+from typer.testing import CliRunner, Result
 
 import onnxpad
+from onnxpad.cli import app
 
 Array = np.ndarray[Any, Any]
 
@@ -32,6 +34,11 @@ def model(text: str) -> onnx.ModelProto:
     return proto
 
 
+def parsed(text: str, *, opset: int = 17, ir: int = 9) -> onnx.ModelProto:
+    """A model from the ONNX text of its graph, not checked."""
+    return onnx.parser.parse_model(f'<ir_version: {ir}, opset_import: ["" : {opset}]>\n{text}')
+
+
 def one(
     body: str,
     *,
@@ -40,18 +47,18 @@ def one(
     initializers: str = "",
     opset: int = 17,
     ir: int = 9,
-    check: bool = True,
 ) -> onnx.ModelProto:
     """A model of one graph from its nodes; `y` is its output unless said otherwise."""
     given = f"<{initializers}>" if initializers else ""
-    text = (
-        f'<ir_version: {ir}, opset_import: ["" : {opset}]>\n'
-        f"g ({inputs}) => ({outputs}) {given} {{ {body} }}"
-    )
-    proto = onnx.parser.parse_model(text)
+    proto = parsed(f"g ({inputs}) => ({outputs}) {given} {{ {body} }}", opset=opset, ir=ir)
     for output in proto.graph.output:  # its rank is onnxruntime's to say
         output.type.tensor_type.ClearField("shape")
     return proto
+
+
+def onnxpad_runs(*args: object) -> Result:
+    """The command with these arguments, in this process."""
+    return CliRunner().invoke(app, [str(arg) for arg in args])
 
 
 def canonical(proto: onnx.ModelProto) -> list[Any]:

@@ -20,12 +20,10 @@ import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper
-from typer.testing import CliRunner
 
 import onnxpad
-from onnxpad.cli import app
 from onnxpad.finding import Severity
-from tests.support import EXPORTED, MODELS, Array, canonical, run, silent
+from tests.support import EXPORTED, MODELS, Array, canonical, onnxpad_runs, run, silent
 
 README = (MODELS / "README.md").read_text(encoding="utf-8")
 NAMES = [path.stem for path in EXPORTED]
@@ -59,13 +57,18 @@ def recorded(name: str) -> tuple[dict[str, Array], list[Array]]:
 
 
 @cache
-def fixed(name: str, style: str = "fold") -> onnxpad.FixResult:
+def fixed(name: str, style: str) -> onnxpad.FixResult:
     return onnxpad.fix(original(name), style=style)
 
 
 @cache
-def fixed_model(name: str, style: str = "fold") -> onnx.ModelProto:
+def fixed_model(name: str, style: str) -> onnx.ModelProto:
     return fixed(name, style).model
+
+
+@cache
+def with_auto_pad(name: str) -> onnx.ModelProto:
+    return onnxpad.fix(fixed_model(name, "fold"), dynamic="auto-pad", validate=False).model
 
 
 @cache
@@ -149,7 +152,7 @@ def test_refused_models_are_there_and_run_once_fixed() -> None:
 
 @every_model
 def test_no_pad_is_left_that_could_be_folded(name: str) -> None:
-    assert not list(without_effect(fixed_model(name)))
+    assert not list(without_effect(fixed_model(name, "fold")))
 
 
 def test_there_was_something_to_fold() -> None:
@@ -209,8 +212,7 @@ def test_one_style_after_another(name: str, first: str, then: str) -> None:
     if then == "fold":
         # A SAME of open sizes leaves style `pad` as a computed Pad, which is recognised as SAME.
         back = onnxpad.fix(model, dynamic="auto-pad", validate=False).model
-        direct = onnxpad.fix(fixed_model(name, "fold"), dynamic="auto-pad", validate=False).model
-        assert canonical(back) == canonical(direct)
+        assert canonical(back) == canonical(with_auto_pad(name))
 
 
 @every_style
@@ -271,9 +273,9 @@ def copied(name: str, folder: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["mobilenet_keras", "wavenet_torchscript"])
 def test_the_command_writes_what_the_library_gives(name: str, tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["fix", str(copied(name, tmp_path))])
+    result = onnxpad_runs("fix", copied(name, tmp_path))
     assert result.exit_code == 0, result.output
-    assert onnx.load(tmp_path / f"{name}.fixed.onnx") == fixed_model(name)
+    assert onnx.load(tmp_path / f"{name}.fixed.onnx") == fixed_model(name, "fold")
 
 
 def test_the_command_on_a_model_with_external_data(tmp_path: Path) -> None:
@@ -302,7 +304,7 @@ def test_the_readme_tells_exactly_what_remains() -> None:
     _, told = tables()
     found: Counter[tuple[str, ...]] = Counter()
     for name in NAMES:
-        found.update((name, f.node, f.code, f.reason) for f in fixed(name).findings)
+        found.update((name, f.node, f.code, f.reason) for f in fixed(name, "fold").findings)
     assert found == told, "python models/scripts/remaining.py writes the tables anew"
 
 
@@ -317,10 +319,10 @@ def test_the_readme_tells_what_is_changed() -> None:
     models, told = tables()
     assert list(models) == NAMES
     for name, (changes, nodes, remaining) in models.items():
-        result = fixed(name)
+        result = fixed(name, "fold")
         counts = Counter(change.code for change in result.changes)
         assert changes == (", ".join(f"{counts[code]} {code}" for code in sorted(counts)) or "none")
-        sizes = len(original(name).graph.node), len(fixed_model(name).graph.node)
+        sizes = len(original(name).graph.node), len(fixed_model(name, "fold").graph.node)
         assert nodes == f"{sizes[0]} to {sizes[1]}"
         assert sum(map(int, re.findall(r"\b\d+(?= )", remaining))) == sum(
             count for row, count in told.items() if row[0] == name

@@ -6,10 +6,8 @@ import subprocess
 
 import onnx
 import pytest
-from typer.testing import CliRunner
 
-from onnxpad.cli import app
-from tests.support import ROOT
+from tests.support import ROOT, onnxpad_runs
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
@@ -71,7 +69,7 @@ def test_there_are_commands() -> None:
 def test_the_commands_are_accepted(command: str) -> None:
     """The options are parsed before `--help` shows itself, so a wrong one is an error."""
     words = shlex.split(command.partition("#")[0].partition(">")[0])[1:]
-    result = CliRunner().invoke(app, [*words, "--help"])
+    result = onnxpad_runs(*words, "--help")
     assert result.exit_code == 0, result.stderr
     options = {word for word in words if word.startswith("-")}
     assert all(option in result.stdout for option in options)

@@ -17,7 +17,7 @@ from onnxpad.analysis.rules.pools_and_convs import WINDOWS, resized
 from onnxpad.analysis.rules.shapes import SHAPES
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, symbol
 from onnxpad.graph import Graph
-from tests.agreement import REFUSALS, compare, differences, parse, single, specification
+from tests.agreement import REFUSALS, compare, parse, single
 from tests.support import EXPORTED
 
 
@@ -338,21 +338,6 @@ def test_exported_model_agrees_with_onnxruntime(path: Path) -> None:
             pads = analysis.integers(node.inputs[1])
             assert pads is not None
             assert not any(isinstance(amount, Unknown) for amount in pads)
-
-
-def test_no_claim_is_against_the_cases_of_the_specification() -> None:
-    values = 0
-    for name, model, outputs in specification():
-        graph = Graph.from_proto(model)
-        analysis = Analysis(graph)
-        for declared, array in zip(model.graph.output, outputs, strict=False):
-            if isinstance(array, np.ndarray):
-                tensor = graph.tensor(declared.name)
-                claim = analysis.dtype(tensor), analysis.shape(tensor), analysis.value(tensor)
-                # Of a function's body the cases do not say which zero it gives.
-                assert list(differences(*claim, array, {}, signed=False)) == [], name
-                values += claim[2] is not None
-    assert values > 500
 
 
 @pytest.mark.parametrize(

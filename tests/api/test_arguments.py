@@ -10,12 +10,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
-from typer.testing import CliRunner
 
 import onnxpad
-from onnxpad.cli import app
 from onnxpad.engine import wheels
 from onnxpad.errors import ModelError, OnnxpadError, OutputError, UsageError
+from tests.support import onnxpad_runs
 
 TEXT = """<ir_version: 9, opset_import: ["" : 17]>
 g (float[1, 1, height, width] image) => (float[1, 1, a, b] y) <float[1, 1, 3, 3] w = {1, 2, 3, 4, 5,
@@ -163,7 +162,7 @@ WRONG: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("options", WRONG, ids=lambda it: str(it)[:60])
+@pytest.mark.parametrize("options", WRONG, ids=lambda it: str(it).partition(" at 0x")[0][:60])
 def test_what_are_no_sizes_is_said_in_one_line(call: str, options: dict[str, Any]) -> None:
     with pytest.raises(UsageError) as caught:
         CALLS[call](RAW, **options)
@@ -298,7 +297,7 @@ def test_a_name_of_a_megabyte_takes_seconds_and_is_not_printed(place: str, tmp_p
     path.write_bytes(named(place).SerializeToString())
     start = time.process_time()
     for args in (["fix"], ["check"], ["validate", str(path)]):
-        result = CliRunner().invoke(app, [args[0], str(path), *args[1:]])
+        result = onnxpad_runs(args[0], path, *args[1:])
         assert result.exit_code in {0, 1, 2, 3}
         assert len(result.output) < 8_000
     assert time.process_time() - start < 25
@@ -338,7 +337,7 @@ def test_an_error_of_a_long_name_is_short() -> None:
     ],
 )
 def test_what_was_meant_is_said_in_one_line(args: list[str], meant: str, path: Path) -> None:
-    result = CliRunner().invoke(app, [str(path) if arg == "NET" else arg for arg in args])
+    result = onnxpad_runs(*(path if arg == "NET" else arg for arg in args))
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
     assert line.count("id you mean") == 1
@@ -347,7 +346,7 @@ def test_what_was_meant_is_said_in_one_line(args: list[str], meant: str, path: P
 
 def test_nothing_is_meant_by_what_is_like_nothing(path: Path) -> None:
     for option in ("--dim=quux=3", "--shape=quux=1,1,3,3", "--quux"):
-        result = CliRunner().invoke(app, ["fix", str(path), option])
+        result = onnxpad_runs("fix", path, option)
         assert result.exit_code == 2
         assert "mean" not in result.stderr
 
@@ -382,6 +381,6 @@ def test_fix_and_validate_pass_the_warning_on(monkeypatch: pytest.MonkeyPatch, p
     assert result.validation.warnings == ("two wheels",)
     found = onnxpad.validate(RAW, RAW)
     assert (found.warnings, found.ok) == (("two wheels",), True)
-    shown = CliRunner().invoke(app, ["fix", str(path), "--check"])
+    shown = onnxpad_runs("fix", path, "--check")
     assert "two wheels" in shown.stdout
-    assert "two wheels" not in CliRunner().invoke(app, ["check", str(path)]).stdout
+    assert "two wheels" not in onnxpad_runs("check", path).stdout

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 import onnxpad
-from onnxpad.cli import app
 from onnxpad.errors import OnnxpadError, UsageError, ValidationError
-from tests.support import EXPORTED, MODELS, one
+from tests.support import EXPORTED, MODELS, one, onnxpad_runs
 
 KERAS = MODELS / "mobilenet_keras.onnx"
 REFERENCE = MODELS / "mobilenet_keras.npz"
@@ -55,7 +54,7 @@ def drawn(result: onnxpad.ValidationResult) -> list[tuple[int, ...]]:
 
 
 def runs(*args: object) -> Result:
-    return CliRunner().invoke(app, ["validate", *map(str, args)])
+    return onnxpad_runs("validate", *args)
 
 
 class TestLibrary:

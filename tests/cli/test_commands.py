@@ -13,16 +13,17 @@ from typing import Any
 
 import onnx
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 import onnxpad.api
-from onnxpad.cli import app
 from onnxpad.cli.check_command import model_files
 from onnxpad.cli.options import Format, Style, expand_codes
 from onnxpad.errors import ModelError, OutputError, ProviderError, UsageError
 from onnxpad.finding import Certificate, Change, Finding, Severity
-from onnxpad.report.progress import DELAY, ProgressBar
+from onnxpad.report import progress
+from onnxpad.report.progress import ProgressBar
 from onnxpad.validation.result import Comparison, Run, Validation, not_validated
+from tests.support import onnxpad_runs
 
 CHANGE = Change("PAD201", "conv1", "Conv", "Pad", "Conv pads (0,1)", Certificate("same reads"))
 WARNING = Finding("PAD201", Severity.WARNING, "conv1", "Conv", "a Pad in front")
@@ -103,10 +104,6 @@ def model(tmp_path: Path) -> Path:
     path = tmp_path / "model.onnx"
     path.write_bytes(b"original")
     return path
-
-
-def onnxpad_runs(*args: object) -> Result:
-    return CliRunner().invoke(app, [str(arg) for arg in args])
 
 
 def error_line(result: Result) -> str:
@@ -735,7 +732,7 @@ def test_colours_can_be_turned_off(env: dict[str, str]) -> None:
 
 
 def test_long_work_shows_a_bar() -> None:
-    shown = in_terminal(script("DELAY = 2.0", "app(['fix', 'm.onnx'])"))
+    shown = in_terminal(script("DELAY = 3.0", "app(['fix', 'm.onnx'])"))
     assert "certify" in shown
     assert "1/4" in shown
     assert "Wrote" in shown[shown.rindex("certify") :]
@@ -785,9 +782,10 @@ def test_a_full_disk_is_an_error_of_the_system() -> None:
 
 def test_the_bar_that_ends_before_its_time_never_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(progress, "DELAY", 3600.0)
     with ProgressBar() as bar:
         bar("stage", 0, 0)
-    bar._timer.join(timeout=DELAY / 2)
+    bar._timer.join(timeout=60)
     assert not bar._timer.is_alive()
     assert bar._shown is None
 

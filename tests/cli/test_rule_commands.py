@@ -7,20 +7,14 @@ from pathlib import Path
 
 import onnx
 import pytest
-from typer.testing import CliRunner, Result
 
 import onnxpad.doctor.examine
-from onnxpad.cli import app
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Package, Problem
 from onnxpad.finding import Page
 from onnxpad.pipeline.catalogue import catalogue
 from onnxpad.report.rule_pages import page_text, rules_text
 from onnxpad.report.text import coloured
-from tests.support import one
-
-
-def onnxpad_runs(*args: object) -> Result:
-    return CliRunner().invoke(app, [str(arg) for arg in args])
+from tests.support import one, onnxpad_runs
 
 
 class TestRules:

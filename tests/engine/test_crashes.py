@@ -26,21 +26,13 @@ from onnxpad.probe.run import probe
 from onnxpad.validation.answers import accepted, ask
 from onnxpad.validation.bisect import first_divergence
 from onnxpad.validation.inputs import Draw, describe
-
-HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
-
-
-def parse(text: str) -> onnx.ModelProto:
-    model = onnx.parser.parse_model(f"{HEAD} {text}")
-    assert isinstance(model, onnx.ModelProto)
-    return model
-
+from tests.support import parsed
 
 POOL = "MaxPool <kernel_shape = [5,1], strides = [3,3]> (x)"
 SIGNATURE = "(float[1,%,H,W] x) => (float[1,A,B,C] y)"
-CRASHING = parse(f"g {SIGNATURE.replace('%', '16')} {{ y = {POOL} }}")
+CRASHING = parsed(f"g {SIGNATURE.replace('%', '16')} {{ y = {POOL} }}")
 """In blocks of 16 channels, as full optimisation has it, onnxruntime divides by no window."""
-PLAIN = parse(f"g {SIGNATURE.replace('%', 'N')} {{ y = {POOL} }}")
+PLAIN = parsed(f"g {SIGNATURE.replace('%', 'N')} {{ y = {POOL} }}")
 FATAL = {"x": np.ones((1, 16, 2, 4), np.float32)}
 FINE = {"x": np.ones((1, 16, 9, 4), np.float32)}
 
@@ -151,7 +143,7 @@ def falling(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def named(name: str, pads: str = "[1,1]", size: str = "7") -> onnx.ModelProto:
-    return parse(
+    return parsed(
         f"{name} (float[1,1,{size}] x) => (float[1,1,?] y) <float[1,1,3] w = {{1,2,3}}> "
         f"{{ y = Conv <pads = {pads}> (x, w) }}"
     )
@@ -172,7 +164,7 @@ class TestMade:
 
     def test_a_probe_of_both_sides_is_none(self, name: str) -> None:
         # the reference evaluator is no oracle for pools
-        falls = parse(MAX.replace("g ", f"{name} ", 1))
+        falls = parsed(MAX.replace("g ", f"{name} ", 1))
         found = probe(falls, falls)
         assert (found.ok, found.runs) == (True, 0)
         assert found.detail.startswith(f"not probed: {TOLD}")
@@ -180,14 +172,14 @@ class TestMade:
     def test_a_probe_of_the_original_side_alone(self, name: str) -> None:
         assert probe(named(name), named("g")).runs == 7
         assert not probe(named(name), named("g", "[0,2]")).ok
-        falls = parse(MAX.replace("g ", f"{name} ", 1))
-        assert probe(falls, parse(MAX)).detail.startswith(f"not probed: {TOLD}")
+        falls = parsed(MAX.replace("g ", f"{name} ", 1))
+        assert probe(falls, parsed(MAX)).detail.startswith(f"not probed: {TOLD}")
 
     def test_where_the_original_is_refused_a_crash_is_worse(self, name: str) -> None:
         text = "(bfloat16[2] x) => (bfloat16[2] y) { y = Identity (x) }"
-        refused = parse(f"g {text}")  # onnxruntime's Python API takes no such data
+        refused = parsed(f"g {text}")  # onnxruntime's Python API takes no such data
         assert probe(refused, refused).ok
-        found = probe(refused, parse(f"{name} {text}"))
+        found = probe(refused, parsed(f"{name} {text}"))
         assert (found.ok, found.detail) == (False, f"the rewritten side does not run: {TOLD}")
 
     def test_answers_of_one_side_survive_the_other(self, name: str) -> None:
@@ -247,7 +239,7 @@ def test_the_model_as_it_is_optimised(disabled: tuple[str, ...], tmp_path: Path)
         "g (float[1,1,7] x) => (float[1,1,?] y) <float[1,1,3] w = {1,2,3}, int64[6] p = "
         "{0,0,1,0,0,1}> { q = Pad (x, p) y = Conv (q, w) }"
     )
-    model = parse(text)
+    model = parsed(text)
     path = tmp_path / "m.onnx"
     onnx.save(model, path)
     for source in (model, path, path.read_bytes()):

@@ -15,6 +15,7 @@ from onnxpad.engine.sessions import CPU, CUDA, open_session
 from onnxpad.errors import ProviderError, UsageError
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.whole import validate_models
+from tests.support import parsed
 
 HAS_CUDA = Path("/dev/nvidia0").exists()
 
@@ -85,11 +86,8 @@ MEMCPY = {"op_name": "MemcpyToHost", "provider": CUDA}
 
 
 def parse(body: str) -> onnx.ModelProto:
-    text = '<ir_version: 9, opset_import: ["" : 17]> g (float[1,1,7] x) => (float[1,1,?] y) '
     weights = "<float[1,1,3] w = {1,2,3}, int64[6] p = {0,0,1,0,0,1}, float one = {1.0}>"
-    model = onnx.parser.parse_model(f"{text} {weights} {{ {body} }}")
-    assert isinstance(model, onnx.ModelProto)
-    return model
+    return parsed(f"g (float[1,1,7] x) => (float[1,1,?] y) {weights} {{ {body} }}")
 
 
 PAD = parse("q = Pad (x, p) y = Conv (q, w)")

@@ -4,7 +4,6 @@ import gc
 import subprocess
 import sys
 import weakref
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,19 +20,9 @@ from onnxpad.engine.sessions import (
     require_provider,
 )
 from onnxpad.errors import ModelError, ProviderError
+from tests.support import parsed
 
-
-def parse(text: str, opset: int = 17) -> onnx.ModelProto:
-    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : {opset}]> {text}')
-    assert isinstance(model, onnx.ModelProto)
-    return model
-
-
-@pytest.fixture(autouse=True)
-def _silent(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
-    yield
-    assert capfd.readouterr() == ("", "")
-
+pytestmark = pytest.mark.usefixtures("nothing_printed")
 
 # onnxruntime warns of both the unused initializer and the size of y, unless told not to
 NOISY = "g (float[N] x) => (float[3] y) <float[4] unused = {1,2,3,4}> { y = Neg (x) }"
@@ -42,9 +31,9 @@ NOISY = "g (float[N] x) => (float[3] y) <float[4] unused = {1,2,3,4}> { y = Neg 
 @pytest.mark.parametrize("optimisation", ["off", "full"])
 def test_runs_without_a_word(optimisation: Optimisation, tmp_path: Path) -> None:
     path = tmp_path / "noisy.onnx"
-    onnx.save(parse(NOISY), path)
+    onnx.save(parsed(NOISY), path)
     data = np.ones(4, np.float32)
-    for source in (path, str(path), path.read_bytes(), parse(NOISY)):
+    for source in (path, str(path), path.read_bytes(), parsed(NOISY)):
         with open_session(source, optimisation=optimisation, threads=1) as session:
             outputs, seconds = session.timed({"x": data})
         assert np.array_equal(outputs["y"], -data)  # type: ignore[arg-type]
@@ -52,7 +41,7 @@ def test_runs_without_a_word(optimisation: Optimisation, tmp_path: Path) -> None
 
 
 def test_external_data_is_found_beside_the_path_and_in_the_folder(tmp_path: Path) -> None:
-    model = parse("g (float[4] x) => (float[4] y) <float[4] w = {1,2,3,4}> { y = Add (x, w) }")
+    model = parsed("g (float[4] x) => (float[4] y) <float[4] w = {1,2,3,4}> { y = Add (x, w) }")
     weight = onnx.numpy_helper.from_array(np.arange(4, dtype=np.float32), "w")
     model.graph.initializer[0].CopyFrom(weight)
     path = tmp_path / "external.onnx"
@@ -68,7 +57,7 @@ def test_a_closed_session_is_freed_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(sys, "executable", "")  # onnxruntime runs here then
     gc.disable()
     try:
-        with open_session(parse(NOISY)) as session:
+        with open_session(parsed(NOISY)) as session:
             assert isinstance(session._worker, pool._Here)
             opened = session._worker._desk._session
             assert opened is not None
@@ -91,7 +80,7 @@ LOADING = {
 @pytest.mark.parametrize("text", LOADING)
 def test_errors_of_loading_are_one_readable_line(text: str) -> None:
     with pytest.raises(EngineError) as caught:
-        open_session(parse(text))
+        open_session(parsed(text))
     assert LOADING[text] in str(caught.value)
     for clutter in ("\n", "[ONNXRuntimeError]", "onnxruntime_src", "[ShapeInferenceError]", ".h:"):
         assert clutter not in str(caught.value)
@@ -100,7 +89,7 @@ def test_errors_of_loading_are_one_readable_line(text: str) -> None:
 def test_errors_of_running_name_the_operator() -> None:
     same = '<auto_pad = "SAME_UPPER", dilations = [2]>'
     for name in ("", "stem"):
-        model = parse(CONV.replace("<%", same))
+        model = parsed(CONV.replace("<%", same))
         model.graph.node[0].name = name
         with open_session(model) as session, pytest.raises(EngineError) as caught:
             session.run({"x": np.ones((1, 1, 7), np.float32)})
@@ -109,7 +98,7 @@ def test_errors_of_running_name_the_operator() -> None:
 
 
 def test_errors_of_feeding_are_one_line() -> None:
-    with open_session(parse(CONV.replace("<%", "<group = 1>"))) as session:
+    with open_session(parsed(CONV.replace("<%", "<group = 1>"))) as session:
         for feeds in (
             {"x": np.ones((1, 1, 6), np.float32)},
             {"x": np.ones((1, 1, 7))},
@@ -123,7 +112,7 @@ def test_errors_of_feeding_are_one_line() -> None:
 
 
 def test_a_type_that_cannot_be_fed_is_named() -> None:
-    model = parse("g (bfloat16[2] x) => (bfloat16[2] y) { y = Identity (x) }")
+    model = parsed("g (bfloat16[2] x) => (bfloat16[2] y) { y = Identity (x) }")
     data = np.zeros(2, onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16))
     with open_session(model) as session, pytest.raises(EngineError, match=r"no bfloat16.*'x'$"):
         session.run({"x": data})
@@ -151,13 +140,13 @@ def test_a_provider_that_is_not_installed_is_named_with_those_that_are() -> None
     with pytest.raises(ProviderError, match=r"no NoSuchProvider; it has .*CPUExecutionProvider"):
         require_provider("NoSuchProvider")
     with pytest.raises(ProviderError):
-        open_session(parse(NOISY), provider="NoSuchProvider")
+        open_session(parsed(NOISY), provider="NoSuchProvider")
 
 
 @pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="a CUDA device is here and would start")
 def test_a_provider_that_does_not_start_is_an_error() -> None:
     with pytest.raises(ProviderError) as caught:
-        open_session(parse(NOISY), provider="CUDAExecutionProvider")
+        open_session(parsed(NOISY), provider="CUDAExecutionProvider")
     assert caught.value.exit_code == 4
     assert "CPUExecutionProvider" in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -169,7 +158,7 @@ def test_a_silent_fallback_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "")  # onnxruntime runs here then
     monkeypatch.setattr(onnxruntime.InferenceSession, "get_providers", lambda _: ["Another"])
     with pytest.raises(ProviderError, match=r"does not start on this machine.*use Another"):
-        open_session(parse(NOISY))
+        open_session(parsed(NOISY))
 
 
 def test_unreadable_models_are_said_in_a_line(tmp_path: Path) -> None:

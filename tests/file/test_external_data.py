@@ -21,16 +21,14 @@ import onnx
 import onnxruntime as ort
 import pytest
 from onnx import helper, numpy_helper
-from typer.testing import CliRunner
 
 import onnxpad
-from onnxpad.cli import app
 from onnxpad.errors import ModelError, OutputError, UsageError
 from onnxpad.file.external_data import external_tensors
 from onnxpad.file.proto_walk import tensors
 from onnxpad.file.wire import encode
 from onnxpad.graph import Graph
-from tests.support import Array
+from tests.support import Array, onnxpad_runs
 
 How = Literal["copy", "link", "inline"]
 HOWS: list[How] = ["copy", "link", "inline"]
@@ -173,7 +171,7 @@ class TestSaving:
 
     def test_in_place_and_inside(self, source: Path, expected: Array) -> None:
         command = ["fix", str(source), "--in-place", "--external-data", "inline"]
-        assert CliRunner().invoke(app, command).exit_code == 0
+        assert onnxpad_runs(*command).exit_code == 0
         shutil.rmtree(source.parent / "deep")
         assert np.array_equal(run(source), expected)
 
@@ -253,7 +251,7 @@ class TestSaving:
             onnxpad.fix(source, validate=False).save(source)
             options = ["--external-data", "inline"]
         command = ["fix", str(source), "-o", str(target), "--no-validate", *options]
-        result = CliRunner().invoke(app, command)
+        result = onnxpad_runs(*command)
         assert result.exit_code == 0
         assert re.search(says, result.stdout.replace("\n", " "))
         assert np.array_equal(run(target), run(target))
@@ -555,7 +553,7 @@ class TestLinks:
 
     def test_in_place(self, cached: Path, expected: Array) -> None:
         command = ["fix", str(cached), "--in-place"]
-        assert CliRunner().invoke(app, command).exit_code == 0
+        assert onnxpad_runs(*command).exit_code == 0
         assert cached.is_symlink()
         assert {path.name for path in cached.resolve().parent.iterdir()} == {"aaa", "bbb"}
         assert np.array_equal(run(cached), expected)
@@ -714,7 +712,7 @@ class TestRefuses:
         place.becomes(place.outside / "w.bin")
         command = ["fix", str(place.path), "--external-data", how]
         for more in ([], ["--no-validate"], ["-o", str(place.outside / "out.onnx")]):
-            result = CliRunner().invoke(app, [*command, *more])
+            result = onnxpad_runs(*command, *more)
             assert result.exit_code == 2
             assert "out of the model's folder" in result.stderr
         assert sorted(file.name for file in place.path.parent.iterdir()) == ["net.onnx", "w.bin"]

@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from typer.testing import CliRunner
 
 import onnxpad
-from onnxpad.cli import app
 from onnxpad.finding import Certificate
 from onnxpad.fusion import barred
 from onnxpad.passes.fold_pad import FoldPad
@@ -25,7 +23,7 @@ from onnxpad.rewrite import protect_from_fusion
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match
 from onnxpad.validation.result import Run, Validation
-from tests.support import feeds_of, one, run
+from tests.support import feeds_of, one, onnxpad_runs, run
 
 COUNT = 20
 
@@ -120,13 +118,13 @@ def test_the_command_writes_the_rest(planted: Callable[..., None], tmp_path: Pat
     planted("conv7")
     path = tmp_path / "model.onnx"
     onnx.save(chain(), path)
-    result = CliRunner().invoke(app, ["fix", str(path), "--format", "json"])
+    result = onnxpad_runs("fix", path, "--format", "json")
     assert result.exit_code == 0, result.output
     document = json.loads(result.stdout)
     assert len(document["changes"]) == COUNT - 1
     assert [finding["node"] for finding in document["barred"]] == ["<p7>"]
     assert onnx.load(tmp_path / "model.fixed.onnx").metadata_props
-    assert CliRunner().invoke(app, ["check", str(tmp_path / "model.fixed.onnx")]).exit_code == 0
+    assert onnxpad_runs("check", tmp_path / "model.fixed.onnx").exit_code == 0
 
 
 def test_a_fault_at_full_optimisation_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,30 +1,22 @@
 """Fault injection: a probe accepts what is equal and catches every padding mistake."""
 
 import itertools
-from collections.abc import Iterator
 
 import onnx
 import pytest
 
 from onnxpad.probe.run import probe
+from tests.support import parsed
 
 INDICES = "(float[1,1,5,6] x) => (float[1,1,?,?] y, int64[1,1,?,?] i)"
 PAD = "int64[8] p = {0,0,1,1,0,0,1,1}"
 
 
 def parse(signature: str, body: str) -> onnx.ModelProto:
-    model = onnx.parser.parse_model(
-        f'<ir_version: 9, opset_import: ["" : 17]> g {signature} {{ {body} }}'
-    )
-    assert isinstance(model, onnx.ModelProto)
-    return model
+    return parsed(f"g {signature} {{ {body} }}")
 
 
-@pytest.fixture(autouse=True)
-def _silent(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
-    yield
-    assert capfd.readouterr() == ("", "")
-
+pytestmark = pytest.mark.usefixtures("nothing_printed")
 
 IMAGE = "(float[1,1,6,8] x) => (float[1,1,?,?] y)"
 WEIGHT = "float[1,1,3,3] w = {1,-2,3,4,-5,6,7,-8,2}"

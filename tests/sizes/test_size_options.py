@@ -7,20 +7,18 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from typer.testing import CliRunner
 
 import onnxpad
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.size import evaluate
-from onnxpad.cli import app
 from onnxpad.errors import UsageError
 from onnxpad.file.wire import scan
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph
 from onnxpad.probe.cut import Probes
 from onnxpad.sizes.size_options import given_domain
-from tests.support import feeds_of, one, run
+from tests.support import feeds_of, one, onnxpad_runs, run
 
 W = "float[1, 2, 3, 3] w = {" + ", ".join(str(i % 7 - 3) for i in range(18)) + "}"
 SAME = 'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)'
@@ -330,7 +328,7 @@ def path(tmp_path: Path) -> Path:
     ],
 )
 def test_the_command_fixes_sizes(path: Path, options: list[str]) -> None:
-    result = CliRunner().invoke(app, ["fix", str(path), *options])
+    result = onnxpad_runs("fix", path, *options)
     assert result.exit_code == 0, result.output
     assert "declares input x as 1x2x9x8" in result.stdout
     assert declared(onnx.load(path.with_name("m.fixed.onnx"))) == [[1, 2, 9, 8]]
@@ -339,10 +337,10 @@ def test_the_command_fixes_sizes(path: Path, options: list[str]) -> None:
 def test_the_command_says_what_it_would_declare(path: Path) -> None:
     relu = one("y = Relu (x)", inputs="float[N, 4] x")
     onnx.save(relu, path)
-    result = CliRunner().invoke(app, ["fix", str(path), "--shape", "1,4", "--check"])
+    result = onnxpad_runs("fix", path, "--shape", "1,4", "--check")
     assert result.exit_code == 1
     assert "would declare input x as 1x4" in result.stdout
-    result = CliRunner().invoke(app, ["fix", str(path), "--shape", "1,4", "--format", "json"])
+    result = onnxpad_runs("fix", path, "--shape", "1,4", "--format", "json")
     assert result.exit_code == 0
     assert '"declared": {\n    "x": [\n      1,\n      4\n    ]\n  }' in result.stdout
 
@@ -362,7 +360,7 @@ def test_the_command_says_what_it_would_declare(path: Path) -> None:
 )
 @pytest.mark.parametrize("command", ["fix", "check"])
 def test_the_command_refuses(path: Path, command: str, options: list[str]) -> None:
-    result = CliRunner().invoke(app, [command, str(path), *options])
+    result = onnxpad_runs(command, path, *options)
     assert result.exit_code == 2
     assert result.stderr.startswith("error: ")
     assert result.stderr.count("\n") == 1
@@ -371,7 +369,7 @@ def test_the_command_refuses(path: Path, command: str, options: list[str]) -> No
 
 def test_check_demands_what_the_options_ask(path: Path) -> None:
     def code(*options: str) -> int:
-        return CliRunner().invoke(app, ["check", str(path), *options]).exit_code
+        return onnxpad_runs("check", path, *options).exit_code
 
     assert code() == 0
     assert code("--dynamic", "pad") == 1
@@ -401,7 +399,7 @@ def folder(tmp_path: Path) -> Path:
     ],
 )
 def test_sizes_are_for_the_models_that_have_them(folder: Path, options: list[str]) -> None:
-    result = CliRunner().invoke(app, ["check", str(folder), *options])
+    result = onnxpad_runs("check", folder, *options)
     assert (result.exit_code, result.stderr) == (1, "")
     assert f"{folder / 'same.onnx'}: warning PAD101" in result.stdout
     assert result.stdout.startswith(str(folder))
@@ -424,7 +422,7 @@ def test_sizes_for_no_model_are_bad_usage(
     folder: Path, options: list[str], said: str, form: str
 ) -> None:
     (folder / "broken.onnx").write_bytes(b"no model")
-    result = CliRunner().invoke(app, ["check", str(folder), *options, "--format", form])
+    result = onnxpad_runs("check", folder, *options, "--format", form)
     assert result.exit_code == 2
     assert result.stderr.startswith(f"error: {said}")
     assert result.stderr.count("\n") == 1
@@ -445,7 +443,7 @@ def test_sizes_that_one_model_contradicts_are_told_of_that_one(
     body = 'z = Concat <axis = 1> (q, k) y = Conv <auto_pad = "SAME_UPPER"> (z, w)'
     constants = f"{W}, float[1, 1, 8, 1] k = {{1, 2, 3, 4, 5, 6, 7, 8}}"
     onnx.save(one(body, inputs="float[1, 1, a, 1] q", initializers=constants), same)
-    result = CliRunner().invoke(app, ["check", str(folder), *options])
+    result = onnxpad_runs("check", folder, *options)
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
     assert line.startswith(f"error: {same}: {said}")
@@ -459,7 +457,7 @@ def test_an_input_has_one_shape(path: Path) -> None:
 
 
 def test_a_range_in_a_shape_is_led_to_the_option_that_takes_it(folder: Path) -> None:
-    result = CliRunner().invoke(app, ["check", str(folder / "same.onnx"), "--shape", "1,1,4..8,?"])
+    result = onnxpad_runs("check", folder / "same.onnx", "--shape", "1,1,4..8,?")
     assert result.exit_code == 2
     assert "--dim NAME=32..1024" in result.stderr
     assert result.stderr.count("\n") == 1
@@ -467,7 +465,7 @@ def test_a_range_in_a_shape_is_led_to_the_option_that_takes_it(folder: Path) -> 
 
 def test_ranges_are_told_in_numbers_too(folder: Path) -> None:
     options = ["--dim", "a=5..64:2", "--check", "--no-validate", "--format", "json"]
-    result = CliRunner().invoke(app, ["fix", str(folder / "same.onnx"), *options])
+    result = onnxpad_runs("fix", folder / "same.onnx", *options)
     document = json.loads(result.stdout)
     assert document["dims"] == {"a": {"first": 6, "last": 64, "step": 2}}
     assert document["ranges"] == "a 6..64 in steps of 2"

@@ -13,6 +13,7 @@ from onnxpad.validation.bisect import first_divergence
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.inputs import Draw
 from onnxpad.validation.result import Divergence
+from tests.support import one
 
 NODES = 500
 
@@ -112,11 +113,7 @@ def test_equal_models_do_not_diverge() -> None:
 
 
 def parse(body: str, inputs: str = "float[1,1,6] x", weights: str = "") -> onnx.ModelProto:
-    text = f'<ir_version: 9, opset_import: ["" : 17]> g ({inputs}) => (float[] y) <{weights}>'
-    model = onnx.parser.parse_model(f"{text} {{ {body} }}")
-    assert isinstance(model, onnx.ModelProto)
-    model.graph.output[0].type.tensor_type.ClearField("shape")
-    return model
+    return one(body, inputs=inputs, initializers=weights)
 
 
 WEIGHTS = "float[1,1,3] w = {1,2,4}, int64[6] p = {0,0,1,0,0,1}, int64[6] q = {0,0,2,0,0,2}"

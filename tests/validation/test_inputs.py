@@ -15,12 +15,11 @@ from onnxpad.validation.inputs import (
     shaped,
     size_choices,
 )
+from tests.support import parsed
 
 
 def parse(text: str, ir: int = 9) -> onnx.ModelProto:
-    model = onnx.parser.parse_model(f'<ir_version: {ir}, opset_import: ["" : 21]> {text}')
-    assert isinstance(model, onnx.ModelProto)
-    return model
+    return parsed(text, opset=21, ir=ir)
 
 
 def first(model: onnx.ModelProto, seed: int = 0) -> dict[str, Array]:

@@ -2,7 +2,6 @@
 
 import gc
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +23,7 @@ def parse(signature: str, body: str, opset: int = 17) -> onnx.ModelProto:
     return model
 
 
-@pytest.fixture(autouse=True)
-def _silent(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
-    yield
-    assert capfd.readouterr() == ("", "")
-
+pytestmark = pytest.mark.usefixtures("nothing_printed")
 
 LINE = "(float[1,1,7] x) => (float[1,1,?] y) <float[1,1,3] w = {1,2,3}, int64[6] p = {0,0,1,0,0,1}>"
 PAD = parse(LINE, "q = Pad (x, p) y = Conv (q, w)")
