@@ -26,6 +26,15 @@ EXPORTED = sorted(path for path in MODELS.glob("*.onnx") if "." not in path.stem
 W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 """The weight of a Conv of two channels, as an initializer in ONNX text."""
 
+PADS = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
+"""Amounts of a `Pad` that differ by side and axis."""
+
+BORDER = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}"
+"""Amounts of a `Pad`: one on every side."""
+
+LOW = "float c = {-inf}"
+"""What a MaxPool pads with."""
+
 
 def model(text: str) -> onnx.ModelProto:
     """A model from ONNX text, checked."""

@@ -17,7 +17,7 @@ import pytest
 import onnxpad
 from onnxpad.reasons import Reason
 from tests.graphs import Drawn, draw_model
-from tests.support import Array, one
+from tests.support import PADS, Array, one
 
 Feeds = dict[str, Array]
 
@@ -165,7 +165,6 @@ def sizes(model: onnx.ModelProto) -> list[Feeds]:
 
 
 OPEN = "float[1, 2, h, w] x"
-PADS = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
 CASES = [
     pytest.param(
         one(

@@ -14,10 +14,9 @@ from onnxpad.reasons import Reason, RefusalError
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.json import check_json, rules_json
 from tests.graphs import draw_model
-from tests.support import EXPORTED, ROOT, W, one
+from tests.support import EXPORTED, PADS, ROOT, W, one
 
 SOURCES = [*(ROOT / "onnxpad").rglob("*.py"), *(ROOT / "passes").glob("*.py")]
-P = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
 
 
 def test_codes_are_short_words_with_a_meaning() -> None:
@@ -67,26 +66,27 @@ def test_a_refusal_is_its_message() -> None:
 
 C = "float c = {0.5}"
 CASES = [
-    ('a = Pad <mode = "edge"> (x, p) y = Conv (a, w)', P, "copies-data", {"mode": "edge"}),
+    ('a = Pad <mode = "edge"> (x, p) y = Conv (a, w)', PADS, "copies-data", {"mode": "edge"}),
     ("a = Pad (x, b) y = Conv (a, w)", "int64[8] b = {0, 1, 1, 1, 0, 0, 1, 1}",
      "pads-batch-or-channels", {"axes": [1]}),
     ("a = Pad (x, b) y = Conv (a, w)", "int64[8] b = {0, 0, -1, 0, 0, 0, 1, 0}", "crops",
      {"amounts": [0, 0, -1, 0, 0, 0, 1, 0]}),
-    ("a = Pad (x, p, c) y = Conv (a, w)", f"{P}, {C}", "fill-differs", {"value": 0.5}),
-    ("a = Pad (x, p, c) y = MaxPool <kernel_shape = [4, 4]> (a)", f"{P}, {C}", "fill-wins",
+    ("a = Pad (x, p, c) y = Conv (a, w)", f"{PADS}, {C}", "fill-differs", {"value": 0.5}),
+    ("a = Pad (x, p, c) y = MaxPool <kernel_shape = [4, 4]> (a)", f"{PADS}, {C}", "fill-wins",
      {"value": 0.5}),
-    ("e = Exp (x) a = Pad (e, p) y = MaxPool <kernel_shape = [2, 2]> (a)", P,
+    ("e = Exp (x) a = Pad (e, p) y = MaxPool <kernel_shape = [2, 2]> (a)", PADS,
      "pads-not-below-kernel", {"axis": 2, "pads": [1, 2], "kernel": 2}),
-    ("a = Pad (x, p) y, i = MaxPool <kernel_shape = [4, 4]> (a)", P, "indices-read",
+    ("a = Pad (x, p) y, i = MaxPool <kernel_shape = [4, 4]> (a)", PADS, "indices-read",
      {"operator": "<y>"}),
-    ("a = Pad (x, p) y = AveragePool <kernel_shape = [4, 4], pads = [1, 1, 1, 1]> (a)", P,
+    ("a = Pad (x, p) y = AveragePool <kernel_shape = [4, 4], pads = [1, 1, 1, 1]> (a)", PADS,
      "own-padding-uncounted", {"pads": [1, 1, 1, 1]}),
-    ('a = Pad (x, p) y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (a, w)', P,
+    ('a = Pad (x, p) y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (a, w)', PADS,
      "same-stays", {"auto_pad": "SAME_UPPER"}),
-    ('y = Conv <auto_pad = "SAME_UPPER", pads = [2, 2, 2, 2]> (x, w)', P, "auto-pad-and-pads",
+    ('y = Conv <auto_pad = "SAME_UPPER", pads = [2, 2, 2, 2]> (x, w)', PADS, "auto-pad-and-pads",
      {"auto_pad": "SAME_UPPER", "pads": [2, 2, 2, 2]}),
-    ('y = Conv <auto_pad = "SAME"> (x, w)', P, "unreadable", {}),
-    ('a = Pad <mode = "edge"> (x, p) b = Pad (a, p) y = Relu (b)', P, "no-window", {"steps": []}),
+    ('y = Conv <auto_pad = "SAME"> (x, w)', PADS, "unreadable", {}),
+    ('a = Pad <mode = "edge"> (x, p) b = Pad (a, p) y = Relu (b)', PADS, "no-window",
+     {"steps": []}),
 ]  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def test_what_depends_on_a_size_says_on_which() -> None:
 
 
 def test_what_can_be_rewritten_has_none() -> None:
-    model = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {P}")
+    model = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {PADS}")
     (finding,) = onnxpad.check(model).findings
     assert finding.fixable
     assert finding.reason_code == ""
@@ -125,7 +125,7 @@ def test_what_can_be_rewritten_has_none() -> None:
 def test_a_change_that_is_taken_back_says_why() -> None:
     model = one(
         "a = Pad (x, p, low) y = MaxPool <kernel_shape = [4, 4]> (a)",
-        initializers=f"{P}, float low = {{-3.4028235e38}}",
+        initializers=f"{PADS}, float low = {{-3.4028235e38}}",
     )
     result = onnxpad.fix(model, strict=True, validate=False)
     (undone,) = result.undone

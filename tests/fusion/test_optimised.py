@@ -11,7 +11,7 @@ import pytest
 
 import onnxpad
 from tests.levels import LEVELS, agree, negative, ran
-from tests.support import one
+from tests.support import BORDER, one
 
 STYLES = ("fold", "pad", "symmetric")
 
@@ -35,7 +35,6 @@ def demand(
 
 
 POOL = 'y = MaxPool <auto_pad = "VALID", kernel_shape = [3, 3]> (q)'
-ZEROS = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}"
 X = "float[1, 3, 8, 8] x"
 
 BETWEEN = {
@@ -59,7 +58,7 @@ BETWEEN = {
     " else_branch = e () => (float[] j) { j = Neg (a) }>",
 }
 CONSTANTS = (
-    f"{ZEROS}, float zero = {{0}}, float one = {{1}}, int64[4] ones = {{1, 1, 1, 1}},"
+    f"{BORDER}, float zero = {{0}}, float one = {{1}}, int64[4] ones = {{1, 1, 1, 1}},"
     " int64[1] start = {0}, int64[1] end = {9223372036854775807}, bool yes = {1},"
     " int64[8] none = {0, 0, 0, 0, 0, 0, 0, 0}"
 )
@@ -101,7 +100,7 @@ CASES = [
             f"a = Pad (x, p, v) q = Identity (a) {POOL} r = Reciprocal (y)",
             inputs=X,
             outputs="float[] r",
-            initializers=f"{ZEROS}, float v = {{-0.0}}",
+            initializers=f"{BORDER}, float v = {{-0.0}}",
         ),
         id="a fill of -0.0, which is not folded",
     ),
@@ -109,7 +108,7 @@ CASES = [
         one(
             f"q = BitwiseOr (p, p) a = Pad (x, q) b = Identity (a) {POOL.replace('(q)', '(b)')}",
             inputs=X,
-            initializers=ZEROS,
+            initializers=BORDER,
             opset=18,
         ),
         id="amounts by an operator on constants",
@@ -118,7 +117,7 @@ CASES = [
         one(
             f"v = Sin (c) a = Pad (x, p, v) q = Identity (a) {POOL}",
             inputs=X,
-            initializers=f"{ZEROS}, float c = {{0}}",
+            initializers=f"{BORDER}, float c = {{0}}",
         ),
         id="a fill by an operator on constants",
     ),
@@ -145,7 +144,7 @@ CASES = [
             "a = Pad (x, p) y = MaxPool <kernel_shape = [3, 3]> (a) z = Conv (a, w)",
             inputs=X,
             outputs="float[] y, float[] z",
-            initializers=f"{ZEROS}, float[1, 3, 1, 1] w = {{1, 2, 3}}",
+            initializers=f"{BORDER}, float[1, 3, 1, 1] w = {{1, 2, 3}}",
         ),
         id="a second reader that goes",
     ),
@@ -155,7 +154,7 @@ CASES = [
             ' z = AveragePool <auto_pad = "VALID", kernel_shape = [3, 3]> (a)',
             inputs=X,
             outputs="float[] y, float[] z",
-            initializers=ZEROS,
+            initializers=BORDER,
         ),
         id="a second pool that goes",
     ),
@@ -257,12 +256,12 @@ ZERO_BUT_COMPUTED = (
 )
 TWO_INPUTS = f"{X}, float[1, 2, h, w] o"
 TWO_OUTPUTS = "float[] y, float[] v"
-LONG = f"{ZEROS}, int64[200] ones = {{{', '.join(['1'] * 200)}}}, int64[4] i = {{0, 1, 2, 3}}"
+LONG = f"{BORDER}, int64[200] ones = {{{', '.join(['1'] * 200)}}}, int64[4] i = {{0, 1, 2, 3}}"
 ANY_POOL = "MaxPool <kernel_shape = [3, 3]>"
 TAKEN = "g = Constant <value = bool {1}> ()"
 
 
-def with_function(nodes: str, function: str, initializers: str = ZEROS) -> onnx.ModelProto:
+def with_function(nodes: str, function: str, initializers: str = BORDER) -> onnx.ModelProto:
     proto = onnx.parser.parse_model(
         '<ir_version: 9, opset_import: ["" : 17, "own" : 1]>'
         f" g ({X}) => (float[] y) <{initializers}> {{ {nodes} }}"
@@ -275,7 +274,7 @@ def with_function(nodes: str, function: str, initializers: str = ZEROS) -> onnx.
 def with_branch(nodes: str, then: str, otherwise: str, after: str = "") -> onnx.ModelProto:
     branches = f"then_branch = t () => (float[] i) {{ {then} }},"
     branches += f" else_branch = e () => (float[] j) {{ {otherwise} }}"
-    proto = one(f"{nodes} {TAKEN} b = If (g) <{branches}> {after}", inputs=X, initializers=ZEROS)
+    proto = one(f"{nodes} {TAKEN} b = If (g) <{branches}> {after}", inputs=X, initializers=BORDER)
     for node in proto.graph.node:
         for attribute in node.attribute:
             for value in attribute.g.output:
@@ -289,7 +288,7 @@ SEEN_BY_OTHERS = [
             f"{SAME_AMOUNTS} a = Pad (x, p) b = Pad (x, r) y = {ANY_POOL} (a) v = {ANY_POOL} (b)",
             inputs=X,
             outputs=TWO_OUTPUTS,
-            initializers=ZEROS,
+            initializers=BORDER,
         ),
         id="a Pad that becomes the twin of another",
     ),
@@ -312,7 +311,7 @@ SEEN_BY_OTHERS = [
             ' m = MaxPool <auto_pad = "VALID", kernel_shape = [3, 3]> (a)'
             " n = QuantizeLinear (m, s, b) y = DequantizeLinear (n, s, b)",
             inputs=X,
-            initializers=f"{ZEROS}, float s = {{0.05}}, uint8 b = {{128}}",
+            initializers=f"{BORDER}, float s = {{0.05}}, uint8 b = {{128}}",
         ),
         id="between quantisations",
     ),
@@ -337,7 +336,7 @@ SEEN_BY_OTHERS = [
         one(
             f"a = Pad (x, p) q = Mul (a, ones) {POOL}",
             inputs="float[1, 200, 8, 8] x",
-            initializers=f"{ZEROS}, float[1, 200, 1, 1] ones = {{{', '.join(['1'] * 200)}}}",
+            initializers=f"{BORDER}, float[1, 200, 1, 1] ones = {{{', '.join(['1'] * 200)}}}",
         ),
         id="a product with a long constant",
     ),
@@ -345,7 +344,7 @@ SEEN_BY_OTHERS = [
         one(
             f"{ZERO_BUT_COMPUTED} f = Cast <to = 1> (k) a = Pad (x, p) q = Add (a, f) {POOL}"
             " v = Relu (t)",
-            initializers=f"{ZEROS}, int64 n = {{18}}",
+            initializers=f"{BORDER}, int64 n = {{18}}",
             inputs=TWO_INPUTS,
             outputs=TWO_OUTPUTS,
         ),
@@ -354,7 +353,7 @@ SEEN_BY_OTHERS = [
     pytest.param(
         one(
             f"{ZERO_BUT_COMPUTED} r = Add (p, k) a = Pad (x, r) y = {ANY_POOL} (a) v = Relu (t)",
-            initializers=f"{ZEROS}, int64 n = {{18}}",
+            initializers=f"{BORDER}, int64 n = {{18}}",
             inputs=TWO_INPUTS,
             outputs=TWO_OUTPUTS,
         ),
@@ -390,7 +389,7 @@ SEEN_BY_OTHERS = [
             + " ".join(f"a{n + 1} = Dropout (a{n or ''})" for n in range(600))
             + f" q = Identity (a600) {POOL}",
             inputs=X,
-            initializers=ZEROS,
+            initializers=BORDER,
         ),
         id="further upstream than is looked",
     ),
@@ -400,7 +399,7 @@ SEEN_BY_OTHERS = [
             ' y = Conv <auto_pad = "SAME_UPPER"> (t, w)',
             inputs="float[1, 1, 8, 8] x",
             outputs=TWO_OUTPUTS,
-            initializers=f"{ZEROS}, int64[1] i = {{0}}, int64[1] j = {{9223372036854775807}},"
+            initializers=f"{BORDER}, int64[1] i = {{0}}, int64[1] j = {{9223372036854775807}},"
             " float[1, 1, 2, 2] w = {1, 2, 3, 4}",
         ),
         id="data that are copied to an output behind a Slice of all",

@@ -3,15 +3,14 @@
 import pytest
 
 import onnxpad
-from tests.support import W, canonical, fixed, one
+from tests.support import PADS, W, canonical, fixed, one
 
-P = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
 FOLDED = one("y = Conv <pads = [1, 2, 2, 1]> (x, w)", initializers=W, opset=18)
 
 AMOUNTS = {
-    "bits": ("z = Sub (p, p) q = BitwiseOr (p, z)", P),
-    "all bits twice": ("n = BitwiseNot (p) q = BitwiseNot (n)", P),
-    "exclusive bits": ("z = Sub (p, p) q = BitwiseXor (z, p)", P),
+    "bits": ("z = Sub (p, p) q = BitwiseOr (p, z)", PADS),
+    "all bits twice": ("n = BitwiseNot (p) q = BitwiseNot (n)", PADS),
+    "exclusive bits": ("z = Sub (p, p) q = BitwiseXor (z, p)", PADS),
     "Relu of integers": ("q = Relu (d)", "int64[8] d = {0, -1, 1, 2, -4, 0, 2, 1}"),
     "Relu over sizes": (
         (
@@ -33,7 +32,7 @@ AMOUNTS = {
             "t = Cast <to = 1> (p) i = QuantizeLinear (t, s, z) f = DequantizeLinear (i, s, z)"
             " r = Round (f) q = Cast <to = 7> (r)"
         ),
-        f"{P}, float s = {{0.0078431377}}, uint8 z = {{0}}",
+        f"{PADS}, float s = {{0.0078431377}}, uint8 z = {{0}}",
     ),
     "scattered": (
         "q = ScatterND (d, i, u)",
@@ -52,7 +51,7 @@ AMOUNTS = {
     ),
     "from a long table": (
         "l = Range (g, h, k) q = Gather (l, p)",
-        f"{P}, int64 g = {{0}}, int64 h = {{200}}, int64 k = {{1}}",
+        f"{PADS}, int64 g = {{0}}, int64 h = {{200}}, int64 k = {{1}}",
     ),
     "half precision": (
         # 9 / 7 in float16 is 1.286 or, kept in float32, 1.2857143: rounded down both are 1.
@@ -62,7 +61,7 @@ AMOUNTS = {
         ),
         "int64[8] d = {0, 1, 9, 15, 2, 3, 20, 13}, int64 k = {7}",
     ),
-    "a Dropout that is off": ("t = Cast <to = 1> (p) o = Dropout (t) q = Cast <to = 7> (o)", P),
+    "a Dropout that is off": ("t = Cast <to = 1> (p) o = Dropout (t) q = Cast <to = 7> (o)", PADS),
 }
 
 
@@ -94,7 +93,9 @@ FILLS = {
 def test_fills_are_evaluated(name: str) -> None:
     body, constants = FILLS[name]
     before = one(
-        f"{body} a = Pad (x, p, c) y = Conv (a, w)", initializers=f"{W}, {P}, {constants}", opset=18
+        f"{body} a = Pad (x, p, c) y = Conv (a, w)",
+        initializers=f"{W}, {PADS}, {constants}",
+        opset=18,
     )
     assert canonical(fixed(before).model) == canonical(FOLDED)
 
@@ -126,7 +127,7 @@ NOT_EVALUATED = {
             "q = If <then_branch = t () => (int64[8] v) { v = Identity (p) },"
             " else_branch = e () => (int64[8] u) { u = Identity (p) }> (c)"
         ),
-        f"{P}, bool c = {{1}}",
+        f"{PADS}, bool c = {{1}}",
         "no graph input feeds its amounts, but they come from If '<q>', which is not evaluated",
     ),
     "a branch that reads data": (
@@ -135,12 +136,12 @@ NOT_EVALUATED = {
             " i = Cast <to = 7> (m) v = Mul (p, i) },"
             " else_branch = e () => (int64[8] u) { u = Identity (p) }> (c)"
         ),
-        f"{P}, bool c = {{1}}",
+        f"{PADS}, bool c = {{1}}",
         "its amounts are known only at run time",
     ),
     "of an element of data": (
         "m = ReduceMax <keepdims = 0> (x) i = Cast <to = 7> (m) q = Mul (p, i)",
-        P,
+        PADS,
         "its amounts are known only at run time",
     ),
 }
@@ -157,7 +158,7 @@ def test_what_is_not_evaluated_is_said(name: str) -> None:
 
 def test_what_a_caller_may_override_is_not_evaluated() -> None:
     before = one(
-        "q = Relu (p) y = Pad (x, q)", inputs="float[1, 2, 9, 8] x, int64[8] p", initializers=P
+        "q = Relu (p) y = Pad (x, q)", inputs="float[1, 2, 9, 8] x, int64[8] p", initializers=PADS
     )
     result = onnxpad.fix(before, validate=False)
     assert not result.changed
@@ -166,7 +167,8 @@ def test_what_a_caller_may_override_is_not_evaluated() -> None:
 
 def test_a_fill_that_is_not_evaluated_is_said() -> None:
     before = one(
-        "c = Exp (e) a = Pad (x, p, c) y = Conv (a, w)", initializers=f"{W}, {P}, float e = {{1}}"
+        "c = Exp (e) a = Pad (x, p, c) y = Conv (a, w)",
+        initializers=f"{W}, {PADS}, float e = {{1}}",
     )
     (finding,) = onnxpad.fix(before, validate=False).findings
     assert finding.reason == (

@@ -5,10 +5,7 @@ import onnx
 import pytest
 
 import onnxpad
-from tests.support import W, canonical, feeds_of, fixed, one, run
-
-PADS = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
-LOW = "float c = {-inf}"
+from tests.support import LOW, PADS, W, canonical, feeds_of, fixed, one, run
 
 FOLDS = [
     pytest.param(

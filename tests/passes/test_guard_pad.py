@@ -6,9 +6,8 @@ import pytest
 import onnxpad
 from onnxpad.finding import Severity
 from tests.levels import LEVELS, agree, negative, ran
-from tests.support import canonical, fixed, one
+from tests.support import BORDER, canonical, fixed, one
 
-PADS = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}"
 POOL = "y = MaxPool <kernel_shape = [3, 3]>"
 
 
@@ -21,21 +20,21 @@ def kept(model: onnx.ModelProto) -> onnx.ModelProto:
 
 GUARDED = [
     pytest.param(
-        one(f"a = Pad (x, p) {POOL} (a)", initializers=PADS),
-        one(f"a = Pad (x, p) {POOL} (a)", initializers=PADS),
+        one(f"a = Pad (x, p) {POOL} (a)", initializers=BORDER),
+        one(f"a = Pad (x, p) {POOL} (a)", initializers=BORDER),
         id="zeros among negative data",
     ),
     pytest.param(
         one(
             f"a = Pad (x, p, v) b = Identity (a) {POOL} (b)",
-            initializers=f"{PADS}, float v = {{0}}",
+            initializers=f"{BORDER}, float v = {{0}}",
         ),
-        one(f"a = Pad (x, p) b = Identity (a) {POOL} (b)", initializers=PADS),
+        one(f"a = Pad (x, p) b = Identity (a) {POOL} (b)", initializers=BORDER),
         id="by a copy, with a fill that is written",
     ),
     pytest.param(
-        one("a = Pad (x, p) y = AveragePool <kernel_shape = [1, 1]> (a)", initializers=PADS),
-        one("a = Pad (x, p) y = AveragePool <kernel_shape = [1, 1]> (a)", initializers=PADS),
+        one("a = Pad (x, p) y = AveragePool <kernel_shape = [1, 1]> (a)", initializers=BORDER),
+        one("a = Pad (x, p) y = AveragePool <kernel_shape = [1, 1]> (a)", initializers=BORDER),
         id="pads that are not below the kernel",
     ),
     pytest.param(
@@ -43,13 +42,13 @@ GUARDED = [
             "a = Pad (x, p) y = AveragePool"
             " <kernel_shape = [2, 2], strides = [2, 2], ceil_mode = 1> (a)",
             inputs="float[1, 2, 7, 7] x",
-            initializers=PADS,
+            initializers=BORDER,
         ),
         one(
             "a = Pad (x, p) y = AveragePool"
             " <kernel_shape = [2, 2], strides = [2, 2], ceil_mode = 1> (a)",
             inputs="float[1, 2, 7, 7] x",
-            initializers=PADS,
+            initializers=BORDER,
         ),
         id="a window that ceil_mode drops",
     ),
@@ -57,12 +56,12 @@ GUARDED = [
         one(
             "a = Pad (w, p) y = Conv (x, a)",
             inputs="float[1, 2, 9, 8] x, float[1, 2, 3, 3] w",
-            initializers=PADS,
+            initializers=BORDER,
         ),
         one(
             "a = Pad (w, p) y = Conv (x, a)",
             inputs="float[1, 2, 9, 8] x, float[1, 2, 3, 3] w",
-            initializers=PADS,
+            initializers=BORDER,
         ),
         id="a weight",
     ),
@@ -96,22 +95,24 @@ def test_guarded(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
 
 NOT_FOUND = [
     pytest.param(
-        one(f"r = Relu (x) a = Pad (r, p) {POOL} (a)", initializers=PADS),
+        one(f"r = Relu (x) a = Pad (r, p) {POOL} (a)", initializers=BORDER),
         id="a fold that is the same, and made",
     ),
     pytest.param(
-        one(f"a = Pad (x, p, v) {POOL} (a)", initializers=f"{PADS}, float v = {{-1}}"),
+        one(f"a = Pad (x, p, v) {POOL} (a)", initializers=f"{BORDER}, float v = {{-1}}"),
         id="another fill",
     ),
     pytest.param(
-        one(f"a = Pad (x, p, v) {POOL} (a)", initializers=f"{PADS}, float v = {{-0.0}}"),
+        one(f"a = Pad (x, p, v) {POOL} (a)", initializers=f"{BORDER}, float v = {{-0.0}}"),
         id="a fill of -0.0",
     ),
-    pytest.param(kept(one(f"a = Pad (x, p) {POOL} (a)", initializers=PADS)), id="guarded already"),
+    pytest.param(
+        kept(one(f"a = Pad (x, p) {POOL} (a)", initializers=BORDER)), id="guarded already"
+    ),
     pytest.param(
         one(
             "a = Pad (x, p) y = AveragePool <kernel_shape = [2, 2], pads = [1, 1, 1, 1]> (a)",
-            initializers=PADS,
+            initializers=BORDER,
         ),
         id="an average that does not count what it pads",
     ),
@@ -119,12 +120,12 @@ NOT_FOUND = [
         one(
             f"a = Pad (x, p) {POOL} (a) z = Relu (a)",
             outputs="float[] y, float[] z",
-            initializers=PADS,
+            initializers=BORDER,
         ),
         id="a second reader",
     ),
     pytest.param(
-        one(f"a = Pad (x, p) {POOL} (a)", outputs="float[] y, float[] a", initializers=PADS),
+        one(f"a = Pad (x, p) {POOL} (a)", outputs="float[] y, float[] a", initializers=BORDER),
         id="an output",
     ),
     pytest.param(
@@ -136,13 +137,13 @@ NOT_FOUND = [
         id="axes",
     ),
     pytest.param(
-        one(f'a = Pad <mode = "edge"> (x, p) {POOL} (a)', initializers=PADS), id="another mode"
+        one(f'a = Pad <mode = "edge"> (x, p) {POOL} (a)', initializers=BORDER), id="another mode"
     ),
     pytest.param(
         one(
             "a = Pad (x, p) y, i = MaxPool <kernel_shape = [3, 3]> (a)",
             outputs="float[] y, int64[] i",
-            initializers=PADS,
+            initializers=BORDER,
         ),
         id="Indices",
     ),
@@ -152,7 +153,8 @@ NOT_FOUND = [
     ),
     pytest.param(
         one(
-            "a = Pad (w, p) y = Conv (x, a)", initializers=f"{PADS}, float[1, 2, 1, 1] w = {{1, 2}}"
+            "a = Pad (w, p) y = Conv (x, a)",
+            initializers=f"{BORDER}, float[1, 2, 1, 1] w = {{1, 2}}",
         ),
         id="a weight that is constant",
     ),
@@ -180,7 +182,7 @@ def test_what_edits_lay_open_is_shielded_and_no_finding() -> None:
     model = one(
         f"a = Pad (x, p) {POOL} (a) z = Conv (a, w)",
         outputs="float[] y, float[] z",
-        initializers=f"{PADS}, float[1, 2, 1, 1] w = {{1, 2}}",
+        initializers=f"{BORDER}, float[1, 2, 1, 1] w = {{1, 2}}",
     )
     result = onnxpad.fix(model, validate=False)
     assert [change.code for change in result.changes] == ["PAD201"]

@@ -6,9 +6,7 @@ import onnx
 import pytest
 
 import onnxpad
-from tests.support import W, canonical, decided, fixed, one
-
-PADS = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}"
+from tests.support import BORDER, W, canonical, decided, fixed, one
 
 NAMED = [
     pytest.param(
@@ -37,7 +35,7 @@ NAMED = [
         id="count_include_pad before its opset",
     ),
     pytest.param(
-        one('y = Pad <mode = "mirror"> (x, p)', initializers=PADS),
+        one('y = Pad <mode = "mirror"> (x, p)', initializers=BORDER),
         "mode 'mirror' is none of constant, reflect, edge, wrap",
         id="a mode that is none",
     ),
@@ -55,7 +53,7 @@ NAMED = [
         id="dilations whose pads an int64 does not hold",
     ),
     pytest.param(
-        one("y = Pad (x, p)", initializers=PADS.replace("1", str(2**62))),
+        one("y = Pad (x, p)", initializers=BORDER.replace("1", str(2**62))),
         f"are beyond {2**31 - 1}",
         id="amounts whose sum an int64 does not hold",
     ),
@@ -135,12 +133,12 @@ def test_what_stands_beside_it_is_fixed() -> None:
     before = one(
         'a = Pad (x, p) y = Conv (a, w) z = Conv <auto_pad = "SAME"> (a, w)',
         outputs="float[] y, float[] z",
-        initializers=f"{W}, {PADS}",
+        initializers=f"{W}, {BORDER}",
     )
     after = one(
         'a = Pad (x, p) y = Conv <pads = [1, 1, 1, 1]> (x, w) z = Conv <auto_pad = "SAME"> (a, w)',
         outputs="float[] y, float[] z",
-        initializers=f"{W}, {PADS}",
+        initializers=f"{W}, {BORDER}",
     )
     result = fixed(before, runs=False)
     assert canonical(result.model) == canonical(after)

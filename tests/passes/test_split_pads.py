@@ -7,10 +7,8 @@ import onnx
 import pytest
 
 import onnxpad
-from tests.support import Array, W, assert_same, canonical, decided, fixed, one, run
+from tests.support import BORDER, LOW, Array, W, assert_same, canonical, decided, fixed, one, run
 
-LOW = "float c = {-inf}"
-BORDER = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}"
 TRUTHS = ", ".join("10011101")
 PAD = '<mode = "constant">'
 

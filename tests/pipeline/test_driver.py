@@ -27,9 +27,8 @@ from tests.broken import (
     Reweighted,
     Swapped,
 )
-from tests.support import W, assert_same, canonical, fixed, one
+from tests.support import PADS, W, assert_same, canonical, fixed, one
 
-PADS = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
 PADDED = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {PADS}")
 
 

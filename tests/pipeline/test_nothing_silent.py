@@ -11,10 +11,9 @@ from onnxpad.finding import Severity
 from onnxpad.report import FileReport
 from onnxpad.report.text import file_text
 from tests.graphs import draw_model
-from tests.support import W, one, silent
+from tests.support import PADS, W, one, silent
 
-P = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
-GIVEN = f"{W}, {P}"
+GIVEN = f"{W}, {PADS}"
 STYLES = ("fold", "pad", "symmetric")
 DYNAMIC = ("keep", "pad", "auto-pad")
 
@@ -304,7 +303,7 @@ def test_many_are_one_line() -> None:
     )
     model = one(
         f"x0 = Neg (x) {body} y = Neg (x40)",
-        initializers=f"{P}, float[2, 2, 3, 3] v = {{{', '.join(['1'] * 36)}}}",
+        initializers=f"{PADS}, float[2, 2, 3, 3] v = {{{', '.join(['1'] * 36)}}}",
     )
     result = onnxpad.check(model)
     assert len(result.findings) == 40
@@ -319,7 +318,7 @@ def test_a_name_is_no_reason_to_keep_silent() -> None:
     model = one(
         "[same] a = Pad (x, p) y = Relu (a) [same] b = Pad (x, p) z = Abs (b)",
         outputs="float[] y, float[] z",
-        initializers=P,
+        initializers=PADS,
     )
     assert [f.reason for f in found(model, "PAD206")] == [
         "Relu '<y>' reads it, which has no window",

@@ -15,9 +15,8 @@ from onnxpad.probe.run import ProbeResult, probe
 from onnxpad.proof import certify
 from onnxpad.rewrite.rule import Pass
 from tests.broken import Forgotten, Lost, Misread, OtherSide, Swapped, Unguarded
-from tests.support import W, feeds_of, one, run
+from tests.support import PADS, W, feeds_of, one, run
 
-PADS = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
 PADDED = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {PADS}")
 OPEN = "float[N, 2, H, V] x"
 # (2, 3) in front of and behind axis 2, by a computation that reads the size.

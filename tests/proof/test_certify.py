@@ -17,10 +17,9 @@ from onnxpad.finding import Certificate
 from onnxpad.graph import Graph
 from onnxpad.operators.table import operator_of
 from onnxpad.proof.certify import Certifier, Reading, UncertifiedError
-from tests.support import Array, W, feeds_of, one, run
+from tests.support import LOW, Array, W, feeds_of, one, run
 
 LINE = "float[1, 2, L] x"
-LOW = "float c = {-inf}"
 
 
 def amounts(name: str, *pads: int) -> str:
