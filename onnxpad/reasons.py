@@ -1,11 +1,15 @@
-"""Why padding stays as it is: every reason that there is, by its code.
+"""Why padding stays as it is: every reason that there is, by its code, and how one is asked for.
 
 A code never changes its meaning. What a reason is about in one case, numbers, names and axes, goes
 along as facts.
 """
 
 import enum
+from collections.abc import Callable, Iterable
 from types import MappingProxyType
+from typing import Generic, NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 
 class Reason(enum.StrEnum):
@@ -115,3 +119,33 @@ class RefusalError(Exception):
         super().__init__(message)
         self.code = code
         self.facts = MappingProxyType(facts)
+
+
+class Condition(NamedTuple, Generic[T]):
+    """One thing that must hold for padding to be rewritten.
+
+    Attributes:
+        when: Where it applies.
+        must: Whether it holds, where it applies.
+        said: What is said where it does not hold.
+    """
+
+    when: Callable[[T], bool]
+    must: Callable[[T], bool]
+    said: Callable[[T], RefusalError]
+
+
+def ask(conditions: Iterable[Condition[T]], case: T) -> None:
+    """Asks for conditions in their order.
+
+    Raises:
+        RefusalError: One that applies does not hold.
+    """
+    for condition in conditions:
+        if condition.when(case) and not condition.must(case):
+            raise condition.said(case)
+
+
+def always(_: object) -> bool:
+    """Of a condition that applies everywhere."""
+    return True

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from onnxpad.graph import Tensor
-from onnxpad.operators.table import is_padded
+from onnxpad.operators.amounts import is_padded
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from onnxpad.padding.site import RefusalError
+from onnxpad.padding.plan import express
+from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
 
@@ -51,4 +52,4 @@ class DropValid(Pass):
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Drops `auto_pad`."""
-        context.sites.express(match.plan)
+        express(context.graph, context.analysis, match.plan)

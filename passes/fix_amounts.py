@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from onnxpad.finding import Severity
-from onnxpad.operators.table import PadOp, WindowOp, onnx_order, operator_of
-from onnxpad.padding.site import told
+from onnxpad.operators.amounts import onnx_order, told
+from onnxpad.operators.read import PadOp, WindowOp
+from onnxpad.operators.table import operator_of
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
 
@@ -97,7 +98,7 @@ class FixAmounts(Pass):
         for use in uses:
             known = operator_of(context.graph, use.node) is not None
             read = context.window(use.node) if known else None
-            if use.index != 0 or not isinstance(read, WindowOp):
+            if not isinstance(read, WindowOp) or use.index != read.operator.inputs.data:
                 return False
             if not context.sites.folds(read, context.style):
                 return False

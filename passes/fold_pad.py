@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator
 
-from onnxpad.operators.table import WindowOp, onnx_order
-from onnxpad.padding.site import RefusalError, told
+from onnxpad.operators.amounts import onnx_order, told
+from onnxpad.operators.read import WindowOp
+from onnxpad.padding import pad_limits
+from onnxpad.padding.plan import express
+from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
 
@@ -48,6 +51,22 @@ class FoldPad(Pass):
             after="y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)",
         ),
     )
+    # What the operator asks of the pads that it then has stands in its row (operators/table.py).
+    asked = (
+        pad_limits.COPIES_NOTHING,
+        pad_limits.RANK_FITS,
+        pad_limits.AMOUNTS_KNOWN,
+        pad_limits.SPATIAL_ONLY,
+        pad_limits.SAME_RESOLVED,
+        pad_limits.INDICES_UNREAD,
+        pad_limits.FILL_KNOWN,
+        pad_limits.ZEROS_FOR_ZEROS,
+        pad_limits.TYPE_KNOWN,
+        pad_limits.NEVER_WINS,
+        pad_limits.POWER_ABOVE_ZERO,
+        pad_limits.OWN_PADDING_COUNTED,
+        pad_limits.CROPS_NOTHING,
+    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` in front of a window operator, seen from each operator."""
@@ -64,14 +83,14 @@ class FoldPad(Pass):
         pad = context.sites.pad_before(op)
         if pad is None:
             return None
-        known = pad.over(len(op.windows) + 2)
+        known = pad.over(op.rank)
         is_padding = pad.mode == "constant" and known is not None and min(map(min, known)) >= 0
         if is_padding and context.style == "pad":
             return None  # as the style has it, whatever it pads with
-        amounts = f" {told(known[2:])}" if known is not None else ""
+        amounts = f" {told(op.operator.layout.spatial(known))}" if known is not None else ""
         message = f"Pad{amounts} before {op.node.op} {context.graph.label(op.node)!r}"
         try:
-            outer = context.sites.merged(op, pad)
+            outer = context.sites.merged(op, pad, self.asked)
             if outer is None:
                 return None
             plan = context.sites.plan(op, context.style, outer)
@@ -88,4 +107,4 @@ class FoldPad(Pass):
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the sum of both paddings in the style asked for."""
-        context.sites.express(match.plan)
+        express(context.graph, context.analysis, match.plan)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from onnxpad.finding import Severity
-from onnxpad.fusion.pad_fusion import versions
+from onnxpad.operators.onnxruntime_quirks import folding_versions
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.protect_from_fusion import can_guard, guard
@@ -63,6 +63,7 @@ class GuardPad(Pass):
             node, window = exposed.pad.node, exposed.window
             reader = graph.label(window)
             message = f"onnxruntime folds it into {window.op} {reader!r}, though {exposed.why}"
+            seen = folding_versions(graph.opset)
             if can_guard(context, exposed):
                 # The node that is edited, and so the one whose output has to stay the same.
                 kept = node if graph.opset >= 11 else window
@@ -73,7 +74,7 @@ class GuardPad(Pass):
                     exposed,
                     keeps=kept,
                     reader=reader,
-                    onnxruntime=versions(graph.opset),
+                    onnxruntime=seen,
                 )
             else:
                 reason = RefusalError(
@@ -81,9 +82,7 @@ class GuardPad(Pass):
                     f"before opset 11 only auto_pad=VALID keeps it whole, and {window.op} has pads",
                     opset=graph.opset,
                 )
-                yield self.refused(
-                    context, node, message, reason, reader=reader, onnxruntime=versions(graph.opset)
-                )
+                yield self.refused(context, node, message, reason, reader=reader, onnxruntime=seen)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the third input, or `auto_pad`."""

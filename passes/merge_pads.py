@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from onnxpad.operators.table import PadOp, Pair, is_padded, is_same_fill, onnx_order
-from onnxpad.padding.site import add, told
+from onnxpad.operators.amounts import Pairs, add, is_padded, is_same_fill, onnx_order, told
+from onnxpad.operators.read import PadOp
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
@@ -68,7 +68,7 @@ class MergePads(Pass):
                     context, second.node, f"{message}: {told(amounts)}", (first, amounts)
                 )
 
-    def _sum(self, context: Context, first: PadOp, second: PadOp) -> tuple[Pair, ...]:
+    def _sum(self, context: Context, first: PadOp, second: PadOp) -> Pairs:
         """The amounts of both.
 
         Raises:

@@ -5,9 +5,10 @@ from typing import Final, NamedTuple
 
 from onnxpad.finding import Severity
 from onnxpad.graph import Node
-from onnxpad.operators.table import PadOp, UnreadableError, WindowOp
+from onnxpad.operators.amounts import told
+from onnxpad.operators.read import PadOp, UnreadableError, WindowOp
+from onnxpad.operators.table import Direction, Inputs, uncovered
 from onnxpad.padding.readers import Path, Reader, Readers
-from onnxpad.padding.site import told
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
@@ -84,11 +85,13 @@ class ReportPad(Pass):
 
     def _is_asked(self, context: Context, readers: Readers, pad: PadOp, reader: Reader) -> bool:
         """Whether an operator with a window has its `Pad` where the style wants it."""
-        if context.style == "fold" or reader.node is None or reader.index != 0:
+        if context.style == "fold" or reader.node is None:
             return False
         op = context.window(reader.node) if readers.slides(reader.node) else None
         known = pad.constant_amounts
         if not isinstance(op, WindowOp) or pad.mode != "constant" or known is None:
+            return False
+        if reader.index != op.operator.inputs.data:
             return False
         if context.style == "pad":
             return min(map(min, known), default=0) >= 0
@@ -135,16 +138,19 @@ def _causes(
             yield _Cause(Reason.GRAPH_OUTPUT, text, text)
             continue
         name, general = _named(context, node), str(node.op)
+        inputs = readers.inputs(node)
         if index < 0:
             yield _cause(Reason.READ_IN_BODY, "a body of {} reads it", name, general)
-        elif readers.slides(node) and index == 0:
+        elif readers.slides(node) and inputs is not None and index == inputs.data:
             yield _declined(context, node, name)
-        elif readers.is_uncovered(node) and index == 0:
-            crops = ", and its pads crop" if node.op == "ConvTranspose" else ""
+        elif inputs is not None and index == inputs.data:
+            other = uncovered(context.graph, node)
+            is_cropped = other is not None and other.direction is Direction.SCATTERS
+            crops = ", and its pads crop" if is_cropped else ""
             form = f"{{}} reads it, which onnxpad does not cover{crops}"
             yield _cause(Reason.OPERATOR_NOT_COVERED, form, name, general)
-        elif readers.slides(node) or readers.is_uncovered(node):
-            form = f"{{}} reads it as {_operand(node, index)}"
+        elif inputs is not None:
+            form = f"{{}} reads it as {_operand(inputs, index)}"
             yield _cause(Reason.READ_AS_OPERAND, form, name, general)
         elif path is None or not path.steps or path.steps[0] is not node:
             yield _cause(Reason.NO_WINDOW, "{} reads it, which has no window", name, general)
@@ -177,10 +183,9 @@ def _declined(context: Context, node: Node, name: str) -> _Cause:
     return _cause(Reason.AS_ASKED, form, name, str(node.op))
 
 
-def _operand(node: Node, index: int) -> str:
-    quantised = node.op in {"QLinearConv", "ConvInteger"}
-    weight, bias = (3 if node.op == "QLinearConv" else 1), (8 if quantised else 2)
-    return {0: "its data", weight: "its weight", bias: "its bias"}.get(index, f"input {index}")
+def _operand(inputs: Inputs, index: int) -> str:
+    told = {inputs.weight: "its weight", inputs.bias: "its bias"}
+    return told.get(index, f"input {index}")
 
 
 def _described(context: Context, node: Node, pad: PadOp | None) -> str:

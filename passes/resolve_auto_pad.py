@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 from onnxpad.finding import Severity
-from onnxpad.operators.table import WindowOp, onnx_order
+from onnxpad.operators.amounts import add, onnx_order, told
+from onnxpad.operators.read import WindowOp
 from onnxpad.padding.computed_pads import ComputedPlan
-from onnxpad.padding.site import Plan, RefusalError, SizeDependentError, add, told
+from onnxpad.padding.plan import Plan, SizeDependentError, express
+from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
 
@@ -62,7 +64,7 @@ class ResolveAutoPad(Pass):
                 yield self.refused(context, op.node, message, refusal)
                 continue
             pads = add(plan.inner, plan.outer)
-            stops = any(w.dilation != 1 for w in op.windows) and not op.operator.pools
+            stops = op.is_dilated and op.operator.onnxruntime.refuses_dilated_same
             yield self.found(
                 context,
                 op.node,
@@ -108,4 +110,4 @@ class ResolveAutoPad(Pass):
         if isinstance(match.plan, ComputedPlan):
             context.open_sites.express_computed(match.plan)
         else:
-            context.sites.express(match.plan)
+            express(context.graph, context.analysis, match.plan)

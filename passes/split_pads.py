@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
-from onnxpad.operators.table import WindowOp, is_padded, onnx_order
-from onnxpad.padding.site import Plan, RefusalError, split, told
+from onnxpad.operators.amounts import is_padded, onnx_order, told
+from onnxpad.operators.read import WindowOp
+from onnxpad.padding.plan import Plan, express, split
+from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
 
@@ -70,4 +72,4 @@ class SplitPads(Pass):
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the `Pad`."""
-        context.sites.express(match.plan)
+        express(context.graph, context.analysis, match.plan)

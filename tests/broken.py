@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from onnxpad.graph import Tensor
-from onnxpad.operators.table import onnx_order
+from onnxpad.operators.amounts import onnx_order
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.fold_pad import FoldPad

@@ -19,15 +19,18 @@ from onnxpad.analysis.rules import elementwise, layout, layout_shapes, pools_and
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic import window
 from onnxpad.arithmetic.window import Window
-from onnxpad.operators import table
-from onnxpad.operators.table import OPERATORS, PadOp, WindowOp
-from onnxpad.padding import site
+from onnxpad.operators import amounts, limits, onnxruntime_quirks, read, table
+from onnxpad.operators.limits import AxisForm
+from onnxpad.operators.read import PadOp, WindowOp
+from onnxpad.operators.table import OPERATORS, Fill
+from onnxpad.padding import pad_limits, plan
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.same_subgraph import Amounts
 from onnxpad.padding.site import Sites
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.merge_pads import MergePads
+from onnxpad.reasons import Condition
 
 CERTIFY: Final = "certify"
 PROBES: Final = "probes"
@@ -76,6 +79,17 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """A condition that always holds."""
+
+    condition: Condition[Any]
+
+    def apply(self, patch: pytest.MonkeyPatch) -> None:
+        """Gives the function that asks it another code."""
+        patch.setattr(self.condition.must, "__code__", (lambda case: True).__code__)
+
+
+@dataclass(frozen=True, slots=True)
 class Mutant:
     """One break.
 
@@ -91,7 +105,7 @@ class Mutant:
     name: str
     case: str
     killer: str
-    changes: tuple[Text | Entry, ...]
+    changes: tuple[Text | Entry | Held, ...]
 
     def apply(self, patch: pytest.MonkeyPatch) -> None:
         """Breaks the package for as long as the patch lasts."""
@@ -110,10 +124,15 @@ def _entry(name: str, case: str, killer: str, table: Any, key: object, value: ob
     return Mutant(name, case, killer, (Entry(table, key, value),))
 
 
+def _held(name: str, case: str, killer: str, *conditions: Condition[Any]) -> Mutant:
+    """A break of conditions, which always hold."""
+    return Mutant(name, case, killer, tuple(map(Held, conditions)))
+
+
 def _row(name: str, case: str, killer: str, op_type: str, **changes: object) -> Mutant:
     """A break of one row of the table of operators."""
-    row = replace(OPERATORS[op_type], **changes)  # type: ignore[arg-type]
-    return _entry(name, case, killer, OPERATORS, op_type, row)
+    row = replace(OPERATORS["", op_type], **changes)  # type: ignore[arg-type]
+    return _entry(name, case, killer, OPERATORS, row.key, row)
 
 
 def _getter(owner: type, name: str) -> Callable[..., object]:
@@ -127,89 +146,87 @@ _VALUES: MutableMapping[str, Any] = analysis._VALUE_RULES
 
 # fmt: off
 _SITES: Final = (
-    _mutant("split takes the greater side", "Conv, symmetric", CERTIFY, site.split,
+    _mutant("split takes the greater side", "Conv, symmetric", CERTIFY, plan.split,
             "(min(pair), min(pair))", "(max(pair), max(pair))"),
-    _mutant("split swaps the sides of the Pad", "Pad Conv, symmetric", CERTIFY, site.split,
+    _mutant("split swaps the sides of the Pad", "Pad Conv, symmetric", CERTIFY, plan.split,
             "(b - i, e - j)", "(e - j, b - i)"),
-    _mutant("split leaves all in the Pad too", "Conv, symmetric", CERTIFY, site.split,
+    _mutant("split leaves all in the Pad too", "Conv, symmetric", CERTIFY, plan.split,
             "(b - i, e - j)", "(b, e)"),
-    _mutant("split moves the Pad by one", "Conv, pad", CERTIFY, site.split,
+    _mutant("split moves the Pad by one", "Conv, pad", CERTIFY, plan.split,
             "(b - i, e - j)", "(b - i + 1, e - j)"),
-    _mutant("a sum swaps sides", "Pad Conv", CERTIFY, site.add,
+    _mutant("a sum swaps sides", "Pad Conv", CERTIFY, amounts.add,
             "(b0 + b1, e0 + e1)", "(b0 + e1, e0 + b1)"),
-    _mutant("a sum forgets the end", "Pad Conv", CERTIFY, site.add,
+    _mutant("a sum forgets the end", "Pad Conv", CERTIFY, amounts.add,
             "e0 + e1", "e0"),
-    _mutant("a sum forgets the begin of the operator", "Pad Conv, added", CERTIFY, site.add,
+    _mutant("a sum forgets the begin of the operator", "Pad Conv, added", CERTIFY, amounts.add,
             "b0 + b1", "b1"),
-    _mutant("a sum swaps axes", "Pad Conv", CERTIFY, site.add,
+    _mutant("a sum swaps axes", "Pad Conv", CERTIFY, amounts.add,
             "zip(one, other,", "zip(one, other[::-1],"),
-    _mutant("a sum of Pads swaps axes", "Pad Pad", CERTIFY, site.add,
+    _mutant("a sum of Pads swaps axes", "Pad Pad", CERTIFY, amounts.add,
             "zip(one, other,", "zip(one, other[::-1],"),
-    _mutant("pads are written axis by axis", "Pad Conv", CERTIFY, Sites.express,
+    _mutant("pads are written axis by axis", "Pad Conv", CERTIFY, plan.express,
             "onnx_order(plan.inner)", "[n for pair in plan.inner for n in pair]"),
-    _mutant("pads are written ends first", "Pad Conv, added", CERTIFY, Sites.express,
+    _mutant("pads are written ends first", "Pad Conv, added", CERTIFY, plan.express,
             "onnx_order(plan.inner)", "onnx_order([pair[::-1] for pair in plan.inner])"),
-    _mutant("pads are not written", "Pad Conv", CERTIFY, Sites.express,
+    _mutant("pads are not written", "Pad Conv", CERTIFY, plan.express,
             "if plan.inner != plan.op.pads or", "if False and"),
-    _mutant("auto_pad is kept beside pads", "SAME_UPPER", CERTIFY, Sites.express,
+    _mutant("auto_pad is kept beside pads", "SAME_UPPER", CERTIFY, plan.express,
             'if plan.op.auto_pad != "NOTSET":', "if False:"),
-    _mutant("auto_pad is dropped without pads", "SAME_UPPER", CERTIFY, Sites.express,
+    _mutant("auto_pad is dropped without pads", "SAME_UPPER", CERTIFY, plan.express,
             "onnx_order(plan.inner) if written else None", "None"),
-    _mutant("count_include_pad is not set", "Pad AveragePool", CERTIFY, Sites.express,
-            "if plan.count_include_pad != plan.op.count_include_pad:", "if False:"),
-    _mutant("the Pad is still read", "Pad Conv", CERTIFY, Sites.express,
-            "if source.name != node.inputs[0].name:", "if False:"),
-    _mutant("the Pad pads the first axes", "Conv, pad", CERTIFY, Sites.express,
-            "((0, 0), (0, 0), *plan.outer)", "(*plan.outer, (0, 0), (0, 0))"),
-    _mutant("the Pad is left out", "Conv, pad", CERTIFY, Sites.express,
+    _mutant("count_include_pad is not set", "Pad AveragePool", CERTIFY, plan.express,
+            "if row.counts is not None and", "if False and"),
+    _mutant("the Pad is still read", "Pad Conv", CERTIFY, plan.express,
+            "if source.name != plan.op.data.name:", "if False:"),
+    _mutant("the Pad pads the first axes", "Conv, pad", CERTIFY, plan.express,
+            "row.layout.full(plan.outer, (0, 0))", "(*plan.outer, (0, 0), (0, 0))"),
+    _mutant("the Pad is left out", "Conv, pad", CERTIFY, plan.express,
             "if is_padded(plan.outer):", "if False:"),
-    _mutant("a MaxPool's Pad writes zeros", "MaxPool, pad", CERTIFY, Sites.insert_pad,
-            '"never wins" else 0', '"zero" else 0'),
-    _mutant("a Conv's Pad writes the lowest", "Conv, pad", CERTIFY, Sites.insert_pad,
-            '"never wins" else 0', '"zero" else 0'),
-    _mutant("a Conv's Pad writes ones, opset 9", "Conv, pad, opset 9", CERTIFY, Sites.insert_pad,
+    _mutant("a MaxPool's Pad writes zeros", "MaxPool, pad", CERTIFY, plan.insert_pad,
+            "Fill.LOWEST else 0", "Fill.ZERO else 0"),
+    _mutant("a Conv's Pad writes the lowest", "Conv, pad", CERTIFY, plan.insert_pad,
+            "Fill.LOWEST else 0", "Fill.ZERO else 0"),
+    _mutant("a Conv's Pad writes ones, opset 9", "Conv, pad, opset 9", CERTIFY, plan.insert_pad,
             '"value": float(fill)', '"value": float(fill) + 1'),
-    _mutant("padded channels fold", "Pad Conv, channels", CERTIFY, Sites.check_mergeable,
-            "if is_padded(full[:2]):", "if False:"),
-    _mutant("reflect folds", "Pad Conv, reflect", CERTIFY, Sites.check_mergeable,
-            'if pad.mode != "constant":', "if False:"),
-    _mutant("a crop folds", "Pad Conv, crop", CERTIFY, Sites.merged,
-            "map(min, known)) < 0", "map(min, known)) < -9"),
-    _mutant("Indices are forgotten", "Pad MaxPool, Indices", CERTIFY, site.has_indices,
-            "len(op.node.outputs) > 1", "False"),
-    _mutant("any value folds", "Pad Conv, value 5", CERTIFY, Sites._check_fill,
-            "if pad.value != 0 or (", "if False and ("),
-    _mutant("any value folds into LpPool", "Pad LpPool, value 5", CERTIFY, Sites._check_fill,
-            "if pad.value != 0 or (", "if False and ("),
-    _mutant("0 loses whatever the data", "Pad MaxPool, 0", CERTIFY, Sites._check_fill,
-            "and not negative and self._signs.non_negative(pad.data)", ""),
-    _mutant("-0.0 is 0.0 to an average", "Pad AveragePool, -0.0", CERTIFY, Sites._check_fill,
-            "is_negative_zero(pad.value)", "False"),
-    _mutant("-0.0 is 0.0 to a maximum", "Pad MaxPool, -0.0", CERTIFY, Sites._check_fill,
-            "is_negative_zero(pad.value)", "False"),
-    _mutant("LpPool has powers above 0", "Pad LpPool, p = 0", CERTIFY, Sites.check_power,
-            'if op.operator.padding == "zero" and op.padding != "zero":', "if False:"),
-    _mutant("LpPool has powers above 0, style pad", "LpPool, p = -1", CERTIFY, Sites.check_power,
-            'if op.operator.padding == "zero" and op.padding != "zero":', "if False:"),
+    _held("padded channels fold", "Pad Conv, channels", CERTIFY, pad_limits.SPATIAL_ONLY),
+    _held("reflect folds", "Pad Conv, reflect", CERTIFY, pad_limits.COPIES_NOTHING),
+    _mutant("a crop folds", "Pad Conv, crop", CERTIFY, pad_limits._crops_nothing,
+            "map(min, known)) >= 0", "map(min, known)) >= -9"),
+    _mutant("Indices are forgotten", "Pad MaxPool, Indices", CERTIFY,
+            _getter(WindowOp, "gives_indices"), "index is not None", "False"),
+    _mutant("any value folds", "Pad Conv, value 5", CERTIFY, pad_limits._fills_zeros,
+            "return case.pad.value == 0 and", "return True or"),
+    _mutant("any value folds into LpPool", "Pad LpPool, value 5", CERTIFY, pad_limits._fills_zeros,
+            "return case.pad.value == 0 and", "return True or"),
+    _mutant("0 loses whatever the data", "Pad MaxPool, 0", CERTIFY, pad_limits._never_wins,
+            "and not negative and case.signs.non_negative(case.pad.data)", ""),
+    _mutant("-0.0 is 0.0 to an average", "Pad AveragePool, -0.0", CERTIFY, pad_limits._fills_zeros,
+            "is_negative_zero(case.pad.value)", "False"),
+    _mutant("-0.0 is 0.0 to a maximum", "Pad MaxPool, -0.0", CERTIFY, pad_limits._never_wins,
+            "is_negative_zero(value)", "False"),
+    _mutant("LpPool has powers above 0", "Pad LpPool, p = 0", CERTIFY,
+            _getter(WindowOp, "leaves_zeros_out"), "self.padding is not Fill.ZERO", "False"),
+    _mutant("LpPool has powers above 0, style pad", "LpPool, p = -1", CERTIFY,
+            _getter(WindowOp, "leaves_zeros_out"), "self.padding is not Fill.ZERO", "False"),
     _mutant("a computed size is not 0", "Pad AveragePool, product of sizes", CERTIFY,
-            Sites.check_not_empty, "if always(less_equal(1, size)) is not True:", "if False:"),
+            limits.is_never_empty, "always(less_equal(1, size)) is True", "True"),
     _mutant("what is never negative beats 5", "Pad MaxPool, 5 behind Relu", CERTIFY,
-            Sites._check_fill, "if pad.value <= 0 and", "if"),
-    _mutant("the least finite number is 0", "Pad MaxPool, 0", CERTIFY, site._lowest_finite,
+            pad_limits._never_wins, "return value <= 0 and", "return"),
+    _mutant("the least finite number is 0", "Pad MaxPool, 0", CERTIFY, pad_limits._lowest_finite,
             "np.finfo(tensor_dtype_to_np_dtype(dtype)).min", "0"),
-    Mutant("an average counts what it did not count", "Pad AveragePool, not counted", CERTIFY, (
-        Text(Sites.check_mergeable, {'if op.padding == "excluded" and': "if False and"}),
-        Text(Sites._check_form, {'if op.padding == "excluded" and': "if False and"}))),
-    _mutant("an average's padding becomes a Pad", "AveragePool, pad", CERTIFY, Sites._check_form,
-            'if op.padding == "excluded" and', "if False and"),
-    _mutant("pads as large as the kernel", "Pad AveragePool, wide", CERTIFY, Sites._check_form,
-            "max(pair) >= window.kernel", "max(pair) > window.kernel"),
-    _mutant("ceil_mode is forgotten", "Pad AveragePool, ceil_mode", CERTIFY, Sites._check_form,
-            "if op.ceil_mode:", "if False:"),
+    _held("an average counts what it did not count", "Pad AveragePool, not counted", CERTIFY,
+          pad_limits.OWN_PADDING_COUNTED, limits.OWN_PADDING_COUNTED),
+    _held("an average's padding becomes a Pad", "AveragePool, pad", CERTIFY,
+          limits.OWN_PADDING_COUNTED),
+    _mutant("pads as large as the kernel", "Pad AveragePool, wide", CERTIFY,
+            onnxruntime_quirks._is_below_kernel, "max(on.inside) < kernel",
+            "max(on.inside) <= kernel"),
+    _held("ceil_mode is forgotten", "Pad AveragePool, ceil_mode", CERTIFY,
+          limits.AS_MANY_WINDOWS),
     _mutant("ceil_mode counts the outer padding as data", "Pad AveragePool, ceil_mode", CERTIFY,
-            Sites._check_ceil, "(total[0] - pads[0]) + (total[1] - pads[1])", "0"),
-    _mutant("a dilated window may see padding only", "Pad MaxPool, dilated, short", CERTIFY,
-            Sites._check_form, "if not meets_data(window, size, *starts):", "if False:"),
+            AxisForm.windows, "(total[0] - pads[0]) + (total[1] - pads[1])", "0"),
+    _held("a dilated window may see padding only", "Pad MaxPool, dilated, short", CERTIFY,
+          limits.MEETS_DATA),
     _mutant("SAME_LOWER for SAME_UPPER", "SAME_UPPER", CERTIFY, Sites._auto_pads,
             '== "SAME_LOWER"', '!= "SAME_LOWER"'),
     _mutant("SAME_UPPER for SAME_LOWER", "SAME_LOWER, stride 1", CERTIFY, Sites._auto_pads,
@@ -217,7 +234,7 @@ _SITES: Final = (
     _mutant("SAME's axes swapped", "SAME_UPPER, sizes", CERTIFY, Sites._auto_pads,
             "resolved.append(pads)", "resolved.insert(0, pads)"),
     _mutant("SAME of the other axis's size", "SAME_UPPER, sizes", CERTIFY, Sites._auto_pads,
-            "self._spatial(op)", "self._spatial(op)[::-1]"),
+            "self.spatial(op, op.data, least)", "self.spatial(op, op.data, least)[::-1]"),
     _mutant("SAME as if undilated", "SAME_UPPER, dilated", CERTIFY, Sites._constant,
             "constant_in_effect(size, window,",
             "constant_in_effect(size, __import__('dataclasses').replace(window, dilation=1),"),
@@ -225,13 +242,14 @@ _SITES: Final = (
             "tensor, shape,", "tensor, shape and (1, *shape[:-1]),"),
     _mutant("pads win over VALID", "MaxPool, VALID with pads", CERTIFY, Sites.own_pads,
             'if op.auto_pad == "NOTSET":', "if op.pads_written:"),
-    _mutant("engines agree on Conv", "SAME_UPPER, kernel far below stride", CERTIFY,
-            Sites.check_engines, "least = -2 if", "least = -9 if"),
-    _mutant("engines agree on dilated pools", "MaxPool SAME, dilated", CERTIFY, Sites.check_engines,
+    _row("engines agree on Conv", "SAME_UPPER, kernel far below stride", CERTIFY, "Conv",
+         onnxruntime=replace(onnxruntime_quirks.CONV, same_from={"SAME_UPPER": -9})),
+    _mutant("engines agree on dilated pools", "MaxPool SAME, dilated", CERTIFY,
+            onnxruntime_quirks.check_same,
             "if any(window.dilation != 1 and window.kernel != 1 for window in op.windows):",
             "if False:"),
     _mutant("AveragePool stops below zero", "AveragePool SAME, kernel below stride", CERTIFY,
-            Sites._pool_stops, "self._graph.opset < 19", "True"),
+            onnxruntime_quirks._average_stops, "opset < 19", "True"),
     _mutant("a begin that varies is constant", "begin by a formula", CERTIFY,
             Sites._pair_in_effect,
             "isinstance(begin, int) and begin >= 0 and isinstance(count, int | Size)",
@@ -248,7 +266,8 @@ _DYNAMIC: Final = (
     _mutant("a formula's begin is not looked at", "begin by a formula", CERTIFY,
             DynamicSites._is_same, "and begin == same_pads(size, window, odd=odd)[0]", ""),
     _mutant("the Pad stays in front of SAME", "SAME by a formula", CERTIFY,
-            DynamicSites.express_same, "graph.set_input(node, 0, plan.source)", "pass"),
+            DynamicSites.express_same, "graph.set_input(node, row.inputs.data, plan.source)",
+            "pass"),
     _mutant("the wrong SAME is written", "SAME by a formula", CERTIFY,
             DynamicSites.express_same, "plan.auto_pad)", '"SAME_LOWER")'),
     _mutant("written SAME swaps sides", "SAME_UPPER, dynamic pad", CERTIFY,
@@ -261,11 +280,12 @@ _DYNAMIC: Final = (
     _mutant("written SAME crops", "SAME_LOWER, stride above kernel, dynamic pad", CERTIFY,
             Amounts.compute, "if self.is_clamped(windows):", "if False:"),
     _mutant("written SAME starts at the channels", "SAME_UPPER, dynamic pad", CERTIFY,
-            Amounts._shape, '{"start": 2}', '{"start": 1, "end": 3}'),
+            Amounts._shape, 'else {"start": first}', 'else {"start": 1, "end": 3}'),
     _mutant("written SAME keeps auto_pad", "SAME_UPPER, dynamic pad", CERTIFY,
             DynamicSites.express_computed, 'graph.set_attribute(node, "auto_pad", None)', "pass"),
     _mutant("written SAME is not read", "SAME_UPPER, dynamic pad", CERTIFY,
-            DynamicSites.express_computed, "graph.set_input(node, 0, padded)", "pass"),
+            DynamicSites.express_computed,
+            "graph.set_input(node, plan.op.operator.inputs.data, padded)", "pass"),
 )
 
 _PASSES: Final = (
@@ -299,42 +319,43 @@ _PASSES: Final = (
 )
 
 _OPERATORS: Final = (
-    _row("MaxPool pads zeros", "Pad MaxPool, 0", CERTIFY, "MaxPool", padding="zero"),
+    _row("MaxPool pads zeros", "Pad MaxPool, 0", CERTIFY, "MaxPool", padding=Fill.ZERO),
     _row("AveragePool counts its padding", "Pad AveragePool", CERTIFY, "AveragePool",
-         padding="zero"),
-    _row("Conv's padding never wins", "Pad Conv, lowest", CERTIFY, "Conv", padding="never wins"),
-    _row("AveragePool admits any pads", "Pad AveragePool, wide", CERTIFY, "AveragePool",
-         pads_below_kernel=False),
+         padding=Fill.ZERO),
+    _row("Conv's padding never wins", "Pad Conv, lowest", CERTIFY, "Conv", padding=Fill.LOWEST),
+    _held("AveragePool admits any pads", "Pad AveragePool, wide", CERTIFY,
+          onnxruntime_quirks.PADS_BELOW_KERNEL),
     _mutant("pads count unless they are there", "Pad AveragePool, not counted", CERTIFY,
             _getter(WindowOp, "padding"), "if self.count_include_pad", "if self.pads_written"),
     _mutant("axes are read one off", "Pad Conv, axes", CERTIFY, PadOp.extents_over,
             "full[axis % rank] = pair", "full[axis % rank ^ 1] = pair"),
-    _mutant("axes are sorted", "Pad Conv, axes", CERTIFY, table.read_pad,
+    _mutant("axes are sorted", "Pad Conv, axes", CERTIFY, read.read_pad,
             "axes = tuple(known)", "axes = tuple(sorted(known))"),
-    _mutant("a Pad's amounts are read axis by axis", "Pad Conv, axes", CERTIFY, table.read_pad,
+    _mutant("a Pad's amounts are read axis by axis", "Pad Conv, axes", CERTIFY, read.read_pad,
             "zip(flat[:half], flat[half:]", "zip(flat[::2], flat[1::2]"),
-    _mutant("a Pad's ends are read first", "Pad Conv", CERTIFY, table.read_pad,
+    _mutant("a Pad's ends are read first", "Pad Conv", CERTIFY, read.read_pad,
             "zip(flat[:half], flat[half:]", "zip(flat[half:], flat[:half]"),
-    _mutant("a Pad's value is not read", "Pad Conv, value 5", CERTIFY, table.read_pad,
+    _mutant("a Pad's value is not read", "Pad Conv, value 5", CERTIFY, read.read_pad,
             "0 if filler is None else _scalar(graph, analysis, filler)", "0"),
     _mutant("a Pad's value is not read, opset 9", "Pad Conv, opset 9, value 5", CERTIFY,
-            table.read_pad, '_number(node, "value")', "0.0"),
-    _mutant("a Pad's value is cut to an integer", "Pad Conv, value 0.5", CERTIFY, table._scalar,
+            read.read_pad, '_number(node, "value")', "0.0"),
+    _mutant("a Pad's value is cut to an integer", "Pad Conv, value 0.5", CERTIFY, read._scalar,
             "else float(item)", "else int(item)"),
-    _mutant("a Pad's mode is not read", "Pad Conv, reflect", CERTIFY, table.read_pad,
+    _mutant("a Pad's mode is not read", "Pad Conv, reflect", CERTIFY, read.read_pad,
             '_string(node, "mode") or "constant"', '"constant"'),
     Mutant("pads are read and written axis by axis", "Pad Conv", CERTIFY, (
-        Text(table.pairs_of, {"zip(pads[:half], pads[half:]": "zip(pads[::2], pads[1::2]"}),
-        Text(table.onnx_order,
+        Text(amounts.pairs_of, {"zip(pads[:half], pads[half:]": "zip(pads[::2], pads[1::2]"}),
+        Text(amounts.onnx_order,
              {"[begin for begin, _ in pairs] + [end for _, end in pairs]":
               "[n for pair in pairs for n in pair]"}))),
-    _mutant("dilations are not read", "SAME_UPPER, dilated", CERTIFY, table.read_window,
+    _mutant("dilations are not read", "SAME_UPPER, dilated", CERTIFY, read.read_slide,
             '_integers(node, "dilations", rank, least=1) or (1,) * rank', "(1,) * rank"),
-    _mutant("strides are read in reverse", "SAME_UPPER, strides", CERTIFY, table.read_window,
+    _mutant("strides are read in reverse", "SAME_UPPER, strides", CERTIFY, read.read_slide,
             "kernel, strides, dilations)", "kernel, strides[::-1], dilations)"),
-    _mutant("kernels are read in reverse", "SAME_UPPER", CERTIFY, table._kernel,
-            "enumerate(shape[2:])", "enumerate(shape[:1:-1])"),
-    _mutant("ceil_mode is not read", "Pad AveragePool, ceil_mode", CERTIFY, table.read_window,
+    _mutant("kernels are read in reverse", "SAME_UPPER", CERTIFY, read._kernel,
+            "layout.spatial(shape), strict=True)\n        )\n    if",
+            "layout.spatial(shape)[::-1], strict=True)\n        )\n    if"),
+    _mutant("ceil_mode is not read", "Pad AveragePool, ceil_mode", CERTIFY, read.read_slide,
             '_flag(node, "ceil_mode")', "False"),
     _mutant("the lowest float is 0", "Pad MaxPool, 0", CERTIFY, table.lowest,
             'float("-inf")', "0.0"),
@@ -416,7 +437,7 @@ _ENGINES: Final = (
     _mutant("Shape forgets where to start", "Shape", PROBES, layout_shapes.dimensions,
             "shape[begin:end]", "shape[: end - begin]"),
     _mutant("a pool's shape rounds down", "Conv SAME behind a MaxPool that rounds up", VALIDATION,
-            pools_and_convs._pool_sizes, 'call.flag("ceil_mode")', "False"),
+            pools_and_convs._pool_sizes, "ceil_mode = slide.ceil_mode", "ceil_mode = False"),
     _mutant("a Resize rounds up", "Conv SAME behind a Resize", VALIDATION, pools_and_convs.resized,
             "return exact if", "return exact + 1 if"),
 )
@@ -429,11 +450,11 @@ MUTANTS: Final = (
 HARMLESS: Final = (
     _mutant("an end that no window reads", "SAME_UPPER", "", window.constant_in_effect,
             "return begin, end", "return begin, end + 1"),
-    _mutant("zeros written out", "Conv, VALID", "", Sites.express,
+    _mutant("zeros written out", "Conv, VALID", "", plan.express,
             "is_padded(plan.inner) or plan.op.pads_written", "True"),
-    _mutant("a value of 0 written out", "Conv, pad", "", Sites.insert_pad,
+    _mutant("a value of 0 written out", "Conv, pad", "", plan.insert_pad,
             "if fill != 0:", "if True:"),
-    _mutant("the least finite number for -inf", "MaxPool, pad", "", Sites.insert_pad,
+    _mutant("the least finite number for -inf", "MaxPool, pad", "", plan.insert_pad,
             "lowest(dtype) if", "float(np.finfo(np.float32).min) if"),
     _mutant("a clamp that never holds", "SAME_LOWER, dynamic pad", "", Amounts.is_clamped,
             "any(window.extent < window.stride for window in windows)", "True"),

@@ -19,7 +19,7 @@ ORDER: Final = (
     # Pure arithmetic, and the file on the level of bytes.
     "process", "arithmetic", "file",
     # One graph, what is known of it, and what its nodes say.
-    "graph", "analysis", "operators", "sizes",
+    "graph", "operators", "analysis", "sizes",
     # Proving: it knows no pass.
     "proof",
     # Running models: it knows no pass either.

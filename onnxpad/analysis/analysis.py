@@ -9,6 +9,8 @@ import math
 from collections.abc import Generator, Mapping
 from typing import Any
 
+import numpy as np
+
 from onnxpad.analysis.open_axes import open_axes
 from onnxpad.analysis.rule_api import (
     CONSTANT_LIMIT,
@@ -90,6 +92,16 @@ class Analysis:
         if value is None or value.dtype not in INTEGERS:
             return None
         return tuple(value.data.reshape(-1).tolist())
+
+    def scalar(self, tensor: Any) -> float | int | None:
+        """Return the one element of a tensor; None where unknown, or where it has not one."""
+        value = self.value(tensor)
+        if value is None or value.data.size != 1:
+            return None
+        element = value.data.reshape(-1)[0]
+        if isinstance(element, np.generic):
+            element = element.item()
+        return element if isinstance(element, int | float) else None
 
     def dtype(self, tensor: Any) -> int | None:
         """Return a tensor's element type, a number of ONNX's `TensorProto.DataType`."""

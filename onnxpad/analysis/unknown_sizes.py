@@ -9,6 +9,7 @@ from typing import Final
 from onnxpad.analysis import Shape
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, symbol
 from onnxpad.graph import Graph, Tensor
+from onnxpad.operators.table import CHANNELS_FIRST, Layout, operator_of
 
 # Operators whose result has the shape of what they read first.
 _KEEPING: Final = frozenset(
@@ -24,24 +25,30 @@ _FAR: Final = 64
 
 
 def spatial_sizes(
-    graph: Graph, tensor: Tensor, shape: Shape | None, axes: int, least: int = 0
+    graph: Graph,
+    tensor: Tensor,
+    shape: Shape | None,
+    axes: int,
+    least: int = 0,
+    layout: Layout = CHANNELS_FIRST,
 ) -> tuple[Extent, ...]:
-    """The sizes of the axes of a tensor from the third on; a symbol for each that is unknown.
+    """The sizes of the spatial axes of a tensor; a symbol for each that is unknown.
 
     Args:
         graph: The graph that has the tensor.
         tensor: The tensor.
         shape: What is known of its sizes; None where its rank is not.
-        axes: How many axes it has after batch and channels.
+        axes: How many spatial axes it has.
         least: What an unknown size is at least, for what reads it to be defined.
+        layout: Which of its axes are spatial.
     """
-    found = (Unknown("only run time knows"),) * axes if shape is None else shape[2:]
+    found = (Unknown("only run time knows"),) * axes if shape is None else layout.spatial(shape)
     if {int, Size}.issuperset(map(type, found)):
         return found
     least = max(least, _least(graph, tensor))
     return tuple(
         size if isinstance(size, int | Size) else symbol(f"{tensor.name}[{axis}]", Sizes(least))
-        for axis, size in enumerate(found, 2)
+        for axis, size in zip(layout.axes(layout.rank(axes)), found, strict=True)
     )
 
 
@@ -53,7 +60,8 @@ def _least(graph: Graph, tensor: Tensor) -> int:
         node = graph.producer(tensor)
         if node is None or not graph.is_standard(node) or tensor is not node.outputs[0]:
             return 0
-        if node.op == "Conv":
+        row = operator_of(graph, node)
+        if row is not None and not row.pools:
             return 1  # one that holds no window is refused
         if node.op not in _KEEPING or not node.inputs:
             return 0

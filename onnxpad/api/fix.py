@@ -19,7 +19,7 @@ from onnxpad.fusion.barred import NOTHING, Barred, note, noted
 from onnxpad.graph import Graph
 from onnxpad.messages import meant
 from onnxpad.padding.computed_pads import DYNAMIC
-from onnxpad.padding.site import STYLES
+from onnxpad.padding.plan import STYLES
 from onnxpad.pipeline import driver
 from onnxpad.pipeline.catalogue import catalogue
 from onnxpad.pipeline.heal import failed, healed

@@ -9,7 +9,7 @@ them constant, or takes the `Pad` away, can choose that kernel. Tried with onnxr
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from onnx import TensorProto
 
@@ -18,13 +18,10 @@ from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, always, less_equal, symbol
 from onnxpad.arithmetic.window import meets_data, pool_output_size
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.table import WindowOp, pad_giving
+from onnxpad.operators.onnxruntime_quirks import BLOCK
+from onnxpad.operators.read import WindowOp, pad_giving
+from onnxpad.operators.table import Fill, operator_of, uncovered
 from onnxpad.reasons import Reason
-
-_BLOCK: Final = 8
-_POOLS: Final = frozenset({"MaxPool", "AveragePool"})
-# Behind these the number of channels is known from the weights.
-_KNOWN_BEHIND: Final = frozenset({"Conv", "ConvTranspose"})
 
 
 class Hazard(NamedTuple):
@@ -63,39 +60,48 @@ class BlockedPools:
     def _upstream(self, windows: Iterable[WindowOp]) -> dict[str, Hazard]:
         """The tensors from which shapes reach such a pool, each with one."""
         found: dict[str, Hazard] = {}
-        declared: set[str] | None = None
+        declared: dict[str, Sequence[int | str | None]] | None = None
         for op in windows:
             hazard = self._hazard(op)
             if hazard is None:
                 continue
             if declared is None:
-                claims = self._graph.claims()
-                declared = {t.name for t, sizes in claims if len(sizes) > 1 and _is_known(sizes)}
-            pending = [op.data] if op.data.name not in declared else []
+                declared = {tensor.name: sizes for tensor, sizes in self._graph.claims()}
+            claim, channels = declared.get(op.data.name, ()), op.operator.layout.channels
+            known = len(claim) == op.rank and isinstance(claim[channels], int)
+            pending = [] if known else [op.data]
             while pending:
                 tensor = pending.pop()
                 if tensor.name in found:
                     continue
                 found[tensor.name] = hazard
                 node = self._graph.producer(tensor)
-                if node is not None and node.op not in _KNOWN_BEHIND:
+                if node is not None and not self._is_weighed(node):
                     pending += [each for each in node.inputs if each.name]
         return found
 
+    def _is_weighed(self, node: Node) -> bool:
+        """Whether the number of channels that a node gives is known from its weight."""
+        found = operator_of(self._graph, node) or uncovered(self._graph, node)
+        return found is not None and found.inputs.weight is not None
+
     def _hazard(self, op: WindowOp) -> Hazard | None:
-        kind = op.operator.op_type
-        if kind not in _POOLS or len(op.windows) != 2 or len(op.node.outputs) > 1:
+        row = op.operator
+        if not row.onnxruntime.runs_in_blocks or len(op.windows) != 2 or len(op.node.outputs) > 1:
             return None
         shape = self._analysis.shape(op.data)
-        channels, height = shape[1:3] if shape is not None and len(shape) == 4 else (0, 0)
-        if not isinstance(channels, int) or channels % _BLOCK:
+        channels: Extent = 0
+        height: Extent = 0
+        if shape is not None and len(shape) == op.rank:
+            channels, height = shape[row.layout.channels], shape[op.axes[0]]
+        if not isinstance(channels, int) or channels % BLOCK:
             return None
         if self._analysis.dtype(op.data) not in {None, TensorProto.FLOAT}:
             return None
         if self._may_be_empty(op, height):
             does = "crashes where that holds no window"
             return Hazard(op.node, Reason.KERNEL_CRASHES, does)
-        if kind == "MaxPool" and self._may_read_infinities(op, shape):
+        if row.padding is Fill.LOWEST and self._may_read_infinities(op, shape):
             does = "gives the lowest finite number for a window of nothing but -infinity"
             return Hazard(op.node, Reason.INFINITE_DATA, does)
         return None
@@ -120,11 +126,11 @@ class BlockedPools:
         pad = pad_giving(self._graph, self._analysis, op.data)
         if pad is None or op.auto_pad.startswith("SAME") or self._signs.infinite(pad.data):
             return True
-        amounts = pad.over(4) or pad.amounts
+        amounts = pad.over(op.rank) or pad.amounts
         if shape is None or amounts is None or len(amounts) != len(shape):
             return True
         own = op.pads if op.auto_pad == "NOTSET" else ((0, 0),) * len(op.windows)
-        for axis, (window, (begin, end)) in enumerate(zip(op.windows, own, strict=True), 2):
+        for axis, window, (begin, end) in zip(op.axes, op.windows, own, strict=True):
             size, (first, last) = shape[axis], amounts[axis]
             if any(isinstance(each, Unknown) for each in (size, first, last)):
                 return True
@@ -134,8 +140,3 @@ class BlockedPools:
             if not meets_data(window, size - first - last, start, final):
                 return True
         return False
-
-
-def _is_known(sizes: tuple[int | str | None, ...]) -> bool:
-    """Whether a declared shape tells the channels."""
-    return isinstance(sizes[1], int)

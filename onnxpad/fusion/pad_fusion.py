@@ -17,20 +17,13 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Size
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, Use
-from onnxpad.operators.table import (
-    PadOp,
-    UnreadableError,
-    WindowOp,
-    is_padded,
-    is_plain_zero,
-    read_pad,
-    read_window,
-)
+from onnxpad.operators.amounts import is_padded, is_plain_zero
+from onnxpad.operators.read import PadOp, UnreadableError, WindowOp, read_pad, read_window
+from onnxpad.operators.table import OPERATORS, Fill, Operator, operator_of
 
 Claim: TypeAlias = tuple[Tensor, tuple[int | str | None, ...]]
 """A tensor, and the shape that it is declared to have."""
 
-FUSED: Final = frozenset({"Conv", "MaxPool", "AveragePool"})
 _AMOUNTS, _VALUE, _AXES = 1, 2, 3
 
 # Operators that the optimiser takes away where they have no effect: copies, sums with 0, products
@@ -46,8 +39,6 @@ _STRAIGHT: Final = REMOVABLE - {"Flatten", "Reshape", "Squeeze", "Transpose", "U
 _OF_FIRST: Final = frozenset(
     {"Cast", "CastLike", "Dropout", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Split"}
 ) | {"Squeeze", "Tile", "Transpose", "Unsqueeze"}
-_LATE: Final = 21
-"""The first opset whose `Pad`s onnxruntime 1.21 does not fold yet."""
 _FAR: Final = 512
 """How many nodes upstream are looked at, besides Identities."""
 
@@ -98,9 +89,10 @@ class Fusion:
         """
         found: list[Exposed] = []
         for node in self._graph.nodes:
-            if node.op in FUSED and self._graph.is_standard(node):
-                found += self._before(node, takes)
-            elif self._is_opened(node) and self._graph.inner_operators(node) & FUSED:
+            row = self._fused(node)
+            if row is not None:
+                found += self._before(node, row, takes)
+            elif self._is_opened(node) and _folds_inside(self._graph.inner_operators(node)):
                 for pad, way in self._reached_all(self._graph.sources(node)):
                     if takes(pad):
                         found.append(Exposed(pad, node, way, f"{node.op} holds what pools"))
@@ -108,11 +100,10 @@ class Fusion:
 
     def laid_open(self, op: WindowOp) -> Exposed | None:
         """A `Pad` that may be folded into an operator, if that pads by explicit pads as given."""
-        if op.operator.op_type not in FUSED:
+        if not op.operator.onnxruntime.folds_pads:
             return None
-        return next(
-            (each for each in self._along(op.node, op, op.data, self._may_take) if each.why), None
-        )
+        found = self._along(op.node, op.operator, op, self._may_take)
+        return next((each for each in found if each.why), None)
 
     def certain(self, node: Node) -> Exposed | None:
         """The `Pad` that PadFusion folds into a window operator for certain, and must not.
@@ -120,21 +111,29 @@ class Fusion:
         Only what no other optimiser can come before: the operator reads the `Pad` itself, or copies
         of it, nothing else does, and amounts and fill are constants of the model.
         """
-        if node.op not in FUSED or not self._graph.is_standard(node) or not _may_fuse(node):
+        row = self._fused(node)
+        if row is None or not _may_fuse(node, row):
             return None
-        for index, tensor in enumerate(node.inputs[: 2 if node.op == "Conv" else 1]):
-            pad = self._certain_pad(tensor)
+        for index in (row.inputs.data, row.inputs.weight):
+            if index is None or index >= len(node.inputs):
+                continue
+            pad = self._certain_pad(row, node.inputs[index])
             if pad is None or not self.is_fed(pad.data):
                 continue
-            if index:
+            if index == row.inputs.weight:
                 return Exposed(pad, node, (), f"it feeds the weight of {node.op}")
             op = self._read(node)
-            why = self._folds.folded(op, pad) if op is not None and node.op != "Conv" else None
+            why = self._folds.folded(op, pad) if op is not None and _is_choosy(row) else None
             if isinstance(why, str):
                 return Exposed(pad, node, (), why)
         return None
 
-    def _certain_pad(self, tensor: Tensor) -> PadOp | None:
+    def _fused(self, node: Node) -> Operator | None:
+        """The row of an operator that PadFusion folds `Pad`s into; None for others."""
+        row = operator_of(self._graph, node)
+        return row if row is not None and row.onnxruntime.folds_pads else None
+
+    def _certain_pad(self, row: Operator, tensor: Tensor) -> PadOp | None:
         graph = self._graph
         while tensor.name and len(tensor.uses) == 1 and not graph.is_output(tensor):
             node = graph.producer(tensor)
@@ -142,7 +141,7 @@ class Fusion:
                 return None
             if node.op == "Pad":
                 pad = self._pad(node)
-                if pad is None or not self._may_take(pad) or not _is_spatial(pad):
+                if pad is None or not self._may_take(pad) or not _is_spatial(row, pad):
                     return None
                 given = node.inputs[1:] if graph.opset >= 11 else ()
                 held = all(graph.constant(each) is not None for each in given)
@@ -152,36 +151,41 @@ class Fusion:
             tensor = node.inputs[0]
         return None
 
-    def _before(self, node: Node, takes: Callable[[PadOp], bool]) -> Iterator[Exposed]:
-        if not _may_fuse(node):
+    def _before(
+        self, node: Node, row: Operator, takes: Callable[[PadOp], bool]
+    ) -> Iterator[Exposed]:
+        if not _may_fuse(node, row):
             return
-        yield from self._along(node, self._read(node), node.inputs[0], takes)
-        for pad, way in self._reached_all(node.inputs[1:] if node.op == "Conv" else ()):
+        yield from self._along(node, row, self._read(node), takes)
+        data = row.inputs.data
+        others = [*node.inputs[:data], *node.inputs[data + 1 :]]
+        for pad, way in self._reached_all(others if row.inputs.weight is not None else ()):
             if takes(pad):
                 yield Exposed(pad, node, way, f"it feeds the weight of {node.op}")
 
     def _along(
-        self, node: Node, op: WindowOp | None, data: Tensor, takes: Callable[[PadOp], bool]
+        self, node: Node, row: Operator, op: WindowOp | None, takes: Callable[[PadOp], bool]
     ) -> Iterator[Exposed]:
         """The `Pad`s upstream of a window's data that may be folded, the nearest first.
 
         Each is taken for folded, whether it may or not, so that those behind it come next.
         """
+        data = node.inputs[row.inputs.data]
         pending: list[tuple[Tensor, WindowOp | None, tuple[Node, ...]]] = [(data, op, ())]
         for _ in range(_FAR):
             if not pending:
                 return
             tensor, slides, passed = pending.pop()
             for pad, way in self._reached(tensor):
-                if not takes(pad) or (_is_straight(way) and not _is_spatial(pad)):
+                if not takes(pad) or (_is_straight(way) and not _is_spatial(row, pad)):
                     continue
                 behind = (*passed, *way)
                 if pad.node.op != "Pad":
-                    why = "" if node.op == "Conv" else f"it may be inside of {pad.node.op}"
+                    why = f"it may be inside of {pad.node.op}" if _is_choosy(row) else ""
                     yield Exposed(pad, node, behind, why)
                     continue
                 now, why = slides, ""
-                if node.op != "Conv":
+                if _is_choosy(row):
                     now, why = self._folded(slides, pad, way)
                 if not why and self._is_copied(pad.data):
                     why = f"{pad.data.name!r}, which it reads, is copied to a graph output"
@@ -388,20 +392,26 @@ def misdeclared(graph: Graph, analysis: Analysis, tensor: Tensor) -> Tensor | No
     return None
 
 
-def versions(opset: int) -> str:
-    """The versions of onnxruntime that were seen to fold `Pad`s of an opset."""
-    return "1.31.1 (not 1.21.0)" if opset >= _LATE else "1.21.0 and 1.31.1"
+def _folds_inside(op_types: frozenset[str]) -> bool:
+    """Whether any of these, which stand in a body or function, is one `Pad`s are folded into."""
+    rows = (OPERATORS.get(("", op_type)) for op_type in op_types)
+    return any(row is not None and row.onnxruntime.folds_pads for row in rows)
 
 
-def _may_fuse(node: Node) -> bool:
-    """Whether PadFusion takes a Conv or pool for one: explicit pads, one output."""
-    if not node.inputs or len(node.outputs) > 1:
+def _may_fuse(node: Node, row: Operator) -> bool:
+    """Whether PadFusion takes a window operator for one: explicit pads, one output."""
+    if len(node.inputs) <= row.inputs.data or len(node.outputs) > 1:
         return False
-    if node.op == "AveragePool" and not node.attrs.get("count_include_pad", 0):
+    if row.counts is not None and not node.attrs.get(row.counts, 0):
         pads = node.attrs.get("pads")
         if isinstance(pads, list) and any(pads):
             return False  # its own padding is not counted, and what is folded would have to be
     return node.attrs.get("auto_pad", "") in {"", "NOTSET"}
+
+
+def _is_choosy(row: Operator) -> bool:
+    """Whether an operator cannot pad by just any zeros that a `Pad` puts around its data."""
+    return row.padding is not Fill.ZERO or bool(row.limits or row.axis_limits)
 
 
 def _passes_on(graph: Graph, use: Use) -> bool:
@@ -421,7 +431,7 @@ def _is_straight(way: Sequence[Node]) -> bool:
     return all(node.op in _STRAIGHT or node.op == "Pad" for node in way)
 
 
-def _is_spatial(pad: PadOp) -> bool:
+def _is_spatial(row: Operator, pad: PadOp) -> bool:
     """Whether a `Pad` of known amounts leaves batch and channels alone."""
     amounts = pad.constant_amounts
-    return amounts is None or not is_padded(amounts[:2])
+    return amounts is None or not is_padded(row.layout.others(amounts))

@@ -9,20 +9,24 @@ from dataclasses import dataclass
 from typing import Final
 
 from onnxpad.analysis import Analysis
-from onnxpad.arithmetic.size import Extent, Size, Unknown, always, less_equal
+from onnxpad.arithmetic.size import Extent, Size, Unknown
 from onnxpad.arithmetic.window import (
     Side,
     Window,
     meets_data,
     same_output_size,
     same_pads,
-    same_raw_total,
 )
 from onnxpad.fusion.pad_fusion import misdeclared
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.table import ExtentPair, PadOp, WindowOp, is_padded
+from onnxpad.operators.amounts import ExtentPair, is_padded
+from onnxpad.operators.limits import is_never_empty, says_empty, says_power
+from onnxpad.operators.onnxruntime_quirks import check_pads, check_runs_same
+from onnxpad.operators.read import PadOp, WindowOp
+from onnxpad.operators.table import Fill
+from onnxpad.padding.plan import insert_pad
 from onnxpad.padding.same_subgraph import Amounts
-from onnxpad.padding.site import Rounding, Sites, has_indices, windows_over
+from onnxpad.padding.site import Rounding, Sites, windows_over
 from onnxpad.process.memoise import remembered
 from onnxpad.reasons import Reason, RefusalError
 
@@ -84,22 +88,21 @@ class DynamicSites:
         pad = self._sites.pad_before(op)
         if pad is None or pad.constant_amounts is not None or op.auto_pad != "NOTSET":
             return None
-        full = pad.extents_over(len(op.windows) + 2)
-        if pad.mode != "constant" or full is None or is_padded(full[:2]) or is_padded(op.pads):
+        amounts = _spatial(op, pad)
+        if pad.mode != "constant" or amounts is None or is_padded(op.pads):
             return None
         windows = [window for window in op.windows if isinstance(window, Window)]
-        sizes = self._sites.spatial(pad.data, len(op.windows))
+        sizes = self._sites.spatial(op, pad.data)
         if len(windows) != len(sizes):
             return None
         for auto_pad, odd in _SIDES:
             if all(
-                self._is_same((op.operator.pools, op.ceil_mode), window, size, amounts, odd)
-                for window, size, amounts in zip(windows, sizes, full[2:], strict=True)
+                self._is_same((op.operator.pools, op.ceil_mode), window, size, pair, odd)
+                for window, size, pair in zip(windows, sizes, amounts, strict=True)
             ):
                 self._sites.check_mergeable(op, pad)
-                self._check_runs(op, windows, sizes, auto_pad)
-                for axis, size in enumerate(sizes if op.operator.pools else ()):
-                    self._sites.check_not_empty(pad.data, axis, size)
+                check_runs_same(op, sizes, auto_pad)
+                self._check_not_empty(op, pad.data, sizes)
                 self._check_meets_data(op, pad.data, sizes, odd)
                 return SamePlan(op, pad, auto_pad, pad.data)
         return None
@@ -118,37 +121,21 @@ class DynamicSites:
             and output == same_output_size(size, window)
         )
 
-    def _check_runs(
-        self, op: WindowOp, windows: Sequence[Window], sizes: Sequence[Extent], auto_pad: str
-    ) -> None:
-        if any(window.dilation != 1 for window in windows):
-            raise RefusalError(
-                Reason.ENGINES_DISAGREE,
-                f"it is {auto_pad} at every size, but onnxruntime refuses or misreads that with "
-                "dilation",
-                auto_pad=auto_pad,
-                dilations=[window.dilation for window in windows],
-            )
-        least = 0 if op.operator.pools else -2 if auto_pad == "SAME_UPPER" else -3
-        for window, size in zip(windows, sizes, strict=True):
-            if always(less_equal(least, same_raw_total(size, window))) is not True:
-                raise RefusalError(
-                    Reason.ENGINES_DISAGREE,
-                    f"it is {auto_pad} at every size, but onnxruntime misreads that for kernel "
-                    f"{window.kernel} below stride {window.stride}",
-                    auto_pad=auto_pad,
-                    kernel=window.kernel,
-                    stride=window.stride,
-                )
+    def _check_not_empty(self, op: WindowOp, source: Tensor, sizes: Sequence[Extent]) -> None:
+        if op.operator.pools:
+            for axis, size in zip(op.axes, sizes, strict=True):
+                if not is_never_empty(size):
+                    raise says_empty(source, axis)
 
     def express_same(self, plan: SamePlan) -> None:
         """Writes a computed `Pad` as the attribute that it amounts to."""
         graph, node = self._graph, plan.op.node
         graph.set_attribute(node, "pads", None)
         graph.set_attribute(node, "auto_pad", plan.auto_pad)
-        if plan.op.operator.padding == "excluded":
-            graph.set_attribute(node, "count_include_pad", 1)
-        graph.set_input(node, 0, plan.source)
+        row = plan.op.operator
+        if row.counts is not None and row.padding is Fill.EXCLUDED:
+            graph.set_attribute(node, row.counts, 1)
+        graph.set_input(node, row.inputs.data, plan.source)
 
     def computed(self, op: WindowOp) -> ComputedPlan:
         """How a SAME that depends on open sizes is written as a computed `Pad`.
@@ -166,31 +153,33 @@ class DynamicSites:
             )
         if not all(isinstance(window, Window) for window in op.windows):
             raise RefusalError(Reason.KERNEL_UNKNOWN, "the kernel's size is known only at run time")
-        self._sites.check_power(op)
-        if op.padding == "excluded":
+        if op.leaves_zeros_out:
+            raise says_power(op)
+        if op.padding is Fill.EXCLUDED:
             raise RefusalError(
                 Reason.OWN_PADDING_UNCOUNTED,
                 "an AveragePool with count_include_pad=0 leaves its padding out of the divisor, "
                 "which no Pad can say",
             )
-        if has_indices(op):
+        if op.gives_indices:
             raise RefusalError(
                 Reason.INDICES_READ, "the operator's Indices count positions of the tensor it reads"
             )
-        self._sites.check_engines(op)
-        self._sites.check_pad(op.data)
+        self._sites.check_same(op)
+        check_pads(self._graph.opset, self._analysis.dtype(op.data))
         self._check_sizes(op, odd)
         return ComputedPlan(op, op.data, odd)
 
     def _check_sizes(self, op: WindowOp, odd: Side) -> None:
         shape = self._analysis.shape(op.data)
-        if shape is None or any(isinstance(size, Unknown) for size in shape[2:]):
+        sizes = op.operator.layout.spatial(shape or ())
+        if shape is None or any(isinstance(size, Unknown) for size in sizes):
             raise RefusalError(
                 Reason.NOT_WORKED_OUT,
                 f"the sizes of {op.data.name!r} are not worked out",
                 tensor=op.data.name,
             )
-        self._check_meets_data(op, op.data, shape[2:], odd)
+        self._check_meets_data(op, op.data, sizes, odd)
         self._check_declared(op.data)
 
     def _check_declared(self, data: Tensor) -> None:
@@ -208,10 +197,10 @@ class DynamicSites:
         self, op: WindowOp, source: Tensor, sizes: Sequence[Extent], odd: Side
     ) -> None:
         """Refuses a maximum over padding alone, which a `Pad` and SAME do not give alike."""
-        if op.operator.padding != "never wins":
+        if op.operator.padding is not Fill.LOWEST:
             return
         self._sites.check_finite(source)
-        for axis, (window, size) in enumerate(zip(op.windows, sizes, strict=True), 2):
+        for axis, window, size in zip(op.axes, op.windows, sizes, strict=True):
             begin, _ = same_pads(size, window, odd=odd)
             last = (same_output_size(size, window) - 1) * window.stride - begin
             if not meets_data(window, size, -begin, last):
@@ -227,23 +216,25 @@ class DynamicSites:
         graph.set_attribute(node, "auto_pad", None)
         if plan.op.pads_written:
             graph.set_attribute(node, "pads", None)
-        padded = self._sites.insert_pad(plan.op, plan.source, self._compute(plan, node))
-        graph.set_input(node, 0, padded)
+        amounts = self._compute(plan, node)
+        padded = insert_pad(graph, self._analysis, plan.op, plan.source, amounts)
+        graph.set_input(node, plan.op.operator.inputs.data, padded)
 
     def simpler(self, op: WindowOp) -> SimplerPlan | None:
         """How a `Pad` that computes SAME's amounts by more nodes than needed can do with fewer."""
         pad = self._sites.pad_before(op)
         if pad is None or pad.constant_amounts is not None or self._graph.opset < 11:
             return None
-        full = pad.extents_over(len(op.windows) + 2)
+        amounts = _spatial(op, pad)
         shape = self._analysis.shape(pad.data)
         windows = [window for window in op.windows if isinstance(window, Window)]
-        if full is None or shape is None or is_padded(full[:2]) or len(windows) + 2 != len(shape):
+        sizes = op.operator.layout.spatial(shape or ())
+        if amounts is None or {len(windows), len(sizes)} != {len(amounts)}:
             return None
         for _, odd in _SIDES:
             if all(
-                isinstance(size, int | Size) and self._same(size, window, odd) == amounts
-                for window, size, amounts in zip(windows, shape[2:], full[2:], strict=True)
+                isinstance(size, int | Size) and self._same(size, window, odd) == pair
+                for window, size, pair in zip(windows, sizes, amounts, strict=True)
             ):
                 nodes, least = self._computing(pad.node.inputs[1]), self._amounts.count(windows)
                 told = misdeclared(self._graph, self._analysis, pad.data)
@@ -279,12 +270,13 @@ class DynamicSites:
         node = plan.op.node
         windows = [window for window in plan.op.windows if isinstance(window, Window)]
         name = f"{node.name or node.outputs[0].name}_same"
-        return self._amounts.compute(plan.source, windows, plan.odd, before, name)
+        layout = plan.op.operator.layout
+        return self._amounts.compute(plan.source, layout, windows, plan.odd, before, name)
 
     def told(self, op: WindowOp, open_axes: Iterable[int]) -> str:
         """SAME's pads on these axes in terms of each one's own size, in words."""
         odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
-        windows = {axis: op.windows[axis - 2] for axis in open_axes}
+        windows = {axis: op.windows[op.axes.index(axis)] for axis in open_axes}
         return self._sites.wording.same(windows, odd)
 
     def resolves(self, op: WindowOp) -> PadOp | None:
@@ -306,3 +298,9 @@ class DynamicSites:
         except RefusalError:
             return pad
         return plan.pad if plan is not None else None
+
+
+def _spatial(op: WindowOp, pad: PadOp) -> tuple[ExtentPair, ...] | None:
+    """A `Pad`'s amounts on the axes of a window; None unless it pads these alone, by known ones."""
+    full, layout = pad.extents_over(op.rank), op.operator.layout
+    return None if full is None or is_padded(layout.others(full)) else layout.spatial(full)

@@ -5,25 +5,16 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from onnxpad.analysis import Analysis
-from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal
+from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, symbol
 from onnxpad.arithmetic.window import Side, constant_in_effect, same_pads
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
-from onnxpad.operators.table import (
-    OPERATORS,
-    UnreadableError,
-    WindowOp,
-    pairs_of,
-    read_pad,
-    read_window,
-)
+from onnxpad.operators.read import UnreadableError, WindowOp, read_pad, read_slide, read_window
+from onnxpad.operators.table import CHANNELS_FIRST, Layout, operator_of, uncovered
 from onnxpad.sizes.analysed import analysed_domains
 from onnxpad.validation.result import PaddingDifference
 
 Pairs: TypeAlias = tuple[tuple[Extent, Extent], ...]
-
-_OTHERS = frozenset({"ConvInteger", "ConvTranspose", "QLinearConv", "DeformConv"})
-"""Operators whose own pads are read as they are written."""
 
 _THROUGH = frozenset({"Identity", "Dropout"})  # operators that hand padding on as it is
 
@@ -135,11 +126,16 @@ def _sites(graph: Graph, analysis: Analysis) -> Iterator[_Site]:
     for node in graph.nodes:
         if not graph.is_standard(node) or not node.outputs or not node.inputs:
             continue
-        if node.op not in OPERATORS and node.op not in _OTHERS:
+        row = operator_of(graph, node)
+        if row is None and uncovered(graph, node) is None:
             continue
+        layout = CHANNELS_FIRST if row is None else row.layout
         try:
-            own, effect = _own(graph, analysis, node)
-            front = None if own is None else _front(graph, analysis, node, len(own))
+            if row is not None:
+                own, effect = _resolved(analysis, read_window(graph, analysis, node))
+            else:
+                own = effect = _written(analysis, node, layout)
+            front = None if own is None else _front(graph, analysis, node, layout, len(own))
         except (ModelError, UnreadableError):
             own = effect = front = None
         yield _Site(
@@ -149,47 +145,42 @@ def _sites(graph: Graph, analysis: Analysis) -> Iterator[_Site]:
             node.op,
             _sum(own, front),
             _sum(effect, front),
-            _windows(analysis, node),
+            None if row is None else _windows(analysis, node, layout),
         )
 
 
-def _windows(analysis: Analysis, node: Node) -> tuple[Extent, ...] | None:
-    """How many windows an operator of the table has on each axis; None where that is not known."""
+def _windows(analysis: Analysis, node: Node, layout: Layout) -> tuple[Extent, ...] | None:
+    """How many windows an operator has on each axis; None where that is not known."""
     shape = analysis.shape(node.outputs[0])
-    if node.op not in OPERATORS or shape is None:
+    if shape is None or any(isinstance(size, Unknown) for size in shape):
         return None
-    return None if any(isinstance(size, Unknown) for size in shape) else shape[2:]
+    return layout.spatial(shape)
 
 
-def _own(graph: Graph, analysis: Analysis, node: Node) -> tuple[Pairs | None, Pairs | None]:
-    """An operator's own padding as it is, and constant amounts that read the same."""
-    if node.op in OPERATORS:
-        return _resolved(analysis, read_window(graph, analysis, node))
-    shape = analysis.shape(node.inputs[0])
-    if node.attrs.get("auto_pad", "NOTSET") not in {"", "NOTSET", "VALID"}:
-        return None, None
-    pads = node.attrs.get("pads")
-    if pads is not None and node.attrs.get("auto_pad", "NOTSET") != "VALID":
-        return pairs_of(pads), pairs_of(pads)
-    if shape is None or len(shape) < 3:
-        return None, None
-    none = ((0, 0),) * (len(shape) - 2)
-    return none, none
+def _written(analysis: Analysis, node: Node, layout: Layout) -> Pairs | None:
+    """The pads of an operator that has no row, as they are written; None with SAME."""
+    shape, pads = analysis.shape(node.inputs[0]), node.attrs.get("pads")
+    sizes = layout.spatial(shape or ())
+    count = len(pads) // 2 if isinstance(pads, list) else len(sizes)
+    slide = read_slide(node, (symbol("?"),) * count)
+    if not count or slide.auto_pad.startswith("SAME"):
+        return None
+    return slide.pads if slide.auto_pad == "NOTSET" else ((0, 0),) * count
 
 
 def _resolved(analysis: Analysis, op: WindowOp) -> tuple[Pairs | None, Pairs | None]:
+    """An operator's own padding as it is, and constant amounts that read the same."""
     rank = len(op.windows)
     if op.auto_pad == "NOTSET":
         return op.pads, op.pads
     if op.auto_pad == "VALID":
         return ((0, 0),) * rank, ((0, 0),) * rank
     shape = analysis.shape(op.data)
-    if shape is None or len(shape) != rank + 2:
-        return None, None
-    if any(isinstance(size, Unknown) for size in shape[2:]):
+    sizes = op.operator.layout.spatial(shape or ())
+    if len(sizes) != rank or any(isinstance(size, Unknown) for size in sizes):
         return None, None
     odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
-    axes = list(zip(shape[2:], op.windows, strict=True))
+    axes = list(zip(sizes, op.windows, strict=True))
     if not all(isinstance(window.kernel, int) for _, window in axes):
         return None, None
     effect = [constant_in_effect(size, window, odd=odd) for size, window in axes]
@@ -198,22 +189,25 @@ def _resolved(analysis: Analysis, op: WindowOp) -> tuple[Pairs | None, Pairs | N
     return total, constant if len(constant) == rank else None
 
 
-def _front(graph: Graph, analysis: Analysis, node: Node, rank: int) -> Pairs | None:
+def _front(
+    graph: Graph, analysis: Analysis, node: Node, layout: Layout, count: int
+) -> Pairs | None:
     """What the `Pad`s in front of an operator add to its spatial axes, also through Transposes."""
-    total: list[tuple[Extent, Extent]] = [(0, 0)] * rank
-    places = list(range(rank + 2))  # where each axis of the operator's data is
+    total: list[tuple[Extent, Extent]] = [(0, 0)] * count
+    rank = layout.rank(count)
+    places = list(range(rank))  # where each axis of the operator's data is
     tensor = node.inputs[0]
     while (producer := graph.producer(tensor)) is not None and graph.is_standard(producer):
         if producer.op == "Pad":
-            amounts = read_pad(graph, analysis, producer).extents_over(rank + 2)
+            amounts = read_pad(graph, analysis, producer).extents_over(rank)
             if amounts is None:
                 return None
-            for axis in range(rank):
-                begin, end = amounts[places[axis + 2]]
-                total[axis] = total[axis][0] + begin, total[axis][1] + end
+            for each, axis in enumerate(layout.axes(rank)):
+                begin, end = amounts[places[axis]]
+                total[each] = total[each][0] + begin, total[each][1] + end
         elif producer.op == "Transpose":
-            perm = producer.attrs.get("perm") or list(range(rank + 2))[::-1]
-            if sorted(perm) != list(range(rank + 2)):
+            perm = producer.attrs.get("perm") or list(range(rank))[::-1]
+            if sorted(perm) != list(range(rank)):
                 return None
             places = [perm[place] for place in places]
         elif producer.op not in _THROUGH:

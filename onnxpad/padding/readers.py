@@ -5,24 +5,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.table import operator_of
-
-UNCOVERED: Final = frozenset(
-    {
-        ("", "ConvInteger"),
-        ("", "ConvTranspose"),
-        ("", "DeformConv"),
-        ("", "QLinearConv"),
-        ("com.microsoft", "FusedConv"),
-        ("com.microsoft", "NhwcConv"),
-        ("com.microsoft", "NhwcFusedConv"),
-        ("com.microsoft", "NhwcMaxPool"),
-        ("com.microsoft", "QLinearAveragePool"),
-        ("com.microsoft", "QLinearConv"),
-        ("com.microsoft", "ConvTransposeWithDynamicPads"),
-    }
-)
-"""Operators with a window that the table does not have."""
+from onnxpad.operators.table import Inputs, key_of, operator_of, uncovered
 
 # What hands on what it reads, element by element or moved: its first input, or any.
 # fmt: off
@@ -115,7 +98,8 @@ class Readers:
             for node, index in self.of(current):
                 if node is None or id(node) in seen or len(seen) > _MOST_NODES:
                     continue
-                if index == 0 and (self.slides(node) or self.is_uncovered(node)):
+                inputs = self.inputs(node)
+                if inputs is not None and index == inputs.data:
                     return Path(steps, node)
                 if len(steps) < _MOST_STEPS and self._hands_on(node, index):
                     seen.add(id(node))
@@ -126,14 +110,14 @@ class Readers:
         """Whether a node is a window operator of the table."""
         return operator_of(self._graph, node) is not None
 
-    def is_uncovered(self, node: Node) -> bool:
-        """Whether a node is an operator with a window that the table does not have."""
-        domain = "" if self._graph.is_standard(node) else node.domain
-        return (domain, node.op) in UNCOVERED and not self._graph.is_function(node)
+    def inputs(self, node: Node) -> Inputs | None:
+        """The inputs of an operator with a window, whether it has a row or not; None for others."""
+        found = operator_of(self._graph, node) or uncovered(self._graph, node)
+        return found and found.inputs
 
     def _hands_on(self, node: Node, index: int) -> bool:
-        domain = "" if self._graph.is_standard(node) else node.domain
-        if domain not in _DOMAINS or self._graph.is_function(node):
+        key = key_of(self._graph, node)
+        if key is None or key[0] not in _DOMAINS:
             return False
         return index >= 0 if node.op in _ANY else index == 0 and node.op in _FIRST
 

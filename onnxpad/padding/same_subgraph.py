@@ -13,6 +13,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.arithmetic.window import Side, Window
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.operators.table import Layout
 
 
 class Amounts:
@@ -33,7 +34,13 @@ class Amounts:
         return any(window.extent < window.stride for window in windows)
 
     def compute(
-        self, source: Tensor, windows: Sequence[Window], odd: Side, before: Node, name: str
+        self,
+        source: Tensor,
+        layout: Layout,
+        windows: Sequence[Window],
+        odd: Side,
+        before: Node,
+        name: str,
     ) -> Tensor:
         """The amounts by which windows over a tensor are padded, computed in front of a node.
 
@@ -49,8 +56,10 @@ class Amounts:
         def constant(values: Sequence[int] | int) -> Tensor:
             return self._graph.add_initializer(np.asarray(values, np.int64), f"{name}_constant")
 
-        rank = len(windows) + 2
-        shape = self._shape(source, rank, before, name)
+        axes = layout.axes(layout.rank(len(windows)))
+        ahead, behind = axes[0], layout.rank(len(windows)) - 1 - axes[-1]
+        assert axes == tuple(range(ahead, ahead + len(windows)))
+        shape = self._shape(source, axes, behind, before, name)
         left = add("Mod", add("Neg", shape), constant([window.stride for window in windows]))
         surplus = [window.extent - window.stride for window in windows]
         total = add("Add", left, constant(surplus))
@@ -59,23 +68,33 @@ class Amounts:
         less = add("Div", total, constant([2]))
         more = add("Sub", total, less)
         begin, end = (less, more) if odd == "end" else (more, less)
-        none = constant([0, 0])
-        return add("Concat", none, begin, none, end, axis=0)
+        none = constant([0] * ahead)
+        if not behind:
+            return add("Concat", none, begin, none, end, axis=0)
+        between, last = constant([0] * (behind + ahead)), constant([0] * behind)
+        return add("Concat", none, begin, between, end, last, axis=0)
 
-    def _shape(self, source: Tensor, rank: int, before: Node, name: str) -> Tensor:
-        """The spatial sizes of a tensor: those of any other that has the same at every size."""
-        shape = self._analysis.shape(source) or ()
-        sizes: tuple[object, ...] = shape[2:]
+    def _shape(
+        self, source: Tensor, axes: Sequence[int], behind: int, before: Node, name: str
+    ) -> Tensor:
+        """The sizes of successive axes: those of any tensor that has the same at every size.
+
+        `behind` is how many axes come after them.
+        """
+        shape = self._analysis.shape(source)
+        sizes: tuple[object, ...] = () if shape is None else tuple(shape[axis] for axis in axes)
         if not sizes or any(isinstance(size, Unknown) for size in sizes):
             sizes = (source.name,)
+        first, last = axes[0], axes[-1] + 1
         if self._graph.opset >= 15:
-            return self._add(("Shape", sizes), "Shape", [source], {"start": 2}, before, name)
+            part = {"start": first, "end": last} if behind else {"start": first}
+            return self._add(("Shape", sizes), "Shape", [source], part, before, name)
         whole = self._add(("whole Shape", sizes), "Shape", [source], {}, before, name)
-        first, last = (
+        given = [
             self._graph.add_initializer(np.asarray([axis], np.int64), f"{name}_constant")
-            for axis in (2, rank)
-        )
-        return self._add(("Slice", whole.name), "Slice", [whole, first, last], {}, before, name)
+            for axis in (first, last)
+        ]
+        return self._add(("Slice", whole.name), "Slice", [whole, *given], {}, before, name)
 
     def _add(
         self,

@@ -14,7 +14,7 @@ from onnxpad.engine.sessions import optimised
 from onnxpad.errors import ModelError
 from onnxpad.fusion.pad_fusion import Exposed
 from onnxpad.graph import Graph
-from onnxpad.operators.table import UnreadableError
+from onnxpad.operators.read import UnreadableError
 from onnxpad.rewrite.context import Context
 
 _NAME: Final = "onnxpad asks about Pad"

@@ -10,8 +10,9 @@ from onnxpad.finding import Assumption, Certificate, Change, Finding
 from onnxpad.fusion.barred import Key
 from onnxpad.fusion.blocked_pools import Hazard
 from onnxpad.graph import Graph, Node, Tensor, Use
-from onnxpad.operators.table import UnreadableError, operator_of
-from onnxpad.padding.site import told
+from onnxpad.operators.amounts import told
+from onnxpad.operators.read import UnreadableError
+from onnxpad.operators.table import operator_of
 from onnxpad.proof.account import check_accounted, check_in_place
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.proof.prove import Prover

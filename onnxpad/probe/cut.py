@@ -28,8 +28,16 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.size import Extent, Size, Symbol, bounds, evaluate, modulo, residues, symbol
 from onnxpad.engine.sessions import warm
+from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.table import FLOATS, OPERATORS, UnreadableError, operator_of, read_pad
+from onnxpad.operators.read import (
+    UnreadableError,
+    WindowOp,
+    kernel_shape,
+    read_pad,
+    read_window,
+)
+from onnxpad.operators.table import FLOATS, Fill, Layout, Operator, operator_of
 from onnxpad.probe.run import ProbeResult, probe
 
 # Beyond this many elements an axis is cut down where nothing pads it.
@@ -133,17 +141,18 @@ class Probes:
 
     def _scenes(self, tensor: Tensor, root: str) -> list[Scene]:
         node = self._graph.producer(tensor)
-        window = node is not None and operator_of(self._graph, node) is not None
+        row = operator_of(self._graph, node) if node is not None else None
         shape = self._analysis.shape(self._graph.tensor(root))
         if shape is None:
-            rank = self._rank(node) if node is not None else None
+            rank = self._rank(node, row) if node is not None and row is not None else None
             if rank is None:
                 raise UnprobeableError(f"the number of axes of {root!r} is not known")
             shape = tuple(symbol(f"{root}[{axis}]") for axis in range(rank))
         involved = [*shape, *self._amounts(node, root)]
-        strides = node.attrs.get("strides") if node is not None and window else None
-        if isinstance(strides, list) and len(strides) == len(shape) - 2:
-            involved += [modulo(size, s) for size, s in zip(shape[2:], strides, strict=True) if s]
+        op = self._window(node) if node is not None and row is not None else None
+        if op is not None and op.rank == len(shape):
+            sizes_read = op.operator.layout.spatial(shape)
+            involved += [modulo(n, w.stride) for n, w in zip(sizes_read, op.windows, strict=True)]
         values = _values(shape, involved)
         scenes: dict[tuple[int, ...], Scene] = {}
         amounts = [size for size in involved if isinstance(size, Size)]
@@ -160,8 +169,8 @@ class Probes:
             )
             if min(sizes, default=1) < 1:
                 continue
-            if window:
-                sizes = (1, 1, *sizes[2:])
+            if row is not None:
+                sizes = row.layout.full(row.layout.spatial(sizes), 1)
             told = (*sizes, *(evaluate(amount, symbols) for amount in amounts))
             scenes.setdefault(told, Scene(sizes, symbols))
         if not scenes:
@@ -188,22 +197,28 @@ class Probes:
             return size
         return evaluate(size, values) if isinstance(size, Size) else free
 
-    def _rank(self, node: Node) -> int | None:
-        kernel = node.attrs.get("kernel_shape")
-        if isinstance(kernel, list):
-            return len(kernel) + 2
-        row = OPERATORS.get(node.op)
-        if row is not None and row.weight is not None:
-            shape = self._analysis.shape(node.inputs[row.weight])
-            return None if shape is None else len(shape)
-        return None
+    def _window(self, node: Node) -> WindowOp | None:
+        try:
+            return read_window(self._graph, self._analysis, node)
+        except (ModelError, UnreadableError):
+            return None
+
+    def _rank(self, node: Node, row: Operator) -> int | None:
+        """How many axes a window operator's data has, as its kernel tells."""
+        kernel = kernel_shape(node)
+        if kernel is not None:
+            return row.layout.rank(len(kernel))
+        if row.inputs.weight is None or row.weight_layout is None:
+            return None
+        shape = self._analysis.shape(node.inputs[row.inputs.weight])
+        return None if shape is None else row.layout.rank(len(row.weight_layout.axes(len(shape))))
 
     def _cut(self, tensor: Tensor, root: str, scene: Scene) -> ModelProto:
         cutting = _Cutting(self._graph, self._analysis, root, scene)
         # What computes the root itself is not in the cut.
         node = self._graph.producer(tensor) if tensor.name != root else None
         row = operator_of(self._graph, node) if node is not None else None
-        compares = row is not None and row.padding == "never wins"
+        compares = row is not None and row.padding is Fill.LOWEST
         if compares and self._signs.non_negative(self._graph.tensor(root)):
             cutting.spare_negatives(self._grounds(root))
         return cutting.model(tensor)
@@ -364,9 +379,10 @@ class _Cutting:
             stack.extend((t, False) for t in self._read(node) if t.name)
 
     def _read(self, node: Node) -> list[Tensor]:
-        """What a node reads that the cut keeps: of a window operator only the data."""
-        inputs = node.inputs[:1] if operator_of(self._graph, node) is not None else node.inputs
-        return [self._origin(tensor) for tensor in inputs]
+        """What a node reads that the cut keeps: of a window operator the data, if not more."""
+        row = operator_of(self._graph, node)
+        kept = range(len(node.inputs)) if row is None else (row.inputs.data, *row.probe.kept)
+        return [self._origin(node.inputs[index]) for index in kept if index < len(node.inputs)]
 
     def _origin(self, tensor: Tensor) -> Tensor:
         """What a tensor is a copy of, since a long row of copies may be read by many."""
@@ -439,9 +455,9 @@ class _Cutting:
             self._constant(node.outputs[0].name, held)
             return
         kept = self._copy(node)
-        if operator_of(self._graph, node) is not None:
-            kept.input.append(self._name(node.inputs[0]))
-            self._weigh(node, kept)
+        row = operator_of(self._graph, node)
+        if row is not None:
+            self._feed(row, node, kept)
         else:
             kept.input.extend(self._name(t) if t.name else "" for t in node.inputs)
         for output in node.outputs:
@@ -450,23 +466,33 @@ class _Cutting:
             kept.output.append(self._names.get(output.name, ""))
         self._proto.node.append(kept)
 
-    def _weigh(self, node: Node, kept: NodeProto) -> None:
-        """Gives the operator a weight of its own, of one channel, in small integers."""
-        row = OPERATORS[node.op]
-        if row.weight is None:
-            return
-        shape = self._analysis.shape(node.inputs[row.weight])
-        said = node.attrs.get("kernel_shape") or (shape[2:] if shape is not None else ())
+    def _feed(self, row: Operator, node: Node, kept: NodeProto) -> None:
+        """Gives a window operator data of one channel, as its row says."""
+        names = {
+            index: self._name(node.inputs[index])
+            for index in (row.inputs.data, *row.probe.kept)
+            if index < len(node.inputs) and node.inputs[index].name
+        }
+        if row.inputs.weight is not None and row.weight_layout is not None:
+            shape = self._analysis.shape(node.inputs[row.inputs.weight])
+            kernel: Sequence[Extent] = kernel_shape(node) or row.weight_layout.spatial(shape or ())
+            names[row.inputs.weight] = self._weight(row.weight_layout, kernel)
+        kept.input.extend(names.get(index, "") for index in range(max(names) + 1))
+        if row.probe.group is not None:
+            others = [each for each in kept.attribute if each.name != row.probe.group]
+            del kept.attribute[:]
+            kept.attribute.extend([*others, make_attribute(row.probe.group, 1)])
+
+    def _weight(self, layout: Layout, said: Sequence[Extent]) -> str:
+        """A weight of one channel, in small integers."""
         kernel = [k for k in said if isinstance(k, int)]
         if not kernel or len(kernel) != len(said):
             raise UnprobeableError("the kernel's size is known only at run time")
         if prod(kernel) > _LARGE:
             raise UnprobeableError(f"a kernel of {'x'.join(map(str, kernel))} is too large")
-        self._constant("weight", _taps(*kernel).astype(tensor_dtype_to_np_dtype(self._dtype)))
-        kept.input.append(self._names["weight"])
-        others = [a for a in kept.attribute if a.name != "group"]
-        del kept.attribute[:]
-        kept.attribute.extend([*others, make_attribute("group", 1)])
+        taps = np.moveaxis(_taps(*kernel), (0, 1), (layout.batch, layout.channels))
+        self._constant("weight", taps.astype(tensor_dtype_to_np_dtype(self._dtype)))
+        return self._names["weight"]
 
     def _name(self, tensor: Tensor) -> str:
         tensor = self._origin(tensor)

@@ -7,14 +7,8 @@ from onnxpad.analysis.signs import Signs
 from onnxpad.fusion.blocked_pools import BlockedPools
 from onnxpad.fusion.pad_fusion import Exposed
 from onnxpad.graph import Graph, Node
-from onnxpad.operators.table import (
-    OPERATORS,
-    PadOp,
-    UnreadableError,
-    WindowOp,
-    read_pad,
-    read_window,
-)
+from onnxpad.operators.read import PadOp, UnreadableError, WindowOp, read_pad, read_window
+from onnxpad.operators.table import operator_of
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.site import Sites
 from onnxpad.sizes.analysed import analysed_domains
@@ -101,10 +95,10 @@ class Context:
 
     def _read(self, node: Node) -> WindowOp | PadOp | UnreadableError | None:
         """What a node says; None where it is neither, or gone."""
-        is_pad = node.op == "Pad"
-        if not is_pad and node.op not in OPERATORS:
+        is_pad = node.op == "Pad" and self.graph.is_standard(node)
+        if not is_pad and operator_of(self.graph, node) is None:
             return None
-        if not self.graph.is_standard(node) or not self.graph.has_node(node):
+        if not self.graph.has_node(node):
             return None
         return self.pad(node) if is_pad else self.window(node)
 

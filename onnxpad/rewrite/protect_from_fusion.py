@@ -18,7 +18,8 @@ import numpy as np
 
 from onnxpad.fusion.pad_fusion import REMOVABLE, Exposed, lies
 from onnxpad.graph import Graph, Tensor
-from onnxpad.operators.table import PadOp, is_padded, is_plain_zero, onnx_order
+from onnxpad.operators.amounts import is_padded, is_plain_zero, onnx_order
+from onnxpad.operators.read import PadOp
 from onnxpad.rewrite.context import Context
 
 Exposing: TypeAlias = Callable[[Context], "Sequence[Exposed] | None"]

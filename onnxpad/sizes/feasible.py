@@ -29,7 +29,10 @@ from onnxpad.arithmetic.size import (
     modulo,
     solutions,
 )
+from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
+from onnxpad.operators.read import UnreadableError, auto_pad_of
+from onnxpad.operators.table import CHANNELS_FIRST, OPERATORS, operator_of
 
 Conditions: TypeAlias = Iterator[Extent]
 """What must not be 0."""
@@ -251,15 +254,23 @@ def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
 
     Pools, and SAME, want data on each axis; pools of an empty batch want none.
     """
-    shape, data = analysis.shape(node.outputs[0]), analysis.shape(node.inputs[0])
-    pools = node.op.endswith("Pool")
-    if shape is not None:
-        yield from (_at_least(0 if pools else 1, size) for size in shape[2:])
-    if not data:
+    row = operator_of(graph, node)
+    pools, layout = (False, CHANNELS_FIRST) if row is None else (row.pools, row.layout)
+    data = node.inputs[0 if row is None else row.inputs.data]
+    shape, read = analysis.shape(node.outputs[0]), analysis.shape(data)
+    yield from (_at_least(0 if pools else 1, size) for size in layout.spatial(shape or ()))
+    if not read:
         return
-    same = str(node.attrs.get("auto_pad", "")).startswith("SAME")
-    if _is_positive(data[0]) if pools else same:
-        yield from (_at_least(1, size) for size in data[2:])
+    try:
+        wants_data = _is_positive(read[layout.batch]) if pools else _is_same(node)
+    except (ModelError, UnreadableError):
+        return
+    if wants_data:
+        yield from (_at_least(1, size) for size in layout.spatial(read))
+
+
+def _is_same(node: Node) -> bool:
+    return auto_pad_of(node).startswith("SAME")
 
 
 def _at_least(least: int, size: Extent) -> Extent:
@@ -272,8 +283,8 @@ _ENLARGING: Final = ("Concat", "ConvTranspose", "DepthToSpace", "Resize", "Tile"
 
 _RULES: Final[Mapping[str, Callable[[Node, Graph, Analysis], Conditions]]] = {
     **dict.fromkeys(BROADCASTING.split(), _broadcast),
-    **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), _windowed),
-    **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv"), _windowed),
+    **dict.fromkeys((op_type for domain, op_type in OPERATORS if not domain), _windowed),
+    **dict.fromkeys(("ConvInteger", "QLinearConv"), _windowed),
     "Concat": _concatenated,
     "Expand": _expanded,
     "MatMul": _multiplied,

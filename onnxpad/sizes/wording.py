@@ -9,7 +9,8 @@ from onnxpad.analysis.provenance import Provenance
 from onnxpad.arithmetic.size import Extent, Size, Unknown, explain, in_terms_of, symbol
 from onnxpad.arithmetic.window import AnyWindow, Side, same_pads
 from onnxpad.graph import Graph, Tensor
-from onnxpad.operators.table import ExtentPair, PadOp
+from onnxpad.operators.amounts import ExtentPair
+from onnxpad.operators.read import PadOp
 from onnxpad.process.memoise import remembered
 from onnxpad.reasons import Reason, RefusalError
 

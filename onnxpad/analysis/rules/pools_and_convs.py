@@ -5,26 +5,30 @@ truncated, as onnxruntime and shape inference do.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from onnxpad.analysis.rounding import FLOATS
-from onnxpad.analysis.rule_api import Ask, Call, ShapeRule, UndeterminedError, axis_in, known, named
+from onnxpad.analysis.rule_api import Ask, Call, ShapeRule, UndeterminedError, axis_in, named
 from onnxpad.analysis.value import FLOAT, Shape
-from onnxpad.arithmetic.size import Extent, Unknown, bounds, floor_div
+from onnxpad.arithmetic.size import Extent, Size, Unknown, bounds, floor_div, symbol
 from onnxpad.arithmetic.window import (
     Window,
     output_size,
     pool_output_size,
     same_output_size,
     transposed_output_size,
-    window_of,
 )
+from onnxpad.errors import ModelError
+from onnxpad.operators.amounts import is_padded
+from onnxpad.operators.read import Slide, UnreadableError, kernel_shape, read_slide
+from onnxpad.operators.table import CHANNELS_FIRST, OPERATORS, UNCOVERED, Inputs, Layout, Operator
 
-_SAME = ("SAME_UPPER", "SAME_LOWER")
-SizeRule = Callable[[Call, Shape, Shape], list[Extent]]
-"""From the data's spatial sizes and the kernel's, the result's."""
+P = ParamSpec("P")
+T = TypeVar("T")
+SizeRule = Callable[[Call, Shape, Slide], list[Extent]]
+"""From the data's spatial sizes, and how the window slides over them, the result's."""
 
 
 def _windowed(
@@ -34,7 +38,7 @@ def _windowed(
     try:
         if len(kernel) != len(data):
             raise UndeterminedError(f"a kernel of {len(kernel)} axes on {len(data)}")
-        result = sizes(call, data, kernel)
+        result = sizes(call, data, _slide(call, kernel))
     except UndeterminedError as error:
         return [Unknown(str(error))] * len(data)
     nothing = Unknown("no window fits")
@@ -42,42 +46,64 @@ def _windowed(
 
 
 def _convolution(
-    sizes: SizeRule, weight: int, channels: Callable[[Call, Shape], Extent]
+    sizes: SizeRule,
+    inputs: Inputs,
+    channels: Callable[[Call, Shape], Extent],
+    layout: Layout = CHANNELS_FIRST,
+    weight_layout: Layout = CHANNELS_FIRST,
 ) -> ShapeRule:
-    """Give the shape of a convolution with its weight at an input."""
+    """Give the shape of a convolution with such inputs."""
+    weight = inputs.weight
+    assert weight is not None
 
     def rule(call: Call) -> Ask[Shape]:
-        shape = yield from call.shape_of(0)
-        if len(shape) < 3:
+        shape = yield from call.shape_of(inputs.data)
+        if len(shape) <= layout.rank(0):
             raise UndeterminedError(f"a {call.node.op} of rank {len(shape)}")
         try:
             weights = yield from call.ranked_shape_of(weight, len(shape))
         except UndeterminedError:
             weights = tuple(Unknown("a weight of unknown shape") for _ in shape)
-        kernel = call.optional_integers("kernel_shape") or weights[2:]
-        return (shape[0], channels(call, weights), *_windowed(sizes, shape[2:], kernel, call))
+        said = _read(kernel_shape, call.node)
+        kernel: Shape = said or weight_layout.spatial(weights)
+        result = list(layout.replaced(shape, _windowed(sizes, layout.spatial(shape), kernel, call)))
+        result[layout.channels] = channels(call, weights)
+        return tuple(result)
 
     return rule
 
 
-def _pool(call: Call) -> Ask[Shape]:
-    shape = yield from call.shape_of(0)
-    kernel = call.integers("kernel_shape", ())
-    sizes = _windowed(_pool_sizes, shape[2:], kernel, call, least=0)  # empty is no error
-    return (*shape[:2], *sizes)
+def _pool(sizes: SizeRule, layout: Layout, least: int) -> ShapeRule:
+    """Give the shape of a pool; `least` is the smallest size of its result that is no error."""
+
+    def rule(call: Call) -> Ask[Shape]:
+        shape = yield from call.shape_of(0)
+        kernel = _read(kernel_shape, call.node) or ()
+        spatial = _windowed(sizes, layout.spatial(shape), kernel, call, least)
+        return layout.replaced(shape, spatial)
+
+    return rule
+
+
+def _of_row(row: Operator) -> ShapeRule:
+    """Give the shape of an operator of the table."""
+    if row.pools:
+        return _pool(_pool_sizes, row.layout, least=0)
+    assert row.weight_layout is not None
+    return _convolution(
+        _convolution_sizes, row.inputs, _out_channels, row.layout, row.weight_layout
+    )
 
 
 def _global_pool(call: Call) -> Ask[Shape]:
     shape = yield from call.shape_of(0)
-    return (*shape[:2], *(1 for _ in shape[2:]))
+    return CHANNELS_FIRST.replaced(shape, [1] * len(CHANNELS_FIRST.axes(len(shape))))
 
 
 def _max_unpool(call: Call) -> Ask[Shape]:
-    shape = yield from call.shape_of(0)
     if call.has(2):
         return (yield from call.integers_of(2))
-    kernel = call.integers("kernel_shape", ())
-    return (*shape[:2], *_windowed(_transposed_sizes, shape[2:], kernel, call))
+    return (yield from _pool(_transposed_sizes, CHANNELS_FIRST, least=1)(call))
 
 
 def _region_pool(call: Call) -> Ask[Shape]:
@@ -91,64 +117,57 @@ def _region_pool(call: Call) -> Ask[Shape]:
     return (*regions[:1], *shape[1:2], *pooled)
 
 
-def _windows(call: Call, kernel: Shape) -> list[Window]:
-    """Return the windows along the spatial axes, which must be known."""
-    sizes = known(kernel)
-    ones = (1,) * len(sizes)
-    strides, dilations = call.integers("strides", ones), call.integers("dilations", ones)
-    if not len(strides) == len(dilations) == len(sizes):
-        raise UndeterminedError("strides or dilations for another number of axes")
-    if min((*sizes, *strides, *dilations), default=1) < 1:
-        raise UndeterminedError("a kernel, stride or dilation below 1")
-    return list(map(window_of, sizes, strides, dilations))
-
-
-def _pads(call: Call, rank: int) -> list[tuple[int, int]]:
-    """Return (begin, end) per spatial axis, without what `auto_pad` asks for."""
-    pads = call.integers("pads", (0,) * (2 * rank))
-    if len(pads) != 2 * rank:
-        raise UndeterminedError(f"{len(pads)} pads for {rank} axes")
-    return list(zip(pads[:rank], pads[rank:], strict=True))
-
-
-def _is_same(call: Call, rank: int) -> bool:
-    """Whether `auto_pad` is one of the SAME_*; runtimes differ on `pads` beside it."""
-    auto_pad = call.string("auto_pad", "NOTSET")
-    if auto_pad not in ("", "NOTSET", "VALID", *_SAME):
-        raise UndeterminedError(f"auto_pad {auto_pad}")
-    is_same = auto_pad in _SAME
-    if (is_same and call.has_attribute("pads")) or (
-        auto_pad == "VALID" and any(map(any, _pads(call, rank)))
-    ):
+def _slide(call: Call, kernel: Shape) -> Slide:
+    """Return how a window slides; an unknown kernel is a symbol."""
+    said = [size if isinstance(size, int | Size) else symbol("?") for size in kernel]
+    slide = _read(read_slide, call.node, said)
+    is_same = slide.auto_pad.startswith("SAME")
+    # Runtimes differ on pads beside them.
+    if slide.pads_written if is_same else slide.auto_pad == "VALID" and is_padded(slide.pads):
         raise UndeterminedError("auto_pad and pads at once")
-    return is_same
+    return slide
 
 
-def _convolution_sizes(call: Call, data: Shape, kernel: Shape) -> list[Extent]:
-    is_same = _is_same(call, len(data))
-    if is_same:  # no kernel is needed
-        windows = _windows(call, (1,) * len(data))
-        return [same_output_size(size, window) for size, window in zip(data, windows, strict=True)]
-    axes = zip(data, _windows(call, kernel), _pads(call, len(data)), strict=True)
+def _windows(slide: Slide) -> list[Window]:
+    """Return the windows along the spatial axes, whose kernels must be known."""
+    windows = [window for window in slide.windows if isinstance(window, Window)]
+    if len(windows) != len(slide.windows):
+        raise UndeterminedError("a kernel that must be known is not")
+    return windows
+
+
+def _read(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return what the reader of window operators says; undetermined where that is an error."""
+    try:
+        return read(*args, **kwargs)
+    except (ModelError, UnreadableError) as error:
+        raise UndeterminedError(str(error)) from error
+
+
+def _convolution_sizes(call: Call, data: Shape, slide: Slide) -> list[Extent]:
+    if slide.auto_pad.startswith("SAME"):
+        return list(map(same_output_size, data, slide.windows))
+    axes = zip(data, _windows(slide), slide.pads, strict=True)
     return [output_size(size, window, *pads) for size, window, pads in axes]
 
 
-def _pool_sizes(call: Call, data: Shape, kernel: Shape) -> list[Extent]:
-    windows = _windows(call, kernel)
-    if _is_same(call, len(data)):
-        if any(window.dilation > 1 and window.kernel > 1 for window in windows):
+def _pool_sizes(call: Call, data: Shape, slide: Slide) -> list[Extent]:
+    if slide.auto_pad.startswith("SAME"):
+        if any(window.dilation > 1 and window.kernel > 1 for window in _windows(slide)):
             raise UndeterminedError("runtimes differ on a pool with SAME and dilations")
-        return [same_output_size(size, window) for size, window in zip(data, windows, strict=True)]
-    ceil_mode = call.flag("ceil_mode")
-    axes = zip(data, windows, _pads(call, len(data)), strict=True)
+        return list(map(same_output_size, data, slide.windows))
+    ceil_mode = slide.ceil_mode
+    if ceil_mode:
+        call.flag("ceil_mode")  # runtimes read numbers other than 1 as either
+    axes = zip(data, _windows(slide), slide.pads, strict=True)
     return [
         pool_output_size(size, window, *pads, ceil_mode=ceil_mode) for size, window, pads in axes
     ]
 
 
-def _transposed_sizes(call: Call, data: Shape, kernel: Shape) -> list[Extent]:
+def _transposed_sizes(call: Call, data: Shape, slide: Slide) -> list[Extent]:
     rank = len(data)
-    is_same = _is_same(call, rank)
+    is_same = slide.auto_pad.startswith("SAME")
     output_shape = call.optional_integers("output_shape")
     paddings = call.integers("output_padding", (0,) * rank)
     if len(paddings) != rank or (output_shape and len(output_shape) != rank):
@@ -156,7 +175,7 @@ def _transposed_sizes(call: Call, data: Shape, kernel: Shape) -> list[Extent]:
     if output_shape:
         return list(output_shape)
     sizes: list[Extent] = []
-    axes = zip(data, _windows(call, kernel), _pads(call, rank), paddings, strict=True)
+    axes = zip(data, _windows(slide), slide.pads, paddings, strict=True)
     for size, window, pads, padding in axes:
         if not is_same:
             sizes.append(transposed_output_size(size, window, *pads, padding))
@@ -223,13 +242,17 @@ def _transposed_channels(call: Call, weights: Shape) -> Extent:
 
 
 WINDOWS: dict[str, ShapeRule] = {
-    **named(_pool, "AveragePool LpPool MaxPool"),
+    **{row.op_type: _of_row(row) for row in OPERATORS.values() if not row.domain},
     **named(_global_pool, "GlobalAveragePool GlobalLpPool GlobalMaxPool"),
-    **named(_convolution(_convolution_sizes, 1, _out_channels), "Conv ConvInteger DeformConv"),
+    **{
+        op_type: _convolution(_convolution_sizes, UNCOVERED["", op_type].inputs, _out_channels)
+        for op_type in ("ConvInteger", "DeformConv", "QLinearConv")
+    },
     **named(_region_pool, "MaxRoiPool RoiAlign"),
     **named(_resize, "Resize Upsample"),
-    "ConvTranspose": _convolution(_transposed_sizes, 1, _transposed_channels),
+    "ConvTranspose": _convolution(
+        _transposed_sizes, UNCOVERED["", "ConvTranspose"].inputs, _transposed_channels
+    ),
     "MaxUnpool": _max_unpool,
-    "QLinearConv": _convolution(_convolution_sizes, 3, _out_channels),
 }
 """Operators with a sliding window, and those that resize."""

@@ -1,0 +1,55 @@
+"""Amounts of padding, and what is filled in: their order, their sums, and when two are the same."""
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TypeAlias
+
+from onnxpad.arithmetic.size import Extent
+
+Pair: TypeAlias = tuple[int, int]
+"""(begin, end) on one axis."""
+Pairs: TypeAlias = tuple[Pair, ...]
+ExtentPair: TypeAlias = tuple[Extent, Extent]
+
+
+def pairs_of(pads: Sequence[int]) -> Pairs:
+    """ONNX order (all begins, then all ends) as one (begin, end) per axis."""
+    half = len(pads) // 2
+    return tuple(zip(pads[:half], pads[half:], strict=True))
+
+
+def onnx_order(pairs: Sequence[Pair]) -> list[int]:
+    """One (begin, end) per axis as ONNX writes pads: all begins, then all ends."""
+    return [begin for begin, _ in pairs] + [end for _, end in pairs]
+
+
+def is_padded(pairs: Sequence[ExtentPair]) -> bool:
+    """Whether any amount is, at some size, not zero."""
+    return tuple(pairs) != ((0, 0),) * len(pairs)
+
+
+def add(one: Pairs, other: Pairs) -> Pairs:
+    """The sum, axis by axis and side by side."""
+    return tuple((b0 + b1, e0 + e1) for (b0, e0), (b1, e1) in zip(one, other, strict=True))
+
+
+@lru_cache(maxsize=1024)
+def told(pairs: Pairs) -> str:
+    """Pads for people: `(begin, end)` per axis."""
+    return " ".join(f"({begin}, {end})" for begin, end in pairs)
+
+
+def is_negative_zero(value: float | None) -> bool:
+    """Whether a value is -0.0, which equals 0.0 and is another fill."""
+    return value is not None and value == 0 and math.copysign(1, value) < 0
+
+
+def is_plain_zero(value: float | None) -> bool:
+    """Whether a fill is 0 and not -0.0, which an omitted one does not mean."""
+    return value == 0 and not is_negative_zero(value)
+
+
+def is_same_fill(one: float | None, other: float | None) -> bool:
+    """Whether two `Pad`s fill with the same; 0.0 and -0.0 are two fills."""
+    return one == other and is_negative_zero(one) == is_negative_zero(other)

@@ -1,0 +1,240 @@
+"""What an operator asks of the padding that it is to carry, by the specification.
+
+Rows of the table name the conditions that are theirs; `onnxruntime_quirks` has those of onnxruntime
+alone.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from onnxpad.arithmetic.size import Extent, Size, always, less_equal
+from onnxpad.arithmetic.window import AnyWindow, meets_data, pool_output_size
+from onnxpad.graph import Tensor
+from onnxpad.operators.amounts import Pair, Pairs, add, is_padded, onnx_order
+from onnxpad.reasons import Condition, Reason, RefusalError
+from onnxpad.reasons import always as everywhere
+
+if TYPE_CHECKING:
+    from onnxpad.operators.read import WindowOp
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form that the padding of an operator could have.
+
+    Attributes:
+        op: The operator as it is.
+        own: What it pads by itself now, `auto_pad` resolved, per spatial axis.
+        around: What a `Pad` in front of it adds to that now.
+        inside: What it would pad by itself.
+        counts: Whether it would count its padding.
+        source: The tensor that all this is around.
+        sizes: The spatial sizes of that.
+        opset: The version of the standard operators.
+        infinite: Where infinities in a tensor come from, if it may hold any.
+        size_dependent: What is said where the number of windows on an axis depends on a size.
+    """
+
+    op: "WindowOp"
+    own: Pairs
+    around: Pairs
+    inside: Pairs
+    counts: bool
+    source: Tensor
+    sizes: tuple[Extent, ...]
+    opset: int
+    infinite: Callable[[Tensor], Tensor | None]
+    size_dependent: Callable[[Tensor, int, Extent], RefusalError]
+
+    def along(self) -> "list[AxisForm]":
+        """The form axis by axis."""
+        return [AxisForm(self, place) for place in range(len(self.own))]
+
+
+@dataclass(frozen=True, slots=True)
+class AxisForm:
+    """A form on one spatial axis, the first of which has place 0."""
+
+    form: Form
+    place: int
+
+    @property
+    def axis(self) -> int:
+        """The axis of the data."""
+        return self.form.op.axes[self.place]
+
+    @property
+    def window(self) -> AnyWindow:
+        """The window that slides along it."""
+        return self.form.op.windows[self.place]
+
+    @property
+    def size(self) -> Extent:
+        """How long the source is."""
+        return self.form.sizes[self.place]
+
+    @property
+    def own(self) -> Pair:
+        """What the operator pads now."""
+        return self.form.own[self.place]
+
+    @property
+    def inside(self) -> Pair:
+        """What it would pad."""
+        return self.form.inside[self.place]
+
+    @property
+    def total(self) -> Pair:
+        """All padding."""
+        return add(self.form.own, self.form.around)[self.place]
+
+    def windows(self, pads: Pair) -> Extent:
+        """How many windows there are if the operator pads so, and a `Pad` the rest."""
+        total = self.total
+        inner = self.size + (total[0] - pads[0]) + (total[1] - pads[1])
+        return pool_output_size(inner, self.window, *pads, ceil_mode=self.form.op.ceil_mode)
+
+
+def says_power(op: "WindowOp") -> RefusalError:
+    """What is said of an operator whose own padding is no zeros since its power is not above 0."""
+    assert op.operator.power is not None
+    return RefusalError(
+        Reason.POWER_NOT_POSITIVE,
+        f"an LpPool with p={op.node.attrs.get(op.operator.power)} counts the zeros of a Pad, and "
+        "leaves its own padding out",
+    )
+
+
+POWER_ABOVE_ZERO: Final = Condition[Form](
+    when=lambda form: form.inside != form.own,
+    must=lambda form: not form.op.leaves_zeros_out,
+    said=lambda form: says_power(form.op),
+)
+"""The power of an LpPool is above 0: else a padded 0 counts."""
+
+OWN_PADDING_COUNTED: Final = Condition[Form](
+    when=lambda form: is_padded(form.own),
+    must=lambda form: form.op.padding != "excluded",
+    said=lambda form: RefusalError(
+        Reason.OWN_PADDING_UNCOUNTED,
+        "an AveragePool with count_include_pad=0 leaves its padding out of the divisor, "
+        "which no Pad can say",
+        pads=onnx_order(form.own),
+    ),
+)
+"""An average does not leave out what it pads now."""
+
+INDICES_UNREAD: Final = Condition[Form](
+    when=everywhere,
+    must=lambda form: not form.op.gives_indices,
+    said=lambda form: RefusalError(
+        Reason.INDICES_READ, "the operator's Indices count positions of the tensor it reads"
+    ),
+)
+"""Nothing reads positions in what the operator reads."""
+
+
+def _counting_since(op: "WindowOp") -> int:
+    assert op.operator.counts is not None
+    return op.operator.since[op.operator.counts]
+
+
+COUNTING_KNOWN: Final = Condition[Form](
+    when=lambda form: form.counts and not form.op.count_include_pad,
+    must=lambda form: form.opset >= _counting_since(form.op),
+    said=lambda form: RefusalError(
+        Reason.OPSET_TOO_OLD,
+        f"{form.op.node.op} of opset {form.opset} cannot count its padding",
+        opset=form.opset,
+        needs=_counting_since(form.op),
+    ),
+)
+"""The operator set has `count_include_pad`, where it is needed."""
+
+FINITE_DATA: Final = Condition[Form](
+    when=everywhere,
+    must=lambda form: form.infinite(form.source) is None,
+    said=lambda form: says_infinite(form.source, form.infinite(form.source)),
+)
+"""The data holds no infinities: which form keeps a window of nothing else depends on the form."""
+
+
+def says_infinite(source: Tensor, origin: Tensor | None) -> RefusalError:
+    """What is said of data that holds infinities, and where these come from."""
+    assert origin is not None
+    return RefusalError(
+        Reason.INFINITE_DATA,
+        f"{source.name!r} holds infinities, from {origin.name!r}, and a window of nothing "
+        "else differs between the two forms",
+        tensor=source.name,
+        origin=origin.name,
+    )
+
+
+def _as_many_windows(on: AxisForm) -> bool:
+    was, would = on.windows(on.own), on.windows(on.inside)
+    return isinstance(was, int | Size) and was == would
+
+
+def _says_windows(on: AxisForm) -> RefusalError:
+    was, would = on.windows(on.own), on.windows(on.inside)
+    if not (isinstance(was, int) and isinstance(would, int)):
+        return on.form.size_dependent(on.form.source, on.axis, on.size)
+    return RefusalError(
+        Reason.CEIL_WINDOWS_DIFFER,
+        f"with ceil_mode the output has {was} elements on axis {on.axis}, and would have "
+        f"{would}: a last window that starts in the operator's own padding is dropped",
+        axis=on.axis,
+        windows=was,
+        would_be=would,
+    )
+
+
+AS_MANY_WINDOWS: Final = Condition[AxisForm](
+    when=lambda on: on.form.op.ceil_mode, must=_as_many_windows, said=_says_windows
+)
+"""With `ceil_mode` there are as many windows as now."""
+
+
+def is_never_empty(size: Extent) -> bool:
+    """Whether an axis of a size has an element at every size."""
+    return always(less_equal(1, size)) is True
+
+
+def says_empty(source: Tensor, axis: int) -> RefusalError:
+    """What is said of a pool that would read what may be empty, which engines refuse too."""
+    return RefusalError(
+        Reason.MAY_BE_EMPTY,
+        f"without its Pad the pool may read nothing on axis {axis} of {source.name!r}",
+        axis=axis,
+        tensor=source.name,
+    )
+
+
+READS_SOMETHING: Final = Condition[AxisForm](
+    when=lambda on: sum(on.inside) > sum(on.own),
+    must=lambda on: is_never_empty(on.size + sum(on.total) - sum(on.inside)),
+    said=lambda on: says_empty(on.form.source, on.axis),
+)
+"""A pool reads no empty axis once a `Pad` is gone."""
+
+
+def _meets_data(on: AxisForm) -> bool:
+    first = -on.total[0]
+    last = (on.windows(on.own) - 1) * on.window.stride - on.total[0]
+    return meets_data(on.window, on.size, first, last)
+
+
+MEETS_DATA: Final = Condition[AxisForm](
+    when=everywhere,
+    must=_meets_data,
+    said=lambda on: RefusalError(
+        Reason.WINDOW_IN_PADDING,
+        f"a window may lie wholly in the padding {on.total} of axis {on.axis}, "
+        "where a Pad and the operator's own padding differ",
+        axis=on.axis,
+        padding=on.total,
+    ),
+)
+"""Each window of a maximum holds an element of the data."""

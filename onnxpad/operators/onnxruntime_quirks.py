@@ -1,0 +1,273 @@
+"""Where onnxruntime departs from the specification on window operators; rows name their entries.
+
+Seen on its CPU provider, with optimisation off where nothing else is said, with 1.21.0 and 1.31.1.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from onnx import TensorProto
+
+from onnxpad.arithmetic.size import Extent, always, less_equal
+from onnxpad.arithmetic.window import same_raw_total
+from onnxpad.operators.limits import AxisForm, Form
+from onnxpad.reasons import Condition, Reason, RefusalError
+
+if TYPE_CHECKING:
+    from onnxpad.operators.read import WindowOp
+
+Stops: TypeAlias = Callable[["WindowOp", int, int | None], bool]
+"""From an operator, the opset and the data's type: whether it stops where SAME crops."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Departures:
+    """What onnxruntime does otherwise on one operator.
+
+    Attributes:
+        refuses_dilated_same: Whether it refuses SAME with dilation; else it pads for the kernel
+            without dilation.
+        same_from: The total of SAME, before it is clamped at 0, from which on the first window
+            starts where the specification has it, by the value of `auto_pad`.
+        runs_same_from: The same of a SAME that is to be written, where stopping is no answer.
+        stops: Whether it stops with an error where that total is below 0.
+        refuses_pads_beside_auto_pad: Whether `auto_pad` beside `pads` is an error; else `auto_pad`
+            is heeded.
+        folds_pads: Whether PadFusion, a part of its optimiser, folds `Pad`s into the operator.
+        runs_in_blocks: Whether it runs in blocks of channels at full optimisation (NCHWc), over
+            two spatial axes: with no window on the first the process ends by SIGFPE, and a maximum
+            over nothing but -infinity is the lowest finite number.
+    """
+
+    refuses_dilated_same: bool
+    same_from: Mapping[str, int]
+    runs_same_from: Mapping[str, int]
+    stops: Stops
+    refuses_pads_beside_auto_pad: bool
+    folds_pads: bool
+    runs_in_blocks: bool
+
+
+def _never(op: "WindowOp", opset: int, dtype: int | None) -> bool:
+    return False
+
+
+def _average_stops(op: "WindowOp", opset: int, dtype: int | None) -> bool:
+    return not op.ceil_mode and opset < 19
+
+
+def _maximum_stops(op: "WindowOp", opset: int, dtype: int | None) -> bool:
+    return (
+        not op.ceil_mode
+        and not op.is_dilated
+        and not op.gives_indices
+        and dtype in {TensorProto.FLOAT, TensorProto.FLOAT16}
+    )
+
+
+_CONV_FROM: Final = {"SAME_UPPER": -2, "SAME_LOWER": -3}
+_POOL_FROM: Final = {"SAME_UPPER": -1, "SAME_LOWER": -2}
+_POOL_RUNS: Final = {"SAME_UPPER": 0, "SAME_LOWER": 0}
+
+CONV: Final = Departures(
+    refuses_dilated_same=True,
+    same_from=_CONV_FROM,
+    runs_same_from=_CONV_FROM,
+    stops=_never,
+    refuses_pads_beside_auto_pad=True,
+    folds_pads=True,
+    runs_in_blocks=False,
+)
+MAX_POOL: Final = Departures(
+    refuses_dilated_same=False,
+    same_from=_POOL_FROM,
+    runs_same_from=_POOL_RUNS,
+    stops=_maximum_stops,
+    refuses_pads_beside_auto_pad=False,
+    folds_pads=True,
+    runs_in_blocks=True,
+)
+AVERAGE_POOL: Final = Departures(
+    refuses_dilated_same=False,
+    same_from=_POOL_FROM,
+    runs_same_from=_POOL_RUNS,
+    stops=_average_stops,
+    refuses_pads_beside_auto_pad=False,
+    folds_pads=True,
+    runs_in_blocks=True,
+)
+LP_POOL: Final = Departures(
+    refuses_dilated_same=False,
+    same_from=_POOL_FROM,
+    runs_same_from=_POOL_RUNS,
+    stops=_never,
+    refuses_pads_beside_auto_pad=False,
+    folds_pads=False,
+    runs_in_blocks=False,
+)
+
+
+def check_same(op: "WindowOp", sizes: Sequence[Extent], opset: int, dtype: int | None) -> None:
+    """Whether onnxruntime, if it runs a SAME operator, computes what the specification says.
+
+    Where it gives no answer, writing pads is a repair.
+
+    Args:
+        op: The operator, with SAME.
+        sizes: The spatial sizes of its data.
+        opset: The version of the standard operators.
+        dtype: The data's element type; None where unknown.
+
+    Raises:
+        RefusalError: It computes something else.
+    """
+    departs = op.operator.onnxruntime
+    if departs.refuses_dilated_same and op.is_dilated:
+        return
+    if any(window.dilation != 1 and window.kernel != 1 for window in op.windows):
+        raise RefusalError(
+            Reason.ENGINES_DISAGREE,
+            f"{op.auto_pad} with dilation on a pool: onnxruntime pads for the undilated "
+            "kernel, the specification for the dilated one, so the sizes differ",
+            auto_pad=op.auto_pad,
+            dilations=[window.dilation for window in op.windows],
+        )
+    if departs.stops(op, opset, dtype):
+        return
+    least = departs.same_from[op.auto_pad]
+    for axis, window, size in zip(op.axes, op.windows, sizes, strict=True):
+        # The raw total is never below kernel - stride.
+        if isinstance(window.kernel, int) and window.kernel - window.stride >= least:
+            continue
+        if always(less_equal(least, same_raw_total(size, window))) is not True:
+            raise RefusalError(
+                Reason.ENGINES_DISAGREE,
+                f"{op.auto_pad} with kernel {window.kernel} below stride {window.stride} on "
+                f"axis {axis}: onnxruntime starts at an inner element, the specification at "
+                "the first",
+                auto_pad=op.auto_pad,
+                axis=axis,
+                kernel=window.kernel if isinstance(window.kernel, int) else None,
+                stride=window.stride,
+            )
+
+
+def check_runs_same(op: "WindowOp", sizes: Sequence[Extent], auto_pad: str) -> None:
+    """Whether onnxruntime would run an operator with SAME as the specification says.
+
+    Raises:
+        RefusalError: It would not.
+    """
+    if op.is_dilated:
+        raise RefusalError(
+            Reason.ENGINES_DISAGREE,
+            f"it is {auto_pad} at every size, but onnxruntime refuses or misreads that with "
+            "dilation",
+            auto_pad=auto_pad,
+            dilations=[window.dilation for window in op.windows],
+        )
+    least = op.operator.onnxruntime.runs_same_from[auto_pad]
+    for window, size in zip(op.windows, sizes, strict=True):
+        if always(less_equal(least, same_raw_total(size, window))) is not True:
+            raise RefusalError(
+                Reason.ENGINES_DISAGREE,
+                f"it is {auto_pad} at every size, but onnxruntime misreads that for kernel "
+                f"{window.kernel} below stride {window.stride}",
+                auto_pad=auto_pad,
+                kernel=window.kernel if isinstance(window.kernel, int) else None,
+                stride=window.stride,
+            )
+
+
+def _is_below_kernel(on: AxisForm) -> bool:
+    kernel = on.window.kernel
+    return isinstance(kernel, int) and max(on.inside) < kernel
+
+
+PADS_BELOW_KERNEL: Final = Condition[AxisForm](
+    when=lambda on: on.form.inside != on.form.own,
+    must=_is_below_kernel,
+    said=lambda on: RefusalError(
+        Reason.PADS_NOT_BELOW_KERNEL,
+        f"the pads on axis {on.axis} would be {on.inside}, and a pool's must be smaller "
+        f"than its kernel {on.window.kernel}",
+        axis=on.axis,
+        pads=on.inside,
+        kernel=on.window.kernel if isinstance(on.window.kernel, int) else None,
+    ),
+)
+"""Each pad of a pool is smaller than the kernel, dilation left out of account."""
+
+
+def _divides_by_whole_kernels(form: Form) -> bool:
+    """Whether an average that comes to count its padding divides by what is not there too."""
+    becomes = form.counts and not form.op.count_include_pad
+    return becomes and not form.op.ceil_mode and form.opset < 19
+
+
+def _reaches_past(form: Form, place: int) -> bool:
+    size = form.sizes[place] + sum(form.around[place])
+    return always(less_equal(form.op.windows[place].extent, size)) is not True
+
+
+def _says_divisor(form: Form) -> RefusalError:
+    place = next(place for place in range(len(form.sizes)) if _reaches_past(form, place))
+    axis = form.op.axes[place]
+    return RefusalError(
+        Reason.DIVISOR_DIFFERS,
+        f"the kernel may be longer than axis {axis} with its padding, and before opset "
+        "19 an AveragePool that counts its padding then divides by the whole kernel",
+        axis=axis,
+        opset=form.opset,
+    )
+
+
+SAME_DIVISOR: Final = Condition[Form](
+    when=_divides_by_whole_kernels,
+    must=lambda form: not any(_reaches_past(form, place) for place in range(len(form.sizes))),
+    said=_says_divisor,
+)
+"""Before opset 19 no kernel reaches past the padding of an average that counts it."""
+
+# What the CPU provider pads; for the rest a Pad would trade one refusal for another.
+_PADDED_SINCE_2: Final = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
+_PADDED_SINCE_11: Final = _PADDED_SINCE_2 | {
+    TensorProto.INT8,
+    TensorProto.UINT8,
+    TensorProto.INT32,
+    TensorProto.INT64,
+}
+
+
+def check_pads(opset: int, dtype: int | None) -> None:
+    """Whether onnxruntime has a `Pad` for an element type.
+
+    Raises:
+        RefusalError: It has none.
+    """
+    if opset < 2:
+        raise RefusalError(
+            Reason.OPSET_TOO_OLD, "opset 1 has no Pad that onnxruntime runs", opset=1, needs=2
+        )
+    if dtype not in (_PADDED_SINCE_2 if opset < 11 else _PADDED_SINCE_11):
+        kind = TensorProto.DataType.Name(dtype).lower() if dtype is not None else "unknown"
+        raise RefusalError(
+            Reason.NO_PAD_FOR_TYPE,
+            f"onnxruntime has no Pad for element type {kind} at opset {opset}",
+            type=kind,
+            opset=opset,
+        )
+
+
+_LATE: Final = 21
+"""The first opset whose `Pad`s onnxruntime 1.21 does not fold yet."""
+
+
+def folding_versions(opset: int) -> str:
+    """The versions of onnxruntime that were seen to fold `Pad`s of an opset."""
+    return "1.31.1 (not 1.21.0)" if opset >= _LATE else "1.21.0 and 1.31.1"
+
+
+BLOCK: Final = 8
+"""The least number of channels that run as one block; kernels take multiples of it."""

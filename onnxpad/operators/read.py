@@ -1,0 +1,496 @@
+"""The one reader of window operators' nodes, and the one of `Pad` nodes."""
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Final, NamedTuple, Protocol, TypeVar
+
+from onnx import TensorProto
+
+from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
+from onnxpad.arithmetic.window import AnyWindow, OpenWindow, Window, window_of
+from onnxpad.errors import ModelError
+from onnxpad.graph import Graph, Node, Tensor, describe
+from onnxpad.operators.amounts import ExtentPair, Pairs, is_plain_zero, pairs_of
+from onnxpad.operators.table import Fill, Operator, operator_of
+
+_Read = TypeVar("_Read")
+
+# No tensor is longer; what is computed from amounts up to here fits an int64, as nodes hold it.
+_GREATEST: Final = 2**31 - 1
+
+# Where nothing is known of the type it may well be this one.
+_INTEGERS: Final = frozenset({None, TensorProto.INT64})
+
+
+class UnreadableError(Exception):
+    """A node that is legal, or may be, but that says something that is not covered here."""
+
+
+class Known(Protocol):
+    """What is known of the tensors of a graph."""
+
+    def shape(self, tensor: Tensor) -> tuple[Extent, ...] | None:
+        """The sizes of a tensor's axes; None where its rank is unknown."""
+
+    def dtype(self, tensor: Tensor) -> int | None:
+        """A tensor's element type; None where unknown."""
+
+    def integers(self, tensor: Tensor) -> tuple[Extent, ...] | None:
+        """The content of a small tensor of integers; None where unknown, or none of them."""
+
+    def scalar(self, tensor: Tensor) -> float | int | None:
+        """The one element of a tensor; None where unknown, or where it has not one."""
+
+
+class Slide(NamedTuple):
+    """How a window slides and pads, as attributes say it that all window operators share.
+
+    Attributes:
+        windows: One per spatial axis; a kernel that only run time knows is a symbol.
+        auto_pad: `NOTSET`, `VALID`, `SAME_UPPER` or `SAME_LOWER`.
+        pads: (begin, end) per spatial axis, as written; zeros where absent.
+        pads_written: Whether the attribute is there.
+        ceil_mode: Whether output sizes round up.
+    """
+
+    windows: tuple[AnyWindow, ...]
+    auto_pad: str
+    pads: Pairs
+    pads_written: bool
+    ceil_mode: bool
+
+
+class WindowOp(NamedTuple):
+    """What a window operator's node says, absent attributes filled in.
+
+    Attributes:
+        node: The node.
+        operator: Its row.
+        windows: As in `Slide`, like the next four.
+        count_include_pad: Whether its own padding is counted as zeros.
+    """
+
+    node: Node
+    operator: Operator
+    windows: tuple[AnyWindow, ...]
+    auto_pad: str
+    pads: Pairs
+    pads_written: bool
+    ceil_mode: bool
+    count_include_pad: bool
+
+    @property
+    def padding(self) -> Fill:
+        """What its own padding amounts to, as `Operator.padding`, with attributes heeded.
+
+        An LpPool leaves its own padding out. Where p is above 0 that is as good as zeros; else a
+        zero is 1, or infinite.
+        """
+        power = self.operator.power
+        if power is not None and not _is_positive(self.node.attrs.get(power, 2)):
+            return Fill.EXCLUDED
+        return Fill.ZERO if self.count_include_pad else self.operator.padding
+
+    @property
+    def leaves_zeros_out(self) -> bool:
+        """Whether a `Pad` of zeros is counted, but not its own padding, which usually is zeros."""
+        return self.operator.padding is Fill.ZERO and self.padding is not Fill.ZERO
+
+    @property
+    def data(self) -> Tensor:
+        """The tensor that the window slides over."""
+        return self.node.inputs[self.operator.inputs.data]
+
+    @property
+    def rank(self) -> int:
+        """How many axes its data has."""
+        return self.operator.layout.rank(len(self.windows))
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The axes of its data that the window slides along."""
+        return self.operator.layout.axes(self.rank)
+
+    @property
+    def is_dilated(self) -> bool:
+        """Whether there are gaps between the elements that a window holds."""
+        return any(window.dilation != 1 for window in self.windows)
+
+    @property
+    def gives_indices(self) -> bool:
+        """Whether it also gives positions of the data."""
+        index, outputs = self.operator.indices, self.node.outputs
+        return index is not None and len(outputs) > index and bool(outputs[index].name)
+
+
+class PadOp(NamedTuple):
+    """What a `Pad` node says.
+
+    Attributes:
+        node: The node.
+        mode: `constant`, `reflect`, `edge` or `wrap`.
+        axes: The axes it names, or None for all of them in order.
+        amounts: (begin, end) per axis of `axes`; None where they are not a tensor of integers.
+        value: What it pads with in mode `constant`; None where only run time knows.
+        constant_amounts: The amounts where all are known numbers, else None.
+    """
+
+    node: Node
+    mode: str
+    axes: tuple[int, ...] | None
+    amounts: tuple[ExtentPair, ...] | None
+    value: float | int | None
+    constant_amounts: Pairs | None = None
+
+    @property
+    def data(self) -> Tensor:
+        """The tensor that is padded."""
+        return self.node.inputs[0]
+
+    def over(self, rank: int) -> Pairs | None:
+        """(begin, end) for each of `rank` axes, as `extents_over`; None where one is no number."""
+        numbers = self.constant_amounts
+        if numbers is None or self.axes is None:
+            return numbers if numbers is not None and len(numbers) == rank else None
+        return _numbers(self.extents_over(rank))
+
+    def extents_over(self, rank: int) -> tuple[ExtentPair, ...] | None:
+        """(begin, end) for each of `rank` axes, zeros where `axes` leaves one out.
+
+        None where nothing is known of an amount, where they do not fit the rank, or name an axis
+        twice (what that means is not specified).
+        """
+        pairs = self.amounts
+        if pairs is None or not (self.constant_amounts or _is_known(pairs)):
+            return None
+        if self.axes is None:
+            return pairs if len(pairs) == rank else None
+        full: list[ExtentPair] = [(0, 0)] * rank
+        seen = set()
+        for axis, pair in zip(self.axes, pairs, strict=True):
+            if not -rank <= axis < rank or axis % rank in seen:
+                return None
+            seen.add(axis % rank)
+            full[axis % rank] = pair
+        return tuple(full)
+
+
+def _numbers(pairs: Sequence[ExtentPair] | None) -> Pairs | None:
+    if pairs is None:
+        return None
+    known = [(b, e) for b, e in pairs if isinstance(b, int) and isinstance(e, int)]
+    return tuple(known) if len(known) == len(pairs) else None
+
+
+def _is_known(pairs: Sequence[ExtentPair]) -> bool:
+    """Whether something is known of every amount."""
+    return not any(isinstance(amount, Unknown) for pair in pairs for amount in pair)
+
+
+def _is_positive(power: object) -> bool:
+    return isinstance(power, int | float) and power > 0
+
+
+def _kept(
+    read: Callable[[Graph, Known, Node], _Read],
+) -> Callable[[Graph, Known, Node], _Read]:
+    """Reads a node once, and again after an edit of it, or while something is open."""
+
+    @wraps(read)
+    def kept(graph: Graph, analysis: Known, node: Node) -> _Read:
+        notes = graph.notes(node)
+        found: _Read | None = notes.get(analysis)
+        if found is None:
+            found = read(graph, analysis, node)
+            if _is_settled(found):
+                notes[analysis] = found
+        return found
+
+    return kept
+
+
+def _is_settled(read: object) -> bool:
+    """Whether no edit of another node can make more known."""
+    if isinstance(read, WindowOp):
+        return {Window}.issuperset(map(type, read.windows))
+    return isinstance(read, PadOp) and None not in (read.constant_amounts, read.value)
+
+
+@_kept
+def read_window(graph: Graph, analysis: Known, node: Node) -> WindowOp:
+    """What a window operator's node says.
+
+    Raises:
+        ModelError: An attribute that the specification forbids (length, type, sign).
+        UnreadableError: A node whose window cannot be known.
+    """
+    operator = operator_of(graph, node)
+    assert operator is not None
+    _check_ends(node, operator.inputs.data)
+    for name, opset in operator.since.items():
+        if name in node.attrs and graph.opset < opset:
+            raise UnreadableError(f"opset {graph.opset} has no attribute {name}")
+    slide = read_slide(node, _kernel(analysis, node, operator))
+    counts = operator.counts is not None and _flag(node, operator.counts)
+    return WindowOp(node, operator, *slide, count_include_pad=counts)
+
+
+def read_slide(node: Node, kernel: Sequence[int | Size]) -> Slide:
+    """How a window of a kernel slides and pads by a node's attributes, whatever its operator.
+
+    Raises:
+        ModelError: An attribute that the specification forbids (length, type, sign).
+        UnreadableError: An attribute whose meaning is unknown.
+    """
+    rank = len(kernel)
+    strides = _integers(node, "strides", rank, least=1) or (1,) * rank
+    dilations = _integers(node, "dilations", rank, least=1) or (1,) * rank
+    pads = _integers(node, "pads", 2 * rank)
+    if pads is not None and min(pads) < 0:
+        raise UnreadableError(
+            f"its pads {_brief(pads)} are negative, which the specification forbids"
+        )
+    return Slide(
+        windows=tuple(map(_window, kernel, strides, dilations)),
+        auto_pad=auto_pad_of(node),
+        pads=pairs_of(pads) if pads is not None else ((0, 0),) * rank,
+        pads_written=pads is not None,
+        ceil_mode=_flag(node, "ceil_mode"),
+    )
+
+
+def auto_pad_of(node: Node) -> str:
+    """What a node's `auto_pad` says; `NOTSET` where it is absent or empty.
+
+    Raises:
+        ModelError: It is no string.
+        UnreadableError: It is none of the four.
+    """
+    auto_pad = _string(node, "auto_pad") or "NOTSET"
+    if auto_pad not in {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"}:
+        raise UnreadableError(
+            f"auto_pad={auto_pad!r} is none of NOTSET, VALID, SAME_UPPER, SAME_LOWER"
+        )
+    return auto_pad
+
+
+def kernel_shape(node: Node) -> tuple[int, ...] | None:
+    """The kernel that a node's attribute says; None where it leaves that to the weight.
+
+    Raises:
+        ModelError: It is no list of positive integers.
+    """
+    return _integers(node, "kernel_shape", None, least=1)
+
+
+def _window(kernel: int | Size, stride: int, dilation: int) -> AnyWindow:
+    if isinstance(kernel, int):
+        return window_of(kernel, stride, dilation)
+    return OpenWindow(kernel, stride, dilation)
+
+
+def _kernel(analysis: Known, node: Node, operator: Operator) -> tuple[int | Size, ...]:
+    written = kernel_shape(node)
+    place, layout = operator.inputs.weight, operator.weight_layout
+    if place is None or layout is None:
+        if written is None:
+            raise ModelError(
+                f"{_where(node)} has no kernel_shape, which the specification requires"
+            )
+        return written
+    weight = _input(node, place)
+    if weight is None:
+        raise ModelError(f"{_where(node)} has no weight input: the model is damaged")
+    shape = analysis.shape(weight)
+    if shape is not None and len(shape) <= layout.rank(0):
+        raise UnreadableError(f"its weight {weight.name!r} has no spatial axis")
+    if written is None:
+        if shape is None:
+            # The kernel's size is anybody's guess, but the padding can be read without it.
+            count = _count_windows(analysis, node, operator)
+            if count is None:
+                raise UnreadableError(f"nothing says how many axes its weight {weight.name!r} has")
+            shape = (symbol("?"),) * layout.rank(count)
+        return tuple(
+            size if isinstance(size, int | Size) else symbol(f"{weight.name}[{axis}]")
+            for axis, size in zip(layout.axes(len(shape)), layout.spatial(shape), strict=True)
+        )
+    if shape is not None and layout.spatial(shape) != written:
+        fits = len(shape) == layout.rank(len(written)) and all(
+            not isinstance(known, int) or known == said
+            for known, said in zip(layout.spatial(shape), written, strict=True)
+        )
+        if not fits:
+            raise ModelError(
+                f"{_where(node)}: kernel_shape {_brief(written)} conflicts with its weight "
+                f"{weight.name!r} of shape {_brief(shape)}; correct one of them"
+            )
+    return written
+
+
+def _count_windows(analysis: Known, node: Node, operator: Operator) -> int | None:
+    """Along how many axes a window slides of whose kernel nothing is known."""
+    for name, parts in (("strides", 1), ("dilations", 1), ("pads", 2)):
+        if isinstance(node.attrs.get(name), list):
+            return len(node.attrs[name]) // parts
+    shape = analysis.shape(node.inputs[operator.inputs.data])
+    return len(operator.layout.axes(len(shape))) or None if shape is not None else None
+
+
+@_kept
+def read_pad(graph: Graph, analysis: Known, node: Node) -> PadOp:
+    """What a `Pad` node of any opset says.
+
+    Raises:
+        ModelError: Amounts that the specification forbids (odd number, wrong type, wrong rank).
+        UnreadableError: A mode, axes or amounts that nobody defines.
+    """
+    _check_ends(node, 0)
+    mode = _string(node, "mode") or "constant"
+    if mode not in {"constant", "reflect", "edge", "wrap"}:
+        raise UnreadableError(f"mode {mode!r} is none of constant, reflect, edge, wrap")
+    axes: tuple[int, ...] | None = None
+    flat: Sequence[Extent] | None
+    value: float | int | None
+    if graph.opset < 11:
+        name = "pads" if graph.opset > 1 else "paddings"
+        flat = _integers(node, name, None)
+        if flat is None:
+            raise ModelError(f"{_where(node)} has no {name}, which opset {graph.opset} requires")
+        value = _number(node, "value")
+    else:
+        amounts = _input(node, 1)
+        if amounts is None:
+            raise ModelError(
+                f"{_where(node)} has no pads input, which opset {graph.opset} requires"
+            )
+        if analysis.dtype(amounts) not in _INTEGERS:
+            raise ModelError(f"{_where(node)}: its pads {amounts.name!r} must be int64")
+        flat = analysis.integers(amounts)
+        filler = _input(node, 2)
+        value = 0 if filler is None else _scalar(graph, analysis, filler)
+        named = _input(node, 3)
+        if named is not None:
+            found = analysis.integers(named)
+            known = [a for a in found or () if isinstance(a, int)]
+            if found is None or len(known) != len(found):
+                return PadOp(node, mode, None, None, value)
+            axes = tuple(known)
+    if is_plain_zero(value):
+        value = 0  # as an omitted one is told, too
+    if flat is None:
+        return PadOp(node, mode, axes, None, value)
+    if len(flat) % 2 or (axes is not None and len(flat) != 2 * len(axes)):
+        raise ModelError(
+            f"{_where(node)}: {len(flat)} pads, but a begin and an end are needed for each "
+            f"{'axis' if axes is None else f'of {len(axes)} axes'}"
+        )
+    shape = analysis.shape(node.inputs[0])
+    if axes is not None:
+        _check_axes(axes, None if shape is None else len(shape))
+    elif shape is not None and len(flat) != 2 * len(shape):
+        raise ModelError(
+            f"{_where(node)}: {len(flat)} pads for {node.inputs[0].name!r}, whose "
+            f"{len(shape)} axes need {2 * len(shape)}"
+        )
+    _check_magnitude([amount for amount in flat if isinstance(amount, int)], "pads")
+    half = len(flat) // 2
+    pairs = tuple(zip(flat[:half], flat[half:], strict=True))
+    return PadOp(node, mode, axes, pairs, value, _numbers(pairs))
+
+
+def pad_giving(graph: Graph, analysis: Known, tensor: Tensor) -> PadOp | None:
+    """The `Pad` that gives a tensor, itself or through Identity; None where none can be read."""
+    node = graph.producer(graph.origin(tensor))
+    if node is None or node.op != "Pad" or not graph.is_standard(node):
+        return None
+    try:
+        return read_pad(graph, analysis, node)
+    except UnreadableError:
+        return None
+
+
+def _where(node: Node) -> str:
+    """How messages name a node that cannot be read."""
+    return f"{node.op} {describe(node)!r}"
+
+
+def _input(node: Node, index: int) -> Tensor | None:
+    return node.inputs[index] if len(node.inputs) > index and node.inputs[index].name else None
+
+
+def _check_ends(node: Node, data: int) -> None:
+    """Raises ModelError unless a node has a data input and an output."""
+    if _input(node, data) is None or not node.outputs:
+        raise ModelError(f"{_where(node)} has no data input or no output: the model is damaged")
+
+
+def _scalar(graph: Graph, analysis: Known, tensor: Tensor) -> float | int | None:
+    """The one element of a constant tensor; None where it is not known exactly."""
+    array = graph.constant(tensor)
+    if array is None:
+        return analysis.scalar(tensor)
+    if array.size != 1 or array.dtype.kind not in "fiubV":
+        return None
+    item = array.reshape(-1)[0]
+    return int(item) if array.dtype.kind in "iub" else float(item)
+
+
+def _integers(
+    node: Node, name: str, count: int | None, least: int | None = None
+) -> tuple[int, ...] | None:
+    value = node.attrs.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, list) or not {int}.issuperset(map(type, value)):
+        raise ModelError(f"{_where(node)}: {name} must be a list of integers")
+    if (not value and name != "pads") or (not value and count is not None):
+        return None  # onnxruntime fills in an empty list as it does an absent one
+    if count is not None and len(value) != count:
+        raise ModelError(f"{_where(node)}: {name} has {len(value)} values, but {count} are needed")
+    if least is not None and min(value) < least:
+        raise ModelError(f"{_where(node)}: {name} {_brief(value)} must not be below {least}")
+    _check_magnitude(value, name)
+    return tuple(value)
+
+
+def _check_axes(axes: Sequence[int], rank: int | None) -> None:
+    """Raises UnreadableError where an axis is named twice, or is none of the data's."""
+    for axis in axes:
+        if rank is not None and not -rank <= axis < rank:
+            raise UnreadableError(f"its axes {_brief(axes)} name one that data of {rank} lacks")
+    if len({axis if rank is None else axis % rank for axis in axes}) != len(axes):
+        raise UnreadableError(
+            f"its axes {_brief(axes)} name one twice, and the specification leaves open what then"
+        )
+
+
+def _check_magnitude(values: Sequence[int], name: str) -> None:
+    """Raises UnreadableError for what no tensor is long enough for."""
+    if values and (max(values) > _GREATEST or min(values) < -_GREATEST):
+        raise UnreadableError(f"its {name} {_brief(values)} are beyond {_GREATEST}")
+
+
+def _string(node: Node, name: str) -> str:
+    value = node.attrs.get(name, "")
+    if not isinstance(value, str):
+        raise ModelError(f"{_where(node)}: {name} must be a string")
+    return value
+
+
+def _number(node: Node, name: str) -> float:
+    value = node.attrs.get(name, 0.0)
+    if not isinstance(value, int | float):
+        raise ModelError(f"{_where(node)}: {name} must be a number")
+    return float(value)
+
+
+def _flag(node: Node, name: str) -> bool:
+    value = node.attrs.get(name, 0)
+    if type(value) is not int:
+        raise ModelError(f"{_where(node)}: {name} must be an integer")
+    return value != 0
+
+
+def _brief(values: Sequence[object]) -> str:
+    return "(" + ", ".join(map(str, values)) + ")"
