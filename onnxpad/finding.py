@@ -88,12 +88,14 @@ class Certificate:
             graphs read; for windows, `axes` has where the first one starts on each axis and how
             many there are, `outside` what is read outside of the data, and `repair` says whether
             onnxruntime gives the original no answer, so that the specification alone decided.
+        within: The given ranges that it needs, by name of the dimension: first, last and step.
     """
 
     statement: str
     sizes: str = "every size"
     assumptions: tuple[str, ...] = ()
     facts: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    within: Mapping[str, Mapping[str, int]] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def limited_to(self) -> str:

@@ -24,6 +24,7 @@ from onnxpad.pipeline import driver
 from onnxpad.pipeline.catalogue import catalogue
 from onnxpad.pipeline.heal import failed, healed
 from onnxpad.process import gc_pause
+from onnxpad.sizes.recorded import METADATA, Recorded, record_sizes, recorded_sizes
 from onnxpad.sizes.size_options import Dims, Shapes, given_domain
 from onnxpad.validation.result import why_not
 
@@ -46,8 +47,11 @@ class FixResult:
         validation: What running both models showed; None without validation.
         declared: The shapes of inputs, by name, that the model declares now and did not before.
         ranges: The sizes that changes were proved for, where ranges were given: as
-            `height 32..1024 in steps of 32`. The model does not declare them.
+            `height 32..1024 in steps of 32`. Where a change needs them, the model's metadata has
+            them (`onnxpad.sizes`), and counts as given from then on.
         dims: The same by name of the dimension, as ranges.
+        notes: The sizes that were taken as given since the model's metadata has them, in a line.
+        warnings: What the metadata says of sizes and cannot be used, in a line.
         changed: Whether the model differs from the original.
         seconds: Wall time that it took.
         nodes_before: Nodes of the main graph before.
@@ -62,6 +66,8 @@ class FixResult:
     declared: Mapping[str, tuple[int | str | None, ...]]
     ranges: str
     dims: Mapping[str, range]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
     changed: bool
     seconds: float
     nodes_before: int
@@ -136,9 +142,17 @@ class FixResult:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What `check` found."""
+    """What `check` found.
+
+    Attributes:
+        findings: What there is to fix, and what stays and why.
+        notes: The sizes that were taken as given since the model's metadata has them, in a line.
+        warnings: What the metadata says of sizes and cannot be used, in a line.
+    """
 
     findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def failing(self, fail_on: Severity = Severity.WARNING) -> tuple[Finding, ...]:
         """The findings at or above a severity."""
@@ -190,7 +204,10 @@ def fix(
     with _naming(given), gc_pause.paused():
         graph = Graph.read(given)
         nodes = sum(1 for _ in graph.nodes)
-        domain = given_domain(graph, shapes, dims, trust_dim_names=trust_dim_names)
+        recorded = recorded_sizes(graph.metadata(METADATA), graph)
+        domain = given_domain(
+            graph, shapes, dims, trust_dim_names=trust_dim_names, recorded=recorded
+        )
         prober = exposing = None
         if validate:
             from onnxpad.pipeline.ask_optimiser import misfolded
@@ -215,6 +232,8 @@ def fix(
                 )
             if exposing is not None:  # who does not ask onnxruntime would not know of it
                 note(graph, {**noted(graph), **outcome.barred})
+            if any(change.certificate.within for change in outcome.changes):
+                record_sizes(graph, domain.given, recorded)
             return outcome
 
         outcome = rewrite(NOTHING)
@@ -245,6 +264,8 @@ def fix(
         dims={
             name: range(each.first, each.last + 1, each.step) for name, each in domain.given.items()
         },
+        notes=_notes(recorded),
+        warnings=_warnings(recorded),
         barred=barred,
         changed=graph.changed,
         seconds=time.perf_counter() - start,
@@ -295,7 +316,10 @@ def check(
     )
     with _naming(given), gc_pause.paused():
         graph = Graph.read(given)
-        domain = given_domain(graph, shapes, dims, trust_dim_names=trust_dim_names)
+        recorded = recorded_sizes(graph.metadata(METADATA), graph)
+        domain = given_domain(
+            graph, shapes, dims, trust_dim_names=trust_dim_names, recorded=recorded
+        )
         found = driver.find(graph, style, dynamic=dynamic, domain=domain, strict=strict)
     return CheckResult(
         tuple(
@@ -303,8 +327,21 @@ def check(
             for finding in found
             if (not chosen or finding.code.startswith(chosen))
             and not (left_out and finding.code.startswith(left_out))
-        )
+        ),
+        _notes(recorded),
+        _warnings(recorded),
     )
+
+
+def _notes(recorded: Recorded) -> tuple[str, ...]:
+    """What was taken as given, in a line."""
+    if not recorded.sizes:
+        return ()
+    return (f"sizes taken as the model's metadata has them ({METADATA}): {recorded}",)
+
+
+def _warnings(recorded: Recorded) -> tuple[str, ...]:
+    return (recorded.warning,) if recorded.warning else ()
 
 
 def _check_choice(what: str, choice: str, choices: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from onnxpad.arguments import Dims, Model, Shapes, Source, dims_given, shapes_given, source
 from onnxpad.errors import UsageError, ValidationError
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from onnxpad.graph import Graph
     from onnxpad.sizes.domain import SizeDomain
+    from onnxpad.sizes.recorded import Recorded
 
     Array: TypeAlias = npt.NDArray[Any]
     Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]
@@ -162,7 +164,8 @@ def validate(
         if progress is not None:
             progress(step, 0, 0)
 
-    domain, padding = _domain(models, shapes, dims)
+    drawing = inputs is None and reference is None
+    domain, padding, said = _domain(models, shapes, dims, drawing)
     names, notes = chosen((providers,) if isinstance(providers, str) else providers)
     found = validate_models(
         models[0],
@@ -176,10 +179,10 @@ def validate(
         reference=reference,
         tolerance=Tolerance(rtol, atol),
         progress=report,
-        notes=notes,
+        notes=(*notes, *said.notes),
     )
     unproven = tuple(_unproven(found, names))
-    found = replace(found, padding=padding, warnings=(*found.warnings, *warnings()))
+    found = replace(found, padding=padding, warnings=(*found.warnings, *said.warnings, *warnings()))
     return ValidationResult(found, names, unproven, time.perf_counter() - start)
 
 
@@ -229,10 +232,17 @@ def _check_drawn(samples: int | None, seed: int | None) -> tuple[int, int]:
     return int(samples), int(seed)
 
 
+class _Said(NamedTuple):
+    """What to say of the sizes that are drawn: notes and warnings, a line each."""
+
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
 def _domain(
-    models: Sequence[Source], shapes: Shapes, dims: Dims
-) -> "tuple[SizeDomain, tuple[PaddingDifference, ...]]":
-    """Which sizes to draw, and where the models are padded by other amounts.
+    models: Sequence[Source], shapes: Shapes, dims: Dims, drawing: bool
+) -> "tuple[SizeDomain, tuple[PaddingDifference, ...], _Said]":
+    """Which sizes to draw, where the models are padded by other amounts, and what to say of it.
 
     Reading the models says in one line what is wrong with one.
     """
@@ -242,14 +252,40 @@ def _domain(
     from onnxpad.sizes.size_options import given_domain, require_within
 
     graphs = [Graph.read(model) for model in models]
+    original, rewritten = graphs[0], graphs[-1]
+    recorded, said = _recorded(original, rewritten) if drawing else (None, _Said())
+    untouched = original.mark()
+    domain = given_domain(original, shapes, dims, recorded=recorded)
+    require_within(domain, original, rewritten)
+    original.rollback(untouched)
     padding: tuple[PaddingDifference, ...] = ()
     if len(graphs) == 2:
-        padding = padding_differences(graphs[0], graphs[1])
-    if not shapes and not dims:
-        return SizeDomain(), padding
-    domain = given_domain(graphs[0], shapes, dims)
-    require_within(domain, graphs[0], graphs[-1])
-    return domain, padding
+        limits = SizeDomain(given=domain.given)
+        padding = padding_differences(original, rewritten, domain=limits)
+    return domain, padding, said
+
+
+def _recorded(original: "Graph", rewritten: "Graph") -> "tuple[Recorded, _Said]":
+    """The sizes for which alone the models were rewritten, as the original calls them."""
+    from onnxpad.sizes.recorded import METADATA, recorded_sizes
+
+    ours, theirs = ([*graph.inputs] for graph in (original, rewritten))
+    others = [name for name in theirs if name not in ours]
+    called = dict(zip(others, (name for name in ours if name not in theirs), strict=False))
+    before = recorded_sizes(original.metadata(METADATA), original)
+    after = recorded_sizes(rewritten.metadata(METADATA), original, called)
+    both = dict(before.sizes)
+    for name, sizes in after.sizes.items():
+        both[name] = sizes.common(both.get(name, sizes)) or sizes
+    told = {str(before): "original", str(after): "rewritten"}
+    return before._replace(sizes=both), _Said(
+        tuple(
+            f"sizes drawn as the {whose} model's metadata has it: {sizes}"
+            for sizes, whose in told.items()
+            if sizes
+        ),
+        tuple(dict.fromkeys(filter(None, (before.warning, after.warning)))),
+    )
 
 
 def _unproven(found: Validation, providers: Sequence[str]) -> list[str]:

@@ -46,6 +46,10 @@ class Sizes:
         """Whether this is one of the values."""
         return self.first <= value <= self.last and (value - self.first) % self.step == 0
 
+    def as_data(self) -> dict[str, int]:
+        """The values as JSON can have them."""
+        return {"first": self.first, "last": self.last, "step": self.step}
+
     def value(self, index: int) -> int:
         """Return the value at an index from 0 on."""
         return self.first + self.step * index

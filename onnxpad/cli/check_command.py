@@ -191,7 +191,13 @@ def _checked(
                 yield FileReport(str(model), error=_about(model, error))
             else:
                 failing = len(result.failing(fail_on))
-                yield FileReport(str(model), result.findings, failing)
+                yield FileReport(
+                    str(model),
+                    result.findings,
+                    failing,
+                    notes=result.notes,
+                    warnings=result.warnings,
+                )
 
 
 def _models(argument: Path) -> tuple[list[Path], list[OSError]]:

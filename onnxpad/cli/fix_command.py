@@ -146,6 +146,8 @@ def fix(
         nodes_after=result.nodes_after,
         seconds=result.seconds,
         diff=difference,
+        notes=result.notes,
+        warnings=result.warnings,
     )
     if form is Format.JSON:
         from onnxpad.report.json import fix_json

@@ -12,6 +12,7 @@ from onnxpad.graph import Graph, Node
 from onnxpad.operators.read import UnreadableError, WindowOp, read_pad, read_slide, read_window
 from onnxpad.operators.table import CHANNELS_FIRST, Layout, operator_of, uncovered
 from onnxpad.sizes.analysed import analysed_domains
+from onnxpad.sizes.domain import SizeDomain
 from onnxpad.validation.result import PaddingDifference
 
 Pairs: TypeAlias = tuple[tuple[Extent, Extent], ...]
@@ -43,7 +44,10 @@ class _Site:
 
 
 def padding_differences(
-    original: Graph, rewritten: Graph, outputs: Mapping[str, str] | None = None
+    original: Graph,
+    rewritten: Graph,
+    outputs: Mapping[str, str] | None = None,
+    domain: SizeDomain | None = None,
 ) -> tuple[PaddingDifference, ...]:
     """The window operators whose total padding, own and of the `Pad`s in front, differs.
 
@@ -55,8 +59,9 @@ def padding_differences(
         original: The graph of the original.
         rewritten: The graph of the rewritten model.
         outputs: What the rewritten model calls the original's graph outputs, where it differs.
+        domain: The sizes that both are meant for; all where it is None.
     """
-    dims = analysed_domains(original)[-1].domain.extents(original)  # at which it is defined
+    dims = analysed_domains(original, domain)[-1].domain.extents(original)  # at which it is defined
     ours, theirs = (list(_sites(each, Analysis(each, dims))) for each in (original, rewritten))
     found = []
     for one, other in _matched(ours, theirs, outputs or {}):

@@ -83,6 +83,7 @@ class Prover:
                 sizes=str(domain) or certificate.sizes,
                 assumptions=(*certificate.assumptions, *domain.assumptions),
                 facts={**certificate.facts, "sizes": domain.facts()},
+                within={name: sizes.as_data() for name, sizes in domain.given.items()},
             )
             if not limited.assumptions:
                 return Proof(limited, new)

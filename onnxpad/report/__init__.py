@@ -52,6 +52,8 @@ class FixReport:
         data: Paths of the external data written beside the file.
         inline: Whether external data was to come inside the file.
         diff: The nodes that differ, as a unified diff; None where it was not asked for.
+        notes: How sizes were taken, a line each.
+        warnings: What could not be used, a line each.
     """
 
     model: str
@@ -76,6 +78,8 @@ class FixReport:
     ranges: str = ""
     dims: Mapping[str, range] = field(default_factory=dict)
     diff: str | None = None
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -92,12 +96,16 @@ class FileReport:
         findings: What was found, in the order of the graph.
         failing: How many of them are at or above the severity that fails the check.
         error: Why the file could not be read, in one line; empty where it could.
+        notes: How sizes were taken, a line each.
+        warnings: What could not be used, a line each.
     """
 
     path: str
     findings: tuple[Finding, ...] = ()
     failing: int = 0
     error: str = ""
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,8 @@ def fix_json(report: FixReport) -> str:
         "undone": [_finding(finding) for finding in report.undone],
         "barred": [_finding(finding) for finding in report.barred],
         "validation": report.validation,
+        "notes": report.notes,
+        "warnings": report.warnings,
     }
     return _dump(document)
 
@@ -123,6 +125,8 @@ def _file(file: FileReport) -> dict[str, object]:
         "error": file.error or None,
         "failing": file.failing,
         "findings": [_finding(finding) for finding in file.findings],
+        "notes": file.notes,
+        "warnings": file.warnings,
     }
 
 

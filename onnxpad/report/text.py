@@ -68,7 +68,7 @@ def counted(count: int, noun: str) -> str:
 def fix_text(report: FixReport, paint: Paint = plain) -> str:
     """What one `fix` did: changes, what was taken back, what stays, the validation, the file."""
     blocks = [
-        [_headline(report, paint), *_declared(report)],
+        [_headline(report, paint), *_declared(report), *_remarks(report, paint)],
         *_changes(report.changes, paint),
         _assumptions(report.changes, paint),
         _undone(report.undone, paint),
@@ -89,7 +89,13 @@ def file_text(file: FileReport, paint: Paint = plain) -> str:
         lines += [f"{label} {more}" for more in _more(len(group) - LINES_A_GROUP)]
     refused = [finding for finding in file.findings if not finding.fixable]
     lines += [f"{_label(group[0], paint)} {_refusal(group)}" for group in _by_reason(refused)]
+    lines += _remarks(file, paint)
     return "".join(f"{shown(file.path)}: {line}\n" for line in lines)
+
+
+def _remarks(report: FixReport | FileReport, paint: Paint) -> list[str]:
+    warnings = [f"{paint('warning', 'warning')}: {shown(line)}" for line in report.warnings]
+    return warnings + [f"note: {shown(line)}" for line in report.notes]
 
 
 def _fixable(finding: Finding) -> str:
@@ -134,9 +140,9 @@ def _headline(report: FixReport, paint: Paint) -> str:
 def _declared(report: FixReport) -> Iterator[str]:
     """A line for each input whose size is fixed."""
     declares = "would declare" if report.check else "declares"
-    rests = any(made.certificate.sizes.startswith(report.ranges) for made in report.changes)
-    if report.ranges and rests:
-        yield f"Proved for {shown(report.ranges)} only: the model does not say so itself"
+    if any(made.certificate.within for made in report.changes):
+        which = "would say" if report.check else "says"
+        yield f"Proved for {shown(report.ranges)} only, as the model's metadata {which}"
     for name, shape in report.declared.items():
         sizes = "x".join("?" if size is None else str(size) for size in shape)
         yield f"  {declares} input {shown(name)} as {shown(sizes)}"

@@ -51,10 +51,8 @@ class SizeDomain:
 
     def facts(self) -> dict[str, dict[str, int]]:
         """The sizes that are limited, by name: first, last and step."""
-        return {
-            name: {"first": sizes.first, "last": sizes.last, "step": sizes.step}
-            for name, sizes in {**self.given, **self.needed}.items()
-        }
+        limited = {**self.given, **self.needed}
+        return {name: sizes.as_data() for name, sizes in limited.items()}
 
     def narrowed(self, needed: Mapping[str, Sizes]) -> "SizeDomain":
         """The same with only those sizes of symbols that operators ask for."""

@@ -16,6 +16,7 @@ from onnxpad.errors import MismatchError, UsageError
 from onnxpad.graph import Graph
 from onnxpad.messages import meant
 from onnxpad.sizes.domain import SizeDomain
+from onnxpad.sizes.recorded import METADATA, Entry, Recorded
 
 __all__ = ["Dims", "Shapes", "given_domain", "require_within"]
 
@@ -30,6 +31,7 @@ def given_domain(
     dims: Dims | None = None,
     *,
     trust_dim_names: bool = False,
+    recorded: Recorded | None = None,
 ) -> SizeDomain:
     """The domain that sizes given leave; those that are fixed are declared by the graph's inputs.
 
@@ -40,27 +42,40 @@ def given_domain(
         dims: By name of the dimension (`input[axis]` where it has none), a size or a range; or
             text, as `224`, `32..1024` or, for every multiple of 32 in there, `32..1024:32`.
         trust_dim_names: Whether axes whose dimensions have one name have one size.
+        recorded: The sizes for which alone the model was rewritten, which are taken as given.
 
     Raises:
         UsageError: They cannot be read.
-        MismatchError: They name what there is not, or contradict the model or one another.
+        MismatchError: They name what there is not, or contradict the model or one another, or are
+            none of those recorded.
     """
+    recorded = recorded or Recorded()
     fixed = dict(_fixed_by_shapes(graph, shapes_given(shapes)))
     axes = [axis for axis in open_axes(graph.inputs) if not graph.has_default(axis.tensor)]
     read = {name: _sizes(name, given) for name, given in dims_given(dims).items()}
     for name, sizes in read.items():
-        for axis in _named(graph, axes, name, sizes):
+        for axis in _named(graph, axes, name, sizes, recorded.entries):
             _agree(fixed, axis, sizes)
     if trust_dim_names:
         known = {a.label: size for a in axes if (size := fixed.get((a.tensor, a.axis)))}
         for axis in axes:
             if (size := known.get(axis.label)) is not None:
                 _agree(fixed, axis, Sizes(size, size))
+    for axis in axes:
+        size = fixed.get((axis.tensor, axis.axis))
+        asked = read.get(axis.label) if size is None else Sizes(size, size)
+        within = recorded.sizes.get(axis.label)
+        if asked and within and asked.common(within) != asked:
+            raise MismatchError(
+                f"axis {axis.axis} of input {axis.tensor!r} cannot be {asked}: the model was "
+                f"rewritten for {within} alone, as its metadata says ({METADATA})"
+            )
     declared = _declare(graph, fixed)
     labels = [axis.label for axis in open_axes(graph.inputs)]
+    given = {**recorded.sizes, **read}
     return SizeDomain(
         declared,
-        {name: sizes for name, sizes in read.items() if sizes.count > 1},
+        {name: sizes for name, sizes in given.items() if name in labels},
         by_name=trust_dim_names and len({*labels}) < len(labels),
     )
 
@@ -200,8 +215,14 @@ def _sizes(name: str, given: str | int | range) -> Sizes:
     )
 
 
-def _named(graph: Graph, axes: Sequence[OpenAxis], name: str, sizes: Sizes) -> list[OpenAxis]:
-    """The open axes that a dimension's name stands for."""
+def _named(
+    graph: Graph,
+    axes: Sequence[OpenAxis],
+    name: str,
+    sizes: Sizes,
+    recorded: Mapping[str, Entry],
+) -> list[OpenAxis]:
+    """The open axes that a dimension's name stands for; none where they have such sizes by now."""
     if named := [axis for axis in axes if axis.label == name]:
         return named
     for axis in axes:
@@ -209,17 +230,22 @@ def _named(graph: Graph, axes: Sequence[OpenAxis], name: str, sizes: Sizes) -> l
             raise MismatchError(
                 f"the dimension {name!r} has a name: {axis.label!r}; give that", ("dims", name)
             )
+    was = recorded[name].axes if name in recorded else ()
+    example = ""
     for tensor, (_, shape) in graph.inputs.items():
         for place, size in enumerate(shape or ()):
-            if f"{tensor}[{place}]" == name and isinstance(size, int):
-                if sizes == Sizes(size, size):
+            is_meant = name == f"{tensor}[{place}]" or (tensor, place) in was
+            if is_meant and isinstance(size, int):
+                if size in sizes:
                     return []
                 raise MismatchError(
                     f"axis {place} of input {tensor!r} is {size} in the model, not {sizes}"
                 )
+            if isinstance(size, int):
+                example = f"; a size that is fixed goes by its place, as '{tensor}[{place}]'"
     known = list(dict.fromkeys(axis.label for axis in axes))
     there = f"there is {_known(known)}" if known else "the model leaves no size open"
-    there += meant(name, known)
+    there += meant(name, known) or example
     raise MismatchError(f"there is no dimension {name!r} to give a size; {there}", ("dims", name))
 
 

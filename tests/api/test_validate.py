@@ -212,8 +212,10 @@ class TestLibrary:
         sizes = {"height": "32..256:32", "x[3]": "32..256:32"}
         result = onnxpad.fix(OPEN, dims=sizes)
         assert [change.code for change in result.changes] == ["PAD101"]
-        assert not onnxpad.validate(OPEN, result.model, samples=3).ok
-        assert onnxpad.validate(OPEN, result.model, samples=3, dims=sizes).ok
+        bare = result.model
+        del bare.metadata_props[:]  # which has the range, too
+        assert not onnxpad.validate(OPEN, bare, samples=3).ok
+        assert onnxpad.validate(OPEN, bare, samples=3, dims=sizes).ok
 
     def test_sizes_that_the_rewritten_model_has_fixed(self) -> None:
         rewritten = onnxpad.fix(OPEN, dims={"height": 32, "x[3]": 32}).model

@@ -50,6 +50,8 @@ class Fixed:
     declared: dict[str, tuple[int | str | None, ...]] = field(default_factory=dict)
     ranges: str = ""
     dims: Mapping[str, range] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     changed: bool = True
     seconds: float = 0.5
     nodes_before: int = 2
@@ -86,6 +88,8 @@ class Api:
         return SimpleNamespace(
             findings=found,
             failing=lambda fail_on: tuple(f for f in found if f.severity.rank >= fail_on.rank),
+            notes=(),
+            warnings=(),
         )
 
 
@@ -655,11 +659,11 @@ STUBBED = """
     found = Finding("PAD201", Severity.WARNING, name, "Conv", "a Pad " + "x" * 200)
     change = Change("PAD201", name, "Conv", "Pad", "pads", Certificate("same"))
     api.check = lambda *args, **options: SimpleNamespace(
-        findings=(found,) * 20, failing=lambda fail_on: (found,) * 20
+        findings=(found,) * 20, failing=lambda fail_on: (found,) * 20, notes=(), warnings=()
     )
     result = SimpleNamespace(
         changes=(change,) * 20, findings=(), undone=(), barred=(), validation=None, changed=True,
-        declared={}, ranges="", dims={}, seconds=0.0,
+        declared={}, ranges="", dims={}, notes=(), warnings=(), seconds=0.0,
         nodes_before=1, nodes_after=1, save=lambda path, **options: (),
     )
     def fix(*args, progress, **options):

@@ -104,7 +104,8 @@ class TestFixText:
 
     def test_ranges_are_told_where_a_proof_rests_on_them(self) -> None:
         sizes = "height 32..1024 in steps of 32"
-        rests = replace(SAME_READS, sizes=f"{sizes}, every size at which the model is defined")
+        needed = f"{sizes}, every size at which the model is defined"
+        rests = replace(SAME_READS, sizes=needed, within={"height": {"first": 32}})
         exact = replace(SAME_READS, sizes="every size")
         for certificates, told in (((exact,), 0), ((exact, rests), 1)):
             changes = tuple(change("a", certificate=each) for each in certificates)

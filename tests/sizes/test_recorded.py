@@ -1,0 +1,317 @@
+"""The sizes that a model was rewritten for, in its metadata: written, merged, honoured, refused."""
+
+import json
+from pathlib import Path
+
+import onnx
+import pytest
+from typer.testing import CliRunner
+
+import onnxpad
+from onnxpad.cli import app
+from onnxpad.errors import UsageError
+from onnxpad.graph import Graph
+from onnxpad.sizes.recorded import METADATA, recorded_sizes
+from tests.support import one
+
+W = "float[1, 2, 3, 3] w = {" + ", ".join(str(i % 7 - 3) for i in range(18)) + "}"
+STRIDED = 'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)'
+OPEN = one(STRIDED, inputs="float[N, 2, height, width] x", initializers=W)
+RANGES = {"height": "32..1024:32", "width": "2..64:2"}
+TOLD = "height 32..1024 in steps of 32, width 2..64 in steps of 2"
+WRITTEN = {
+    "height": {"first": 32, "last": 1024, "step": 32, "axes": [["x", 2]]},
+    "width": {"first": 2, "last": 64, "step": 2, "axes": [["x", 3]]},
+}
+EVEN = {"first": 2, "last": 64, "step": 2, "axes": [["x", 2]]}
+
+
+def metadata(model: onnx.ModelProto) -> object:
+    texts = [entry.value for entry in model.metadata_props if entry.key == METADATA]
+    return json.loads(*texts) if texts else None
+
+
+def saying(text: str, model: onnx.ModelProto = OPEN) -> onnx.ModelProto:
+    """A model with metadata."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    copy.metadata_props.add(key=METADATA, value=text)
+    return copy
+
+
+def drawn(result: onnxpad.ValidationResult) -> set[str]:
+    """The shapes that a validation fed."""
+    return {run.inputs.split()[2].rstrip(",") for run in result.runs}
+
+
+@pytest.fixture(scope="module")
+def rewritten() -> onnx.ModelProto:
+    return onnxpad.fix(OPEN, dims=RANGES, validate=False).model
+
+
+# Writing
+
+
+def test_a_rewrite_that_needs_a_range_says_so_in_the_model() -> None:
+    result = onnxpad.fix(OPEN, dims=RANGES, validate=False)
+    assert metadata(result.model) == WRITTEN
+    (change,) = result.changes
+    assert {name: {**each} for name, each in change.certificate.within.items()} == {
+        name: {key: each[key] for key in ("first", "last", "step")}
+        for name, each in WRITTEN.items()
+    }
+    assert (result.notes, result.warnings) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("body", "dims"),
+    [
+        pytest.param('y = Conv <auto_pad = "SAME_UPPER"> (x, w)', RANGES, id="holds everywhere"),
+        pytest.param(STRIDED, {"height": 32, "width": 64}, id="fixed sizes"),
+        pytest.param(STRIDED, {"height": "1..9"}, id="a range that settles nothing"),
+        pytest.param("y = Conv (x, w)", {"height": "4..8"}, id="nothing to do"),
+    ],
+)
+def test_where_no_rewrite_needs_a_range_the_model_says_nothing(
+    body: str, dims: dict[str, str | int]
+) -> None:
+    proto = one(body, inputs="float[N, 2, height, width] x", initializers=W)
+    assert metadata(onnxpad.fix(proto, dims=dims, validate=False).model) is None
+
+
+def test_sizes_at_which_only_the_original_stops_are_not_said() -> None:
+    proto = one(
+        "a = AveragePool <kernel_shape = [2, 2], strides = [2, 2]> (x)"
+        " b = Upsample (a, s) c = Concat <axis = 1> (x, b)"
+        ' y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], strides = [2, 2]> (c)',
+        inputs="float[1, 2, height, width] x",
+        initializers="float[4] s = {1, 1, 2, 2}",
+        opset=9,
+    )
+    result = onnxpad.fix(proto, validate=False)
+    assert [c.certificate.limited_to[:10] for c in result.changes] == ["every size"]
+    assert metadata(result.model) is None
+
+
+def test_a_model_that_is_fixed_again_keeps_to_both() -> None:
+    two = one(
+        f'{STRIDED} z = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], strides = [2, 2]>'
+        " (v)",
+        inputs="float[N, 2, height, width] x, float[N, 1, height, 4] v",
+        outputs="float[N, 1, a, b] y, float[N, 1, c, d] z",
+        initializers=W,
+    )
+    kept = onnxpad.fix(
+        saying(json.dumps({"height": {**EVEN, "axes": [["x", 2], ["v", 2]]}}), two),
+        dims={"height": "4..32:4", "width": "2..8:2"},
+        validate=False,
+    )
+    assert len(kept.changes) == 2
+    axes = [["x", 2], ["v", 2]]
+    assert metadata(kept.model) == {
+        "height": {"first": 4, "last": 32, "step": 4, "axes": axes},
+        "width": {"first": 2, "last": 8, "step": 2, "axes": [["x", 3]]},
+    }
+
+
+def test_what_is_recorded_stays_where_a_change_needs_none_of_it() -> None:
+    model = onnxpad.fix(OPEN, dims=RANGES, validate=False).model
+    node = model.graph.node.add()
+    node.CopyFrom(onnx.helper.make_node("MaxPool", ["y"], ["p"], kernel_shape=[1, 1]))
+    node.attribute.add(name="auto_pad", type=3, s=b"VALID")
+    model.graph.output[0].name = "p"
+    again = onnxpad.fix(model, validate=False)
+    assert [change.code for change in again.changes] == ["PAD102"]
+    assert metadata(again.model) == WRITTEN
+
+
+def test_a_second_fix_changes_no_byte(rewritten: onnx.ModelProto) -> None:
+    data = rewritten.SerializeToString()
+    for dims in (None, RANGES, {"height": "64..128:64"}):
+        again = onnxpad.fix(data, dims=dims, validate=False)
+        assert not again.changed
+        assert again._graph.to_bytes() == data
+
+
+# Honouring
+
+
+def test_sizes_recorded_are_taken_as_given() -> None:
+    limited = saying(json.dumps({"h": EVEN, "w": {**EVEN, "axes": [["x", 3]]}}))
+    assert [f.severity.value for f in onnxpad.check(OPEN).findings] == ["info"]
+    checked = onnxpad.check(limited)
+    (finding,) = checked.findings
+    assert finding.fixable
+    assert finding.sizes == "height 2..64 in steps of 2, width 2..64 in steps of 2"
+    result = onnxpad.fix(limited)
+    assert len(result.changes) == 1
+    assert result.dims == {"height": range(2, 65, 2), "width": range(2, 65, 2)}
+    assert result.validation is not None
+    assert {run.inputs.split()[2] for run in result.validation.runs} <= {
+        "1x2x2x2,", "1x2x64x64,", "1x2x36x36,",
+    }  # fmt: skip
+    for each in (checked, result):
+        (note,) = each.notes
+        assert note.endswith(f"(onnxpad.sizes): {finding.sizes}")
+        assert each.warnings == ()
+
+
+def test_validate_draws_nothing_else(rewritten: onnx.ModelProto) -> None:
+    found = onnxpad.validate(OPEN, rewritten, samples=3)
+    assert found.ok
+    assert drawn(found) == {"1x2x32x2", "1x2x1024x64", "1x2x576x36"}
+    note = f"sizes drawn as the rewritten model's metadata has it: {TOLD}"
+    assert note in found.notes
+    assert found.padding == ()
+    bare = onnx.ModelProto()
+    bare.CopyFrom(rewritten)
+    del bare.metadata_props[:]
+    assert not onnxpad.validate(OPEN, bare, samples=3).ok
+
+
+def test_validate_keeps_to_what_either_model_says(rewritten: onnx.ModelProto) -> None:
+    found = onnxpad.validate(rewritten, OPEN, samples=3)
+    assert found.ok
+    assert f"sizes drawn as the original model's metadata has it: {TOLD}" in found.notes
+    narrow = {"height": {"first": 48, "last": 96, "step": 16, "axes": [["x", 2]]}}
+    found = onnxpad.validate(rewritten, saying(json.dumps(narrow)), samples=2)
+    assert drawn(found) == {"1x2x64x2", "1x2x96x64"}
+
+
+def test_validate_knows_inputs_by_their_place(rewritten: onnx.ModelProto) -> None:
+    other = one(STRIDED.replace("x", "q"), inputs="float[N, 2, a, b] q", initializers=W)
+    found = onnxpad.validate(other, rewritten, samples=3)
+    assert found.ok
+    assert drawn(found) == {"1x2x32x2", "1x2x1024x64", "1x2x576x36"}
+
+
+def test_given_sizes_are_those_recorded_or_fewer(rewritten: onnx.ModelProto) -> None:
+    found = onnxpad.validate(OPEN, rewritten, dims={"height": 64, "width": "4..8:4"}, samples=2)
+    assert drawn(found) == {"1x2x64x4", "1x2x64x8"}
+    pinned = onnxpad.fix(rewritten, dims={"height": 64}, validate=False)
+    assert pinned.notes[0].endswith(TOLD)
+    assert pinned.declared == {"x": ("N", 2, 64, "width")}
+    # Named once more, though the dimension has no name by now.
+    again = onnxpad.fix(pinned.model, dims={"height": "32..64:32"}, validate=False)
+    assert not again.changed
+    assert again.warnings == ()
+    with pytest.raises(UsageError, match="axis 2 of input 'x' is 64 in the model, not 96"):
+        onnxpad.check(pinned.model, dims={"height": 96})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--dim", "height=33"],
+        ["--dim", "height=1..2000"],
+        ["--dim", "height=32..64"],
+        ["--shape", "1,2,33,2"],
+        ["--dim", "width=3..9"],
+    ],
+)
+@pytest.mark.parametrize("command", ["fix", "check", "validate"])
+def test_other_sizes_are_refused(
+    command: str, options: list[str], rewritten: onnx.ModelProto, tmp_path: Path
+) -> None:
+    before, after = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    onnx.save(OPEN, before)
+    onnx.save(rewritten, after)
+    models = [str(before), str(after)] if command == "validate" else [str(after)]
+    result = CliRunner().invoke(app, [command, *models, *options])
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert "the model was rewritten for" in line
+    assert line.endswith("alone, as its metadata says (onnxpad.sizes)")
+
+
+def test_a_dimension_that_is_fixed_goes_by_its_place() -> None:
+    pinned = onnxpad.fix(OPEN, dims={"height": 8}, validate=False).model
+    with pytest.raises(UsageError, match=r"goes by its place, as 'x\[") as error:
+        onnxpad.fix(pinned, dims={"height": 8})
+    assert "there is no dimension 'height'" in str(error.value)
+    assert not onnxpad.fix(pinned, dims={"x[2]": "4..8"}, validate=False).changed
+
+
+# What cannot be used
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no JSON object"),
+        ("no JSON", "no JSON object"),
+        ("[1, 2]", "no JSON object"),
+        ("[" * 100_000, "no JSON object"),
+        ('{"h": ' + "9" * 5000 + "}", "no JSON object"),
+        (" " * 2**21 + "{}", "no JSON object"),
+        ('{"h": 3}', "'h', which is malformed"),
+        (json.dumps({"h": {**EVEN, "first": "2"}}), "'h', which is malformed"),
+        (json.dumps({"h": {**EVEN, "first": True}}), "'h', which is malformed"),
+        (json.dumps({"h": {**EVEN, "first": 0}}), "'h', which is malformed"),
+        (json.dumps({"h": {**EVEN, "first": 65}}), "'h', which is malformed"),
+        (json.dumps({"h": {**EVEN, "last": 2**24}}), "'h', which is malformed"),
+        (json.dumps({"h": {**EVEN, "step": 0}}), "'h', which is malformed"),
+        (json.dumps({"h": {**EVEN, "axes": "x"}}), "'h', which is malformed"),
+        (json.dumps({"h": {**EVEN, "axes": [["x", "2"]]}}), "'h', which is malformed"),
+        (json.dumps({"h": {**EVEN, "axes": []}}), "'h', whose axes are gone"),
+        (json.dumps({"h": {**EVEN, "axes": [["q", 2], ["x", 4], ["x", -1]]}}), "axes are gone"),
+        (json.dumps({"h": {**EVEN, "axes": [["x", 1]], "first": 4}}), "the model has 2 there"),
+        (json.dumps(dict.fromkeys("abcdef", 1)), "'c', which is malformed; and 3 more"),
+    ],
+)
+def test_what_cannot_be_used_is_ignored_and_said(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    onnx.save(saying(text), path)
+    plain = onnxpad.check(OPEN)
+    found = onnxpad.check(path)
+    assert found.findings == plain.findings
+    (warning,) = found.warnings
+    assert said in warning
+    assert "\n" not in warning
+    fixed = onnxpad.fix(path, dims=RANGES, validate=False)
+    assert fixed.warnings == (warning,)
+    assert metadata(fixed.model) == WRITTEN
+    assert warning in onnxpad.validate(OPEN, path).warnings
+    for command in ("check", "fix"):
+        result = CliRunner().invoke(app, [command, str(path)])
+        assert result.exit_code == 0
+        assert "warning: " in result.stdout
+        result = CliRunner().invoke(app, [command, str(path), "--format", "json"])
+        document = json.loads(result.stdout)
+        document = document["files"][0] if command == "check" else document
+        assert document["warnings"] == [warning]
+
+
+def test_what_can_be_used_beside_it_is() -> None:
+    items = {
+        "a": 1,
+        "h": EVEN,
+        "other": {**EVEN, "first": 4, "step": 4},
+        "odd": {**EVEN, "first": 1},
+    }
+    graph = Graph.from_proto(saying(json.dumps(items)))
+    found = recorded_sizes(graph.metadata(METADATA), graph)
+    assert str(found) == "height 4..64 in steps of 4"
+    assert "'a', which is malformed; 'odd' as 1..63 in steps of 2" in found.warning
+
+
+# What is said
+
+
+def test_the_commands_say_what_they_take_as_given(
+    rewritten: onnx.ModelProto, tmp_path: Path
+) -> None:
+    before, after = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    onnx.save(OPEN, before)
+    onnx.save(rewritten, after)
+    note = f"note: sizes taken as the model's metadata has them (onnxpad.sizes): {TOLD}"
+    run = CliRunner().invoke
+    assert f"{after}: {note}" in run(app, ["check", str(after)]).stdout
+    assert f"\n{note}\n" in run(app, ["fix", str(after)]).stdout
+    stdout = run(app, ["validate", str(before), str(after)]).stdout
+    assert f"note: sizes drawn as the rewritten model's metadata has it: {TOLD}" in stdout
+    document = json.loads(run(app, ["fix", str(after), "--format", "json"]).stdout)
+    assert document["notes"] == [note.removeprefix("note: ")]
+    options = ["--dim", "height=32..1024:32", "--dim", "width=2..64:2", "--no-validate"]
+    stdout = run(app, ["fix", str(before), *options]).stdout
+    assert f"Proved for {TOLD} only, as the model's metadata says" in stdout
