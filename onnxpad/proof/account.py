@@ -88,9 +88,9 @@ class _Account:
             UncertifiedError: It is not.
         """
         node = each.node
-        if not self._graph.has_node(node) or self._is_as_before(each):
+        if not self._graph.has_node(node):
             return
-        if not self._is_covered(node, set()):
+        if not self._is_covered(node, set()) and not self._is_as_before(each):
             raise UncertifiedError(
                 f"the rewrite also touches {node.op} {self._graph.label(node)!r}, of which nothing "
                 "is proved",

@@ -6,6 +6,8 @@ position is outside the data, and which positions an average counts. It decides 
 no pass.
 """
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -34,6 +36,7 @@ from onnxpad.proof.meaning import (
     MeaninglessError,
     Padding,
     Slide,
+    WindowNode,
     is_empty,
     is_pad,
     least_of,
@@ -60,6 +63,7 @@ class Reading(NamedTuple):
         opaque: A padding that is no layer, outermost (it copies data, or crops what may be too
             short): how it pads, and how much.
         slide: The window that slides over all this, or None.
+        besides: Names of what the operator reads beside its data.
         direct: Name of the tensor that the operator itself reads.
         nodes: The nodes that were read, by identity: the operator and the `Pad`s.
         taken: Names of the tensors that were taken as they are: the root, a fill that is known at
@@ -70,6 +74,7 @@ class Reading(NamedTuple):
     layers: Layers
     opaque: tuple[str, Amounts] | None
     slide: Slide | None
+    besides: tuple[str, ...]
     direct: str
     nodes: frozenset[int]
     taken: frozenset[str]
@@ -115,8 +120,8 @@ class Certifier:
             UncertifiedError: It cannot be read.
         """
         try:
-            slide = meaning_of(self._graph, self._analysis, node)
-            return self._read_padding(slide.data, slide, root, {id(node)})
+            window = meaning_of(self._graph, self._analysis, node)
+            return self._read_padding(window.data, window, root, {id(node)})
         except (MeaninglessError, ModelError) as error:
             raise UncertifiedError(str(error)) from error
 
@@ -142,7 +147,7 @@ class Certifier:
         layers = (layer,) if layer is not None else ()
         output = node.outputs[0].name
         known = frozenset({id(node)}), frozenset({pad.data.name, pad.filler})
-        return Reading(pad.data.name, layers, opaque, None, output, *known)
+        return Reading(pad.data.name, layers, opaque, None, (), output, *known)
 
     def padding(self, tensor: Tensor, root: str = "") -> Reading:
         """What the elements of a tensor are made of, through the `Pad`s behind it, back to `root`.
@@ -159,12 +164,14 @@ class Certifier:
         return reading
 
     def _read_padding(
-        self, tensor: Tensor, slide: Slide | None, root: str, nodes: set[int]
+        self, tensor: Tensor, window: WindowNode | None, root: str, nodes: set[int]
     ) -> Reading:
         layers: list[Layer] = []
         opaque = None
         current = tensor
-        taken = set() if slide is None else {tensor.name for tensor in slide.besides}
+        slide = window.slide if window is not None else None
+        besides = window.besides if window is not None else ()
+        taken = {*besides}
         rank = None if slide is None else slide.rank
         seen = 0
         # Indices count positions of the tensor that is pooled, so nothing further up is the same.
@@ -205,7 +212,7 @@ class Certifier:
             rank = len(full)
         outward = tuple(reversed(layers))
         known = frozenset(nodes), frozenset({current.name, *taken})
-        return Reading(current.name, outward, opaque, slide, tensor.name, *known)
+        return Reading(current.name, outward, opaque, slide, besides, tensor.name, *known)
 
     def _fits(self, node: Node, pad: Padding, rank: int | None) -> bool:
         """Whether the amounts of a `Pad` are for data of the rank that it reads.
@@ -219,7 +226,7 @@ class Certifier:
         if shape is not None:
             return len(amounts) == len(shape)
         ranks = [
-            meaning_of(self._graph, self._analysis, use.node).rank
+            meaning_of(self._graph, self._analysis, use.node).slide.rank
             for use in self._graph.uses(node.outputs[0])
             if use.index == 0 and slides(self._graph, use.node)
         ]
@@ -242,6 +249,8 @@ class Certifier:
         if full is None or pad.mode != "constant" or pad.value is None:
             return None
         layer = Layer(full, fill_of(pad.value))
+        if pad.is_plain:
+            return layer
         crops = [minimum(begin, 0) + minimum(end, 0) for begin, end in full]
         if all(crop == 0 for crop in crops):
             return layer
@@ -282,15 +291,17 @@ class Certifier:
     def _certify_window(
         self, before: Reading, old: Slide, after: Reading, new: Slide
     ) -> Certificate:
-        if (old.kind, old.axes, old.beside) != (new.kind, new.axes, new.beside):
+        if (old.kind, old.axes, old.others) != (new.kind, new.axes, new.others):
             raise UncertifiedError("the window itself differs")
+        if before.besides != after.besides:
+            raise UncertifiedError("the operator reads something else beside its data")
         if new.auto_pad != "NOTSET" and new.pads_written and not _says_twice(old):
             raise UncertifiedError("auto_pad and pads are both there, and engines heed either")
         if old.has_indices and before.direct != after.direct:
             raise UncertifiedError("the indices count positions of another tensor")
         sizes = self._sizes(before.root, old)
         root = self._graph.tensor(before.root)
-        dtype = self._analysis.dtype(root)
+        dtype = self._analysis.dtype(root) if old.compares else None
         # Networks repeat themselves.
         key = (_said(old), before.layers, _said(new), after.layers, sizes, dtype)
         found = self._compared.get(key)
@@ -384,6 +395,12 @@ class Certifier:
         return spatial_sizes(self._graph, tensor, shape, len(slide.axes))
 
 
+_said: Final[Callable[[Slide], tuple[object, ...]]] = attrgetter(
+    *[name for name in Slide._fields if name not in {"row", "others"}]
+)
+"""All that says how an operator slides and pads."""
+
+
 def _pads_axes_of(slide: Slide, full: Amounts | None) -> bool:
     """Whether a `Pad` pads none but axes that a window slides over."""
     return full is not None and is_empty(full[: slide.row.before])
@@ -418,8 +435,3 @@ def _crops(old: Slide, new: Slide) -> bool:
 def _says_twice(slide: Slide) -> bool:
     """Whether it says its padding twice, which the specification forbids."""
     return slide.auto_pad != "NOTSET" and slide.pads_written
-
-
-def _said(slide: Slide) -> tuple[object, ...]:
-    """All that says how an operator slides and pads."""
-    return (*slide[: Slide._fields.index("beside")], slide.has_indices)

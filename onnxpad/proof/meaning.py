@@ -21,7 +21,6 @@ from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
-from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.proof.layers import EXCLUDED, LEAST, Amounts
 
@@ -93,7 +92,7 @@ class Axis(NamedTuple):
 
 
 class Slide(NamedTuple):
-    """A window operator's node, as the specification means it.
+    """The sliding of a window operator, as the specification means it.
 
     Attributes:
         kind: The operator.
@@ -106,10 +105,8 @@ class Slide(NamedTuple):
         ceil_mode: Whether the number of windows rounds up.
         counts: Whether its own padding counts in the divisor of an average.
         own: The fill of its own padding.
-        beside: All else that the node says, and the names of what it reads besides its data.
-        besides: The tensors that it reads besides its data.
-        data: The tensor that it slides over.
         has_indices: Whether it gives the positions of maxima too.
+        others: All else that the node says, by name of the attribute.
     """
 
     kind: str
@@ -122,10 +119,8 @@ class Slide(NamedTuple):
     ceil_mode: bool
     counts: bool
     own: int | str
-    beside: tuple[object, ...]
-    besides: tuple[Tensor, ...]
-    data: Tensor
     has_indices: bool
+    others: Mapping[str, object]
 
     @property
     def rank(self) -> int:
@@ -141,6 +136,20 @@ class Slide(NamedTuple):
     def compares(self) -> bool:
         """Whether it takes the greatest, which padding never is."""
         return self.row.own == LEAST
+
+
+class WindowNode(NamedTuple):
+    """A node that slides a window.
+
+    Attributes:
+        slide: How it slides.
+        data: The tensor that it slides over.
+        besides: Names of what it reads besides.
+    """
+
+    slide: Slide
+    data: Tensor
+    besides: tuple[str, ...]
 
 
 class Padding(NamedTuple):
@@ -164,10 +173,19 @@ class Padding(NamedTuple):
     filler: str
     data: Tensor
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether all amounts are numbers, and none crops."""
+        return self.amounts is not None and all(
+            type(amount) is int and amount >= 0 for pair in self.amounts for amount in pair
+        )
+
     def over(self, rank: int) -> Amounts | None:
         """(begin, end) for each of `rank` axes; None where that is not known, or not defined."""
         pairs = self.amounts
-        if pairs is None or not self.axes_known or any(map(_is_unknown, pairs)):
+        if pairs is None or not self.axes_known:
+            return None
+        if not self.is_plain and any(map(_is_unknown, pairs)):
             return None
         if self.axes is None:
             return pairs if len(pairs) == rank else None
@@ -203,7 +221,7 @@ def is_pad(graph: Graph, node: Node | None) -> bool:
     return node is not None and node.op == "Pad" and graph.is_standard(node)
 
 
-def meaning_of(graph: Graph, analysis: Analysis, node: Node) -> Slide:
+def meaning_of(graph: Graph, analysis: Analysis, node: Node) -> WindowNode:
     """The meaning of a window operator's node.
 
     Source: the pages of Conv, MaxPool, AveragePool and LpPool in the ONNX specification.
@@ -211,35 +229,67 @@ def meaning_of(graph: Graph, analysis: Analysis, node: Node) -> Slide:
     Raises:
         MeaninglessError: The table has none for it.
     """
-    row = SLIDING[node.op]
-    version = _version(graph, node, row.versions)
     if not node.inputs or not node.inputs[0].name or not node.outputs:
         raise MeaninglessError(f"node {describe(node)!r} lacks its data input or its output")
-    kernel = _kernel(graph, analysis, node, row)
+    row = SLIDING[node.op]
+    kernel = None if row.weight is None else _weight_kernel(graph, analysis, node, row)
+    has_indices = len(node.outputs) > 1 and bool(node.outputs[1].name)
+    says = tuple([(name, *_frozen(value)) for name, value in node.attrs.items()])
+    try:
+        slide = _slides_alike(node.op, graph.opset, says, kernel, has_indices)
+    except MeaninglessError as error:
+        raise MeaninglessError(f"node {describe(node)!r}: {error}") from error
+    besides = tuple([tensor.name for tensor in node.inputs[1:]])
+    return WindowNode(slide, node.inputs[0], besides)
+
+
+def _frozen(value: object) -> tuple[type, object]:
+    """The value of an attribute, with its type: 1, 1.0 and True are equal, and three attributes."""
+    if isinstance(value, list):
+        return (type(value[0]) if value else list), tuple(value)
+    if isinstance(value, onnx.AttributeProto):
+        return onnx.AttributeProto, value.SerializeToString(deterministic=True)
+    return type(value), value
+
+
+@lru_cache(maxsize=4096)
+def _slides_alike(
+    op: str,
+    opset: int,
+    says: tuple[tuple[str, type, object], ...],
+    weight: tuple[int | Size, ...] | None,
+    has_indices: bool,
+) -> Slide:
+    """The sliding of all nodes that say the same: networks repeat themselves.
+
+    `weight` is the kernel that a weight has, or says to have; lists are tuples here.
+    """
+    row, attributes = SLIDING[op], {name: value for name, _, value in says}
+    version = _version(op, opset, attributes, row.versions)
+    kernel = weight or _whole(attributes, "kernel_shape", None, 1)
+    if not kernel:
+        raise MeaninglessError("there is no kernel_shape")
     rank = len(kernel)
-    strides = _whole(node, "strides", rank, 1) or (1,) * rank
-    dilations = _whole(node, "dilations", rank, 1) or (1,) * rank
-    pads = _whole(node, "pads", 2 * rank, 0)
-    auto_pad = _AUTO_PADS.get(str(node.attrs.get("auto_pad", "")))
+    strides = _whole(attributes, "strides", rank, 1) or (1,) * rank
+    dilations = _whole(attributes, "dilations", rank, 1) or (1,) * rank
+    pads = _whole(attributes, "pads", 2 * rank, 0)
+    auto_pad = _AUTO_PADS.get(str(attributes.get("auto_pad", "")))
     if auto_pad is None:
-        raise MeaninglessError(f"auto_pad={node.attrs['auto_pad']!r} is not specified")
-    counts = _is_set(node, "count_include_pad")
-    others = {name: value for name, value in node.attrs.items() if name not in _SLIDING}
+        raise MeaninglessError(f"auto_pad={attributes['auto_pad']!r} is not specified")
+    counts = _is_set(attributes, "count_include_pad")
     return Slide(
-        kind=node.op,
+        kind=op,
         row=row,
         version=version,
         axes=tuple(map(Axis, kernel, strides, dilations)),
         auto_pad=auto_pad,
         pads=tuple(zip(pads[:rank], pads[rank:], strict=True)) if pads else ((0, 0),) * rank,
         pads_written=pads is not None,
-        ceil_mode=_is_set(node, "ceil_mode"),
+        ceil_mode=_is_set(attributes, "ceil_mode"),
         counts=counts,
-        own=_own_fill(node, row, counts),
-        beside=(others, *[tensor.name for tensor in node.inputs[1:]]),
-        besides=tuple(tensor for tensor in node.inputs[1:] if tensor.name),
-        data=node.inputs[0],
-        has_indices=len(node.outputs) > 1 and bool(node.outputs[1].name),
+        own=_own_fill(op, attributes, counts),
+        has_indices=has_indices,
+        others={name: value for name, value in attributes.items() if name not in _SLIDING},
     )
 
 
@@ -251,9 +301,9 @@ def padding_of(graph: Graph, analysis: Analysis, node: Node) -> Padding:
     Raises:
         MeaninglessError: The table has none for it.
     """
-    version = _version(graph, node, _PAD_VERSIONS)
     if not node.inputs or not node.inputs[0].name or not node.outputs:
         raise MeaninglessError(f"node {describe(node)!r} lacks its data input or its output")
+    version = _version(node.op, graph.opset, node.attrs, _PAD_VERSIONS)
     mode = str(node.attrs.get("mode") or "constant")
     if mode not in _PAD_MODES:
         raise MeaninglessError(f"mode {mode!r} of Pad is not specified")
@@ -261,7 +311,9 @@ def padding_of(graph: Graph, analysis: Analysis, node: Node) -> Padding:
     flat: Sequence[Extent] | None
     value: float | int | None
     if version < 11:
-        flat = _whole(node, "pads" if version > 1 else "paddings", None, -_LONGEST)
+        name = "pads" if version > 1 else "paddings"
+        written = node.attrs.get(name)
+        flat = _whole({name: _frozen(written)[1]}, name, None, -_LONGEST)
         given = node.attrs.get("value", 0.0)
         value = float(given) if isinstance(given, int | float) else None
         if flat is None or value is None:
@@ -281,14 +333,16 @@ def padding_of(graph: Graph, analysis: Analysis, node: Node) -> Padding:
     return Padding(mode, pairs, axes, axes_known, value, filler, node.inputs[0])
 
 
-def _version(graph: Graph, node: Node, versions: frozenset[int]) -> int:
-    """The version of a node's operator, whose schema has all that the node says."""
-    version, attributes = _schema(node.op, graph.opset)
+def _version(
+    op: str, opset: int, attributes: Mapping[str, object], versions: frozenset[int]
+) -> int:
+    """The version of an operator, whose schema has all attributes that a node has."""
+    version, known = _schema(op, opset)
     if version not in versions:
-        raise MeaninglessError(f"{node.op} of version {version} is newer than what is known of it")
-    for name in node.attrs:
-        if name not in attributes:
-            raise MeaninglessError(f"{node.op} of opset {graph.opset} has no attribute {name}")
+        raise MeaninglessError(f"{op} of version {version} is newer than what is known of it")
+    if not known.issuperset(attributes):
+        unknown = ", ".join(sorted(attributes.keys() - known))
+        raise MeaninglessError(f"{op} of opset {opset} has no attribute {unknown}")
     return version
 
 
@@ -302,30 +356,32 @@ def _schema(op: str, opset: int) -> tuple[int, frozenset[str]]:
     return schema.since_version, frozenset(schema.attributes)
 
 
-def _kernel(graph: Graph, analysis: Analysis, node: Node, row: Sliding) -> tuple[int | Size, ...]:
-    written = _whole(node, "kernel_shape", None, 1)
-    if row.weight is None:
-        if not written:
-            raise MeaninglessError(f"node {describe(node)!r} has no kernel_shape")
-        return written
-    weight = _input(node, row.weight)
+def _weight_kernel(
+    graph: Graph, analysis: Analysis, node: Node, row: Sliding
+) -> tuple[int | Size, ...]:
+    """The kernel that a node's weight has; a symbol for a size that run time alone knows."""
+    weight = _input(node, row.weight or 0)
     if weight is None:
         raise MeaninglessError(f"node {describe(node)!r} has no weight")
-    shape = analysis.shape(weight)
-    if shape is None:
-        if not written:
-            shape = (*(0,) * row.before, *(Unknown("only run time knows"),) * _axes(analysis, node))
-        else:
-            return written
-    sizes = shape[row.before :]
-    if written and (
-        len(sizes) != len(written)
-        or any(isinstance(a, int) and a != b for a, b in zip(sizes, written, strict=True))
-    ):
-        raise MeaninglessError(f"the kernel_shape of node {describe(node)!r} is not its weight's")
-    return written or tuple(
-        size if isinstance(size, int | Size) else symbol(f"{weight.name}[{axis}]")
-        for axis, size in enumerate(sizes, row.before)
+    shape, written = analysis.shape(weight), node.attrs.get("kernel_shape")
+    if shape is not None:
+        sizes = shape[row.before :]
+        if written and (
+            len(sizes) != len(written)
+            or any(isinstance(a, int) and a != b for a, b in zip(sizes, written, strict=True))
+        ):
+            raise MeaninglessError(
+                f"the kernel_shape of node {describe(node)!r} is not its weight's"
+            )
+    else:
+        sizes = (Unknown("run time alone knows"),) * (0 if written else _axes(analysis, node))
+    if written:
+        return _whole({"kernel_shape": _frozen(written)[1]}, "kernel_shape", None, 1) or ()
+    return tuple(
+        [
+            size if isinstance(size, int | Size) else symbol(f"{weight.name}[{axis}]")
+            for axis, size in enumerate(sizes, row.before)
+        ]
     )
 
 
@@ -340,17 +396,18 @@ def _axes(analysis: Analysis, node: Node) -> int:
     return len(shape) - SLIDING[node.op].before
 
 
-def _own_fill(node: Node, row: Sliding, counts: bool) -> int | str:
+def _own_fill(op: str, attributes: Mapping[str, object], counts: bool) -> int | str:
     """The fill of an operator's own padding.
 
     An LpPool leaves it out: zeros where p is above 0, since a power of 0 is 0 then.
     """
-    if row.own == EXCLUDED:
+    own = SLIDING[op].own
+    if own == EXCLUDED:
         return 0 if counts else EXCLUDED
-    power = node.attrs.get("p", 2)
-    if node.op == "LpPool" and not (isinstance(power, int | float) and power > 0):
+    power = attributes.get("p", 2)
+    if op == "LpPool" and not (isinstance(power, int | float) and power > 0):
         return EXCLUDED
-    return row.own
+    return own
 
 
 def _pairs(
@@ -391,27 +448,26 @@ def _element(graph: Graph, analysis: Analysis, tensor: Tensor) -> float | int | 
     return element if isinstance(element, int | float) else None
 
 
-def _whole(node: Node, name: str, count: int | None, least: int) -> tuple[int, ...] | None:
-    """A list of integers of a node; None where it is absent, or empty, which runtimes fill in."""
-    value = node.attrs.get(name)
+def _whole(
+    attributes: Mapping[str, object], name: str, count: int | None, least: int
+) -> tuple[int, ...] | None:
+    """A list of integers; None where it is absent, or empty, which runtimes fill in."""
+    value = attributes.get(name)
     if value is None:
         return None
-    if not isinstance(value, list) or not all(type(each) is int for each in value):
-        raise MeaninglessError(f"{name} of node {describe(node)!r} is no list of integers")
+    if not isinstance(value, tuple) or not {int}.issuperset(map(type, value)):
+        raise MeaninglessError(f"{name} is no list of integers")
     if not value and (count is not None or name != "pads"):
         return None
     if count is not None and len(value) != count:
-        raise MeaninglessError(f"{name} of node {describe(node)!r} has {len(value)} values")
+        raise MeaninglessError(f"{name} has {len(value)} values instead of {count}")
     if value and not least <= min(value) <= max(value) <= _LONGEST:
-        raise MeaninglessError(f"{name} of node {describe(node)!r} are out of bounds: {value}")
-    return tuple(value)
+        raise MeaninglessError(f"{name} is out of bounds: {list(value)}")
+    return value
 
 
-def _is_set(node: Node, name: str) -> bool:
-    value = node.attrs.get(name, 0)
+def _is_set(attributes: Mapping[str, object], name: str) -> bool:
+    value = attributes.get(name, 0)
     if type(value) is not int:
-        raise MeaninglessError(f"{name} of node {describe(node)!r} is no integer")
+        raise MeaninglessError(f"{name} is no integer")
     return value != 0
-
-
-__all__ = ["Axis", "ModelError", "Padding", "Slide", "Sliding"]

@@ -78,16 +78,18 @@ class Prover:
             except UncertifiedError as error:
                 failure = error
                 continue
-            limited = replace(
-                certificate,
-                sizes=str(domain) or certificate.sizes,
-                assumptions=(*certificate.assumptions, *domain.assumptions),
-                facts={**certificate.facts, "sizes": domain.facts()},
-                within={name: sizes.as_data() for name, sizes in domain.given.items()},
-            )
-            if not limited.assumptions:
-                return Proof(limited, new)
-            assuming = assuming or Proof(limited, new)
+            limits = domain.facts()
+            if limits or domain.assumptions:
+                certificate = replace(
+                    certificate,
+                    sizes=str(domain) or certificate.sizes,
+                    assumptions=(*certificate.assumptions, *domain.assumptions),
+                    facts={**certificate.facts, "sizes": limits},
+                    within={name: sizes.as_data() for name, sizes in domain.given.items()},
+                )
+            if not certificate.assumptions:
+                return Proof(certificate, new)
+            assuming = assuming or Proof(certificate, new)
         if assuming is not None:
             return assuming
         raise failure
