@@ -125,14 +125,14 @@ class Condition(NamedTuple, Generic[T]):
     """One thing that must hold for padding to be rewritten.
 
     Attributes:
-        when: Where it applies.
         must: Whether it holds, where it applies.
         said: What is said where it does not hold.
+        when: Where it applies; everywhere unless something else is said.
     """
 
-    when: Callable[[T], bool]
     must: Callable[[T], bool]
     said: Callable[[T], RefusalError]
+    when: Callable[[T], bool] = lambda _: True
 
 
 def ask(conditions: Iterable[Condition[T]], case: T) -> None:
@@ -144,8 +144,3 @@ def ask(conditions: Iterable[Condition[T]], case: T) -> None:
     for condition in conditions:
         if condition.when(case) and not condition.must(case):
             raise condition.said(case)
-
-
-def always(_: object) -> bool:
-    """Of a condition that applies everywhere."""
-    return True

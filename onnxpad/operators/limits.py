@@ -6,14 +6,13 @@ alone.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from onnxpad.arithmetic.size import Extent, Size, always, less_equal
 from onnxpad.arithmetic.window import AnyWindow, meets_data, pool_output_size
 from onnxpad.graph import Tensor
 from onnxpad.operators.amounts import Pair, Pairs, add, is_padded, onnx_order
 from onnxpad.reasons import Condition, Reason, RefusalError
-from onnxpad.reasons import always as everywhere
 
 if TYPE_CHECKING:
     from onnxpad.operators.read import WindowOp
@@ -49,45 +48,31 @@ class Form:
 
     def along(self) -> "list[AxisForm]":
         """The form axis by axis."""
-        return [AxisForm(self, place) for place in range(len(self.own))]
+        op, total = self.op, add(self.own, self.around)
+        each = zip(op.axes, op.windows, self.sizes, self.own, self.inside, total, strict=True)
+        return [AxisForm(self, *one) for one in each]
 
 
-@dataclass(frozen=True, slots=True)
-class AxisForm:
-    """A form on one spatial axis, the first of which has place 0."""
+class AxisForm(NamedTuple):
+    """A form on one spatial axis.
+
+    Attributes:
+        form: The form.
+        axis: The axis of the data.
+        window: The window that slides along it.
+        size: How long the source is.
+        own: What the operator pads now.
+        inside: What it would pad.
+        total: All padding.
+    """
 
     form: Form
-    place: int
-
-    @property
-    def axis(self) -> int:
-        """The axis of the data."""
-        return self.form.op.axes[self.place]
-
-    @property
-    def window(self) -> AnyWindow:
-        """The window that slides along it."""
-        return self.form.op.windows[self.place]
-
-    @property
-    def size(self) -> Extent:
-        """How long the source is."""
-        return self.form.sizes[self.place]
-
-    @property
-    def own(self) -> Pair:
-        """What the operator pads now."""
-        return self.form.own[self.place]
-
-    @property
-    def inside(self) -> Pair:
-        """What it would pad."""
-        return self.form.inside[self.place]
-
-    @property
-    def total(self) -> Pair:
-        """All padding."""
-        return add(self.form.own, self.form.around)[self.place]
+    axis: int
+    window: AnyWindow
+    size: Extent
+    own: Pair
+    inside: Pair
+    total: Pair
 
     def windows(self, pads: Pair) -> Extent:
         """How many windows there are if the operator pads so, and a `Pad` the rest."""
@@ -126,7 +111,6 @@ OWN_PADDING_COUNTED: Final = Condition[Form](
 """An average does not leave out what it pads now."""
 
 INDICES_UNREAD: Final = Condition[Form](
-    when=everywhere,
     must=lambda form: not form.op.gives_indices,
     said=lambda form: RefusalError(
         Reason.INDICES_READ, "the operator's Indices count positions of the tensor it reads"
@@ -153,7 +137,6 @@ COUNTING_KNOWN: Final = Condition[Form](
 """The operator set has `count_include_pad`, where it is needed."""
 
 FINITE_DATA: Final = Condition[Form](
-    when=everywhere,
     must=lambda form: form.infinite(form.source) is None,
     said=lambda form: says_infinite(form.source, form.infinite(form.source)),
 )
@@ -227,7 +210,6 @@ def _meets_data(on: AxisForm) -> bool:
 
 
 MEETS_DATA: Final = Condition[AxisForm](
-    when=everywhere,
     must=_meets_data,
     said=lambda on: RefusalError(
         Reason.WINDOW_IN_PADDING,

@@ -17,7 +17,7 @@ from onnxpad.operators.amounts import ExtentPair, is_negative_zero, is_padded, o
 from onnxpad.operators.limits import says_power
 from onnxpad.operators.read import PadOp, WindowOp, pad_giving
 from onnxpad.operators.table import FLOATS, Fill, lowest
-from onnxpad.reasons import Condition, Reason, RefusalError, always
+from onnxpad.reasons import Condition, Reason, RefusalError
 from onnxpad.sizes.wording import Wording
 
 
@@ -58,7 +58,6 @@ class Merge:
 
 
 COPIES_NOTHING: Final = Condition[Merge](
-    when=always,
     must=lambda case: case.pad.mode == "constant",
     said=lambda case: RefusalError(
         Reason.COPIES_DATA,
@@ -88,14 +87,12 @@ RANK_FITS: Final = Condition[Merge](
 """The amounts are for data of the operator's rank."""
 
 AMOUNTS_KNOWN: Final = Condition[Merge](
-    when=always,
     must=lambda case: case.amounts is not None,
     said=lambda case: case.wording.amounts(case.pad),
 )
 """The amounts are known, as numbers or in terms of sizes."""
 
 SPATIAL_ONLY: Final = Condition[Merge](
-    when=always,
     must=lambda case: not is_padded(case.beside),
     said=lambda case: RefusalError(
         Reason.PADS_BATCH_OR_CHANNELS,
@@ -106,7 +103,6 @@ SPATIAL_ONLY: Final = Condition[Merge](
 """Batch and channels are not padded."""
 
 SAME_RESOLVED: Final = Condition[Merge](
-    when=always,
     must=lambda case: not case.op.auto_pad.startswith("SAME"),
     said=lambda case: RefusalError(
         Reason.SAME_STAYS,
@@ -118,7 +114,6 @@ SAME_RESOLVED: Final = Condition[Merge](
 """The operator's own padding does not depend on the padded size."""
 
 INDICES_UNREAD: Final = Condition[Merge](
-    when=always,
     must=lambda case: not case.op.gives_indices,
     said=lambda case: RefusalError(
         Reason.INDICES_READ,
@@ -129,7 +124,6 @@ INDICES_UNREAD: Final = Condition[Merge](
 """Nothing reads positions in the padded data."""
 
 FILL_KNOWN: Final = Condition[Merge](
-    when=always,
     must=lambda case: case.pad.value is not None,
     said=lambda case: case.wording.fill(case.pad),
 )
@@ -215,7 +209,6 @@ NEVER_WINS: Final = Condition[Merge](
 """What is filled in is the lowest value, or one that no element of the data can lose to."""
 
 POWER_ABOVE_ZERO: Final = Condition[Merge](
-    when=always,
     must=lambda case: not case.op.leaves_zeros_out,
     said=lambda case: says_power(case.op),
 )
@@ -250,7 +243,7 @@ def _says_crop(case: Merge) -> RefusalError:
     )
 
 
-CROPS_NOTHING: Final = Condition[Merge](when=always, must=_crops_nothing, said=_says_crop)
+CROPS_NOTHING: Final = Condition[Merge](must=_crops_nothing, said=_says_crop)
 """No amount is a negative number."""
 
 MERGING: Final[tuple[Condition[Any], ...]] = tuple(
