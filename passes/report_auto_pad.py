@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import onnx
+
 from onnxpad.finding import Severity
 from onnxpad.graph import Node
 from onnxpad.reasons import Reason, RefusalError
@@ -48,14 +50,10 @@ class ReportAutoPad(Pass):
             return
         unreadable = {id(node) for node, _ in context.unreadable()}
         for node in found:
-            value = node.attrs["auto_pad"]
-            auto_pad = value if isinstance(value, str) else "?"
-            if auto_pad in ("", "NOTSET") or id(node) in context.told | unreadable:
+            auto_pad = auto_pad_of(node)
+            if not auto_pad or id(node) in context.told | unreadable:
                 continue
-            message = f"auto_pad={auto_pad}"
-            strides = node.attrs.get("strides")
-            if isinstance(strides, list):
-                message += f", strides ({', '.join(map(str, strides))})"
+            message = described_auto_pad(node, auto_pad)
             domain = node.domain or ""
             refusal = self._refusal(context, node, domain)
             yield self.refused(context, node, message, refusal, auto_pad=auto_pad, domain=domain)
@@ -76,3 +74,22 @@ class ReportAutoPad(Pass):
             Reason.CUSTOM_OPERATOR,
             f"{node.op} is a custom operator of {domain}: what it pads is its author's to say",
         )
+
+
+def auto_pad_of(node: Node) -> str:
+    """What `auto_pad` of a node says; empty for NOTSET, `@name` for what a function is called with.
+
+    What is no string at all is "?".
+    """
+    value = node.attrs.get("auto_pad", "")
+    if isinstance(value, onnx.AttributeProto) and value.ref_attr_name:
+        return f"@{value.ref_attr_name}"
+    text = value if isinstance(value, str) else "?"
+    return "" if text == "NOTSET" else text
+
+
+def described_auto_pad(node: Node, auto_pad: str) -> str:
+    """An `auto_pad` in words, with the strides it is told beside."""
+    strides = node.attrs.get("strides")
+    beside = f", strides ({', '.join(map(str, strides))})" if isinstance(strides, list) else ""
+    return f"auto_pad={auto_pad}{beside}"

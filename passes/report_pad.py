@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from onnxpad.analysis import Analysis
 from onnxpad.finding import Severity
 from onnxpad.graph import Node
 from onnxpad.operators.amounts import told
@@ -81,7 +82,7 @@ class ReportPad(Pass):
                 summary="; ".join(general),
                 **_facts(context, pad, found, path),
             )
-            yield self.refused(context, node, _described(context, node, pad), refusal)
+            yield self.refused(context, node, described_pad(context.analysis, node, pad), refusal)
 
     def _is_asked(self, context: Context, readers: Readers, pad: PadOp, reader: Reader) -> bool:
         """Whether an operator with a window has its `Pad` where the style wants it."""
@@ -188,10 +189,11 @@ def _operand(inputs: Inputs, index: int) -> str:
     return told.get(index, f"input {index}")
 
 
-def _described(context: Context, node: Node, pad: PadOp | None) -> str:
+def described_pad(analysis: Analysis, node: Node, pad: PadOp | None) -> str:
+    """A `Pad` in words; one of another domain comes without what it says."""
     if pad is None:
         return f"Pad of {node.domain}"
-    shape = context.analysis.shape(pad.data)
+    shape = analysis.shape(pad.data)
     known = pad.constant_amounts
     if known is None:
         amounts = ", amounts computed"

@@ -1,23 +1,34 @@
 """Padding inside of bodies and functions."""
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
+from typing import Final
 
+import onnx
+
+from onnxpad.analysis import Analysis
+from onnxpad.errors import ModelError
 from onnxpad.finding import Finding, Severity
-from onnxpad.graph import Node
+from onnxpad.graph import Graph, Node, function_label, held_bodies
+from onnxpad.operators.table import UnreadableError, read_pad
+from onnxpad.padding.readers import Readers
+from onnxpad.passes.report_auto_pad import auto_pad_of, described_auto_pad
+from onnxpad.passes.report_pad import described_pad
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
 
+BODIES: Final = "onnxpad rewrites nothing in bodies of nodes yet"
+FUNCTIONS: Final = "onnxpad rewrites nothing in functions yet"
+
 
 class ReportScopes(Pass):
-    """Padding in a body or a function, which onnxpad does not look into.
+    """Padding in a body or a function, where onnxpad rewrites nothing.
 
     ## What it does
-    Names the node that has the body (If, Loop, Scan, SequenceMap or any other), or the function of
-    the model, and says how many `Pad`s and how much `auto_pad` is in there. Each body is told of
-    by itself, also one inside of another.
+    Names each `Pad`, and each operator with `auto_pad`, in the bodies of If, Loop, Scan,
+    SequenceMap or any other node, and in the functions of the model, with where it is: `If 'x' >
+    then_branch > Conv 'c'`. What is in a function is named once, however often that is called.
 
     ## Why it matters
     What onnxpad finds in the main graph is not all the padding that the model has.
@@ -47,42 +58,117 @@ class ReportScopes(Pass):
     )
 
     def find(self, context: Context) -> Iterator[Match]:
-        """Every body in which something pads, in file order, then every function."""
+        """All padding in bodies, in file order, then in functions."""
         graph = context.graph
-        for node, scope in graph.scopes():
-            if padding := _padding(scope.nodes):
-                yield self._match(graph.label(node), node.op, node, scope.path, padding)
-        for name, scope in graph.function_scopes():
-            if padding := _padding(scope.nodes):
-                yield self._match(name, "function", None, scope.path, padding)
+        yield from self._inside(graph, context.analysis, BODIES)
+        for index, light in enumerate(graph.model.skeleton.light.functions):
+            if not _pads(light.node):
+                continue
+            try:
+                function = graph.function(index)
+            except ModelError as error:
+                place = function_label(light)
+                yield self._match(place, Node("function", place, {}, None), str(error), FUNCTIONS)
+                continue
+            analysis = Analysis(function)
+            yield from self._listed(function, analysis, FUNCTIONS)
+            yield from self._inside(function, analysis, FUNCTIONS)
+
+    def _inside(self, graph: Graph, analysis: Analysis, reason: str) -> Iterator[Match]:
+        """All padding in the bodies of a graph's nodes."""
+        for node in graph.nodes:
+            if not any(_pads(light.node) for _, light in held_bodies(node)):
+                continue
+            try:
+                found = list(graph.bodies(node))
+            except ModelError as error:
+                yield self._match(_within(graph, node), node, str(error), reason)
+                continue
+            for body in found:
+                inner = Analysis(body, outer=analysis)
+                yield from self._listed(body, inner, reason)
+                yield from self._inside(body, inner, reason)
+
+    def _listed(self, graph: Graph, analysis: Analysis, reason: str) -> Iterator[Match]:
+        """The padding of a body or function, without what bodies in it have."""
+        readers = Readers(graph)
+        for node in graph.nodes:
+            if node.op == "Pad" and not graph.is_function(node):
+                message, facts = _described(graph, analysis, readers, node)
+                facts["scope"] = graph.place
+                yield self._match(_within(graph, node), node, message, reason, facts)
+            if auto_pad := auto_pad_of(node):
+                message = described_auto_pad(node, auto_pad)
+                facts = {"scope": graph.place, "auto_pad": auto_pad}
+                yield self._match(_within(graph, node), node, message, reason, facts)
 
     def _match(
-        self, label: str, kind: str, node: Node | None, path: str, padding: Counter[str]
+        self,
+        label: str,
+        node: Node,
+        message: str,
+        reason: str,
+        facts: Mapping[str, object] = MappingProxyType({}),
     ) -> Match:
-        told = ", ".join(f"{count} {what}" for what, count in padding.items())
-        where = "functions" if node is None and not path else "bodies"
         finding = Finding(
             self.code,
             Severity.INFO,
             label,
-            kind,
-            f"{path}: {told}" if path else told,
-            f"onnxpad does not look into {where}",
-            MappingProxyType({"scope": path, "padding": dict(padding)}),
+            node.op,
+            message,
+            reason,
+            MappingProxyType(dict(facts)),
             reason_code=Reason.OTHER_SCOPE,
         )
-        return Match(finding, node)  # type: ignore[arg-type]  # a function has no node
+        return Match(finding, node)
 
 
-def _padding(nodes: Sequence[Node]) -> Counter[str]:
-    """How often which padding is there: `Pad`, or an operator with its `auto_pad`."""
-    found: Counter[str] = Counter()
+def _pads(nodes: Iterable[onnx.NodeProto]) -> bool:
+    """Whether nodes may pad, or what is in their bodies: looked for before these are read."""
     for node in nodes:
         if node.op_type == "Pad":
-            found["Pad"] += 1
+            return True
         for attribute in node.attribute:
-            if attribute.name == "auto_pad":
-                value = attribute.s.decode(errors="backslashreplace")
-                if attribute.ref_attr_name or value not in ("", "NOTSET"):
-                    found[f"{node.op_type} auto_pad={value or 'as called'}"] += 1
-    return found
+            held = [attribute.g] if attribute.HasField("g") else attribute.graphs
+            if attribute.name == "auto_pad" or any(_pads(body.node) for body in held):
+                return True
+    return False
+
+
+def _described(
+    graph: Graph, analysis: Analysis, readers: Readers, node: Node
+) -> tuple[str, dict[str, object]]:
+    """What a `Pad` pads and what reads it, as far as that can be read, in words and as facts."""
+    facts: dict[str, object] = {}
+    referring = {
+        name: value.ref_attr_name
+        for name, value in node.attrs.items()
+        if isinstance(value, onnx.AttributeProto)
+    }
+    if not graph.is_standard(node):
+        text = f"Pad of {node.domain}"
+    elif referring:
+        text = f"Pad with {', '.join(f'{name}=@{value}' for name, value in referring.items())}"
+    else:
+        try:
+            pad = read_pad(graph, analysis, node)
+        except (ModelError, UnreadableError) as error:
+            text = f"Pad that cannot be read: {error}"
+        else:
+            text = described_pad(analysis, node, pad)
+            facts = {"mode": pad.mode, "amounts": pad.constant_amounts}
+    found = readers.of(node.outputs[0]) if node.outputs else []
+    after = [each.node for each in found if each.node is not None]
+    if after:
+        more = f" and {len(after) - 1} more" * (len(after) > 1)
+        text += f" before {_named(graph, after[0])}{more}"
+    return text, facts
+
+
+def _within(graph: Graph, node: Node) -> str:
+    """A node with where it is."""
+    return f"{graph.place} > {_named(graph, node)}" if graph.place else graph.label(node)
+
+
+def _named(graph: Graph, node: Node) -> str:
+    return f"{node.op} {graph.label(node)!r}"

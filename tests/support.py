@@ -134,11 +134,12 @@ def assert_same(before: onnx.ModelProto, after: onnx.ModelProto, size: int = 9) 
 def silent(
     model: onnx.ModelProto, findings: Iterable[onnxpad.Finding], style: str = "fold"
 ) -> Iterator[str]:
-    """The nodes of the main graph that pad, or may, and that no finding names.
+    """The nodes that pad, or may, and that no finding names, those in bodies and functions too.
 
     In another style than `fold` a constant `Pad` is as asked if only Convs and pools read it.
     """
     about = {finding.node for finding in findings}
+    yield from (place for place in inner_padding(model) if place not in about)
     nodes = model.graph.node
     for node in nodes:
         given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
@@ -148,6 +149,28 @@ def silent(
             pads or given.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"")
         ):
             yield f"{label} ({node.op_type})"
+
+
+def inner_padding(model: onnx.ModelProto) -> Iterator[str]:
+    """Where there is a `Pad` or an `auto_pad` in the bodies and functions of a model."""
+
+    def padding(nodes: Iterable[onnx.NodeProto], place: str) -> Iterator[str]:
+        for node in nodes:
+            label = repr(node.name or f"<{next(filter(None, node.output), node.op_type)}>")
+            here = f"{place}{node.op_type} {label}"
+            same = [a for a in node.attribute if a.name == "auto_pad" and a.s != b"NOTSET"]
+            if place and (same or (node.op_type == "Pad" and not node.domain)):
+                yield here
+            for attribute in node.attribute:
+                held = [(attribute.name, attribute.g)] if attribute.HasField("g") else []
+                held += [(f"{attribute.name}[{i}]", g) for i, g in enumerate(attribute.graphs)]
+                for name, body in held:
+                    yield from padding(body.node, f"{here} > {name} > ")
+
+    yield from padding(model.graph.node, "")
+    for function in model.functions:
+        name = f"{function.domain}::{function.name}" if function.domain else function.name
+        yield from padding(function.node, f"{name} > ")
 
 
 def _is_asked(model: onnx.ModelProto, node: onnx.NodeProto, style: str) -> bool:

@@ -53,19 +53,26 @@ _VALUE_RULES |= {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_VALUES.items()}
 class Analysis:
     """What is known of the tensors of one graph. Computed when asked for, and kept."""
 
-    def __init__(self, graph: GraphView, dims: Mapping[str, Extent] | None = None) -> None:
+    def __init__(
+        self,
+        graph: GraphView,
+        dims: Mapping[str, Extent] | None = None,
+        outer: "Analysis | None" = None,
+    ) -> None:
         """Analyse a graph.
 
         Args:
             graph: The graph. Where it changes, what a tensor is must stay the same.
             dims: Sizes of axes of the graph's inputs, by the name of their symbol; numbers also by
                 the name of their dimension, for all axes that have it.
+            outer: Of a body, what is known of the graph around, whose tensors it may read.
         """
         self._graph = graph
         self._dims = dict(dims or {})
-        self._known: list[dict[str, Any]] = [{} for _ in Kind]
-        self._open: list[tuple[dict[str, Any], str]] = []
-        self._places: dict[str, dict[str, int]] = {}
+        self._outer = outer
+        self._known: list[dict[Any, Any]] = [{} for _ in Kind]
+        self._open: list[tuple[dict[Any, Any], Any]] = []
+        self._places: dict[Any, dict[Any, int]] = {}
         self._input_shapes: dict[str, Shape | None] | None = None
 
     def shape(self, tensor: Any) -> Shape | None:
@@ -76,9 +83,9 @@ class Analysis:
         (input[axis])`.
         """
         known = self._known[Kind.SHAPE]
-        name = tensor.name
         # What is asked for most, and again and again.
-        shape: Shape | None = known[name] if name in known else self._answer(Kind.SHAPE, tensor)
+        asked = tensor in known
+        shape: Shape | None = known[tensor] if asked else self._answer(Kind.SHAPE, tensor)
         return shape
 
     def value(self, tensor: Any) -> Value | None:
@@ -127,49 +134,58 @@ class Analysis:
     def ask_again(self) -> bool:
         """Forget what was not known, which edits may have made known; return whether any was."""
         forgotten = bool(self._open)
-        for memory, name in self._open:
-            memory.pop(name, None)
+        for memory, tensor in self._open:
+            memory.pop(tensor, None)
         self._open.clear()
         return forgotten
 
     def _answer(self, kind: Kind, tensor: Any) -> Any:
         """Answer a request and all those it leads to, with an explicit stack."""
         known = self._known
-        if tensor.name in known[kind]:
-            return known[kind][tensor.name]
+        if tensor in known[kind]:
+            return known[kind][tensor]
         stack = [self._start(kind, tensor)]
         answer: Any = None
         while stack:
-            memory, name, rule = stack[-1]
+            memory, asked, rule = stack[-1]
             try:
                 wanted, needed = rule.send(answer)
             except (StopIteration, UndeterminedError) as end:
                 answer = end.value if isinstance(end, StopIteration) else None
-                memory[name] = answer
+                memory[asked] = answer
                 if _is_open(answer):
-                    self._open.append((memory, name))
+                    self._open.append((memory, asked))
                 stack.pop()
             else:
                 answer = None
-                if needed.name in known[wanted]:
-                    answer = known[wanted][needed.name]
+                if needed in known[wanted]:
+                    answer = known[wanted][needed]
                 else:
                     stack.append(self._start(wanted, needed))
         return answer
 
     def _start(
         self, kind: Kind, tensor: Any
-    ) -> tuple[dict[str, Any], str, Generator[Any, Any, Any]]:
+    ) -> tuple[dict[Any, Any], Any, Generator[Any, Any, Any]]:
         """Begin to answer a request. Until it has an answer, it is unknown."""
         memory = self._known[kind]
-        memory[tensor.name] = None
+        memory[tensor] = None
+        outer = None if self._outer is None else self._graph.outer(tensor)
+        if outer is not None:
+            return memory, tensor, self._captured(kind, outer)
         if kind is Kind.SHAPE:
-            return memory, tensor.name, self._shape(tensor)
+            return memory, tensor, self._shape(tensor)
         if kind is Kind.VALUE:
-            return memory, tensor.name, self._value(tensor)
+            return memory, tensor, self._value(tensor)
         if kind is Kind.FOLDED:
-            return memory, tensor.name, self._folded(tensor)
-        return memory, tensor.name, self._dtype(tensor)
+            return memory, tensor, self._folded(tensor)
+        return memory, tensor, self._dtype(tensor)
+
+    def _captured(self, kind: Kind, tensor: Any) -> Ask[Any]:
+        """Return what is known of a tensor of the graph around, computed before its bodies run."""
+        yield from ()
+        assert self._outer is not None
+        return self._outer._answer(kind, tensor)
 
     def _shape(self, tensor: Any) -> Ask[Shape | None]:
         call = self._call(tensor)
@@ -257,16 +273,16 @@ class Analysis:
         if node is None or node.op == "Constant":
             return None
         op = node.op if self._graph.is_standard(node) else f"{node.domain}.{node.op}"
-        return Call(node, op, self._graph.opset, self._place(node, tensor.name))
+        return Call(node, op, self._graph.opset, self._place(node, tensor))
 
-    def _place(self, node: Any, name: str) -> int:
+    def _place(self, node: Any, tensor: Any) -> int:
         """Return which output of its node a tensor is: a Split may have thousands."""
-        first = node.outputs[0].name
-        if name == first:
+        first = node.outputs[0]
+        if tensor is first:
             return 0
-        if name not in self._places.get(first, ()):
-            self._places[first] = {each.name: place for place, each in enumerate(node.outputs)}
-        return self._places[first][name]
+        if tensor not in self._places.get(first, ()):
+            self._places[first] = {each: place for place, each in enumerate(node.outputs)}
+        return self._places[first][tensor]
 
     def _declared_shape(self, tensor: Any) -> Shape | None:
         """Return the shape of an input, an initializer or a Constant."""

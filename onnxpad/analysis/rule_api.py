@@ -44,6 +44,9 @@ class GraphView(Protocol):
     def producer(self, tensor: Any) -> Any | None:
         """Return the node that computes a tensor."""
 
+    def outer(self, tensor: Any) -> Any | None:
+        """Return the tensor of the graph around that one in a body stands for."""
+
     def constant(self, tensor: Any) -> npt.NDArray[Any] | None:
         """Return the content of a tensor that no caller can change."""
 

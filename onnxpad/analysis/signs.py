@@ -36,10 +36,11 @@ _FAR: Final = 64
 class Signs:
     """What the values of tensors of one graph are known to be."""
 
-    def __init__(self, graph: Graph) -> None:
-        """Starts with nothing proved."""
+    def __init__(self, graph: Graph, outer: "Signs | None" = None) -> None:
+        """Starts with nothing proved; a body comes with what is known of the graph around."""
         self._graph = graph
-        self._known: dict[str, bool] = {}
+        self._outer = outer
+        self._known: dict[Tensor, bool] = {}
 
     def mark(self) -> int:
         """A point to roll back to: how much is proved."""
@@ -52,7 +53,7 @@ class Signs:
 
     def ask_again(self) -> None:
         """Drops what could not be proved, which edits may have made plain."""
-        self._known = {name: True for name, proved in self._known.items() if proved}
+        self._known = {tensor: True for tensor, proved in self._known.items() if proved}
 
     def non_negative(self, tensor: Tensor) -> bool:
         """Whether no element of a floating-point tensor can be below zero (NaN is not below zero).
@@ -62,19 +63,19 @@ class Signs:
         pending = [tensor]
         while pending:
             current = pending[-1]
-            if current.name in self._known:
+            if current in self._known:
                 pending.pop()
                 continue
             needs = self._needs(current)
             if isinstance(needs, bool):
-                self._known[current.name] = needs
+                self._known[current] = needs
                 continue
-            unknown = [t for t in needs if t.name not in self._known]
-            if unknown and all(self._known.get(t.name, True) for t in needs):
+            unknown = [t for t in needs if t not in self._known]
+            if unknown and all(self._known.get(t, True) for t in needs):
                 pending.extend(unknown)
             else:
-                self._known[current.name] = all(self._known.get(t.name, True) for t in needs)
-        return self._known[tensor.name]
+                self._known[current] = all(self._known.get(t, True) for t in needs)
+        return self._known[tensor]
 
     def infinite(self, tensor: Tensor) -> Tensor | None:
         """A constant of the graph that puts infinities into a tensor, as the fill of a `Pad` does.
@@ -88,6 +89,11 @@ class Signs:
             if array is not None:
                 if array.dtype.kind == "f" and np.isinf(array).any():
                     return current
+                continue
+            if current.outer is not None and self._outer is not None:
+                found = self._outer.infinite(current.outer)
+                if found is not None:
+                    return found
                 continue
             node = self._graph.producer(current)
             if node is None or not self._graph.is_standard(node):
@@ -113,6 +119,8 @@ class Signs:
         array = self._graph.constant(tensor)
         if array is not None:
             return bool(array.dtype.kind in "fiub" and (array >= 0).all())
+        if tensor.outer is not None and self._outer is not None:
+            return self._outer.non_negative(tensor.outer)
         node = self._graph.producer(tensor)
         if node is None or not self._graph.is_standard(node):
             return False

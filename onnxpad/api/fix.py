@@ -103,7 +103,7 @@ class FixResult:
 
     def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
         """Inputs, nodes and initializers before and after; long tensors lack their elements."""
-        return self._graph.outlines()
+        return self._graph.model.outlines()
 
     def save(
         self,
@@ -375,10 +375,10 @@ def _validate(
     from onnxpad.validation.result import not_validated
     from onnxpad.validation.whole import validate_models
 
-    if graph.has_external_data and graph.path is None:
+    if graph.model.has_external_data and graph.model.path is None:
         why = "its external data is not known; pass the path of the model"
         return not_validated(why, probes=probes)
-    rewritten, folder = graph.to_run()
+    rewritten, folder = graph.model.to_run()
 
     def report(step: str) -> None:
         if progress is not None:

@@ -1,8 +1,7 @@
 """What lies inside a model: bodies of nodes and what they read, all names, all tensors."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import NamedTuple
 
 import onnx
 
@@ -12,45 +11,6 @@ def bodies(attribute: onnx.AttributeProto) -> Iterator[onnx.GraphProto]:
     if attribute.HasField("g"):
         yield attribute.g
     yield from attribute.graphs
-
-
-class Scope(NamedTuple):
-    """A graph inside a node or a function.
-
-    Attributes:
-        path: Where it is, from the outside in: `body`, or `body > If 'inner' > then_branch`.
-        nodes: Its nodes, without those of the graphs inside them.
-    """
-
-    path: str
-    nodes: Sequence[onnx.NodeProto]
-
-
-def inner_scopes(attributes: Iterable[onnx.AttributeProto], within: str = "") -> Iterator[Scope]:
-    """The graphs that attributes of a node hold, each followed by those inside it.
-
-    Args:
-        attributes: The attributes.
-        within: The path of the node, with what sets its attributes off.
-    """
-    for attribute in attributes:
-        held = [(attribute.name, body) for body in [attribute.g] if attribute.HasField("g")]
-        held += [(f"{attribute.name}[{i}]", body) for i, body in enumerate(attribute.graphs)]
-        for name, body in held:
-            yield Scope(f"{within}{name}", body.node)
-            yield from _inside(body.node, f"{within}{name} > ")
-
-
-def function_scopes(function: onnx.FunctionProto) -> Iterator[Scope]:
-    """A function, without a path, and the graphs inside its nodes."""
-    yield Scope("", function.node)
-    yield from _inside(function.node, "")
-
-
-def _inside(nodes: Iterable[onnx.NodeProto], within: str) -> Iterator[Scope]:
-    for node in nodes:
-        label = node.name or next(filter(None, node.output), "")
-        yield from inner_scopes(node.attribute, f"{within}{node.op_type} {label!r} > ")
 
 
 def captured(body: onnx.GraphProto) -> dict[str, None]:
@@ -113,9 +73,9 @@ def operators(
                 pending.append(functions[key].node)
 
 
-def inner_tensors(graph: onnx.GraphProto) -> Iterator[str]:
-    """The names of the tensors that the bodies in a graph define, with repetitions."""
-    for node in graph.node:
+def inner_tensors(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
+    """The names of the tensors that the bodies of nodes define, with repetitions."""
+    for node in nodes:
         for attribute in node.attribute:
             for body in bodies(attribute):
                 for value in body.input:
@@ -126,7 +86,7 @@ def inner_tensors(graph: onnx.GraphProto) -> Iterator[str]:
                     yield sparse.values.name
                 for inner in body.node:
                     yield from inner.output
-                yield from inner_tensors(body)
+                yield from inner_tensors(body.node)
 
 
 def tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:

@@ -3,11 +3,12 @@
 import mmap
 import stat
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import onnx
 from google.protobuf.message import (  # type: ignore[import-untyped]
@@ -21,11 +22,12 @@ from onnxpad.file.external_data import external_tensors
 from onnxpad.file.wire import Chunk, Kind, Record, WireError, header, scan, strip
 
 GRAPH_FIELD: Final = 7
+FUNCTION_FIELD: Final = 25
 INITIALIZER_FIELD: Final = 5
 
 # Fields of the graph and of the model in which tensors can be, and what protobuf calls them.
 GRAPH_PARTS: Final = {1: "node", INITIALIZER_FIELD: "initializer", 15: "sparse_initializer"}
-MODEL_PARTS: Final = {20: "training_info", 25: "functions"}
+MODEL_PARTS: Final = {20: "training_info", FUNCTION_FIELD: "functions"}
 
 # How a tensor says that its elements lie in another file: data_location = EXTERNAL.
 _EXTERNAL: Final = bytes([14 << 3, onnx.TensorProto.DataLocation.EXTERNAL])
@@ -46,6 +48,38 @@ _MISTAKEN: Final = (
 
 
 _EMPTY: Final = "is empty; export or download it again"
+
+# Where in a node its attributes are, and in an attribute its name and bodies.
+_ATTRIBUTE: Final = 5
+_NAME, _BODY, _BODIES = 1, 6, 11
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A graph or a function of a model: what it says, and where the file has its parts.
+
+    Attributes:
+        light: It, as in `Skeleton.light`.
+        containers: The records that hold it: protobuf merges several into one.
+        fields: Its records by field number; they pair with the elements of `light`.
+        attribute: The record of the attribute that has it as a body; else None.
+    """
+
+    light: onnx.GraphProto | onnx.FunctionProto
+    containers: tuple[Record, ...]
+    fields: Mapping[int, Sequence[Record]]
+    attribute: Record | None = None
+
+    def number(self, name: str) -> int:
+        """The number of a field; 0 where there is none of that name."""
+        field = self.light.DESCRIPTOR.fields_by_name.get(name)
+        return 0 if field is None else field.number
+
+    def parts(self, name: str) -> Iterator[tuple[Any, Record]]:
+        """The elements of a field of messages, each with its record; none without such a field."""
+        number = self.number(name)
+        if number:
+            yield from zip(getattr(self.light, name), self.fields.get(number, ()), strict=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +102,45 @@ class Skeleton:
     graphs: tuple[tuple[Record, ...], ...]
     fields: Mapping[int, Sequence[Record]]
     external: tuple[onnx.TensorProto, ...]
+
+    @property
+    def main(self) -> Section:
+        """The main graph."""
+        containers = tuple(filter(_is_graph, self.model))
+        return Section(self.light.graph, containers, self.fields)
+
+    def functions(self) -> Iterator[Section]:
+        """The functions of the model, in file order."""
+        records = (each for each in self.model if each.field == FUNCTION_FIELD and each.delimited)
+        for light, record in zip(self.light.functions, records, strict=True):
+            yield Section(light, (record,), self._fields((record,)))
+
+    def body(
+        self, node: Record, attribute: str, light: onnx.GraphProto, index: int | None
+    ) -> Section:
+        """A body of a node.
+
+        Args:
+            node: The record of the node.
+            attribute: The name of the attribute that has the body.
+            light: The body.
+            index: Which of the bodies in the attribute it is; None where that holds just one.
+        """
+        for holder in self._fields((node,))[_ATTRIBUTE]:
+            fields = self._fields((holder,))
+            if self.data[fields[_NAME][-1].body : fields[_NAME][-1].end] == attribute.encode():
+                break
+        found = fields[_BODY] if index is None else fields[_BODIES][index : index + 1]
+        return Section(light, tuple(found), self._fields(found), holder)
+
+    def _fields(self, containers: Iterable[Record]) -> dict[int, list[Record]]:
+        """The records of messages that are in some records, by field number."""
+        fields = defaultdict(list)
+        for container in containers:
+            for part in scan(self.data, container.body, container.end):
+                if part.delimited:
+                    fields[part.field].append(part)
+        return fields
 
     def whole(self, record: Record, message: MessageT) -> MessageT:
         """Has an empty message hold what a record does, with everything that `light` lacks.
@@ -115,18 +188,25 @@ class Skeleton:
         appended: Sequence[Chunk],
     ) -> Sequence[Chunk] | None:
         """A graph with some of its records replaced; None where it stays as it is."""
-        edited = [part for part in parts if part in replaced]
-        if not edited and not appended:
-            return None
+        edited = {part: replaced[part] for part in parts if part in replaced}
+        return self.rewritten(graph, edited, appended) if edited or appended else None
+
+    def rewritten(
+        self,
+        record: Record,
+        replaced: Mapping[Record, Sequence[Chunk]],
+        appended: Sequence[Chunk] = (),
+    ) -> list[Chunk]:
+        """The record of a message with some of the records in it replaced, and more at its end."""
         body: list[Chunk] = []
-        begin = graph.body
-        for part in edited:
+        begin = record.body
+        for part in sorted(replaced, key=attrgetter("begin")):
             body.append(self.data[begin : part.begin])
             body.extend(replaced[part])
             begin = part.end
-        body.append(self.data[begin : graph.end])
+        body.append(self.data[begin : record.end])
         body.extend(appended)
-        return [header(GRAPH_FIELD, sum(map(len, body))), *body]
+        return [header(record.field, sum(map(len, body))), *body]
 
 
 def read_file(path: Path) -> Skeleton:

@@ -53,7 +53,7 @@ def told(reason: str) -> str:
 
 def noted(graph: Graph) -> dict[Key, str]:
     """What a model's metadata bars; nothing where that cannot be read."""
-    text = graph.metadata(METADATA)
+    text = graph.model.metadata(METADATA)
     try:
         entries = json.loads(text) if text else []
     except (ValueError, RecursionError):
@@ -71,4 +71,4 @@ def note(graph: Graph, barred: Barred) -> None:
     """Has the model's metadata bar rewrites, those that it bars already among them."""
     entries = [[output, code, reason] for (code, output), reason in sorted(barred.items())]
     if entries:
-        graph.set_metadata(METADATA, json.dumps(entries))
+        graph.model.set_metadata(METADATA, json.dumps(entries))

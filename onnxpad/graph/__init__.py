@@ -1,7 +1,27 @@
-"""The graph of a model, to read and to edit, and the way back to a file."""
+"""The graphs of a model, to read and to edit, and the way back to a file."""
 
 from onnxpad.graph.graph import Graph
 from onnxpad.graph.journal import Touched
-from onnxpad.graph.nodes import Declared, Node, Tensor, Use, describe
+from onnxpad.graph.model import Model
+from onnxpad.graph.nodes import (
+    Declared,
+    Node,
+    Tensor,
+    Use,
+    describe,
+    function_label,
+    held_bodies,
+)
 
-__all__ = ["Declared", "Graph", "Node", "Tensor", "Touched", "Use", "describe"]
+__all__ = [
+    "Declared",
+    "Graph",
+    "Model",
+    "Node",
+    "Tensor",
+    "Touched",
+    "Use",
+    "describe",
+    "function_label",
+    "held_bodies",
+]

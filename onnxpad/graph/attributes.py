@@ -97,6 +97,8 @@ def write(attribute: onnx.AttributeProto, value: Value) -> None:
         case list():
             attribute.type = _INTS
             attribute.ints.extend(cast("list[int]", value))
+        case onnx.AttributeProto():
+            attribute.MergeFrom(value)
         case _:
             raise TypeError(f"attribute '{attribute.name}' cannot be written")
 

@@ -1,20 +1,20 @@
 """What of a model differs from its file, as records to splice in."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Final, TypeAlias
 
 import onnx
 
 from onnxpad.file.skeleton import Skeleton
-from onnxpad.file.wire import PAYLOAD_LIMIT, Chunk, Record, encode
+from onnxpad.file.wire import PAYLOAD_LIMIT, Chunk, Kind, Record, encode, scan, strip
 from onnxpad.graph import attributes
 from onnxpad.graph.nodes import Declared, Entry, Node, View, declaration
 
 Differences: TypeAlias = tuple[dict[Record, list[Chunk]], list[Chunk]]
 
-_NODE, _INITIALIZER, _INPUT, _VALUE_INFO, _ANNOTATION = 1, 5, 11, 13, 14
-_IR_VERSION, _METADATA, _FUNCTION = 1, 14, 25
+_INITIALIZER, _INPUT = 5, 11
+_IR_VERSION, _METADATA = 1, 14
 
 _ELEMENTS: Final = frozenset(
     {
@@ -33,21 +33,65 @@ def node_proto(skeleton: Skeleton, entry: Entry) -> onnx.NodeProto:
     """A node as it is now, with all its elements."""
     if entry.record is None:
         return _inserted(entry.node)
-    proto = skeleton.whole(entry.record, onnx.NodeProto())
+    proto = _proto(skeleton, entry.record, _edited_bodies(skeleton, entry))
     if entry.touched:
         _amend(proto, entry.node)
     return proto
 
 
 def is_edited(skeleton: Skeleton, entry: Entry) -> bool:
-    """Whether a node is not as the file has it; edits may have been undone."""
+    """Whether a node is not as the file has it, or a body of it; edits may have been undone."""
     if entry.record is None or not entry.touched:
         return entry.record is None
+    if _edited_bodies(skeleton, entry):
+        return True
     return _amend(skeleton.whole(entry.record, onnx.NodeProto()), entry.node)
 
 
+def _proto(skeleton: Skeleton, record: Record, edited: Sequence[Chunk]) -> onnx.NodeProto:
+    """A node as the file has it, or from a record that stands in place of that one."""
+    proto = onnx.NodeProto()
+    if not edited:
+        return skeleton.whole(record, proto)
+    _, *body = edited
+    proto.ParseFromString(b"".join(body))
+    return proto
+
+
+def _edited_bodies(skeleton: Skeleton, entry: Entry) -> list[Chunk]:
+    """The record of a node with its bodies as they are now; empty where these did not change."""
+    holders: dict[Record, dict[Record, list[Chunk]]] = {}
+    for view in entry.bodies.values():
+        holder, edited = view.section.attribute, edited_section(skeleton, view)
+        if holder is not None and edited:
+            holders.setdefault(holder, {}).update(edited)
+    if not holders or entry.record is None:
+        return []
+    replaced = {holder: skeleton.rewritten(holder, edited) for holder, edited in holders.items()}
+    return skeleton.rewritten(entry.record, replaced)
+
+
+def edited_section(skeleton: Skeleton, view: View) -> dict[Record, list[Chunk]]:
+    """What stands in place of the records that hold a body or a function; empty if that stayed."""
+    if not view.touched:
+        return {}
+    replaced, appended = differences(skeleton, view)
+    found = {}
+    containers = view.section.containers
+    for container in containers:
+        inside = {
+            record: chunks
+            for record, chunks in replaced.items()
+            if container.body <= record.begin < container.end
+        }
+        added = appended if container is containers[-1] else ()
+        if inside or added:
+            found[container] = skeleton.rewritten(container, inside, added)
+    return found
+
+
 def outline(skeleton: Skeleton, view: View) -> onnx.GraphProto:
-    """Inputs, nodes and initializers as they are now, without what `skeleton.light` lacks."""
+    """Inputs, nodes and initializers of the main graph now, without what `skeleton.light` lacks."""
     graph = onnx.GraphProto()
     for value in skeleton.light.graph.input:
         declared = view.inputs.get(value.name)
@@ -59,9 +103,13 @@ def outline(skeleton: Skeleton, view: View) -> onnx.GraphProto:
         was = light.get(id(entry.node))
         if was is None:
             graph.node.append(_inserted(entry.node))
-            continue
-        graph.node.append(was)
-        if entry.touched:
+        elif not entry.touched:
+            graph.node.append(was)
+        elif chunks := _edited_bodies(skeleton, entry):
+            graph.MergeFromString(_stripped(chunks, Kind.GRAPH))
+            _amend(graph.node[-1], entry.node)
+        else:
+            graph.node.append(was)
             _amend(graph.node[-1], entry.node)
     graph.initializer.extend(
         initializer.proto for initializer in view.initializers.values() if not initializer.sparse
@@ -69,7 +117,33 @@ def outline(skeleton: Skeleton, view: View) -> onnx.GraphProto:
     return graph
 
 
-def working_copy(skeleton: Skeleton, view: View, is_cut: Callable[[str], bool]) -> onnx.ModelProto:
+def _stripped(chunks: Sequence[Chunk], kind: Kind) -> bytes:
+    """A record of a message of some kind, without the elements of long tensors."""
+    data = memoryview(b"".join(chunks))
+    return strip(data, scan(data, 0, len(data)), kind)
+
+
+def light_functions(skeleton: Skeleton, views: Mapping[int, View]) -> Iterator[onnx.FunctionProto]:
+    """The functions as they are now, without what `skeleton.light` lacks.
+
+    Args:
+        skeleton: The file.
+        views: Those that were looked into, by place.
+    """
+    for place, function in enumerate(skeleton.light.functions):
+        edited = edited_section(skeleton, views[place]) if place in views else {}
+        if edited:
+            (chunks,) = edited.values()
+            function = onnx.ModelProto.FromString(_stripped(chunks, Kind.MODEL)).functions[0]
+        yield function
+
+
+def working_copy(
+    skeleton: Skeleton,
+    view: View,
+    functions: Mapping[int, View],
+    is_cut: Callable[[str], bool],
+) -> onnx.ModelProto:
     """The model as it is now, with graph inputs for what `skeleton.light` lacks the elements of.
 
     It loads and is optimised as the model is, but for what the elements of its weights decide.
@@ -77,18 +151,22 @@ def working_copy(skeleton: Skeleton, view: View, is_cut: Callable[[str], bool]) 
 
     Args:
         skeleton: The file.
-        view: The graph.
+        view: The main graph.
+        functions: Those that were looked into, by place.
         is_cut: Whether a constant of a name becomes an input; else it comes with its elements.
     """
     light = skeleton.light
     model = onnx.ModelProto(ir_version=light.ir_version)
     model.opset_import.extend(light.opset_import)
-    functions = iter(record for record in skeleton.model if record.field == _FUNCTION)
-    for function, record in zip(light.functions, functions, strict=False):
-        whole = onnx.FunctionProto()
-        model.functions.append(
-            skeleton.whole(record, whole) if record.end - record.body > PAYLOAD_LIMIT else function
-        )
+    for place, section in enumerate(skeleton.functions()):
+        (record,) = section.containers
+        edited = edited_section(skeleton, functions[place]) if place in functions else {}
+        if edited:
+            model.MergeFromString(b"".join(edited[record]))
+        elif record.end - record.body > PAYLOAD_LIMIT:
+            model.functions.append(skeleton.whole(record, onnx.FunctionProto()))
+        else:
+            model.functions.append(light.functions[place])
     model.graph.CopyFrom(outline(skeleton, view))
     graph = model.graph
     graph.name = light.graph.name
@@ -145,32 +223,53 @@ def _typed(tensor: onnx.TensorProto, name: str) -> onnx.ValueInfoProto:
 
 
 def differences(skeleton: Skeleton, view: View) -> Differences:
-    """What stands in place of records of the model, and what is added at the end of its graph."""
+    """What stands in place of records of a graph or function, and what is added at its end."""
     replaced: dict[Record, list[Chunk]] = {
         record: [] for records in view.gone.values() for record in records
     }
     for entry in view.entries.values():
         if not entry.alive and entry.record:
             replaced[entry.record] = []
+    number = view.section.number("node")
     # A node inserted before another is written with the next one that the file has.
     inserted: list[Chunk] = []
     for entry in view.order():
         if entry.record is None:
-            inserted.append(encode(_NODE, _inserted(entry.node).SerializeToString()))
+            inserted.append(encode(number, _inserted(entry.node).SerializeToString()))
         elif inserted or entry.touched:
             record = entry.record
-            proto = skeleton.whole(record, onnx.NodeProto()) if entry.touched else None
+            edited = _edited_bodies(skeleton, entry) if entry.touched else []
+            proto = _proto(skeleton, record, edited) if entry.touched else None
             if proto is not None and _amend(proto, entry.node):
-                inserted.append(encode(_NODE, proto.SerializeToString()))
+                inserted.append(encode(number, proto.SerializeToString()))
+            elif edited:
+                inserted += edited
             elif inserted:
                 inserted.append(skeleton.data[record.begin : record.end])
             if inserted:
                 replaced[record] = inserted
                 inserted = []
-    replaced.update((record, []) for record in _dead_annotations(skeleton, view))
-    replaced.update(_redeclared(skeleton, view))
-    replaced.update(_noted(skeleton, view))
+    replaced.update((record, []) for record in _dead_annotations(view))
     return replaced, [*inserted, *_added(skeleton, view)]
+
+
+def main_differences(
+    skeleton: Skeleton, view: View, functions: Iterable[View], metadata: Mapping[str, str]
+) -> Differences:
+    """What stands in place of records of a model or its main graph, and is added to that.
+
+    Args:
+        skeleton: The file.
+        view: The main graph.
+        functions: Those that were looked into.
+        metadata: What the model's metadata is to say, by key, where that is to be another.
+    """
+    replaced, appended = differences(skeleton, view)
+    for function in functions:
+        replaced.update(edited_section(skeleton, function))
+    replaced.update(_redeclared(view))
+    replaced.update(_noted(skeleton, metadata))
+    return replaced, appended
 
 
 def _inserted(node: Node) -> onnx.NodeProto:
@@ -218,38 +317,36 @@ def _amend(proto: onnx.NodeProto, node: Node) -> bool:
     return amended
 
 
-def _dead_annotations(skeleton: Skeleton, view: View) -> Iterator[Record]:
+def _dead_annotations(view: View) -> Iterator[Record]:
     """The records that describe tensors which are gone, or describe them wrongly."""
     if not view.gone and not view.undeclared:
         return
-    graph = skeleton.light.graph
-    for value, record in zip(graph.value_info, skeleton.fields[_VALUE_INFO], strict=True):
+    for value, record in view.section.parts("value_info"):
         if value.name in view.gone or value.name in view.undeclared:
             yield record
-    annotations = zip(graph.quantization_annotation, skeleton.fields[_ANNOTATION], strict=True)
-    for annotation, record in annotations:
+    for annotation, record in view.section.parts("quantization_annotation"):
         if annotation.tensor_name in view.gone:
             yield record
 
 
-def _redeclared(skeleton: Skeleton, view: View) -> Iterator[tuple[Record, list[Chunk]]]:
+def _redeclared(view: View) -> Iterator[tuple[Record, list[Chunk]]]:
     """The records of inputs that declare another shape by now, each with what it says then."""
-    for value, record in zip(skeleton.light.graph.input, skeleton.fields[_INPUT], strict=True):
+    for value, record in view.section.parts("input"):
         declared = view.inputs.get(value.name)
         if declared is not None and declared != declaration(value):
             yield record, [encode(_INPUT, _declaring(value, declared).SerializeToString())]
 
 
-def _noted(skeleton: Skeleton, view: View) -> Iterator[tuple[Record, list[Chunk]]]:
+def _noted(skeleton: Skeleton, metadata: Mapping[str, str]) -> Iterator[tuple[Record, list[Chunk]]]:
     """The records of the model that hold metadata which is another by now."""
     records = [record for record in skeleton.model if record.field == _METADATA]
     known = set()
     for entry, record in zip(skeleton.light.metadata_props, records, strict=True):
         known.add(entry.key)
-        value = view.metadata.get(entry.key, entry.value)
+        value = metadata.get(entry.key, entry.value)
         if value != entry.value:
             yield record, [_metadata(entry.key, value)]
-    added = [_metadata(key, value) for key, value in view.metadata.items() if key not in known]
+    added = [_metadata(key, value) for key, value in metadata.items() if key not in known]
     if added:
         # Every model has this one, and the order of records means nothing.
         (first, *_) = (record for record in skeleton.model if record.field == _IR_VERSION)

@@ -40,12 +40,19 @@ class Names:
 
 
 def pinned(model: onnx.ModelProto) -> frozenset[str]:
-    """Names that something outside of the graph's nodes refers to, so what they name must stay."""
-    found: set[str] = set()
-    for annotation in model.graph.quantization_annotation:
-        found.update(entry.value for entry in annotation.quant_parameter_tensor_names)
+    """Names that something beside the main graph's nodes refers to: what they name must stay."""
+    found = set(referred(model.graph))
     for training in model.training_info:
         found.update(names(training.initialization), names(training.algorithm))
         for entry in chain(training.initialization_binding, training.update_binding):
             found.update((entry.key, entry.value))
+    return frozenset(found)
+
+
+def referred(graph: onnx.GraphProto | onnx.FunctionProto) -> frozenset[str]:
+    """Names that the annotations of a graph refer to, which functions have none of."""
+    found: set[str] = set()
+    if isinstance(graph, onnx.GraphProto):
+        for annotation in graph.quantization_annotation:
+            found.update(entry.value for entry in annotation.quant_parameter_tensor_names)
     return frozenset(found)

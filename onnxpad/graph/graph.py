@@ -1,4 +1,4 @@
-"""The graph of a model, to read and to edit, and the way back to a file.
+"""One graph of a model, to read and to edit: the main graph, a body of a node, or a function.
 
 Edits go through `Graph`, never through graphsurgeon's lists: each is journaled, so that it can be
 undone, and only what differs in the end is written; all else is copied byte for byte.
@@ -16,40 +16,30 @@ import onnx
 from onnx import numpy_helper
 
 from onnxpad.arguments import Source
-from onnxpad.errors import ModelError, OutputError, UsageError
-from onnxpad.file.atomic_write import write_whole
-from onnxpad.file.copy_external import ExternalData, Progress, behind_links, contents, follow_links
-from onnxpad.file.external_data import check_external
-from onnxpad.file.proto_walk import (
-    Scope,
-    bodies,
-    function_scopes,
-    inner_scopes,
-    inner_tensors,
-    operators,
-)
-from onnxpad.file.skeleton import Skeleton, read_bytes, read_file, read_proto
+from onnxpad.errors import ModelError, UsageError
+from onnxpad.file.copy_external import ExternalData, Progress
+from onnxpad.file.proto_walk import inner_tensors, operators
+from onnxpad.file.skeleton import read_bytes, read_file, read_proto
+from onnxpad.file.wire import WireError
 from onnxpad.graph import attributes
-from onnxpad.graph.encode import (
-    Differences,
-    differences,
-    is_edited,
-    node_proto,
-    outline,
-    working_copy,
-)
-from onnxpad.graph.fresh_names import Names, pinned
+from onnxpad.graph.encode import is_edited, node_proto
+from onnxpad.graph.fresh_names import pinned, referred
 from onnxpad.graph.initializers import Constants, whole_initializer
 from onnxpad.graph.journal import Edits, Touched
+from onnxpad.graph.model import DEFAULT_DOMAINS, Model, imported
 from onnxpad.graph.nodes import (
     Declared,
+    Entry,
     Initializer,
     Node,
     Tensor,
     Use,
+    View,
     build,
     declaration,
     describe,
+    function_label,
+    held_bodies,
 )
 from onnxpad.process import gc_pause
 
@@ -58,45 +48,69 @@ __all__ = ["Declared", "ExternalData", "Graph", "Node", "Tensor", "Use", "descri
 SHARE_LIMIT: Final = 1024
 """Bytes up to which equal initializers that are added become one."""
 
-_DEFAULT_DOMAINS: Final = (None, "", "ai.onnx")
-
 
 class Graph:
-    """The graph of a model and the edits made to it.
+    """A graph of a model, and the edits made to it: the main graph, a body of a node, a function.
 
     Attributes:
-        path: The file it comes from, or None.
-        ir_version: Of the model.
-        opsets: Version of each operator set that the model imports; the default one is "".
-        opset: Version of the default one; 0 if the model does not import it.
-        inputs: What each input declares, in order. An initializer that is also an input counts
-            as one from IR version 4 on, since a caller may override it.
-        outputs: Names of the graph outputs.
-        has_external_data: Whether the elements of some tensors lie in files beside the model.
+        model: The model, with its file.
+        parent: The graph around a body, whose tensors it may read; None for all but bodies.
+        owner: The node of that graph which has the body; None for all but bodies.
+        place: Where in the model it is, as `If 'x' > then_branch`; empty for the main graph.
+        opsets: Version of each operator set that is imported; the default one is "".
+        opset: Version of the default one; 0 if it is not imported, or in a function not known here.
+        inputs: What each input is, in order: of the main graph as declared, of others as far as
+            their node determines it. An initializer that is also an input counts as one from IR
+            version 4 on, since a caller may override it.
+        outputs: Names of the outputs.
     """
 
-    def __init__(self, skeleton: Skeleton, path: Path | None) -> None:
-        """Use `load` or `from_proto`."""
-        model = skeleton.light
-        self.path = path
-        self.ir_version = model.ir_version
-        self.opsets = _opsets(model)
-        self.opset = self.opsets.get("", 0)
-        self.outputs = frozenset(value.name for value in model.graph.output)
-        self.has_external_data = bool(skeleton.external)
-        folder = path.parent if path else None
-        if path:
-            check_external(skeleton.external, path)
-        self._skeleton = skeleton
-        self._functions = {item.name for item in model.functions if item.domain in _DEFAULT_DOMAINS}
-        self._view = build(skeleton)
-        self.inputs = self._view.inputs
-        self._constants = Constants(skeleton, self._view, self.is_standard, folder)
-        stay = self.outputs | self.inputs.keys() | pinned(model)
-        self._edits = Edits(self._view, self._constants, lambda: self._names, stay)
-        self._different: tuple[int, Differences] | None = None
+    def __init__(
+        self,
+        model: Model,
+        view: View | None = None,
+        parent: "Graph | None" = None,
+        place: str = "",
+    ) -> None:
+        """Use `load`, `from_proto` and their like, `bodies` or `functions`."""
+        light = model.skeleton.light
+        view = model.main if view is None else view
+        self.model = model
+        self.parent = parent
+        self.owner = None if view.outer is None else view.outer[1].node
+        self.place = place
+        self.inputs, self.outputs = view.inputs, view.outputs
+        self._view = view
+        if isinstance(view.section.light, onnx.FunctionProto):
+            self.opsets = imported(view.section.light.opset_import, light.ir_version)
+        else:
+            self.opsets = model.opsets if parent is None else parent.opsets
+        opset = self.opsets.get("", 0)
+        is_known = view.is_main or 1 <= opset <= onnx.defs.onnx_opset_version()
+        self.opset = opset if is_known else 0
+        self._knows_default = is_known
+        self._hidden = model.standard_functions
+        self._constants: Constants = Constants(
+            model.skeleton,
+            view,
+            self.is_standard,
+            model.path.parent if model.path else None,
+            None if parent is None else parent._constants,
+        )
+        stay = pinned(light) if view.is_main else referred(view.section.light)
+        self._edits: Edits = Edits(
+            model.journal,
+            view,
+            self._constants,
+            lambda: model.names,
+            self.outputs | self.inputs.keys() | stay,
+            None if parent is None else parent._edits,
+        )
         self._shared: dict[tuple[str, tuple[int, ...], bytes], Tensor] = {}
-        self._check_opset()
+        self._bodies: dict[tuple[int, str], Graph] = {}
+        self._functions: dict[int, Graph] = {}
+        if view.is_main:
+            self._check_opset()
         self._check_identities()
 
     @classmethod
@@ -110,7 +124,7 @@ class Graph:
         with gc_pause.paused():
             skeleton = read_file(file)
             with _one_line(f"{file}: "):
-                return cls(skeleton, file)
+                return cls(Model(skeleton, file))
 
     @classmethod
     def from_proto(cls, proto: onnx.ModelProto) -> "Graph":
@@ -122,7 +136,7 @@ class Graph:
         if not isinstance(proto, onnx.ModelProto):
             raise UsageError(f"expected a path or an onnx.ModelProto, got {type(proto).__name__}")
         with gc_pause.paused(), _one_line(""):
-            return cls(read_proto(proto), None)
+            return cls(Model(read_proto(proto), None))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Graph":
@@ -132,7 +146,7 @@ class Graph:
             ModelError: It is no valid model.
         """
         with gc_pause.paused(), _one_line(""):
-            return cls(read_bytes(memoryview(data), "the model"), None)
+            return cls(Model(read_bytes(memoryview(data), "the model"), None))
 
     @classmethod
     def read(cls, source: Source) -> "Graph":
@@ -146,16 +160,102 @@ class Graph:
         return cls.from_bytes(source) if isinstance(source, bytes) else cls.from_proto(source)
 
     def pristine(self) -> "Graph":
-        """The graph as it came, without the edits made since."""
+        """The main graph as it came, without the edits made since."""
         with gc_pause.paused():
-            return type(self)(self._skeleton, self.path)
+            return type(self)(Model(self.model.skeleton, self.model.path))
+
+    # Graphs inside
+
+    def bodies(self, node: Node) -> Iterator["Graph"]:
+        """The bodies of a node, which are looked into only now.
+
+        Raises:
+            ModelError: A body is no valid graph.
+        """
+        entry = self._view.entries[id(node)]
+        for name, value in node.attrs.items():
+            if not isinstance(value, onnx.AttributeProto) or entry.record is None:
+                continue
+            if value.HasField("g"):
+                yield self._body(entry, name, value.g, None)
+            for index, light in enumerate(value.graphs):
+                yield self._body(entry, name, light, index)
+
+    def _body(
+        self, entry: Entry, attribute: str, light: onnx.GraphProto, index: int | None
+    ) -> "Graph":
+        """A body of a node: what an attribute holds, or has in some place of a list."""
+        node, key = entry.node, attribute if index is None else f"{attribute}[{index}]"
+        known = self._bodies.get((id(node), key))
+        if known is not None:
+            return known
+        where = f"{node.op} {describe(node)!r} > {key}"
+        where = f"{self.place} > {where}" if self.place else where
+        with gc_pause.paused(), _one_line(f"{where}: "):
+            assert entry.record is not None
+            section = self.model.skeleton.body(entry.record, attribute, light, index)
+            given = self._given(node, light)
+            view = build(section, (self._view, entry), given=given)
+            graph = Graph(self.model, view, self, where)
+        entry.bodies[key] = view
+        self._bodies[id(node), key] = graph
+        return graph
+
+    def _given(self, node: Node, light: onnx.GraphProto) -> list[Declared]:
+        """What a node hands to its body: what that declares is enforced by nobody.
+
+        A Loop hands over its trip count and its condition, which some declare as vectors of one.
+        """
+        if node.op != "Loop" or not self.is_standard(node):
+            return []
+        scalars = (onnx.TensorProto.DataType.INT64, onnx.TensorProto.DataType.BOOL)
+        shapes = [declaration(value).shape for value in light.input[:2]]
+        return [
+            Declared(kind, None if shape else ())
+            for kind, shape in zip(scalars, shapes, strict=False)
+        ]
+
+    def inside(self) -> Iterator["Graph"]:
+        """All bodies in the graph, each followed by those inside it.
+
+        Raises:
+            ModelError: One is no valid graph.
+        """
+        for node in self.nodes:
+            for body in self.bodies(node):
+                yield body
+                yield from body.inside()
+
+    def functions(self) -> Iterator["Graph"]:
+        """The functions of the model, which are looked into only now; the main graph has them.
+
+        Raises:
+            ModelError: One is no valid graph.
+        """
+        count = len(self.model.function_sections) if self._view.is_main else 0
+        return map(self.function, range(count))
+
+    def function(self, index: int) -> "Graph":
+        """A function of the model by its place.
+
+        Raises:
+            ModelError: It is no valid graph.
+        """
+        if index not in self._functions:
+            section = self.model.function_sections[index]
+            place = function_label(section.light)
+            with gc_pause.paused(), _one_line(f"function {place}: "):
+                view = build(section, given=())
+                self._functions[index] = Graph(self.model, view, place=place)
+            self.model.functions[index] = view
+        return self._functions[index]
 
     # Reading
 
     @property
     def version(self) -> int:
         """A number that is another after every edit: while it stays, so does the graph."""
-        return self._edits.count
+        return self.model.journal.count
 
     @property
     def nodes(self) -> Iterator[Node]:
@@ -209,6 +309,10 @@ class Graph:
         """Where a tensor is read, in no promised order; a copy, so edits do no harm to it."""
         return tuple(tensor.uses.values())
 
+    def outer(self, tensor: Tensor) -> Tensor | None:
+        """The tensor of the graph around that one in a body stands for; None for all others."""
+        return tensor.outer
+
     def is_output(self, tensor: Tensor) -> bool:
         """Whether a tensor is an output of the graph."""
         return tensor.name in self.outputs
@@ -219,40 +323,29 @@ class Graph:
 
     def is_standard(self, node: Node) -> bool:
         """Whether a node is the ONNX operator of its name, not a custom one or a function."""
-        return node.domain in _DEFAULT_DOMAINS and node.op not in self._functions
+        is_default = self._knows_default and node.domain in DEFAULT_DOMAINS
+        return is_default and node.op not in self._hidden
 
     def is_function(self, node: Node) -> bool:
         """Whether a node calls a function of the model."""
-        if node.domain in _DEFAULT_DOMAINS:
-            return node.op in self._functions
-        functions = self._skeleton.light.functions
+        if node.domain in DEFAULT_DOMAINS:
+            return node.op in self._hidden
+        functions = self.model.skeleton.light.functions
         return any((each.domain, each.name) == (node.domain, node.op) for each in functions)
 
     def inner_operators(self, node: Node) -> frozenset[str]:
         """The operators in the bodies of a node, or in the function that it calls."""
-        functions = {(each.domain, each.name): each for each in self._skeleton.light.functions}
+        functions = self.model.light_functions()
+        entry = self._view.entries[id(node)]
         held: list[onnx.NodeProto] = []
-        for value in node.attrs.values():
-            if isinstance(value, onnx.AttributeProto):
-                held += (inner for body in bodies(value) for inner in body.node)
+        if entry.touched and entry.bodies:
+            held += (node_proto(self.model.skeleton, entry),)
+        else:
+            held += (inner for _, body in held_bodies(node) for inner in body.node)
         function = functions.get((node.domain or "", node.op))
         if function is not None:
             held += function.node
         return frozenset(operators(held, functions))
-
-    def scopes(self) -> Iterator[tuple[Node, Scope]]:
-        """The bodies of nodes, and those inside them, each with the node of this graph."""
-        for node in self.nodes:
-            for value in node.attrs.values():
-                if isinstance(value, onnx.AttributeProto):
-                    yield from ((node, scope) for scope in inner_scopes([value]))
-
-    def function_scopes(self) -> Iterator[tuple[str, Scope]]:
-        """The functions of the model, and the bodies inside them, each with the function's name."""
-        for function in self._skeleton.light.functions:
-            name = f"{function.domain}::{function.name}" if function.domain else function.name
-            for scope in function_scopes(function):
-                yield name, scope
 
     def label(self, node: Node) -> str:
         """The name of a node, or that of its first output in angle brackets."""
@@ -269,7 +362,7 @@ class Graph:
 
     def is_edited(self, node: Node) -> bool:
         """Whether a node was not in the file, or differs from what is there."""
-        return is_edited(self._skeleton, self._view.entries[id(node)])
+        return is_edited(self.model.skeleton, self._view.entries[id(node)])
 
     def declared(self, tensor: Tensor) -> Declared | None:
         """Type and shape of a graph input, an initializer or a Constant; None for all else.
@@ -291,7 +384,7 @@ class Graph:
 
     def is_external(self, tensor: Tensor) -> bool:
         """Whether the elements of an initializer or a Constant lie in another file."""
-        return self.has_external_data and self._constants.is_external(tensor)
+        return self.model.has_external_data and self._constants.is_external(tensor)
 
     # Edits
 
@@ -299,12 +392,17 @@ class Graph:
         """Has an input declare another shape: numbers, names, and None for what is open.
 
         What outputs and value_info say of it stays as it is.
+
+        Raises:
+            ValueError: It is no input of the main graph.
         """
+        if not self._view.is_main:
+            raise ValueError(f"'{name}' is no input of the main graph")
         self._edits.declare(name, shape)
 
     def claims(self) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
         """What value_info says of the shapes of tensors, which nobody enforces."""
-        for value in self._skeleton.light.graph.value_info:
+        for value in self._view.section.light.value_info:
             shape = declaration(value).shape
             if shape is not None and self.has_tensor(value.name):
                 yield self.tensor(value.name), shape
@@ -315,22 +413,26 @@ class Graph:
 
     def claimed_outputs(self) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
         """What graph outputs declare of their shapes, which nobody enforces either."""
-        for value in self._skeleton.light.graph.output:
+        for value, _ in self._view.section.parts("output"):
             shape = declaration(value).shape
             if shape is not None and self.has_tensor(value.name):
                 yield self.tensor(value.name), shape
 
-    def metadata(self, key: str) -> str | None:
-        """What the model's metadata says under a key."""
-        if key in self._view.metadata:
-            return self._view.metadata[key]
-        entries = self._skeleton.light.metadata_props
-        return next((entry.value for entry in entries if entry.key == key), None)
+    def capture(self, tensor: Tensor) -> Tensor:
+        """What stands in a body for a tensor of a graph around it, so that the body can read it.
 
-    def set_metadata(self, key: str, value: str) -> None:
-        """Has the model's metadata say something under a key."""
-        if self.metadata(key) != value:
-            self._edits.note(key, value)
+        Raises:
+            ValueError: Something else has its name here or in between, or it is of no such graph.
+        """
+        if self._view.tensors.get(tensor.name) is tensor:
+            return tensor
+        if self.parent is None:
+            raise ValueError(f"'{tensor.name}' is no tensor of a graph around")
+        source = self.parent.capture(tensor)
+        found = self._edits.capture(source)
+        if found.outer is not source:
+            raise ValueError(f"'{tensor.name}' is another tensor in {self.place}")
+        return found
 
     def set_attribute(self, node: Node, name: str, value: object | None) -> None:
         """Gives a node an attribute: a number, a string or a sequence of one kind; None removes."""
@@ -370,8 +472,8 @@ class Graph:
 
         Node and output get fresh names derived from `name`.
         """
-        node = Node(op, self._names.fresh(name), _normal(attributes), None)
-        output = Tensor(self._names.fresh(f"{node.name}_output"))
+        node = Node(op, self.model.names.fresh(name), _normal(attributes), None)
+        output = Tensor(self.model.names.fresh(f"{node.name}_output"))
         node.inputs.extend(tensor or Tensor("") for tensor in inputs)
         node.outputs.append(output)
         self._edits.insert(node, before)
@@ -385,7 +487,7 @@ class Graph:
         attributes: Mapping[str, object],
     ) -> None:
         """Makes a node another operator of the default domain; name and outputs stay."""
-        domain = node.domain if node.domain in _DEFAULT_DOMAINS else None
+        domain = node.domain if node.domain in DEFAULT_DOMAINS else None
         self._edits.set_operator(node, op, domain, _normal(attributes))
         for index, tensor in enumerate(inputs):
             self._edits.put(node, index, tensor or Tensor(""))
@@ -412,7 +514,8 @@ class Graph:
     def add_initializer(self, values: np.ndarray[Any, Any], name: str) -> Tensor:
         """Adds a constant under a fresh name derived from `name`.
 
-        One that was added before and is equal is taken again, if it is small.
+        One that was added before and is equal is taken again, if it is small. In a body or a
+        function it is a Constant in front of all nodes: functions have no initializers.
         """
         key = None
         if values.nbytes <= SHARE_LIMIT and not values.dtype.hasobject:
@@ -420,9 +523,14 @@ class Graph:
             known = self._shared.get(key)
             if known and self._view.tensors.get(known.name) is known:
                 return known
-        proto = numpy_helper.from_array(values, self._names.fresh(name))
-        tensor = Tensor(proto.name)
-        self._edits.add_initializer(tensor, Initializer(proto, values.shape))
+        if self._view.is_main:
+            proto = numpy_helper.from_array(values, self.model.names.fresh(name))
+            tensor = Tensor(proto.name)
+            self._edits.add_initializer(tensor, Initializer(proto, values.shape))
+        else:
+            value = onnx.helper.make_attribute("value", numpy_helper.from_array(values))
+            first = next(self.nodes)
+            tensor = self.insert("Constant", [], {"value": value}, before=first, name=name)
         if key:
             self._shared[key] = tensor
         return tensor
@@ -436,42 +544,56 @@ class Graph:
         self._edits.remove(node)
 
     def touched(self, mark: int) -> Sequence[Touched]:
-        """The nodes that edits since a mark touched, each with what it was at the mark."""
-        return self._edits.touched(mark)
+        """The nodes of all graphs that edits since a mark touched, each with what it was then."""
+        return self.model.journal.touched(mark)
 
     def sweep(self) -> tuple[str, ...]:
         """Removes what edits since the last sweep left without use; says which nodes.
 
         Initializers and value_info go too. What had no use before these edits stays.
         """
-        return self._edits.sweep()
+        return self.model.journal.sweep()
 
     def mark(self) -> int:
         """A point to roll back to."""
-        return self._edits.mark()
+        return self.model.journal.mark()
 
     def rollback(self, mark: int) -> None:
         """Undoes every edit made since a mark, sweeps included."""
-        self._edits.rollback(mark)
+        self.model.journal.rollback(mark)
 
     # Saving
 
-    @property
-    def changed(self) -> bool:
-        """Whether anything differs from the original; looks at every node once after an edit."""
-        return any(self._differences())
-
     def node_proto(self, node: Node) -> onnx.NodeProto:
         """A node as it would be saved now, with all its elements."""
-        return node_proto(self._skeleton, self._view.entries[id(node)])
+        return node_proto(self.model.skeleton, self._view.entries[id(node)])
 
     def initializer_proto(self, name: str) -> onnx.TensorProto | None:
         """An initializer with its elements; None if there is no dense one of that name."""
-        return whole_initializer(self._skeleton, self._view, name)
+        return whole_initializer(self.model.skeleton, self._view, name)
 
-    def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
-        """Inputs, nodes and initializers before and after; long tensors lack their elements."""
-        return self._skeleton.light.graph, outline(self._skeleton, self._view)
+    @property
+    def changed(self) -> bool:
+        """Whether the model differs from the original."""
+        return self.model.changed
+
+    def to_bytes(self) -> bytes:
+        """The model, serialised; the original bytes if nothing changed."""
+        return self.model.to_bytes()
+
+    def to_proto(self) -> onnx.ModelProto:
+        """The model."""
+        return self.model.to_proto()
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        external_data: ExternalData = "copy",
+        progress: Progress | None = None,
+    ) -> tuple[Path, ...]:
+        """Saves the model, as `Model.write` does."""
+        return self.model.write(path, external_data=external_data, progress=progress)
 
     def working_copy(self, is_fed: Callable[[Tensor], bool]) -> onnx.ModelProto:
         """The model as it is now, with graph inputs in place of long or external constants.
@@ -487,81 +609,12 @@ class Graph:
                 for use in tensor.uses.values()
             )
 
-        return working_copy(self._skeleton, self._view, is_cut)
-
-    def to_bytes(self) -> bytes:
-        """The model, serialised; the original bytes if nothing changed."""
-        return b"".join(self._skeleton.splice(*self._differences()))
-
-    def to_proto(self) -> onnx.ModelProto:
-        """The model."""
-        model = onnx.ModelProto()
-        model.ParseFromString(self.to_bytes())
-        return model
-
-    def to_run(self) -> tuple[bytes, Path | None]:
-        """The model, serialised, and the folder where a runtime finds its external data.
-
-        Without a path nobody knows that folder.
-        """
-        external = self._skeleton.external
-        if self.path is None or not external:
-            return self.to_bytes(), None
-        if not behind_links(self.path, external):
-            return self.to_bytes(), self.path.parent
-        model = self.to_proto()
-        folder = follow_links(model, self.path)
-        return model.SerializeToString(), folder
-
-    def write(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        external_data: ExternalData = "copy",
-        progress: Progress | None = None,
-    ) -> tuple[Path, ...]:
-        """Saves the model, whole or not at all; says which other files it wrote.
-
-        In the folder of the original it shares the external data. In another one that data is
-        copied or linked before the model appears, and on demand it comes inside. A model without
-        a path keeps its references as they are.
-
-        Args:
-            path: The file to write.
-            external_data: `copy`, `link` (hard links) or `inline`.
-            progress: Called with a step, how much of it is done, and how much there is.
-
-        Raises:
-            UsageError: There is no such choice.
-            OutputError: A file cannot be written, or something is in the place of one.
-            ModelError: External data cannot be read.
-        """
-        if not isinstance(path, str | os.PathLike):
-            raise UsageError(f"a model is saved to a path, not to {path!r}")
-        edits = self._differences()
-        target = Path(os.fsdecode(path))
-        try:
-            files = contents(self._skeleton, self.path, *edits, target, external_data, progress)
-            write_whole(files)
-        except (OSError, ValueError) as error:  # of what is looked at before anything is written
-            reason = getattr(error, "strerror", None) or error
-            raise OutputError(f"{target} cannot be written: {reason}") from None
-        return tuple(file for file in files if file is not target)
-
-    def _differences(self) -> Differences:
-        """What differs from the original; kept until the next edit."""
-        if self._different is None or self._different[0] != self.version:
-            self._different = self.version, differences(self._skeleton, self._view)
-        return self._different[1]
-
-    @cached_property
-    def _names(self) -> Names:
-        return Names(self._skeleton.light)
+        return self.model.working_copy(is_cut)
 
     @cached_property
     def _inner_names(self) -> frozenset[str]:
         """The names of tensors that bodies have of their own."""
-        return frozenset(inner_tensors(self._skeleton.light.graph))
+        return frozenset(inner_tensors(self._view.section.light.node))
 
     def _check_opset(self) -> None:
         """Raises ModelError if the operators of the model mean nothing, or nothing known here."""
@@ -595,19 +648,9 @@ def _one_line(prefix: str) -> Iterator[None]:
         yield
     except ModelError as error:
         raise ModelError(prefix + " ".join(str(error).splitlines())) from None
+    except WireError as error:
+        raise ModelError(f"{prefix}damaged at byte {error.position}; export it again") from None
 
 
 def _normal(values: Mapping[str, object]) -> dict[str, attributes.Value]:
     return {name: attributes.normal(value) for name, value in values.items()}
-
-
-def _opsets(model: onnx.ModelProto) -> dict[str, int]:
-    """The operator sets that a model imports."""
-    opsets: dict[str, int] = {}
-    for item in model.opset_import:
-        domain = "" if item.domain in _DEFAULT_DOMAINS else item.domain
-        if domain in opsets and not domain:
-            raise ModelError("the model imports the default operator set twice; remove one import")
-        opsets[domain] = item.version
-    # Before IR version 3 there was one operator set, and nothing to import.
-    return opsets or ({"": 1} if model.ir_version < 3 else {})

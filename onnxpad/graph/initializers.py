@@ -41,7 +41,7 @@ def whole_initializer(skeleton: Skeleton, view: View, name: str) -> onnx.TensorP
 
 
 class Constants:
-    """Initializers and Constant nodes of a graph; what has been read is kept."""
+    """Initializers and Constant nodes of one graph; what has been read is kept."""
 
     def __init__(
         self,
@@ -49,23 +49,28 @@ class Constants:
         view: View,
         is_standard: Callable[[Node], bool],
         folder: Path | None,
+        outer: "Constants | None" = None,
     ) -> None:
         """`is_standard` tells the operator Constant from others of that name.
 
-        External data is found in `folder`; without one it is unknown.
+        External data is found in `folder`; without one it is unknown. A body comes with the
+        constants of the graph around it.
         """
         self._skeleton = skeleton
         self._view = view
         self._is_standard = is_standard
         self._folder = folder
-        self._values: dict[str, np.ndarray[Any, Any] | None] = {}
+        self._outer = outer
+        self._values: dict[Tensor, np.ndarray[Any, Any] | None] = {}
 
-    def forget(self, name: str) -> None:
+    def forget(self, tensor: Tensor) -> None:
         """Has a tensor read again, since it may be another."""
-        self._values.pop(name, None)
+        self._values.pop(tensor, None)
 
     def declared(self, tensor: Tensor) -> Declared | None:
         """Type and shape of a graph input, an initializer or a Constant; None for all else."""
+        if tensor.outer is not None and self._outer is not None:
+            return self._outer.declared(tensor.outer)
         if tensor.name in self._view.inputs:
             return self._view.inputs[tensor.name]
         initializer = self._view.initializers.get(tensor.name)
@@ -83,6 +88,8 @@ class Constants:
 
     def is_external(self, tensor: Tensor) -> bool:
         """Whether an initializer or a Constant has its elements in another file."""
+        if tensor.outer is not None and self._outer is not None:
+            return self._outer.is_external(tensor.outer)
         # What a caller may override is an input.
         if tensor.name in self._view.inputs:
             return False
@@ -98,10 +105,11 @@ class Constants:
         Raises:
             ModelError: They do not fit its type and shape.
         """
-        name = tensor.name
-        if name not in self._values:
-            self._values[name] = self._read(tensor)
-        return self._values[name]
+        if tensor.outer is not None and self._outer is not None:
+            return self._outer.value(tensor.outer)
+        if tensor not in self._values:
+            self._values[tensor] = self._read(tensor)
+        return self._values[tensor]
 
     def _read(self, tensor: Tensor) -> np.ndarray[Any, Any] | None:
         initializer = self._view.initializers.get(tensor.name)

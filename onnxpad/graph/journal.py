@@ -1,4 +1,4 @@
-"""Changes to a graph that can be undone.
+"""Changes to the graphs of a model that can be undone.
 
 The cost of an edit does not grow with the graph: no list of nodes or consumers is ever searched.
 """
@@ -26,60 +26,103 @@ class Touched(NamedTuple):
     before: Node | None
 
 
-class Edits:
-    """A journal of what was done to a view, and the steps that edits consist of.
-
-    A method whose name begins with an underscore leaves no trace in the journal: it undoes, or is
-    what another one records.
+class Journal:
+    """What was done to the graphs of a model, in order, and how to undo it.
 
     Attributes:
-        count: How many edits were made or undone: while it stays, so does the graph.
+        count: How many edits were made or undone: while it stays, so does the model.
+        suspects: Tensors that lost a use since the last sweep, with the edits of their graph.
     """
 
-    def __init__(
-        self, view: View, constants: Constants, names: Callable[[], Names], pinned: frozenset[str]
-    ) -> None:
-        """`pinned` names the tensors that stay though no node reads them."""
-        self._view = view
-        self._constants = constants
-        self._names = names
-        self._pinned = pinned
+    def __init__(self) -> None:
+        """Starts with nothing done."""
         self.count = 0
-        self._journal: list[Callable[[], object]] = []
+        self.suspects: dict[int, tuple[Edits, Tensor]] = {}
+        self._steps: list[Callable[[], object]] = []
         self._touched: list[tuple[int, Touched]] = []
-        self._suspects: dict[int, Tensor] = {}
 
     def mark(self) -> int:
         """A point to roll back to."""
-        return len(self._journal)
+        return len(self._steps)
 
     def rollback(self, mark: int) -> None:
         """Undoes everything since a mark, the latest first."""
-        while len(self._journal) > mark:
+        while len(self._steps) > mark:
             self.count += 1
-            self._journal.pop()()
+            self._steps.pop()()
         while self._touched and self._touched[-1][0] >= mark:
             self._touched.pop()
 
+    def touch(self, node: Node, *, was_there: bool = True) -> None:
+        """Notes what a node is before an edit of it."""
+        before = None
+        if was_there:
+            before = Node(node.op, node.name, node.attrs, node.domain)
+            before.inputs, before.outputs = list(node.inputs), list(node.outputs)
+        self._touched.append((len(self._steps), Touched(node, before)))
+
     def touched(self, mark: int) -> list[Touched]:
-        """The nodes that edits since a mark touched, each with what it was at the mark."""
+        """The nodes that edits since a mark touched, each with what it was at the mark.
+
+        Those of all graphs: a node whose body was edited is not among them, but what that holds.
+        """
         start = bisect_left(self._touched, mark, key=lambda each: each[0])
         found: dict[int, Touched] = {}
         for _, each in self._touched[start:]:
             found.setdefault(id(each.node), each)
         return list(found.values())
 
-    def _touch(self, node: Node, *, was_there: bool = True) -> None:
-        """Notes what a node is before an edit of it."""
-        before = None
-        if was_there:
-            before = Node(node.op, node.name, node.attrs, node.domain)
-            before.inputs, before.outputs = list(node.inputs), list(node.outputs)
-        self._touched.append((len(self._journal), Touched(node, before)))
+    def record(self, undo: Callable[[], object]) -> None:
+        """Notes that something was done, and what undoes it."""
+        self.count += 1
+        self._steps.append(undo)
+
+    def sweep(self) -> tuple[str, ...]:
+        """Removes what edits since the last sweep left without use; says which nodes."""
+        removed: list[str] = []
+        self.record(partial(setattr, self, "suspects", self.suspects))
+        while self.suspects:
+            suspects, self.suspects = self.suspects, {}
+            for edits, tensor in suspects.values():
+                removed += edits.drop(tensor)
+        return tuple(removed)
+
+
+class Edits:
+    """The steps that edits of one graph consist of.
+
+    A method whose name begins with an underscore leaves no trace in the journal: it undoes, or is
+    what another one records.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        view: View,
+        constants: Constants,
+        names: Callable[[], Names],
+        pinned: frozenset[str],
+        outer: "Edits | None" = None,
+    ) -> None:
+        """`pinned` names the tensors that stay though no node reads them.
+
+        A body comes with the edits of the graph around it.
+        """
+        self._journal = journal
+        self._view = view
+        self._constants = constants
+        self._names = names
+        self._pinned = pinned
+        self._outer = outer
 
     def _record(self, undo: Callable[[], object]) -> None:
-        self.count += 1
-        self._journal.append(undo)
+        self._journal.record(undo)
+        view: View | None = self._view
+        while view is not None and not (view.touched and view.outer is None):
+            view.touched = True
+            view, owner = view.outer or (None, None)
+            if owner is not None:
+                owner.touched = True
 
     def declare(self, name: str, shape: tuple[int | str | None, ...]) -> None:
         """Has an input declare another shape."""
@@ -93,19 +136,10 @@ class Edits:
             self._view.undeclared.add(name)
             self._record(partial(self._view.undeclared.discard, name))
 
-    def note(self, key: str, value: str) -> None:
-        """Has the model's metadata say something."""
-        before = self._view.metadata.get(key)
-        self._view.metadata[key] = value
-        if before is None:
-            self._record(partial(self._view.metadata.pop, key))
-        else:
-            self._record(partial(self._view.metadata.__setitem__, key, before))
-
     def put(self, node: Node, index: int, tensor: Tensor | None) -> None:
         """Sets an input, appends one at the end, or (None) takes the last one off."""
         before = node.inputs[index] if index < len(node.inputs) else None
-        self._touch(node)
+        self._journal.touch(node)
         self._put(node, index, tensor)
         self._record(partial(self._put, node, index, before))
 
@@ -117,7 +151,7 @@ class Edits:
         else:
             # As a slice it replaces what is there, or appends where nothing is.
             node.inputs[index : index + 1] = [tensor]
-            tensor.uses[id(node), index] = Use(node, index)
+            self._read(node, index, tensor)
         self._edited(node)
 
     def set_operator(
@@ -125,7 +159,7 @@ class Edits:
     ) -> None:
         """Makes a node another operator, or the same with other attributes."""
         undo = partial(self._set_operator, node, node.op, node.domain, node.attrs)
-        self._touch(node)
+        self._journal.touch(node)
         self._set_operator(node, op, domain, values)
         self._record(undo)
 
@@ -136,11 +170,11 @@ class Edits:
         node.op, node.domain, node.attrs = op, domain, values
         for tensor in entry.captures:
             self._unread(node, -1, tensor)
-        entry.captures = captures(node, self._view.tensors)
+        entry.captures = captures(entry, self._view.tensors)
         for tensor in entry.captures:
-            tensor.uses[id(node), -1] = Use(node, -1)
+            self._read(node, -1, tensor)
         for tensor in node.outputs:
-            self._constants.forget(tensor.name)
+            self._constants.forget(tensor)
         self._forget_origins(node)
 
     def _edited(self, node: Node) -> Entry:
@@ -168,7 +202,7 @@ class Edits:
         entry = Entry(node)
         entry.previous, entry.next = follower.previous, follower
         self._view.entries[id(node)] = entry
-        self._touch(node, was_there=False)
+        self._journal.touch(node, was_there=False)
         self._attach(entry)
         self._record(partial(self._uninsert, entry))
         self._suspect(node.outputs)
@@ -186,7 +220,7 @@ class Edits:
         entry = self._view.entries[id(node)]
         if not entry.alive or not all(map(self.is_unused, node.outputs)):
             raise ValueError(f"node '{describe(node)}' is in use or gone")
-        self._touch(node)
+        self._journal.touch(node)
         self._detach(entry)
         self._record(partial(self._attach, entry))
 
@@ -196,9 +230,9 @@ class Edits:
         entry.alive = True
         entry.previous.next = entry.next.previous = entry
         for index, tensor in enumerate(node.inputs):
-            tensor.uses[id(node), index] = Use(node, index)
+            self._read(node, index, tensor)
         for tensor in entry.captures:
-            tensor.uses[id(node), -1] = Use(node, -1)
+            self._read(node, -1, tensor)
         for tensor in node.outputs:
             tensor.inputs.append(node)
             if tensor.name:
@@ -226,8 +260,8 @@ class Edits:
         for use in tuple(original.uses.values()):
             if use.node is not copying:
                 self.put(use.node, use.index, copy)
-        self._touch(copying)
-        self._touch(source)
+        self._journal.touch(copying)
+        self._journal.touch(source)
         self._absorb(copying, source, original)
         self._record(partial(self._unabsorb, copying, source, original))
 
@@ -239,7 +273,7 @@ class Edits:
 
     def _unabsorb(self, copying: Node, source: Node, original: Tensor) -> None:
         (copy,) = copying.outputs
-        self._constants.forget(copy.name)
+        self._constants.forget(copy)
         self._give(source, copy, original)
         self._attach(self._view.entries[id(copying)])
 
@@ -281,22 +315,17 @@ class Edits:
         self._view.initializers[tensor.name] = initializer
         self._view.gone.pop(tensor.name, None)
 
-    def sweep(self) -> tuple[str, ...]:
-        """Removes what edits since the last sweep left without use; says which nodes."""
-        removed = []
-        self._record(partial(setattr, self, "_suspects", self._suspects))
-        while self._suspects:
-            suspects, self._suspects = self._suspects, {}
-            for tensor in suspects.values():
-                known = self._view.tensors.get(tensor.name)
-                if known is not tensor or not self.is_unused(tensor):
-                    continue
-                if tensor.name in self._view.initializers:
-                    self.remove_initializer(tensor)
-                elif all(map(self.is_unused, tensor.inputs[0].outputs)):
-                    removed.append(describe(tensor.inputs[0]))
-                    self.remove(tensor.inputs[0])
-        return tuple(removed)
+    def drop(self, tensor: Tensor) -> Sequence[str]:
+        """Removes what gives a tensor, if nothing reads that by now; says which node it was."""
+        known = self._view.tensors.get(tensor.name)
+        if known is not tensor or not self.is_unused(tensor):
+            return ()
+        if tensor.name in self._view.initializers:
+            self.remove_initializer(tensor)
+        elif tensor.inputs and all(map(self.is_unused, tensor.inputs[0].outputs)):
+            self.remove(node := tensor.inputs[0])
+            return (describe(node),)
+        return ()
 
     def is_pinned(self, tensor: Tensor) -> bool:
         """Whether something else than a node refers to a tensor by its name."""
@@ -306,14 +335,44 @@ class Edits:
         """Whether nothing reads a tensor or refers to it."""
         return not tensor.name or (not tensor.uses and tensor.name not in self._pinned)
 
+    def _read(self, node: Node, index: int, tensor: Tensor) -> None:
+        if tensor.outer is not None and not self._view.is_read(tensor):
+            self._capture(tensor.outer, 1)
+        tensor.uses[id(node), index] = Use(node, index)
+
     def _unread(self, node: Node, index: int, tensor: Tensor) -> None:
         del tensor.uses[id(node), index]
-        self._suspects[id(tensor)] = tensor
+        self._suspect([tensor])
+        if tensor.outer is not None and not self._view.is_read(tensor):
+            self._capture(tensor.outer, -1)
+
+    def _capture(self, tensor: Tensor, more: int) -> None:
+        """Has the graph around a body know that one body more, or less, reads a tensor of it."""
+        assert self._outer is not None
+        assert self._view.outer is not None
+        _, owner = self._view.outer
+        before = owner.captures.pop(tensor, 0)
+        if before + more > 0:
+            owner.captures[tensor] = before + more
+        if owner.alive and not before and more > 0:
+            self._outer._read(owner.node, -1, tensor)
+        elif owner.alive and before and before + more <= 0:
+            self._outer._unread(owner.node, -1, tensor)
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """What stands in a body for a tensor of the graph around it, which no tensor hides."""
+        known = self._view.tensors.get(tensor.name)
+        if known is None:
+            known = Tensor(tensor.name)
+            known.outer = tensor
+            self._view.tensors[tensor.name] = known
+            self._record(partial(self._view.tensors.pop, tensor.name))
+        return known
 
     def _suspect(self, tensors: Sequence[Tensor]) -> None:
-        self._suspects.update((id(tensor), tensor) for tensor in tensors)
+        self._journal.suspects.update((id(tensor), (self, tensor)) for tensor in tensors)
 
     def _forget(self, tensor: Tensor, records: tuple[Record, ...]) -> None:
         del self._view.tensors[tensor.name]
         self._view.gone[tensor.name] = records
-        self._constants.forget(tensor.name)
+        self._constants.forget(tensor)

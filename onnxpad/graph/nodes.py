@@ -1,4 +1,4 @@
-"""graphsurgeon nodes and tensors for the graph of a model, and the checks that come with them.
+"""graphsurgeon nodes and tensors for one graph of a model, and the checks that come with them.
 
 graphsurgeon compares nodes deeply and tensors by name, and its lists search by that: so nothing
 here or in `graph` asks it whether two things are equal, or has it remove anything.
@@ -6,14 +6,14 @@ here or in `graph` asks it whether two things are equal, or has it remove anythi
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import onnx
 import onnx_graphsurgeon as gs
 
 from onnxpad.errors import ModelError
-from onnxpad.file.proto_walk import bodies, captured
-from onnxpad.file.skeleton import Skeleton
+from onnxpad.file.proto_walk import captured
+from onnxpad.file.skeleton import Section
 from onnxpad.file.wire import Record
 from onnxpad.graph import attributes
 
@@ -45,7 +45,10 @@ class Tensor(gs.Variable):  # type: ignore[misc]
     Attributes:
         uses: By identity of the node and index.
         origin: What it is a copy of, where that has been looked for and an Identity gives it.
+        outer: The tensor of the graph around that it stands for in a body; None for all others.
     """
+
+    outer: "Tensor | None" = None
 
     def __init__(self, name: str) -> None:
         """A tensor nobody produces or reads yet."""
@@ -57,6 +60,9 @@ class Tensor(gs.Variable):  # type: ignore[misc]
         self.uses: dict[tuple[int, int], Use] = {}
         self.origin: Tensor | None = None
 
+    # Names say nothing about that: bodies beside one another may use the same.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
     __setattr__ = object.__setattr__
 
     @property
@@ -89,6 +95,10 @@ class Declared(NamedTuple):
     shape: tuple[int | str | None, ...] | None
 
 
+UNDECLARED: Final = Declared(onnx.TensorProto.DataType.UNDEFINED, None)
+"""What is known of an input of which nothing is."""
+
+
 class Initializer(NamedTuple):
     """A constant of the graph.
 
@@ -112,47 +122,63 @@ class Entry:
     Attributes:
         node: The node; one that stands for none in the head and the tail of the list.
         record: Where the file has it; None for an inserted one.
-        captures: What its bodies read of the graph.
+        captures: What its bodies read of the graph, with how many of them do.
+        bodies: Those that were looked into, by name of the attribute, and place in it if it is a
+            list.
         alive: Whether it is in the graph.
         touched: Whether it may differ from the file.
     """
 
     node: Node
     record: Record | None = None
-    captures: Sequence[Tensor] = ()
+    captures: dict[Tensor, int] = field(default_factory=dict)
+    bodies: dict[str, "View"] = field(default_factory=dict)
     alive: bool = True
     touched: bool = False
     previous: "Entry" = field(init=False)
     next: "Entry" = field(init=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class View:
-    """The graph of a model.
+    """One graph of a model: the main graph, a body of a node, or a function.
 
     Attributes:
-        tensors: By name, all that the graph has.
+        section: What the file has of it.
+        outer: The graph around, and there the node whose body it is; None for all but bodies.
+        tensors: By name, all that the graph has, and in a body what it reads of the graph around.
         entries: The nodes by identity, in file order, also those that were removed.
         inputs: True inputs, also those with a default from IR version 4 on.
+        outputs: Names of the outputs.
         initializers: By name.
         added: Names of initializers in the order they were added, also of those removed since.
         gone: Names of tensors that were removed, with what records went with them.
         undeclared: Names of tensors whose value_info is to go.
-        metadata: What the model's metadata is to say, by key, where that is to be another.
+        uncertain: Names that a body might read of the graph around, were its nodes in order.
+        touched: Whether it, or a body in it, may differ from the file.
         head: What precedes the first node.
         tail: What follows the last node.
     """
 
-    tensors: dict[str, Tensor]
-    entries: dict[int, Entry]
-    inputs: dict[str, Declared]
-    initializers: dict[str, Initializer]
-    added: list[str]
-    gone: dict[str, tuple[Record, ...]]
-    undeclared: set[str] = field(default_factory=set, kw_only=True)
-    metadata: dict[str, str] = field(default_factory=dict, kw_only=True)
-    head: Entry
-    tail: Entry
+    section: Section
+    outer: "tuple[View, Entry] | None" = None
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    entries: dict[int, Entry] = field(default_factory=dict)
+    inputs: dict[str, Declared] = field(default_factory=dict)
+    outputs: frozenset[str] = frozenset()
+    initializers: dict[str, Initializer] = field(default_factory=dict)
+    added: list[str] = field(default_factory=list)
+    gone: dict[str, tuple[Record, ...]] = field(default_factory=dict)
+    undeclared: set[str] = field(default_factory=set)
+    uncertain: frozenset[str] = frozenset()
+    touched: bool = False
+    head: Entry = field(default_factory=lambda: Entry(Node("", "", {}, None)))
+    tail: Entry = field(default_factory=lambda: Entry(Node("", "", {}, None)))
+
+    @property
+    def is_main(self) -> bool:
+        """Whether it is the main graph."""
+        return self.outer is None and isinstance(self.section.light, onnx.GraphProto)
 
     def order(self) -> Iterator[Entry]:
         """The live nodes in their order; edits underway do no harm."""
@@ -162,32 +188,56 @@ class View:
                 yield entry
             entry = entry.next
 
+    def is_read(self, tensor: Tensor) -> bool:
+        """Whether anything reads a tensor, or it is an output."""
+        return bool(tensor.uses) or tensor.name in self.outputs
 
-def build(skeleton: Skeleton) -> View:
-    """The graph of a model.
+
+def build(
+    section: Section,
+    outer: tuple[View, Entry] | None = None,
+    *,
+    defaults: bool = True,
+    given: Sequence[Declared] | None = None,
+) -> View:
+    """One graph of a model.
+
+    Args:
+        section: What the file has of it.
+        outer: The graph around a body, and there the node whose body it is.
+        defaults: Whether an initializer that is an input too is its default: before IR version 4
+            every initializer of the main graph had to be one.
+        given: What inputs are, as far as that is known, where it is not what they declare.
 
     Raises:
         ModelError: A tensor has no source or several, or the graph has a cycle.
     """
-    nowhere = Node("", "", {}, None)
-    view = View({}, {}, {}, {}, [], {}, Entry(nowhere), Entry(nowhere))
-    _add_sources(skeleton, view)
-    unsorted = _add_nodes(skeleton, view)
-    if _add_captures(view) or unsorted:
+    view = View(section, outer)
+    named = (each if isinstance(each, str) else each.name for each in section.light.output)
+    view.outputs = frozenset(named)
+    _add_sources(view, defaults, given)
+    ahead = _Ahead()
+    _add_nodes(view, ahead)
+    if outer is not None:
+        _add_captured(view, outer, ahead)
+    for name, node in ahead.unknown.items():
+        raise ModelError(
+            f"node '{describe(node)}' ({node.op}) reads tensor '{name}', which nothing produces; "
+            "export the model again, or add the tensor as graph input or initializer"
+        )
+    if _add_captures(view) or ahead.unsorted:
         _refuse_cycle(view)
     _chain(view)
-    for value in skeleton.light.graph.output:
-        if value.name not in view.tensors:
-            raise ModelError(
-                f"graph output '{value.name}' is produced by nothing; rename or remove it"
-            )
+    for name in view.outputs:
+        if name not in view.tensors:
+            raise ModelError(f"graph output '{name}' is produced by nothing; rename or remove it")
     return view
 
 
 def declaration(value: onnx.ValueInfoProto) -> Declared:
     """What the type of a graph input says."""
     if not value.type.HasField("tensor_type"):
-        return Declared(onnx.TensorProto.DataType.UNDEFINED, None)
+        return UNDECLARED
     tensor = value.type.tensor_type
     if not tensor.HasField("shape"):
         return Declared(tensor.elem_type, None)
@@ -220,30 +270,37 @@ def describe(node: Node) -> str:
     return f"<{outputs[0] if outputs else node.op}>"
 
 
-def _add_sources(skeleton: Skeleton, view: View) -> None:
-    """Adds graph inputs and initializers."""
-    graph, records = skeleton.light.graph, skeleton.fields
-    for proto, record in zip(graph.initializer, records[5], strict=True):
+def function_label(function: onnx.FunctionProto) -> str:
+    """How messages name a function, with its domain and overload where it has them."""
+    name = f"{function.domain}::{function.name}" if function.domain else function.name
+    return f"{name}:{function.overload}" if function.overload else name
+
+
+def _add_sources(view: View, defaults: bool, given: Sequence[Declared] | None) -> None:
+    """Adds inputs and initializers."""
+    section = view.section
+    for proto, record in section.parts("initializer"):
         name = proto.name
         _add_source(view.tensors, name)
         dims = constant_shape(proto.dims, name)
         view.initializers[name] = Initializer(proto, dims, (record,))
-    for sparse, record in zip(graph.sparse_initializer, records[15], strict=True):
+    for sparse, record in section.parts("sparse_initializer"):
         name = sparse.values.name
         _add_source(view.tensors, name)
         dims = constant_shape(sparse.dims, name)
         view.initializers[name] = Initializer(sparse.values, dims, (record,), sparse=True)
     seen = set()
-    for value, record in zip(graph.input, records[11], strict=True):
-        name = value.name
+    known = iter(given or ())
+    for value, record in section.parts("input"):
+        name = value if isinstance(value, str) else value.name
         if name in seen:
             raise ModelError(f"graph input '{name}' is declared twice; remove one")
         seen.add(name)
         initializer = view.initializers.get(name)
         if initializer is None:
             _add_source(view.tensors, name)
-        if initializer is None or skeleton.light.ir_version >= 4:
-            view.inputs[name] = declaration(value)
+        if initializer is None or defaults:
+            view.inputs[name] = declaration(value) if given is None else next(known, UNDECLARED)
         else:
             # Before IR version 4 every initializer had to be an input too.
             records_of = (*initializer.records, record)
@@ -265,13 +322,23 @@ def _tensor(name: str) -> Tensor:
     return Tensor(name)
 
 
-def _add_nodes(skeleton: Skeleton, view: View) -> bool:
-    """Adds the nodes; says whether one reads what a later one produces."""
-    tensors = view.tensors
-    ahead: dict[str, Node] = {}
-    unsorted = False
-    records = skeleton.fields[1]
-    for proto, record in zip(skeleton.light.graph.node, records, strict=True):
+@dataclass(slots=True)
+class _Ahead:
+    """What nodes read that none before them produces.
+
+    Attributes:
+        unknown: By name, the first node that reads it.
+        unsorted: Whether a later node produced some of it.
+    """
+
+    unknown: dict[str, Node] = field(default_factory=dict)
+    unsorted: bool = False
+
+
+def _add_nodes(view: View, ahead: _Ahead) -> None:
+    """Adds the nodes."""
+    tensors, unknown = view.tensors, ahead.unknown
+    for proto, record in view.section.parts("node"):
         values = {item.name: attributes.read(item) for item in proto.attribute}
         label = proto.name
         if not isinstance(label, str):
@@ -285,13 +352,13 @@ def _add_nodes(skeleton: Skeleton, view: View) -> bool:
                 tensor = _tensor(name)
                 if name:
                     tensors[name] = tensor
-                    ahead[name] = node
+                    unknown[name] = node
             tensor.uses[identity, index] = Use(node, index)
             node.inputs.append(tensor)
         for name in proto.output:
-            if name in ahead:
-                del ahead[name]
-                unsorted = True
+            if name in unknown:
+                del unknown[name]
+                ahead.unsorted = True
             elif name:
                 _add_source(tensors, name)
             tensor = tensors[name] if name else Tensor("")
@@ -299,26 +366,57 @@ def _add_nodes(skeleton: Skeleton, view: View) -> bool:
             node.outputs.append(tensor)
         if len(values) != len(proto.attribute):
             raise ModelError(f"node '{describe(node)}' has an attribute twice; remove one")
-    for name, node in ahead.items():
-        raise ModelError(
-            f"node '{describe(node)}' ({node.op}) reads tensor '{name}', which nothing produces; "
-            "export the model again, or add the tensor as graph input or initializer"
-        )
-    return unsorted
 
 
-def captures(node: Node, tensors: dict[str, Tensor]) -> tuple[Tensor, ...]:
-    """What the bodies of a node read of the graph around it, each tensor once.
+def _add_captured(view: View, outer: tuple[View, Entry], ahead: _Ahead) -> None:
+    """Adds what a body reads of the graph around it."""
+    around, owner = outer
+    light = view.section.light
+    assert isinstance(light, onnx.GraphProto)
+    free = captured(light)
+    for name in free:
+        source = around.tensors.get(name)
+        mine = view.tensors.get(name)
+        if source is None or any(node is owner.node for node in source.inputs):
+            continue
+        if mine is not None and name not in ahead.unknown:
+            continue  # it is the body's own, read before it is computed
+        ahead.unknown.pop(name, None)
+        if mine is None:
+            mine = view.tensors[name] = Tensor(name)
+        mine.outer = source
+    is_captured = (name for name, tensor in view.tensors.items() if tensor.outer is not None)
+    view.uncertain = frozenset(free).difference(is_captured)
+
+
+def held_bodies(node: Node) -> Iterator[tuple[str, onnx.GraphProto]]:
+    """The bodies of a node by name of the attribute, with the place in it if it is a list."""
+    for name, value in node.attrs.items():
+        if isinstance(value, onnx.AttributeProto):
+            if value.HasField("g"):
+                yield name, value.g
+            yield from ((f"{name}[{index}]", body) for index, body in enumerate(value.graphs))
+
+
+def captures(entry: Entry, tensors: dict[str, Tensor]) -> dict[Tensor, int]:
+    """What the bodies of a node read of the graph around it, with how many of them do.
 
     A body may define what bears the name of an output of the node.
     """
-    names: dict[str, None] = {}
-    for value in node.attrs.values():
-        if isinstance(value, onnx.AttributeProto):
-            for body in bodies(value):
-                names.update(captured(body))
-    own = {tensor.name for tensor in node.outputs} if names else ()
-    return tuple(tensors[name] for name in names if name in tensors and name not in own)
+    found: dict[Tensor, int] = {}
+    for key, body in held_bodies(entry.node):
+        opened = entry.bodies.get(key)
+        if opened is None:
+            named = [tensors[name] for name in captured(body) if name in tensors]
+        else:
+            named = [tensors[name] for name in opened.uncertain if name in tensors]
+            inner = opened.tensors.values()
+            read = (each.outer for each in inner if opened.is_read(each))
+            named += [each for each in read if each is not None]
+        for tensor in named:
+            if not any(tensor is output for output in entry.node.outputs):
+                found[tensor] = found.get(tensor, 0) + 1
+    return found
 
 
 def _add_captures(view: View) -> bool:
@@ -326,7 +424,7 @@ def _add_captures(view: View) -> bool:
     unsorted = False
     done: set[int] = set()
     for identity, entry in view.entries.items():
-        entry.captures = captures(entry.node, view.tensors)
+        entry.captures = captures(entry, view.tensors)
         for tensor in entry.captures:
             tensor.uses[identity, -1] = Use(entry.node, -1)
             unsorted |= any(id(node) not in done for node in tensor.inputs)

@@ -45,7 +45,7 @@ def _misfolded(
     context: Context, model: onnx.ModelProto, names: Mapping[str, str], beside: Sequence[str]
 ) -> list[Exposed] | None:
     """The same, with other rules of the optimiser off beside PadFusion."""
-    path = context.graph.path
+    path = context.graph.model.path
     folder = path.parent if path is not None else None
     try:
         first = Graph.from_proto(_optimised(model, folder, _FUSION, *beside))

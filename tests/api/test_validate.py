@@ -88,17 +88,17 @@ class TestLibrary:
 
     def test_fix_tells_where_models_part(self, monkeypatch: pytest.MonkeyPatch) -> None:
         # a rewrite that slips through proof and probes is found by the whole model's validation
-        from onnxpad.graph import Graph
+        from onnxpad.graph import Model
 
-        plain = Graph.to_bytes
+        plain = Model.to_bytes
 
-        def spoilt(graph: Graph) -> bytes:
-            model = onnx.load_from_string(plain(graph))
+        def spoilt(edited: Model) -> bytes:
+            model = onnx.load_from_string(plain(edited))
             node = next(n for n in model.graph.node if n.op_type == "MaxPool")
             next(a for a in node.attribute if a.name == "kernel_shape").ints[:] = [2, 2]
             return bytes(model.SerializeToString())
 
-        monkeypatch.setattr(Graph, "to_bytes", spoilt)
+        monkeypatch.setattr(Model, "to_bytes", spoilt)
         result = onnxpad.fix(KERAS)
         assert result.validation is not None
         assert not result.validation.ok

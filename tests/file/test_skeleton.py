@@ -295,7 +295,7 @@ class TestExternalData:
     def test_is_neither_read_nor_moved(self, path: Path) -> None:
         data = path.with_name("net.bin")
         graph = Graph.load(path)
-        assert graph.has_external_data
+        assert graph.model.has_external_data
         assert graph.constant(graph.tensor("large")) is None
         target = path.with_name("out.onnx")
         graph.set_attribute(next(graph.nodes), "mode", "edge")
@@ -365,7 +365,7 @@ class TestExternalData:
     def test_of_a_proto_is_kept_as_it_is(self, path: Path) -> None:
         model = onnx.load(path, load_external_data=False)
         graph = Graph.from_proto(model)
-        assert graph.has_external_data
+        assert graph.model.has_external_data
         graph.write(path.parent.parent / "out.onnx")
         assert (path.parent.parent / "out.onnx").read_bytes() == model.SerializeToString()
 

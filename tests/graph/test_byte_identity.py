@@ -11,7 +11,6 @@ import pytest
 from onnx import helper
 from onnx.backend.test.loader import load_model_tests
 
-from onnxpad.file.skeleton import read_bytes
 from onnxpad.file.wire import encode, scan
 from onnxpad.graph import Graph
 
@@ -86,7 +85,7 @@ def models() -> list[tuple[str, bytes]]:
 class TestBackendModels:
     def test_come_back_identical(self, models: list[tuple[str, bytes]]) -> None:
         for name, raw in models:
-            graph = Graph(read_bytes(memoryview(raw), name), None)
+            graph = Graph.from_bytes(raw)
             assert graph.to_bytes() == raw, name
             assert not graph.changed, name
 
@@ -334,7 +333,7 @@ def test_survives_a_fold(trap: Callable[[onnx.ModelProto], bytes | None]) -> Non
     expected = onnx.ModelProto.FromString(raw)
     fold_proto(expected)
 
-    graph = Graph(read_bytes(memoryview(raw), "net.onnx"), None)
+    graph = Graph.from_bytes(raw)
     fold(graph)
     assert graph.changed
     assert canonical(graph.to_proto()) == canonical(expected)
@@ -355,7 +354,7 @@ def test_survives_additions(trap: Callable[[onnx.ModelProto], bytes | None]) -> 
     model = onnx.parser.parse_model(MODEL)
     raw = trap(model) or bytes(model.SerializeToString())
     expected = onnx.ModelProto.FromString(raw)
-    graph = Graph(read_bytes(memoryview(raw), "net.onnx"), None)
+    graph = Graph.from_bytes(raw)
     last = list(graph.nodes)[-1]
     amounts = graph.add_initializer(np.arange(8), "fresh_amounts")
     graph.insert("Pad", [graph.tensor("x"), amounts], {"mode": "edge"}, before=last, name="fresh")

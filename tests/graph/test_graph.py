@@ -14,7 +14,6 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from onnxpad.errors import ModelError
-from onnxpad.file.skeleton import read_bytes
 from onnxpad.file.wire import encode
 from onnxpad.graph import Declared, Graph, Tensor
 
@@ -379,7 +378,7 @@ class TestConstants:
         tensor = onnx.TensorProto(name="c", data_type=7, dims=[2000])
         damaged = tensor.SerializeToString() + encode(7, b"\xff" * 2000)
         raw = model.SerializeToString() + encode(7, encode(5, damaged))
-        graph = Graph(read_bytes(memoryview(raw), "net.onnx"), None)
+        graph = Graph.from_bytes(raw)
         with pytest.raises(ModelError, match="damaged"):
             graph.constant(graph.tensor("c"))
         assert graph.to_bytes() == raw

@@ -261,39 +261,73 @@ def test_functions_are_told_of_once() -> None:
         " { c = Conv <auto_pad: string = @auto_pad> (a, b) }"
         '<domain: "mine", opset_import: ["" : 17]> Plain (a) => (c) { c = Relu (a) }'
     )
-    body = 'a = mine.Pad (x, p) [n] y = mine.Same <auto_pad = "SAME_UPPER"> (a, w)'
+    body = (
+        'a = mine.Pad (x, p) b = mine.Pad (a, p) [n] y = mine.Same <auto_pad = "SAME_UPPER"> (b, w)'
+    )
     model = foreign(body, "mine", functions)
     findings = onnxpad.check(model).findings
     scopes = [f for f in findings if f.code == "PAD903"]
-    assert [(f.node, f.op_type) for f in scopes] == [
-        ("mine::Pad", "function"),
-        ("mine::Same", "function"),
+    assert [(f.node, f.op_type, f.message) for f in scopes] == [
+        ("mine::Pad > Pad '<c>'", "Pad", "Pad, amounts computed"),
+        ("mine::Same > Conv '<c>'", "Conv", "auto_pad=@auto_pad"),
     ]
-    assert [f.evidence["padding"] for f in scopes] == [{"Pad": 1}, {"Conv auto_pad=as called": 1}]
+    assert scopes[0].evidence == {"scope": "mine::Pad", "mode": "constant", "amounts": None}
+    assert scopes[1].evidence == {"scope": "mine::Same", "auto_pad": "@auto_pad"}
+    assert {f.reason for f in scopes} == {"onnxpad rewrites nothing in functions yet"}
     (call,) = [f for f in findings if f.code == "PAD103"]
     assert call.reason_code == "custom-operator"
     assert "function" in call.reason
     assert "PAD206" not in {f.code for f in findings}
 
 
-def test_each_body_that_pads_is_told_of() -> None:
+def test_all_padding_of_bodies_is_told_of() -> None:
     inner = (
-        "i = If (ok) <then_branch = a () => (float[] i) { i = Pad (x, p) },"
+        "i = If (ok) <then_branch = a () => (float[] i) { [q] t = Pad (x, p) i = Conv (t, w) },"
         " else_branch = b () => (float[] i) { i = Identity (x) }>"
     )
-    same = 'c = Conv <auto_pad = "SAME_UPPER"> (x, w) e = Conv <auto_pad = "NOTSET"> (x, w)'
+    same = (
+        '[c] c = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)'
+        ' e = Conv <auto_pad = "NOTSET"> (x, w)'
+    )
     model = one(
         f"[outer] y = If (ok) <then_branch = c () => (float[] y) {{ {inner} y = Relu (i) }},"
-        f" else_branch = d () => (float[] y) {{ {same} v = Pad (x, p) y = Pad (v, p) }}>",
+        f" else_branch = d () => (float[] y) {{ {same} v = Pad (x, p)"
+        ' y = Pad <mode = "edge"> (v, p) }>',
         initializers=f"{GIVEN}, bool ok = {{1}}",
     )
     findings = found(model, "PAD903")
-    assert {f.node for f in findings} == {"outer"}
-    assert {f.reason_code for f in findings} == {"other-scope"}
-    assert sorted(f.message for f in findings) == [
-        "else_branch: 1 Conv auto_pad=SAME_UPPER, 2 Pad",
-        "then_branch > If 'i' > then_branch: 1 Pad",
+    assert {(f.reason_code, f.severity) for f in findings} == {("other-scope", Severity.INFO)}
+    pads = "Pad (0, 0) (0, 0) (1, 2) (2, 1)"
+    assert [(f.node, f.message) for f in findings] == [
+        (
+            "If 'outer' > then_branch > If '<i>' > then_branch > Pad 'q'",
+            f"{pads} before Conv '<i>'",
+        ),
+        ("If 'outer' > else_branch > Conv 'c'", "auto_pad=SAME_UPPER, strides (2, 2)"),
+        (
+            "If 'outer' > else_branch > Pad '<v>'",
+            f"{pads} before Pad '<y>'",
+        ),
+        ("If 'outer' > else_branch > Pad '<y>'", f"{pads} (edge)"),
     ]
+    scopes = [f.evidence["scope"] for f in findings]
+    assert scopes[0] == "If 'outer' > then_branch > If '<i>' > then_branch"
+    assert set(scopes[1:]) == {"If 'outer' > else_branch"}
+    text = file_text(FileReport("m", tuple(findings)))
+    assert text.count("\n") == 1
+    assert "stays: onnxpad rewrites nothing in bodies of nodes yet" in text
+
+
+def test_a_body_that_is_no_graph_is_told_of() -> None:
+    twice = "y = Pad (x, p) y = Pad (x, p)"
+    model = one(
+        f"[outer] y = If (ok) <then_branch = c () => (float[] y) {{ {twice} }},"
+        " else_branch = d () => (float[] y) { y = Identity (x) }>",
+        initializers=f"{GIVEN}, bool ok = {{1}}",
+    )
+    (finding,) = [f for f in onnxpad.check(model).findings if f.code == "PAD903"]
+    assert finding.node == "outer"
+    assert finding.message == "If 'outer' > then_branch: tensor 'y' is defined twice; rename one"
 
 
 def test_many_are_one_line() -> None:

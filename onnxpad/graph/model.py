@@ -1,0 +1,195 @@
+"""A model: the file that it comes from, what it imports, and the way back to a file.
+
+What was not edited is copied byte for byte: of an edited graph each record that differs is encoded
+anew, and of a body or a function also the node or the function that holds it.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Final
+
+import onnx
+
+from onnxpad.errors import ModelError, OutputError, UsageError
+from onnxpad.file.atomic_write import write_whole
+from onnxpad.file.copy_external import ExternalData, Progress, behind_links, contents, follow_links
+from onnxpad.file.external_data import check_external
+from onnxpad.file.skeleton import Section, Skeleton
+from onnxpad.graph.encode import (
+    Differences,
+    light_functions,
+    main_differences,
+    outline,
+    working_copy,
+)
+from onnxpad.graph.fresh_names import Names
+from onnxpad.graph.journal import Journal
+from onnxpad.graph.nodes import View, build
+
+DEFAULT_DOMAINS: Final = (None, "", "ai.onnx")
+
+
+class Model:
+    """A model, and the journal of all edits of its graphs.
+
+    Attributes:
+        skeleton: The file, as it came.
+        path: Where it lies, or None.
+        ir_version: Of the model.
+        opsets: Version of each operator set that the model imports; the default one is "".
+        has_external_data: Whether the elements of some tensors lie in files beside the model.
+        main: What is seen of the main graph.
+        functions: What is seen of the functions that were looked into, by place.
+        standard_functions: Names of those functions that stand in for operators of ONNX.
+        journal: What was edited, in whichever graph.
+    """
+
+    def __init__(self, skeleton: Skeleton, path: Path | None) -> None:
+        """Use `Graph.load` and its like, which give the main graph."""
+        light = skeleton.light
+        self.skeleton = skeleton
+        self.path = path
+        self.ir_version = light.ir_version
+        self.opsets = imported(light.opset_import, light.ir_version)
+        self.has_external_data = bool(skeleton.external)
+        if path:
+            check_external(skeleton.external, path)
+        self.main = build(skeleton.main, defaults=light.ir_version >= 4)
+        self.functions: dict[int, View] = {}
+        self.standard_functions = {
+            each.name for each in light.functions if each.domain in DEFAULT_DOMAINS
+        }
+        self.journal = Journal()
+        self._metadata: dict[str, str] = {}
+        self._different: tuple[int, Differences] | None = None
+
+    @cached_property
+    def function_sections(self) -> tuple[Section, ...]:
+        """What the file has of each function."""
+        return tuple(self.skeleton.functions())
+
+    @cached_property
+    def names(self) -> Names:
+        """The names in use, in whichever graph."""
+        return Names(self.skeleton.light)
+
+    def light_functions(self) -> dict[tuple[str, str], onnx.FunctionProto]:
+        """The functions as they are now, by domain and name, without elements of long tensors."""
+        found = light_functions(self.skeleton, self.functions)
+        return {(each.domain, each.name): each for each in found}
+
+    def metadata(self, key: str) -> str | None:
+        """What the metadata says under a key."""
+        if key in self._metadata:
+            return self._metadata[key]
+        entries = self.skeleton.light.metadata_props
+        return next((entry.value for entry in entries if entry.key == key), None)
+
+    def set_metadata(self, key: str, value: str) -> None:
+        """Has the metadata say something under a key."""
+        before = self._metadata.get(key)
+        if self.metadata(key) == value:
+            return
+        self._metadata[key] = value
+        if before is None:
+            self.journal.record(partial(self._metadata.pop, key))
+        else:
+            self.journal.record(partial(self._metadata.__setitem__, key, before))
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything differs from the original; looks at every node once after an edit."""
+        return any(self._differences())
+
+    def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
+        """Inputs, nodes and initializers before and after; long tensors lack their elements."""
+        return self.skeleton.light.graph, outline(self.skeleton, self.main)
+
+    def working_copy(self, is_cut: Callable[[str], bool]) -> onnx.ModelProto:
+        """The model as it is now, with graph inputs in place of some long or external constants.
+
+        `is_cut` tells by name which of them become inputs.
+        """
+        return working_copy(self.skeleton, self.main, self.functions, is_cut)
+
+    def to_bytes(self) -> bytes:
+        """The model, serialised; the original bytes if nothing changed."""
+        return b"".join(self.skeleton.splice(*self._differences()))
+
+    def to_proto(self) -> onnx.ModelProto:
+        """The model."""
+        model = onnx.ModelProto()
+        model.ParseFromString(self.to_bytes())
+        return model
+
+    def to_run(self) -> tuple[bytes, Path | None]:
+        """The model, serialised, and the folder where a runtime finds its external data.
+
+        Without a path nobody knows that folder.
+        """
+        external = self.skeleton.external
+        if self.path is None or not external:
+            return self.to_bytes(), None
+        if not behind_links(self.path, external):
+            return self.to_bytes(), self.path.parent
+        model = self.to_proto()
+        folder = follow_links(model, self.path)
+        return model.SerializeToString(), folder
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        external_data: ExternalData = "copy",
+        progress: Progress | None = None,
+    ) -> tuple[Path, ...]:
+        """Saves the model, whole or not at all; says which other files it wrote.
+
+        In the folder of the original it shares the external data. In another one that data is
+        copied or linked before the model appears, and on demand it comes inside. A model without
+        a path keeps its references as they are.
+
+        Args:
+            path: The file to write.
+            external_data: `copy`, `link` (hard links) or `inline`.
+            progress: Called with a step, how much of it is done, and how much there is.
+
+        Raises:
+            UsageError: There is no such choice.
+            OutputError: A file cannot be written, or something is in the place of one.
+            ModelError: External data cannot be read.
+        """
+        if not isinstance(path, str | os.PathLike):
+            raise UsageError(f"a model is saved to a path, not to {path!r}")
+        edits = self._differences()
+        target = Path(os.fsdecode(path))
+        try:
+            files = contents(self.skeleton, self.path, *edits, target, external_data, progress)
+            write_whole(files)
+        except (OSError, ValueError) as error:  # of what is looked at before anything is written
+            reason = getattr(error, "strerror", None) or error
+            raise OutputError(f"{target} cannot be written: {reason}") from None
+        return tuple(file for file in files if file is not target)
+
+    def _differences(self) -> Differences:
+        """What differs from the original; kept until the next edit."""
+        version = self.journal.count
+        if self._different is None or self._different[0] != version:
+            functions = self.functions.values()
+            found = main_differences(self.skeleton, self.main, functions, self._metadata)
+            self._different = version, found
+        return self._different[1]
+
+
+def imported(operator_sets: Iterable[onnx.OperatorSetIdProto], ir_version: int) -> dict[str, int]:
+    """The version of each operator set that is imported; the default one is ""."""
+    opsets: dict[str, int] = {}
+    for item in operator_sets:
+        domain = "" if item.domain in DEFAULT_DOMAINS else item.domain
+        if domain in opsets and not domain:
+            raise ModelError("the model imports the default operator set twice; remove one import")
+        opsets[domain] = item.version
+    # Before IR version 3 there was one operator set, and nothing to import.
+    return opsets or ({"": 1} if ir_version < 3 else {})

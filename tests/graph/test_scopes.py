@@ -1,0 +1,600 @@
+"""Bodies of nodes and functions are read, edited and written like the main graph."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from onnxpad.analysis import Analysis
+from onnxpad.analysis.signs import Signs
+from onnxpad.errors import ModelError
+from onnxpad.file.wire import encode, scan
+from onnxpad.graph import Declared, Graph, Node
+from tests.support import feeds_of, run
+
+CONV = "[conv] c = Conv (a, w)"
+PAD_CONV = f"[pad] a = Pad (x, p) {CONV}"
+HEAD = '<ir_version: 9, opset_import: ["" : 17, "f" : 1]>'
+GIVEN = (
+    "<float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9},"
+    " int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}, bool yes = {1}, int64 two = {2}>"
+)
+SIGNATURE = "g (float[1, 1, 5, 5] x) => (float[1, 1, 5, 5] y)"
+
+IF = f"""{HEAD} {SIGNATURE} {GIVEN} {{
+    [first] f = Neg (x)
+    [if] z = If (yes) <
+        then_branch = t () => (float[] c) {{ {PAD_CONV} }},
+        else_branch = e () => (float[] c) {{ c = Identity (f) }}
+    >
+    [last] y = Neg (z)
+}}"""
+
+LOOP_IN_IF = f"""{HEAD} {SIGNATURE} {GIVEN} {{
+    [if] y = If (yes) <
+        then_branch = t () => (float[] r) {{
+            [loop] r = Loop (two, yes, x) <body = b (int64 i, bool on, float[] s) =>
+                (bool go, float[] c) {{
+                    go = Identity (on) [pad] a = Pad (s, p) {CONV}
+                }}>
+        }},
+        else_branch = e () => (float[] c) {{ c = Identity (x) }}
+    >
+}}"""
+
+SCAN = f"""{HEAD} {SIGNATURE} {GIVEN} {{
+    s = Unsqueeze (x, zero)
+    [scan] t = Scan <num_scan_inputs = 1, body = b (float[1, 1, 5, 5] q) => (float[] c) {{
+        [pad] a = Pad (q, p) {CONV}
+    }}> (s)
+    y = Squeeze (t, zero)
+}}""".replace("two = {2}", "two = {2}, int64[1] zero = {0}")
+
+FUNCTION = f"""{HEAD} {SIGNATURE} {GIVEN} {{
+    [call] z = f.blur (x, w, p) y = f.blur (z, w, p)
+}}
+<domain: "f", opset_import: ["" : 17]> blur (x, w, p) => (c) {{ {PAD_CONV} }}"""
+
+IN_FUNCTION = f"""{HEAD} {SIGNATURE} {GIVEN} {{
+    y = f.other (x) z = f.blur (x, w, p, yes)
+}}
+<domain: "f", opset_import: ["" : 17]> other (x) => (c) {{ c = Neg (x) }}
+<domain: "f", opset_import: ["" : 17]> blur (x, w, p, on) => (y) {{
+    y = If (on) <
+        then_branch = t () => (float[] c) {{ {PAD_CONV} }},
+        else_branch = e () => (float[] c) {{ c = Identity (x) }}
+    >
+}}""".replace("(float[1, 1, 5, 5] y)", "(float[1, 1, 5, 5] y, float[1, 1, 5, 5] z)")
+
+PLACES = {
+    "If 'if' > then_branch": IF,
+    "If 'if' > then_branch > Loop 'loop' > body": LOOP_IN_IF,
+    "Scan 'scan' > body": SCAN,
+    "f::blur": FUNCTION,
+    "f::blur > If '<y>' > then_branch": IN_FUNCTION,
+}
+
+
+def parse(text: str) -> onnx.ModelProto:
+    model = onnx.parser.parse_model(text)
+    onnx.checker.check_model(model)
+    return model
+
+
+def scopes(graph: Graph) -> dict[str, Graph]:
+    """All graphs of a model by their place."""
+
+    def each() -> Iterator[Graph]:
+        yield graph
+        yield from graph.inside()
+        for function in graph.functions():
+            yield function
+            yield from function.inside()
+
+    return {scope.place: scope for scope in each()}
+
+
+def named(graph: Graph, name: str) -> Node:
+    return next(node for node in graph.nodes if node.name == name)
+
+
+def fold(scope: Graph) -> None:
+    """Folds the Pad of a scope into its Conv."""
+    conv, pad = named(scope, "conv"), named(scope, "pad")
+    scope.set_attribute(conv, "pads", [1, 1, 1, 1])
+    scope.set_input(conv, 0, pad.inputs[0])
+    assert scope.sweep() == ("pad",)
+
+
+def future(model: onnx.ModelProto) -> bytes:
+    """A model in which every node and body has a field that protobuf does not know."""
+
+    def mark(nodes: list[onnx.NodeProto]) -> None:
+        for node in nodes:
+            for attribute in node.attribute:
+                for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
+                    mark(list(body.node))
+                    body.MergeFromString(encode(1000, b"future body"))
+            node.MergeFromString(encode(1001, node.name.encode() or b"nameless"))
+
+    mark(list(model.graph.node))
+    for function in model.functions:
+        mark(list(function.node))
+        function.MergeFromString(encode(1002, b"future function"))
+    return bytes(model.SerializeToString())
+
+
+def records(raw: bytes) -> list[bytes]:
+    """The records of a model and of its main graph."""
+    found = []
+    for record in scan(memoryview(raw), 0, len(raw)):
+        if record.field == 7:
+            inner = scan(memoryview(raw), record.body, record.end)
+            found += [raw[part.begin : part.end] for part in inner]
+        else:
+            found.append(raw[record.begin : record.end])
+    return found
+
+
+class TestReading:
+    @pytest.mark.parametrize(("place", "text"), PLACES.items())
+    def test_every_scope_is_found_and_nothing_is_changed(self, place: str, text: str) -> None:
+        raw = future(parse(text))
+        graph = Graph.from_bytes(raw)
+        found = scopes(graph)
+        assert place in found
+        assert scopes(graph)[place] is found[place]
+        assert [node.name for node in found[place].nodes if node.name] == ["pad", "conv"]
+        assert not graph.changed
+        assert graph.to_bytes() == raw
+
+    def test_parents_owners_and_operator_sets(self) -> None:
+        text = IN_FUNCTION.replace('opset_import: ["" : 17]> blur', 'opset_import: ["" : 16]> blur')
+        found = scopes(Graph.from_proto(onnx.parser.parse_model(text)))
+        inner, function, main = (
+            found["f::blur > If '<y>' > then_branch"], found["f::blur"], found[""]
+        )  # fmt: skip
+        assert inner.parent is function
+        assert inner.owner is next(function.nodes)
+        assert (function.parent, function.owner, main.parent) == (None, None, None)
+        assert (main.opset, function.opset, inner.opset) == (17, 16, 16)
+
+    def test_a_function_without_a_known_default_operator_set_has_no_standard_operators(
+        self,
+    ) -> None:
+        for version in ("", '"" : 999', '"g" : 1'):
+            text = FUNCTION.replace(
+                'opset_import: ["" : 17]> blur', f"opset_import: [{version}]> blur"
+            )
+            function = next(Graph.from_proto(onnx.parser.parse_model(text)).functions())
+            assert function.opset == 0
+            assert not any(map(function.is_standard, function.nodes))
+
+    def test_what_a_body_reads_of_the_graphs_around(self) -> None:
+        main = Graph.from_proto(parse(LOOP_IN_IF))
+        found = scopes(main)
+        loop = found["If 'if' > then_branch > Loop 'loop' > body"]
+        branch = found["If 'if' > then_branch"]
+        w = loop.tensor("w")
+        assert w.outer is branch.tensor("w")
+        assert branch.tensor("w").outer is main.tensor("w")
+        assert [use.node.name for use in loop.uses(w)] == ["conv"]
+        assert [(use.node.name, use.index) for use in branch.uses(branch.tensor("w"))] == [
+            ("loop", -1)
+        ]
+        assert loop.producer(w) is None
+        constant = loop.constant(loop.tensor("p"))
+        assert constant is not None
+        assert constant.tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
+        assert loop.declared(w) == Declared(TensorProto.FLOAT, (1, 1, 3, 3))
+
+    def test_what_a_caller_may_override_is_unknown_in_bodies_too(self) -> None:
+        text = IF.replace("(float[1, 1, 5, 5] x)", "(float[1, 1, 5, 5] x, int64[8] p)")
+        branch = scopes(Graph.from_proto(parse(text)))["If 'if' > then_branch"]
+        assert branch.constant(branch.tensor("p")) is None
+
+    def test_constants_of_a_body(self) -> None:
+        text = IF.replace("[pad]", "k = Constant <value_ints = [1, 2]> () [pad]")
+        text = text.replace("(float[] c) {", "(float[] c) <int64[2] own = {3, 4}> {", 1)
+        model = onnx.parser.parse_model(text)
+        body = model.graph.node[1].attribute[0].g
+        long = numpy_helper.from_array(np.arange(2000), "long")
+        body.initializer.append(long)
+        branch = scopes(Graph.from_proto(model))["If 'if' > then_branch"]
+        for name, expected in (("k", [1, 2]), ("own", [3, 4]), ("long", list(range(2000)))):
+            value = branch.constant(branch.tensor(name))
+            assert value is not None
+            assert value.tolist() == expected
+
+    def test_inputs_of_bodies_are_what_their_node_determines(self) -> None:
+        loop = scopes(Graph.from_proto(parse(LOOP_IN_IF)))
+        assert loop["If 'if' > then_branch > Loop 'loop' > body"].inputs == {
+            "i": Declared(TensorProto.INT64, ()),
+            "on": Declared(TensorProto.BOOL, ()),
+            "s": Declared(0, None),
+        }
+        vectors = LOOP_IN_IF.replace("int64 i, bool on", "int64[1] i, bool[1] on")
+        loop = scopes(Graph.from_proto(onnx.parser.parse_model(vectors)))
+        inputs = loop["If 'if' > then_branch > Loop 'loop' > body"].inputs
+        assert [each.shape for each in inputs.values()] == [None, None, None]
+        scan = scopes(Graph.from_proto(parse(SCAN)))["Scan 'scan' > body"]
+        assert scan.inputs == {"q": Declared(0, None)}
+        function = scopes(Graph.from_proto(parse(FUNCTION)))["f::blur"]
+        assert set(function.inputs.values()) == {Declared(0, None)}
+        foreign = LOOP_IN_IF.replace("Loop (", "f.Loop (")
+        inner = scopes(Graph.from_proto(onnx.parser.parse_model(foreign)))
+        inputs = inner["If 'if' > then_branch > Loop 'loop' > body"].inputs
+        assert set(inputs.values()) == {Declared(0, None)}
+
+    def test_bodies_beside_one_another_may_use_the_same_names(self) -> None:
+        text = IF.replace("c = Identity (f)", "a = Pad (f, p) c = Relu (a)")
+        found = scopes(Graph.from_proto(parse(text)))
+        one, other = found["If 'if' > then_branch"], found["If 'if' > else_branch"]
+        assert one.tensor("a") is not other.tensor("a")
+        assert one.tensor("a") != other.tensor("a")
+
+    @pytest.mark.parametrize(
+        ("body", "says"),
+        [
+            ("c = Relu (nowhere)", "reads tensor 'nowhere'"),
+            ("c = Relu (x) c = Neg (x)", "'c' is defined twice"),
+            ("c = Relu (d) d = Relu (c)", "cycle"),
+            ("d = Relu (x)", "'c' is produced by nothing"),
+            ("c = Identity ()", "has no input"),
+        ],
+    )
+    def test_what_is_no_graph_is_refused_when_it_is_looked_into(self, body: str, says: str) -> None:
+        graph = Graph.from_proto(onnx.parser.parse_model(IF.replace(PAD_CONV, body)))
+        with pytest.raises(ModelError, match=f"^If 'if' > then_branch: .*{says}"):
+            list(graph.bodies(named(graph, "if")))
+
+    def test_a_body_in_several_pieces_is_one(self) -> None:
+        """Protobuf merges a message that occurs more than once."""
+        model = parse(IF)
+        node = model.graph.node[1]
+        whole, held = node.SerializeToString(), node.attribute[0].g
+        first, second = onnx.GraphProto(), onnx.GraphProto()
+        first.CopyFrom(held)
+        second.node.append(first.node.pop())
+        second.output.append(first.output.pop())
+        pieces = encode(6, first.SerializeToString()) + encode(6, second.SerializeToString())
+        attribute = encode(1, b"then_branch") + b"\xa0\x01\x05" + pieces
+        del node.attribute[0]
+        spliced = encode(5, attribute) + node.SerializeToString()
+        node.ParseFromString(whole)
+        edited = model.graph.SerializeToString().replace(encode(1, whole), encode(1, spliced))
+        model.ClearField("graph")
+        raw = model.SerializeToString() + encode(7, edited)
+        graph = Graph.from_bytes(raw)
+        fold(scopes(graph)["If 'if' > then_branch"])
+        onnx.checker.check_model(graph.to_proto())
+        same(onnx.ModelProto.FromString(raw), graph.to_proto())
+        graph.rollback(0)
+        assert graph.to_bytes() == raw
+
+
+def graph_initializers(raw: bytes) -> list[onnx.TensorProto]:
+    return list(onnx.ModelProto.FromString(raw).graph.initializer)
+
+
+def same(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
+    feeds = feeds_of(before)
+    for one, other in zip(run(before, feeds), run(after, feeds), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+class TestEditing:
+    @pytest.mark.parametrize(("place", "text"), PLACES.items())
+    def test_only_the_owner_is_encoded_anew(self, place: str, text: str) -> None:
+        raw = future(parse(text))
+        graph = Graph.from_bytes(raw)
+        mark = graph.mark()
+        fold(scopes(graph)[place])
+        assert graph.changed
+        edited = graph.to_bytes()
+        proto = graph.to_proto()
+        onnx.checker.check_model(proto)
+        same(onnx.ModelProto.FromString(raw), proto)
+
+        old, new = records(raw), records(edited)
+        kept = [record for record in old if record in new]
+        swept = [each.SerializeToString() for each in graph_initializers(raw) if each.name == "p"]
+        gone = [record for record in old if record not in new]
+        assert [record for record in new if record in old] == kept
+        assert len(new) == len(kept) + 1
+        assert len([record for record in gone if record[2:] not in swept]) == 1
+        unknown = edited.count(b"future body") + edited.count(b"future function")
+        assert unknown == raw.count(b"future body") + raw.count(b"future function")
+        for name in (b"nameless", encode(1001, b"conv"), encode(1001, b"loop")):
+            assert edited.count(name) == raw.count(name)
+        assert edited.count(encode(1001, b"pad")) == raw.count(encode(1001, b"pad")) - 1
+
+        again = scopes(Graph.from_bytes(edited))[place]
+        assert [node.name for node in again.nodes if node.name] == ["conv"]
+        assert named(again, "conv").attrs["pads"] == [1, 1, 1, 1]
+
+        graph.rollback(mark)
+        assert not graph.changed
+        assert graph.to_bytes() == raw
+
+    @pytest.mark.parametrize(("place", "text"), PLACES.items())
+    def test_untouched_nodes_inside_keep_their_bytes(self, place: str, text: str) -> None:
+        """Whatever the order of their fields, which protobuf would sort."""
+        raw = bytes(parse(text).SerializeToString())
+        graph = Graph.from_bytes(raw)
+        scope = scopes(graph)[place]
+        plain = bytes(scope.node_proto(named(scope, "pad")).SerializeToString())
+        whole = memoryview(plain)
+        parts = [bytes(whole[r.begin : r.end]) for r in scan(whole, 0, len(plain))]
+        parts.sort(key=lambda part: part[0], reverse=True)  # inputs stay in order
+        odd = b"".join(parts)
+        assert odd != plain
+        assert raw.count(plain) == 1
+        raw = raw.replace(plain, odd)
+        graph = Graph.from_bytes(raw)
+        scope = scopes(graph)[place]
+        scope.set_attribute(named(scope, "conv"), "pads", [0, 0, 0, 0])
+        assert odd in graph.to_bytes()
+        scope.set_attribute(named(scope, "conv"), "pads", None)
+        assert graph.to_bytes() == raw
+
+    def test_the_owner_says_so(self) -> None:
+        graph = Graph.from_proto(parse(LOOP_IN_IF))
+        found = scopes(graph)
+        fold(found["If 'if' > then_branch > Loop 'loop' > body"])
+        outer = named(graph, "if")
+        assert graph.is_edited(outer)
+        assert "Pad" not in graph.inner_operators(outer)
+        assert "Conv" in graph.inner_operators(outer)
+        branch = graph.node_proto(outer).attribute[0].g
+        assert [node.op_type for node in branch.node[0].attribute[0].g.node] == ["Identity", "Conv"]
+        _, after = graph.model.outlines()
+        assert after.node[0] == graph.node_proto(outer)
+        copy = graph.working_copy(lambda _: True)
+        assert copy.graph.node[0] == graph.node_proto(outer)
+        graph.rollback(0)
+        assert not graph.is_edited(outer)
+        assert "Pad" in graph.inner_operators(outer)
+
+    def test_a_working_copy_has_functions_as_they_are_now(self) -> None:
+        graph = Graph.from_proto(parse(FUNCTION))
+        fold(scopes(graph)["f::blur"])
+        copy = graph.working_copy(lambda _: False)
+        assert [node.op_type for node in copy.functions[0].node] == ["Conv"]
+        assert graph.inner_operators(named(graph, "call")) == {"Conv"}
+
+    def test_an_owner_that_is_edited_itself_keeps_what_its_bodies_became(self) -> None:
+        graph = Graph.from_proto(parse(IF))
+        node = named(graph, "if")
+        fold(scopes(graph)["If 'if' > then_branch"])
+        graph.set_input(node, 0, graph.add_initializer(np.array(True), "on"))
+        saved = graph.to_proto()
+        assert saved.graph.node[1].input == ["on"]
+        assert [inner.op_type for inner in saved.graph.node[1].attribute[0].g.node] == ["Conv"]
+        same(parse(IF), saved)
+        graph.rollback(0)
+        assert graph.to_bytes() == parse(IF).SerializeToString()
+
+    def test_what_a_body_no_longer_reads_is_swept_around_it(self) -> None:
+        text = LOOP_IN_IF.replace(" {\n    [if]", " {\n q = Identity (p)\n    [if]", 1)
+        text = text.replace("Pad (s, p)", "Pad (s, q)")
+        graph = Graph.from_proto(parse(text))
+        raw = graph.to_bytes()
+        body = scopes(graph)["If 'if' > then_branch > Loop 'loop' > body"]
+        conv, pad = named(body, "conv"), named(body, "pad")
+        body.set_attribute(conv, "pads", [1, 1, 1, 1])
+        body.set_input(conv, 0, pad.inputs[0])
+        assert graph.uses(graph.tensor("q"))
+        assert graph.sweep() == ("pad", "<q>")
+        assert "p" not in {each.name for each in graph.to_proto().graph.initializer}
+        same(parse(text), graph.to_proto())
+        graph.rollback(0)
+        assert graph.to_bytes() == raw
+        assert [use.index for use in graph.uses(graph.tensor("q"))] == [-1]
+
+    def test_what_a_body_reads_stays_around_it(self) -> None:
+        graph = Graph.from_proto(parse(IF))
+        branch = scopes(graph)["If 'if' > else_branch"]
+        copy = next(branch.nodes)
+        with pytest.raises(ValueError, match="in use"):
+            graph.remove(named(graph, "first"))
+        branch.set_input(copy, 0, branch.capture(graph.tensor("x")))
+        assert graph.sweep() == ("first",)
+        assert [node.op_type for node in graph.to_proto().graph.node] == ["If", "Neg"]
+        onnx.checker.check_model(graph.to_proto())
+        graph.rollback(0)
+        assert graph.to_bytes() == parse(IF).SerializeToString()
+
+    def test_a_tensor_of_a_graph_around_is_captured_by_all_in_between(self) -> None:
+        text = LOOP_IN_IF.replace(" {\n    [if]", " {\n q = Neg (x)\n    [if]", 1)
+        graph = Graph.from_proto(parse(text))
+        found = scopes(graph)
+        body = found["If 'if' > then_branch > Loop 'loop' > body"]
+        q = graph.tensor("q")
+        assert not graph.uses(q)
+        body.set_input(named(body, "pad"), 0, body.capture(q))
+        assert [use.node.name for use in graph.uses(q)] == ["if"]
+        with pytest.raises(ValueError, match="in use"):
+            graph.remove(q.inputs[0])
+        onnx.checker.check_model(graph.to_proto())
+        run(graph.to_proto(), feeds_of(parse(text)))
+        graph.rollback(0)
+        assert not graph.uses(q)
+
+    def test_a_hidden_tensor_is_not_captured(self) -> None:
+        text = IF.replace("f = Neg", "a = Neg").replace("Identity (f)", "Identity (a)")
+        graph = Graph.from_proto(onnx.parser.parse_model(text))
+        found = scopes(graph)
+        with pytest.raises(ValueError, match="is another tensor in If 'if' > then_branch"):
+            found["If 'if' > then_branch"].capture(graph.tensor("a"))
+        with pytest.raises(ValueError, match="of a graph around"):
+            graph.capture(found["If 'if' > then_branch"].tensor("a"))
+
+    @pytest.mark.parametrize(("place", "text"), PLACES.items())
+    @pytest.mark.parametrize("ir_version", [3, 9])
+    def test_constants_are_added(self, place: str, text: str, ir_version: int) -> None:
+        model = parse(text)
+        model.ir_version = max(ir_version, 8 if model.functions else 3)
+        if model.ir_version < 4:
+            for each in model.graph.initializer:
+                model.graph.input.append(
+                    helper.make_tensor_value_info(each.name, each.data_type, each.dims)
+                )
+        raw = bytes(model.SerializeToString())
+        graph = Graph.from_bytes(raw)
+        scope = scopes(graph)[place]
+        pad = named(scope, "pad")
+        amounts = scope.add_initializer(np.array([0, 0, 1, 1] * 2), "p")
+        assert scope.add_initializer(np.array([0, 0, 1, 1] * 2), "p") is amounts
+        assert amounts.name not in {"p", "a", "c"}
+        scope.set_input(pad, 1, amounts)
+        value = scope.constant(amounts)
+        assert value is not None
+        assert value.tolist() == [0, 0, 1, 1] * 2
+        scope.sweep()
+        saved = graph.to_proto()
+        onnx.checker.check_model(saved)
+        if model.ir_version > 3:
+            same(onnx.ModelProto.FromString(raw), saved)
+        graph.rollback(0)
+        assert graph.to_bytes() == raw
+
+    def test_names_are_fresh_across_the_model(self) -> None:
+        graph = Graph.from_proto(parse(IN_FUNCTION))
+        names = []
+        for scope in scopes(graph).values():
+            first = next(scope.nodes)
+            output = scope.insert("Neg", first.inputs[:1], {}, before=first, name="c")
+            names += [output.name, output.inputs[0].name]
+        assert len(set(names)) == len(names)
+        assert "c" not in names
+        saved = graph.to_proto()
+        assert saved.functions[0].node[0].op_type == "Neg"
+        graph.rollback(0)
+        assert not graph.changed
+
+    def test_value_info_of_what_goes_goes_too(self) -> None:
+        model = parse(IF)
+        body = model.graph.node[1].attribute[0].g
+        body.value_info.append(helper.make_tensor_value_info("a", 1, None))
+        body.value_info.append(helper.make_tensor_value_info("c", 1, None))
+        graph = Graph.from_proto(model)
+        fold(scopes(graph)["If 'if' > then_branch"])
+        (left,) = graph.to_proto().graph.node[1].attribute[0].g.value_info
+        assert left.name == "c"
+
+    def test_only_the_main_graph_declares(self) -> None:
+        body = scopes(Graph.from_proto(parse(SCAN)))["Scan 'scan' > body"]
+        with pytest.raises(ValueError, match="no input of the main graph"):
+            body.declare("q", (1, 1, 5, 5))
+
+    def test_external_data_of_bodies_goes_along(self, tmp_path: Path) -> None:
+        model = parse(IF)
+        body = model.graph.node[1].attribute[0].g
+        values = np.arange(9, dtype=np.float32)
+        (tmp_path / "w.bin").write_bytes(values.tobytes())
+        weight = body.initializer.add(
+            name="own", data_type=1, dims=[1, 1, 3, 3], data_location=TensorProto.EXTERNAL
+        )
+        weight.external_data.add(key="location", value="w.bin")
+        body.node[1].input[1] = "own"
+        path = tmp_path / "net.onnx"
+        onnx.save(model, path)
+        graph = Graph.load(path)
+        branch = scopes(graph)["If 'if' > then_branch"]
+        assert branch.is_external(branch.tensor("own"))
+        value = branch.constant(branch.tensor("own"))
+        assert value is not None
+        assert value.reshape(-1).tolist() == list(range(9))
+        fold(branch)
+        for how in ("copy", "inline"):
+            target = tmp_path / how / "out.onnx"
+            target.parent.mkdir()
+            graph.write(target, external_data=how)
+            assert (target.parent / "w.bin").exists() == (how == "copy")
+            saved = onnx.load(target)
+            (kept,) = saved.graph.node[1].attribute[0].g.initializer
+            np.testing.assert_array_equal(numpy_helper.to_array(kept).reshape(-1), values)
+
+
+class TestAnalysis:
+    def test_captured_tensors_are_what_the_graph_around_knows(self) -> None:
+        text = LOOP_IN_IF.replace("[1, 1, 5, 5] x", "[1, 1, h, 5] x")
+        main = Graph.from_proto(parse(text))
+        found = scopes(main)
+        branch = found["If 'if' > then_branch"]
+        body = found["If 'if' > then_branch > Loop 'loop' > body"]
+        known = Analysis(main)
+        outer = Analysis(branch, outer=known)
+        inner = Analysis(body, outer=outer)
+        assert outer.shape(branch.tensor("x")) == known.shape(main.tensor("x"))
+        assert inner.integers(body.tensor("p")) == (0, 0, 1, 1, 0, 0, 1, 1)
+        assert inner.dtype(body.tensor("w")) == TensorProto.FLOAT
+        assert inner.shape(body.tensor("s")) is None
+        assert inner.shape(body.tensor("i")) == ()
+        assert inner.dtype(body.tensor("i")) == TensorProto.INT64
+        assert Analysis(body).shape(body.tensor("w")) == (1, 1, 3, 3)
+
+    def test_shapes_are_computed_in_bodies(self) -> None:
+        main = Graph.from_proto(parse(IF.replace("[1, 1, 5, 5] x", "[1, 1, h, 5] x")))
+        branch = scopes(main)["If 'if' > then_branch"]
+        known = Analysis(main)
+        shape = Analysis(branch, outer=known).shape(branch.tensor("c"))
+        assert shape is not None
+        assert shape == known.shape(main.tensor("x"))
+
+    def test_signs_of_captured_tensors(self) -> None:
+        text = IF.replace("f = Neg (x)", "f = Relu (x)")
+        main = Graph.from_proto(parse(text))
+        branch = scopes(main)["If 'if' > else_branch"]
+        assert Signs(branch, Signs(main)).non_negative(branch.tensor("c"))
+        assert not Signs(branch).non_negative(branch.tensor("c"))
+
+
+class TestCost:
+    """Calls made, which do not depend on the machine."""
+
+    @staticmethod
+    def model(count: int) -> onnx.ModelProto:
+        base = parse(IF)
+        node = base.graph.node[1]
+        del base.graph.node[:]
+        for index in range(count):
+            each = base.graph.node.add()
+            each.CopyFrom(node)
+            each.name, each.output[0] = f"if{index}", f"y{index}"
+            each.attribute[1].g.node[0].input[0] = "x"
+        base.graph.output[0].name = f"y{count - 1}"
+        return base
+
+    def test_many_bodies_are_linear(self) -> None:
+        def calls(count: int) -> int:
+            made = 0
+
+            def profile(_: object, event: str, __: object) -> None:
+                nonlocal made
+                made += event in ("call", "c_call")
+
+            model = self.model(count)
+            sys.setprofile(profile)
+            try:
+                graph = Graph.from_proto(model)
+                for body in list(graph.inside()):
+                    if body.place.endswith("then_branch"):
+                        fold(body)
+                graph.to_bytes()
+                graph.rollback(0)
+            finally:
+                sys.setprofile(None)
+            return made
+
+        assert calls(400) < 4.4 * calls(100)
+
+    def test_bodies_are_looked_into_only_when_asked_for(self) -> None:
+        graph = Graph.from_proto(parse(IF))
+        assert not any(entry.bodies for entry in graph._view.entries.values())
