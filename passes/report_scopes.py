@@ -10,7 +10,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph, Node, function_label, held_bodies
-from onnxpad.operators.table import UnreadableError, read_pad
+from onnxpad.operators.read import UnreadableError, read_pad
 from onnxpad.padding.readers import Readers
 from onnxpad.passes.report_auto_pad import auto_pad_of, described_auto_pad
 from onnxpad.passes.report_pad import described_pad

@@ -204,7 +204,7 @@ def fix(
     with _naming(given), gc_pause.paused():
         graph = Graph.read(given)
         nodes = sum(1 for _ in graph.nodes)
-        recorded = recorded_sizes(graph.metadata(METADATA), graph)
+        recorded = recorded_sizes(graph.model.metadata(METADATA), graph)
         domain = given_domain(
             graph, shapes, dims, trust_dim_names=trust_dim_names, recorded=recorded
         )
@@ -316,7 +316,7 @@ def check(
     )
     with _naming(given), gc_pause.paused():
         graph = Graph.read(given)
-        recorded = recorded_sizes(graph.metadata(METADATA), graph)
+        recorded = recorded_sizes(graph.model.metadata(METADATA), graph)
         domain = given_domain(
             graph, shapes, dims, trust_dim_names=trust_dim_names, recorded=recorded
         )

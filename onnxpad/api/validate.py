@@ -272,8 +272,8 @@ def _recorded(original: "Graph", rewritten: "Graph") -> "tuple[Recorded, _Said]"
     ours, theirs = ([*graph.inputs] for graph in (original, rewritten))
     others = [name for name in theirs if name not in ours]
     called = dict(zip(others, (name for name in ours if name not in theirs), strict=False))
-    before = recorded_sizes(original.metadata(METADATA), original)
-    after = recorded_sizes(rewritten.metadata(METADATA), original, called)
+    before = recorded_sizes(original.model.metadata(METADATA), original)
+    after = recorded_sizes(rewritten.model.metadata(METADATA), original, called)
     both = dict(before.sizes)
     for name, sizes in after.sizes.items():
         both[name] = sizes.common(both.get(name, sizes)) or sizes

@@ -544,8 +544,27 @@ class Graph:
         self._edits.remove(node)
 
     def touched(self, mark: int) -> Sequence[Touched]:
-        """The nodes of all graphs that edits since a mark touched, each with what it was then."""
-        return self.model.journal.touched(mark)
+        """The nodes that edits since a mark touched, each with what it was at the mark.
+
+        Nodes whose bodies were edited count, and where a function was, all that may run it. What
+        was touched in graphs around this one is theirs to tell.
+        """
+        found: dict[int, Touched] = {}
+        inside: dict[int, Touched] = {}
+        for view, each in self.model.journal.touched(mark):
+            owner = view.owner_in(self._view)
+            if view is self._view:
+                found.setdefault(id(each.node), each)
+            elif owner is not None:
+                inside[id(owner)] = Touched(owner, None)
+            elif view.is_in_function:
+                running = filter(self._runs_function, self.nodes)
+                inside.update((id(node), Touched(node, None)) for node in running)
+        return list({**found, **inside}.values())
+
+    def _runs_function(self, node: Node) -> bool:
+        """Whether a node calls a function of the model, or a body of it may."""
+        return self.is_function(node) or any(True for _ in held_bodies(node))
 
     def sweep(self) -> tuple[str, ...]:
         """Removes what edits since the last sweep left without use; says which nodes.

@@ -4,7 +4,7 @@ The cost of an edit does not grow with the graph: no list of nodes or consumers 
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -19,7 +19,8 @@ class Touched(NamedTuple):
 
     Attributes:
         node: The node, as it is now.
-        before: The node as it was: one that is in no graph; None if it was not there.
+        before: The node as it was: one that is in no graph; None if it was not there, or if what
+            it runs, its body or a function, was edited.
     """
 
     node: Node
@@ -39,7 +40,7 @@ class Journal:
         self.count = 0
         self.suspects: dict[int, tuple[Edits, Tensor]] = {}
         self._steps: list[Callable[[], object]] = []
-        self._touched: list[tuple[int, Touched]] = []
+        self._touched: list[tuple[int, View, Touched]] = []
 
     def mark(self) -> int:
         """A point to roll back to."""
@@ -53,24 +54,18 @@ class Journal:
         while self._touched and self._touched[-1][0] >= mark:
             self._touched.pop()
 
-    def touch(self, node: Node, *, was_there: bool = True) -> None:
-        """Notes what a node is before an edit of it."""
+    def touch(self, view: View, node: Node, *, was_there: bool = True) -> None:
+        """Notes what a node of a graph is before an edit of it."""
         before = None
         if was_there:
             before = Node(node.op, node.name, node.attrs, node.domain)
             before.inputs, before.outputs = list(node.inputs), list(node.outputs)
-        self._touched.append((len(self._steps), Touched(node, before)))
+        self._touched.append((len(self._steps), view, Touched(node, before)))
 
-    def touched(self, mark: int) -> list[Touched]:
-        """The nodes that edits since a mark touched, each with what it was at the mark.
-
-        Those of all graphs: a node whose body was edited is not among them, but what that holds.
-        """
+    def touched(self, mark: int) -> Iterator[tuple[View, Touched]]:
+        """What edits since a mark touched, in whichever graph; a node as often as it was edited."""
         start = bisect_left(self._touched, mark, key=lambda each: each[0])
-        found: dict[int, Touched] = {}
-        for _, each in self._touched[start:]:
-            found.setdefault(id(each.node), each)
-        return list(found.values())
+        yield from (each[1:] for each in self._touched[start:])
 
     def record(self, undo: Callable[[], object]) -> None:
         """Notes that something was done, and what undoes it."""
@@ -139,7 +134,7 @@ class Edits:
     def put(self, node: Node, index: int, tensor: Tensor | None) -> None:
         """Sets an input, appends one at the end, or (None) takes the last one off."""
         before = node.inputs[index] if index < len(node.inputs) else None
-        self._journal.touch(node)
+        self._journal.touch(self._view, node)
         self._put(node, index, tensor)
         self._record(partial(self._put, node, index, before))
 
@@ -159,7 +154,7 @@ class Edits:
     ) -> None:
         """Makes a node another operator, or the same with other attributes."""
         undo = partial(self._set_operator, node, node.op, node.domain, node.attrs)
-        self._journal.touch(node)
+        self._journal.touch(self._view, node)
         self._set_operator(node, op, domain, values)
         self._record(undo)
 
@@ -202,7 +197,7 @@ class Edits:
         entry = Entry(node)
         entry.previous, entry.next = follower.previous, follower
         self._view.entries[id(node)] = entry
-        self._journal.touch(node, was_there=False)
+        self._journal.touch(self._view, node, was_there=False)
         self._attach(entry)
         self._record(partial(self._uninsert, entry))
         self._suspect(node.outputs)
@@ -220,7 +215,7 @@ class Edits:
         entry = self._view.entries[id(node)]
         if not entry.alive or not all(map(self.is_unused, node.outputs)):
             raise ValueError(f"node '{describe(node)}' is in use or gone")
-        self._journal.touch(node)
+        self._journal.touch(self._view, node)
         self._detach(entry)
         self._record(partial(self._attach, entry))
 
@@ -260,8 +255,8 @@ class Edits:
         for use in tuple(original.uses.values()):
             if use.node is not copying:
                 self.put(use.node, use.index, copy)
-        self._journal.touch(copying)
-        self._journal.touch(source)
+        self._journal.touch(self._view, copying)
+        self._journal.touch(self._view, source)
         self._absorb(copying, source, original)
         self._record(partial(self._unabsorb, copying, source, original))
 

@@ -180,6 +180,18 @@ class View:
         """Whether it is the main graph."""
         return self.outer is None and isinstance(self.section.light, onnx.GraphProto)
 
+    @property
+    def is_in_function(self) -> bool:
+        """Whether it is a function, or a body in one."""
+        return self.outer[0].is_in_function if self.outer is not None else not self.is_main
+
+    def owner_in(self, view: "View") -> Node | None:
+        """The node of another graph that this one is inside of; None if it is not."""
+        if self.outer is None:
+            return None
+        around, owner = self.outer
+        return owner.node if around is view else around.owner_in(view)
+
     def order(self) -> Iterator[Entry]:
         """The live nodes in their order; edits underway do no harm."""
         entry = self.head.next

@@ -119,7 +119,7 @@ def record_sizes(graph: Graph, given: Mapping[str, Sizes], recorded: Recorded) -
         axes = [axis for axis in open_axes(graph.inputs) if axis.label == name]
         entries[name] = Entry(sizes, tuple((axis.tensor, axis.axis) for axis in axes))
     data = {name: {**entry.sizes.as_data(), "axes": entry.axes} for name, entry in entries.items()}
-    graph.set_metadata(METADATA, json.dumps(data))
+    graph.model.set_metadata(METADATA, json.dumps(data))
 
 
 def _entry(item: object, called: Mapping[str, str]) -> Entry | None:

@@ -361,6 +361,32 @@ class TestEditing:
         assert not graph.is_edited(outer)
         assert "Pad" in graph.inner_operators(outer)
 
+    @pytest.mark.parametrize(
+        ("text", "place", "touched"),
+        [
+            (IF, "If 'if' > then_branch", {"if"}),
+            (LOOP_IN_IF, "If 'if' > then_branch > Loop 'loop' > body", {"if"}),
+            (FUNCTION, "f::blur", {"call", ""}),
+            (IN_FUNCTION, "f::blur > If '<y>' > then_branch", {""}),
+        ],
+    )
+    def test_what_runs_an_edited_graph_is_touched(
+        self, text: str, place: str, touched: set[str]
+    ) -> None:
+        graph = Graph.from_proto(parse(text))
+        scope = scopes(graph)[place]
+        for node in graph.nodes:
+            graph.set_input(node, 0, node.inputs[0])
+        mark = graph.mark()
+        fold(scope)
+        assert {each.node.name for each in scope.touched(mark)} == {"conv", "pad"}
+        assert {each.node.name for each in graph.touched(mark)} == touched
+        assert all(each.before is None for each in graph.touched(mark))
+        since = {id(each.node): each.before for each in graph.touched(0)}
+        assert all(since[id(each.node)] is None for each in graph.touched(mark))
+        graph.rollback(mark)
+        assert graph.touched(mark) == []
+
     def test_a_working_copy_has_functions_as_they_are_now(self) -> None:
         graph = Graph.from_proto(parse(FUNCTION))
         fold(scopes(graph)["f::blur"])

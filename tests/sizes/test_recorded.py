@@ -290,7 +290,7 @@ def test_what_can_be_used_beside_it_is() -> None:
         "odd": {**EVEN, "first": 1},
     }
     graph = Graph.from_proto(saying(json.dumps(items)))
-    found = recorded_sizes(graph.metadata(METADATA), graph)
+    found = recorded_sizes(graph.model.metadata(METADATA), graph)
     assert str(found) == "height 4..64 in steps of 4"
     assert "'a', which is malformed; 'odd' as 1..63 in steps of 2" in found.warning
 
