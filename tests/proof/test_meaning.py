@@ -1,0 +1,157 @@
+"""The proof's own reading of operators, held against onnxruntime, and what it refuses to read."""
+
+from dataclasses import replace
+
+import numpy as np
+import onnx
+import pytest
+
+from onnxpad.analysis import Analysis
+from onnxpad.analysis.signs import Signs
+from onnxpad.arithmetic.size import evaluate, symbol
+from onnxpad.graph import Graph
+from onnxpad.operators.table import OPERATORS
+from onnxpad.pipeline import driver
+from onnxpad.proof.certify import Certifier, UncertifiedError
+from onnxpad.proof.engines import onnxruntime, specification
+from onnxpad.proof.meaning import SLIDING, meaning_of
+from tests.support import W, one, run
+
+LENGTH = 12
+
+
+def sums(op: str, attributes: str, kernel: int, opset: int) -> onnx.ModelProto:
+    """A window over a line that adds up what it reads."""
+    body = f"y = Conv <{attributes}> (x, w)"
+    weight = f"float[1, 1, {kernel}] w = {{{', '.join(['1'] * kernel)}}}"
+    if op == "LpPool":
+        body, weight = f"y = LpPool <{attributes}, kernel_shape = [{kernel}], p = 1> (x)", ""
+    return one(body, inputs="float[1, 1, L] x", initializers=weight, opset=opset)
+
+
+def cases() -> list[tuple[str, str, int, int]]:
+    """Windows of many kinds: operator, attributes, kernel, opset."""
+    draw = np.random.default_rng(7)
+    found = []
+    for _ in range(90):
+        op = str(draw.choice(["Conv", "LpPool"]))
+        kernel, stride, dilation = (int(draw.integers(1, top)) for top in (5, 6, 3))
+        given = [f"strides = [{stride}], dilations = [{dilation}]"]
+        kind = draw.choice(["NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"])
+        if kind != "NOTSET":
+            given.append(f'auto_pad = "{kind}"')
+        else:
+            most = kernel if op == "LpPool" else 5
+            given.append(f"pads = [{draw.integers(0, most)}, {draw.integers(0, most)}]")
+        if op == "LpPool" and (kind in {"NOTSET", "VALID"} or dilation == 1):
+            given.append(f"ceil_mode = {draw.integers(0, 2)}")
+        found.append((op, ", ".join(given), kernel, 18))
+    return found
+
+
+@pytest.mark.parametrize(("op", "attributes", "kernel", "opset"), cases())
+def test_windows_are_where_onnxruntime_has_them(
+    op: str, attributes: str, kernel: int, opset: int
+) -> None:
+    model = sums(op, attributes, kernel, opset)
+    graph = Graph.from_proto(model)
+    (node,) = graph.nodes
+    slide = meaning_of(graph, Analysis(graph), node).slide
+    placed = onnxruntime(slide, 0, symbol("L"), onnx.TensorProto.FLOAT)
+    window = slide.axes[0]
+    for size in range(1, LENGTH + 1):
+        line = 2.0 ** np.arange(size, dtype=np.float32)
+        try:
+            (found,) = run(model, {"x": line.reshape(1, 1, size)})
+        except Exception:
+            found = None
+        runs = placed is not None and evaluate(placed.runs, {"L": size})
+        count = evaluate(placed.windows, {"L": size}) if placed is not None and runs else 0
+        if found is None or found.shape[2] == 0:
+            assert not runs or count < 1
+            continue
+        assert placed is not None
+        assert runs
+        start = -evaluate(placed.begin, {"L": size})
+        taps = (np.arange(kernel) * window.dilation)[:, None] + start
+        read = taps + np.arange(count)[None, :] * window.stride
+        inside = (read >= 0) & (read < size)
+        expected = np.where(inside, 2.0 ** np.where(inside, read, 0), 0).sum(axis=0)
+        assert found.shape[2] == count, (size, found.tolist())
+        assert found[0, 0].tolist() == expected.tolist(), size
+
+
+def test_engines_differ_where_they_are_known_to() -> None:
+    graph = Graph.from_proto(
+        one(
+            'y = Conv <auto_pad = "SAME_UPPER", strides = [4]> (x, w)',
+            inputs="float[1, 1, 4] x",
+            initializers="float[1, 1, 1] w = {1}",
+        )
+    )
+    (node,) = graph.nodes
+    slide = meaning_of(graph, Analysis(graph), node).slide
+    assert specification(slide, 0, 4, None).begin == 0
+    found = onnxruntime(slide, 0, 4, None)
+    assert found is not None
+    assert found.begin == -1
+
+
+def test_every_row_of_the_passes_is_written_a_second_time() -> None:
+    assert {("", kind) for kind in SLIDING} == set(OPERATORS)
+
+
+def test_a_row_of_the_passes_alone_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = replace(OPERATORS["", "Conv"], op_type="ConvTranspose")
+    monkeypatch.setitem(OPERATORS, row.key, row)
+    model = one(
+        "a = Pad (x, p) y = ConvTranspose (a, w)",
+        initializers=W.replace("[3, 2", "[2, 3") + ", int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}",
+    )
+    graph = Graph.from_proto(model)
+    outcome = driver.rewrite(graph, "fold")
+    assert outcome.changes == []
+    assert [undone.code for undone in outcome.undone] == ["PAD201"]
+    assert graph.to_bytes() == model.SerializeToString()
+
+
+UNREAD = [
+    pytest.param("y = MaxPool <kernel_shape = [3], pads = [-1, 0]> (x)", "bounds", id="negative"),
+    pytest.param("y = MaxPool (x)", "kernel_shape", id="no kernel"),
+    pytest.param('y = MaxPool <auto_pad = "SAME", kernel_shape = [3]> (x)', "SAME", id="auto_pad"),
+    pytest.param("y = MaxPool <kernel_shape = [3], sorted = 1> (x)", "sorted", id="attribute"),
+    pytest.param("y = MaxPool <kernel_shape = [3.0]> (x)", "integers", id="floats"),
+    pytest.param("y = MaxPool <kernel_shape = [3], strides = [0]> (x)", "bounds", id="stride 0"),
+    pytest.param("y = MaxPool <kernel_shape = [3], pads = [1]> (x)", "values", id="one pad"),
+]
+
+
+@pytest.mark.parametrize(("body", "told"), UNREAD)
+def test_what_the_specification_forbids_has_no_meaning(body: str, told: str) -> None:
+    graph = Graph.from_proto(one(body, inputs="float[1, 1, L] x"))
+    with pytest.raises(UncertifiedError, match=told):
+        Certifier(graph, Analysis(graph), Signs(graph)).window(graph.tensor("y"))
+
+
+def test_an_operator_newer_than_the_table_has_no_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = Graph.from_proto(one("y = MaxPool <kernel_shape = [3]> (x)", inputs="float[1, 1, L] x"))
+    row = replace(SLIDING["MaxPool"], versions=frozenset({1, 8, 10, 11}))
+    monkeypatch.setitem(SLIDING, "MaxPool", row)
+    with pytest.raises(UncertifiedError, match="newer"):
+        Certifier(graph, Analysis(graph), Signs(graph)).window(graph.tensor("y"))
+
+
+@pytest.mark.parametrize("value", ["1", "1.0"])
+def test_equal_numbers_of_two_types_are_two(value: str) -> None:
+    graph = Graph.from_proto(
+        one(
+            f"y = MaxPool <ceil_mode = {value}, kernel_shape = [3]> (x)",
+            inputs="float[1, 1, L] x",
+        )
+    )
+    certifier = Certifier(graph, Analysis(graph), Signs(graph))
+    if value == "1":
+        certifier.window(graph.tensor("y"))
+        return
+    with pytest.raises(UncertifiedError, match="ceil_mode"):
+        certifier.window(graph.tensor("y"))
