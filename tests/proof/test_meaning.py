@@ -12,6 +12,7 @@ from onnxpad.arithmetic.size import evaluate, symbol
 from onnxpad.graph import Graph
 from onnxpad.operators.table import OPERATORS
 from onnxpad.pipeline import driver
+from onnxpad.proof import meaning
 from onnxpad.proof.certify import Certifier, UncertifiedError
 from onnxpad.proof.engines import onnxruntime, specification
 from onnxpad.proof.meaning import SLIDING, meaning_of
@@ -135,6 +136,7 @@ def test_what_the_specification_forbids_has_no_meaning(body: str, told: str) -> 
 
 def test_an_operator_newer_than_the_table_has_no_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = Graph.from_proto(one("y = MaxPool <kernel_shape = [3]> (x)", inputs="float[1, 1, L] x"))
+    meaning._slides_alike.cache_clear()
     row = replace(SLIDING["MaxPool"], versions=frozenset({1, 8, 10, 11}))
     monkeypatch.setitem(SLIDING, "MaxPool", row)
     with pytest.raises(UncertifiedError, match="newer"):
