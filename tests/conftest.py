@@ -1,8 +1,24 @@
-"""Fixtures for all tests."""
+"""Fixtures for all tests, and what the fast tier leaves out."""
 
+from collections import Counter
 from collections.abc import Iterator
+from typing import Final
 
 import pytest
+
+FAST_CASES: Final = 2
+"""Cases of each test that are in the fast tier; those behind them are marked `slow` here."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks as slow the cases of a test behind its first ones."""
+    cases: Counter[str] = Counter()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        cases[test] += 1
+        if cases[test] > FAST_CASES:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

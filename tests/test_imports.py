@@ -96,6 +96,7 @@ def test_every_package_stands_in_the_order() -> None:
     assert set(sources().values()) == set(ORDER)
 
 
+@pytest.mark.slow
 def test_imports_go_down() -> None:
     wrong = []
     for statement in imports():
@@ -117,6 +118,7 @@ def _is_top(statement: Import, imported: str) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", OUTSIDE)
 def test_slow_packages_are_imported_in_one_place(package: str) -> None:
     importers = {

@@ -25,6 +25,8 @@ import onnxpad
 from onnxpad.finding import Severity
 from tests.support import EXPORTED, MODELS, Array, canonical, onnxpad_runs, run, silent
 
+pytestmark = pytest.mark.slow
+
 README = (MODELS / "README.md").read_text(encoding="utf-8")
 NAMES = [path.stem for path in EXPORTED]
 STYLES = ("fold", "pad", "symmetric")

@@ -19,6 +19,8 @@ from onnxpad.reasons import Reason
 from tests.graphs import Drawn, draw_model
 from tests.support import PADS, Array, one
 
+pytestmark = pytest.mark.slow
+
 Feeds = dict[str, Array]
 
 LEVELS = ("ORT_DISABLE_ALL", "ORT_ENABLE_BASIC", "ORT_ENABLE_ALL")

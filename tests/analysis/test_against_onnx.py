@@ -20,6 +20,8 @@ from onnxpad.graph import Graph
 from tests.agreement import differences, specification
 from tests.support import EXPORTED
 
+pytestmark = pytest.mark.slow
+
 SHIPPED = Path(onnx.__file__).parent / "backend" / "test" / "data"
 
 KNOWN = {("ceil_pool_torch", "features"), ("ceil_pool_torchscript", "features")}

@@ -183,6 +183,7 @@ def window_operators(draw: Any) -> tuple[str, int, dict[str, Any]]:
     return op, opset, attributes
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None)
 @given(window_operators())
 def test_window_operator_agrees_with_onnxruntime(case: tuple[str, int, dict[str, Any]]) -> None:

@@ -231,6 +231,7 @@ CHOICES = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(CHOICES)
 def test_random_graphs(choices: list[tuple[str, tuple[int, ...]]]) -> None:

@@ -20,6 +20,8 @@ from tests.broken import Lost
 from tests.graphs import draw_model
 from tests.support import one
 
+pytestmark = pytest.mark.slow
+
 COMBINATIONS = list(
     product(("fold", "pad", "symmetric"), ("keep", "pad", "auto-pad"), (False, True))
 )

@@ -104,6 +104,7 @@ def test_what_a_framework_refused() -> None:
         assert padding.output < 1 or stricter, case
 
 
+@pytest.mark.slow
 @given(sizes, windows())
 def test_causal_reads_nothing_later_than_its_output(size: int, window: Window) -> None:
     padding = keras_causal(size, window)
@@ -113,6 +114,7 @@ def test_causal_reads_nothing_later_than_its_output(size: int, window: Window) -
     assert [read[-1] for read in reads] == list(range(0, size, window.stride))
 
 
+@pytest.mark.slow
 @given(sizes, windows())
 def test_caffe_pools_until_a_window_reaches_the_end(size: int, window: Window) -> None:
     assume(window.extent <= size)

@@ -184,6 +184,7 @@ def check(expression: Expression, samples: list[dict[str, int]]) -> None:
     assert isinstance(extent, int) == (lo == hi), expression.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("symbol", DOMAINS)
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
@@ -194,6 +195,7 @@ def test_any_expression_of_one_symbol_is_exact_or_unknown(
     check(expression, [{"height": value} for value in sizes(symbol)])
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(expression=expressions(HEIGHT, WIDTH, Symbol("depth", Sizes(8, 64, 8))))
 def test_any_expression_of_several_symbols_is_exact_or_unknown(expression: Expression) -> None:
@@ -475,6 +477,7 @@ def test_equal_sets_of_sizes_are_equal() -> None:
     ]
 
 
+@pytest.mark.slow
 @given(
     *(st.tuples(st.integers(-9, 30), st.integers(0, 60), st.integers(1, 12)) for _ in range(2)),
 )
@@ -527,6 +530,7 @@ def climbing(n: Extent, steps: str) -> Extent:
     return n
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     st.text("hpctd", max_size=3),

@@ -11,7 +11,10 @@ import pytest
 
 from onnxpad.engine import runtime
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="signals are POSIX's")
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="signals are POSIX's"),
+    pytest.mark.slow,
+]
 
 ITSELF = """
 import os, signal, sys, time

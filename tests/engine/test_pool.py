@@ -15,6 +15,8 @@ from onnxpad.engine import pool
 from onnxpad.engine.runtime import CrashError
 from tests.support import ROOT
 
+pytestmark = pytest.mark.slow
+
 POSIX = pytest.mark.skipif(not hasattr(os, "fork"), reason="signals are POSIX's")
 
 

@@ -798,6 +798,7 @@ class TestInterruptions:
         assert set(order[:2]) == {"heavy.bin", "w.bin"}
         assert order[2:] == ["out.onnx"]
 
+    @pytest.mark.slow
     def test_by_a_signal(self, tmp_path: Path, other: Path) -> None:
         source = heavy(tmp_path / "a", 0)
         model = onnx.load(source, load_external_data=False)
@@ -889,6 +890,7 @@ class TestKills:
                 pass
             process.wait(30)
 
+    @pytest.mark.slow
     def test_leave_whole_files_in_another_folder(self, tmp_path: Path, kill: Kill) -> None:
         source = heavy(tmp_path / "a", 16)
         inputs = everything(source.parent)
@@ -916,6 +918,7 @@ class TestKills:
         assert leftovers
         assert finished
 
+    @pytest.mark.slow
     def test_leave_a_whole_model_in_place(self, tmp_path: Path, kill: Kill) -> None:
         source = tmp_path / "net.onnx"
         model = padded_conv()

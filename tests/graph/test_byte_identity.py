@@ -83,12 +83,14 @@ def models() -> list[tuple[str, bytes]]:
 
 
 class TestBackendModels:
+    @pytest.mark.slow
     def test_come_back_identical(self, models: list[tuple[str, bytes]]) -> None:
         for name, raw in models:
             graph = Graph.from_bytes(raw)
             assert graph.to_bytes() == raw, name
             assert not graph.changed, name
 
+    @pytest.mark.slow
     def test_survive_edits(self, models: list[tuple[str, bytes]]) -> None:
         edits = 0
         for name, raw in models:

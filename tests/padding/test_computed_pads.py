@@ -85,6 +85,7 @@ def attribute(model: onnx.ModelProto, name: str) -> list[Any]:
 # Exported models
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TIMM)
 def test_computed_same_becomes_the_attribute(name: str) -> None:
     before = exported(name)
@@ -101,6 +102,7 @@ def test_computed_same_becomes_the_attribute(name: str) -> None:
     assert not onnxpad.check(result.model, dynamic="auto-pad").failing()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TIMM)
 def test_computed_same_is_constant_for_multiples(name: str) -> None:
     before = exported(name)
@@ -120,6 +122,7 @@ def test_computed_same_is_constant_for_multiples(name: str) -> None:
     assert agree(before, result.model, shapes) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNET)
 def test_padding_to_a_skip_connection_stays_unless_it_is_nothing(name: str) -> None:
     before = exported(name)
@@ -157,6 +160,7 @@ SETTLED: list[tuple[str, Mapping[str, int], list[str], list[tuple[int, ...]], in
 NAMES = [each[0] for each in SETTLED]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "changes", "stays", "shapes", "runs"), SETTLED, ids=NAMES)
 @pytest.mark.parametrize("dynamic", ["keep", "pad", "auto-pad"])
 def test_what_is_constant_in_effect_is_written_so(
@@ -177,6 +181,7 @@ def test_what_is_constant_in_effect_is_written_so(
     assert not onnxpad.check(result.model, dynamic=dynamic).failing()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KERAS)
 @pytest.mark.parametrize("size", [(37, 50), (2, 3), (64, 64)])
 def test_a_fixed_size_settles_everything(name: str, size: tuple[int, int]) -> None:
@@ -193,6 +198,7 @@ def test_a_fixed_size_settles_everything(name: str, size: tuple[int, int]) -> No
     assert agree(before, result.model, [(1, *size, 3)]) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*KERAS, "deconv_paddle", *TIMM])
 def test_a_computed_pad_is_the_same_at_every_size(name: str) -> None:
     before = exported(name)
@@ -244,6 +250,7 @@ def test_dynamic_pad(
     assert not onnxpad.fix(result.model, dynamic="pad", validate=False).changed
 
 
+@pytest.mark.slow
 def test_dilated_same_runs_as_a_computed_pad() -> None:
     dilated = 'auto_pad = "SAME_UPPER", strides = [2, 2], dilations = [3, 2]'
     result = onnxpad.fix(conv(dilated, kernel=3, opset=17), dynamic="pad")
@@ -257,6 +264,7 @@ def test_dilated_same_runs_as_a_computed_pad() -> None:
 SLIDES = "float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}, float[1, 1, 2, 2] v = {1, 2, 3, 4}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "shared"),
     [
@@ -427,6 +435,7 @@ DECODER = one(
 )
 
 
+@pytest.mark.slow
 def test_pads_of_a_decoder_are_known_while_float32_counts() -> None:
     result = onnxpad.fix(DECODER)
     assert not result.undone
@@ -452,6 +461,7 @@ def test_pads_of_a_decoder_are_known_while_float32_counts() -> None:
     assert told.endswith(": length a multiple of 2 from 2 to 52224")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TIMM)
 def test_what_stays_says_first_what_it_is(name: str) -> None:
     kept = onnxpad.fix(exported(name), validate=False).findings

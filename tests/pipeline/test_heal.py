@@ -99,6 +99,7 @@ def test_planted_faults(names: tuple[str, ...], planted: Callable[..., None]) ->
     demand(result, model)
 
 
+@pytest.mark.slow
 def test_two_changes_that_are_wrong_only_together(planted: Callable[..., None]) -> None:
     model = chain()
     planted("conv12", beside="conv4")
@@ -107,6 +108,7 @@ def test_two_changes_that_are_wrong_only_together(planted: Callable[..., None]) 
     demand(result, model)
 
 
+@pytest.mark.slow
 def test_the_metadata_says_what_was_barred(planted: Callable[..., None]) -> None:
     planted("conv7")
     (entry,) = onnxpad.fix(chain()).model.metadata_props
@@ -114,6 +116,7 @@ def test_the_metadata_says_what_was_barred(planted: Callable[..., None]) -> None
     assert json.loads(entry.value) == [["y7", "PAD201", "differs"]]
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_rest(planted: Callable[..., None], tmp_path: Path) -> None:
     planted("conv7")
     path = tmp_path / "model.onnx"
@@ -148,6 +151,7 @@ def test_a_fault_at_full_optimisation_only(monkeypatch: pytest.MonkeyPatch) -> N
     assert result.validation.ok
 
 
+@pytest.mark.slow
 def test_a_failure_that_no_change_explains_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Validation(False, (Run("", "off", "", (), (0, 0), "broken", ok=False),))
     assert heal([], broken, lambda _: broken) == ({}, broken)

@@ -68,6 +68,7 @@ def test_the_diff_of_a_model_leads_from_it_to_the_result(path: Path, style: str)
     assert len(re.findall(r"^-(?!--)", diff, re.MULTILINE)) <= len(before.node) - unchanged
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_any_two_graphs(data: st.DataObject) -> None:
@@ -169,6 +170,7 @@ def test_colours_change_nothing_but_colour() -> None:
     assert painted(diff, coloured).count("\x1b[") == 2 * len(diff.splitlines())
 
 
+@pytest.mark.slow
 def test_many_nodes_and_long_weights() -> None:
     """What is quadratic in the nodes, or renders weights, would be noticed here."""
     weight = onnx.TensorProto(name="w", data_type=1, dims=[10_000_000], raw_data=b"")

@@ -15,6 +15,8 @@ from onnxpad.validation.inputs import Draw
 from onnxpad.validation.result import Divergence
 from tests.support import one
 
+pytestmark = pytest.mark.slow
+
 NODES = 500
 
 
