@@ -27,9 +27,9 @@ class Sizes:
                 f"steps of {self.step} from {self.first} to {self.last}: give a positive step and "
                 "a range that is not empty"
             )
-        last = self.last - (self.last - self.first) % self.step
-        object.__setattr__(self, "last", last)
-        if last == self.first:
+        if rest := (self.last - self.first) % self.step:
+            object.__setattr__(self, "last", self.last - rest)
+        if self.last == self.first:
             object.__setattr__(self, "step", 1)
 
     def __str__(self) -> str:
@@ -56,9 +56,10 @@ class Sizes:
 
     def index(self, value: int) -> int:
         """Return which value this is, from 0 on."""
-        if value not in self:
+        index, rest = divmod(value - self.first, self.step)
+        if rest or not 0 <= index < self.count:
             raise ValueError(f"{value} is no admitted value of {self}")
-        return (value - self.first) // self.step
+        return index
 
     def common(self, other: "Sizes") -> "Sizes | None":
         """The values that are in both; None where there is none."""
