@@ -17,7 +17,7 @@ from onnxpad.graph import Graph
 from onnxpad.passes import PASSES
 from onnxpad.pipeline import driver
 from onnxpad.pipeline.driver import Outcome
-from onnxpad.probe.cut import Probes
+from onnxpad.probe.cut import NeighbourhoodProbe
 from onnxpad.rewrite.context import Context
 from tests.mutation_cases import CASES, Case
 from tests.mutations import CERTIFY, HARMLESS, MUTANTS, VALIDATION, Mutant
@@ -75,8 +75,8 @@ def trusted(case: Case) -> onnx.ModelProto:
 def checked(case: Case, *, probes: bool) -> tuple[onnx.ModelProto, Outcome]:
     """What comes out when every change is certified, and probed if asked for."""
     graph = Graph.from_proto(case.model)
-    prober = Probes(graph) if probes else None
-    outcome = driver.rewrite(graph, case.style, dynamic=case.dynamic, prober=prober)
+    probe = NeighbourhoodProbe(graph) if probes else None
+    outcome = driver.rewrite(graph, case.style, dynamic=case.dynamic, probe=probe)
     return graph.to_proto(), outcome
 
 

@@ -208,12 +208,12 @@ def fix(
         domain = given_domain(
             graph, shapes, dims, trust_dim_names=trust_dim_names, recorded=recorded
         )
-        prober = exposing = None
+        probe = exposing = None
         if validate:
             from onnxpad.pipeline.ask_optimiser import misfolded
-            from onnxpad.probe.cut import Probes
+            from onnxpad.probe.cut import NeighbourhoodProbe
 
-            prober, exposing = Probes(graph), misfolded
+            probe, exposing = NeighbourhoodProbe(graph), misfolded
         untouched = graph.mark()
 
         def rewrite(barred: Barred) -> driver.Outcome:
@@ -225,7 +225,7 @@ def fix(
                     dynamic=dynamic,
                     domain=domain,
                     strict=strict,
-                    prober=prober,
+                    probe=probe,
                     progress=progress,
                     barred=barred,
                     exposing=exposing,
@@ -243,7 +243,7 @@ def fix(
         samples = 3 if domain.given else 1
 
         def validated(outcome: driver.Outcome) -> "Validation":
-            probes = prober.count if prober is not None else 0
+            probes = probe.count if probe is not None else 0
             return _validate(given, graph, outcome.sizes, samples, probes, progress)
 
         verdict = validated(outcome)
@@ -252,7 +252,7 @@ def fix(
     elif validate and outcome.undone:
         from onnxpad.validation.result import not_validated
 
-        probes = prober.count if prober is not None else 0
+        probes = probe.count if probe is not None else 0
         verdict = not_validated("no change was kept", probes=probes)
     return FixResult(
         changes=tuple(outcome.changes),

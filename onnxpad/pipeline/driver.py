@@ -12,7 +12,7 @@ from onnxpad.fusion.barred import LAYS_OPEN, NOTHING, Barred, Key, code_of, note
 from onnxpad.fusion.pad_fusion import Exposed
 from onnxpad.graph import Graph
 from onnxpad.passes import PASSES
-from onnxpad.pipeline.transaction import Editor, Made, Place, Prober, Undone, key_of, place_of
+from onnxpad.pipeline.transaction import Editor, Made, Place, Probe, Undone, key_of, place_of
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.protect_from_fusion import Exposing, shield
@@ -92,7 +92,7 @@ def rewrite(
     dynamic: str = "keep",
     domain: SizeDomain | None = None,
     strict: bool = False,
-    prober: Prober | None = None,
+    probe: Probe | None = None,
     progress: Progress | None = None,
     passes: Passes = PASSES,
     barred: Barred = NOTHING,
@@ -100,7 +100,7 @@ def rewrite(
 ) -> Outcome:
     """Applies every pass until none finds anything more, in place.
 
-    Each change is certified, and probed where there is a prober, before the next is looked for.
+    Each change is certified, and probed where there is a probe, before the next is looked for.
     With `strict`, a change whose certificate names an assumption is undone too. What the model's
     metadata bars, and `barred`, is not made; `exposing` says what onnxruntime's optimiser gets
     wrong then, if it can be asked.
@@ -111,7 +111,7 @@ def rewrite(
     mark = graph.mark()
     sizes: Mapping[str, Sizes] | None = None
     while True:
-        editor = Editor(anew(), strict=strict, prober=prober)
+        editor = Editor(anew(), strict=strict, probe=probe)
         context = editor.context
         if sizes is None:
             sizes = context.domains[-1].domain.to_draw(graph)

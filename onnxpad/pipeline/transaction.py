@@ -27,7 +27,7 @@ _MOST: Final = 16
 """How many tensors upstream a change is taken to be about."""
 
 
-class Prober(Protocol):
+class Probe(Protocol):
     """Runs a change's neighbourhood, before and after, on a runtime."""
 
     def take(self, analysis: Analysis, signs: Signs) -> None:
@@ -89,12 +89,12 @@ class Editor:
         context: What is known of the graph.
     """
 
-    def __init__(self, context: Context, *, strict: bool, prober: Prober | None = None) -> None:
+    def __init__(self, context: Context, *, strict: bool, probe: Probe | None = None) -> None:
         """With `strict`, a change whose certificate names an assumption is taken back too."""
         self.made: list[Made] = []
         self.undone: dict[Place, Undone] = {}
         self._strict = strict
-        self._prober = prober
+        self._probe = probe
         self._seen: set[tuple[Place, str]] = set()
         self.take(context)
 
@@ -104,8 +104,8 @@ class Editor:
         self.undone.clear()
         self._outdated = False
         self._certifier = Prover(context.graph, context.domains, context.signs)
-        if self._prober is not None:
-            self._prober.take(context.analysis, context.signs)
+        if self._probe is not None:
+            self._probe.take(context.analysis, context.signs)
 
     def apply(self, rule: Pass, match: Match) -> None:
         """Makes a change, or takes it back, once: what was taken back is not tried again."""
@@ -159,7 +159,7 @@ class Editor:
         graph, node, tensor = self.context.graph, match.node, match.node.outputs[0]
         mark = graph.mark()
         reading = self._certifier.read(node, tensor)
-        cut = self._prober.before(tensor, reading.root) if self._prober is not None else None
+        cut = self._probe.before(tensor, reading.root) if self._probe is not None else None
         nodes = rule.computing(match)
         text = self._describe(node, reading.root, nodes[0])
         if (place, text) in self._seen:
@@ -181,8 +181,8 @@ class Editor:
         check_accounted(graph, graph.touched(mark), proved, tensor, stands)
         self._check_kernels(computing)
         seen = ""
-        if self._prober is not None:
-            same, seen = self._prober.after(stands, reading.root, cut)
+        if self._probe is not None:
+            same, seen = self._probe.after(stands, reading.root, cut)
             if same is False:
                 raise UncertifiedError(
                     f"its probe differs: {seen}", Reason.PROBE_DIFFERS, probe=seen

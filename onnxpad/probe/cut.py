@@ -38,7 +38,7 @@ from onnxpad.operators.read import (
     read_window,
 )
 from onnxpad.operators.table import FLOATS, Fill, Layout, Operator, operator_of
-from onnxpad.probe.run import ProbeResult, probe
+from onnxpad.probe.run import ProbeResult, compare_runs
 
 # Beyond this many elements an axis is cut down where nothing pads it.
 _LARGE: Final = 1 << 22
@@ -84,7 +84,7 @@ class Cut:
     why: str = ""
 
 
-class Probes:
+class NeighbourhoodProbe:
     """Compares neighbourhoods before and after a change; equal ones run once."""
 
     def __init__(self, graph: Graph) -> None:
@@ -136,7 +136,7 @@ class Probes:
         key = (before.SerializeToString(), after.SerializeToString())
         result = self._seen.get(key)
         if result is None:
-            result = self._seen[key] = probe(before, after)
+            result = self._seen[key] = compare_runs(before, after)
         return result
 
     def _scenes(self, tensor: Tensor, root: str) -> list[Scene]:

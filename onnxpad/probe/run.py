@@ -46,7 +46,7 @@ class ProbeResult:
     detail: str
 
 
-def probe(before: onnx.ModelProto, after: onnx.ModelProto, *, seeds: int = 3) -> ProbeResult:
+def compare_runs(before: onnx.ModelProto, after: onnx.ModelProto, *, seeds: int = 3) -> ProbeResult:
     """Whether two small models give the same outputs, bit for bit, on data that shows padding.
 
     Both have the same inputs of static shape, outputs of the same names, and weights of small

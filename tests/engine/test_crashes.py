@@ -22,7 +22,7 @@ from onnxpad.engine.sessions import (
     open_session,
     optimised,
 )
-from onnxpad.probe.run import probe
+from onnxpad.probe.run import compare_runs
 from onnxpad.validation.answers import accepted, ask
 from onnxpad.validation.bisect import first_divergence
 from onnxpad.validation.inputs import Draw, describe
@@ -160,28 +160,28 @@ FALLS = ["falls_when_opened", "falls_when_run"]
 @pytest.mark.parametrize("name", FALLS)
 class TestMade:
     def test_a_probe_of_the_rewritten_side_alone_is_a_difference(self, name: str) -> None:
-        found = probe(named("g"), named(name))
+        found = compare_runs(named("g"), named(name))
         assert (found.ok, found.detail) == (False, f"the rewritten side does not run: {TOLD}")
-        assert probe(named("g"), named("g")).runs == 7
+        assert compare_runs(named("g"), named("g")).runs == 7
 
     def test_a_probe_of_both_sides_is_none(self, name: str) -> None:
         # the reference evaluator is no oracle for pools
         falls = parsed(MAX.replace("g ", f"{name} ", 1))
-        found = probe(falls, falls)
+        found = compare_runs(falls, falls)
         assert (found.ok, found.runs) == (True, 0)
         assert found.detail.startswith(f"not probed: {TOLD}")
 
     def test_a_probe_of_the_original_side_alone(self, name: str) -> None:
-        assert probe(named(name), named("g")).runs == 7
-        assert not probe(named(name), named("g", "[0,2]")).ok
+        assert compare_runs(named(name), named("g")).runs == 7
+        assert not compare_runs(named(name), named("g", "[0,2]")).ok
         falls = parsed(MAX.replace("g ", f"{name} ", 1))
-        assert probe(falls, parsed(MAX)).detail.startswith(f"not probed: {TOLD}")
+        assert compare_runs(falls, parsed(MAX)).detail.startswith(f"not probed: {TOLD}")
 
     def test_where_the_original_is_refused_a_crash_is_worse(self, name: str) -> None:
         text = "(bfloat16[2] x) => (bfloat16[2] y) { y = Identity (x) }"
         refused = parsed(f"g {text}")  # onnxruntime's Python API takes no such data
-        assert probe(refused, refused).ok
-        found = probe(refused, parsed(f"{name} {text}"))
+        assert compare_runs(refused, refused).ok
+        found = compare_runs(refused, parsed(f"{name} {text}"))
         assert (found.ok, found.detail) == (False, f"the rewritten side does not run: {TOLD}")
 
     def test_answers_of_one_side_survive_the_other(self, name: str) -> None:

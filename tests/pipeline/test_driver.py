@@ -153,7 +153,7 @@ def test_what_was_learnt_from_a_change_is_forgotten_with_it() -> None:
 
 
 class Doubting:
-    """A prober for which every rewritten graph computes something else."""
+    """A probe for which every rewritten graph computes something else."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str]] = []
@@ -172,9 +172,9 @@ class Doubting:
 
 def test_what_differs_on_a_runtime_is_taken_back() -> None:
     graph = Graph.from_proto(PADDED)
-    prober = Doubting()
-    outcome = driver.rewrite(graph, "fold", prober=prober)
-    assert prober.seen == [("y", "x")]
+    probe = Doubting()
+    outcome = driver.rewrite(graph, "fold", probe=probe)
+    assert probe.seen == [("y", "x")]
     assert not outcome.changes
     assert [finding.reason for finding in outcome.undone] == [
         "undone: its probe differs: y: max abs difference 1"

@@ -17,7 +17,7 @@ from onnxpad.finding import Certificate
 from onnxpad.fusion import barred
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.pipeline.heal import heal
-from onnxpad.probe.cut import Probes
+from onnxpad.probe.cut import NeighbourhoodProbe
 from onnxpad.proof.certify import Certifier
 from onnxpad.rewrite import protect_from_fusion
 from onnxpad.rewrite.context import Context
@@ -60,7 +60,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
         monkeypatch.setattr(FoldPad, "rewrite", wrong)
         monkeypatch.setattr(Certifier, "certify", lambda *_: Certificate("planted"))
-        monkeypatch.setattr(Probes, "after", lambda *_: (True, ""))
+        monkeypatch.setattr(NeighbourhoodProbe, "after", lambda *_: (True, ""))
 
     return plant
 

@@ -10,8 +10,8 @@ from onnxpad.finding import Certificate
 from onnxpad.graph import Graph
 from onnxpad.pipeline import driver
 from onnxpad.probe import cut as cutting
-from onnxpad.probe.cut import Cut, Probes
-from onnxpad.probe.run import ProbeResult, probe
+from onnxpad.probe.cut import Cut, NeighbourhoodProbe
+from onnxpad.probe.run import ProbeResult
 from onnxpad.proof import certify
 from onnxpad.rewrite.rule import Pass
 from tests.broken import Forgotten, Lost, Misread, OtherSide, Swapped, Unguarded
@@ -29,7 +29,7 @@ NUMBERS = "int64[1] two = {2}, int64[1] three = {3}"
 
 def cut(proto: onnx.ModelProto, root: str = "x") -> Cut:
     graph = Graph.from_proto(proto)
-    return Probes(graph).before(graph.tensor("y"), root)
+    return NeighbourhoodProbe(graph).before(graph.tensor("y"), root)
 
 
 WHOLE = [
@@ -175,13 +175,13 @@ def test_data_that_cannot_be_negative_is_not_given_negative() -> None:
 def probed(monkeypatch: pytest.MonkeyPatch) -> list[ProbeResult]:
     """The result of every pair that was run."""
     results: list[ProbeResult] = []
-    original = probe
+    original = compare_runs
 
     def counting(before: onnx.ModelProto, after: onnx.ModelProto) -> ProbeResult:
         results.append(original(before, after))
         return results[-1]
 
-    monkeypatch.setattr(cutting, "probe", counting)
+    monkeypatch.setattr(cutting, "compare_runs", counting)
     return results
 
 
@@ -246,7 +246,7 @@ def test_what_cannot_be_probed_says_why(
     proto: onnx.ModelProto, why: str, probed: list[ProbeResult]
 ) -> None:
     graph = Graph.from_proto(proto)
-    outcome = driver.rewrite(graph, "fold", prober=Probes(graph))
+    outcome = driver.rewrite(graph, "fold", probe=NeighbourhoodProbe(graph))
     assert [change.probe for change in outcome.changes] == [why]
     assert not probed
 
@@ -310,7 +310,7 @@ def test_a_wrong_change_shows_without_the_proof(
         proto = opened(proto)
     monkeypatch.setattr(certify.Certifier, "certify", believe)
     graph = Graph.from_proto(proto)
-    outcome = driver.rewrite(graph, "fold", prober=Probes(graph), passes=(broken,))
+    outcome = driver.rewrite(graph, "fold", probe=NeighbourhoodProbe(graph), passes=(broken,))
     assert not outcome.changes
     assert [f.reason.startswith("undone: its probe differs: ") for f in outcome.undone] == [True]
     assert graph.to_bytes() == proto.SerializeToString()

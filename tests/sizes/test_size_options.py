@@ -16,7 +16,7 @@ from onnxpad.errors import UsageError
 from onnxpad.file.wire import scan
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph
-from onnxpad.probe.cut import Probes
+from onnxpad.probe.cut import NeighbourhoodProbe
 from onnxpad.sizes.size_options import given_domain
 from tests.support import feeds_of, one, onnxpad_runs, run
 
@@ -190,7 +190,7 @@ def test_a_range_that_does_not_settle_it_leaves_it() -> None:
 def test_probes_keep_to_the_range() -> None:
     graph = Graph.from_proto(OPEN)
     given = given_domain(graph, dims={"height": "10..18:4", "width": "33..35"})
-    probes = Probes(graph)
+    probes = NeighbourhoodProbe(graph)
     probes.take(Analysis(graph, given.extents(graph)), Signs(graph))
     scenes = probes.before(graph.tensor("y"), "x").scenes
     assert {scene.shape[2] for scene, _ in scenes} == {12, 16}
