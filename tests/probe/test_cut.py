@@ -11,7 +11,7 @@ from onnxpad.graph import Graph
 from onnxpad.pipeline import driver
 from onnxpad.probe import cut as cutting
 from onnxpad.probe.cut import Cut, NeighbourhoodProbe
-from onnxpad.probe.run import ProbeResult
+from onnxpad.probe.run import ProbeResult, compare_runs
 from onnxpad.proof import certify
 from onnxpad.rewrite.rule import Pass
 from tests.broken import Forgotten, Lost, Misread, OtherSide, Swapped, Unguarded
