@@ -18,7 +18,14 @@ from onnxpad.arithmetic.size import Size
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.operators.amounts import is_padded, is_plain_zero
-from onnxpad.operators.read import PadOp, UnreadableError, WindowOp, read_pad, read_window
+from onnxpad.operators.read import (
+    PadOp,
+    UnreadableError,
+    WindowOp,
+    auto_pad_of,
+    read_pad,
+    read_window,
+)
 from onnxpad.operators.table import OPERATORS, Fill, Operator, operator_of
 
 Claim: TypeAlias = tuple[Tensor, tuple[int | str | None, ...]]
@@ -406,7 +413,10 @@ def _may_fuse(node: Node, row: Operator) -> bool:
         pads = node.attrs.get("pads")
         if isinstance(pads, list) and any(pads):
             return False  # its own padding is not counted, and what is folded would have to be
-    return node.attrs.get("auto_pad", "") in {"", "NOTSET"}
+    try:
+        return auto_pad_of(node) == "NOTSET"
+    except (ModelError, UnreadableError):
+        return False
 
 
 def _is_choosy(row: Operator) -> bool:

@@ -136,9 +136,12 @@ def _is_lowest(case: Merge) -> bool:
 
 
 def _fills_zeros(case: Merge) -> bool:
+    padding = case.op.operator.padding
+    if padding is Fill.ZERO_POINT:
+        return False  # which is no zero, or not known to be one
     # A sum of products cannot tell -0.0 from 0.0, nor can one of magnitudes.
     negative = is_negative_zero(case.pad.value)
-    return case.pad.value == 0 and not (negative and case.op.operator.padding is not Fill.ZERO)
+    return case.pad.value == 0 and not (negative and padding is not Fill.ZERO)
 
 
 ZEROS_FOR_ZEROS: Final = Condition[Merge](

@@ -23,7 +23,15 @@ from onnxpad.arithmetic.window import (
 from onnxpad.errors import ModelError
 from onnxpad.operators.amounts import is_padded
 from onnxpad.operators.read import Slide, UnreadableError, kernel_shape, read_slide
-from onnxpad.operators.table import CHANNELS_FIRST, OPERATORS, UNCOVERED, Inputs, Layout, Operator
+from onnxpad.operators.table import (
+    CHANNELS_FIRST,
+    OPERATORS,
+    UNCOVERED,
+    Direction,
+    Inputs,
+    Layout,
+    Operator,
+)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -46,14 +54,14 @@ def _windowed(
 
 
 def _convolution(
-    sizes: SizeRule,
     inputs: Inputs,
-    channels: Callable[[Call, Shape], Extent],
+    direction: Direction = Direction.GATHERS,
     layout: Layout = CHANNELS_FIRST,
     weight_layout: Layout = CHANNELS_FIRST,
 ) -> ShapeRule:
     """Give the shape of a convolution with such inputs."""
-    weight = inputs.weight
+    weight, scatters = inputs.weight, direction is Direction.SCATTERS
+    sizes = _transposed_sizes if scatters else _convolution_sizes
     assert weight is not None
 
     def rule(call: Call) -> Ask[Shape]:
@@ -67,7 +75,8 @@ def _convolution(
         said = _read(kernel_shape, call.node)
         kernel: Shape = said or weight_layout.spatial(weights)
         result = list(layout.replaced(shape, _windowed(sizes, layout.spatial(shape), kernel, call)))
-        result[layout.channels] = channels(call, weights)
+        groups = call.integer("group", 1) if scatters else 1  # its weight has the channels of one
+        result[layout.channels] = weights[weight_layout.batch] * groups
         return tuple(result)
 
     return rule
@@ -87,12 +96,11 @@ def _pool(sizes: SizeRule, layout: Layout, least: int) -> ShapeRule:
 
 def _of_row(row: Operator) -> ShapeRule:
     """Give the shape of an operator of the table."""
-    if row.pools:
-        return _pool(_pool_sizes, row.layout, least=0)
-    assert row.weight_layout is not None
-    return _convolution(
-        _convolution_sizes, row.inputs, _out_channels, row.layout, row.weight_layout
-    )
+    if row.weight_layout is not None:
+        return _convolution(row.inputs, row.direction, row.layout, row.weight_layout)
+    if row.direction is Direction.SCATTERS:
+        return _pool(_transposed_sizes, row.layout, least=1)
+    return _pool(_pool_sizes if row.pools else _convolution_sizes, row.layout, int(not row.pools))
 
 
 def _global_pool(call: Call) -> Ask[Shape]:
@@ -233,25 +241,17 @@ def resized(size: Extent, scale: float) -> Extent:
     return floor_div(size * numerator, denominator)
 
 
-def _out_channels(call: Call, weights: Shape) -> Extent:
-    return weights[0]
-
-
-def _transposed_channels(call: Call, weights: Shape) -> Extent:
-    return weights[1] * call.integer("group", 1)
-
-
 WINDOWS: dict[str, ShapeRule] = {
-    **{row.op_type: _of_row(row) for row in OPERATORS.values() if not row.domain},
+    **{".".join(filter(None, key)): _of_row(row) for key, row in OPERATORS.items()},
     **named(_global_pool, "GlobalAveragePool GlobalLpPool GlobalMaxPool"),
     **{
-        op_type: _convolution(_convolution_sizes, UNCOVERED["", op_type].inputs, _out_channels)
+        op_type: _convolution(UNCOVERED["", op_type].inputs)
         for op_type in ("ConvInteger", "DeformConv", "QLinearConv")
     },
     **named(_region_pool, "MaxRoiPool RoiAlign"),
     **named(_resize, "Resize Upsample"),
     "ConvTranspose": _convolution(
-        _transposed_sizes, UNCOVERED["", "ConvTranspose"].inputs, _transposed_channels
+        *UNCOVERED["", "ConvTranspose"], weight_layout=Layout(batch=1, channels=0)
     ),
     "MaxUnpool": _max_unpool,
 }
