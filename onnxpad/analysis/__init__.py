@@ -1,4 +1,4 @@
-"""Shapes and small contents of tensors, at sizes that need not be known."""
+"""Shape inference and constant folding with symbolic sizes."""
 
 from onnxpad.analysis.analysis import LARGEST_SIZE, Analysis
 from onnxpad.analysis.open_axes import OpenAxis, open_axes

@@ -1,8 +1,8 @@
-"""Answers what is known of a tensor, on demand.
+"""Shape inference and constant folding on demand, with symbolic sizes.
 
-Every answer follows from graph inputs, initializers and operators alone; a declared shape in
-between is never read. Answers hold for the sizes at which every operator upstream is defined: where
-two shapes must agree for an operator to run, either stands for both.
+Every answer follows from graph inputs, initializers and operators alone: declared shapes of
+tensors in between are never read. Answers hold for the sizes at which every operator upstream runs:
+where an operator runs only if two sizes are equal, either stands for both.
 """
 
 import math
@@ -34,10 +34,10 @@ from onnxpad.analysis.value import INT64, INTEGERS, Shape, Value, constant_eleme
 from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
 
 LARGEST_SIZE = 2**24 - 2**16
-"""The greatest size an axis is taken to have, unless `dims` says otherwise.
+"""The greatest size of an open axis, unless `dims` says otherwise.
 
-Exporters compute pads in float32, which holds every integer up to 2^24, and in int32; a receptive
-field of 65,536 fits in between.
+Exporters compute pads in float32, which holds every integer up to 2^24, and in int32. The
+difference of 2^16 leaves room for what a receptive field adds to a size.
 """
 
 _ANY_SIZE = Sizes(last=LARGEST_SIZE)
@@ -51,7 +51,7 @@ _VALUE_RULES |= {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_VALUES.items()}
 
 
 class Analysis:
-    """What is known of the tensors of one graph. Computed when asked for, and kept."""
+    """Shapes, element types and small contents of one graph's tensors: computed lazily, cached."""
 
     def __init__(
         self,
@@ -62,10 +62,11 @@ class Analysis:
         """Analyse a graph.
 
         Args:
-            graph: The graph. Where it changes, what a tensor is must stay the same.
-            dims: Sizes of axes of the graph's inputs, by the name of their symbol; numbers also by
-                the name of their dimension, for all axes that have it.
-            outer: Of a body, what is known of the graph around, whose tensors it may read.
+            graph: The graph. Edits must not change the shape or content of a tensor in it.
+            dims: Sizes of axes of the graph's inputs, by the name of their symbol. A number may
+                also stand under the name of a dimension, for all axes that have it.
+            outer: For a body of If, Loop or Scan: the analysis of the graph around it, whose
+                tensors the body may read.
         """
         self._graph = graph
         self._dims = dict(dims or {})
@@ -76,32 +77,32 @@ class Analysis:
         self._input_shapes: dict[str, Shape | None] | None = None
 
     def shape(self, tensor: Any) -> Shape | None:
-        """Return the sizes of a tensor's axes; None where its rank is not known.
+        """Return the sizes of a tensor's axes; None where its rank is unknown.
 
-        A named dimension of an input is a symbol of that name, an unnamed one `input[axis]`. A name
-        that stands at several axes is a different symbol at each, the later ones `name
-        (input[axis])`.
+        A named dimension of an input is a symbol of that name, an unnamed one `input[axis]`. Where
+        several axes have one name, each is a symbol of its own; the later ones are called
+        `name (input[axis])`.
         """
         known = self._known[Kind.SHAPE]
-        # What is asked for most, and again and again.
+        # A short way for the most frequent question.
         asked = tensor in known
         shape: Shape | None = known[tensor] if asked else self._answer(Kind.SHAPE, tensor)
         return shape
 
     def value(self, tensor: Any) -> Value | None:
-        """Return the content of a small tensor; None where nothing of it is evaluated."""
+        """Return the content of a small tensor; None where it is not evaluated at all."""
         value: Value | None = self._answer(Kind.VALUE, tensor)
         return value
 
     def integers(self, tensor: Any) -> tuple[Extent, ...] | None:
-        """Return the content of a small tensor of integers, flat; None where it is none."""
+        """Return the content of a small tensor, flat; None where unknown or not of integers."""
         value = self.value(tensor)
         if value is None or value.dtype not in INTEGERS:
             return None
         return tuple(value.data.reshape(-1).tolist())
 
     def scalar(self, tensor: Any) -> float | int | None:
-        """Return the one element of a tensor; None where unknown, or where it has not one."""
+        """Return the one element of a tensor; None where unknown, or unless there is just one."""
         value = self.value(tensor)
         if value is None or value.data.size != 1:
             return None
@@ -117,22 +118,22 @@ class Analysis:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all that was asked is known, but for what was asked again since."""
+        """Whether every answer given since the last `ask_again` is fully known."""
         return not self._open
 
     def mark(self) -> tuple[int, ...]:
-        """Return a point to roll back to: how much is known."""
+        """Return a point to roll back to: the number of answers of each kind."""
         return tuple(map(len, self._known))
 
     def rollback(self, mark: tuple[int, ...]) -> None:
-        """Forget what was learnt since a mark, as edits are undone: it may be wrong now."""
+        """Forget the answers given since a mark: after edits are undone they may be wrong."""
         for memory, count in zip(self._known, mark, strict=True):
             while len(memory) > count:
                 memory.popitem()
         self._places.clear()
 
     def ask_again(self) -> bool:
-        """Forget what was not known, which edits may have made known; return whether any was."""
+        """Forget unknown answers, which edits may have made known; return whether any was."""
         forgotten = bool(self._open)
         for memory, tensor in self._open:
             memory.pop(tensor, None)
@@ -140,7 +141,7 @@ class Analysis:
         return forgotten
 
     def _answer(self, kind: Kind, tensor: Any) -> Any:
-        """Answer a request and all those it leads to, with an explicit stack."""
+        """Answer a request and all that it depends on, with an explicit stack."""
         known = self._known
         if tensor in known[kind]:
             return known[kind][tensor]
@@ -167,7 +168,7 @@ class Analysis:
     def _start(
         self, kind: Kind, tensor: Any
     ) -> tuple[dict[Any, Any], Any, Generator[Any, Any, Any]]:
-        """Begin to answer a request. Until it has an answer, it is unknown."""
+        """Begin to answer a request; until then its answer counts as unknown, so cycles end."""
         memory = self._known[kind]
         memory[tensor] = None
         outer = None if self._outer is None else self._graph.outer(tensor)
@@ -182,7 +183,7 @@ class Analysis:
         return memory, tensor, self._dtype(tensor)
 
     def _captured(self, kind: Kind, tensor: Any) -> Ask[Any]:
-        """Return what is known of a tensor of the graph around, computed before its bodies run."""
+        """Answer for a tensor that a body captures from the graph around it."""
         yield from ()
         assert self._outer is not None
         return self._outer._answer(kind, tensor)
@@ -204,7 +205,7 @@ class Analysis:
             shape = shape if value is None else value.data.shape
         for extent in shape or ():
             if isinstance(extent, int) and not 0 <= extent <= _LARGEST:
-                raise UndeterminedError(f"{call.op} gives a size that there is not")
+                raise UndeterminedError(f"{call.op} gives an impossible size")
         return shape
 
     def _dtype(self, tensor: Any) -> Ask[int | None]:
@@ -224,7 +225,7 @@ class Analysis:
         rule = _VALUE_RULES.get(call.op)
         if rule is None and call.op not in FOLDED:
             return None
-        # The rule may then rely on both: it makes no large array, and need not know its own shape.
+        # Both come first, so that no rule makes a large array or works out its own shape.
         shape: Shape | None = yield Kind.SHAPE, tensor
         dtype: int | None = yield Kind.DTYPE, tensor
         if shape is None or dtype is None:
@@ -238,7 +239,7 @@ class Analysis:
             try:
                 data = yield from rule(call)
             except (ValueError, IndexError):
-                # numpy's word for operands that do not go together: no runtime has this node.
+                # numpy refuses operands that do not fit, and so does every runtime.
                 return None
             except UndeterminedError:
                 if call.op not in FOLDED:
@@ -258,7 +259,7 @@ class Analysis:
         return folded(call, operands) if call and operands else None
 
     def _constants(self, call: Call) -> Ask[list[Value | None] | None]:
-        """Return all that a node reads, with None for what is left out; None if it varies."""
+        """Return a node's inputs, None for one left out; None unless all others are constant."""
         operands: list[Value | None] = []
         for tensor in call.node.inputs:
             value: Value | None = (yield Kind.VALUE, tensor) if tensor.name else None
@@ -268,7 +269,7 @@ class Analysis:
         return operands
 
     def _call(self, tensor: Any) -> Call | None:
-        """Return the operator that computes a tensor; None for what none computes."""
+        """Return the operator that computes a tensor; None where no node but a Constant does."""
         node = self._graph.producer(tensor)
         if node is None or node.op == "Constant":
             return None
@@ -276,7 +277,7 @@ class Analysis:
         return Call(node, op, self._graph.opset, self._place(node, tensor))
 
     def _place(self, node: Any, tensor: Any) -> int:
-        """Return which output of its node a tensor is: a Split may have thousands."""
+        """Return the index of a tensor among its node's outputs; a Split may have thousands."""
         first = node.outputs[0]
         if tensor is first:
             return 0

@@ -7,19 +7,19 @@ A float that varies with a size is known in two cases only:
   stay such numbers, so no order of evaluation and no wider intermediate type changes them.
 - `Quotient`: one division a / b of exact numbers, rounded once. With integers |a| < 2^p and b, its
   floor, ceiling and truncation are those of the true quotient: the rounding error is at most |a /
-  b| 2^-p < 1 / |b|, and a / b is no nearer than that to an integer that it is not. One integer may
-  be added to it, where what that rounds off leaves the error below 1 / |b|. Nothing else may be
-  done with it.
+  b| 2^-p < 1 / |b|, and unless a / b is an integer, it is at least 1 / |b| away from the nearest
+  one. One integer may be added to it, where the rounding of that sum leaves the error below
+  1 / |b|. After any other operation the result is unknown.
 
 A constant is a Python float that its type holds exactly. It is computed in the type's own
 precision; double arithmetic rounded to float32 is float32 arithmetic, since 53 >= 2 * 24 + 2
 (Figueroa, "When is double rounding innocuous?", 1995). onnxruntime computes some float16 operators
-in float32 and rounds later, or not at all, so a float16 result that is not exact is `Either` of a
-few numbers, and what follows is known where all of them give the same. Infinities and NaN are never
-computed with.
+in float32 and rounds later, or not at all. So an inexact float16 result is `Either` of a few
+numbers, and a result computed from it is known where all of them give the same. Arithmetic with
+infinities and NaN is unknown.
 
-The sign of a zero is kept, since it is seen in what a `Pad` fills with. Where engines may give
-either zero, or where it is not traced, it is `ZERO`.
+The sign of a zero is kept, since it shows in the fill of a `Pad`. Where engines may give either
+zero, or where the sign is not traced, the number is `ZERO`.
 """
 
 import math
@@ -43,7 +43,7 @@ from onnxpad.arithmetic.size import (
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """Exactly `mantissa` * 2^`exponent`; where that is 0, it may be -0.0."""
+    """Exactly `mantissa` * 2^`exponent`; a zero may be 0.0 or -0.0."""
 
     mantissa: Extent
     exponent: int
@@ -60,7 +60,7 @@ class Quotient:
     Attributes:
         numerator: An integer.
         denominator: An integer.
-        moved: Whether an integer was added to the quotient, and so is in it.
+        moved: Whether an integer was added to the quotient; `numerator` includes it.
     """
 
     numerator: Size
@@ -125,11 +125,11 @@ def add(a: Real, b: Real, dtype: int) -> Real:
 
 
 def _moved(a: Quotient, number: int, dtype: int) -> Real:
-    """Return a quotient plus an integer, where its floor is still the true one's.
+    """Return a quotient plus an integer, where its floor is still that of the exact sum.
 
-    The sum is a multiple of the quotient's last bit, so it is rounded only where it reaches a power
-    of two that the quotient does not: by as much as half of its last bit there, and the quotient
-    before by half of that.
+    The sum is a multiple of the quotient's last bit. So it is rounded only where it reaches a
+    power of two that the quotient does not: by at most half of its own last bit. The quotient was
+    rounded by at most half of that before.
     """
     low, high = bounds(a.numerator)
     assert low is not None
@@ -302,10 +302,10 @@ def where(condition: Extent, a: Real, b: Real, dtype: int) -> Real:
 
 @each
 def root(a: Real, dtype: int) -> Real:
-    """Return the square root of a constant, which IEEE 754 has correctly rounded."""
+    """Return the square root of a constant; IEEE 754 requires it to be correctly rounded."""
     if isinstance(a, float) and a >= 0:
         return constant(math.sqrt(a), dtype)
-    return _unknown(a, "a square root of what varies or is negative")
+    return _unknown(a, "a square root of a number that varies or is negative")
 
 
 @each
@@ -330,19 +330,19 @@ def is_nan(a: Real) -> Extent:
 
 @each
 def sum_of_two(a: Real, b: Real, dtype: int) -> Real:
-    """Return a + b where it is exact, so that sums of more may be made in any order."""
+    """Return a + b where it is exact, so that longer sums may be made in any order."""
     total = add(a, b, dtype)
     if isinstance(total, float) and isinstance(a, float) and isinstance(b, float):
         if math.fsum((a, b, -total)) != 0:
             return Unknown("a sum that is rounded")
-        # Of zeros alone it depends on whether the sum begins with 0.0.
+        # The sign of a sum of zeros depends on whether the engine begins with 0.0.
         return total if a or b or (_is_same(a, b) and _is_same(a, 0.0)) else ZERO
     return total if isinstance(total, Scaled) else _unknown(total)
 
 
 @each
 def power(a: Real, b: Real, dtype: int) -> Real:
-    """Return a^b of constants: of integers, where it is one that the type holds."""
+    """Return a^b of constants, where both are integers and the type holds the result."""
     if isinstance(a, float) and isinstance(b, float) and a.is_integer() and b in range(65):
         exact = int(a) ** int(b)
         if a and abs(exact) <= 2 ** FLOATS[dtype].precision:
@@ -362,23 +362,23 @@ def sign(a: Real, dtype: int) -> Real:
 
 
 def _to_whole(function: Callable[[float], int], a: float) -> Real:
-    """Round a constant to an integer; of what is raised to 0 not all engines keep the sign."""
+    """Round a constant to an integer; engines differ on the sign where -0.5 is rounded to 0."""
     whole = float(function(a)) if a and math.isfinite(a) else a
     return whole if whole or a >= 0 or not a else ZERO
 
 
 def _is_same(a: float, b: float) -> bool:
-    """Whether two numbers are one, with its sign."""
+    """Whether two numbers are equal, the sign of a zero included."""
     return a == b and math.copysign(1.0, a) == math.copysign(1.0, b)
 
 
 def _unknown(a: object, reason: str = "a float that is not exact") -> Unknown:
-    """Return why a number is unknown, or the reason given where it is known."""
+    """Return `a` where it is unknown, else an unknown with the reason given."""
     return a if isinstance(a, Unknown) else Unknown(reason)
 
 
 def _odd(number: float) -> tuple[int, int]:
-    """Return an odd integer and an exponent whose product is a number that is finite and not 0."""
+    """Return an odd m and an e with number = m * 2^e, for a finite number that is not 0."""
     numerator, denominator = number.as_integer_ratio()
     twos = (numerator & -numerator).bit_length() - 1
     return numerator >> twos, twos - (denominator.bit_length() - 1)
@@ -394,14 +394,14 @@ def _parts(a: Real) -> tuple[Extent, int]:
 
 
 def _aligned(a: Real, b: Real) -> tuple[Extent, Extent, int]:
-    """Return both mantissas for the lesser of both exponents, and that exponent."""
+    """Return the mantissas of both at the lesser exponent, and that exponent."""
     (x, e), (y, f) = _parts(a), _parts(b)
     exponent = min(e, f)
     return x * 2 ** (e - exponent), y * 2 ** (f - exponent), exponent
 
 
 def _divided(division: Callable[[Extent, Extent], Extent], a: Real) -> Extent:
-    """Return the integer that a division makes of a number that varies."""
+    """Return a varying number as an integer, rounded as `division` rounds."""
     if isinstance(a, Quotient):
         return division(a.numerator, a.denominator)
     mantissa, exponent = _parts(a)

@@ -1,4 +1,4 @@
-"""What the axes that a graph's inputs leave open are called."""
+"""Names for the axes that a graph's inputs leave open."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
@@ -7,13 +7,13 @@ Declared: TypeAlias = tuple[int, tuple[int | str | None, ...] | None]
 
 
 class OpenAxis(NamedTuple):
-    """An axis of a graph input whose size the graph does not say.
+    """An axis of a graph input whose size the graph leaves open.
 
     Attributes:
         tensor: The input.
         axis: Which axis of it.
-        label: The name of its dimension; `input[axis]` for one that has none.
-        symbol: The name of its symbol: the label, made unique where several axes have it.
+        label: The name of its dimension; `input[axis]` for an unnamed one.
+        symbol: The name of its symbol: the label, made unique where several axes share it.
     """
 
     tensor: str
@@ -23,7 +23,10 @@ class OpenAxis(NamedTuple):
 
 
 def open_axes(inputs: Mapping[str, Declared]) -> Iterator[OpenAxis]:
-    """Yields the open axes of inputs, in order. Nobody makes axes of one name have one size."""
+    """Yields the open axes of inputs, in order.
+
+    Axes that share a name get symbols of their own: no runtime checks that their sizes are equal.
+    """
     taken: set[str] = set()
     for tensor, (_, declared) in inputs.items():
         for axis, dimension in enumerate(declared or ()):

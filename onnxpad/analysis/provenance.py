@@ -1,4 +1,4 @@
-"""Whether an input of the graph feeds a tensor, and what else keeps it from being known."""
+"""Why a tensor's content is unknown: a graph input feeds it, or an operator is not evaluated."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,7 +7,7 @@ from onnxpad.graph import Graph, Tensor
 
 
 class Provenance:
-    """What the tensors of one graph are computed from."""
+    """Traces the tensors of one graph to what they are computed from."""
 
     def __init__(self, graph: Graph, analysis: Analysis) -> None:
         """Reads the graph as it is at each call."""
@@ -16,14 +16,18 @@ class Provenance:
         self._fed: dict[str, bool] = {}
 
     def forget(self) -> None:
-        """Forgets what was worked out, after edits of the graph were undone."""
+        """Clears the cache, after edits of the graph were undone."""
         self._fed.clear()
 
     def obstacle(self, tensors: Iterable[Tensor]) -> str:
-        """What is not evaluated on the way to tensors that no graph input feeds.
+        """Names the first node or constant upstream that is not evaluated.
 
-        Empty where one feeds them, or where all of them are known. An initializer that a caller may
-        override is an input; the size of an axis that the graph fixes is none.
+        An initializer that a caller may override counts as a graph input; the size of an axis that
+        the graph fixes does not.
+
+        Returns:
+            The obstacle in words; empty where a graph input feeds one of the tensors, or where all
+            of them are known.
         """
         unknown = [tensor for tensor in tensors if not self._is_known(tensor)]
         if not unknown or any(map(self._is_fed, unknown)):
@@ -41,7 +45,7 @@ class Provenance:
         return not tensor.name or is_constant(self._analysis.value(tensor))
 
     def _is_fed(self, tensor: Tensor) -> bool:
-        """Whether the content of a tensor follows from that of an input of the graph."""
+        """Whether the content of a tensor depends on a graph input."""
         fed = self._fed
         stack = [tensor]
         while stack:
@@ -60,7 +64,7 @@ class Provenance:
         return fed[tensor.name]
 
     def _sources(self, tensor: Tensor) -> Sequence[Tensor]:
-        """What a tensor's content is computed from."""
+        """The tensors that a tensor's content is computed from."""
         node = self._graph.producer(tensor)
         if node is None:
             return ()

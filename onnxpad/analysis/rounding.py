@@ -1,4 +1,4 @@
-"""Constants in floating-point types: rounded as the type rounds, or in one of several ways."""
+"""Floating-point constants, rounded as their type rounds; float16 may round in several ways."""
 
 import math
 from collections.abc import Callable
@@ -18,7 +18,7 @@ class Format:
     """A binary floating-point type.
 
     Attributes:
-        precision: Bits of the significand, the hidden one counted.
+        precision: Bits of the significand, the hidden one included.
         smallest: Exponent of the least positive number.
         largest: Exponent of the first power of two that overflows.
         scalar: numpy's type.
@@ -51,18 +51,18 @@ FLOATS: dict[int, Format] = {
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """One of a few constants: each step to it was rounded to float16, or was not."""
+    """One of a few constants: engines may or may not round to float16 after each step."""
 
     numbers: tuple[float, ...]
 
 
-_MOST = 8  # numbers of one element
+_MOST = 8  # numbers in one `Either`
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def each(function: _Function) -> _Function:
-    """Have a function take `Either` too: its result is what all numbers give, or one of these."""
+    """Have a function take `Either` too: the result is unique, or again `Either`."""
 
     @wraps(function)
     def tried(*operands: Any) -> Any:
@@ -75,7 +75,7 @@ def each(function: _Function) -> _Function:
 
 
 def _one_of(results: list[Any]) -> Any:
-    """Return the one of these that they all are; if all are constants, `Either`."""
+    """Return the one result if all are equal; `Either` of them if all are constants."""
     flat = [b for a in results for b in (a.numbers if isinstance(a, Either) else (a,))]
     if all(isinstance(a, float) for a in flat):
         numbers = {(a, math.copysign(1.0, a)): a for a in flat}
@@ -84,11 +84,11 @@ def _one_of(results: list[Any]) -> Any:
         return flat[0] if len(numbers) == 1 else Unknown("a float that is rounded too often")
     if all(a == flat[0] for a in flat):
         return flat[0]
-    return Unknown("what depends on when a float is rounded")
+    return Unknown("a number that depends on when a float is rounded")
 
 
 def constant(number: float, dtype: int) -> float | Either | Unknown:
-    """Round a result of double arithmetic to a type, where that is the type's own result."""
+    """Round a double result to a type, where the type's own arithmetic gives the same."""
     kind = FLOATS[dtype]
     if not abs(number) <= kind.greatest:
         return Unknown("a float that is not finite")
@@ -99,7 +99,7 @@ def constant(number: float, dtype: int) -> float | Either | Unknown:
         return Unknown("a float that may be rounded in more than one way")
     if dtype != FLOAT16:
         return rounded
-    # Between two steps the float32 number may be kept, and rounded to float16 in the end.
+    # An engine may keep the float32 number between two steps, and round to float16 in the end.
     later = float(np.float32(number))
     found: float | Either | Unknown = _one_of([rounded, later, float(np.float16(later))])
     return found

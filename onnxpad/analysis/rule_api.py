@@ -1,8 +1,8 @@
-"""What a rule sees of the node it is asked about.
+"""The interface between the analysis and its rules, one rule for each operator.
 
-A rule is a generator: it asks for what it needs of the node's inputs with `yield from`, and returns
-what it was asked for. It never calls another rule, so depth of a graph is not depth of Python's
-stack. Where it cannot tell it raises `UndeterminedError`.
+A rule is a generator. With `yield from` it asks for shapes and contents of the node's inputs, and
+it returns the shape or content of the output. It never calls another rule, so a deep graph needs no
+deep Python stack. Where a rule cannot tell, it raises `UndeterminedError`.
 """
 
 import enum
@@ -31,7 +31,7 @@ Declared: TypeAlias = tuple[int, tuple[int | str | None, ...] | None]
 
 
 class GraphView(Protocol):
-    """What the analysis reads of a graph; nodes and tensors are graphsurgeon's."""
+    """The part of a graph that the analysis reads; nodes and tensors are graphsurgeon's."""
 
     @property
     def opset(self) -> int:
@@ -39,16 +39,16 @@ class GraphView(Protocol):
 
     @property
     def inputs(self) -> Mapping[str, Declared]:
-        """What the inputs declare, overridable initializers too, in order."""
+        """Declared types and shapes of the inputs, overridable initializers included, in order."""
 
     def producer(self, tensor: Any) -> Any | None:
         """Return the node that computes a tensor."""
 
     def outer(self, tensor: Any) -> Any | None:
-        """Return the tensor of the graph around that one in a body stands for."""
+        """Return the tensor of the graph around that a tensor of a body captures; else None."""
 
     def constant(self, tensor: Any) -> npt.NDArray[Any] | None:
-        """Return the content of a tensor that no caller can change."""
+        """Return the content of a constant that no caller can override; else None."""
 
     def declared(self, tensor: Any) -> Declared | None:
         """Return type and shape of an input, an initializer or a Constant."""
@@ -58,7 +58,7 @@ class GraphView(Protocol):
 
 
 class Kind(enum.IntEnum):
-    """What is asked about a tensor; a number, so that tables of answers are fast to look up."""
+    """A kind of question about a tensor; a number, so that look-ups are fast."""
 
     DTYPE = 0
     SHAPE = 1
@@ -68,7 +68,7 @@ class Kind(enum.IntEnum):
 
 Request: TypeAlias = tuple[Kind, Any]
 Ask: TypeAlias = Generator[Request, Any, T]
-"""A computation that asks requests and ends in a T."""
+"""A computation that yields requests and returns a T."""
 
 
 class UndeterminedError(Exception):
@@ -96,7 +96,7 @@ class Call:
     shape: tuple[int, ...] = ()
 
     def has(self, index: int) -> bool:
-        """Whether an input is there and not left out."""
+        """Whether an input is present."""
         return index < len(self.node.inputs) and self.node.inputs[index].name != ""
 
     def _input(self, index: int) -> Any:
@@ -108,18 +108,18 @@ class Call:
         """Return the element type of an input."""
         dtype: int | None = yield Kind.DTYPE, self._input(index)
         if dtype is None:
-            raise UndeterminedError(f"{self.op}: the type of input {index} is not known")
+            raise UndeterminedError(f"{self.op}: the type of input {index} is unknown")
         return dtype
 
     def shape_of(self, index: int) -> Ask[Shape]:
         """Return the shape of an input whose rank is known."""
         shape: Shape | None = yield Kind.SHAPE, self._input(index)
         if shape is None:
-            raise UndeterminedError(f"{self.op}: the rank of input {index} is not known")
+            raise UndeterminedError(f"{self.op}: the rank of input {index} is unknown")
         return shape
 
     def ranked_shape_of(self, index: int, rank: int) -> Ask[Shape]:
-        """Return the shape of an input, which must have so many axes."""
+        """Return the shape of an input, which must have this rank."""
         shape = yield from self.shape_of(index)
         if len(shape) != rank:
             raise UndeterminedError(f"{self.op}: input {index} has rank {len(shape)}")
@@ -134,7 +134,7 @@ class Call:
         return shapes
 
     def operands(self, dtype: int, count: int | None = None) -> Ask[list[Elements]]:
-        """Return the contents of all inputs, which must be of one type, and so many."""
+        """Return the contents of all inputs, which must have this type and number."""
         if count is not None and len(self.node.inputs) != count:
             raise UndeterminedError(f"{self.op} with {len(self.node.inputs)} inputs")
         operands = []
@@ -144,14 +144,14 @@ class Call:
         return operands
 
     def operand(self, index: int, dtype: int) -> Ask[Elements]:
-        """Return the content of a small input, which must be of a type."""
+        """Return the content of a small input, which must have this type."""
         value = yield from self.value_of(index)
         if value.dtype != dtype:
             raise UndeterminedError(f"{self.op}: input {index} is of another type")
         return value.data
 
     def value_of(self, index: int) -> Ask[Value]:
-        """Return the content of a small input; where it is not evaluated, with unknown elements."""
+        """Return the content of a small input, with unknown elements where it is not evaluated."""
         tensor = self._input(index)
         value: Value | None = yield Kind.VALUE, tensor
         if value is not None:
@@ -170,7 +170,7 @@ class Call:
         return tuple(value.data.reshape(-1).tolist())
 
     def known_integers_of(self, index: int) -> Ask[tuple[int, ...]]:
-        """Return the content of a small input of integers that are all known, flat."""
+        """Return the content of a small input of integers, flat; all must be known."""
         return known((yield from self.integers_of(index)))
 
     def integer_of(self, index: int) -> Ask[Extent]:
@@ -181,7 +181,7 @@ class Call:
         return integers[0]
 
     def axes(self, rank: int, since: int, default: tuple[int, ...]) -> Ask[tuple[int, ...]]:
-        """Return `axes`, an attribute before opset `since`, then input 1; none negative."""
+        """Return `axes`, counted from 0: an attribute before opset `since`, then input 1."""
         if self.opset >= since:
             axes = (yield from self.known_integers_of(1)) if self.has(1) else default
         else:
@@ -193,7 +193,7 @@ class Call:
         return int(self._attribute(name, int, default))
 
     def flag(self, name: str, *, default: bool = False) -> bool:
-        """Return an attribute that is 0 or 1; runtimes read other numbers as either."""
+        """Return an attribute that must be 0 or 1: runtimes differ on other numbers."""
         number = self.integer(name, int(default))
         if number not in (0, 1):
             raise UndeterminedError(f"{self.op}: {name} is {number}")
@@ -233,7 +233,7 @@ class Call:
         return None if attribute is None else attribute.t
 
     def _attribute(self, name: str, kind: Any, default: Any) -> Any:
-        """Return an attribute of a kind; a function's reference to its caller's is none."""
+        """Return an attribute, which must be of a kind; a function's reference is not."""
         attribute = self.node.attrs.get(name, default)
         if attribute is not default and not isinstance(attribute, kind):
             raise UndeterminedError(f"{self.op}: attribute `{name}` is not of its type")
@@ -241,14 +241,14 @@ class Call:
 
 
 def known(extents: tuple[Any, ...]) -> tuple[int, ...]:
-    """Return extents that are all plain integers.
+    """Return the extents, all of which are plain integers.
 
     Raises:
-        UndeterminedError: One of them is not.
+        UndeterminedError: One of them is unknown or varies.
     """
     for extent in extents:
         if not isinstance(extent, int):
-            raise UndeterminedError("a number that must be known is not")
+            raise UndeterminedError("a number that must be known is unknown")
     return extents
 
 

@@ -1,9 +1,9 @@
-"""What onnx's shape inference says of operators, held against what the analysis derives.
+"""Compares onnx's shape inference with the analysis, operator by operator.
 
-Each operator is asked about by itself, with what the analysis knows of its inputs. So a
-disagreement shows at the operator where it begins and not behind it, nothing that a model declares
-in between has a say, and no weight is needed. An operator of whose result the analysis does not
-know every size is not asked about, so native code never meets a stride of 0 or a list too short.
+Shape inference gets each operator alone, with the input shapes that the analysis derived. So a
+disagreement shows at the operator where it begins and not downstream of it, shapes that the model
+declares in between play no part, and no weight is needed. Operators whose result the analysis does
+not know in full are left out, so native code never meets a stride of 0 or a list too short.
 """
 
 import math
@@ -24,19 +24,19 @@ Sizes: TypeAlias = tuple[int | None, ...]
 """Sizes of axes, None for those that are open."""
 
 NODES: Final = 2_000
-"""How many operators of a graph are looked at, the first ones."""
+"""Only this many operators of a graph are compared, the first ones."""
 
-_SHORT: Final = 16  # elements: longer lists are no shapes, axes or pads
+_SHORT: Final = 16  # elements: longer lists are not shapes, axes or pads
 
 
 class Disagreement(NamedTuple):
-    """An operator whose result has different sizes.
+    """An operator on whose output sizes the two disagree.
 
     Attributes:
         node: The operator.
         output: The first of its outputs that differs.
-        derived: Its sizes by the analysis.
-        inferred: Its sizes by shape inference.
+        derived: Its sizes as the analysis derives them.
+        inferred: Its sizes as shape inference infers them.
     """
 
     node: Node
@@ -46,13 +46,13 @@ class Disagreement(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What is known of a tensor.
+    """The facts about a tensor that shape inference gets.
 
     Attributes:
-        sizes: Of its axes.
+        sizes: The sizes of its axes.
         complete: Whether each size is a number or follows from the sizes of the graph's inputs.
-        dtype: The type of the elements, where they are known.
-        elements: Those of a short list of numbers, or a single one.
+        dtype: The type of the elements, where these are known.
+        elements: The elements of a single number or a short list; None where unknown.
     """
 
     sizes: Sizes
@@ -62,7 +62,7 @@ class _Known(NamedTuple):
 
 
 class _Question(NamedTuple):
-    """An operator with its inputs, and the sizes of its outputs by the analysis."""
+    """An operator with its inputs, and the sizes of its outputs that the analysis derived."""
 
     op: str
     attributes: tuple[tuple[str, object], ...]
@@ -71,7 +71,7 @@ class _Question(NamedTuple):
 
 
 def disagreements(graph: Graph, analysis: Analysis) -> Iterator[Disagreement]:
-    """The operators, in file order, of whose result shape inference knows another size."""
+    """The operators, in file order, for which shape inference gives another output size."""
     inquiry = _Inquiry(graph, analysis)
     asked: dict[_Question, list[Node]] = {}
     for node in islice(graph.nodes, NODES):
@@ -93,7 +93,7 @@ def disagreements(graph: Graph, analysis: Analysis) -> Iterator[Disagreement]:
 
 
 class _Inquiry:
-    """What there is to ask about the operators of a graph."""
+    """Makes the questions about the operators of one graph."""
 
     def __init__(self, graph: Graph, analysis: Analysis) -> None:
         self._graph = graph
@@ -101,7 +101,7 @@ class _Inquiry:
         self._tensors: dict[str, _Known | None] = {}
 
     def question(self, node: Node) -> _Question | None:
-        """What is asked about a node; None where nothing can be."""
+        """The question about a node; None where the analysis knows too little of it."""
         if not node.inputs or not self._graph.is_standard(node):
             return None
         attributes = []
@@ -118,14 +118,14 @@ class _Inquiry:
         inputs = []
         for tensor in node.inputs:
             known = self._known(tensor)
-            # Exporters write 0 for a size that they do not know.
+            # Exporters write 0 for an unknown size.
             if tensor.name and (known is None or (0 in known.sizes and known.elements is None)):
                 return None
             inputs.append(known)
         return _Question(node.op, tuple(attributes), tuple(inputs), tuple(outputs))
 
     def _known(self, tensor: Tensor) -> _Known | None:
-        """What is known of a tensor; None where that is not even its rank, or it has no name."""
+        """The facts about a tensor; None where its rank is unknown, or it has no name."""
         name = tensor.name
         if name not in self._tensors:
             self._tensors[name] = self._look_up(tensor) if name else None
@@ -146,7 +146,7 @@ class _Inquiry:
 
 @lru_cache
 def _sized(shape: Shape) -> _Known | None:
-    """What a shape says of a tensor; None where shape inference would miscount its elements."""
+    """The facts that a shape gives; None where shape inference would miscount the elements."""
     sizes = tuple(extent if isinstance(extent, int) else None for extent in shape)
     if math.prod(filter(None, sizes)) > NMAX:  # it counts in int32, or in floats
         return None
@@ -154,7 +154,7 @@ def _sized(shape: Shape) -> _Known | None:
 
 
 def _is_valid(question: _Question, opset: int) -> bool:
-    """Whether the operator set has such an operator: what it has not is read in several ways."""
+    """Whether the opset has this operator with these attributes, inputs and outputs."""
     try:
         schema = onnx.defs.get_schema(question.op, opset, "")
     except onnx.defs.SchemaError:
@@ -169,7 +169,7 @@ def _is_valid(question: _Question, opset: int) -> bool:
 def _answers(
     graph: Graph, asked: Mapping[_Question, Sequence[Node]]
 ) -> Iterator[tuple[_Question, tuple[Sizes | None, ...]]]:
-    """Each question with the sizes of the outputs, None for what shape inference does not know."""
+    """Each question with the output sizes that shape inference infers, None where unknown."""
     try:
         inferred = shape_inference.infer_shapes(_model(graph, asked))
     except Exception:  # it raises what it likes, and without an answer nothing is compared
@@ -181,7 +181,7 @@ def _answers(
 
 
 def _model(graph: Graph, asked: Mapping[_Question, Sequence[Node]]) -> onnx.ModelProto:
-    """A model in which the operators stand side by side, none reading what another computes."""
+    """A model with all the operators side by side: none reads an output of another."""
     model = onnx.ModelProto(ir_version=onnx.IR_VERSION)
     model.opset_import.add(version=graph.opset)
     for number, (question, nodes) in enumerate(asked.items()):
@@ -199,7 +199,7 @@ def _model(graph: Graph, asked: Mapping[_Question, Sequence[Node]]) -> onnx.Mode
 
 
 def _declare(graph: onnx.GraphProto, name: str, known: _Known) -> None:
-    """Adds what is known of a tensor to a graph."""
+    """Adds a tensor to a graph: an initializer where its elements are known, else an input."""
     if known.elements is not None:
         dims = [len(known.elements)] * len(known.sizes)
         graph.initializer.append(make_tensor(name, known.dtype, dims, known.elements))
@@ -215,14 +215,14 @@ def _declare(graph: onnx.GraphProto, name: str, known: _Known) -> None:
 
 
 def _read(tensor: onnx.TypeProto.Tensor) -> Sizes | None:
-    """The sizes that a type declares."""
+    """The sizes that a tensor type declares; None where it declares no shape."""
     if not tensor.HasField("shape"):
         return None
     return tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim)
 
 
 def _difference(derived: Sequence[Sizes | None], inferred: Sequence[Sizes | None]) -> int | None:
-    """The first output of which two know different sizes."""
+    """The index of the first output for which the two have different sizes."""
     for place, (ours, theirs) in enumerate(zip(derived, inferred, strict=True)):
         if ours is None or theirs is None:
             continue

@@ -1,4 +1,4 @@
-"""Which floating-point tensors can hold no value below zero, and which hold infinities."""
+"""Proves floating-point tensors non-negative, and finds constants that put infinities in them."""
 
 import math
 from collections.abc import Callable
@@ -8,9 +8,9 @@ import numpy as np
 
 from onnxpad.graph import Graph, Node, Tensor
 
-# Operators whose result has no negative element, whatever they read (NaN aside).
+# Operators whose result is never negative, whatever they read (NaN aside).
 _ALWAYS: Final = frozenset({"Relu", "Sigmoid", "HardSigmoid", "Softmax", "Exp", "Abs", "Sqrt"})
-# Operators whose result has no negative element when none of these inputs has one.
+# Operators whose result is non-negative where all of these inputs are.
 _PRESERVING: Final[dict[str, Callable[[Node], list[Tensor]]]] = {
     **{
         op: (lambda node: node.inputs[:1])
@@ -24,41 +24,41 @@ _PRESERVING: Final[dict[str, Callable[[Node], list[Tensor]]]] = {
     "Where": lambda node: list(node.inputs[1:]),
 }  # fmt: skip
 
-# Operators that pass infinities on as they are, or with the other sign.
+# Operators that pass infinities on, perhaps with the other sign.
 _PASSING: Final = frozenset(_PRESERVING) - {"MaxPool", "AveragePool"} | {
     "Add", "Cast", "Div", "LeakyRelu", "Max", "Min", "Neg", "PRelu", "Pad", "Resize", "Sub",
     "Upsample", "Where",
 }  # fmt: skip
 _FAR: Final = 64
-"""How many operators upstream infinities are looked for."""
+"""Most tensors upstream that a search for infinities visits."""
 
 
 class Signs:
-    """What the values of tensors of one graph are known to be."""
+    """Facts about the signs of the tensors of one graph."""
 
     def __init__(self, graph: Graph, outer: "Signs | None" = None) -> None:
-        """Starts with nothing proved; a body comes with what is known of the graph around."""
+        """Starts with nothing proved; a body gets the `Signs` of the graph around it as `outer`."""
         self._graph = graph
         self._outer = outer
         self._known: dict[Tensor, bool] = {}
 
     def mark(self) -> int:
-        """A point to roll back to: how much is proved."""
+        """A point to roll back to: the number of answers."""
         return len(self._known)
 
     def rollback(self, mark: int) -> None:
-        """Forgets the proofs since a mark, as edits of the graph are undone."""
+        """Forgets the answers since a mark, as edits of the graph are undone."""
         while len(self._known) > mark:
             self._known.popitem()
 
     def ask_again(self) -> None:
-        """Drops what could not be proved, which edits may have made plain."""
+        """Drops negative answers: after edits the proof may succeed."""
         self._known = {tensor: True for tensor, proved in self._known.items() if proved}
 
     def non_negative(self, tensor: Tensor) -> bool:
         """Whether no element of a floating-point tensor can be below zero (NaN is not below zero).
 
-        Integers are not asked for: their sums, products and magnitudes can wrap around.
+        Do not ask for integers: their sums, products and magnitudes can wrap around.
         """
         pending = [tensor]
         while pending:
@@ -80,7 +80,7 @@ class Signs:
     def infinite(self, tensor: Tensor) -> Tensor | None:
         """A constant of the graph that puts infinities into a tensor, as the fill of a `Pad` does.
 
-        None says little: looked for is what operators pass on that move data or add to it.
+        None is no proof: the search follows only operators that move data or add to it.
         """
         pending, seen = [tensor], {tensor.name}
         while pending and len(seen) < _FAR:
@@ -102,20 +102,20 @@ class Signs:
                 return current
             if node.op in _PASSING:
                 copies = node.op == "Pad" and node.attrs.get("mode", "constant") != "constant"
-                given = node.inputs[:1] if copies else node.inputs  # a fill that nothing writes
+                given = node.inputs[:1] if copies else node.inputs  # these modes ignore the fill
                 reads = [each for each in given if each.name and each.name not in seen]
                 seen.update(each.name for each in reads)
                 pending += reads
         return None
 
     def _is_infinite(self, node: Node) -> bool:
-        """Whether a `Pad` that says its fill itself, as before opset 11, fills with infinities."""
+        """Whether a `Pad` with the fill as an attribute (before opset 11) fills with infinities."""
         value, mode = node.attrs.get("value"), node.attrs.get("mode", "constant")
         writes = self._graph.opset < 11 and mode == "constant"
         return writes and isinstance(value, float) and math.isinf(value)
 
     def _needs(self, tensor: Tensor) -> bool | list[Tensor]:
-        """Decided, or the tensors on which it depends."""
+        """Whether a tensor is non-negative, or the tensors on which that depends."""
         array = self._graph.constant(tensor)
         if array is not None:
             return bool(array.dtype.kind in "fiub" and (array >= 0).all())

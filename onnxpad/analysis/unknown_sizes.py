@@ -1,7 +1,7 @@
-"""The sizes that only run time knows, as symbols.
+"""Symbols for sizes that are unknown until run time.
 
-The axes of graph inputs have at least one element; a size that is computed may be 0, as where the
-end of a Slice is an input, or a product of sizes is divided.
+The axes of graph inputs have at least one element. A computed size may be 0, as where the end of a
+Slice is an input, or a product of sizes is divided.
 """
 
 from typing import Final
@@ -11,7 +11,7 @@ from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, symbol
 from onnxpad.graph import Graph, Tensor
 from onnxpad.operators.table import CHANNELS_FIRST, Layout, operator_of
 
-# Operators whose result has the shape of what they read first.
+# Operators whose result has the shape of their first input.
 _KEEPING: Final = frozenset(
     {
         "Abs", "BatchNormalization", "Cast", "Clip", "Dropout", "Elu", "Erf", "Exp", "Gelu",
@@ -21,7 +21,7 @@ _KEEPING: Final = frozenset(
     }
 )  # fmt: skip
 _FAR: Final = 64
-"""How many operators upstream are asked."""
+"""Most operators upstream to look at."""
 
 
 def spatial_sizes(
@@ -37,9 +37,9 @@ def spatial_sizes(
     Args:
         graph: The graph that has the tensor.
         tensor: The tensor.
-        shape: What is known of its sizes; None where its rank is not.
+        shape: Its sizes as far as they are known; None where its rank is unknown.
         axes: How many spatial axes it has.
-        least: What an unknown size is at least, for what reads it to be defined.
+        least: The least size at which the node that reads it runs.
         layout: Which of its axes are spatial.
     """
     found = (Unknown("only run time knows"),) * axes if shape is None else layout.spatial(shape)
@@ -53,7 +53,7 @@ def spatial_sizes(
 
 
 def _least(graph: Graph, tensor: Tensor) -> int:
-    """How many elements a spatial axis of a tensor has at least."""
+    """The least number of elements that a spatial axis of a tensor may have: 0 or 1."""
     for _ in range(_FAR):
         if tensor.name in graph.inputs:
             return 1
@@ -62,7 +62,7 @@ def _least(graph: Graph, tensor: Tensor) -> int:
             return 0
         row = operator_of(graph, node)
         if row is not None and not row.pools:
-            return 1  # one that holds no window is refused
+            return 1  # runtimes refuse a convolution without a window
         if node.op not in _KEEPING or not node.inputs:
             return 0
         tensor = node.inputs[0]

@@ -1,4 +1,4 @@
-"""What is known of a tensor's content and shape."""
+"""A tensor's content and shape, element by element, where some elements may be symbolic."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -42,7 +42,7 @@ class Value:
         dtype: Element type, a number of ONNX's `TensorProto.DataType`.
         data: Object array of the tensor's shape. Integers are `Extent`s; truth values are
             `Extent`s that are 0 or 1; floats are `Real`s: Python floats that the type holds
-            exactly, or what `values.floats` knows of a float that varies with a size.
+            exactly, or one of the classes of `analysis.floats` for a float that varies.
     """
 
     dtype: int
@@ -67,7 +67,7 @@ def each(function: Callable[..., object], *operands: Elements) -> Elements:
     """Apply a function element by element, with numpy's broadcasting.
 
     Raises:
-        ValueError: The operands do not go together.
+        ValueError: The operands do not broadcast.
     """
     result = np.frompyfunc(function, len(operands), 1)(*operands)
     return result if isinstance(result, np.ndarray) else elements([result], ())
@@ -85,7 +85,7 @@ def constant_elements(array: npt.NDArray[np.generic], dtype: int) -> Elements | 
 
 
 def fit(number: Extent, dtype: int) -> Extent:
-    """Return an integer where its type holds it; what overflows is unknown."""
+    """Return the integer where its type holds it; one that overflows is unknown."""
     least, greatest = INTEGERS[dtype]
     if isinstance(number, int):
         return number if least <= number <= greatest else Unknown(f"{number} overflows its type")

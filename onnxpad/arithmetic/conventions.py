@@ -1,18 +1,19 @@
-"""The frameworks' paddings of one axis, each with its source.
+"""How each framework pads one axis, each with its source.
 
-Every function answers with the pads as the framework states them and the output size it gives;
-where that is below 1, no framework has an answer.
+Every function returns the pads as the framework states them, and the output size that follows.
+Where that size is below 1, no framework runs the operator.
 
-Without a function of their own:
+These have no function of their own:
 
 - cuDNN takes one padding for both sides and rounds down, pools included (`torch_conv`), so it has
   no SAME with an odd total. The usual way out, `half_kernel`, reads earlier than TensorFlow
   wherever SAME's total is below twice half the kernel. Source: cuDNN API reference,
   `cudnnGetConvolutionNdForwardOutputDim` and `cudnnGetPoolingNdForwardOutputDim`.
-- Metal Performance Shaders centres what it reads, with `SizeSame` and `AddRemainderToTopLeft` by
-  default: where SAME pads at all, that is `coreml_same` with `top_left_heavy`. Where the extent is
-  below the stride it centres inside the image, which no pads of an ONNX operator express. Its
-  pools do not round up as Caffe's do. Source: Apple, `MPSNNPaddingMethod`.
+- Metal Performance Shaders centres the windows on the image, with `SizeSame` and
+  `AddRemainderToTopLeft` by default. Where SAME pads at all, that is `coreml_same` with
+  `top_left_heavy`. Where the extent is below the stride, the first window starts inside the image,
+  which no `pads` of an ONNX operator express. Its pools do not round up as Caffe's do. Source:
+  Apple, `MPSNNPaddingMethod`.
 """
 
 from dataclasses import dataclass
@@ -36,8 +37,8 @@ class AxisPadding:
 
     Attributes:
         begin: Elements before the first real one; cropped from the output if transposed.
-        end: Elements after the last real one; cropped from the output if transposed. Stated, not
-            necessarily read: `window.end_read` says what is.
+        end: Elements after the last real one; cropped from the output if transposed. The windows
+            need not reach all of them: see `window.end_read`.
         output: Size of the output.
         output_padding: Zeros appended to the output; transposed only.
     """
@@ -186,10 +187,10 @@ def coreml_same(size: Extent, window: Window, *, top_left_heavy: bool = False) -
 
 
 def half_kernel(size: Extent, window: Window) -> AxisPadding:
-    """Half the kernel on both sides, as `padding=k//2`, by which SAME is imitated.
+    """Half the kernel on both sides: `padding=k//2`, the usual imitation of SAME.
 
-    With dilation, half the extent. Gives SAME's output size for odd extents, and for even ones
-    one more where the stride divides the size.
+    With dilation, half the extent. An odd extent gives SAME's output size. An even one gives one
+    more where the stride divides the size.
 
     Source: Darknet, `parse_convolutional` (`pad=1`), src/parser.c; common in PyTorch.
     """

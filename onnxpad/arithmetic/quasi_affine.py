@@ -11,8 +11,8 @@ i < count. From max(T, T') on, (x^P - 1)^2 (x^P' - 1)^2 annihilates f - g, which
 everywhere if it is on the first max(T, T') + 2P + 2P' points. No table is longer than count / 2, so
 it is. The periods of a function are the multiples of the least one, and all have the same least T.
 
-Up to `LIMIT` points a function is its full table instead, with period 0. What would need a
-threshold or period above `LIMIT` raises `InexpressibleError`.
+A function of at most `LIMIT` points is its full table instead, with period 0. A result that would
+need a threshold or period above `LIMIT` raises `InexpressibleError`.
 """
 
 import operator
@@ -26,7 +26,7 @@ LIMIT = 4096
 
 
 class InexpressibleError(ArithmeticError):
-    """Why a result is no function that the form can hold; never leaves `arithmetic.size`."""
+    """The result does not fit the normal form; never leaves `arithmetic.size`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class QuasiAffine:
 
     @property
     def slopes(self) -> list[int]:
-        """What each residue class gains in one period, from the class of T on; none for a table."""
+        """Growth of each residue class in one period, from the class of T on; none for a table."""
         return _slopes(self.values, self.period)
 
     def at(self, index: int) -> int:
@@ -88,18 +88,18 @@ class QuasiAffine:
 
 
 def support(f: QuasiAffine) -> range:
-    """Return the closest range of indices that holds all at which f, of 0 and 1, is not 0."""
+    """Return the closest range that holds every index where f is 1; f is 0 or 1 everywhere."""
     found = [index for index, value in enumerate(f.values) if value]
     if not found:
         return range(0)
     step = gcd(*(index - found[0] for index in found)) or 1
-    # What the last two periods of the table show, all later ones repeat.
+    # All later periods repeat the last two of the table.
     ends = not any(f.values[f.threshold :]) if f.period else True
     return range(found[0], (found[-1] if ends else f.count - 1) + 1, step)
 
 
 def repetition(f: QuasiAffine) -> tuple[int, int]:
-    """Return a threshold and a period; for a full table those that are least taken together."""
+    """Return a threshold and a period; for a full table the pair with the least T + 2P."""
     if f.period:
         return f.threshold, f.period
     best, shortest = (f.count, 1), f.count
@@ -172,17 +172,17 @@ def negative(f: QuasiAffine) -> QuasiAffine:
 
 
 def through(f: QuasiAffine, g: QuasiAffine) -> tuple[QuasiAffine, int] | None:
-    """Return F and s with f(i) = F((g(i) - g(0)) / s) for every i, where g climbs by s, at times.
+    """Return F and s with f(i) = F((g(i) - g(0)) / s) for every i, where each step of g is 0 or s.
 
-    None where g does otherwise, or from its threshold on other than once a period, or does not
-    decide f.
+    None unless g climbs like that, exactly once a period from its threshold on, and unless f has
+    one value wherever g has one value.
     """
     steps = [b - a for a, b in pairwise(g.values)]
     step = max(steps)
     if step < 1 or set(steps) - {0, step} or (f.period and set(g.slopes) != {step}):
         return None
     threshold, period = max(f.threshold, g.threshold), lcm(f.period, g.period)
-    # Both sides of an equation that holds for two periods from where F repeats hold from there on.
+    # From where F repeats on, an equation that holds for two periods holds for all further ones.
     span = threshold + 2 * (g.period + period) if f.period else f.count
     if span > min(LIMIT, f.count):
         return None
@@ -220,7 +220,8 @@ def _settled(f: QuasiAffine) -> int:
 def _table(f: QuasiAffine, threshold: int, period: int) -> list[int]:
     """Return f(0) .. f(T+2P-1) for a greater threshold and a multiple of the period.
 
-    Refuses what would be slow, and tables longer than the proof of equality allows.
+    Raises:
+        InexpressibleError: The table would be slow, or longer than the proof of equality allows.
     """
     table = list(f.values)
     if not f.period:
@@ -239,7 +240,7 @@ def _table(f: QuasiAffine, threshold: int, period: int) -> list[int]:
 
 
 def _slopes(table: Sequence[int], period: int) -> list[int]:
-    """Return what each residue class gains in one period, given f(0) .. f(T+2P-1)."""
+    """Return the growth of each residue class in one period, given f(0) .. f(T+2P-1)."""
     last, before = len(table) - period, len(table) - 2 * period
     return list(map(operator.sub, table[last:], table[before:last]))
 

@@ -1,7 +1,7 @@
-"""A function as people write it: `2*ceil(height/2) - 1`.
+"""A function written as people write it: `2*ceil(height/2) - 1`.
 
-`recognise` guesses a rounded quotient, a remainder, or a quotient limited on one side, and returns
-the guess only where its normal form is the function's. `cases` lists values class by class.
+`recognise` guesses a rounded quotient, a remainder, or a quotient limited on one side. It returns
+the guess only where both have one normal form. `cases` lists values class by class.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from onnxpad.arithmetic.quasi_affine import InexpressibleError, QuasiAffine
 from onnxpad.arithmetic.symbol import Symbol
 
 _LONGEST = 16
-"""Longest period of a quotient that is told by its begin."""
+"""Longest period tried for a quotient that is limited from some index on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Formula:
 
 
 def join(texts: Iterable[str], constant: int) -> str:
-    """Return the sum of these texts and a constant, which comes first where all else is taken."""
+    """Return the sum as text; a positive constant comes first where the first term is negative."""
     parts = [*texts, *([str(constant)] if constant else [])]
     if constant > 0 and parts[0].startswith("-"):
         parts = [parts[-1], *parts[:-1]]
@@ -55,7 +55,7 @@ def recognise(f: QuasiAffine, symbol: Symbol) -> Formula | None:
 
 
 def _levelled(f: QuasiAffine, threshold: int, symbol: Symbol) -> Formula | None:
-    """Return f, which does not vary from the threshold on, as a quotient up to there."""
+    """Return f, which is constant from the threshold on, as a limited quotient."""
     for period in range(1, min(threshold // 2, _LONGEST) + 1):
         guess = _quotient(f, 0, period, symbol) if f.at(period) != f.at(0) else None
         found = _limited(f, guess) if guess else None
@@ -65,7 +65,7 @@ def _levelled(f: QuasiAffine, threshold: int, symbol: Symbol) -> Formula | None:
 
 
 def _limited(f: QuasiAffine, guess: Formula) -> Formula | None:
-    """Return f as a guess that is limited to where f stays, if it is."""
+    """Return f as the guess limited by the least or the greatest value of f; None unless it is."""
     least, greatest = f.bounds()
     if _at_least(guess.function, least) == f:
         return Formula(f"max({guess}, {least})", 0, f)
@@ -85,7 +85,7 @@ def _at_least(f: QuasiAffine, limit: int) -> QuasiAffine | None:
 
 
 def _quotient(f: QuasiAffine, threshold: int, period: int, symbol: Symbol) -> Formula | None:
-    """Return factor * floor((p * n + b) / q) + constant as f is from the threshold on."""
+    """Return factor * floor((p * n + b) / q) + constant that equals f from the threshold on."""
     indices = range(threshold, threshold + 2 * period)
     start = f.at(threshold)
     factor = gcd(*(f.at(index) - start for index in indices))
@@ -99,7 +99,7 @@ def _quotient(f: QuasiAffine, threshold: int, period: int, symbol: Symbol) -> Fo
     lo, hi = max(spans), min(spans) + q - 1
     if lo > hi:
         return None
-    # Of all offsets that round alike: that of floor, that of ceil, or the least.
+    # Many offsets round alike: prefer the one of floor, then of ceil, else take the least.
     floor, ceil = -lo % q, (-1 - lo) % q
     shift = floor if floor <= hi - lo else ceil if ceil <= hi - lo else 0
     whole, offset = divmod(lo + shift, q)
@@ -107,7 +107,7 @@ def _quotient(f: QuasiAffine, threshold: int, period: int, symbol: Symbol) -> Fo
     function = quasi_affine.divide(_times(symbol, p, offset), q)
     function = quasi_affine.translate(quasi_affine.scale(function, factor), constant)
     top = _multiple(p, symbol.name)
-    if offset == 0 and p * symbol.sizes.step % q == 0:  # then every value leaves the same rest
+    if offset == 0 and p * symbol.sizes.step % q == 0:  # every value has the same remainder
         rest = p * symbol.sizes.first % q
         if factor * rest % q == 0:
             shifted = constant - factor * rest // q
@@ -121,7 +121,7 @@ def _quotient(f: QuasiAffine, threshold: int, period: int, symbol: Symbol) -> Fo
 
 
 def _remainder(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
-    """Return f as constant + factor * ((b + n) mod P) or the same with -n, if it is that."""
+    """Return f as constant + factor * ((b + n) mod P), or with -n; None unless it is that."""
     constant = min(f.values)
     factor = gcd(*(value - constant for value in f.values))
     first = (f.at(0) - constant) // factor
@@ -137,12 +137,12 @@ def _remainder(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
 
 
 def _half(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
-    """Return f as constant + floor(((b + n) mod P) / 2), with -n or ceil for it, if it is that."""
+    """Return f as constant + floor(((b + n) mod P) / 2), or with -n or ceil; None unless it is."""
     if symbol.sizes.step > 1:
         return None
     steps = [f.at(index + 1) - f.at(index) for index in range(period)]
     for sign, jump in ((1, min(steps)), (-1, max(steps))):
-        # There the remainder begins anew: with 0, or as the greatest that it can be.
+        # At this value the remainder wraps: to 0, or to its greatest.
         value = symbol.sizes.value(steps.index(jump) + 1)
         text, rest = _rest(symbol, sign, (-value if sign > 0 else value - 1) % period, period)
         for rounded, up in (("floor", 0), ("ceil", 1)):
@@ -155,7 +155,7 @@ def _half(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
 
 
 def _rest(symbol: Symbol, sign: int, offset: int, modulus: int) -> tuple[str, QuasiAffine]:
-    """Return (offset + sign * n) mod modulus, in words and as a function of the index."""
+    """Return (offset + sign * n) mod modulus, as text and as a function of the index."""
     shifted = _times(symbol, sign, offset)
     whole = quasi_affine.scale(quasi_affine.divide(shifted, modulus), -modulus)
     top = join([symbol.name if sign > 0 else f"-{symbol.name}"], offset)
@@ -172,7 +172,7 @@ def _times(symbol: Symbol, factor: int, offset: int) -> QuasiAffine:
 
 
 def _multiple(factor: int, text: str, divisor: int = 1) -> str:
-    """Return a multiple of a text, divided without a rest."""
+    """Return factor * text / divisor as text, in lowest terms."""
     common = gcd(factor, divisor)
     factor, divisor = factor // common, divisor // common
     product = text if factor == 1 else f"-{text}" if factor == -1 else f"{factor}*{text}"
@@ -206,6 +206,6 @@ def cases(f: QuasiAffine, symbol: Symbol, most: int) -> str | None:
 
 
 def _chosen(groups: dict[int, list[str]], subject: str) -> list[str]:
-    """Return which value is taken when, with the subject said once."""
+    """Return texts such as `0 when n is even` and `1 when odd`: the subject stands once."""
     parts = [f"{value} when {' or '.join(groups[value])}" for value in sorted(groups)]
     return [part.replace("when ", f"when {subject}", 1) for part in parts[:1]] + parts[1:]

@@ -1,9 +1,10 @@
-"""A size that need not be known yet.
+"""Exact arithmetic on sizes that are symbols, such as an open height.
 
 A `Size` is a constant plus, for each symbol, an eventually quasi-affine function of it that is 0 at
 the symbol's least value. The parts are unique and each is in normal form, so two sizes are equal
-for every admitted value of their symbols if and only if they compare equal. What does not vary is
-always a plain int, never a `Size`; what the form cannot hold is an `Unknown` that says why.
+for every admitted value of their symbols if and only if they compare equal. A result that does not
+vary is always a plain int, never a `Size`. A result that the form cannot hold is an `Unknown` that
+says why.
 
 Every claim is about the admitted values: from a symbol's first to its last, both finite.
 """
@@ -23,7 +24,7 @@ from onnxpad.arithmetic.symbol import Symbol as Symbol
 
 
 class _Arithmetic:
-    """The operators of what is not a plain int, as in Python: division rounds down."""
+    """Python's operators for `Size` and `Unknown`: division rounds down."""
 
     __slots__ = ()
 
@@ -66,10 +67,11 @@ class _Arithmetic:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unknown(_Arithmetic):
-    """What is not known, and why. Absorbs every operation; the first reason wins.
+    """An unknown number, and why it is unknown. Absorbs every operation; the first reason wins.
 
-    Equal to nothing, itself included: two unknowns with one reason are not one number. Python takes
-    any object for equal to itself inside containers, so compare extents, not tuples of them.
+    Equal to nothing, itself included: two unknowns with the same reason may be different numbers.
+    Compare extents one by one, not tuples of them: inside a container Python takes any object for
+    equal to itself.
     """
 
     reason: str
@@ -87,7 +89,7 @@ class Unknown(_Arithmetic):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Size(_Arithmetic):
-    """A number that varies with symbols; see `symbol`.
+    """A number that varies with symbols; `symbol` makes one.
 
     Attributes:
         constant: The value where every symbol has its least value.
@@ -103,10 +105,10 @@ class Size(_Arithmetic):
         return tuple(symbol for symbol, _ in self.terms)
 
     def __repr__(self) -> str:
-        """Return a formula, as `2*ceil(height/2) - 1`; what has none is `f(height)`."""
+        """Return a formula, as `2*ceil(height/2) - 1`; where none fits, `f(height)`."""
         terms, texts = self.terms, []
         total = self.constant
-        if len(terms) == 1:  # a limit is best told where the constant is not split off
+        if len(terms) == 1:  # with the constant inside, `max(n - 1, 4)` needs no second constant
             terms, total = (_form(self, "a formula"),), 0
         for symbol, form in terms:
             found = render.recognise(form, symbol)
@@ -119,7 +121,7 @@ Extent: TypeAlias = int | Size | Unknown
 _Known: TypeAlias = int | Size
 
 _STEPS = 64
-"""Most steps of a quotient by what varies."""
+"""Most values that a quotient with a varying divisor may take."""
 
 
 def symbol(name: str, sizes: Sizes = ANY) -> _Known:
@@ -213,7 +215,7 @@ def equal(a: Extent, b: Extent) -> Extent:
 def where(cond: Extent, a: Extent, b: Extent) -> Extent:
     """Return a where `cond` is not 0, else b.
 
-    What is never chosen may be unknown, and so may `cond` where both are equal.
+    A side that is never chosen may be unknown; so may `cond` where both sides are equal.
     """
     truth = None if isinstance(cond, Unknown) else _truth(cond)
     if truth is not None:
@@ -222,7 +224,7 @@ def where(cond: Extent, a: Extent, b: Extent) -> Extent:
 
 
 def always(cond: Extent) -> bool | None:
-    """Say whether a condition is true (not 0) for all admitted values, or False for none of them.
+    """Return True where a condition holds (is not 0) for every admitted value, False for none.
 
     None where it varies or is unknown.
     """
@@ -235,9 +237,13 @@ def bounds(a: Extent) -> tuple[int | None, int | None]:
 
 
 def solutions(cond: Size) -> Sizes | None:
-    """Return the closest sizes of its one symbol that satisfy a condition, of 0 and 1.
+    """Return the closest `Sizes` that hold every value of the one symbol that makes `cond` 1.
 
-    None where nothing does, or more than fewer sizes can say.
+    Args:
+        cond: A condition of one symbol, which is 0 or 1.
+
+    Returns:
+        The sizes; None where no value satisfies the condition, or where they would be all values.
     """
     symbol, form = _form(cond, "a solution")
     found = quasi_affine.support(form)
@@ -248,7 +254,7 @@ def solutions(cond: Size) -> Sizes | None:
 
 
 def climbs(a: Size) -> bool:
-    """Whether `a`, of one symbol, is never less for a greater value of it, as far as that shows."""
+    """Whether `a`, of one symbol, certainly never falls as that symbol grows."""
     _, form = _form(a, "a climb")
     rises = all(first <= second for first, second in pairwise(form.values))
     return rises and len(set(form.slopes)) <= 1
@@ -273,10 +279,10 @@ def evaluate(a: Extent, values: Mapping[str, int]) -> int:
 
 
 def residues(a: Extent) -> dict[Symbol, tuple[int, int]]:
-    """Return per symbol a period and the value from which on `a` repeats its growth with it.
+    """Return, for each symbol, a period and the value from which `a` grows the same every period.
 
-    Both count in values of the symbol. Sizes of one symbol that agree on all its values up to the
-    greater threshold and two of each one's periods agree on all.
+    Both count in values of the symbol. Two sizes of one symbol are equal everywhere if they are
+    equal at all values up to the greater threshold and for two of each one's periods beyond it.
     """
     found = {}
     for symbol, form in a.terms if isinstance(a, Size) else ():
@@ -286,19 +292,20 @@ def residues(a: Extent) -> dict[Symbol, tuple[int, int]]:
 
 
 def period(a: Extent) -> int:
-    """Return the least common multiple of the periods of `residues`; 1 for what does not vary."""
+    """Return the least common multiple of the periods of `residues`; 1 for a constant."""
     return lcm(*(period for period, _ in residues(a).values()))
 
 
 def threshold(a: Extent) -> int:
-    """Return the greatest threshold of `residues`; 0 for what does not vary."""
+    """Return the greatest threshold of `residues`; 0 for a constant."""
     return max((threshold for _, threshold in residues(a).values()), default=0)
 
 
 def explain(a: Extent, name: str) -> str:
-    """Say what `a` is, as cases or a formula, where its one symbol goes by this name.
+    """Return `a` in words, as cases or a formula, with `name` for its one symbol.
 
-    A formula calls n what has a name of several words. A size of several symbols keeps their names.
+    Where `name` has several words, the formula uses n for it. A size of several symbols keeps
+    their own names.
     """
     if not isinstance(a, Size) or len(a.terms) > 1:
         return str(a)
@@ -315,9 +322,9 @@ def explain(a: Extent, name: str) -> str:
 
 
 def in_terms_of(a: Extent, other: Extent, name: str) -> Extent:
-    """Return `a` as a function of another size, which goes by this name.
+    """Return `a` as a function of another size, which becomes a symbol of this name.
 
-    Unknown where the other does not climb in even steps, or does not decide `a`.
+    Unknown unless the other climbs in even steps and `a` is a function of it.
     """
     if isinstance(a, int):
         return a
@@ -332,7 +339,7 @@ def in_terms_of(a: Extent, other: Extent, name: str) -> Extent:
 
 
 def _operate(operation: Callable[[_Known, _Known], _Known], left: object, right: object) -> Extent:
-    """Apply an operation for an operator: what is no extent may know how to deal with one."""
+    """Apply an operation for one of Python's operators, which tries the other side if declined."""
     if isinstance(left, int | Size | Unknown) and isinstance(right, int | Size | Unknown):
         return _total(operation, left, right)
     declined: Extent = NotImplemented
@@ -340,7 +347,7 @@ def _operate(operation: Callable[[_Known, _Known], _Known], left: object, right:
 
 
 def _total(operation: Callable[..., _Known], *operands: Extent) -> Extent:
-    """Apply an operation on ints and sizes to extents; no form for the result is unknown."""
+    """Apply an operation on ints and sizes to extents; a result without a form is unknown."""
     for operand in operands:
         if isinstance(operand, Unknown):
             return Unknown(operand.reason)
@@ -379,7 +386,7 @@ def _bounds(a: _Known) -> tuple[int, int]:
 
 
 def _truth(a: _Known) -> bool | None:
-    """Say whether a number is never 0, always 0 (False), or now and then (None)."""
+    """Return True where a number is never 0, False where always, and None otherwise."""
     lo, hi = _bounds(a)
     return None if lo <= 0 <= hi and lo < hi else lo > 0 or hi < 0
 
@@ -435,7 +442,7 @@ def _floor_div(a: _Known, d: _Known) -> _Known:
         a, d = _scale(a, -1), -d
     if isinstance(a, int):
         return a // d
-    # What the divisor divides for every value leaves the floor as it is.
+    # Terms that the divisor always divides can be taken out of the floor.
     whole = tuple(term for term in a.terms if term[1].is_divisible(d))
     rest = tuple(term for term in a.terms if not term[1].is_divisible(d))
     quotient: _Known = a.constant // d
@@ -452,7 +459,7 @@ def _ceil_div(a: _Known, d: _Known) -> _Known:
 
 
 def _ratio(a: _Known, d: Size) -> _Known:
-    """Return a / d rounded down where it is one whole number, or takes few values, for all."""
+    """Return a / d rounded down, where it is one whole number or takes at most `_STEPS` values."""
     lo, hi = _bounds(d)
     if lo <= 0 <= hi:
         raise InexpressibleError("a division by a size that may be 0")

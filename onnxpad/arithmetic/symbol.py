@@ -1,6 +1,6 @@
 """A named number that a graph leaves open, and the values it may have.
 
-The values have a greatest one: what happens beyond it is no counterexample to anything.
+The values have a greatest one: nothing is claimed beyond it.
 """
 
 import math
@@ -13,7 +13,7 @@ NMAX = 2**31 - 1
 class Sizes:
     """The values that an open size may have: every `step`-th from `first` on, up to `last`.
 
-    Equal sets are equal: `last` becomes the last value there is, and the step to nowhere is 1.
+    Equal sets compare equal: `last` becomes the last value hit, and a single value has step 1.
     """
 
     first: int = 1
@@ -47,7 +47,7 @@ class Sizes:
         return self.first <= value <= self.last and (value - self.first) % self.step == 0
 
     def as_data(self) -> dict[str, int]:
-        """The values as JSON can have them."""
+        """The values as JSON."""
         return {"first": self.first, "last": self.last, "step": self.step}
 
     def value(self, index: int) -> int:
@@ -67,7 +67,7 @@ class Sizes:
         gap, rest = divmod(other.first - self.first, divisor)
         if rest:
             return None
-        # The first of these values, counted from 0 on, that the other's steps hit.
+        # The first of these values that is on the other's grid, wherever that grid starts.
         period = other.step // divisor
         hit = self.value(gap * pow(self.step // divisor, -1, period) % period)
         step, last = self.step * period, min(self.last, other.last)

@@ -1,9 +1,9 @@
 """One axis of a sliding window: sizes, pads, and what is read.
 
 Positions count from the first real element: padding at the begin has negative positions, padding
-at the end starts at `size`. Input sizes may be symbolic (`Extent`); kernel, stride and dilation are
-integers, but for a kernel that only run time knows (`OpenWindow`). Nothing here branches on a size,
-so one formula serves known and unknown sizes.
+at the end starts at `size`. Input sizes may be symbolic (`Extent`). Kernel, stride and dilation are
+integers; only `OpenWindow` has a kernel that is unknown until run time. Nothing here branches on a
+size, so one formula serves known and unknown sizes.
 
 Sources: "ONNX" is the operator's page of the ONNX specification (docs/Operators.md);
 "onnxruntime" is measured on its CPU provider with graph optimisation off (1.31).
@@ -47,7 +47,7 @@ class Window:
     dilation: int = 1
 
     def __post_init__(self) -> None:
-        """Refuses what would otherwise divide by zero or slide backwards."""
+        """Refuses values that would divide by zero or slide backwards."""
         if min(self.kernel, self.stride, self.dilation) < 1:
             raise ModelError(
                 f"kernel {self.kernel}, stride {self.stride}, dilation {self.dilation}: "
@@ -61,12 +61,12 @@ class Window:
 
 
 window_of: Final = lru_cache(maxsize=1024)(Window)
-"""The window of these, made once: networks repeat themselves."""
+"""`Window`, cached: networks repeat the same few windows."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenWindow:
-    """A kernel whose length only run time knows, which slides along one axis."""
+    """A kernel whose length is unknown until run time, which slides along one axis."""
 
     kernel: Size
     stride: int = 1
@@ -101,8 +101,8 @@ def pool_output_size(
     still computed once, clipped. With `ceil_mode` the last window may reach past the end padding,
     but is dropped where it would start there. A result below 0 is an error; 0 is an empty output.
 
-    For pads that a pool admits (each below its kernel). With `ceil_mode` onnxruntime divides in
-    float32 and so departs from this beyond a padded size of 2^24.
+    Right for pads that a pool admits (each below its kernel). With `ceil_mode` onnxruntime divides
+    in float32, so its result differs beyond a padded size of 2^24.
 
     Source: ONNX MaxPool and AveragePool "ceil_mode", and onnxruntime where shape inference and
     the specification say otherwise (truncation; shape inference never drops a window).
@@ -132,7 +132,7 @@ def same_raw_total(size: Extent, window: AnyWindow) -> Extent:
 
     Source: ONNX Conv "auto_pad", `pad_shape`.
     """
-    if window.stride == 1:  # the size cancels out, also one that nothing is known of
+    if window.stride == 1:  # the size cancels out, even where it is unknown
         return window.extent - 1
     return (same_output_size(size, window) - 1) * window.stride + window.extent - size
 
@@ -163,11 +163,11 @@ def constant_in_effect(size: Extent, window: AnyWindow, *, odd: Side) -> tuple[i
         return begin, end
     if isinstance(window, OpenWindow):
         return None
-    if isinstance(end, Unknown):  # what holds for every size needs no knowledge of this one
+    if isinstance(end, Unknown):  # pads that are right for every size are right for this one
         begin, end = same_pads(symbol("any size"), window, odd=odd)
     _, greatest = bounds(end)
-    # For one kernel, a constant begin is all it takes: SAME's totals are less than a stride apart,
-    # so the greatest end fits no window more than any other.
+    # A constant begin is enough: SAME's totals are less than a stride apart, so the greatest end
+    # makes room for no further window.
     return (begin, greatest) if isinstance(begin, int) and greatest is not None else None
 
 
@@ -179,7 +179,7 @@ def last_read(begin: Extent, window: AnyWindow, output: Extent) -> Extent:
 def end_read(size: Extent, window: AnyWindow, begin: Extent, output: Extent) -> Extent:
     """End padding that is really read: from `size` to the last position read, or 0.
 
-    Less than the declared end padding where the stride leaves some of it out; more where a pool's
+    Less than the declared end padding where the last window stops short of it; more where a pool's
     ceil window reaches past it.
     """
     return maximum(last_read(begin, window, output) - size + 1, 0)
@@ -188,7 +188,7 @@ def end_read(size: Extent, window: AnyWindow, begin: Extent, output: Extent) -> 
 def meets_data(
     window: AnyWindow, size: Extent, first: Extent, last: Extent, some: Extent = 1
 ) -> bool:
-    """Whether windows that start from `first` to `last` all read some of the `size` elements.
+    """Whether every window from the one at `first` to the one at `last` reads a real element.
 
     Args:
         window: The window.
@@ -234,9 +234,9 @@ def transposed_pads_for_output(
 ) -> tuple[Extent, Extent, Extent]:
     """(begin, end, output_padding) by which a ConvTranspose reaches the length `output`.
 
-    `odd` is `end` for SAME_UPPER and `begin` for everything else, NOTSET and VALID included. What
-    the full output lacks is appended; onnxruntime refuses an output_padding that is not below the
-    stride, and ignores the `pads` attribute beside an `output_shape`.
+    `odd` is `end` for SAME_UPPER and `begin` for everything else, NOTSET and VALID included. Where
+    the full output is too short, the missing elements are appended. onnxruntime refuses an
+    output_padding that is not below the stride, and ignores `pads` beside an `output_shape`.
 
     Source: ONNX ConvTranspose "output_shape", `total_padding[i]`; the clamp is onnxruntime's.
     """

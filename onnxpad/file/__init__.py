@@ -1,1 +1,1 @@
-"""A model file on the level of bytes: read without weights, spliced, written whole."""
+"""Model files as bytes: read without the weights, edited by splicing, written atomically."""

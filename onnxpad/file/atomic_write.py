@@ -1,7 +1,7 @@
-"""Writing files so that each is there whole or not at all.
+"""Atomic writes: each file is there whole or not at all.
 
-Until it is whole, a file is called `.NAME.RANDOM.part` and lies where it will be. An error or an
-interruption removes it; only a process that is killed leaves it behind, and it may be deleted.
+Until it is whole, a file is called `.NAME.RANDOM.part` and lies in the folder of its target. An
+error or an interrupt removes it. Only a process that is killed leaves it behind; it may be deleted.
 """
 
 import os
@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from onnxpad.errors import OutputError
 
 Content: TypeAlias = "Iterable[bytes | memoryview] | Path"
-"""What a file is to hold: chunks, or the file that it becomes a hard link to."""
+"""The content of a file to write: chunks, or an existing file to hard-link to."""
 
 # File systems take names of 255 bytes.
 _LONGEST: Final = 200
@@ -23,12 +23,15 @@ _LONGEST: Final = 200
 def write_whole(files: Mapping[Path, Content]) -> None:
     """Writes files through temporary ones; none appears before all of them are written.
 
-    They appear in their order, so the one that refers to the others is the last. Folders below
-    its own are made. A new file gets the usual mode, one that is replaced keeps its own. Through
-    a symbolic link its target is written.
+    They appear in the order given, so a file that refers to others must be the last. Missing
+    folders below the folder of the last file are made. A new file gets the usual mode, a replaced
+    one keeps its mode. A symbolic link stays, and its target is written.
+
+    Args:
+        files: The content of each file, by its path.
 
     Raises:
-        OutputError: One cannot be written; nothing is left behind and old files are untouched.
+        OutputError: A file cannot be written; nothing is left behind and old files are untouched.
     """
     waiting: dict[Path, Path] = {}
     made: list[Path] = []
@@ -41,7 +44,7 @@ def write_whole(files: Mapping[Path, Content]) -> None:
             mode = _mode(target)
             _make_folders(path.parent, folder, made)
             temporary = target.with_name(_temporary_name(target.name))
-            # Known before it is there, so that no interruption in between leaves it behind.
+            # Noted before it is made, so that an interrupt in between does not leave it behind.
             waiting[temporary] = target
             if isinstance(content, Path):
                 _link(temporary, content)
@@ -97,7 +100,7 @@ def _temporary_name(name: str) -> str:
 
 
 def _make_folders(wanted: Path, folder: Path, made: list[Path]) -> None:
-    """Makes folders below `folder`, which must be there; `made` tells which."""
+    """Makes the missing folders from `folder` down to `wanted`, and adds them to `made`."""
     missing = []
     while wanted != folder and wanted.is_relative_to(folder) and not wanted.is_dir():
         missing.append(wanted)
@@ -108,7 +111,7 @@ def _make_folders(wanted: Path, folder: Path, made: list[Path]) -> None:
 
 
 def _mode(target: Path) -> int | None:
-    """The permissions of the file to replace, or None where there is none."""
+    """The permissions of the file to replace; None where there is no such file."""
     try:
         mode = target.stat().st_mode
     except FileNotFoundError:
@@ -124,7 +127,7 @@ def _mode(target: Path) -> int | None:
 
 def _refusal(path: Path, error: OSError) -> OutputError:
     if isinstance(error, FileNotFoundError):
-        if path.parent.is_dir():  # as /proc, or behind a link that leads nowhere
+        if path.parent.is_dir():  # as in /proc, or through a dangling link
             return OutputError(f"{path} cannot be written: no file can be made there")
         return OutputError(f"{path} cannot be written: the folder {path.parent} does not exist")
     return OutputError(f"{path} cannot be written: {error.strerror or error}")

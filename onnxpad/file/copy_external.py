@@ -1,4 +1,4 @@
-"""What becomes of external data when a model is saved: it stays, goes along, or comes inside."""
+"""Saves a model with its external data: shared, copied, linked, or embedded in the model."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,20 +31,20 @@ def contents(
     how: ExternalData,
     progress: Progress | None,
 ) -> dict[Path, Content]:
-    """What to write so that `target` is an edited model and finds its external data.
+    """The files to write so that `target` is the edited model and finds its external data.
 
     Args:
         skeleton: The model.
-        source: Its file; None where it has none, and nobody knows where its data is.
+        source: Its file; None for a model without one, whose data cannot be found.
         replaced: As for `Skeleton.splice`.
         appended: As for `Skeleton.splice`.
         target: The file to write; the last of the result.
-        how: What becomes of data that is needed elsewhere.
-        progress: Called with a step, how much of it is done, and how much there is.
+        how: Whether data that `target` would not find is copied, linked or embedded.
+        progress: Called with the name of a step, how much of it is done, and how much there is.
 
     Raises:
-        UsageError: There is no such `how`.
-        OutputError: Something is in the way.
+        UsageError: `how` is none of the three.
+        OutputError: Another file is in the way, or runtimes would not find the data.
         ModelError: Data cannot be read.
     """
     if how not in _HOW:
@@ -71,9 +71,10 @@ def contents(
 
 
 def behind_links(source: Path, tensors: Iterable[onnx.TensorProto]) -> bool:
-    """Whether external data are links out of the folder of the model, to where that is a link to.
+    """Whether external data files are symbolic links out of the model's folder.
 
-    Caches of downloads look like that. Runtimes follow such links only where the model is one.
+    Download caches such as Hugging Face's look like that. Runtimes follow such links only where
+    the model itself is one.
     """
     shown = source.parent.resolve()
     files = [file.resolve() for file in _files(tensors, source).values()]
@@ -81,7 +82,11 @@ def behind_links(source: Path, tensors: Iterable[onnx.TensorProto]) -> bool:
 
 
 def follow_links(model: onnx.ModelProto, source: Path) -> Path:
-    """Has a model refer to the files behind links, from the folder that is returned."""
+    """Changes a model to refer to the files that its links lead to.
+
+    Returns:
+        The folder to which the new references are relative.
+    """
     tensors = external_tensors(model)
     files = {name: file.resolve() for name, file in _files(tensors, source).items()}
     folder = Path(os.path.commonpath([file.parent for file in files.values()]))
@@ -110,7 +115,7 @@ def _survivors(
 
 
 def _files(tensors: Iterable[onnx.TensorProto], source: Path) -> dict[str, Path]:
-    """Where the data of a model lies, by its path in the model's folder."""
+    """The data files of a model, by their path relative to the model's folder."""
     locations = dict.fromkeys(str(reference(tensor).location) for tensor in tensors)
     return {location: source.parent / location for location in locations}
 
@@ -123,7 +128,7 @@ def _shares_data(source: Path, target: Path, tensors: Iterable[onnx.TensorProto]
     """Whether `target` finds the data where the original does.
 
     Raises:
-        OutputError: It is in the same folder, and a runtime would not find the data all the same.
+        OutputError: It is in the same folder, but runtimes would not follow the links to the data.
     """
     if target.exists() and target.samefile(source):
         return True
@@ -143,13 +148,13 @@ def _moved(
     """The data files to write for `target`: those that are not there yet.
 
     Args:
-        files: Where data has to be, and where it is.
+        files: Where each data file is now, by where it has to be.
         target: The model.
-        how: Whether it is copied or linked.
-        progress: Called with a step, how much of it is done, and how much there is.
+        how: Whether the files are copied or linked.
+        progress: Called with the name of a step, how much of it is done, and how much there is.
 
     Raises:
-        OutputError: Something else is in the place of one.
+        OutputError: A different file is already in its place, or a link leads out of the folder.
     """
     written: dict[Path, Content] = {}
     for path, source in files.items():
@@ -174,12 +179,12 @@ def _moved(
 
 
 def _copied(source: Path, progress: Progress | None) -> Iterator[bytes]:
-    """Yields what is in a data file."""
+    """Yields the content of a data file."""
     done = 0
     try:
         with source.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            # Not without end where the file grows meanwhile.
+            # The bound ends the loop where the file grows meanwhile.
             while done <= size and (block := file.read(_BLOCK)):
                 yield block
                 done += len(block)
@@ -192,7 +197,7 @@ def _copied(source: Path, progress: Progress | None) -> Iterator[bytes]:
 
 
 def _equal(path: Path, source: Path, progress: Progress | None) -> bool:
-    """Whether two files hold the same."""
+    """Whether two files have the same content."""
     if path.samefile(source):
         return True
     size = source.stat().st_size

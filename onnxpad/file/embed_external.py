@@ -1,4 +1,4 @@
-"""A model with its external data inside."""
+"""Embeds external data into the model file."""
 
 import mmap
 from collections.abc import Iterator, Sequence
@@ -15,15 +15,15 @@ from onnxpad.file.wire import Chunk, Record, encode, header
 
 _RAW_DATA: Final = 9
 
-# What protobuf reads at most as one message.
+# The greatest message that protobuf reads.
 _MESSAGE_LIMIT: Final = (1 << 31) - 1
 
 
 def inlined(skeleton: Skeleton, folder: Path) -> Iterator[Chunk]:
-    """Yields a model with the elements of all tensors inside, as read from files of `folder`.
+    """Yields a model with all external tensors embedded, as read from the files in `folder`.
 
     Raises:
-        OutputError: It would be larger than what can be read again.
+        OutputError: The model would be larger than protobuf can read.
         ModelError: Elements cannot be read.
     """
     size = sum(reference(tensor).length or 0 for tensor in skeleton.external)
@@ -61,7 +61,7 @@ class _Elements:
         self._views: dict[Path, memoryview] = {}
 
     def inside(self, tensor: onnx.TensorProto) -> list[Chunk]:
-        """The record of an external initializer with its elements."""
+        """The record of an external initializer with its elements embedded."""
         elements = self._of(tensor)
         detach(tensor)
         body = tensor.SerializeToString() + header(_RAW_DATA, len(elements))
@@ -75,16 +75,16 @@ class _Elements:
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
                 self._views[path] = memoryview(mapped)
         found = self._views.get(path, memoryview(b""))[begin : begin + (length or 0)]
-        # Where they are not, reading them says what is wrong.
+        # Where bytes are missing, `internal` raises with the reason.
         return found if len(found) == length else internal(tensor, self._folder).raw_data
 
 
 def _filled(
     skeleton: Skeleton, record: Record, holder: onnx.ModelProto, item: Any, folder: Path
 ) -> Chunk:
-    """A record with all elements inside.
+    """A record with all of its external tensors embedded.
 
-    `holder` is a model with nothing in it but `item`, an empty message of the record's kind.
+    `holder` is an empty model except for `item`, an empty message of the record's kind.
     """
     skeleton.whole(record, item)
     found = external_tensors(holder)

@@ -1,6 +1,6 @@
-"""Tensors whose elements lie in files beside the model: where, and whether they are there.
+"""External data: where the elements of tensors lie beside the model, and whether they are there.
 
-Elements are read of one tensor at a time, and only where its value is asked for.
+The elements of a tensor are read only when its value is needed, one tensor at a time.
 """
 
 import errno
@@ -16,7 +16,7 @@ import onnx
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import tensors
 
-# Types of which several elements may share a byte; onnx may be too old to know some.
+# Types in which several elements share a byte; the installed onnx may be too old to know some.
 _BITS: Final = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
 _UNSURE: Final = ("FLOAT6E2M3", "FLOAT6E3M2")
 
@@ -28,9 +28,9 @@ class Reference(NamedTuple):
     """Where the elements of a tensor lie.
 
     Attributes:
-        location: The file, relative to the folder of the model, without detours.
+        location: The file, relative to the folder of the model, normalised.
         begin: The first byte.
-        length: How many bytes; None where neither the reference nor type and shape tell.
+        length: The number of bytes; None where neither the reference nor type and shape say it.
     """
 
     location: PurePosixPath
@@ -52,7 +52,7 @@ def reference(tensor: onnx.TensorProto) -> Reference:
     """Where the elements of an external tensor lie.
 
     Raises:
-        ModelError: It does not say so, or names a file outside the model's folder.
+        ModelError: It names no file, or one outside the model's folder, or a wrong offset.
     """
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
@@ -63,25 +63,25 @@ def reference(tensor: onnx.TensorProto) -> Reference:
         )
     what = f"tensor '{tensor.name}' keeps its data in '{location}'"
     path = PurePosixPath(os.path.normpath(location))
-    # Whatever this system makes of backslashes, another one takes them for what they look like.
+    # Windows takes a backslash for a separator, so a path that is safe here may not be safe there.
     windows = PureWindowsPath(os.path.normpath(location.replace("\\", "/")))
     if windows.parts[:1] == ("..",) or windows.anchor:
         raise ModelError(f"{what}, outside the model's folder; save both in one folder")
     begin, length = _number(entries.get("offset", "0")), _number(entries.get("length", "0"))
     if begin is None or length is None:
         raise ModelError(f"{what} at an offset or length that is no number; export it again")
-    # onnx and onnxruntime read a length of 0 as one that is not given.
+    # onnx and onnxruntime take a length of 0 for a missing one.
     return Reference(path, begin, length or _length(tensor))
 
 
 def check_external(tensors: Iterable[onnx.TensorProto], model: Path) -> None:
-    """Looks whether the files that hold the elements of `tensors` are there and long enough.
+    """Checks that the files that hold the elements of `tensors` are there and long enough.
 
-    Symbolic links are followed to where the model itself lies: to the folder of `model` and to that
-    of the file which `model` leads to, as caches of downloads have them.
+    Symbolic links may lead into the folder of `model`, and, where `model` is a link itself, into
+    the folder that it leads to: download caches are made of such links.
 
     Raises:
-        ModelError: A file is missing, too short, not in the folder of the model, or no data file.
+        ModelError: A file is missing, too short, outside the model's folder, or not a regular file.
     """
     sizes: dict[PurePosixPath, int] = {}
     for tensor in tensors:
@@ -98,10 +98,10 @@ def check_external(tensors: Iterable[onnx.TensorProto], model: Path) -> None:
 
 
 def _size(location: PurePosixPath, model: Path, what: str) -> int:
-    """How long a data file is.
+    """The length of a data file in bytes.
 
     Raises:
-        ModelError: It may not be read as one; `what` begins the message.
+        ModelError: It cannot be used as one; `what` begins the message.
     """
     folder, path = model.parent, model.parent / location
     try:
@@ -134,13 +134,13 @@ def _size(location: PurePosixPath, model: Path, what: str) -> int:
 
 
 def _number(text: str | bytes) -> int | None:
-    """The number that digits stand for."""
+    """The number that a text of digits spells; None where it is anything else."""
     digits = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _DIGITS
     return int(text) if digits else None
 
 
 def internal(tensor: onnx.TensorProto, folder: Path) -> onnx.TensorProto:
-    """A copy of an external tensor that holds its elements itself, as read from their file.
+    """A copy of an external tensor with its elements embedded, as read from their file.
 
     Raises:
         ModelError: They cannot be read.
@@ -168,13 +168,13 @@ def internal(tensor: onnx.TensorProto, folder: Path) -> onnx.TensorProto:
 
 
 def detach(tensor: onnx.TensorProto) -> None:
-    """Has a tensor no longer refer to another file."""
+    """Removes a tensor's reference to its file."""
     tensor.ClearField("data_location")
     tensor.ClearField("external_data")
 
 
 def _length(tensor: onnx.TensorProto) -> int | None:
-    """How many bytes the elements of a tensor take; None where its type does not tell."""
+    """The number of bytes that a tensor's elements take; None for an unknown type."""
     try:
         name = onnx.TensorProto.DataType.Name(tensor.data_type)
         dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)

@@ -1,4 +1,4 @@
-"""What lies inside a model: bodies of nodes and what they read, all names, all tensors."""
+"""Walks through a model: bodies of nodes, the tensors they capture, all names, all tensors."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
@@ -7,16 +7,16 @@ import onnx
 
 
 def bodies(attribute: onnx.AttributeProto) -> Iterator[onnx.GraphProto]:
-    """The graphs that an attribute holds, as an If, Loop or Scan does."""
+    """The graphs in an attribute: the bodies of an If, Loop or Scan."""
     if attribute.HasField("g"):
         yield attribute.g
     yield from attribute.graphs
 
 
 def captured(body: onnx.GraphProto) -> dict[str, None]:
-    """The names that a body reads and has not defined by then, in the order read.
+    """The names that a body reads before it defines them, in the order read.
 
-    In a body out of order that may be a name of its own: one too many is the safe side.
+    In a body that is not sorted topologically, this includes names of its own, which is safe.
     """
     known = {value.name for value in body.input}
     known.update(tensor.name for tensor in body.initializer)
@@ -34,7 +34,7 @@ def captured(body: onnx.GraphProto) -> dict[str, None]:
 
 
 def names(graph: onnx.GraphProto) -> Iterator[str]:
-    """The names of all tensors and nodes of a graph and of the bodies in it, with repetitions."""
+    """The names of all tensors and nodes in a graph and in its bodies, with repetitions."""
     for value in chain(graph.input, graph.output, graph.value_info):
         yield value.name
     for tensor in graph.initializer:
@@ -47,7 +47,7 @@ def names(graph: onnx.GraphProto) -> Iterator[str]:
 
 
 def node_names(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
-    """The names of nodes, of what they read and write, and those in their bodies."""
+    """The names of nodes and of their inputs and outputs, those in their bodies included."""
     for node in nodes:
         yield node.name
         yield from node.input
@@ -60,7 +60,7 @@ def node_names(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
 def operators(
     nodes: Iterable[onnx.NodeProto], functions: Mapping[tuple[str, str], onnx.FunctionProto]
 ) -> Iterator[str]:
-    """The operators of nodes, of their bodies, and of the functions that they call."""
+    """The op types of nodes, those in their bodies and in the functions they call included."""
     called: set[tuple[str, str]] = set()
     pending = [nodes]
     while pending:
@@ -90,7 +90,7 @@ def inner_tensors(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
 
 
 def tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """All tensors that a model holds, wherever they are."""
+    """All tensors in a model: initializers and attributes, in bodies, functions and training."""
     graphs = [model.graph]
     for training in model.training_info:
         graphs += [training.initialization, training.algorithm]

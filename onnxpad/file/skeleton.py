@@ -1,4 +1,4 @@
-"""A model file without its weights, and how edits are spliced into it."""
+"""A model file read without its weights, and how edits are spliced into it."""
 
 import mmap
 import stat
@@ -25,16 +25,16 @@ GRAPH_FIELD: Final = 7
 FUNCTION_FIELD: Final = 25
 INITIALIZER_FIELD: Final = 5
 
-# Fields of the graph and of the model in which tensors can be, and what protobuf calls them.
+# Names of the fields of the graph and of the model that may hold tensors, by field number.
 GRAPH_PARTS: Final = {1: "node", INITIALIZER_FIELD: "initializer", 15: "sparse_initializer"}
 MODEL_PARTS: Final = {20: "training_info", FUNCTION_FIELD: "functions"}
 
-# How a tensor says that its elements lie in another file: data_location = EXTERNAL.
+# The encoded field `data_location = EXTERNAL` of a tensor.
 _EXTERNAL: Final = bytes([14 << 3, onnx.TensorProto.DataLocation.EXTERNAL])
 
 MessageT = TypeVar("MessageT", bound=Message)
 
-# What people hand over in place of a model, by how it begins.
+# Other files that people mistake for a model, by their first bytes.
 _MISTAKEN: Final = (
     (b"version https://git-lfs", "is a Git LFS pointer; run 'git lfs pull' to get the model"),
     (b"PK\x03\x04", "is a zip archive; unpack it, or export the checkpoint to ONNX"),
@@ -49,20 +49,20 @@ _MISTAKEN: Final = (
 
 _EMPTY: Final = "is empty; export or download it again"
 
-# Where in a node its attributes are, and in an attribute its name and bodies.
+# Field numbers: a node's attributes, and an attribute's name and bodies.
 _ATTRIBUTE: Final = 5
 _NAME, _BODY, _BODIES = 1, 6, 11
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A graph or a function of a model: what it says, and where the file has its parts.
+    """A graph or a function of a model, and where its parts are in the file.
 
     Attributes:
-        light: It, as in `Skeleton.light`.
+        light: The graph or function without large weights, as in `Skeleton.light`.
         containers: The records that hold it: protobuf merges several into one.
         fields: Its records by field number; they pair with the elements of `light`.
-        attribute: The record of the attribute that has it as a body; else None.
+        attribute: For a body, the record of the attribute that holds it; else None.
     """
 
     light: onnx.GraphProto | onnx.FunctionProto
@@ -71,7 +71,7 @@ class Section:
     attribute: Record | None = None
 
     def number(self, name: str) -> int:
-        """The number of a field; 0 where there is none of that name."""
+        """The number of the field of that name; 0 where there is none."""
         field = self.light.DESCRIPTOR.fields_by_name.get(name)
         return 0 if field is None else field.number
 
@@ -134,7 +134,7 @@ class Skeleton:
         return Section(light, tuple(found), self._fields(found), holder)
 
     def _fields(self, containers: Iterable[Record]) -> dict[int, list[Record]]:
-        """The records of messages that are in some records, by field number."""
+        """The records inside some containers that have a length, by field number."""
         fields = defaultdict(list)
         for container in containers:
             for part in scan(self.data, container.body, container.end):
@@ -143,10 +143,10 @@ class Skeleton:
         return fields
 
     def whole(self, record: Record, message: MessageT) -> MessageT:
-        """Has an empty message hold what a record does, with everything that `light` lacks.
+        """Parses a record in full, with the weights that `light` lacks, into an empty message.
 
         Raises:
-            ModelError: What `light` lacks is malformed.
+            ModelError: The record is malformed.
         """
         try:
             message.ParseFromString(self.data[record.body : record.end])
@@ -161,8 +161,8 @@ class Skeleton:
         """Yields the model with some of its records replaced, and more at the end of its graph.
 
         Args:
-            replaced: What stands in place of a record of the model or of its graph, as encoded
-                records; nothing removes it.
+            replaced: The encoded records that replace a record of the model or of its graph; an
+                empty sequence removes it.
             appended: Encoded records to add.
         """
         position = 0
@@ -197,7 +197,7 @@ class Skeleton:
         replaced: Mapping[Record, Sequence[Chunk]],
         appended: Sequence[Chunk] = (),
     ) -> list[Chunk]:
-        """The record of a message with some of the records in it replaced, and more at its end."""
+        """A record with some of the records inside replaced, and more added at its end."""
         body: list[Chunk] = []
         begin = record.body
         for part in sorted(replaced, key=attrgetter("begin")):
@@ -212,11 +212,11 @@ class Skeleton:
 def read_file(path: Path) -> Skeleton:
     """The skeleton of a model file, which is mapped into memory rather than read.
 
-    It must not be changed in place while it is used: a file that another process cuts short ends
-    this one (SIGBUS), as for any mapped file. Replacing it by another file does no harm.
+    The file must not change in place meanwhile: if another process truncates it, this one dies of
+    SIGBUS, as with any mapped file. Replacing it by another file does no harm.
 
     Raises:
-        ModelError: There is no such file, or it is no ONNX model.
+        ModelError: There is no such file, or it is not an ONNX model.
     """
     try:
         mode = path.stat().st_mode
@@ -241,7 +241,7 @@ def read_proto(proto: onnx.ModelProto) -> Skeleton:
     """The skeleton of a model in memory, which stays as it is.
 
     Raises:
-        ModelError: It is over 2 GiB, or no valid model.
+        ModelError: It is over 2 GiB, or not a valid model.
     """
     try:
         data = proto.SerializeToString()
@@ -254,10 +254,14 @@ def read_proto(proto: onnx.ModelProto) -> Skeleton:
 
 
 def read_bytes(data: memoryview, name: str) -> Skeleton:
-    """The skeleton of a serialised model; `name` says in messages what it is.
+    """The skeleton of a serialised model.
+
+    Args:
+        data: The bytes.
+        name: The name of the model in messages.
 
     Raises:
-        ModelError: The bytes are no ONNX model.
+        ModelError: The bytes are not an ONNX model.
     """
     if not data:
         raise ModelError(f"{name} {_EMPTY}")
@@ -289,8 +293,7 @@ def read_bytes(data: memoryview, name: str) -> Skeleton:
     for part in chain.from_iterable(graphs):
         if part.delimited:
             fields[part.field].append(part)
-    # External data needs a key or a mark, and few models have them: searching bytes is faster than
-    # looking at every tensor.
+    # Most models have no external data: searching the bytes is faster than visiting every tensor.
     told = b"location" in body or _EXTERNAL in body
     external = external_tensors(light) if told else ()
     return Skeleton(data, light, model, tuple(graphs), fields, external)
@@ -301,7 +304,7 @@ def _is_graph(record: Record) -> bool:
 
 
 def _describe(data: memoryview, name: str, where: str) -> str:
-    """What to tell about bytes that are no model."""
+    """The message about bytes that are not a model."""
     begin = bytes(data[:64]).lstrip()
     for magic, message in _MISTAKEN:
         if begin.startswith(magic):

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 Chunk: TypeAlias = bytes | memoryview
 
 PAYLOAD_LIMIT: Final = 1024
-"""Bytes from which on a record is searched for payloads to leave out."""
+"""Records longer than this many bytes are searched for payloads to leave out."""
 
 # Protobuf itself refuses messages nested deeper than this.
 _DEPTH_LIMIT: Final = 100
@@ -19,10 +19,10 @@ _VARINT, _FIXED64, _LENGTH, _GROUP, _GROUP_END, _FIXED32 = range(6)
 
 
 class WireError(ValueError):
-    """Bytes that are no protobuf message; `position` is where that shows."""
+    """Bytes that are not a protobuf message, from the byte at `position` on."""
 
     def __init__(self, position: int) -> None:
-        """Keeps the position, in bytes from the begin of the data."""
+        """Stores the position, counted from the begin of the data."""
         super().__init__(f"no protobuf message at byte {position}")
         self.position = position
 
@@ -39,7 +39,7 @@ class Record(NamedTuple):
 
 
 class Kind(enum.Enum):
-    """The messages in which, or below which, a model keeps the elements of its tensors."""
+    """The kinds of messages that contain elements of tensors, directly or further inside."""
 
     MODEL = enum.auto()
     TRAINING = enum.auto()
@@ -95,7 +95,7 @@ def scan(data: memoryview, begin: int, end: int) -> Iterator[Record]:
 
 
 def strip(data: memoryview, records: Iterable[Record], kind: Kind, depth: int = 0) -> bytes:
-    """The message made of `records`, a `kind`, without the elements of tensors over the limit.
+    """Encodes `records`, those of a message of `kind`, without the elements of large tensors.
 
     Raises:
         WireError: A record inside is malformed, or messages are nested deeper than protobuf reads.
@@ -122,7 +122,7 @@ def encode(field: int, body: bytes) -> bytes:
 
 
 def header(field: int, length: int) -> bytes:
-    """What precedes the body of a record that holds a message."""
+    """The tag and the length that precede the body of a record that holds a message."""
     return _encode_varint(field << 3 | _LENGTH) + _encode_varint(length)
 
 
@@ -136,7 +136,7 @@ def _encode_varint(value: int) -> bytes:
 
 
 def _varint(data: memoryview, position: int, end: int) -> tuple[int, int]:
-    """The number at `position`, and the position behind it."""
+    """The number at `position`, and the position after it."""
     start = position
     value = shift = 0
     while position < end and shift < 70:
@@ -150,7 +150,7 @@ def _varint(data: memoryview, position: int, end: int) -> tuple[int, int]:
 
 
 def _skip(data: memoryview, position: int, end: int, tag: int, depth: int) -> int:
-    """The position behind the value at `position`, whose tag has been read."""
+    """The position after the value at `position`, whose tag has been read."""
     wire = tag & 7
     if wire == _VARINT:
         return _varint(data, position, end)[1]

@@ -1,1 +1,1 @@
-"""How the process itself behaves: garbage collection, signals, answers that are kept."""
+"""How the process itself behaves: garbage collection, signals, caching."""

@@ -1,4 +1,4 @@
-"""Answers that are kept with the object that gave them."""
+"""Caches the results of methods on the object itself."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -12,9 +12,10 @@ _Asked = ParamSpec("_Asked")
 def remembered(
     method: Callable[Concatenate[_Owner, _Asked], _Answer],
 ) -> Callable[Concatenate[_Owner, _Asked], _Answer]:
-    """A method that works out an answer once for the same arguments, which decide it alone.
+    """Caches a method whose result depends on its positional arguments alone.
 
-    Networks repeat themselves. The answers go with the object, so that none outlives a model.
+    Networks repeat the same few arguments. The cache lives on the object, so it does not outlive
+    the model.
     """
     name = f"_remembered{method.__name__}"
 

@@ -1,6 +1,6 @@
 """Ctrl-C and SIGTERM, which ask the program to end.
 
-Both raise KeyboardInterrupt, so that what is under way is cleaned up before the program ends.
+Both raise KeyboardInterrupt, so that the program cleans up before it ends.
 """
 
 import math
@@ -13,13 +13,13 @@ from typing import Any
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 _SPELL = 1.0
-"""Seconds in which more signals mean the same request: a second must not interrupt the cleanup."""
+"""Seconds in which further signals are ignored: a second one must not interrupt the cleanup."""
 
 _raised: list[float] = []
 
 
 def heed() -> None:
-    """Has the signals raise KeyboardInterrupt, but for those that are ignored, as under nohup."""
+    """Has the signals raise KeyboardInterrupt, except those that are ignored, as under nohup."""
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
@@ -27,7 +27,7 @@ def heed() -> None:
 
 
 def done() -> None:
-    """Has the signals do nothing any more: there is nothing left to interrupt."""
+    """Ignores the signals from now on: there is nothing left to interrupt."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
@@ -35,7 +35,7 @@ def done() -> None:
 def asked() -> bool:
     """Whether the program was asked to end.
 
-    Native code may turn an interrupt into an error of another kind, as an import that failed.
+    Native code may turn an interrupt into another error, such as a failed import.
     """
     return bool(_raised)
 
@@ -48,6 +48,6 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _unraisable(report: Any) -> None:
-    """Keeps quiet about an interrupt that came in a callback, from which none can be raised."""
+    """Keeps quiet about an interrupt in a callback from native code, which cannot raise it."""
     if not issubclass(report.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(report)

@@ -1,7 +1,7 @@
-"""Arithmetic of axes whose sizes need not be known.
+"""Arithmetic on sizes of axes, known or symbolic.
 
-Two axes that must have one size for an operator to run are taken to have it: either stands for
-both.
+Where an operator runs only if two axes have one size, they are taken to have it: either size
+stands for both.
 """
 
 import operator
@@ -25,33 +25,33 @@ from onnxpad.arithmetic.size import (
 
 
 def product(extents: Iterable[Extent]) -> Extent:
-    """Return how many elements axes of these sizes hold."""
+    """Return the product of the sizes, which is the number of elements."""
     return reduce(operator.mul, extents, 1)
 
 
 def at_least(extent: Extent, least: int) -> bool:
-    """Whether an extent is known to be at least that."""
+    """Whether an extent is known to be at least `least`."""
     low, _ = bounds(extent)
     return low is not None and low >= least
 
 
 def agreed(extents: Iterable[Extent]) -> Extent:
-    """Return the size of axes that must all have the same: the one that says most.
+    """Return the common size of axes that must be equal: an int if there is one, else a `Size`.
 
     Raises:
-        UndeterminedError: They have not.
+        UndeterminedError: Two of them are different numbers.
     """
     found: Extent = Unknown("no operand's size is known")
     for extent in extents:
         if isinstance(extent, int) and isinstance(found, int) and extent != found:
-            raise UndeterminedError(f"{found} and {extent} where one size must be")
+            raise UndeterminedError(f"{found} and {extent} where sizes must be equal")
         if isinstance(found, Unknown) or isinstance(extent, int):
             found = extent
     return found
 
 
 def broadcast(shapes: Iterable[Shape]) -> Shape:
-    """Return the shape that shapes broadcast to, as numpy's.
+    """Return the shape that shapes broadcast to, by numpy's rules.
 
     Raises:
         UndeterminedError: They do not broadcast.
@@ -75,7 +75,7 @@ def _broadcast(a: Extent, b: Extent) -> Extent:
         return a
     if isinstance(b, int):
         a, b = b, a
-    # What is not 1 is the result: the other is then equal, or 1.
+    # A size other than 1 is the result: the other one is then equal to it, or 1.
     result = where(equal(a, 1), b, a)
     return where(equal(b, 1), a, b) if isinstance(result, Unknown) else result
 
@@ -83,7 +83,7 @@ def _broadcast(a: Extent, b: Extent) -> Extent:
 def slice_size(size: Extent, start: Extent, end: Extent, step: int) -> Extent:
     """Return how many elements a Slice takes of an axis.
 
-    Source: ONNX Slice, for its clamping.
+    Source: ONNX Slice, which clamps like this.
     """
     first, last = slice_start(size, start, step), _from_begin(size, end)
     last = _clamp(last, 0, size) if step > 0 else _clamp(last, -1, size - 1)
@@ -93,13 +93,13 @@ def slice_size(size: Extent, start: Extent, end: Extent, step: int) -> Extent:
 def slice_start(size: Extent, start: Extent, step: int) -> Extent:
     """Return the first position that a Slice takes of an axis.
 
-    Source: ONNX Slice, for its clamping.
+    Source: ONNX Slice, which clamps like this.
     """
     return _clamp(_from_begin(size, start), 0, size if step > 0 else size - 1)
 
 
 def _from_begin(size: Extent, position: Extent) -> Extent:
-    """Return a position counted from the begin; below 0 it counts from the end."""
+    """Return a position counted from the begin, given one that counts from the end if negative."""
     return where(less(position, 0), position + size, position)
 
 
@@ -108,9 +108,9 @@ def _clamp(a: Extent, low: Extent, high: Extent) -> Extent:
 
 
 def remaining(total: Iterable[Extent], taken: Iterable[Extent]) -> Extent:
-    """Return the size of the one axis left when elements are arranged along the axes taken.
+    """Return the size that Reshape computes for -1: the product of `total` over that of `taken`.
 
-    Equal sizes cancel, so that a product of two unknown ones need not be had.
+    Equal sizes cancel first, which avoids products of two symbolic sizes.
     """
     factors = list(total)
     divisors: list[Extent] = []
@@ -121,5 +121,5 @@ def remaining(total: Iterable[Extent], taken: Iterable[Extent]) -> Extent:
             divisors.append(extent)
     divisor = product(divisors)
     if not at_least(divisor, 1):
-        return Unknown("an axis whose size the others leave open")
+        return Unknown("an axis that the others do not determine")
     return floor_div(product(factors), divisor)

@@ -1,6 +1,6 @@
-"""Shapes and types of onnxruntime's own operators, com.microsoft.
+"""Shapes and types of onnxruntime's own operators (domain com.microsoft).
 
-Those that its quantiser puts into models, and a few more. Source: onnxruntime,
+These are the ones that its quantiser puts into models, and a few more. Source: onnxruntime,
 docs/ContribOperators.md.
 """
 
@@ -22,7 +22,7 @@ def _elementwise(call: Call) -> Ask[Shape]:
 
 
 def _concat(call: Call) -> Ask[Shape]:
-    """Give the shape of a QLinearConcat: behind scale and zero point, each part with its own."""
+    """Give the shape of a QLinearConcat: inputs 2, 5, 8 and so on are the parts."""
     shapes = []
     for index in range(2, len(call.node.inputs), 3):
         shape = yield from call.shape_of(index)
@@ -41,7 +41,7 @@ def _gemm_dtype(call: Call) -> Ask[int]:
 
 
 def _channels_first(rule: ShapeRule) -> ShapeRule:
-    """Follow a rule where the channels are axis 1."""
+    """Apply a rule only where the channels are axis 1."""
 
     def guarded(call: Call) -> Ask[Shape]:
         if call.flag("channels_last"):
@@ -64,7 +64,7 @@ CONTRIB_SHAPES: dict[str, ShapeRule] = {
     "QLinearConcat": _concat,
     "QLinearGlobalAveragePool": _channels_first(WINDOWS["GlobalAveragePool"]),
 }
-"""By name, without the domain."""
+"""Shape rules by name of the operator, without the domain."""
 
 CONTRIB_DTYPES: dict[str, DtypeRule] = {
     "DequantizeLinear": DTYPES["DequantizeLinear"],
@@ -72,4 +72,4 @@ CONTRIB_DTYPES: dict[str, DtypeRule] = {
     "QLinearConcat": input_dtype(2),
     "QuantizeLinear": DTYPES["QuantizeLinear"],
 }
-"""Those whose type is not that of input 0."""
+"""Operators whose output type is not that of input 0."""

@@ -1,4 +1,4 @@
-"""Element types of what operators give."""
+"""Element types of the operators' outputs."""
 
 from onnx import TensorProto
 
@@ -7,7 +7,7 @@ from onnxpad.analysis.value import BOOL, FLOAT, INT32, INT64, UINT8
 
 
 def first_input_dtype(call: Call) -> Ask[int]:
-    """Return the type of input 0, as most operators give."""
+    """Return the type of input 0, which most operators give."""
     return (yield from call.dtype_of(0))
 
 
@@ -21,7 +21,7 @@ def input_dtype(index: int) -> DtypeRule:
 
 
 def _of_outputs(*dtypes: int | None) -> DtypeRule:
-    """Give a type per output, that of input 0 for None; the last stands for all further ones."""
+    """Give a type for each output (None: that of input 0); the last is for all further ones."""
 
     def rule(call: Call) -> Ask[int]:
         dtype = dtypes[min(call.output, len(dtypes) - 1)]
@@ -31,7 +31,7 @@ def _of_outputs(*dtypes: int | None) -> DtypeRule:
 
 
 def _of_attribute(name: str, default: int | None) -> DtypeRule:
-    """Give the type that an attribute says; else a default, or that of input 0 for None."""
+    """Give the type in an attribute; without it the default, or for None that of input 0."""
 
     def rule(call: Call) -> Ask[int]:
         dtype = call.integer(name, TensorProto.UNDEFINED)
@@ -89,4 +89,4 @@ DTYPES: dict[str, DtypeRule] = {
     "OneHot": input_dtype(2),
     "QuantizeLinear": _quantize_linear,
 }
-"""Operators with a shape rule whose type is not that of input 0."""
+"""Operators with a shape rule whose output type is not that of input 0."""

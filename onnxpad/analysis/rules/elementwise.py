@@ -1,6 +1,6 @@
-"""Contents that operators compute.
+"""Rules for the contents that arithmetic operators compute.
 
-An element that overflows its type, or that a type may round in more than one way, is unknown.
+An element that overflows its type, or that engines may round in more than one way, is unknown.
 """
 
 import operator
@@ -78,7 +78,7 @@ def _sign(a: Extent) -> Extent:
 
 
 def _power(base: Extent, exponent: Extent) -> Extent:
-    """Return base^exponent where a double holds it: onnxruntime computes with doubles."""
+    """Return base^exponent where a double holds it exactly: onnxruntime computes in doubles."""
     if not isinstance(exponent, int) or not 0 <= exponent <= 64:
         return Unknown("a power that is not small")
     power: Extent = 1
@@ -157,7 +157,7 @@ def _conversion(source: int, target: int) -> Callable[[Any], object]:
             return lambda a: fit(a, target)
         if target == BOOL:
             return lambda a: 1 - size.equal(a, 0)
-    raise UndeterminedError("a cast of what is not computed")
+    raise UndeterminedError("a cast between types that are not computed")
 
 
 def _reduction(integer: IntegerFunction, real: FloatFunction | None, empty: object) -> ValueRule:
@@ -171,7 +171,7 @@ def _reduction(integer: IntegerFunction, real: FloatFunction | None, empty: obje
         if not axes:
             return data
         if count == 0 and empty is None:
-            raise UndeterminedError("a reduction of nothing")
+            raise UndeterminedError("a reduction of no elements")
         rows = data.transpose([*kept, *axes]).reshape(-1, count)
         results = [_fold(list(row), call.dtype, integer, real, empty) for row in rows]
         return elements(results, call.shape)
@@ -191,7 +191,7 @@ def _fold(
 
 
 def _cumulative(call: Call) -> Ask[Elements]:
-    """Sum along an axis, up to each element."""
+    """Compute the running sums along an axis."""
     data = (yield from call.value_of(0)).data
     (axis,) = yield from call.known_integers_of(1)
     add = _applied(call.dtype, operator.add, floats.sum_of_two)
@@ -208,19 +208,19 @@ def _cumulative(call: Call) -> Ask[Elements]:
 
 
 def _dropout(call: Call) -> Ask[Elements]:
-    """Copy the data, as where nothing is trained."""
+    """Copy the data, as in inference."""
     if call.opset < 7 or call.output or (call.opset >= 12 and call.has(2)):
         raise UndeterminedError("a Dropout that may drop something")
     return (yield from call.value_of(0)).data
 
 
 def _bits(function: Callable[[int, int], int]) -> ValueRule:
-    """Combine the bits of integers that are known."""
+    """Combine the bits of known integers."""
 
     def combined(a: Extent, b: Extent) -> Extent:
         if isinstance(a, int) and isinstance(b, int):
             return function(a, b)
-        return Unknown("bits of a number that is not known")
+        return Unknown("bits of an unknown number")
 
     return _elementwise(2, combined, None)
 
@@ -229,18 +229,18 @@ def _bitwise_not(call: Call) -> Ask[Elements]:
     data = yield from call.operand(0, call.dtype)
     least, greatest = INTEGERS.get(call.dtype, (0, 0))
     if not greatest:
-        raise UndeterminedError("the bits of what is no integer")
+        raise UndeterminedError("the bits of numbers that are not integers")
     return each(lambda a: least + greatest - a, data)
 
 
 def _bit_shift(call: Call) -> Ask[Elements]:
     direction = call.string("direction", "")
     if direction not in ("LEFT", "RIGHT") or INTEGERS.get(call.dtype, (1, 0))[0]:
-        raise UndeterminedError("a BitShift that is not defined")
+        raise UndeterminedError("a BitShift that is undefined")
     limit = INTEGERS[call.dtype][1].bit_length()
 
     def shifted(a: int, b: int) -> int:
-        # By its width or more: C leaves open what then.
+        # C leaves a shift by the width or more undefined.
         if b >= limit:
             raise UndeterminedError("a shift by all bits")
         return a << b if direction == "LEFT" else a >> b
@@ -335,4 +335,4 @@ ARITHMETIC: dict[str, ValueRule] = {
     "Where": _where,
     "Xor": _logic(2, lambda a, b: 1 - size.equal(a, b)),
 }
-"""Operators that compute their elements."""
+"""Value rules of operators that compute new elements."""

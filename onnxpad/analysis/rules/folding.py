@@ -1,11 +1,12 @@
-"""What operators give whose inputs are constants, by onnx's reference evaluator.
+"""Constant folding by onnx's reference evaluator, where every runtime gives the same result.
 
-The evaluator is loaded where an operator is met that needs it.
+- Operators that move, select and compare elements are evaluated.
+- Sums of products are evaluated where they are exact in any order.
+- Functions such as Exp, which runtimes round differently, are known only at points where no runtime
+  rounds.
 
-It is asked only where every runtime gives the same: about operators that move, select and compare
-elements; about sums of products that are exact in any order; and of functions that are rounded in
-many ways only the points are known at which none rounds. It is not asked where it is known to
-differ from onnxruntime: pools, resizing, overflows, integer means of what does not divide.
+The evaluator is not used where it differs from onnxruntime: pools, resizing, overflows, integer
+means that do not divide. It is imported on first use.
 """
 
 import math
@@ -33,7 +34,7 @@ Array: TypeAlias = npt.NDArray[Any]
 Operands: TypeAlias = Sequence[Array | None]
 
 _WORK = 2**20
-"""Most products that are summed."""
+"""Most products that are summed: more would be slow."""
 
 
 def is_constant(value: Value | None) -> bool:
@@ -42,7 +43,7 @@ def is_constant(value: Value | None) -> bool:
 
 
 def folded(call: Call, operands: Sequence[Value | None]) -> Value | None:
-    """Return what an operator of `FOLDED` gives for constants; None where runtimes may differ.
+    """Return the result of an operator of `FOLDED` for constants; None where runtimes may differ.
 
     An operand is None where the input is left out.
     """
@@ -54,11 +55,11 @@ def folded(call: Call, operands: Sequence[Value | None]) -> Value | None:
         return None
 
 
-# What moves, selects and compares
+# Operators that move, select and compare
 
 
 def _moved(guard: Callable[[Call, Operands], None] | None = None) -> Any:
-    """Ask the evaluator, where a guard does not object."""
+    """Evaluate an operator, unless a guard raises."""
 
     def fold(call: Call, operands: Sequence[Value | None]) -> Value | None:
         arrays = [_array(value) for value in operands]
@@ -79,14 +80,14 @@ def _value(array: Array) -> Value:
     dtype = int(helper.np_dtype_to_tensor_dtype(array.dtype))
     data = constant_elements(array, dtype)
     if data is None or array.size > CONSTANT_LIMIT:
-        raise UndeterminedError("a result that is no small tensor of numbers")
+        raise UndeterminedError("a result that is not a small tensor of numbers")
     return Value(dtype, data)
 
 
 def _evaluated(call: Call, arrays: Operands) -> Array:
-    """Return one output of a node, by onnx's reference evaluator."""
+    """Return one output of a node as onnx's reference evaluator computes it."""
     if any(isinstance(value, onnx.AttributeProto) for value in call.node.attrs.values()):
-        raise UndeterminedError(f"{call.op} with an attribute that is no number")
+        raise UndeterminedError(f"{call.op} with an attribute that is not a number")
     from onnx.reference import ReferenceEvaluator  # 0.07 s
 
     names = ["" if array is None else f"x{index}" for index, array in enumerate(arrays)]
@@ -96,7 +97,7 @@ def _evaluated(call: Call, arrays: Operands) -> Array:
     try:
         with np.errstate(all="ignore"):
             found = list(ReferenceEvaluator(node, opsets={"": call.opset}).run(None, feeds))
-    except Exception as error:  # whatever it raises for what it does not compute
+    except Exception as error:  # the evaluator raises anything
         raise UndeterminedError(str(error)) from None
     result = np.asarray(found[call.output])
     if result.dtype.kind not in "fiub":
@@ -117,35 +118,35 @@ def _data(arrays: Operands, index: int = 0) -> Array:
 
 
 def _ordered(call: Call, arrays: Operands) -> None:
-    """Object to what has no order of its own: NaN, both zeros, or nothing at all."""
+    """Refuse data that engines may order differently: NaN, -0.0, or no elements."""
     data = _data(arrays)
-    _require(data.size, "an order of nothing")
+    _require(data.size, "an order of no elements")
     if data.dtype.kind == "f":
         _require(not np.isnan(data).any(), "an order of NaN")
         _require(not np.signbit(data[data == 0]).any(), "an order of zeros")
 
 
 def _sorted(call: Call, arrays: Operands) -> None:
-    """Object to the rows of a matrix as they come: the evaluator gives others."""
+    """Refuse unsorted unique rows or columns, which the evaluator gets wrong."""
     _ordered(call, arrays)
     in_order = call.flag("sorted", default=True)
     _require(in_order or not call.has_attribute("axis"), "rows in no order")
 
 
 def _unequal(call: Call, arrays: Operands) -> None:
-    """Object to what two runtimes may order in two ways."""
+    """Refuse ties and unsorted results, which runtimes order differently."""
     _ordered(call, arrays)
     data = _data(arrays)
-    _require(np.unique(data).size == data.size, "an order of what is equal")
+    _require(np.unique(data).size == data.size, "an order of equal elements")
     _require(call.flag("sorted", default=True), "elements in any order")
     _require(call.opset >= 10, "a TopK of opset 9 and before")
 
 
 def _scattered(call: Call, arrays: Operands) -> None:
-    """Object to elements that are written twice, or to what lies outside of the data."""
+    """Refuse elements that are written twice, and positions outside of the data."""
     data, indices = _data(arrays), _data(arrays, 1)
     _require(call.string("reduction", "none") == "none", "a Scatter that reduces")
-    _require(indices.dtype.kind in "iu", "positions that are no integers")
+    _require(indices.dtype.kind in "iu", "positions that are not integers")
     if call.op == "ScatterND":
         depth = indices.shape[-1]
         sizes = np.array(data.shape[:depth])
@@ -162,7 +163,7 @@ def _scattered(call: Call, arrays: Operands) -> None:
 
 
 def _gathered(call: Call, arrays: Operands) -> None:
-    """Object to positions outside of the data."""
+    """Refuse positions outside of the data."""
     data, indices = _data(arrays), _data(arrays, 1)
     batch = call.integer("batch_dims", 0)
     sizes = np.array(data.shape[batch : batch + indices.shape[-1]])
@@ -200,7 +201,7 @@ def _lengths(call: Call, arrays: Operands) -> None:
 
 
 def _reflected(call: Call, arrays: Operands) -> None:
-    """Object to what runtimes do differently: cropping, or reflecting more than there is."""
+    """Refuse what runtimes do differently: cropping, or reflecting more elements than there are."""
     data, amounts = _data(arrays), _data(arrays, 1)
     mode = call.string("mode", "constant")
     _require(call.opset >= 11 and mode in ("edge", "reflect"), "a Pad of another mode")
@@ -216,21 +217,21 @@ def _reflected(call: Call, arrays: Operands) -> None:
 
 
 def _summed(factors: Iterable[int] = (0,)) -> Any:
-    """Ask the evaluator about sums of products, where every sum and product is exact.
+    """Evaluate sums of products, where every sum and product is exact.
 
-    That is where all are integers, and what the absolute values of the factors add up to is one
-    that the type holds. In floats a sum that is 0 may be -0.0.
+    That holds where all factors are integers and the same sum of their absolute values fits the
+    type. A floating-point sum that is 0 may be -0.0.
     """
 
     def fold(call: Call, operands: Sequence[Value | None]) -> Value | None:
         arrays = [_array(value) for value in operands]
         places = [index for index in factors if index < len(arrays)] or range(len(arrays))
         work = math.prod(_data(arrays, index).size for index in places)
-        _require(0 < work <= _WORK, "a large sum, or one of nothing")
+        _require(0 < work <= _WORK, "a large sum, or one of no elements")
         bounded: list[Array | None] = list(arrays)
         for index in places:
             array = _data(arrays, index)
-            _require(array.dtype.kind in "fiu", "a sum of what is no number")
+            _require(array.dtype.kind in "fiu", "a sum of elements that are not numbers")
             whole = array.astype(np.float64)
             _require((np.isfinite(whole) & (whole == np.floor(whole))).all(), "a sum of fractions")
             bounded[index] = np.abs(whole)
@@ -257,12 +258,12 @@ def _gemm(call: Call, operands: Sequence[Value | None]) -> Value | None:
 
 
 def _mean(call: Call, operands: Sequence[Value | None]) -> Value | None:
-    """Divide a sum, where dividing by the count and multiplying by its inverse give the same."""
+    """Compute a mean where dividing by the count and multiplying by its inverse agree."""
     value = operands[0]
     if value is None or value.dtype not in FLOATS or call.op != "ReduceMean":
         raise UndeterminedError("a mean of integers")
     data = value.data.astype(np.float64)
-    _require(data.size, "a mean of nothing")
+    _require(data.size, "a mean of no elements")
     axes = operands[1] if len(operands) > 1 else None
     ones = _evaluated(call, [np.ones(data.shape), _array(axes)][: len(operands)])
     count = data.size // max(ones.size, 1)
@@ -279,11 +280,11 @@ def _mean(call: Call, operands: Sequence[Value | None]) -> Value | None:
     return Value(value.dtype, elements(results, means.shape))
 
 
-# Functions known at a point
+# Functions that are known at some points
 
 
 def _points(known: Mapping[float, float]) -> Any:
-    """Return a function of floats at the points at which no runtime rounds it."""
+    """Evaluate a function only at these points, at which no runtime rounds it."""
 
     def point(a: Any) -> object:
         if a not in known:
@@ -302,7 +303,7 @@ def _points(known: Mapping[float, float]) -> Any:
 
 
 def _reciprocal(call: Call, operands: Sequence[Value | None]) -> Value | None:
-    """Return 1 / a where it is exact: some runtimes have approximations."""
+    """Return 1 / a where it is exact: some runtimes approximate."""
     (value,) = operands
     if value is None or value.dtype not in FLOATS:
         raise UndeterminedError("a reciprocal of integers")
@@ -350,4 +351,4 @@ FOLDED: dict[str, Callable[[Call, Sequence[Value | None]], Value | None]] = {
     "Log": _points({1.0: 0.0}),
     "Sigmoid": _points({0.0: 0.5}),
 }
-"""Operators that are evaluated where all they read is constant."""
+"""Operators that are evaluated where all their inputs are constants."""

@@ -1,4 +1,4 @@
-"""Contents that operators make, move or repeat.
+"""Rules for the contents of operators that create, move or repeat elements.
 
 A rule may rely on the shape of its result (`call.shape`), which is known and small.
 """
@@ -40,7 +40,7 @@ def _slice(call: Call) -> Ask[Elements]:
     for axis, (start, _, step) in (yield from slice_bounds(call, data.ndim)).items():
         first = slice_start(data.shape[axis], start, step)
         if not isinstance(first, int):
-            raise UndeterminedError("a slice from a position that is not known")
+            raise UndeterminedError("a slice from an unknown position")
         positions = first + step * np.arange(call.shape[axis])
         data = np.take(data, positions, axis)
     return data
@@ -114,10 +114,10 @@ def _constant_of_shape(call: Call) -> Ask[Elements]:
         raise UndeterminedError("a ConstantOfShape whose value lies in another file")
     try:
         array = constant_elements(numpy_helper.to_array(value), call.dtype)
-    except (KeyError, TypeError, ValueError):  # a type that there is not, or elements of another
+    except (KeyError, TypeError, ValueError):  # no such type, or elements of another one
         array = None
     if array is None or array.size != 1:
-        raise UndeterminedError("a ConstantOfShape of no single number")
+        raise UndeterminedError("a ConstantOfShape whose value is not a single number")
     return filled(array.reshape(-1)[0], call.shape)
     yield
 
@@ -156,4 +156,4 @@ LAYOUT: dict[str, ValueRule] = {
     "Tile": _tile,
     "Transpose": _transpose,
 }
-"""Operators that compute nothing."""
+"""Value rules of operators that compute no new elements."""

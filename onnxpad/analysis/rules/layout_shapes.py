@@ -1,7 +1,7 @@
-"""Shapes of what operators make, move or repeat.
+"""Rules for the shapes of operators that create, move or repeat elements.
 
-Sources: the operators' pages of the ONNX specification. Where opsets differ, the code says since
-which one.
+Sources: the operators' pages of the ONNX specification. Where opsets differ, the code says which
+opset it asks for.
 """
 
 from onnxpad.analysis.rounding import FLOATS
@@ -44,7 +44,7 @@ def _reshape(call: Call) -> Ask[Shape]:
         elif extent == -1 or at_least(extent, 1) or extent == 0:
             result.append(extent)
         else:
-            result.append(Unknown("a size given at run time, where 0 and -1 mean others"))
+            result.append(Unknown("a size given at run time, which may be 0 or -1"))
     if result.count(-1) == 1:
         axis = result.index(-1)
         others = result[:axis] + result[axis + 1 :]
@@ -87,9 +87,9 @@ def _unsqueeze(call: Call) -> Ask[Shape]:
 
 
 def concatenated(shapes: list[Shape], axis: int) -> Shape:
-    """Return the shape of tensors of these shapes joined along an axis."""
+    """Return the shape of tensors concatenated along an axis, given their shapes."""
     if not shapes or any(len(shape) != len(shapes[0]) for shape in shapes):
-        raise UndeterminedError("a Concat of nothing, or of ranks that differ")
+        raise UndeterminedError("a Concat of no tensors, or of different ranks")
     axis = axis_in(axis, len(shapes[0]))
     columns = list(zip(*shapes, strict=True))
     joined = sum(columns[axis][1:], columns[axis][0])
@@ -102,7 +102,7 @@ def _concat(call: Call) -> Ask[Shape]:
 
 
 def split_sizes(call: Call, size: Extent) -> Ask[Shape]:
-    """Return the sizes of a Split's parts along its axis of a size."""
+    """Return the sizes of a Split's parts along its axis, which has this size."""
     if call.opset >= 13 and call.has(1):
         return (yield from call.integers_of(1))
     given = call.optional_integers("split")
@@ -151,14 +151,14 @@ def _slice(call: Call) -> Ask[Shape]:
     try:
         bounds = yield from slice_bounds(call, len(shape))
     except UndeterminedError:
-        return tuple(Unknown("a Slice of axes that are not known") for _ in shape)
+        return tuple(Unknown("a Slice of unknown axes") for _ in shape)
     for axis, (start, end, step) in bounds.items():
         shape[axis] = slice_size(shape[axis], start, end, step)
     return tuple(shape)
 
 
 def pad_amounts(call: Call, rank: int) -> Ask[list[tuple[Extent, Extent]]]:
-    """Return what a Pad adds at the begin and the end of each axis; negative where it crops."""
+    """Return a Pad's amounts (begin, end) on each axis; negative where it crops."""
     if call.opset >= 11:
         amounts = yield from call.integers_of(1)
         axes = (yield from call.known_integers_of(3)) if call.has(3) else tuple(range(rank))
@@ -181,7 +181,7 @@ def _pad(call: Call) -> Ask[Shape]:
     try:
         pads = yield from pad_amounts(call, len(shape))
     except UndeterminedError:
-        return tuple(Unknown("a Pad whose pads are not known") for _ in shape)
+        return tuple(Unknown("a Pad whose pads are unknown") for _ in shape)
     return tuple(size + begin + end for size, (begin, end) in zip(shape, pads, strict=True))
 
 
@@ -236,7 +236,7 @@ def _block(call: Call) -> int:
 
 
 def dimensions(call: Call) -> Ask[Shape]:
-    """Return what a Shape gives."""
+    """Return the elements that a Shape node gives."""
     shape = yield from call.shape_of(0)
     begin, end = call.integer("start", 0), call.integer("end", len(shape))
     begin, end = (
@@ -279,7 +279,7 @@ def _one_hot(call: Call) -> Ask[Shape]:
 
 def _non_zero(call: Call) -> Ask[Shape]:
     rank = len((yield from call.shape_of(0)))
-    return (rank, Unknown("how many elements are not zero"))
+    return (rank, Unknown("the number of elements that are not zero"))
 
 
 LAYOUT_SHAPES: dict[str, ShapeRule] = {
@@ -305,4 +305,4 @@ LAYOUT_SHAPES: dict[str, ShapeRule] = {
     "Transpose": _transpose,
     "Unsqueeze": _unsqueeze,
 }
-"""Operators that compute nothing."""
+"""Shape rules of operators that compute no new elements."""

@@ -1,7 +1,7 @@
-"""Shapes behind sliding windows and resizing.
+"""Rules for the output shapes of sliding windows and resizing.
 
-A size on which onnxruntime and the specification differ is unknown, but for pools: their size is
-truncated, as onnxruntime and shape inference do.
+Where onnxruntime and the specification give different sizes, the size is unknown. Pools are the
+exception: their size is truncated, as in onnxruntime and shape inference.
 """
 
 from collections.abc import Callable
@@ -36,13 +36,13 @@ from onnxpad.operators.table import (
 P = ParamSpec("P")
 T = TypeVar("T")
 SizeRule = Callable[[Call, Shape, Slide], list[Extent]]
-"""From the data's spatial sizes, and how the window slides over them, the result's."""
+"""Computes the output's spatial sizes from the data's and from how the window slides."""
 
 
 def _windowed(
     sizes: SizeRule, data: Shape, kernel: Shape, call: Call, least: int = 1
 ) -> list[Extent]:
-    """Return spatial sizes of a result; those not to be told, or below the least, are unknown."""
+    """Return an output's spatial sizes; undetermined ones, and those below `least`, are unknown."""
     try:
         if len(kernel) != len(data):
             raise UndeterminedError(f"a kernel of {len(kernel)} axes on {len(data)}")
@@ -59,7 +59,7 @@ def _convolution(
     layout: Layout = CHANNELS_FIRST,
     weight_layout: Layout = CHANNELS_FIRST,
 ) -> ShapeRule:
-    """Give the shape of a convolution with such inputs."""
+    """Make the rule for the shape of a convolution with these inputs."""
     weight, scatters = inputs.weight, direction is Direction.SCATTERS
     sizes = _transposed_sizes if scatters else _convolution_sizes
     assert weight is not None
@@ -83,7 +83,7 @@ def _convolution(
 
 
 def _pool(sizes: SizeRule, layout: Layout, least: int) -> ShapeRule:
-    """Give the shape of a pool; `least` is the smallest size of its result that is no error."""
+    """Make the rule for the shape of a pool; an output size below `least` is an error."""
 
     def rule(call: Call) -> Ask[Shape]:
         shape = yield from call.shape_of(0)
@@ -95,7 +95,7 @@ def _pool(sizes: SizeRule, layout: Layout, least: int) -> ShapeRule:
 
 
 def _of_row(row: Operator) -> ShapeRule:
-    """Give the shape of an operator of the table."""
+    """Make the rule for the shape of an operator of the table."""
     if row.weight_layout is not None:
         return _convolution(row.inputs, row.direction, row.layout, row.weight_layout)
     if row.direction is Direction.SCATTERS:
@@ -115,7 +115,7 @@ def _max_unpool(call: Call) -> Ask[Shape]:
 
 
 def _region_pool(call: Call) -> Ask[Shape]:
-    """Give the shape of a pool over regions, one result for each."""
+    """Give the shape of a pool over regions of interest: one output for each."""
     shape = yield from call.shape_of(0)
     regions = yield from call.shape_of(1)
     if call.node.op == "MaxRoiPool":
@@ -130,7 +130,7 @@ def _slide(call: Call, kernel: Shape) -> Slide:
     said = [size if isinstance(size, int | Size) else symbol("?") for size in kernel]
     slide = _read(read_slide, call.node, said)
     is_same = slide.auto_pad.startswith("SAME")
-    # Runtimes differ on pads beside them.
+    # Runtimes differ where a node has both.
     if slide.pads_written if is_same else slide.auto_pad == "VALID" and is_padded(slide.pads):
         raise UndeterminedError("auto_pad and pads at once")
     return slide
@@ -140,12 +140,12 @@ def _windows(slide: Slide) -> list[Window]:
     """Return the windows along the spatial axes, whose kernels must be known."""
     windows = [window for window in slide.windows if isinstance(window, Window)]
     if len(windows) != len(slide.windows):
-        raise UndeterminedError("a kernel that must be known is not")
+        raise UndeterminedError("a kernel that must be known is unknown")
     return windows
 
 
 def _read(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Return what the reader of window operators says; undetermined where that is an error."""
+    """Call a reader of window operators; its errors become `UndeterminedError`."""
     try:
         return read(*args, **kwargs)
     except (ModelError, UnreadableError) as error:
@@ -166,7 +166,7 @@ def _pool_sizes(call: Call, data: Shape, slide: Slide) -> list[Extent]:
         return list(map(same_output_size, data, slide.windows))
     ceil_mode = slide.ceil_mode
     if ceil_mode:
-        call.flag("ceil_mode")  # runtimes read numbers other than 1 as either
+        call.flag("ceil_mode")  # raises unless 0 or 1: runtimes differ on other numbers
     axes = zip(data, _windows(slide), slide.pads, strict=True)
     return [
         pool_output_size(size, window, *pads, ceil_mode=ceil_mode) for size, window, pads in axes
@@ -221,12 +221,12 @@ def _resize(call: Call) -> Ask[Shape]:
         if isinstance(factor, float) and not crops:
             result[axis] = resized(result[axis], factor)
         else:
-            result[axis] = Unknown("a scale that is not known, or of a crop")
+            result[axis] = Unknown("an unknown scale, or one of a crop")
     return tuple(result)
 
 
 def resized(size: Extent, scale: float) -> Extent:
-    """Return a size times a scale, rounded down, where a float32 product gives the same."""
+    """Return a size times a scale, rounded down, where the product in float32 gives the same."""
     if not 0 < scale < np.inf:
         return Unknown(f"a scale of {scale}")
     numerator, denominator = scale.as_integer_ratio()
@@ -255,4 +255,4 @@ WINDOWS: dict[str, ShapeRule] = {
     ),
     "MaxUnpool": _max_unpool,
 }
-"""Operators with a sliding window, and those that resize."""
+"""Shape rules of operators with a sliding window, and of those that resize."""

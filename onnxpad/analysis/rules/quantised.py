@@ -1,7 +1,7 @@
-"""Contents of quantised tensors.
+"""Rules for the contents of quantised tensors.
 
-Runtimes divide by the scale or multiply by its inverse; where that decides, the result is unknown.
-Source: the operators' pages of the ONNX specification.
+Some runtimes divide by the scale, others multiply by its inverse. Where these differ, the result is
+unknown. Source: the operators' pages of the ONNX specification.
 """
 
 import math
@@ -40,13 +40,13 @@ def _quantize(call: Call) -> Ask[Elements]:
 
 
 def _quotient(x: Any, scale: Any, dtype: int) -> int | Unknown:
-    """Return x / scale as the nearest integer, ties to even, where every way to it agrees."""
+    """Return x / scale as the nearest integer, ties to even, where all runtimes agree."""
     if not isinstance(scale, float) or not 0 < scale < math.inf:
         return Unknown("a scale that is not a positive number")
     found: set[int] = set()
     for number in x.numbers if isinstance(x, Either) else (x,):
         if not isinstance(number, float) or not math.isfinite(number):
-            return Unknown("a number that is not known")
+            return Unknown("an unknown number")
         inverse = floats.divide(1.0, scale, dtype)
         ways = (
             number / scale,
@@ -57,7 +57,7 @@ def _quotient(x: Any, scale: Any, dtype: int) -> int | Unknown:
             nearest = floats.nearest(way, dtype)
             whole = floats.to_integer(nearest)
             if not isinstance(whole, int):
-                return Unknown("a quotient that is not known")
+                return Unknown("an unknown quotient")
             found.add(whole)
     return found.pop() if len(found) == 1 else Unknown("a quotient near a tie")
 
@@ -104,10 +104,10 @@ def _arithmetic(function: Callable[[Any, Any], Any]) -> ValueRule:
 
         def combined(a: Any, b: Any) -> object:
             if not {type(a), type(b), *map(type, zeros)} <= {int}:
-                return Unknown("a number that is not known")
+                return Unknown("an unknown number")
             x, y = (a - zeros[0]) * first, (b - zeros[1]) * second
             exact = function(x, y) / third
-            # What float32 rounds off in a few steps, of operands as large as these.
+            # A bound on the rounding error of a few float32 steps with operands of this size.
             error = (abs(x / third) + abs(y / third) + abs(exact) + greatest) / 2**20
             low, high = round(exact - error), round(exact + error)
             if low != high:
@@ -120,7 +120,7 @@ def _arithmetic(function: Callable[[Any, Any], Any]) -> ValueRule:
 
 
 def _parameter(call: Call, index: int, dtype: int, data: Elements) -> Ask[Elements]:
-    """Return a scale or a zero point, shaped so that it is broadcast to the data."""
+    """Return a scale or a zero point, reshaped so that it broadcasts to the data."""
     parameter = yield from call.operand(index, dtype)
     if parameter.size == 1 and parameter.ndim <= 1:
         return parameter.reshape(())
@@ -136,11 +136,11 @@ QUANTISED: dict[str, ValueRule] = {
     "DequantizeLinear": _dequantize,
     "QuantizeLinear": _quantize,
 }
-"""Also onnxruntime's own operators of these names."""
+"""Value rules of the standard operators; onnxruntime's own of these names do the same."""
 
 CONTRIB_VALUES: dict[str, ValueRule] = {
     **QUANTISED,
     "QLinearAdd": _arithmetic(operator.add),
     "QLinearMul": _arithmetic(operator.mul),
 }
-"""Operators of com.microsoft, by name without the domain."""
+"""Value rules of operators of com.microsoft, by name without the domain."""

@@ -1,7 +1,7 @@
-"""Shapes that operators give.
+"""Rules for the shapes of all other operators, and the table of all of them.
 
-An operator that is in no table gives a shape that is not known. Sources: the operator's page of the
-ONNX specification; where opsets differ the code says which opset it asks for.
+The output shape of an operator without a rule is unknown. Sources: the operators' pages of the ONNX
+specification. Where opsets differ, the code says which opset it asks for.
 """
 
 from onnxpad.analysis.rule_api import Ask, Call, ShapeRule, UndeterminedError, axis_in, named
@@ -24,7 +24,7 @@ def _broadcasting(call: Call) -> Ask[Shape]:
     if call.node.op in ("Max", "Mean", "Min", "Sum") and call.opset < 8:
         shapes = yield from call.shapes()
         if len({len(shape) for shape in shapes}) != 1:
-            raise UndeterminedError(f"{call.op} before opset 8 of ranks that differ")
+            raise UndeterminedError(f"{call.op} before opset 8 with different ranks")
         return tuple(map(agreed, zip(*shapes, strict=True)))
     if call.opset < 7:
         return (yield from call.shape_of(0))  # the second input was broadcast to the first
@@ -32,7 +32,7 @@ def _broadcasting(call: Call) -> Ask[Shape]:
 
 
 def _normalization(call: Call) -> Ask[Shape]:
-    """Give the shape of the data, and for the statistics one element per normalised part."""
+    """Give the shape of the data; that of the statistics has 1 on the normalised axes."""
     shape = yield from call.shape_of(0)
     if call.output == 0:
         return shape
@@ -50,7 +50,7 @@ def _dynamic_quantize(call: Call) -> Ask[Shape]:
 
 
 def _matmul(left: int, right: int) -> ShapeRule:
-    """Give the shape of a matrix product of two inputs, as numpy's."""
+    """Make the rule for the matrix product of two inputs, by numpy's rules."""
 
     def rule(call: Call) -> Ask[Shape]:
         a = yield from call.shape_of(left)
@@ -68,7 +68,7 @@ def _gemm(call: Call) -> Ask[Shape]:
     a = yield from call.shape_of(0)
     b = yield from call.shape_of(1)
     if len(a) != 2 or len(b) != 2:
-        raise UndeterminedError("a Gemm of what is no matrix")
+        raise UndeterminedError("a Gemm of tensors that are not matrices")
     return a[1 if call.flag("transA") else 0], b[0 if call.flag("transB") else 1]
 
 
@@ -77,7 +77,7 @@ _AXES_SINCE = {"ReduceSum": 13}
 
 
 def reduced_axes(call: Call, rank: int) -> Ask[tuple[int, ...]]:
-    """Return the axes that a reduction takes together."""
+    """Return the axes that a reduction reduces."""
     axes = yield from call.axes(rank, _AXES_SINCE.get(call.node.op, 18), ())
     if axes or call.flag("noop_with_empty_axes"):
         return axes
@@ -92,7 +92,7 @@ def _reduction(call: Call) -> Ask[Shape]:
     except UndeterminedError:
         if not keep:
             raise
-        return tuple(Unknown("a reduction over axes that are not known") for _ in shape)
+        return tuple(Unknown("a reduction over unknown axes") for _ in shape)
     return _without(shape, axes, keep)
 
 
@@ -119,7 +119,7 @@ def _top_k(call: Call) -> Ask[Shape]:
 
 
 def _recurrent(call: Call) -> Ask[Shape]:
-    """Give the shapes of an RNN, GRU or LSTM: Y, Y_h and Y_c."""
+    """Give the shape of an output of RNN, GRU or LSTM: Y, Y_h or Y_c."""
     sequence, batch, _ = yield from call.ranked_shape_of(0, 3)
     directions, _, hidden = yield from call.ranked_shape_of(2, 3)
     if call.flag("layout"):
@@ -173,4 +173,4 @@ SHAPES: dict[str, ShapeRule] = {
     "QLinearMatMul": _matmul(0, 3),
     "TopK": _top_k,
 }
-"""Operators without a sliding window."""
+"""Shape rules of operators without a sliding window."""
