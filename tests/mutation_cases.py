@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import onnx
 
-from tests.support import one
+from tests.support import LOW, one
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,6 @@ SQUARE = "float[1, 2, 3, 3] w = {" + ", ".join(str(i * 7 % 11 - 5) for i in rang
 POINT = "float[1, 2, 1, 1] w = {2, -3}"
 PADS = "int64[8] p = {0, 0, 1, 2, 0, 0, 0, 3}"
 FAR = "int64[8] p = {0, 0, 3, 2, 0, 0, 1, 3}"
-LOW = "float c = {-inf}"
 OPEN = "float[1, 2, H, V] x"
 # 0.0 and -0.0 in the shape of the input.
 NOUGHT = "m = Abs (x) z = Mul (m, z0) n = Neg (z)"
