@@ -13,7 +13,7 @@ from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.operators.amounts import told
 from onnxpad.operators.read import UnreadableError
 from onnxpad.operators.table import operator_of
-from onnxpad.proof.account import check_accounted, check_in_place
+from onnxpad.proof.account import check_accounted, check_in_place, check_renamed
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.proof.prove import Prover
 from onnxpad.reasons import Reason
@@ -192,7 +192,9 @@ class Editor:
                 certificate = replace(certificate, assumptions=taken)
                 self._check_assumptions(certificate)
         self._seen.add((place, text))
+        mark = graph.mark()
         removed += graph.absorb(node)
+        check_renamed(graph, graph.touched(mark))
         return Change(
             code=rule.code,
             node=graph.label(node),

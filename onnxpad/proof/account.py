@@ -61,6 +61,18 @@ def check_in_place(graph: Graph, touched: Sequence[Touched], prover: Prover) -> 
             prover.certify(prover.of_node(was), prover.of_node(now))
 
 
+def check_renamed(graph: Graph, touched: Sequence[Touched]) -> None:
+    """Return if all that was touched is as it was, but for the names of copies that went.
+
+    Raises:
+        UncertifiedError: Something else was done.
+    """
+    same = _copied(graph, touched)
+    for was, now in ((each.before, each.node) for each in touched if graph.has_node(each.node)):
+        if was is None or _literally(was, same) != _literally(now, same):
+            raise UncertifiedError(f"{now.op} {graph.label(now)!r} is more than renamed")
+
+
 class _Account:
     """What is covered of the edits since a mark."""
 
@@ -79,7 +91,7 @@ class _Account:
         producer = graph.producer(new)
         if producer is not None and id(producer) in reading.nodes:
             self._proved |= {tensor.name for tensor in producer.outputs}  # Indices are proved too
-        self._same = _same(graph, touched, old, new)
+        self._same = {**_copied(graph, touched), old.name: new.name}
 
     def check(self, each: Touched) -> None:
         """Return if what became of one node is covered.
@@ -125,14 +137,14 @@ class _Account:
         return True
 
 
-def _same(graph: Graph, touched: Sequence[Touched], old: Tensor, new: Tensor) -> Same:
-    """The tensors that have another name and are the same, by proof or as copies that went."""
-    same = {old.name: new.name} if old.name != new.name else {}
-    for each in touched:
-        was = each.before
-        if was is not None and not graph.has_node(each.node) and _copies(graph, was):
-            same.setdefault(was.inputs[0].name, was.outputs[0].name)
-    return same
+def _copied(graph: Graph, touched: Sequence[Touched]) -> Same:
+    """The tensors of which a copy went, each with the name of the copy, which is its own now."""
+    gone = (each.before for each in touched if not graph.has_node(each.node))
+    return {
+        was.inputs[0].name: was.outputs[0].name
+        for was in gone
+        if was is not None and _copies(graph, was)
+    }
 
 
 def _literally(node: Node, same: Same = NONE) -> tuple[object, ...]:
@@ -149,8 +161,6 @@ def _copies(graph: Graph, node: Node) -> bool:
 
 
 def _resolved(same: Same, name: str) -> str:
-    for _ in range(len(same)):
-        if name not in same:
-            break
-        name = same[name]
+    for _ in same:
+        name = same.get(name, name)
     return name

@@ -316,7 +316,7 @@ class Certifier:
             assumptions = self._check_crop(old, new, root)
         else:
             assumptions = self._check_losing(root, found)
-        facts = {"kind": "windows", "root": before.root, **found.facts()}
+        facts = {"kind": "windows", "root": before.root, **found.facts}
         return Certificate(statement, found.holds, tuple(sorted(assumptions)), facts)
 
     def _check_crop(self, old: Slide, new: Slide, root: Tensor) -> set[Assumption]:

@@ -4,8 +4,9 @@ Each is brought into a canonical form, as the specification and as onnxruntime h
 first window starts, how many there are, and what they read outside of the data.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from onnxpad.arithmetic.size import (
@@ -111,7 +112,8 @@ class WindowPair:
         """Whether outside of the data they read the same too."""
         return all(each.same for each in self.readings)
 
-    def facts(self) -> dict[str, object]:
+    @cached_property
+    def facts(self) -> Mapping[str, object]:
         """The first of the readings, as data."""
         return {**self.readings[0].facts(), "repair": self.is_repair}
 

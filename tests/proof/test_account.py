@@ -11,7 +11,7 @@ from onnxpad.graph import Graph, Node
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.pipeline import driver
-from onnxpad.proof.account import check_in_place
+from onnxpad.proof.account import check_in_place, check_renamed
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.proof.prove import Prover
 from onnxpad.rewrite import protect_from_fusion
@@ -245,3 +245,17 @@ def test_what_was_touched_is_forgotten_when_it_is_undone() -> None:
     assert "strides" not in touched.before.attrs
     graph.rollback(start)
     assert not graph.touched(start)
+
+
+def test_a_copy_that_goes_is_all_that_goes() -> None:
+    proto = one(
+        "r = LeakyRelu (x) s = Sigmoid (r) y = Identity (r)", outputs="float[] y, float[] s"
+    )
+    graph = Graph.from_proto(proto)
+    nodes = {node.op: node for node in graph.nodes}
+    mark = graph.mark()
+    assert graph.absorb(nodes["Identity"])
+    check_renamed(graph, graph.touched(mark))
+    graph.set_attribute(nodes["LeakyRelu"], "alpha", 0.5)
+    with pytest.raises(UncertifiedError, match="more than renamed"):
+        check_renamed(graph, graph.touched(mark))
