@@ -1,5 +1,7 @@
 """Bodies of nodes and functions are read, edited and written like the main graph."""
 
+import itertools
+import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +16,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.errors import ModelError
 from onnxpad.file.wire import encode, scan
-from onnxpad.graph import Declared, Graph, Node
+from onnxpad.graph import Declared, Graph, Node, Tensor
 from tests.support import feeds_of, run
 
 CONV = "[conv] c = Conv (a, w)"
@@ -624,3 +626,137 @@ class TestCost:
     def test_bodies_are_looked_into_only_when_asked_for(self) -> None:
         graph = Graph.from_proto(parse(IF))
         assert not any(entry.bodies for entry in graph._view.entries.values())
+
+
+class TestAnyEdits:
+    """Edits at random in all graphs of a model, against what the saved model says."""
+
+    MODEL = f"""{HEAD} g (float[4] x, bool b) => (float[4] y, float[4] h) <float[1] w = {{1}}> {{
+        c = Relu (x)
+        [if] d = If (b) <
+            then_branch = t () => (float[4] e) <float[1] w = {{2}}> {{
+                c0 = Abs (c)
+                e = If (b) <
+                    then_branch = u () => (float[4] i) {{ j = Add (c0, w) i = Neg (j) }},
+                    else_branch = v () => (float[4] i) {{ i = Add (c, x) }}
+                >
+            }},
+            else_branch = e () => (float[4] c) {{ }}
+        >
+        h = Add (c, d)
+        k = Loop (, b, h) <body = l (int64 i, bool on, float[4] s) => (bool on2, float[4] t) {{
+            on2 = Identity (b) t = f.add (s, c)
+        }}>
+        y = Add (k, w)
+    }}
+    <domain: "f", opset_import: ["" : 17]> add (a, b) => (c) {{
+        t = Cast <to = 9> (a)
+        r = ReduceMax <keepdims = 0> (t)
+        c = If (r) <
+            then_branch = t () => (float[4] e) {{ e = Add (a, b) }},
+            else_branch = e () => (float[4] e) {{ e = Identity (b) }}
+        >
+    }}"""
+
+    @pytest.mark.parametrize("seed", range(40))
+    def test_are_saved_and_undone(self, seed: int) -> None:
+        generator = random.Random(seed)
+        model = onnx.parser.parse_model(self.MODEL)
+        raw = model.SerializeToString()
+        graph = Graph.from_proto(model)
+        marks = []
+        # The check looks into all graphs; until then only what is edited was looked into.
+        names = sorted(scopes(Graph.from_proto(model)))
+        for step in range(30):
+            if generator.random() < 0.2:
+                marks.append((graph.mark(), graph.to_bytes()))
+            if marks and generator.random() < 0.15:
+                index = generator.randrange(len(marks))
+                mark, expected = marks[index]
+                graph.rollback(mark)
+                assert graph.to_bytes() == expected
+                del marks[index:]
+            scope = find(graph, generator.choice(names))
+            if scope is not None:
+                self.edit(graph, scope, generator, step)
+            if generator.random() < 0.2:
+                self.check(graph)
+        graph.rollback(0)
+        self.check(graph)
+        assert graph.to_bytes() == raw
+        assert not graph.changed
+
+    def edit(self, graph: Graph, scope: Graph, generator: random.Random, step: int) -> None:
+        nodes = list(scope.nodes)
+        if not nodes:
+            return
+        place = generator.randrange(len(nodes))
+        node = nodes[place]
+        earlier = [tensor for other in nodes[:place] for tensor in other.outputs if tensor.name]
+        earlier += [scope.tensor(name) for name in scope.inputs]
+        if scope.parent is not None:
+            around = scope.parent
+            before = itertools.takewhile(lambda other: other is not scope.owner, around.nodes)
+            known = [tensor for other in before for tensor in other.outputs]
+            known += [around.tensor(name) for name in around.inputs]
+            earlier += [scope.capture(t) for t in known if not scope.has_tensor(t.name)]
+        match generator.randrange(7):
+            case 0:
+                scope.set_attribute(node, "new", generator.choice([None, 1, "text", [1, 2], 0.5]))
+            case 1 | 2 if earlier:
+                index = generator.randrange(len(node.inputs) + 1)
+                scope.set_input(node, index, generator.choice(earlier))
+            case 3 if earlier:
+                inputs = [generator.choice(earlier) for _ in range(2)]
+                output = scope.insert("Add", inputs, {"a": step}, before=node, name="n")
+                if generator.random() < 0.8 and node.inputs:
+                    scope.set_input(node, 0, output)
+            case 4 if earlier and node.op != "If":
+                scope.replace_op(node, "Sum", generator.choices(earlier, k=2), {"step": step})
+            case 5 if node.inputs:
+                values = np.arange(generator.randrange(1, 3))
+                scope.set_input(node, 0, scope.add_initializer(values, "p"))
+            case _:
+                graph.sweep()
+
+    def check(self, graph: Graph) -> None:
+        again = scopes(Graph.from_proto(graph.to_proto()))  # checks order, sources and names
+        mine = scopes(graph)
+        assert list(mine) == list(again)
+        for place, scope in mine.items():
+            other = again[place]
+            nodes, others = list(scope.nodes), list(other.nodes)
+            assert [scope.label(node) for node in nodes] == [other.label(node) for node in others]
+            for node, copy in zip(nodes, others, strict=True):
+                assert [tensor.name for tensor in node.inputs] == [t.name for t in copy.inputs]
+                assert scope.node_proto(node) == other.node_proto(copy)
+                sources = {tensor.name for tensor in scope.sources(node)}
+                assert sources == {tensor.name for tensor in other.sources(copy)}
+                for tensor in (*scope.sources(node), *node.outputs):
+                    if tensor.name:
+                        twin = other.tensor(tensor.name)
+                        assert scope.tensor(tensor.name) is tensor
+                        assert self.places(scope, tensor) == self.places(other, twin)
+                        outer, around = tensor.outer, twin.outer
+                        assert (outer and outer.name) == (around and around.name)
+                        assert str(scope.constant(tensor)) == str(other.constant(twin))
+
+    def places(self, graph: Graph, tensor: Tensor) -> list[tuple[int, int]]:
+        order = {id(node): place for place, node in enumerate(graph.nodes)}
+        return sorted((order[id(use.node)], use.index) for use in graph.uses(tensor))
+
+
+def find(graph: Graph, place: str) -> Graph | None:
+    """A graph by its place, with none looked into but those on the way to it."""
+
+    def within(scope: Graph) -> Graph | None:
+        if scope.place == place:
+            return scope
+        for node in scope.nodes:
+            here = f"{scope.place} > " * bool(scope.place) + f"{node.op} {scope.label(node)!r}"
+            if place.startswith(f"{here} > "):
+                return next(filter(None, map(within, scope.bodies(node))), None)
+        return None
+
+    roots = graph.functions() if "::" in place.partition(" > ")[0] else [graph]
+    return next(filter(None, map(within, roots)), None)
