@@ -244,6 +244,7 @@ class TestReading:
         ("body", "says"),
         [
             ("c = Relu (nowhere)", "reads tensor 'nowhere'"),
+            ("c = Relu (z)", "reads tensor 'z'"),  # what the If itself gives
             ("c = Relu (x) c = Neg (x)", "'c' is defined twice"),
             ("c = Relu (d) d = Relu (c)", "cycle"),
             ("d = Relu (x)", "'c' is produced by nothing"),
@@ -257,27 +258,53 @@ class TestReading:
 
     def test_a_body_in_several_pieces_is_one(self) -> None:
         """Protobuf merges a message that occurs more than once."""
-        model = parse(IF)
-        node = model.graph.node[1]
-        whole, held = node.SerializeToString(), node.attribute[0].g
-        first, second = onnx.GraphProto(), onnx.GraphProto()
-        first.CopyFrom(held)
-        second.node.append(first.node.pop())
-        second.output.append(first.output.pop())
-        pieces = encode(6, first.SerializeToString()) + encode(6, second.SerializeToString())
-        attribute = encode(1, b"then_branch") + b"\xa0\x01\x05" + pieces
-        del node.attribute[0]
-        spliced = encode(5, attribute) + node.SerializeToString()
-        node.ParseFromString(whole)
-        edited = model.graph.SerializeToString().replace(encode(1, whole), encode(1, spliced))
-        model.ClearField("graph")
-        raw = model.SerializeToString() + encode(7, edited)
+        raw = in_two_pieces(IF)
         graph = Graph.from_bytes(raw)
         fold(scopes(graph)["If 'if' > then_branch"])
         onnx.checker.check_model(graph.to_proto())
         same(onnx.ModelProto.FromString(raw), graph.to_proto())
         graph.rollback(0)
         assert graph.to_bytes() == raw
+
+    def test_what_is_added_to_a_body_in_several_pieces_is_added_once(self) -> None:
+        raw = in_two_pieces(IF.replace(CONV, f"{CONV} [dead] q = Relu (x)"), nodes=0)
+        graph = Graph.from_bytes(raw)
+        branch = scopes(graph)["If 'if' > then_branch"]
+        dead = named(branch, "dead")
+        branch.insert("Neg", dead.inputs, {}, before=dead, name="last")
+        branch.remove(dead)
+        body = graph.to_proto().graph.node[1].attribute[-1].g
+        assert [node.op_type for node in body.node] == ["Pad", "Conv", "Neg"]
+
+    def test_what_a_body_out_of_order_computes_itself_is_its_own(self) -> None:
+        text = IF.replace("c = Identity (f)", "c = Identity (f) f = Relu (x)")
+        graph = Graph.from_proto(onnx.parser.parse_model(text))
+        owner, f = named(graph, "if"), graph.tensor("f")
+        assert [use.index for use in graph.uses(f)] == [-1]  # the safe side
+        branch = scopes(graph)["If 'if' > else_branch"]
+        assert branch.tensor("f").outer is None
+        graph.set_attribute(owner, "new", 1)
+        assert [use.index for use in graph.uses(f)] == [-1]
+
+
+def in_two_pieces(text: str, *, nodes: int = 1) -> bytes:
+    """A model whose first body comes in two messages, the second with its last nodes and output."""
+    model = parse(text)
+    node = model.graph.node[1]
+    whole = node.SerializeToString()
+    first, second = onnx.GraphProto(), onnx.GraphProto()
+    first.CopyFrom(node.attribute[0].g)
+    for _ in range(nodes):
+        second.node.append(first.node.pop())
+    second.output.append(first.output.pop())
+    pieces = encode(6, first.SerializeToString()) + encode(6, second.SerializeToString())
+    del node.attribute[0]
+    attribute = encode(1, b"then_branch") + b"\xa0\x01\x05" + pieces
+    spliced = node.SerializeToString() + encode(5, attribute)
+    node.ParseFromString(whole)
+    edited = model.graph.SerializeToString().replace(encode(1, whole), encode(1, spliced))
+    model.ClearField("graph")
+    return bytes(model.SerializeToString() + encode(7, edited))
 
 
 def graph_initializers(raw: bytes) -> list[onnx.TensorProto]:
@@ -437,6 +464,14 @@ class TestEditing:
         onnx.checker.check_model(graph.to_proto())
         graph.rollback(0)
         assert graph.to_bytes() == parse(IF).SerializeToString()
+
+    def test_an_output_of_a_body_stays_around_it(self) -> None:
+        text = IF.replace("(float[] c) { c = Identity (f) }", "(float[] f) { n = Neg (f) }")
+        graph = Graph.from_proto(onnx.parser.parse_model(text))
+        branch = scopes(graph)["If 'if' > else_branch"]
+        branch.set_input(next(branch.nodes), 0, branch.capture(graph.tensor("x")))
+        assert graph.sweep() == ()
+        assert [use.index for use in graph.uses(graph.tensor("f"))] == [-1]
 
     def test_a_tensor_of_a_graph_around_is_captured_by_all_in_between(self) -> None:
         text = LOOP_IN_IF.replace(" {\n    [if]", " {\n q = Neg (x)\n    [if]", 1)
