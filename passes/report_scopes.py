@@ -18,8 +18,8 @@ from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
 
-BODIES: Final = "onnxpad rewrites nothing in bodies of nodes yet"
-FUNCTIONS: Final = "onnxpad rewrites nothing in functions yet"
+BODIES: Final = "onnxpad rewrites nothing in bodies of nodes"
+FUNCTIONS: Final = "onnxpad rewrites nothing in functions"
 
 
 class ReportScopes(Pass):

@@ -273,7 +273,7 @@ def test_functions_are_told_of_once() -> None:
     ]
     assert scopes[0].evidence == {"scope": "mine::Pad", "mode": "constant", "amounts": None}
     assert scopes[1].evidence == {"scope": "mine::Same", "auto_pad": "@auto_pad"}
-    assert {f.reason for f in scopes} == {"onnxpad rewrites nothing in functions yet"}
+    assert {f.reason for f in scopes} == {"onnxpad rewrites nothing in functions"}
     (call,) = [f for f in findings if f.code == "PAD103"]
     assert call.reason_code == "custom-operator"
     assert "function" in call.reason
@@ -315,7 +315,7 @@ def test_all_padding_of_bodies_is_told_of() -> None:
     assert set(scopes[1:]) == {"If 'outer' > else_branch"}
     text = file_text(FileReport("m", tuple(findings)))
     assert text.count("\n") == 1
-    assert "stays: onnxpad rewrites nothing in bodies of nodes yet" in text
+    assert "stays: onnxpad rewrites nothing in bodies of nodes" in text
 
 
 def test_a_body_that_is_no_graph_is_told_of() -> None:
