@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from onnxpad.operators.amounts import Pairs, add, is_padded, is_same_fill, onnx_order, told
-from onnxpad.operators.read import PadOp
+from onnxpad.operators.read import PadOp, amounts_attribute
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
@@ -126,9 +126,7 @@ class MergePads(Pass):
         first, amounts = match.plan
         graph, node = context.graph, match.node
         if graph.opset < 11:
-            graph.set_attribute(
-                node, "pads" if graph.opset > 1 else "paddings", onnx_order(amounts)
-            )
+            graph.set_attribute(node, amounts_attribute(graph.opset), onnx_order(amounts))
         else:
             name = f"{node.name or node.outputs[0].name}_pads"
             pads = np.asarray(onnx_order(amounts), np.int64)

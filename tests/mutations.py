@@ -21,7 +21,7 @@ from onnxpad.arithmetic import window
 from onnxpad.arithmetic.window import Window
 from onnxpad.operators import amounts, limits, onnxruntime_quirks, read, table
 from onnxpad.operators.limits import AxisForm
-from onnxpad.operators.read import PadOp, WindowOp
+from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import OPERATORS, Fill
 from onnxpad.padding import pad_limits, plan
 from onnxpad.padding.computed_pads import DynamicSites
@@ -327,7 +327,7 @@ _OPERATORS: Final = (
           onnxruntime_quirks.PADS_BELOW_KERNEL),
     _mutant("pads count unless they are there", "Pad AveragePool, not counted", CERTIFY,
             _getter(WindowOp, "padding"), "if self.count_include_pad", "if self.pads_written"),
-    _mutant("axes are read one off", "Pad Conv, axes", CERTIFY, PadOp.extents_over,
+    _mutant("axes are read one off", "Pad Conv, axes", CERTIFY, amounts.over_axes,
             "full[axis % rank] = pair", "full[axis % rank ^ 1] = pair"),
     _mutant("axes are sorted", "Pad Conv, axes", CERTIFY, read.read_pad,
             "axes = tuple(known)", "axes = tuple(sorted(known))"),

@@ -19,6 +19,25 @@ def pairs_of(pads: Sequence[int]) -> Pairs:
     return tuple(zip(pads[:half], pads[half:], strict=True))
 
 
+def over_axes(
+    pairs: Sequence[ExtentPair], axes: Sequence[int] | None, rank: int
+) -> tuple[ExtentPair, ...] | None:
+    """(begin, end) for each of `rank` axes, zeros where `axes` leaves one out.
+
+    None where they do not fit the rank, or name an axis twice (what that means is not specified).
+    """
+    if axes is None:
+        return tuple(pairs) if len(pairs) == rank else None
+    full: list[ExtentPair] = [(0, 0)] * rank
+    seen = set()
+    for axis, pair in zip(axes, pairs, strict=True):
+        if not -rank <= axis < rank or axis % rank in seen:
+            return None
+        seen.add(axis % rank)
+        full[axis % rank] = pair
+    return tuple(full)
+
+
 def onnx_order(pairs: Sequence[Pair]) -> list[int]:
     """One (begin, end) per axis as ONNX writes pads: all begins, then all ends."""
     return [begin for begin, _ in pairs] + [end for _, end in pairs]

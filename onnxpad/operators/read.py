@@ -10,7 +10,7 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
 from onnxpad.arithmetic.window import AnyWindow, OpenWindow, Window, window_of
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, describe
-from onnxpad.operators.amounts import ExtentPair, Pairs, is_plain_zero, pairs_of
+from onnxpad.operators.amounts import ExtentPair, Pairs, is_plain_zero, over_axes, pairs_of
 from onnxpad.operators.table import Fill, Operator, operator_of
 
 _Read = TypeVar("_Read")
@@ -155,24 +155,11 @@ class PadOp(NamedTuple):
         return _numbers(self.extents_over(rank))
 
     def extents_over(self, rank: int) -> tuple[ExtentPair, ...] | None:
-        """(begin, end) for each of `rank` axes, zeros where `axes` leaves one out.
-
-        None where nothing is known of an amount, where they do not fit the rank, or name an axis
-        twice (what that means is not specified).
-        """
+        """As `over_axes`; None also where nothing is known of an amount."""
         pairs = self.amounts
         if pairs is None or not (self.constant_amounts or _is_known(pairs)):
             return None
-        if self.axes is None:
-            return pairs if len(pairs) == rank else None
-        full: list[ExtentPair] = [(0, 0)] * rank
-        seen = set()
-        for axis, pair in zip(self.axes, pairs, strict=True):
-            if not -rank <= axis < rank or axis % rank in seen:
-                return None
-            seen.add(axis % rank)
-            full[axis % rank] = pair
-        return tuple(full)
+        return over_axes(pairs, self.axes, rank)
 
 
 def _numbers(pairs: Sequence[ExtentPair] | None) -> Pairs | None:
@@ -353,7 +340,7 @@ def read_pad(graph: Graph, analysis: Known, node: Node) -> PadOp:
     flat: Sequence[Extent] | None
     value: float | int | None
     if graph.opset < 11:
-        name = "pads" if graph.opset > 1 else "paddings"
+        name = amounts_attribute(graph.opset)
         flat = _integers(node, name, None)
         if flat is None:
             raise ModelError(f"{_where(node)} has no {name}, which opset {graph.opset} requires")
@@ -397,6 +384,11 @@ def read_pad(graph: Graph, analysis: Known, node: Node) -> PadOp:
     half = len(flat) // 2
     pairs = tuple(zip(flat[:half], flat[half:], strict=True))
     return PadOp(node, mode, axes, pairs, value, _numbers(pairs))
+
+
+def amounts_attribute(opset: int) -> str:
+    """The attribute of a `Pad` that holds its amounts, before opset 11."""
+    return "pads" if opset > 1 else "paddings"
 
 
 def pad_giving(graph: Graph, analysis: Known, tensor: Tensor) -> PadOp | None:

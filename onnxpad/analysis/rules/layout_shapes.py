@@ -16,6 +16,8 @@ from onnxpad.analysis.rules.axis_math import (
 )
 from onnxpad.analysis.value import Shape
 from onnxpad.arithmetic.size import Extent, Unknown, ceil_div, floor_div, maximum
+from onnxpad.operators.amounts import ExtentPair, over_axes
+from onnxpad.operators.read import amounts_attribute
 
 
 def _transpose(call: Call) -> Ask[Shape]:
@@ -157,22 +159,20 @@ def _slice(call: Call) -> Ask[Shape]:
     return tuple(shape)
 
 
-def pad_amounts(call: Call, rank: int) -> Ask[list[tuple[Extent, Extent]]]:
+def pad_amounts(call: Call, rank: int) -> Ask[tuple[ExtentPair, ...]]:
     """Return a Pad's amounts (begin, end) on each axis; negative where it crops."""
+    axes = None
     if call.opset >= 11:
         amounts = yield from call.integers_of(1)
-        axes = (yield from call.known_integers_of(3)) if call.has(3) else tuple(range(rank))
+        axes = (yield from call.known_integers_of(3)) if call.has(3) else None
     else:
-        amounts = call.integers("paddings" if call.opset < 2 else "pads", ())
-        axes = tuple(range(rank))
-    if len(amounts) != 2 * len(axes):
-        raise UndeterminedError(f"{len(amounts)} pads for {len(axes)} axes")
-    if axes == tuple(range(rank)):
-        return list(zip(amounts[:rank], amounts[rank:], strict=True))
-    pads: list[tuple[Extent, Extent]] = [(0, 0)] * rank
-    half = len(axes)
-    for axis, begin, end in zip(axes, amounts[:half], amounts[half:], strict=True):
-        pads[axis_in(axis, rank)] = (begin, end)
+        amounts = call.integers(amounts_attribute(call.opset), ())
+    half = rank if axes is None else len(axes)
+    if len(amounts) != 2 * half:
+        raise UndeterminedError(f"{len(amounts)} pads for {half} axes")
+    pads = over_axes(list(zip(amounts[:half], amounts[half:], strict=True)), axes, rank)
+    if pads is None:
+        raise UndeterminedError(f"axes {axes} of a tensor of rank {rank}")
     return pads
 
 
