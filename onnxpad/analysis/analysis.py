@@ -66,7 +66,7 @@ class Analysis:
             dims: Sizes of axes of the graph's inputs, by the name of their symbol. A number may
                 also stand under the name of a dimension, for all axes that have it.
             outer: For a body of If, Loop or Scan: the analysis of the graph around it, whose
-                tensors the body may read.
+                tensors the body may read. Where that is rolled back or asked again, so must this.
         """
         self._graph = graph
         self._dims = dict(dims or {})

@@ -18,7 +18,7 @@ from onnx import numpy_helper
 from onnxpad.arguments import Source
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.file.copy_external import ExternalData, Progress
-from onnxpad.file.proto_walk import inner_tensors, operators
+from onnxpad.file.proto_walk import bodies, inner_tensors, operators
 from onnxpad.file.skeleton import read_bytes, read_file, read_proto
 from onnxpad.file.wire import WireError
 from onnxpad.graph import attributes
@@ -339,9 +339,11 @@ class Graph:
         entry = self._view.entries[id(node)]
         held: list[onnx.NodeProto] = []
         if entry.touched and entry.bodies:
-            held += (node_proto(self.model.skeleton, entry),)
+            now = self.node_proto(node)
+            found = (body for attribute in now.attribute for body in bodies(attribute))
         else:
-            held += (inner for _, body in held_bodies(node) for inner in body.node)
+            found = (body for _, body in held_bodies(node))
+        held += (inner for body in found for inner in body.node)
         function = functions.get((node.domain or "", node.op))
         if function is not None:
             held += function.node
@@ -402,7 +404,7 @@ class Graph:
 
     def claims(self) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
         """What value_info says of the shapes of tensors, which nobody enforces."""
-        for value in self._view.section.light.value_info:
+        for value, _ in self._view.section.parts("value_info"):
             shape = declaration(value).shape
             if shape is not None and self.has_tensor(value.name):
                 yield self.tensor(value.name), shape
