@@ -1,1 +1,1 @@
-"""What onnxruntime's own optimiser does with padding."""
+"""How onnxruntime's own graph optimiser treats padding."""

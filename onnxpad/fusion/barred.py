@@ -1,7 +1,7 @@
-"""Rewrites that are not to be made in one model, and why.
+"""Rewrites that must not be made in one model, and why.
 
-What `fix` took back because of what onnxruntime made of the model as a whole is kept in the model's
-own metadata, so that `check` and the next `fix` leave it alone too.
+`fix` takes a rewrite back where onnxruntime fails on the model as a whole. The model's metadata
+records it, so that `check` and the next `fix` do not make it either.
 """
 
 import json
@@ -13,9 +13,9 @@ from onnxpad.graph import Graph
 from onnxpad.reasons import Reason
 
 Key: TypeAlias = tuple[str, str]
-"""Code of the rule, and name of the output of the node that it rewrites."""
+"""A rewrite: the code of its rule, and the output of the node that it rewrites."""
 Barred: TypeAlias = Mapping[Key, str]
-"""What is barred, and the code of the reason."""
+"""The rewrites that are barred, each with the code of the reason."""
 
 NOTHING: Final[Barred] = MappingProxyType({})
 
@@ -29,7 +29,7 @@ _BACK: Final = "fix took it back: with it the model"
 REASONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         LAYS_OPEN: "with it onnxruntime's optimiser would fold a Pad where it must not, and "
-        "nothing could keep it from that",
+        "nothing could prevent that",
         Reason.DIFFERS: f"{_BACK} computes something else on onnxruntime",
         Reason.DIFFERS_OPTIMISED: f"{_BACK} computes something else on onnxruntime at full "
         "optimisation",
@@ -38,11 +38,11 @@ REASONS: Final[Mapping[str, str]] = MappingProxyType(
         Reason.BARRED: "the model's metadata bars it (onnxpad.fusion.barred)",
     }
 )
-"""What is said of each code."""
+"""The words for each code."""
 
 
 def code_of(reason: str) -> Reason:
-    """The code of a reason that metadata gives, which may be any text."""
+    """The reason that a text in the metadata names; `BARRED` for any other text."""
     return next((each for each in Reason if each == reason and each in REASONS), Reason.BARRED)
 
 
@@ -52,7 +52,7 @@ def told(reason: str) -> str:
 
 
 def noted(graph: Graph) -> dict[Key, str]:
-    """What a model's metadata bars; nothing where that cannot be read."""
+    """The rewrites that a model's metadata bars; none where it is malformed."""
     text = graph.model.metadata(METADATA)
     try:
         entries = json.loads(text) if text else []
@@ -68,7 +68,7 @@ def noted(graph: Graph) -> dict[Key, str]:
 
 
 def note(graph: Graph, barred: Barred) -> None:
-    """Has the model's metadata bar rewrites, those that it bars already among them."""
+    """Replaces the rewrites that the model's metadata bars; without any, it stays as it is."""
     entries = [[output, code, reason] for (code, output), reason in sorted(barred.items())]
     if entries:
         graph.model.set_metadata(METADATA, json.dumps(entries))

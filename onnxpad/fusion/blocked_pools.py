@@ -1,11 +1,14 @@
-"""Pools that onnxruntime computes otherwise once it knows their channels.
+"""Pools for which onnxruntime must not choose its NCHWc kernel, which crashes or is wrong.
 
 At full optimisation a MaxPool or AveragePool over two spatial axes runs in blocks of channels (the
-NCHWc kernels) once onnxruntime knows that their number is a multiple of 8 or 16. Where the first
-spatial axis then holds no window, the process ends by SIGFPE; the plain kernel gives an empty
-tensor. Where a window of a MaxPool holds nothing but -infinity, it gives the lowest finite number.
-What follows a `Pad` of computed amounts is of unknown shape to onnxruntime, so a rewrite that makes
-them constant, or takes the `Pad` away, can choose that kernel. Tried with onnxruntime 1.31.1.
+NCHWc kernels) if onnxruntime knows at load time that the number of channels is a multiple of 8 or
+16. Where the first spatial axis then holds no window, the process dies of SIGFPE; the plain kernel
+gives an empty tensor. Where a window of a MaxPool holds only -infinity, the NCHWc kernel gives the
+lowest finite number.
+
+Downstream of a `Pad` with computed amounts, onnxruntime does not know the shape. So a rewrite that
+makes these amounts constant, or removes the `Pad`, can make it choose that kernel. Tried with
+onnxruntime 1.31.1.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,12 +28,12 @@ from onnxpad.reasons import Reason
 
 
 class Hazard(NamedTuple):
-    """What the kernel in blocks would do to a pool.
+    """The harm that the NCHWc kernel would do to a pool.
 
     Attributes:
         node: The pool.
-        reason: That in a word.
-        does: The same in words, of the kernel.
+        reason: The code of the harm.
+        does: The harm in words; the kernel is the subject.
     """
 
     node: Node
@@ -39,7 +42,7 @@ class Hazard(NamedTuple):
 
 
 class BlockedPools:
-    """The pools of one graph that must not come to run in blocks of channels."""
+    """The pools of one graph that must not run in the NCHWc kernel."""
 
     def __init__(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
         """Reads the graph as it is at each call."""
@@ -49,16 +52,21 @@ class BlockedPools:
         self._found: tuple[int, dict[str, Hazard]] | None = None
 
     def behind(self, tensor: Tensor, windows: Iterable[WindowOp]) -> Hazard | None:
-        """A pool that must not run in blocks and whose channels a tensor's shape makes known.
+        """A pool downstream for which onnxruntime would choose NCHWc if it knew a tensor's shape.
 
-        `windows` are the graph's window operators.
+        Args:
+            tensor: The tensor.
+            windows: The graph's window operators.
+
+        Returns:
+            One such pool; None where there is none.
         """
         if self._found is None or self._found[0] != self._graph.version:
             self._found = self._graph.version, self._upstream(windows)
         return self._found[1].get(tensor.name)
 
     def _upstream(self, windows: Iterable[WindowOp]) -> dict[str, Hazard]:
-        """The tensors from which shapes reach such a pool, each with one."""
+        """The tensors from whose shape onnxruntime infers that of such a pool, each with one."""
         found: dict[str, Hazard] = {}
         declared: dict[str, Sequence[int | str | None]] | None = None
         for op in windows:
@@ -81,7 +89,7 @@ class BlockedPools:
         return found
 
     def _is_weighed(self, node: Node) -> bool:
-        """Whether the number of channels that a node gives is known from its weight."""
+        """Whether a node's number of output channels is known from its weight."""
         found = operator_of(self._graph, node) or uncovered(self._graph, node)
         return found is not None and found.inputs.weight is not None
 
@@ -102,14 +110,14 @@ class BlockedPools:
             does = "crashes where that holds no window"
             return Hazard(op.node, Reason.KERNEL_CRASHES, does)
         if row.padding is Fill.LOWEST and self._may_read_infinities(op, shape):
-            does = "gives the lowest finite number for a window of nothing but -infinity"
+            does = "gives the lowest finite number for a window that holds only -infinity"
             return Hazard(op.node, Reason.INFINITE_DATA, does)
         return None
 
     @staticmethod
     def _may_be_empty(op: WindowOp, size: Extent) -> bool:
         if op.auto_pad.startswith("SAME"):
-            return False  # one window at least, or an error
+            return False  # at least one window, or an error
         if not isinstance(size, int | Size):
             size = symbol("unknown", Sizes(0))
         pads = op.pads[0] if op.auto_pad == "NOTSET" else (0, 0)
@@ -119,7 +127,8 @@ class BlockedPools:
     def _may_read_infinities(self, op: WindowOp, shape: Sequence[Extent] | None) -> bool:
         """Whether a window may hold infinities and nothing else.
 
-        The exporters' `Pad` of -infinity right in front leaves some data to each.
+        Exporters write a `Pad` of -infinity directly upstream of a MaxPool: that is harmless, as
+        each window still holds some data.
         """
         if self._signs.infinite(op.data) is None:
             return False

@@ -1,12 +1,14 @@
-"""What onnxruntime's optimiser folds of `Pad`s, and where it must not.
+"""Predicts which `Pad`s onnxruntime's optimiser folds, and where that fold is wrong.
 
-From its basic level on, PadFusion (onnxruntime/core/optimizer/pad_fusion.cc) adds the amounts of a
-`Pad` of zeros to the pads of the Conv, MaxPool or AveragePool that reads it. It does not ask
+From the basic level on, PadFusion (onnxruntime/core/optimizer/pad_fusion.cc) adds the amounts of a
+`Pad` of zeros to the pads of the Conv, MaxPool or AveragePool that reads it. It does not check
 whether negative data are pooled, whether the pads stay below the kernel, how many windows
-`ceil_mode` gives, or which input the `Pad` feeds: the model then computes something else, or no
-longer loads. It comes after constants are folded and nodes without effect are gone, one `Pad` after
-another, so what it takes cannot be read off the graph: here stands what it may take at most, and
-what it takes for certain. Tried with onnxruntime 1.21.0 and 1.31.1.
+`ceil_mode` gives, or which input the `Pad` feeds. The model then computes something else, or no
+longer loads.
+
+PadFusion runs after constant folding and after nodes without effect are removed, and folds one
+`Pad` after another. So the graph does not show exactly which ones it folds. This module says which
+it may fold at most, and which it folds for certain. Tried with onnxruntime 1.21.0 and 1.31.1.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,43 +31,43 @@ from onnxpad.operators.read import (
 from onnxpad.operators.table import OPERATORS, Fill, Operator, operator_of
 
 Claim: TypeAlias = tuple[Tensor, tuple[int | str | None, ...]]
-"""A tensor, and the shape that it is declared to have."""
+"""A tensor, and its declared shape."""
 
 _AMOUNTS, _VALUE, _AXES = 1, 2, 3
 
-# Operators that the optimiser takes away where they have no effect: copies, sums with 0, products
-# with 1, a Slice of all, an Expand by ones, casts to the same type, Transposes that cancel out.
+# Operators that the optimiser removes where they have no effect: copies, sums with 0, products
+# with 1, a Slice of everything, an Expand by ones, casts to the same type, Transposes that cancel.
 REMOVABLE: Final = frozenset({
     "Add", "Cast", "CastLike", "Concat", "Div", "Dropout", "Expand", "Flatten", "Identity", "Max",
     "Mean", "Min", "Mul", "Pow", "Reshape", "Slice", "Split", "Squeeze", "Sub", "Sum", "Tile",
     "Transpose", "Unsqueeze",
 })  # fmt: skip
-# Those of them behind which axes lie as before.
+# Those of them that keep the order and number of axes.
 _STRAIGHT: Final = REMOVABLE - {"Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
-# Of these, what comes behind the first input is no data.
+# Those of them whose first input alone is data.
 _OF_FIRST: Final = frozenset(
     {"Cast", "CastLike", "Dropout", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Split"}
 ) | {"Squeeze", "Tile", "Transpose", "Unsqueeze"}
 _FAR: Final = 512
-"""How many nodes upstream are looked at, besides Identities."""
+"""Most nodes upstream to look at, Identities not counted."""
 
 
 class Folds(Protocol):
-    """What decides whether an operator can pad as a `Pad` does."""
+    """Decides whether an operator's own pads can do what a `Pad` does."""
 
     def folded(self, op: WindowOp, pad: PadOp) -> WindowOp | str:
-        """The operator with the `Pad` in its pads, or why that is not the same."""
+        """The operator with the `Pad` folded into its pads, or why that is not the same."""
 
 
 class Exposed(NamedTuple):
     """A `Pad` that onnxruntime may fold, or folds for certain, where it must not.
 
     Attributes:
-        pad: The `Pad`; that a body or function holds, or may stand further upstream than was looked
-            for, is one that says nothing, of the node that was reached.
+        pad: The `Pad`. Where it would be inside a body or function, or further upstream than the
+            search goes: a `Pad` without any facts, whose node is the last one reached.
         window: The operator that it is folded into, or a node whose body or function holds one.
-        way: The nodes in between, from the window's side.
-        why: Why the fold is not the same, in words; empty where it is.
+        way: The nodes in between, from the window upstream.
+        why: Why the fold is wrong, in words; empty where it is right.
     """
 
     pad: PadOp
@@ -75,7 +77,7 @@ class Exposed(NamedTuple):
 
 
 class Fusion:
-    """What PadFusion may do to one graph."""
+    """Predicts what PadFusion does to one graph."""
 
     def __init__(self, graph: Graph, analysis: Analysis, folds: Folds) -> None:
         """Reads the graph as it is at each call."""
@@ -85,14 +87,14 @@ class Fusion:
         self._fed: tuple[int, set[str]] | None = None
 
     def exposed(self) -> list[Exposed]:
-        """The `Pad`s that may be folded and must not, each with the operator it would go into."""
+        """The `Pad`s that may be folded and must not, each with the operator it is folded into."""
         return [each for each in self.judged(self._may_take) if each.why]
 
     def judged(self, takes: Callable[[PadOp], bool]) -> list[Exposed]:
-        """The `Pad`s that are folded, each with the operator it goes into, and whether it may.
+        """The `Pad`s that are folded, each with its operator, and why that is wrong, if it is.
 
         Args:
-            takes: Which `Pad`s are folded where they are reached.
+            takes: Whether PadFusion folds a `Pad` once it is next to an operator.
         """
         found: list[Exposed] = []
         for node in self._graph.nodes:
@@ -102,11 +104,16 @@ class Fusion:
             elif self._is_opened(node) and _folds_inside(self._graph.inner_operators(node)):
                 for pad, way in self._reached_all(self._graph.sources(node)):
                     if takes(pad):
-                        found.append(Exposed(pad, node, way, f"{node.op} holds what pools"))
+                        why = f"{node.op} contains an operator that it may be folded into"
+                        found.append(Exposed(pad, node, way, why))
         return found
 
     def laid_open(self, op: WindowOp) -> Exposed | None:
-        """A `Pad` that may be folded into an operator, if that pads by explicit pads as given."""
+        """A `Pad` that may wrongly be folded into an operator that would have these explicit pads.
+
+        Args:
+            op: The operator as a rewrite would leave it.
+        """
         if not op.operator.onnxruntime.folds_pads:
             return None
         found = self._along(op.node, op.operator, op, self._may_take)
@@ -115,8 +122,8 @@ class Fusion:
     def certain(self, node: Node) -> Exposed | None:
         """The `Pad` that PadFusion folds into a window operator for certain, and must not.
 
-        Only what no other optimiser can come before: the operator reads the `Pad` itself, or copies
-        of it, nothing else does, and amounts and fill are constants of the model.
+        That is certain only where no other optimiser can interfere: the operator alone reads the
+        `Pad`, directly or through Identities, and its amounts and fill are constants of the model.
         """
         row = self._fused(node)
         if row is None or not _may_fuse(node, row):
@@ -136,7 +143,7 @@ class Fusion:
         return None
 
     def _fused(self, node: Node) -> Operator | None:
-        """The row of an operator that PadFusion folds `Pad`s into; None for others."""
+        """The row of a node that PadFusion folds `Pad`s into; None for other nodes."""
         row = operator_of(self._graph, node)
         return row if row is not None and row.onnxruntime.folds_pads else None
 
@@ -175,7 +182,7 @@ class Fusion:
     ) -> Iterator[Exposed]:
         """The `Pad`s upstream of a window's data that may be folded, the nearest first.
 
-        Each is taken for folded, whether it may or not, so that those behind it come next.
+        Each counts as folded, rightly or wrongly, so that the ones upstream of it come next.
         """
         data = node.inputs[row.inputs.data]
         pending: list[tuple[Tensor, WindowOp | None, tuple[Node, ...]]] = [(data, op, ())]
@@ -188,7 +195,7 @@ class Fusion:
                     continue
                 behind = (*passed, *way)
                 if pad.node.op != "Pad":
-                    why = f"it may be inside of {pad.node.op}" if _is_choosy(row) else ""
+                    why = f"it may be inside {pad.node.op}" if _is_choosy(row) else ""
                     yield Exposed(pad, node, behind, why)
                     continue
                 now, why = slides, ""
@@ -203,7 +210,7 @@ class Fusion:
         self, op: WindowOp | None, pad: PadOp, way: Sequence[Node]
     ) -> tuple[WindowOp | None, str]:
         if op is None:
-            return None, "what it would be folded into is not known"
+            return None, "the operator that it would be folded into is unknown"
         if not _is_straight(way):
             return None, "other nodes are in between"
         now = self._folds.folded(op, pad)
@@ -215,7 +222,7 @@ class Fusion:
                 yield from self._reached(tensor)
 
     def _reached(self, tensor: Tensor) -> Iterator[tuple[PadOp, tuple[Node, ...]]]:
-        """The nearest `Pad`s upstream, through nodes that may be taken away."""
+        """The nearest `Pad`s upstream, through nodes that the optimiser may remove."""
         pending: list[tuple[Tensor, tuple[Node, ...]]] = [(tensor, ())]
         for _ in range(_FAR):
             if not pending:
@@ -248,13 +255,13 @@ class Fusion:
                 yield _unseen(node), pending[-1][1]
 
     def _is_opened(self, node: Node) -> bool:
-        """Whether the optimiser puts what a node holds in its place: a function, or a branch."""
+        """Whether the optimiser may inline a node: a function call, or an If with one branch."""
         if not self._graph.is_standard(node):
             return self._graph.is_function(node)
         return node.op == "If" and bool(node.inputs) and not self.is_fed(node.inputs[0])
 
     def _passed(self, node: Node) -> Iterator[Tensor]:
-        """What a node may give as it is: an input beside which all others are constants."""
+        """The inputs that a node may pass on unchanged: those beside which all are constants."""
         data = [tensor for tensor in node.inputs if tensor.name]
         if node.op in _OF_FIRST:
             yield from data[:1]
@@ -271,10 +278,10 @@ class Fusion:
         return self._may_be_constant(pad)
 
     def _may_take(self, pad: PadOp) -> bool:
-        """Whether PadFusion may fold a `Pad`, going by what it says itself."""
+        """Whether PadFusion may fold a `Pad`, as far as the `Pad` itself decides."""
         graph, node = self._graph, pad.node
         if node.op != "Pad":
-            return True  # one that is not seen
+            return True  # nothing is known of it
         if pad.mode != "constant":
             return False
         known = [n for pair in pad.amounts or () for n in pair if isinstance(n, int)]
@@ -296,7 +303,7 @@ class Fusion:
         return self._may_be_constant(pad)
 
     def _may_be_constant(self, pad: PadOp) -> bool:
-        """Whether onnxruntime may come to know the amounts before it runs."""
+        """Whether onnxruntime may fold the amounts to constants at load time."""
         if self._graph.opset < 11 or pad.constant_amounts is not None:
             return True
         if any(isinstance(n, Size) for pair in pad.amounts or () for n in pair):
@@ -305,14 +312,14 @@ class Fusion:
 
     @property
     def _is_misled(self) -> bool:
-        """Whether the model declares sizes that are open, and onnxruntime believes it."""
+        """Whether declared shapes contradict the operators: onnxruntime believes the shapes."""
         graph = self._graph
         return any(lies(chain(graph.claims(), graph.claimed_outputs()), self._analysis))
 
     def is_fed(self, tensor: Tensor) -> bool:
-        """Whether elements of a tensor come from what the model is fed, and not only its sizes.
+        """Whether the elements of a tensor depend on graph inputs, not only on their sizes.
 
-        What a function gives, or an If of constant condition, may come from anything in it.
+        Outputs of functions, and of an If with a constant condition, may be constants.
         """
         graph = self._graph
         if self._fed is None or self._fed[0] != graph.version:
@@ -329,7 +336,7 @@ class Fusion:
         return tensor.name in self._fed[1]
 
     def _is_copied(self, tensor: Tensor) -> bool:
-        """Whether a graph output may come to be a copy of a tensor, or of what it is a copy of."""
+        """Whether a graph output may turn out to be a copy of a tensor, or of its source."""
         graph = self._graph
         pending, seen = [tensor], {tensor.name}
         for _ in range(_FAR):
@@ -368,7 +375,7 @@ class Fusion:
 
 
 def lies(claims: Iterable[Claim], analysis: Analysis) -> Iterator[Tensor]:
-    """The tensors that value_info or a graph output declares in another shape than they have."""
+    """The tensors whose declared shape (`value_info` or graph output) contradicts the analysis."""
     for tensor, claimed in claims:
         shape = analysis.shape(tensor)
         if shape is not None and (
@@ -382,9 +389,9 @@ def lies(claims: Iterable[Claim], analysis: Analysis) -> Iterator[Tensor]:
 
 
 def misdeclared(graph: Graph, analysis: Analysis, tensor: Tensor) -> Tensor | None:
-    """A graph output upstream of a tensor, or it itself, that is declared in a wrong shape.
+    """A graph output with a wrong declared shape that is this tensor or upstream of it.
 
-    From its basic level on, onnxruntime takes what Shape gives from such a declaration.
+    From its basic level on, onnxruntime folds a Shape to the declared one.
     """
     wrong = {each.name: each for each in lies(graph.claimed_outputs(), analysis)}
     pending, seen = [tensor] if wrong else [], {tensor.name}
@@ -400,19 +407,19 @@ def misdeclared(graph: Graph, analysis: Analysis, tensor: Tensor) -> Tensor | No
 
 
 def _folds_inside(op_types: frozenset[str]) -> bool:
-    """Whether any of these, which stand in a body or function, is one `Pad`s are folded into."""
+    """Whether PadFusion folds `Pad`s into any of these operators of a body or function."""
     rows = (OPERATORS.get(("", op_type)) for op_type in op_types)
     return any(row is not None and row.onnxruntime.folds_pads for row in rows)
 
 
 def _may_fuse(node: Node, row: Operator) -> bool:
-    """Whether PadFusion takes a window operator for one: explicit pads, one output."""
+    """Whether PadFusion considers a window operator: it needs explicit pads and one output."""
     if len(node.inputs) <= row.inputs.data or len(node.outputs) > 1:
         return False
     if row.counts is not None and not node.attrs.get(row.counts, 0):
         pads = node.attrs.get("pads")
         if isinstance(pads, list) and any(pads):
-            return False  # its own padding is not counted, and what is folded would have to be
+            return False  # its own padding is not counted, but the folded one would have to be
     try:
         return auto_pad_of(node) == "NOTSET"
     except (ModelError, UnreadableError):
@@ -420,12 +427,12 @@ def _may_fuse(node: Node, row: Operator) -> bool:
 
 
 def _is_choosy(row: Operator) -> bool:
-    """Whether an operator cannot pad by just any zeros that a `Pad` puts around its data."""
+    """Whether there are `Pad`s of zeros that are wrong to fold into an operator."""
     return row.padding is not Fill.ZERO or bool(row.limits or row.axis_limits)
 
 
 def _passes_on(graph: Graph, use: Use) -> bool:
-    """Whether what a node gives comes from elements of what it reads in one place."""
+    """Whether a node's outputs depend on the elements of the input at this use."""
     node = use.node
     if not graph.is_standard(node):
         return not graph.is_function(node)
@@ -433,7 +440,7 @@ def _passes_on(graph: Graph, use: Use) -> bool:
 
 
 def _unseen(node: Node) -> PadOp:
-    """A `Pad` that a node holds, or that is behind it, and of which nothing is known."""
+    """Stands for a `Pad` inside a node, or upstream of it, of which nothing is known."""
     return PadOp(node, "constant", None, None, None)
 
 

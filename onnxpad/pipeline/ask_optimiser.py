@@ -1,8 +1,9 @@
-"""Asks onnxruntime which `Pad`s its optimiser folds in a graph as it is.
+"""Asks onnxruntime which `Pad`s its optimiser folds in a graph.
 
-A working copy, in which long constants are inputs and every `Pad` has a name of its own, is
-optimised twice, with PadFusion off and on: what is there in the first and not in the second was
-taken. The first graph is what PadFusion meets, so whether the fold is the same is read off it.
+In a working copy, long constants become inputs and every `Pad` gets a unique name. onnxruntime
+optimises it twice, with PadFusion off and on. The `Pad`s that are in the first result and not in
+the second were folded. The first result is the graph that PadFusion saw, so it shows whether the
+fold was right.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,18 +22,18 @@ _NAME: Final = "onnxpad asks about Pad"
 # Names of rules; others are silently ignored.
 _FUSION: Final = "Pad_Fusion"
 _EQUALS: Final = "CommonSubexpressionElimination"
-_COPIED: Final = "what it reads is also an output"
-_UNSEEN: Final = "into what it is folded is not seen"
+_COPIED: Final = "the tensor that it reads is also an output"
+_UNSEEN: Final = "the operator that it is folded into is unknown"
 
 
 def misfolded(context: Context) -> list[Exposed] | None:
-    """The `Pad`s that onnxruntime folds and must not; None where it cannot be asked."""
+    """The `Pad`s that onnxruntime folds wrongly; None where onnxruntime cannot be asked."""
     model = context.graph.working_copy(context.sites.fusion.is_fed)
     names = _named(model)
     if not names:
         return []
     found: dict[tuple[str, str], Exposed] = {}
-    # Of equal Pads and readers one is left at some time: both before and after PadFusion.
+    # onnxruntime merges equal nodes before or after PadFusion, so try without merging too.
     for beside in ((), (_EQUALS,)) if len(names) > 1 else ((),):
         some = _misfolded(context, model, names, beside)
         if some is None:
@@ -44,7 +45,7 @@ def misfolded(context: Context) -> list[Exposed] | None:
 def _misfolded(
     context: Context, model: onnx.ModelProto, names: Mapping[str, str], beside: Sequence[str]
 ) -> list[Exposed] | None:
-    """The same, with other rules of the optimiser off beside PadFusion."""
+    """The same, with further rules of the optimiser switched off."""
     path = context.graph.model.path
     folder = path.parent if path is not None else None
     try:
@@ -64,7 +65,7 @@ def _misfolded(
 
 
 def _named(model: onnx.ModelProto) -> dict[str, str]:
-    """Gives each `Pad` a name of its own; the names of their outputs by that."""
+    """Gives each `Pad` a unique name; returns the names of their outputs by these."""
     names = {}
     for number, node in enumerate(model.graph.node):
         if node.op_type == "Pad" and node.domain in {"", "ai.onnx"}:
@@ -85,14 +86,15 @@ def _left(graph: Graph, names: Mapping[str, str]) -> set[str]:
 def _ours(
     context: Context, met: Context, names: Mapping[str, str], taken: set[str], *, every: bool
 ) -> list[Exposed]:
-    """Those of the `Pad`s that PadFusion meets that must not be folded, as they are in our graph.
+    """The `Pad`s of our graph that PadFusion folds wrongly.
 
     Args:
-        context: What is known of our graph.
-        met: What is known of the graph that PadFusion meets.
-        names: The outputs of our `Pad`s by the names that were given to these.
-        taken: Which of these it takes.
-        every: Whether it may be any that it can take, since it gives no graph.
+        context: Our graph.
+        met: The graph that PadFusion saw.
+        names: The outputs of our `Pad`s, by their names in the working copy.
+        taken: The names of those that it folds.
+        every: Whether any of them may be folded: where PadFusion made the model fail to load,
+            there is no second result.
     """
     fusion = met.sites.fusion
     judged = fusion.exposed() if every else fusion.judged(lambda pad: pad.node.name in taken)
@@ -117,13 +119,13 @@ def _ours(
 def _as_ours(
     context: Context, output: str, met: Exposed, reached: Sequence[Exposed]
 ) -> list[Exposed]:
-    """What was met, in our graph: once for each operator that may take the `Pad`."""
+    """A wrong fold in terms of our graph: one for each operator that may take the `Pad`."""
     graph = context.graph
     node = graph.producer(graph.tensor(output))
     pad = None if node is None else context.pad(node)
     if node is None or pad is None or isinstance(pad, UnreadableError):
         return []
-    if pad.value is None:  # what onnxruntime has made of it, from constants alone
+    if pad.value is None:  # take the value that onnxruntime's constant folding found
         pad = pad._replace(value=met.pad.value)
     windows = {id(each.window): each for each in reached if each.pad.node is node}
     if not windows:

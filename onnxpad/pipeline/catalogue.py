@@ -1,4 +1,4 @@
-"""The catalogue of findings: every code with a page from its pass's docstring and examples."""
+"""The catalogue of findings: a page for each code, from its pass's docstring and examples."""
 
 import inspect
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Runs the passes to a fixed point, for good or to see what would come of it."""
+"""Runs the passes to a fixed point: `rewrite` keeps the result, `find` undoes it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,15 +26,16 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 @dataclass(slots=True)
 class Outcome:
-    """What a run of the passes did.
+    """The result of a run of the passes.
 
     Attributes:
         changes: Every rewrite made, in order.
-        findings: What remains.
-        undone: What could not be certified, or failed its probe.
-        sizes: What the open sizes of the graph, as it came, are limited to, by name.
-        made: The changes, with what bars each and what it is about.
-        barred: What was barred underway, since it lays a `Pad` open that nothing can shield.
+        findings: The findings that remain.
+        undone: The rewrites that could not be certified, or failed their probe.
+        sizes: The limits of the original graph's open sizes, by name.
+        made: The changes, each with the finding, the key that bars it, and its tensors.
+        barred: The rewrites that this run barred, since they expose a `Pad` to onnxruntime's
+            optimiser that cannot be protected.
     """
 
     changes: list[Change] = field(default_factory=list)
@@ -54,10 +55,10 @@ def find(
     strict: bool = False,
     passes: Passes = PASSES,
 ) -> list[Finding]:
-    """Everything the passes find in a graph that comes out as it went in.
+    """Everything the passes find in a graph, which stays as it is.
 
-    What can be rewritten is rewritten as `rewrite` does it, and undone in the end: only so it is
-    known whether each change can be certified, on what assumptions, and after the others too.
+    All rewrites are made as in `rewrite`, and undone at the end. Only this shows whether each
+    change can be certified, on which assumptions, and whether it can after the other changes.
     """
     anew = partial(Context, graph, style, dynamic, domain)
     barred = noted(graph)
@@ -98,12 +99,21 @@ def rewrite(
     barred: Barred = NOTHING,
     exposing: Exposing | None = None,
 ) -> Outcome:
-    """Applies every pass until none finds anything more, in place.
+    """Applies every pass, in place, until none finds anything more.
 
-    Each change is certified, and probed where there is a probe, before the next is looked for.
-    With `strict`, a change whose certificate names an assumption is undone too. What the model's
-    metadata bars, and `barred`, is not made; `exposing` says what onnxruntime's optimiser gets
-    wrong then, if it can be asked.
+    Each change is certified, and probed if there is a probe, before the next one is looked for.
+
+    Args:
+        graph: The graph, which is edited.
+        style: Where constant padding goes.
+        dynamic: What becomes of padding that depends on an open size.
+        domain: The sizes that the user allows; all without it.
+        strict: Whether a change whose certificate names an assumption is undone.
+        probe: Runs each change; without it nothing runs.
+        progress: Called with a step, the number of changes made, and how many there may be.
+        passes: The passes.
+        barred: Rewrites not to make, besides those that the model's metadata bars.
+        exposing: Asks onnxruntime which `Pad`s its optimiser folds wrongly in the result.
     """
     anew = partial(Context, graph, style, dynamic, domain)
     barred = known = {**noted(graph), **barred}
@@ -147,10 +157,10 @@ def _report(progress: Progress | None, editor: Editor, total: int) -> None:
 def _shielded(
     editor: Editor, anew: Callable[[], Context], exposing: Exposing | None = None
 ) -> list[Exposed]:
-    """Shields a graph that was edited; returns what cannot be.
+    """Protects an edited graph from onnxruntime's PadFusion; returns the unprotected `Pad`s.
 
-    As who meets the result does: at sizes at which only the original was not defined, too. What
-    shields is proved like any other edit; if it cannot be, nothing is shielded.
+    The graph is analysed anew, as the next reader of the result will do, without the size limits of
+    the original. The protections are proved like any other edit. If that fails, all are undone.
     """
     graph = editor.context.graph
     pads = any(node.op == "Pad" for node in graph.nodes)
@@ -165,7 +175,10 @@ def _shielded(
 
 
 def _opening(editor: Editor, left: Sequence[Exposed], barred: Barred) -> dict[Key, str]:
-    """The changes to bar, since they lay open what nothing can shield: all, if none tells."""
+    """The changes to bar, since they expose `Pad`s that cannot be protected.
+
+    Those that touch such a `Pad`; all changes, where none does.
+    """
     if not left:
         return {}
     places = {
@@ -186,13 +199,13 @@ def _settle(
     barred: Barred,
     report: Callable[[], None] = lambda: None,
 ) -> list[Found]:
-    """Applies passes until none finds anything that can be done; what they find then."""
+    """Applies passes until none finds anything to rewrite; returns their last findings."""
     while True:
         changes = len(editor.made)
         seen = _exhaust(editor, passes, barred, report)
         if len(editor.made) == changes or editor.context.is_final:
             return seen
-        # What was rewritten may show more of the sizes at which the graph is defined.
+        # The rewrites may have shown further limits of the feasible sizes.
         context = anew()
         if context.domains[-1].domain == editor.context.domains[-1].domain:
             return seen
@@ -202,9 +215,9 @@ def _settle(
 def _exhaust(
     editor: Editor, passes: Passes, barred: Barred, report: Callable[[], None]
 ) -> list[Found]:
-    """Applies the passes that rewrite until they find nothing more to do; what they find then.
+    """Applies the rewriting passes until they find nothing to do; returns their last findings.
 
-    What a late stage changes may be what an earlier one waited for, so it starts over.
+    A late stage may make an earlier one possible, so after each change it starts over.
     """
     seen: list[Found] = []
     rewriting = [kind for kind in passes if kind.rewrites]
@@ -230,13 +243,13 @@ def _found(context: Context, passes: Passes, barred: Barred) -> list[Found]:
 
 
 def _seen_anew(context: Context, passes: Passes, barred: Barred) -> tuple[Context, list[Found]]:
-    """What the passes that rewrite find in a graph that has been shielded, which they leave."""
+    """The refusals of the rewriting passes in a graph that has been protected."""
     seen = _found(context, [kind for kind in passes if kind.rewrites], barred)
     return context, [(place, match) for place, match in seen if match.plan is None]
 
 
 def _rest(context: Context, passes: Passes, seen: Sequence[Found]) -> list[Found]:
-    """What no rule that rewrites tells of, in a graph in which these rules found no more to do."""
+    """The findings of the passes that report padding about which no rewriting pass has one."""
     rewriting = {kind.code for kind in passes if kind.rewrites}
     told = (match.about for (code, *_), match in seen if code in rewriting)
     context.told = frozenset(map(id, told))
@@ -244,7 +257,7 @@ def _rest(context: Context, passes: Passes, seen: Sequence[Found]) -> list[Found
 
 
 def _undone(undone: Undone, what: str) -> Finding:
-    """What to say of a change that was taken back."""
+    """The finding about a change that was taken back."""
     finding, why, code, facts = undone
     return replace(
         finding,
@@ -256,7 +269,7 @@ def _undone(undone: Undone, what: str) -> Finding:
 
 
 def _outlook(editor: Editor, found: Sequence[Found], seen: Sequence[Found]) -> list[Finding]:
-    """What was found, each as it came out when all that can be rewritten was."""
+    """The first findings, each with its outcome after all rewrites were tried."""
     made: dict[Place, list[Made]] = {}
     for each in editor.made:
         made.setdefault(each.place, []).append(each)
@@ -266,16 +279,16 @@ def _outlook(editor: Editor, found: Sequence[Found], seen: Sequence[Found]) -> l
 
 
 def _told(match: Match, made: Sequence[Made], stays: Finding | None) -> Finding:
-    """What to say of a match, given the changes made of it, and what is found there at last."""
+    """The finding of a match, given the changes made there, and the last finding there."""
     if made:
-        # What stays as long as others are there is rewritten all the same when they are not.
+        # A padding that was refused at first may have been rewritten after another change.
         finding = match.finding if match.plan is not None else made[0].finding
         taken = dict.fromkeys(a for each in made for a in each.change.certificate.assumptions)
         limits = dict.fromkeys(each.change.certificate.limited_to for each in made)
         return replace(finding, assumptions=tuple(taken), sizes="; ".join(filter(None, limits)))
     if match.plan is not None and stays is not None:
         return stays
-    return match.finding  # it stays, or goes with something else that is rewritten
+    return match.finding  # it stays, or disappears with another rewrite
 
 
 def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple[Pass, Match]]:

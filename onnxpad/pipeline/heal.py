@@ -1,9 +1,10 @@
 """Finds the changes for which a rewritten model fails as a whole, so that the rest can be written.
 
-A round rewrites the original anew with some changes barred, and validates what comes out. Where the
-first tensor that differs is what one change is about, that one is tried first; else the shortest
-run of changes that fails is found by halving, and its last one is responsible. If that fails alone
-too, it is so alone; else what it fails together with is found the same way.
+A round rewrites the original again with some changes barred, and validates the result. If the first
+tensor that differs belongs to exactly one change, that one is tried first. Otherwise halving finds
+the shortest run of changes, from the first one on, that fails; its last change is responsible. If
+that one fails alone too, it alone is barred. If not, the change with which it fails is found the
+same way.
 """
 
 import math
@@ -19,7 +20,7 @@ from onnxpad.pipeline.transaction import Made
 from onnxpad.validation.result import Divergence, Validation, not_validated
 
 Attempt: TypeAlias = Callable[[Barred], Validation]
-"""Rewrites with some changes barred, and validates; the verdict."""
+"""Rewrites with some changes barred, and returns the verdict of the validation."""
 
 
 class _SpentError(Exception):
@@ -28,7 +29,7 @@ class _SpentError(Exception):
 
 @dataclass(slots=True)
 class _Search:
-    """The rounds made, and what they showed."""
+    """The rounds made so far, with their verdicts."""
 
     keys: Sequence[Key]
     attempt: Attempt
@@ -36,7 +37,7 @@ class _Search:
     seen: dict[frozenset[Key], Validation] = field(default_factory=dict)
 
     def tried(self, allowed: frozenset[Key]) -> Validation:
-        """The verdict where only these of the changes are made."""
+        """The verdict where only these changes are made."""
         if allowed not in self.seen:
             if not self.rounds:
                 raise _SpentError
@@ -45,7 +46,7 @@ class _Search:
         return self.seen[allowed]
 
     def fails(self, allowed: frozenset[Key]) -> bool:
-        """Whether these fail: more never fail less."""
+        """Whether these changes fail; a superset of failing changes is taken to fail too."""
         for known, verdict in self.seen.items():
             if failed(verdict) and known <= allowed:
                 return True
@@ -54,9 +55,11 @@ class _Search:
         return failed(self.tried(allowed))
 
     def last_of_shortest(self, keys: Sequence[Key], beside: frozenset[Key]) -> Key:
-        """The last of the shortest run from the first key on that fails, together with others.
+        """The last key of the shortest failing run `keys[:n]`.
 
-        All of them fail.
+        Args:
+            keys: The changes; all of them together fail.
+            beside: Further changes that are made in every round.
         """
         passing, failing = 0, len(keys)
         while failing - passing > 1:
@@ -71,11 +74,19 @@ class _Search:
 def heal(
     made: Sequence[Made], verdict: Validation, attempt: Attempt
 ) -> tuple[dict[Key, str], Validation]:
-    """The changes that are responsible for a failure, with the code of the reason, and the verdict.
+    """Finds the changes that are responsible for a failure, in at most 2 log2(n) + 4 rounds.
 
-    The verdict is that without them; the last round need not be. Where 2 log2(n) + 4 rounds do not
-    pin them down, all are named but the most that were seen to pass; nothing, and the verdict is
-    the one given, where even none of them does.
+    Where these rounds do not pin them down, all changes are named except the largest set that was
+    seen to pass.
+
+    Args:
+        made: All changes.
+        verdict: The failure.
+        attempt: Runs a round.
+
+    Returns:
+        The changes with the code of the reason, and the verdict without them. No changes and the
+        verdict given, where the model fails without any change too.
     """
     keys = list(dict.fromkeys(each.key for each in made))
     if not keys:
@@ -88,7 +99,7 @@ def heal(
         while failed(now):
             left = [key for key in keys if key not in guilty]
             if not left:
-                return {}, verdict  # it fails whatever is barred
+                return {}, verdict  # it fails even without any change
             last, without = _necessary(search, left, now, made)
             guilty[last] = _reason(now)
             if not failed(without):
@@ -106,7 +117,7 @@ def heal(
 def _completed(
     search: _Search, left: Sequence[Key], last: Key, guilty: dict[Key, str], verdict: Validation
 ) -> tuple[dict[Key, str], Validation]:
-    """The same, with what the last of them fails together with, if it does not fail alone."""
+    """Adds the change together with which the last one fails, unless that fails alone."""
     try:
         if len(left) == 1 or search.fails(frozenset([last])):
             return guilty, verdict
@@ -126,14 +137,17 @@ def healed(
     outcome: Outcome,
     verdict: Validation,
 ) -> tuple[Outcome, Validation, tuple[Finding, ...]]:
-    """A graph rewritten without the changes for which it failed, and what these answered.
+    """Rewrites a graph without the changes for which it failed.
 
     Args:
-        graph: The graph as it was rewritten; its metadata names what is barred afterwards.
-        rewrite: Rewrites the original anew with some changes barred.
-        validate: Runs the graph as it is.
-        outcome: What the first rewrite did.
+        graph: The rewritten graph; its metadata names the barred changes afterwards.
+        rewrite: Rewrites the original again with some changes barred.
+        validate: Validates the graph as it is.
+        outcome: The outcome of the first rewrite.
         verdict: The failure.
+
+    Returns:
+        The new outcome, its verdict, and the findings whose changes were taken back.
     """
     first, parting, tried = outcome, verdict.divergence, False
 
@@ -143,7 +157,7 @@ def healed(
         return validate(outcome) if graph.changed else _UNCHANGED
 
     guilty, verdict = heal(first.made, verdict, attempt)
-    if tried:  # the last try need not be the best, and knew no reasons
+    if tried:  # the last round need not be the best one, and it knew no reasons
         outcome = rewrite(guilty)
     note(graph, {**noted(graph), **guilty})
     found = {each.key: each.finding for each in first.made if each.key in guilty}
@@ -164,7 +178,7 @@ _UNCHANGED: Final = not_validated("no change is left")
 
 
 def _named(findings: Sequence[Finding], parting: Divergence | None) -> Iterator[str]:
-    """What was taken back, in a line, and where the models parted first."""
+    """A line on the changes taken back, and on the first tensor that differed."""
     if findings:
         many = len(findings) > 1
         listed = ", ".join(f"{each.code} at {each.node!r}" for each in findings)
@@ -178,14 +192,14 @@ def _named(findings: Sequence[Finding], parting: Divergence | None) -> Iterator[
 
 
 def failed(verdict: Validation) -> bool:
-    """Whether something that ran speaks against the rewritten model."""
+    """Whether a run of the rewritten model failed or differed."""
     return verdict.outcome == "failed"
 
 
 def _necessary(
     search: _Search, left: Sequence[Key], verdict: Validation, made: Sequence[Made]
 ) -> tuple[Key, Validation]:
-    """A change without which those left do not fail so any more, and the verdict without it."""
+    """A change without which the model no longer fails in the same way, and that verdict."""
     everything = frozenset(left)
     for suspect in _suspects(verdict, made, everything):
         now = search.tried(everything - {suspect})
@@ -196,7 +210,7 @@ def _necessary(
 
 
 def _suspects(verdict: Validation, made: Sequence[Made], left: frozenset[Key]) -> Iterator[Key]:
-    """The change that is about the first tensor that differs, if it is one alone."""
+    """The change that belongs to the first tensor that differs, if it is just one."""
     found = verdict.divergence
     if found is None:
         return
@@ -212,7 +226,7 @@ def _parts_at(verdict: Validation) -> str:
 
 
 def _reason(verdict: Validation) -> str:
-    """The code of why a verdict is a failure."""
+    """The code of the reason why a verdict is a failure."""
     for run in verdict.runs:
         if not run.ok and run.subject == verdict.subject:
             what = "differs" if run.comparisons else "stops"

@@ -1,4 +1,4 @@
-"""Makes one change of a graph at a time: certified, probed, or taken back."""
+"""Makes one change of a graph at a time: it is certified and probed, or taken back."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,10 +21,10 @@ from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match, Pass
 
 Place: TypeAlias = tuple[str, str, int]
-"""What a pass found, and where: its code, the name it gives the place, and the node."""
+"""Where a pass found something: its code, the label of the node, and the node's identity."""
 
 _MOST: Final = 16
-"""How many tensors upstream a change is taken to be about."""
+"""Most tensors upstream that count as belonging to a change."""
 
 
 class Probe(Protocol):
@@ -44,13 +44,13 @@ class Probe(Protocol):
 
 
 class Made(NamedTuple):
-    """A change, where it was made, and the finding that it answers.
+    """A change that was made.
 
     Attributes:
         place: Where it was made.
         change: The change.
-        finding: What it answers.
-        key: What bars it.
+        finding: The finding that it settles.
+        key: The key under which it can be barred.
         tensors: Names of the tensors from its root to the output that it keeps.
     """
 
@@ -62,7 +62,7 @@ class Made(NamedTuple):
 
 
 class Undone(NamedTuple):
-    """A change that was taken back: the finding, and why, in one line, as a code and facts."""
+    """A change that was taken back: its finding, and the reason as words, code and facts."""
 
     finding: Finding
     why: str
@@ -71,12 +71,12 @@ class Undone(NamedTuple):
 
 
 def key_of(rule: Pass, match: Match) -> Key:
-    """What bars a rewrite: the code, and the output that stays the same."""
+    """The key under which a rewrite can be barred: its code, and the output that it keeps."""
     return rule.code, match.node.outputs[0].name
 
 
 def place_of(rule: Pass, match: Match) -> Place:
-    """What was found where."""
+    """The place of a match."""
     return rule.code, match.finding.node, id(match.node)
 
 
@@ -85,12 +85,18 @@ class Editor:
 
     Attributes:
         made: The changes made, in order.
-        undone: Those that were taken back and not yet tried once more, by place.
-        context: What is known of the graph.
+        undone: The changes that were taken back and not yet tried again, by place.
+        context: The graph and its analysis.
     """
 
     def __init__(self, context: Context, *, strict: bool, probe: Probe | None = None) -> None:
-        """With `strict`, a change whose certificate names an assumption is taken back too."""
+        """Edits the graph of a context.
+
+        Args:
+            context: The graph and its analysis.
+            strict: Whether a change whose certificate names an assumption is taken back.
+            probe: Runs each change; without it nothing runs.
+        """
         self.made: list[Made] = []
         self.undone: dict[Place, Undone] = {}
         self._strict = strict
@@ -99,7 +105,7 @@ class Editor:
         self.take(context)
 
     def take(self, context: Context) -> None:
-        """Goes by what a context knows of the graph from now on, also about what was undone."""
+        """Uses another context from now on; what was undone may be tried again."""
         self.context = context
         self.undone.clear()
         self._outdated = False
@@ -108,7 +114,7 @@ class Editor:
             self._probe.take(context.analysis, context.signs)
 
     def apply(self, rule: Pass, match: Match) -> None:
-        """Makes a change, or takes it back, once: what was taken back is not tried again."""
+        """Makes a change or takes it back; one that was taken back is not tried again."""
         place = place_of(rule, match)
         if place in self.undone:
             return
@@ -124,16 +130,16 @@ class Editor:
             self._outdated = bool(self.undone)
 
     def check_guards(self, mark: int) -> None:
-        """Return if what was edited since a mark leaves each node what it was.
+        """Raises unless the edits since a mark leave every node computing the same as before.
 
         Raises:
-            UncertifiedError: It is not so of one.
+            UncertifiedError: A node may compute something else.
         """
         graph = self.context.graph
         check_in_place(graph, graph.touched(mark), self._certifier)
 
     def _along(self, node: Node) -> frozenset[str]:
-        """The tensors that a rewrite of a node may be about: its output, and what is padded."""
+        """The tensors that belong to a rewrite of a node: its output, and those it pads."""
         graph, found = self.context.graph, {node.outputs[0].name}
         tensor = node.inputs[0] if node.inputs else None
         while tensor is not None and tensor.name and tensor.name not in found:
@@ -146,9 +152,10 @@ class Editor:
         return frozenset(found)
 
     def reconsider(self) -> bool:
-        """Forgets what was taken back before the latest change, so that it is tried once more.
+        """Lets changes that were taken back before the latest one be tried again.
 
-        Says whether there was any: what a change was refused for may have been changed since.
+        Returns:
+            Whether there are any: a later change may have removed the reason.
         """
         outdated, self._outdated = self._outdated, False
         if outdated:
@@ -207,10 +214,10 @@ class Editor:
         )
 
     def _check_assumptions(self, certificate: Certificate) -> None:
-        """Return if a certificate may name what it assumes.
+        """Raises unless the assumptions of a certificate are allowed.
 
         Raises:
-            UncertifiedError: It may not.
+            UncertifiedError: There are assumptions, and `strict` forbids them.
         """
         if self._strict and certificate.assumptions:
             raise UncertifiedError(
@@ -220,9 +227,9 @@ class Editor:
             )
 
     def _computing(self, tensor: Tensor, root: str) -> list[tuple[Node, Hazard]]:
-        """The `Pad`s of computed amounts up to a root that keep a pool from running in blocks.
+        """The `Pad`s with computed amounts, up to a root, that keep a pool out of NCHWc kernels.
 
-        Each with what that pool would do.
+        Each with the harm that the kernel would do.
         """
         graph, found = self.context.graph, []
         for _ in range(_MOST):
@@ -238,10 +245,10 @@ class Editor:
         return found
 
     def _check_kernels(self, computing: Sequence[tuple[Node, Hazard]]) -> None:
-        """Whether no `Pad` of computed amounts was made constant where it keeps a pool from harm.
+        """Raises unless the `Pad`s that keep a pool from harm still have computed amounts.
 
         Raises:
-            UncertifiedError: One was.
+            UncertifiedError: One was removed, or its amounts are constant now.
         """
         graph = self.context.graph
         for pad, hazard in computing:
@@ -262,12 +269,12 @@ class Editor:
             raise UncertifiedError(f"not everything that read {old.name!r} reads {new.name!r} now")
 
     def _describe(self, node: Node, root: str, computing: int = 0) -> str:
-        """How the padding of a node is written, from `root` to the node.
+        """The padding of a node in words, from `root` to the node.
 
         Args:
             node: The node.
             root: Name of the tensor that is padded.
-            computing: How many nodes compute its amounts, where that is to be said.
+            computing: How many nodes compute its amounts; 0 where the text need not say it.
         """
         graph = self.context.graph
         slides = operator_of(graph, node) is not None

@@ -1,8 +1,8 @@
 """Cuts a change's neighbourhood out of a graph, as small models that a runtime can compare.
 
-The cut runs from the tensor that is read to the tensor that the change must not alter, with all
-that computes the amounts of the `Pad`s between them, so a misreading of that computation shows.
-Channels are cut to one, weights become small integers.
+The cut runs from the tensor that the padding reads to the tensor that the change must not alter. It
+includes the nodes that compute the amounts of `Pad`s in between, so that a misreading of these
+shows. Channels are cut to one, and weights become small integers.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ from onnxpad.operators.read import (
 from onnxpad.operators.table import FLOATS, Fill, Layout, Operator, operator_of
 from onnxpad.probe.run import ProbeResult, compare_runs
 
-# Beyond this many elements an axis is cut down where nothing pads it.
+# Most elements of a tensor in a cut.
 _LARGE: Final = 1 << 22
 # The element types that numpy has.
 _TYPES: Final = frozenset(get_all_tensor_dtypes())
@@ -50,27 +50,22 @@ _CURVES: Final = frozenset(
 )
 _SUMS: Final = frozenset({"Add", "Identity", "Mul", "Sub", "Sum"})
 _STEPS: Final = 8
-# At most so many scenes, and in how many the axes are further apart; of how many residue classes
-# of a size there is one, whatever it does; how far sizes may grow for them; and how far the last
-# one goes at least.
-_SCENES: Final = 64
-_APART: Final = 2
-_CLASSES: Final = 10
-_LONG: Final = 60
-_FAR: Final = 800
-# How far the first size at which a tensor is not empty is looked for.
-_SEARCH: Final = 4096
-# Any that every onnxruntime reads: the cut is a model of its own.
-_IR_VERSION: Final = 8
+_SCENES: Final = 64  # at most, for one change
+_APART: Final = 2  # extra scenes in which the sizes of the axes differ more
+_CLASSES: Final = 10  # residue classes of a size that are tried in any case
+_LONG: Final = 60  # the longest size is at least this much above the threshold
+_FAR: Final = 800  # sizes for the residue classes stay within this range
+_SEARCH: Final = 4096  # values tried to find the first at which a tensor is not empty
+_IR_VERSION: Final = 8  # every supported onnxruntime reads it
 
 
 class UnprobeableError(Exception):
-    """Why a neighbourhood cannot be cut out and run by itself."""
+    """A neighbourhood cannot be cut out and run by itself; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One choice of sizes: the shape of the tensor that is read, and what each symbol is."""
+    """One choice of sizes: the shape of the root, and the value of each symbol."""
 
     shape: tuple[int, ...]
     symbols: Mapping[str, int]
@@ -78,7 +73,7 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The neighbourhood before a change, once per scene; or why there is none."""
+    """The neighbourhood before a change, one model for each scene; or why there is none."""
 
     scenes: tuple[tuple[Scene, ModelProto], ...]
     why: str = ""
@@ -88,21 +83,21 @@ class NeighbourhoodProbe:
     """Compares neighbourhoods before and after a change; equal ones run once."""
 
     def __init__(self, graph: Graph) -> None:
-        """Cuts out of this graph, as it is at each call, at all sizes until they are limited."""
+        """Cuts out of this graph as it is at each call, at all sizes until `take` limits them."""
         self._graph = graph
         self.take(Analysis(graph), Signs(graph))
         self._seen: dict[tuple[bytes, bytes], ProbeResult] = {}
         self.count = 0
 
     def take(self, analysis: Analysis, signs: Signs) -> None:
-        """Goes by what is known of the graph from now on, and keeps to the sizes admitted then."""
+        """Uses this analysis of the graph from now on, and only the sizes that it admits."""
         self._analysis = analysis
         self._signs = signs
 
     def before(self, tensor: Tensor, root: str) -> Cut:
-        """What computes a tensor from `root`, in a few scenes."""
+        """Cuts out the nodes that compute a tensor from `root`, in a few scenes."""
         if not self._seen:
-            warm()  # a change is about to be made: it will be run
+            warm()  # start the worker early: a change is about to be run
         try:
             scenes = self._scenes(tensor, root)
             return Cut(tuple((scene, self._cut(tensor, root, scene)) for scene in scenes))
@@ -110,9 +105,11 @@ class NeighbourhoodProbe:
             return Cut((), str(error))
 
     def after(self, tensor: Tensor, root: str, before: Cut) -> tuple[bool | None, str]:
-        """Whether the changed neighbourhood computes the same, and what was seen.
+        """Compares the changed neighbourhood with the one before.
 
-        None where neither side, or only one, could be run or cut out.
+        Returns:
+            Whether both compute the same (None where one side could not be cut out or run), and
+            the result in words.
         """
         if not before.scenes:
             return None, f"not probed: {before.why}"
@@ -146,7 +143,7 @@ class NeighbourhoodProbe:
         if shape is None:
             rank = self._rank(node, row) if node is not None and row is not None else None
             if rank is None:
-                raise UnprobeableError(f"the number of axes of {root!r} is not known")
+                raise UnprobeableError(f"the number of axes of {root!r} is unknown")
             shape = tuple(symbol(f"{root}[{axis}]") for axis in range(rank))
         involved = [*shape, *self._amounts(node, root)]
         op = self._window(node) if node is not None and row is not None else None
@@ -158,7 +155,8 @@ class NeighbourhoodProbe:
         amounts = [size for size in involved if isinstance(size, Size)]
         count = max(map(len, values.values()), default=len(shape))
         for step in range(count + 1 + _APART):
-            # All at their least first; then one ahead of the other, and in the end two ahead.
+            # First every symbol has its least value. Then each is one step ahead of the one before,
+            # and in the last scenes two steps.
             ahead = 1 + (step > count)
             symbols = {
                 name: some[(step - 1 + place * ahead) % len(some) if step else 0]
@@ -182,7 +180,7 @@ class NeighbourhoodProbe:
         return fitting[:_SCENES]
 
     def _amounts(self, node: Node | None, root: str) -> Iterator[Extent]:
-        """What the `Pad`s between the root and a node say."""
+        """The amounts of the `Pad`s between the root and a node."""
         while node is not None and self._graph.is_standard(node):
             if node.op == "Pad":
                 with suppress(UnreadableError):
@@ -204,7 +202,7 @@ class NeighbourhoodProbe:
             return None
 
     def _rank(self, node: Node, row: Operator) -> int | None:
-        """How many axes a window operator's data has, as its kernel tells."""
+        """The rank of a window operator's data, derived from its kernel."""
         kernel = kernel_shape(node)
         if kernel is not None:
             return row.layout.rank(len(kernel))
@@ -215,7 +213,7 @@ class NeighbourhoodProbe:
 
     def _cut(self, tensor: Tensor, root: str, scene: Scene) -> ModelProto:
         cutting = _Cutting(self._graph, self._analysis, root, scene)
-        # What computes the root itself is not in the cut.
+        # The node that computes the root is not in the cut.
         node = self._graph.producer(tensor) if tensor.name != root else None
         row = operator_of(self._graph, node) if node is not None else None
         compares = row is not None and row.padding is Fill.LOWEST
@@ -224,9 +222,9 @@ class NeighbourhoodProbe:
         return cutting.model(tensor)
 
     def _grounds(self, root: str) -> list[str]:
-        """What a tensor is made of, element by element, behind the operators that fix its sign.
+        """The inputs of the elementwise operators that make a tensor non-negative, as a Relu does.
 
-        Empty where anything else is in between.
+        Empty where any other operator is in between.
         """
         grounds: list[str] = []
         pending = [self._graph.tensor(root)]
@@ -249,7 +247,7 @@ class NeighbourhoodProbe:
 
 
 def _values(shape: Sequence[Extent], involved: Sequence[Extent]) -> dict[str, list[int]]:
-    """For each symbol that is involved some values: the least, and one of each residue class."""
+    """Values to try for each symbol: the least ones, and one of each residue class."""
     rhythms: dict[Symbol, tuple[int, int]] = {}
     for extent in involved:
         for which, (period, threshold) in residues(extent).items():
@@ -262,7 +260,7 @@ def _values(shape: Sequence[Extent], involved: Sequence[Extent]) -> dict[str, li
         least = _least(which, shape)
         late = max(least, -(-(threshold - sizes.first) // sizes.step))
         classes = -(-period // sizes.step)
-        # Another class and another multiple each time, unless that leads too far.
+        # Each step goes to the next class and the next multiple, unless the sizes grow too large.
         gap = classes + 1
         if gap * sizes.step * _CLASSES > _FAR:
             gap = classes // _CLASSES | 1
@@ -277,7 +275,7 @@ def _values(shape: Sequence[Extent], involved: Sequence[Extent]) -> dict[str, li
 def _telling(
     symbol: Symbol, involved: Sequence[Extent], chosen: Sequence[int], indices: range
 ) -> Iterator[int]:
-    """The indices at which what pads by this symbol is what it is at none of those chosen."""
+    """The further indices at which the padding has values that no chosen index shows."""
     sizes = [size for size in involved if isinstance(size, Size) and size.symbols == (symbol,)]
     varying = [size for size in sizes if _spread(size) < _SCENES]
     seen = set()
@@ -299,7 +297,7 @@ def _spread(size: Size) -> int:
 
 
 def _least(symbol: Symbol, shape: Sequence[Extent]) -> int:
-    """The index of the first value at which no axis that grows with it alone is empty."""
+    """The index of the symbol's first value at which no axis that depends on it alone is empty."""
     sizes = [size for size in shape if isinstance(size, Size) and size.symbols == (symbol,)]
     for index in range(min(symbol.sizes.count, _SEARCH)):
         value = {symbol.name: symbol.sizes.value(index)}
@@ -310,15 +308,15 @@ def _least(symbol: Symbol, shape: Sequence[Extent]) -> int:
 
 @lru_cache(maxsize=64)
 def _taps(*kernel: int) -> np.ndarray[Any, Any]:
-    """Weights for a kernel: small integers, two of each tap."""
+    """Weights for a kernel: small integers, for two output channels."""
     count = prod(kernel)
     top = 3 if count <= 64 else 1  # sums stay exact in float16
-    nonzero = [n for n in range(-top, top + 1) if n]  # a tap of 0 would see nothing
+    nonzero = [n for n in range(-top, top + 1) if n]  # a weight of 0 would hide its element
     return np.random.default_rng(count).choice(nonzero, (2, 1, *kernel))
 
 
 class _Cutting:
-    """One cut in the making. Tensors are renamed by order, so like cuts are the same bytes."""
+    """Builds one cut. Tensors are renamed in order, so that equal cuts are equal bytes."""
 
     def __init__(self, graph: Graph, analysis: Analysis, root: str, scene: Scene) -> None:
         self._graph = graph
@@ -329,13 +327,14 @@ class _Cutting:
         self._blanks: set[str] = set()
         dtype = analysis.dtype(graph.tensor(root))
         if dtype is None or dtype not in _TYPES:
-            raise UnprobeableError(f"the element type of {root!r} is not known")
+            raise UnprobeableError(f"the element type of {root!r} is unknown")
         self._dtype = dtype
 
     def spare_negatives(self, grounds: Sequence[str]) -> None:
-        """Lets nothing below zero come in, where the graph lets nothing in either.
+        """Keeps the data non-negative, as the graph does upstream of the root.
 
-        What is behind the operators that see to that is free: so they run, and need no belief.
+        Where `grounds` are known, the cut begins there and runs the operators that remove negative
+        values itself; else it adds a Relu.
         """
         if grounds:
             self._names = dict.fromkeys(grounds, "data")
@@ -379,21 +378,21 @@ class _Cutting:
             stack.extend((t, False) for t in self._read(node) if t.name)
 
     def _read(self, node: Node) -> list[Tensor]:
-        """What a node reads that the cut keeps: of a window operator the data, if not more."""
+        """The inputs of a node that the cut keeps: for a window operator the data at least."""
         row = operator_of(self._graph, node)
         kept = range(len(node.inputs)) if row is None else (row.inputs.data, *row.probe.kept)
         return [self._origin(node.inputs[index]) for index in kept if index < len(node.inputs)]
 
     def _origin(self, tensor: Tensor) -> Tensor:
-        """What a tensor is a copy of, since a long row of copies may be read by many."""
+        """The tensor that a tensor is a copy of, unless the cut names it already."""
         return tensor if tensor.name in self._names else self._graph.origin(tensor)
 
     def _asks(self, node: Node) -> bool:
-        """Whether a node reads no data, only their shape."""
+        """Whether a node reads only the shape of its input."""
         return node.op in {"Shape", "Size"} and self._graph.is_standard(node)
 
     def _ask(self, node: Node) -> None:
-        """Lets a node ask a blank of the shape that its data have in this scene."""
+        """Adds a Shape or Size node, whose input is a dummy tensor of the right shape."""
         data, output = node.inputs[0].name, node.outputs[0].name
         shape = self._analysis.shape(node.inputs[0])
         if shape is not None and all(isinstance(size, int | Size) for size in shape):
@@ -407,12 +406,12 @@ class _Cutting:
                 return
         found = self._analysis.integers(node.outputs[0])
         if found is None:
-            raise UnprobeableError(f"the shape of {data!r} is not known")
+            raise UnprobeableError(f"the shape of {data!r} is unknown")
         array = np.asarray(self._numbers(found, data), np.int64)
         self._constant(output, array if node.op == "Shape" else array.reshape(()))
 
     def _blank(self, sizes: Sequence[int]) -> str:
-        """A tensor of a shape that holds nothing."""
+        """The name of a tensor of this shape, whose elements do not matter."""
         name = f"blank of {'x'.join(map(str, sizes))}"
         if name not in self._blanks:
             self._blanks.add(name)
@@ -425,7 +424,7 @@ class _Cutting:
         return name
 
     def _numbers(self, sizes: Sequence[Extent], data: str) -> list[int]:
-        """Sizes as numbers of this scene."""
+        """The sizes as numbers in this scene."""
         numbers = []
         for size in sizes:
             if isinstance(size, Size):
@@ -435,11 +434,11 @@ class _Cutting:
             elif isinstance(size, int):
                 numbers.append(size)
             else:
-                raise UnprobeableError(f"the shape of {data!r} is not known")
+                raise UnprobeableError(f"the shape of {data!r} is unknown")
         return numbers
 
     def _copy(self, node: Node) -> NodeProto:
-        """A node with its attributes, without inputs and outputs."""
+        """A copy of a node with its attributes, without inputs and outputs."""
         proto = self._graph.node_proto(node)
         kept = NodeProto(op_type=proto.op_type, domain=proto.domain)
         kept.attribute.extend(proto.attribute)
@@ -449,7 +448,7 @@ class _Cutting:
         if self._asks(node):
             self._ask(node)
             return
-        # The cut has no folder where such data could lie.
+        # The cut is a model in memory, without a folder for external data.
         held = self._graph.constant(node.outputs[0])
         if held is not None and self._graph.is_external(node.outputs[0]):
             self._constant(node.outputs[0].name, held)
@@ -467,7 +466,7 @@ class _Cutting:
         self._proto.node.append(kept)
 
     def _feed(self, row: Operator, node: Node, kept: NodeProto) -> None:
-        """Gives a window operator data of one channel, as its row says."""
+        """Gives a window operator its data with one channel, and a small weight."""
         names = {
             index: self._name(node.inputs[index])
             for index in (row.inputs.data, *row.probe.kept)
@@ -484,7 +483,7 @@ class _Cutting:
             kept.attribute.extend([*others, make_attribute(row.probe.group, 1)])
 
     def _weight(self, layout: Layout, said: Sequence[Extent]) -> str:
-        """A weight of one channel, in small integers."""
+        """Adds a weight of small integers with one input channel, and returns its name."""
         kernel = [k for k in said if isinstance(k, int)]
         if not kernel or len(kernel) != len(said):
             raise UnprobeableError("the kernel's size is known only at run time")

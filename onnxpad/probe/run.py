@@ -1,4 +1,4 @@
-"""One change, checked exactly: both sides run on small integers, so float sums do not round."""
+"""Runs both sides of one change on small integers, where float sums do not round."""
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +23,7 @@ from onnxpad.validation.evaluator import evaluator
 from onnxpad.validation.inputs import Draw, Input, UndrawableError, describe
 
 _REACH = 8  # data are the integers from -8 to 8
-_STEPS = (1, 5, 3, 7, 2)  # a ramp's step an axis: neighbours differ along each
+_STEPS = (1, 5, 3, 7, 2)  # a ramp's step along each axis: neighbours differ along all of them
 
 _NO_KERNEL = "Could not find an implementation"
 
@@ -33,11 +33,11 @@ _Pattern = Callable[[Input, tuple[int, ...]], Array]
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What running both sides of a change showed.
+    """The result of running both sides of a change.
 
     Attributes:
-        ok: Whether nothing that ran speaks against the change.
-        runs: Inputs that both sides were compared on; 0 where neither engine could say.
+        ok: False where a run differs or the changed side fails; True even where nothing ran.
+        runs: The number of inputs on which both sides were compared; 0 where no engine runs them.
         detail: The first difference, or why nothing was run; else empty.
     """
 
@@ -49,9 +49,9 @@ class ProbeResult:
 def compare_runs(before: onnx.ModelProto, after: onnx.ModelProto, *, seeds: int = 3) -> ProbeResult:
     """Whether two small models give the same outputs, bit for bit, on data that shows padding.
 
-    Both have the same inputs of static shape, outputs of the same names, and weights of small
-    integers. The oracle is onnxruntime with optimisation off; where it cannot run `before`, the
-    reference evaluator, for operators it is right about.
+    Both must have the same inputs of static shape, outputs of the same names, and weights of small
+    integers. The oracle is onnxruntime with optimisation off. Where that cannot run `before`, it is
+    onnx's reference evaluator, for the operators that this computes right.
     """
     names = [output.name for output in before.graph.output]
     try:
@@ -87,7 +87,7 @@ def compare_runs(before: onnx.ModelProto, after: onnx.ModelProto, *, seeds: int 
 def _by_draw(
     given: Sequence[Answer] | EngineError, draws: Sequence[Draw]
 ) -> tuple[dict[Draw, _Outputs], EngineError | None]:
-    """Outputs for each of the inputs that a model runs on, and the first complaint."""
+    """The outputs for each of the inputs that a model ran on, and the first error."""
     if isinstance(given, EngineError):
         return {}, given
     answered: dict[Draw, _Outputs] = {}
@@ -103,7 +103,7 @@ def _by_draw(
 def _evaluated(
     model: onnx.ModelProto, names: Sequence[str], draws: Sequence[Draw]
 ) -> Sequence[Answer] | EngineError:
-    """What onnx's reference evaluator answers."""
+    """Answers of onnx's reference evaluator."""
     try:
         run = evaluator(model, names)
     except EngineError as error:
@@ -119,7 +119,7 @@ def _evaluated(
 
 
 def _draws(inputs: Sequence[Input], seeds: int) -> Iterator[Draw]:
-    """Random data, then what shows a fill value that wins, a shift, and a side or axis swapped.
+    """Random data, then data that shows a fill that wins, a shift, and swapped sides or axes.
 
     Raises:
         UndrawableError: The shape of an input is not fixed.
@@ -152,7 +152,7 @@ def _random(seed: int, low: int, high: int) -> _Pattern:
 
 
 def _ramp(shape: tuple[int, ...]) -> Array:
-    """Steps along every axis, another one each, wrapped to stay small."""
+    """A ramp along every axis, with a step of its own for each, wrapped to stay small."""
     total = np.zeros(shape, np.int64)
     for axis, places in enumerate(np.indices(shape, sparse=True)):
         total = total + _STEPS[axis % len(_STEPS)] * places
@@ -160,7 +160,7 @@ def _ramp(shape: tuple[int, ...]) -> Array:
 
 
 def _borders(shape: tuple[int, ...]) -> Array:
-    """Zero inside; along the first and last position of each axis a mark of its own."""
+    """Zeros inside; the first and last position of each axis have marks of their own."""
     marks = np.zeros(shape, np.int64)
     for axis, size in enumerate(shape):
         places = np.moveaxis(marks, axis, 0)
@@ -171,7 +171,7 @@ def _borders(shape: tuple[int, ...]) -> Array:
 
 
 def _typed(integers: Array, elem_type: int) -> Array:
-    """`integers` in a tensor type, moved to begin at 0 where it has no negative ones."""
+    """`integers` as an element type; for an unsigned type, shifted to begin at 0."""
     if elem_type == TensorProto.STRING:
         return integers.astype(np.str_).astype(np.object_)
     dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(elem_type))

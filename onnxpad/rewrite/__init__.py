@@ -1,1 +1,1 @@
-"""What a pass is, and what it works with."""
+"""The base class of passes, and the context that they work with."""

@@ -1,4 +1,4 @@
-"""What a pass sees: one graph, what is known of it, and the style that padding is to have."""
+"""What a pass sees: one graph, its analysis, and the style that the user wants."""
 
 from collections.abc import Iterator
 from typing import NamedTuple, TypeVar
@@ -18,7 +18,7 @@ _Read = TypeVar("_Read", WindowOp, PadOp)
 
 
 class Mark(NamedTuple):
-    """How much was edited, learnt in each domain of sizes, and proved of signs."""
+    """A point to roll back to: numbers of edits, of answers in each domain, and of known signs."""
 
     edits: int
     learnt: tuple[tuple[int, ...], ...]
@@ -26,14 +26,14 @@ class Mark(NamedTuple):
 
 
 class Context:
-    """One graph, what is known of it, and the style that padding is to have.
+    """One graph, its analysis, and the style that the user wants.
 
-    Everything is read from the graph as it is now, so a pass that is resumed after one of its
-    findings was rewritten sees the rewritten graph.
+    Everything is read from the graph as it is now. So a pass that goes on after one of its findings
+    was rewritten sees the rewritten graph.
 
     Attributes:
-        is_final: Whether no edit can show more of the sizes at which the graph is defined.
-        told: The nodes, by identity, that a rule which rewrites has found something about.
+        is_final: Whether everything is known, so that no edit can limit the feasible sizes further.
+        told: The nodes, by identity, about which a rewriting rule has a finding.
     """
 
     def __init__(
@@ -43,10 +43,10 @@ class Context:
         dynamic: str = "keep",
         domain: SizeDomain | None = None,
     ) -> None:
-        """Starts with nothing known but which sizes the graph and its user allow."""
+        """Analyses a graph for a style, a choice for open sizes, and the sizes a user allows."""
         self.graph = graph
         self.style = style
-        # A padding that must be in a Pad is in one whatever its amounts.
+        # In style `pad` even size-dependent padding goes into a Pad.
         self.dynamic = "pad" if dynamic == "keep" and style == "pad" else dynamic
         self.domains = analysed_domains(graph, domain)
         self.is_final = all(each.analysis.is_complete for each in self.domains)
@@ -62,21 +62,21 @@ class Context:
         self._asked = graph.version
 
     def windows(self) -> Iterator[WindowOp]:
-        """The window operators of the table that can be read, in file order."""
+        """The readable window operators of the table, in file order."""
         return self._each(WindowOp)
 
     def pads(self) -> Iterator[PadOp]:
-        """The `Pad` nodes that can be read, in file order."""
+        """The readable `Pad` nodes, in file order."""
         return self._each(PadOp)
 
     def unreadable(self) -> Iterator[tuple[Node, UnreadableError]]:
-        """The nodes that are one of the two and cannot be read, in file order, and why."""
+        """The window operators and `Pad`s that cannot be read, in file order, and why."""
         for node, read in self._reads():
             if isinstance(read, UnreadableError):
                 yield node, read
 
     def _each(self, kind: type[_Read]) -> Iterator[_Read]:
-        """What is read of a kind; edits underway do no harm."""
+        """The readable nodes of a kind; the graph may be edited during the iteration."""
         graph, version = self.graph, self.graph.version
         for node, read in self._reads():
             if isinstance(read, kind):
@@ -86,7 +86,7 @@ class Context:
                     yield now
 
     def _reads(self) -> list[tuple[Node, object]]:
-        """What window operators of the table and `Pad`s say; looked for once until an edit."""
+        """Reads all window operators of the table and all `Pad`s; cached until the next edit."""
         version = self.graph.version
         if self._listed is None or self._listed[0] != version:
             found = ((node, self._read(node)) for node in self.graph.nodes)
@@ -94,7 +94,7 @@ class Context:
         return self._listed[1]
 
     def _read(self, node: Node) -> WindowOp | PadOp | UnreadableError | None:
-        """What a node says; None where it is neither, or gone."""
+        """Reads a node; None where it is neither a window operator nor a `Pad`, or was removed."""
         is_pad = node.op == "Pad" and self.graph.is_standard(node)
         if not is_pad and operator_of(self.graph, node) is None:
             return None
@@ -103,23 +103,23 @@ class Context:
         return self.pad(node) if is_pad else self.window(node)
 
     def window(self, node: Node) -> WindowOp | UnreadableError:
-        """What a window operator's node says, or why it cannot be read."""
+        """Reads a window operator's node, or says why it cannot be read."""
         try:
             return read_window(self.graph, self.analysis, node)
         except UnreadableError as error:
             return error
 
     def pad(self, node: Node) -> PadOp | UnreadableError:
-        """What a `Pad` node says, or why it cannot be read."""
+        """Reads a `Pad` node, or says why it cannot be read."""
         try:
             return read_pad(self.graph, self.analysis, node)
         except UnreadableError as error:
             return error
 
     def misfolded(self) -> list[Exposed]:
-        """The `Pad`s that onnxruntime folds for certain and must not, in the graph as it came too.
+        """The `Pad`s that onnxruntime certainly folds and must not, in the original graph too.
 
-        What edits have laid open is not among them: who edits sees to it.
+        Those that edits exposed are left out: whoever edits takes care of them.
         """
         graph = self.graph
         fusion = self.sites.fusion
@@ -144,7 +144,7 @@ class Context:
         return Mark(self.graph.mark(), learnt, self.signs.mark())
 
     def rollback(self, mark: Mark) -> None:
-        """Undoes every edit since a mark, and drops what was worked out since."""
+        """Undoes every edit since a mark, and forgets all answers given since."""
         self.graph.rollback(mark.edits)
         for each, learnt in zip(self.domains, mark.learnt, strict=True):
             each.analysis.rollback(learnt)
@@ -153,7 +153,7 @@ class Context:
         self._listed = None
 
     def ask_again(self) -> None:
-        """Drops what could not be worked out, which edits may have made plain."""
+        """Forgets unknown answers, which edits may have made known."""
         forgotten = [each.analysis.ask_again() for each in self.domains]
         if any(forgotten):
             self._listed = None

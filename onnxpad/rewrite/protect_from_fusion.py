@@ -1,14 +1,14 @@
 """Keeps onnxruntime's optimiser from changing what a rewritten model computes.
 
-A rewrite that is exact can lay a `Pad` open to PadFusion (see `fusion`): by dropping the `auto_pad`
-behind it, by making its amounts constant, by taking away one of two readers. A third input that is
-there and empty means what an absent one means, and keeps the optimiser away; before opset 11
-`auto_pad=VALID` on the operator does, where that has no pads of its own. Where neither can be, the
-rewrite must not be made.
+An exact rewrite can expose a `Pad` to PadFusion (see `fusion.pad_fusion`): it may drop the
+`auto_pad` downstream, make the amounts constant, or remove one of two readers. An empty third input
+of the `Pad` means the same as an absent one, and PadFusion leaves such a `Pad` alone. Before opset
+11, `auto_pad=VALID` on the operator does the same, where that has no pads of its own. Where neither
+is possible, the rewrite must not be made.
 
-Two more things the optimiser gets wrong: where amounts are computed, it takes a declared shape,
-which nobody enforces, for what Shape gives; and where it moves a Transpose over a `Pad` that names
-its axes, it leaves these as they were.
+The optimiser gets two more things wrong. Where amounts are computed, it folds Shape to the declared
+shape, which no runtime enforces. And where it moves a Transpose past a `Pad` with `axes`, it does
+not permute these.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ from onnxpad.operators.read import PadOp
 from onnxpad.rewrite.context import Context
 
 Exposing: TypeAlias = Callable[[Context], "Sequence[Exposed] | None"]
-"""Finds what onnxruntime folds and must not, in a graph as it is; None where it cannot be asked."""
+"""Finds the `Pad`s that onnxruntime folds wrongly in a graph; None where it cannot be asked."""
 
 _VALUE: Final = 2
 _AXES: Final = 3
@@ -32,10 +32,15 @@ _FAR: Final = 64
 
 
 def shield(context: Context, exposing: Exposing | None = None) -> list[Exposed]:
-    """Shields what edits may have laid open; returns what cannot be shielded.
+    """Protects the `Pad`s that edits may have exposed to PadFusion.
 
-    Without `exposing`, what PadFusion may do at most decides, and what it may do to the graph as it
-    came as well is left as it came.
+    Args:
+        context: The graph, which is edited.
+        exposing: Asks onnxruntime which `Pad`s it folds wrongly. Without it, every fold that
+            PadFusion may make counts, except those that it may equally make in the original graph.
+
+    Returns:
+        The `Pad`s that cannot be protected.
     """
     _correct_claims(context)
     _name_all_axes(context)
@@ -55,7 +60,7 @@ def shield(context: Context, exposing: Exposing | None = None) -> list[Exposed]:
 
 
 def can_guard(context: Context, exposed: Exposed) -> bool:
-    """Whether a `Pad` can be kept from being folded."""
+    """Whether a `Pad` can be protected from being folded."""
     if context.graph.opset >= 11:
         return is_plain_zero(exposed.pad.value)
     node = exposed.window
@@ -66,7 +71,7 @@ def can_guard(context: Context, exposed: Exposed) -> bool:
 
 
 def guard(context: Context, exposed: Exposed) -> None:
-    """Keeps a `Pad` from being folded, where that can be."""
+    """Protects a `Pad` from being folded; `can_guard` must hold."""
     graph = context.graph
     if graph.opset < 11:
         graph.set_attributes(exposed.window, {"auto_pad": "VALID", "pads": None})
@@ -78,7 +83,7 @@ def guard(context: Context, exposed: Exposed) -> None:
 
 
 def _guard(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
-    """Guards what can be; returns the rest."""
+    """Protects the `Pad`s that can be; returns the rest."""
     left = []
     for each in found:
         if can_guard(context, each):
@@ -89,9 +94,9 @@ def _guard(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
 
 
 def _own(context: Context, found: Sequence[Exposed]) -> Sequence[Exposed]:
-    """Those that are wrong by themselves, if any is.
+    """Those that are wrong on their own if there are any, else all.
 
-    Their twins, which are merged with them, stay whole once they are guarded.
+    onnxruntime merges equal `Pad`s: once these are protected, their twins are not folded either.
     """
     known = {_ends(each) for each in context.sites.fusion.exposed()}
     return [each for each in found if _ends(each) in known] or found
@@ -102,12 +107,12 @@ def _ends(exposed: Exposed) -> tuple[str, str]:
 
 
 def _is_guarded(context: Context, exposed: Exposed) -> bool:
-    """Whether another guard did it already."""
+    """Whether another `Pad`'s protection protects this one too."""
     return context.graph.opset < 11 and exposed.window.attrs.get("auto_pad", "") == "VALID"
 
 
 def _laid_open(context: Context) -> list[Exposed]:
-    """What PadFusion may fold now and must not, but for what it may as much in the original."""
+    """The wrong folds that PadFusion may make now, but could not make in the original."""
     found = context.sites.fusion.exposed()
     if not found:
         return found
@@ -117,7 +122,7 @@ def _laid_open(context: Context) -> list[Exposed]:
 
 
 def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
-    """Those that the original does not have likewise, as far as nothing around them was edited."""
+    """Those that the original does not have in the same way, or around which a node was edited."""
     if not found:
         return []
     before = Context(context.graph.pristine())
@@ -128,7 +133,7 @@ def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
 
 
 def _place(context: Context, exposed: Exposed) -> tuple[object, ...]:
-    """Which `Pad` is exposed to which operator, over what, and what reads these."""
+    """The `Pad`, the nodes between, the operator, and all readers of their outputs, by name."""
     graph = context.graph
     tensors = [node.outputs[0] for node in (exposed.pad.node, *exposed.way)]
     readers = tuple(
@@ -139,7 +144,7 @@ def _place(context: Context, exposed: Exposed) -> tuple[object, ...]:
 
 
 def _is_touched(context: Context, exposed: Exposed) -> bool:
-    """Whether a node was edited that decides whether a `Pad` is folded, or may have been."""
+    """Whether a node was edited, or may have been, that decides whether a `Pad` is folded."""
     graph = context.graph
     nodes = (exposed.pad.node, exposed.window, *exposed.way)
     if any(map(graph.is_edited, nodes)):
@@ -158,13 +163,13 @@ def _is_touched(context: Context, exposed: Exposed) -> bool:
 
 
 def _signature(context: Context, exposed: Exposed) -> object:
-    """All that decides whether a `Pad` is folded, as far as the graph around it says it."""
+    """Everything around a `Pad` that decides whether it is folded."""
     graph, pad, window = context.graph, exposed.pad, exposed.window
     given = list(pad.node.inputs[1:3]) if graph.opset >= 11 and pad.node.op == "Pad" else []
     beside = [each for node in exposed.way for each in node.inputs[1:]]
     for tensor in (*given, *beside):
         if tensor.name and graph.constant(tensor) is None and not _is_stored(graph, tensor):
-            return object()  # what is computed: what is known of it may be more by now
+            return object()  # equal to nothing: edits may have made this tensor's value known
     return (
         _place(context, exposed),
         tuple(tensor.name for tensor in pad.node.inputs),
@@ -175,14 +180,14 @@ def _signature(context: Context, exposed: Exposed) -> object:
 
 
 def _is_stored(graph: Graph, tensor: Tensor) -> bool:
-    """Whether a tensor is one that nothing computes: an initializer too long to be read."""
+    """Whether no node computes a tensor: it is an initializer too long to be read."""
     return graph.producer(tensor) is None
 
 
 def _correct_claims(context: Context) -> None:
-    """Drops value_info that contradicts the operators, where a Shape would be its result.
+    """Drops `value_info` that contradicts the operators, where Shape may be folded to it.
 
-    One that is added, or one that it did not reach before amounts of a `Pad` were made constant.
+    The Shape may be new, or come within the optimiser's reach as amounts become constant.
     """
     graph = context.graph
     if any(node.op in {"Shape", "Size"} for node in graph.nodes):
@@ -191,10 +196,9 @@ def _correct_claims(context: Context) -> None:
 
 
 def _name_all_axes(context: Context) -> None:
-    """Has `Pad`s say their amounts over all axes where Transposes are on both sides of them.
+    """Writes the amounts of a `Pad` for all axes where Transposes are upstream and downstream.
 
-    Only where something around them was edited: else the optimiser did to the original what it
-    does now.
+    Only where a node around the `Pad` was edited: else the optimiser does the same to the original.
     """
     graph = context.graph
     if graph.opset < 18:
@@ -214,7 +218,7 @@ def _name_all_axes(context: Context) -> None:
 
 
 def _is_between(context: Context, pad: PadOp) -> bool:
-    """Whether Transposes may come to meet at a `Pad`, and something around it was edited."""
+    """Whether Transposes may meet at a `Pad`, and a node around it was edited."""
     graph = context.graph
     edited = graph.is_edited(pad.node)
     tensor = pad.data

@@ -1,4 +1,4 @@
-"""What a pass is: it finds, with reasons, and rewrites what it found."""
+"""The base class of passes: each finds padding, with reasons, and rewrites it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from onnxpad.rewrite.context import Context
 
 
 class Match(NamedTuple):
-    """What a pass found at a node, and what it would do about it.
+    """A finding of a pass, and the plan to rewrite it.
 
     Attributes:
-        finding: What the user is told.
+        finding: The finding, for the user.
         node: The node whose first output must stay the same.
-        plan: What `rewrite` needs; None for a refusal.
-        about: The node that the finding names; None where it is no node of the main graph.
-        barred: Whether it is refused because the model does not bear it.
+        plan: The data that `rewrite` needs; None for a refusal.
+        about: The node that the finding names; None where it is not in the main graph.
+        barred: Whether it is refused because an earlier `fix` had to take it back.
     """
 
     finding: Finding
@@ -36,11 +36,11 @@ class Example:
     """Nodes as a pass finds them and as it leaves them, in ONNX text.
 
     Attributes:
-        given: The inputs of the graph, and behind them the initializers, a line each or several.
+        given: The inputs of the graph, then the initializers.
         before: The nodes that are found.
         after: The nodes that they become; empty where they stay.
-        style: The style asked for.
-        dynamic: What is asked for where padding depends on an open size.
+        style: The `--style`.
+        dynamic: The `--dynamic` choice.
     """
 
     given: str
@@ -51,7 +51,7 @@ class Example:
 
     @property
     def text(self) -> str:
-        """The lines of a page: the nodes and what becomes of them, then what they are given."""
+        """The lines of a page: the nodes before and after, then the inputs and initializers."""
         asked = {"style": (self.style, "fold"), "dynamic": (self.dynamic, "keep")}
         options = [f" with `--{name} {it}`" for name, (it, usual) in asked.items() if it != usual]
         becomes = ["".join(["becomes", *options]), _indented(self.after)]
@@ -64,36 +64,36 @@ def _indented(text: str) -> str:
 
 
 class Pass:
-    """Base of the passes: one idea, one code.
+    """Base class of passes: one idea, one code.
 
-    A subclass's docstring and `examples` are the catalogue's page on its code. `find` only reads,
-    and decides; `rewrite` only writes what was decided.
+    A subclass's docstring and `examples` are the catalogue's page on its code. `find` reads and
+    decides; `rewrite` only carries the decision out.
     """
 
     code: ClassVar[str]
     examples: ClassVar[tuple[Example, ...]] = ()
     severity: ClassVar[Severity] = Severity.WARNING
-    # Runs when the passes before it find nothing more to do.
+    # Runs when the other passes find nothing more to do.
     last: ClassVar[bool] = False
-    # Whether it rewrites anything of what it finds; one that does not is asked once, in the end.
+    # Whether it ever rewrites; a pass that only reports runs once, at the end.
     rewrites: ClassVar[bool] = True
-    # Whether it tells of what is left in the end, and what no rule that rewrites has told of.
+    # Whether it reports padding at the end about which no rewriting pass has a finding.
     rest: ClassVar[bool] = False
 
     def find(self, context: Context) -> Iterator[Match]:
-        """Everything there is to say about a graph, refusals included, in file order."""
+        """Yields every finding about a graph, refusals included, in file order."""
         raise NotImplementedError
 
     def rewrite(self, match: Match, context: Context) -> Tensor | None:
-        """Does what a match planned.
+        """Carries out the plan of a match.
 
-        Returns the tensor that stands for the node's first output from now on, or None where that
-        output is still there.
+        Returns:
+            The tensor that replaces the node's first output, or None where that output stays.
         """
         raise NotImplementedError
 
     def computing(self, match: Match) -> tuple[int, int]:
-        """How many nodes compute a `Pad`'s amounts before and after; 0 where that is not told."""
+        """How many nodes compute a `Pad`'s amounts before and after; 0 where no report says it."""
         return 0, 0
 
     def found(
@@ -107,7 +107,7 @@ class Pass:
         keeps: Node | None = None,
         **evidence: object,
     ) -> Match:
-        """A match that will be rewritten; `keeps` is whose output stays, where not the node's."""
+        """A match to rewrite; `keeps` is the node whose output must stay, if it is another one."""
         label, told = context.graph.label(node), MappingProxyType(evidence)
         severity = severity or self.severity
         finding = Finding(self.code, severity, label, node.op, message, evidence=told)
@@ -121,7 +121,7 @@ class Pass:
         reason: RefusalError,
         **evidence: object,
     ) -> Match:
-        """A match that stays as it is, with the reason, whose facts are evidence too."""
+        """A match that stays as it is, with the reason; its facts join the evidence."""
         finding = Finding(
             self.code,
             Severity.INFO,

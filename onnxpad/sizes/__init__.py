@@ -1,1 +1,1 @@
-"""Which sizes of its open dimensions a model is meant for."""
+"""The sizes of its open dimensions that a model is meant for."""

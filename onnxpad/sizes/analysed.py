@@ -1,4 +1,4 @@
-"""What is known of a graph at ever fewer sizes: proofs take as little for granted as they can."""
+"""Analyses a graph for ever fewer sizes, so that a proof can use the weakest assumptions."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,12 +17,12 @@ _ROUNDS: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class AnalysedDomain:
-    """A domain of sizes, and what is known of a graph at these.
+    """A domain of sizes with the analysis of a graph for it.
 
     Attributes:
         domain: The sizes.
-        analysis: What is known of the graph.
-        feasible: At which of the sizes the graph runs.
+        analysis: The analysis of the graph at these sizes.
+        feasible: The sizes among them at which the graph runs.
     """
 
     domain: SizeDomain
@@ -34,12 +34,19 @@ AnalysedDomains: TypeAlias = tuple[AnalysedDomain, ...]
 
 
 def analysed_domains(graph: Graph, domain: SizeDomain | None = None) -> AnalysedDomains:
-    """From all sizes, with nothing taken for granted, to those of a domain.
+    """Analyses a graph at all sizes first, then at ever fewer, down to those of a domain.
 
-    At each step also without the sizes at which the graph is not defined.
+    Each step comes once with all of its sizes, and once with only those at which the graph runs.
+
+    Args:
+        graph: The graph.
+        domain: The sizes that the user allows; all without it.
+
+    Returns:
+        The steps, the weakest assumption first.
 
     Raises:
-        MismatchError: It is defined at none of the sizes that a user gave.
+        MismatchError: The graph runs at none of the sizes that a user gave.
     """
     domain = domain or SizeDomain()
     wanted = bool(domain.declared) or _may_gain(graph)
@@ -53,14 +60,14 @@ def analysed_domains(graph: Graph, domain: SizeDomain | None = None) -> Analysed
         original = graph.pristine()
         runs = in_words(feasible_sizes(original, Analysis(original)).sizes)
         raise MismatchError(
-            f"the model is not defined at the sizes given: node {graph.label(stops)!r} "
+            f"the model does not run at the sizes given: node {graph.label(stops)!r} "
             f"({stops.op}) stops there; give others{f', as {runs}' if runs else ''}"
         )
     return tuple(found)
 
 
 def _steps(graph: Graph, domain: SizeDomain, wanted: bool) -> Iterator[AnalysedDomain]:
-    """A domain, and what is left of it step by step."""
+    """Yields a domain, then its feasible sizes, then those without too large axes in between."""
     whole = _analysed(graph, domain, wanted)
     yield whole
     runs = _narrowed(graph, whole, lambda feasible: feasible.sizes)
@@ -74,7 +81,7 @@ def _steps(graph: Graph, domain: SizeDomain, wanted: bool) -> Iterator[AnalysedD
 def _narrowed(
     graph: Graph, at: AnalysedDomain, which: Callable[[Feasible], Mapping[str, Sizes]]
 ) -> AnalysedDomain:
-    """What is left at feasible sizes; with others left out more is known, so more may be asked."""
+    """Narrows a domain to feasible sizes until that no longer shows more infeasible ones."""
     for _ in range(_ROUNDS):
         if not (needed := which(at.feasible)):
             break
@@ -90,7 +97,7 @@ def _analysed(graph: Graph, domain: SizeDomain, wanted: bool = True) -> Analysed
 
 
 def _may_gain(graph: Graph) -> bool:
-    """Whether padding may depend on an open size: all but a batch's."""
+    """Whether padding may depend on an open size other than the batch."""
     return any(axis.axis for axis in open_axes(graph.inputs)) and any(
         node.op == "Pad" or operator_of(graph, node) is not None for node in graph.nodes
     )

@@ -1,4 +1,4 @@
-"""Which sizes the open axes of a model's inputs may have."""
+"""The sizes that the open axes of a model's inputs may have."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,14 +14,16 @@ _ANY: Final = Sizes(last=LARGEST_SIZE)
 
 @dataclass(frozen=True, slots=True)
 class SizeDomain:
-    """Which sizes the open axes of a model's inputs may have.
+    """The sizes that the open axes of a model's inputs may have.
 
     Attributes:
-        declared: The shapes of inputs in which a user fixed sizes, by name; the graph has them.
-        given: The sizes that a user gave of dimensions that stay open, by name.
-        needed: The sizes that the model's operators ask for, by name of the symbol.
-        by_name: Whether axes whose dimensions have one name have one size, and so one symbol.
-        short: Whether sizes are left out at which an axis in between is longer than `LARGEST_SIZE`.
+        declared: The shapes of inputs in which a user fixed sizes, by name; the graph declares
+            them too.
+        given: The sizes that a user gave for dimensions that stay open, by name.
+        needed: The sizes at which the model's operators run, by name of the symbol.
+        by_name: Whether axes whose dimensions share a name share one size, and so one symbol.
+        short: Whether sizes are left out at which a tensor inside the graph has an axis longer than
+            `LARGEST_SIZE`.
     """
 
     declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
@@ -33,7 +35,7 @@ class SizeDomain:
     def __str__(self) -> str:
         """The sizes as a certificate names them, as `height 32..1024 in steps of 32, width 1..64`.
 
-        Empty where all are meant.
+        Empty where every size is allowed.
         """
         parts = [f"{name} {sizes}" for name, sizes in self.given.items()]
         if self.needed:
@@ -42,24 +44,24 @@ class SizeDomain:
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        """What is taken for granted of these sizes.
+        """The assumptions that this domain makes.
 
-        For axes that are longer, float32 makes other pads than an exporter means.
+        SHORT_AXES is one because exporters compute pads in float32, which rounds longer sizes.
         """
         taken = {Assumption.EQUAL_NAMES: self.by_name, Assumption.SHORT_AXES: self.short}
         return tuple(assumption for assumption, is_taken in taken.items() if is_taken)
 
     def facts(self) -> dict[str, dict[str, int]]:
-        """The sizes that are limited, by name: first, last and step."""
+        """The limited sizes as data, by name: first, last and step."""
         limited = {**self.given, **self.needed}
         return {name: sizes.as_data() for name, sizes in limited.items()}
 
     def narrowed(self, needed: Mapping[str, Sizes]) -> "SizeDomain":
-        """The same with only those sizes of symbols that operators ask for."""
+        """The same domain, with the symbols limited to the sizes that operators need."""
         return replace(self, needed={**self.needed, **needed})
 
     def extents(self, graph: Graph) -> dict[str, Extent]:
-        """The sizes of a graph's open axes, by name of the symbol; none of those not limited."""
+        """The sizes of a graph's open axes, by name of the symbol, for all that are limited."""
         found: dict[str, Extent] = {}
         for axis, name, sizes in self._axes(graph):
             if sizes is not None or self.by_name:
@@ -67,10 +69,10 @@ class SizeDomain:
         return found
 
     def to_draw(self, graph: Graph) -> dict[str, Sizes]:
-        """The sizes that limited dimensions may have in a run, by name.
+        """The sizes that limited dimensions may have in a run of the model, by name.
 
-        They end where those given do: a lower end comes from what is large in between, which nobody
-        means to run. A dimension whose axes are limited differently is left out.
+        They end where the given sizes end. A lower end comes from axes in between that would be
+        too large, which no run reaches. A dimension whose axes have different limits is left out.
         """
         found: dict[str, Sizes | None] = {}
         for axis, _, sizes in self._axes(graph):
@@ -88,7 +90,7 @@ class SizeDomain:
 
 
 def in_words(needed: Mapping[str, Sizes]) -> str:
-    """Sizes that operators ask for, as `height a multiple of 4, width from 3 on`."""
+    """Sizes that operators need in words, as `height a multiple of 4, width from 3 on`."""
     return ", ".join(f"{name} {_told(sizes)}" for name, sizes in needed.items())
 
 
@@ -97,7 +99,7 @@ def _told(sizes: Sizes) -> str:
     if first == last:
         return str(first)
     multiples = f"a multiple of {step} " if step > 1 else ""
-    if last + step <= LARGEST_SIZE:  # greater ones are there, and none of them will do
+    if last + step <= LARGEST_SIZE:  # the operators exclude greater sizes
         if first == step or not multiples:
             return f"{multiples}from {first} to {last}"
         if first + step == last:

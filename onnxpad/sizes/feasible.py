@@ -1,9 +1,9 @@
-"""At which of its open sizes a graph is defined: what its own operators ask of them.
+"""The open sizes at which a graph runs, derived from its operators.
 
-Concat, Split, SpaceToDepth, MatMul, Reshape and whatever broadcasts want axes that go together: a
-U-Net that joins what it halved and doubled again runs only at even sizes. Windows want data that
-they fit in. A size at which such an operator stops is no size of the graph, if every output of the
-graph needs that operator.
+Concat, Split, SpaceToDepth, MatMul, Reshape and broadcasting operators need axes that fit each
+other: a U-Net that halves its data, doubles it and joins both runs only at even sizes. A window
+needs data that it fits in. A size at which such an operator stops is infeasible, provided that
+every output of the graph needs the operator.
 """
 
 from bisect import bisect
@@ -35,23 +35,23 @@ from onnxpad.operators.read import UnreadableError, auto_pad_of
 from onnxpad.operators.table import CHANNELS_FIRST, OPERATORS, operator_of
 
 Conditions: TypeAlias = Iterator[Extent]
-"""What must not be 0."""
+"""Conditions on the sizes: each is 1 where it holds and 0 where it does not."""
 
 _OUTPUTS: Final = 256
 _SIZES: Final = 16
-"""How many different sizes that must go together are compared: leaving some out limits less."""
+"""At most this many sizes that must fit each other are compared; the rest limits nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feasible:
-    """At which of its open sizes a graph is defined.
+    """The open sizes at which a graph runs.
 
     Attributes:
-        sizes: What open sizes are limited to, by the name of the symbol: those that are limited
-            at all. Where what is asked is no range in even steps, the closest one around it.
-        short: What they are limited to where no axis in between is longer than `LARGEST_SIZE`;
-            those that this limits further.
-        stops: A node that runs at none of the sizes; None where there is no such.
+        sizes: The feasible sizes of each symbol that is limited, by its name. Where they are not a
+            range in even steps, the closest such range around them.
+        short: The sizes at which no axis inside the graph is longer than `LARGEST_SIZE`, for the
+            symbols that this limits further.
+        stops: A node that runs at none of the sizes; None where every node runs at some.
     """
 
     sizes: Mapping[str, Sizes] = field(default_factory=dict)
@@ -63,7 +63,7 @@ EVERYWHERE: Final = Feasible()
 
 
 def feasible_sizes(graph: Graph, analysis: Analysis) -> Feasible:
-    """The open sizes at which the operators are defined that every output of a graph needs."""
+    """Derives the open sizes at which all operators run that every output of the graph needs."""
     asked: dict[str, Extent] = {}
     seen: set[Extent] = set()
     large: set[Extent] = set()
@@ -101,9 +101,9 @@ def feasible_sizes(graph: Graph, analysis: Analysis) -> Feasible:
 
 
 def _greatest(size: Size) -> int:
-    """The greatest value of a size's symbol up to which the size is that of no too large an axis.
+    """The greatest value of a size's symbol for which the size is at most `LARGEST_SIZE`.
 
-    Exporters compute pads in float32, so for larger ones other pads than they mean.
+    Exporters compute pads in float32, which rounds larger sizes.
     """
     (symbol,) = size.symbols
 
@@ -115,9 +115,9 @@ def _greatest(size: Size) -> int:
 
 
 def _needed(graph: Graph) -> list[Node]:
-    """The nodes that every output of the graph depends on; none of a graph with very many.
+    """The nodes that every output of the graph depends on; none if it has very many outputs.
 
-    What only graphs inside of nodes read counts as read by nobody.
+    Tensors that a body of If, Loop or Scan captures do not count as inputs of its node here.
     """
     needed: list[Node] = []
     if not 0 < len(graph.outputs) <= _OUTPUTS:
@@ -141,12 +141,12 @@ def _is_positive(size: Extent) -> bool:
 
 
 def _holds_data(shapes: Sequence[Shape]) -> bool:
-    """Whether no axis can be empty: engines let an empty tensor pass that does not fit."""
+    """Whether no axis can be empty: engines accept an empty tensor even where it does not fit."""
     return all(_is_positive(size) for shape in shapes for size in shape)
 
 
 def _shapes(node: Node, analysis: Analysis) -> list[Shape]:
-    """The shapes of a node's inputs; none where the rank of one is not known."""
+    """The shapes of a node's inputs; an empty list where the rank of one is unknown."""
     shapes = [analysis.shape(tensor) for tensor in node.inputs]
     known = [shape for shape in shapes if shape is not None]
     return known if len(known) == len(shapes) else []
@@ -185,7 +185,7 @@ def _multiplied(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
 
 
 def _fitting(shapes: Sequence[Shape]) -> Conditions:
-    """That shapes broadcast: on each axis all that are not 1 are the same."""
+    """Conditions that shapes broadcast: on each axis all sizes other than 1 are equal."""
     for place in range(1, max(map(len, shapes), default=0) + 1):
         sizes = dict.fromkeys(shape[-place] for shape in shapes if len(shape) >= place)
         for a, b in combinations(islice(sizes, _SIZES), 2):
@@ -204,7 +204,7 @@ def _split(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     if graph.opset >= 13 and len(node.inputs) > 1 and node.inputs[1].name:
         parts = analysis.integers(node.inputs[1])
     if parts == ():
-        # Or else the last part may be smaller; or the parts are an input of their own.
+        # With `num_outputs` the last part may be smaller; opset 1 has the parts as an input.
         if "num_outputs" not in node.attrs and graph.opset >= 2:
             yield equal(modulo(shape[axis], len(node.outputs)), 0)
     elif parts is not None:
@@ -221,7 +221,7 @@ def _into_depth(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
 
 
 def _reshaped(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
-    """That there are as many elements as before; what stands on both sides cancels."""
+    """Conditions that a Reshape keeps the number of elements; equal sizes cancel first."""
     shape = analysis.shape(node.inputs[0])
     target = analysis.integers(node.inputs[1]) if len(node.inputs) > 1 else None
     if shape is None or target is None or node.attrs.get("allowzero"):
@@ -231,7 +231,7 @@ def _reshaped(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     ]
     rest = [size for size in copied if size != -1]
     if not all(_is_positive(size) for size in rest):
-        return  # at some sizes it may mean something else
+        return  # a 0 or -1 at some sizes would mean something else
     before = list(shape)
     after: list[Extent] = []
     for size in rest:
@@ -250,9 +250,10 @@ def _product(sizes: Sequence[Extent]) -> Extent:
 
 
 def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
-    """That data holds a window; pools, not Conv, give an empty tensor where it holds none.
+    """Conditions that a window operator runs.
 
-    Pools, and SAME, want data on each axis; pools of an empty batch want none.
+    Conv needs room for a window; pools without one give an empty tensor. Pools and SAME need at
+    least one element on each axis, except pools of an empty batch.
     """
     row = operator_of(graph, node)
     pools, layout = (False, CHANNELS_FIRST) if row is None else (row.pools, row.layout)
@@ -274,7 +275,7 @@ def _is_same(node: Node) -> bool:
 
 
 def _at_least(least: int, size: Extent) -> Extent:
-    """Where a size is no less: almost always everywhere, which its bounds tell."""
+    """The condition that a size is at least `least`; its bounds usually decide it."""
     lowest, _ = bounds(size)
     return 1 if lowest is not None and lowest >= least else less_equal(least, size)
 

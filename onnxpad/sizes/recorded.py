@@ -1,7 +1,8 @@
-"""The sizes that the rewrites of a model hold for, kept in the model's own metadata.
+"""The sizes for which a model's rewrites hold, recorded in the model's metadata.
 
-What is proved for a given range may be wrong at other sizes, and no input can declare a range. So
-the rewritten model says it, by axis: whoever renames a dimension does not lift the limit.
+A rewrite that was proved for a given range may be wrong at other sizes, and no input can declare a
+range. So the rewritten model's metadata says it, axis by axis: renaming a dimension does not lift
+the limit.
 """
 
 import json
@@ -14,35 +15,35 @@ from onnxpad.arithmetic.size import Sizes
 from onnxpad.graph import Graph
 
 METADATA: Final = "onnxpad.sizes"
-"""Key of the metadata: a JSON object, by name of the dimension {first, last, step, axes}.
+"""Key of the metadata: a JSON object, from names of dimensions to {first, last, step, axes}.
 
 `axes` is a list of [name of the input, axis].
 """
 
 Place: TypeAlias = tuple[str, int]
-"""An input and an axis of it."""
+"""Name of an input, and one of its axes."""
 
 _LONGEST: Final = 1 << 20
-"""The most characters that are read."""
+"""Longer metadata is ignored, in characters."""
 
 _TOLD: Final = 3
-"""The most entries that cannot be used of which a warning tells."""
+"""A warning names at most this many unusable entries."""
 
 
 class Entry(NamedTuple):
-    """What the metadata says of one dimension: the sizes of its axes."""
+    """The entry of one dimension: its sizes and its axes."""
 
     sizes: Sizes
     axes: tuple[Place, ...]
 
 
 class Recorded(NamedTuple):
-    """The sizes for which alone the rewrites of a model hold, as its metadata has them.
+    """The sizes that a model's metadata records: its rewrites hold for these alone.
 
     Attributes:
-        sizes: Those of dimensions that are open, by the name that they have now.
-        entries: What can be read, by the name that the dimension had then.
-        warning: What cannot be used, and why, in one line; empty where all can.
+        sizes: The sizes of dimensions that are still open, by their name now.
+        entries: The usable entries, by the name of the dimension when they were recorded.
+        warning: The unusable entries, and why, in one line; empty where all are usable.
     """
 
     sizes: Mapping[str, Sizes] = MappingProxyType({})
@@ -57,12 +58,13 @@ class Recorded(NamedTuple):
 def recorded_sizes(
     text: str | None, graph: Graph, called: Mapping[str, str] = MappingProxyType({})
 ) -> Recorded:
-    """What metadata says of the sizes of a graph's inputs.
+    """Reads the sizes that a model's metadata records.
 
     Args:
         text: The metadata; None where a model has none.
         graph: The graph.
-        called: What the graph calls inputs that the metadata knows by another name.
+        called: The graph's names of inputs, by the names that the metadata has for them, where
+            these differ.
     """
     if text is None:
         return Recorded()
@@ -71,7 +73,7 @@ def recorded_sizes(
     except (ValueError, RecursionError):
         items = None
     if not isinstance(items, dict):
-        warning = f"the metadata {METADATA} is ignored: it is no JSON object of sizes"
+        warning = f"the metadata {METADATA} is ignored: it is not a JSON object of sizes"
         return Recorded(warning=warning)
     labels = {(axis.tensor, axis.axis): axis.label for axis in open_axes(graph.inputs)}
     known = {
@@ -107,12 +109,12 @@ def recorded_sizes(
 
 
 def record_sizes(graph: Graph, given: Mapping[str, Sizes], recorded: Recorded) -> None:
-    """Has a model's metadata say for which sizes it was rewritten, besides what it says already.
+    """Adds the sizes for which a model was rewritten to its metadata.
 
     Args:
         graph: The graph of the model.
-        given: The sizes of its open dimensions, by name; within those recorded.
-        recorded: What the metadata says already.
+        given: The sizes of its open dimensions, by name; within those recorded already.
+        recorded: The entries recorded already, which stay.
     """
     entries = dict(recorded.entries)
     for name, sizes in given.items():
@@ -123,7 +125,7 @@ def record_sizes(graph: Graph, given: Mapping[str, Sizes], recorded: Recorded) -
 
 
 def _entry(item: object, called: Mapping[str, str]) -> Entry | None:
-    """What one entry says; None where it is malformed."""
+    """Parses one entry; None where it is malformed."""
     match item:
         case {"first": int(first), "last": int(last), "step": int(step), "axes": list(axes)}:
             places = [place for each in axes if (place := _place(each, called)) is not None]

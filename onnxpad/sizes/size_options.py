@@ -1,7 +1,7 @@
 """The sizes that a user gives a model: shapes of its inputs, sizes and ranges of its dimensions.
 
-A size that is fixed is declared by the graph from then on. A range is not declared: what is proved
-with it says so.
+The graph's inputs declare a fixed size from then on. No input can declare a range, so a certificate
+that needs it says so.
 """
 
 import re
@@ -33,21 +33,21 @@ def given_domain(
     trust_dim_names: bool = False,
     recorded: Recorded | None = None,
 ) -> SizeDomain:
-    """The domain that sizes given leave; those that are fixed are declared by the graph's inputs.
+    """The domain that a user's sizes leave; the graph's inputs declare the fixed ones afterwards.
 
     Args:
         graph: The graph, which is edited.
         shapes: By name of the input, sizes with None for an axis left open; or text, as
-            `1,3,224,?`. An empty name is that of the only input, and so are sizes without a name.
+            `1,3,224,?`. An empty name, or sizes without a name, mean the only input.
         dims: By name of the dimension (`input[axis]` where it has none), a size or a range; or
             text, as `224`, `32..1024` or, for every multiple of 32 in there, `32..1024:32`.
-        trust_dim_names: Whether axes whose dimensions have one name have one size.
-        recorded: The sizes for which alone the model was rewritten, which are taken as given.
+        trust_dim_names: Whether axes whose dimensions share a name share one size.
+        recorded: The sizes for which the model was rewritten, which count as given.
 
     Raises:
-        UsageError: They cannot be read.
-        MismatchError: They name what there is not, or contradict the model or one another, or are
-            none of those recorded.
+        UsageError: A shape or size is malformed.
+        MismatchError: An input or dimension does not exist, or a size contradicts the model,
+            another one given, or those recorded.
     """
     recorded = recorded or Recorded()
     fixed = dict(_fixed_by_shapes(graph, shapes_given(shapes)))
@@ -81,10 +81,10 @@ def given_domain(
 
 
 def require_within(domain: SizeDomain, graph: Graph, other: Graph) -> None:
-    """Raises unless the sizes that another version of a graph has fixed are in a domain.
+    """Raises unless the sizes that another version of a graph declares are within a domain.
 
     Raises:
-        MismatchError: Its inputs declare another size than was given.
+        MismatchError: An input of `other` declares a size that was not given.
     """
     labels = {(axis.tensor, axis.axis): axis.label for axis in open_axes(graph.inputs)}
     for name, (_, shape) in graph.inputs.items():
@@ -104,7 +104,7 @@ def require_within(domain: SizeDomain, graph: Graph, other: Graph) -> None:
 def _fixed_by_shapes(
     graph: Graph, shapes: Mapping[str, Shape]
 ) -> Iterator[tuple[tuple[str, int], int]]:
-    """The sizes that shapes fix on axes that are open: ((input, axis), size)."""
+    """The sizes that shapes fix on open axes, as ((input, axis), size)."""
     fed = [name for name in graph.inputs if not graph.has_default(name)]
     read = {given: _shape(given, sizes) for given, sizes in shapes.items()}
     seen: set[str] = set()
@@ -147,7 +147,7 @@ def _fixed_by_shapes(
 
 
 def _shape(name: str, given: Shape) -> tuple[int | None, ...]:
-    """Sizes of an input's axes, None for those left open; messages leave out an empty name."""
+    """Parses a shape: None for each axis left open. `name` is that of the input, or empty."""
     of = f"shape of input {name!r}" if name else "shape"
     if isinstance(given, str):
         items: Sequence[object] = given.split(",") if given.strip() else ()
@@ -178,14 +178,14 @@ def _is_range(item: object) -> bool:
 
 
 def _whole(item: object) -> int | None:
-    """The whole number that this is, or says; else None."""
+    """The integer that `item` is, or spells; else None."""
     if isinstance(item, str):
         return int(item) if _NUMBER.fullmatch(item) else None
     return int(item) if isinstance(item, Integral) and not isinstance(item, bool) else None
 
 
 def _sizes(name: str, given: str | int | range) -> Sizes:
-    """The sizes that a dimension may have."""
+    """Parses the size or range of a dimension."""
     if isinstance(given, range):
         values = given if given.step > 0 else given[::-1]
         if not values or not 1 <= values[0] <= values[-1] <= LARGEST_SIZE:
@@ -222,7 +222,11 @@ def _named(
     sizes: Sizes,
     recorded: Mapping[str, Entry],
 ) -> list[OpenAxis]:
-    """The open axes that a dimension's name stands for; none where they have such sizes by now."""
+    """The open axes that a dimension's name means; none where they are fixed within `sizes`.
+
+    Raises:
+        MismatchError: There is no such dimension, or it has another size.
+    """
     if named := [axis for axis in axes if axis.label == name]:
         return named
     for axis in axes:
@@ -250,7 +254,7 @@ def _named(
 
 
 def _agree(fixed: dict[tuple[str, int], int], axis: OpenAxis, sizes: Sizes) -> None:
-    """Fixes a size, or finds that it is fixed already."""
+    """Adds a single size to `fixed`; raises where the axis has another size already."""
     place = (axis.tensor, axis.axis)
     if place in fixed and sizes != Sizes(fixed[place], fixed[place]):
         raise MismatchError(
@@ -264,7 +268,7 @@ def _agree(fixed: dict[tuple[str, int], int], axis: OpenAxis, sizes: Sizes) -> N
 def _declare(
     graph: Graph, fixed: Mapping[tuple[str, int], int]
 ) -> dict[str, tuple[int | str | None, ...]]:
-    """Has the graph's inputs declare the sizes that are fixed; what they declare then."""
+    """Has the graph's inputs declare the fixed sizes; returns their shapes afterwards."""
     for (tensor, axis), size in fixed.items():
         shape = list(graph.inputs[tensor].shape or ())
         shape[axis] = size

@@ -1,4 +1,4 @@
-"""Open sizes in words: what they grow with, and what padding is at which size."""
+"""Words for open sizes: the inputs that they grow with, and the padding as a formula of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -29,19 +29,21 @@ class Wording:
         self._provenance = Provenance(graph, analysis)
 
     def forget(self) -> None:
-        """Forgets what was worked out, after edits of the graph were undone."""
+        """Clears the caches, after edits of the graph were undone."""
         self._at_one_size = None
         self._provenance.forget()
 
     def ask_again(self) -> None:
-        """Has what was not worked out looked for again, after edits of the graph."""
+        """Forgets unknown answers, which edits of the graph may have made known."""
         if self._at_one_size is not None:
             self._at_one_size.ask_again()
 
     def sizes(self, axes: Mapping[int, Extent], data: Tensor) -> str:
-        """Sizes of axes: `the size of axis 2, which grows with 'height' (axis 2 of input 'x')`.
+        """Sizes in words: `the size of axis 2, which grows with 'height' (axis 2 of input 'x')`.
 
-        `data` is the tensor that has them.
+        Args:
+            axes: The sizes, by axis.
+            data: The tensor that has the axes.
         """
         several = len(axes) > 1
         listed = f"axes {_and(map(str, axes))}" if several else f"axis {next(iter(axes))}"
@@ -51,17 +53,17 @@ class Wording:
         if all(self._is_traced(size) for size in axes.values()):
             return f"{what_grows} {grown}"
         if grown:
-            return f"{what_grows} {grown} and what only run time knows"
+            return f"{what_grows} {grown} and with values known only at run time"
         if self._are_known_at_one_size(axes, data):
-            return f"{what_grows} open sizes, in a way that is not worked out"
-        return f"{what} only run time knows"
+            return f"{what_grows} open sizes, in a way that onnxpad does not work out"
+        return f"{what} {'are' if several else 'is'} known only at run time"
 
     def sources(self, extents: Iterable[Extent]) -> str:
-        """The symbols in these, with the axes of graph inputs that they are."""
+        """The axes of graph inputs that these sizes grow with, in words."""
         return _and(map(_source, self._sources(extents)))
 
     def places(self, extents: Iterable[Extent]) -> list[dict[str, object]]:
-        """The axes of graph inputs that these grow with, as facts."""
+        """The axes of graph inputs that these sizes grow with, as data."""
         return [
             {"name": axis.label, "input": axis.tensor, "axis": axis.axis}
             for axis in self._sources(extents)
@@ -73,7 +75,7 @@ class Wording:
         return sorted(found, key=self._places.__getitem__)
 
     def same(self, windows: Mapping[int, AnyWindow], odd: Side) -> str:
-        """SAME's pads on axes, each in terms of its own size."""
+        """SAME's pads in words, axis by axis, as a formula of the size of the axis."""
         return _by_axis({axis: self._same(window, odd) for axis, window in windows.items()})
 
     @remembered
@@ -81,7 +83,7 @@ class Wording:
         return self._pair(same_pads(symbol(_OWN), window, odd=odd), _OWN)
 
     def amounts(self, pad: PadOp, *options: str) -> RefusalError:
-        """On what the amounts of a `Pad` depend, and how, and what to pass."""
+        """The reason why a `Pad`'s amounts are not constant, and which option to pass."""
         if any(map(self._graph.is_external, _given(pad))):
             text = "its amounts lie in another file; pass the path of the model"
             return RefusalError(Reason.AMOUNTS_IN_FILE, text)
@@ -91,7 +93,7 @@ class Wording:
         extents = [extent for pair in pairs.values() for extent in pair]
         if not pairs or any(isinstance(extent, Unknown) for extent in extents):
             if self._is_known_at_one_size(pad):
-                text = "its amounts depend on open sizes, in a way that is not worked out"
+                text = "its amounts depend on open sizes, in a way that onnxpad does not work out"
                 return RefusalError(Reason.NOT_WORKED_OUT, f"{text}{_advice(True, options)}")
             obstacle = self.obstacle(pad)
             if obstacle:
@@ -114,14 +116,14 @@ class Wording:
         )
 
     def obstacle(self, pad: PadOp) -> str:
-        """Why amounts that no input of the graph feeds are not known; empty for all others."""
+        """Why amounts are unknown although no graph input feeds them; empty for all others."""
         obstacle = self._provenance.obstacle(_given(pad))
         return (
             f"no graph input feeds its amounts, but they come from {obstacle}" if obstacle else ""
         )
 
     def fill(self, pad: PadOp) -> RefusalError:
-        """Why the value of a `Pad` is not known."""
+        """The reason why the value of a `Pad` is unknown."""
         obstacle = self._provenance.obstacle(pad.node.inputs[2:3])
         if obstacle:
             return RefusalError(
@@ -131,13 +133,13 @@ class Wording:
         return RefusalError(Reason.FILL_UNKNOWN, "the value it pads with is known only at run time")
 
     def _is_known_at_one_size(self, pad: PadOp) -> bool:
-        """Whether amounts are numbers once all that is open has a size."""
+        """Whether a `Pad`'s amounts are numbers once every open size is fixed."""
         analysis = self._analysis_at_one_size()
         given = [analysis.integers(tensor) for tensor in _given(pad) if tensor.name]
         return all(each and all(isinstance(one, int) for one in each) for each in given)
 
     def _are_known_at_one_size(self, axes: Iterable[int], data: Tensor) -> bool:
-        """Whether sizes of axes are numbers once all that is open has a size."""
+        """Whether these axes have known sizes once every open size is fixed."""
         shape = self._analysis_at_one_size().shape(data)
         return shape is not None and all(isinstance(shape[axis], int) for axis in axes)
 
@@ -148,16 +150,16 @@ class Wording:
         return self._at_one_size
 
     def advice_on(self, axes: Mapping[int, Extent], data: Tensor, *options: str) -> str:
-        """What to pass where sizes of a tensor are open; empty where nothing helps."""
+        """The options to pass where sizes of a tensor are open; empty where none helps."""
         traced = all(self._is_traced(size) for size in axes.values())
         return _advice(traced or self._are_known_at_one_size(axes, data), options)
 
     def advice(self, extents: Iterable[Extent], *options: str) -> str:
-        """What to pass where these are open; empty where nothing helps."""
+        """The options to pass where these sizes are open; empty where none helps."""
         return _advice(all(self._is_traced(extent) for extent in extents), options)
 
     def _told(self, pad: PadOp, axis: int, pair: ExtentPair) -> str:
-        """What a `Pad`'s begin and end on an axis are, if that can be said in terms of one size."""
+        """A `Pad`'s begin and end on an axis as formulas of one size; empty where there is none."""
         shape = self._analysis.shape(pad.data)
         if shape is not None and -len(shape) <= axis < len(shape):
             told = self._in_own_terms(pair, shape[axis])
@@ -171,7 +173,7 @@ class Wording:
 
     @remembered
     def _in_own_terms(self, pair: ExtentPair, size: Extent) -> str:
-        """A pair in terms of the size of its own axis; empty where that does not decide it."""
+        """A pair as formulas of the size of its own axis; empty unless that determines it."""
         begin, end = (in_terms_of(extent, size, _OWN) for extent in pair)
         if isinstance(begin, Unknown) or isinstance(end, Unknown):
             return ""
@@ -184,7 +186,7 @@ class Wording:
         return f"the begin is {begin.removesuffix(said + which)}, and the end is {end}"
 
     def _is_traced(self, extent: Extent) -> bool:
-        """Whether all that an extent grows with are axes of graph inputs."""
+        """Whether an extent grows with axes of graph inputs alone."""
         if isinstance(extent, int):
             return True
         known = self._inputs
@@ -192,12 +194,12 @@ class Wording:
 
     @cached_property
     def _places(self) -> Mapping[OpenAxis, int]:
-        """The open axes of graph inputs, and the place of each among them."""
+        """The open axes of graph inputs, numbered in order."""
         return {axis: place for place, axis in enumerate(open_axes(self._graph.inputs))}
 
     @cached_property
     def _inputs(self) -> Mapping[str, OpenAxis]:
-        """The open axes of graph inputs by the names that symbols of theirs can have."""
+        """The open axes of graph inputs, by all names that their symbols can have."""
         found: dict[str, OpenAxis] = {}
         for axis in self._places:
             found.setdefault(axis.symbol, axis)
@@ -223,7 +225,7 @@ def _source(axis: OpenAxis) -> str:
 
 
 def _names(extents: Iterable[Extent]) -> list[str]:
-    """The names of the symbols in these, each once."""
+    """The names of all symbols in these extents, each once."""
     sizes = [extent for extent in extents if isinstance(extent, Size)]
     return list(dict.fromkeys(each.name for size in sizes for each in size.symbols))
 
@@ -233,7 +235,7 @@ def _varies(pair: ExtentPair) -> bool:
 
 
 def _by_axis(texts: Mapping[int, str]) -> str:
-    """What is said of each axis, once for those of which the same is said."""
+    """The texts with their axes; axes that share a text are listed together."""
     groups: dict[str, list[int]] = {}
     for axis, text in texts.items():
         groups.setdefault(text, []).append(axis)

@@ -193,7 +193,8 @@ STAYS = [
             inputs="float[1, 2, height, width] x",
             initializers="int64[1] z = {0}",
         ),
-        "its amounts depend on open sizes, in a way that is not worked out. Pass --shape or --dim",
+        "its amounts depend on open sizes, in a way that onnxpad does not work out. Pass --shape "
+        "or --dim",
         id="the greater of two sizes",
     ),
     pytest.param(

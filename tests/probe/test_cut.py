@@ -235,7 +235,7 @@ NOT_PROBED = [
             initializers="int64[4] p = {0, 0, 0, 0}, int64[2] s = {-1, -2}",
             opset=18,
         ),
-        "not probed: the number of axes of 'r' is not known",
+        "not probed: the number of axes of 'r' is unknown",
         id="data of unknown rank",
     ),
 ]

@@ -384,7 +384,7 @@ def test_a_range_and_what_the_graph_asks_hold_together() -> None:
 def test_sizes_at_which_the_model_never_runs_are_refused(
     given: Mapping[str, Any], call: Callable[..., object]
 ) -> None:
-    with pytest.raises(UsageError, match="not defined at the sizes given") as caught:
+    with pytest.raises(UsageError, match="does not run at the sizes given") as caught:
         call(UNET, **given)
     said = "(Concat) stops there; give others, as height a multiple of 4, width a multiple of 4"
     assert said in str(caught.value)

@@ -235,12 +235,12 @@ def test_a_dimension_that_is_fixed_goes_by_its_place() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "no JSON object"),
-        ("no JSON", "no JSON object"),
-        ("[1, 2]", "no JSON object"),
-        ("[" * 100_000, "no JSON object"),
-        ('{"h": ' + "9" * 5000 + "}", "no JSON object"),
-        (" " * 2**21 + "{}", "no JSON object"),
+        ("", "not a JSON object"),
+        ("no JSON", "not a JSON object"),
+        ("[1, 2]", "not a JSON object"),
+        ("[" * 100_000, "not a JSON object"),
+        ('{"h": ' + "9" * 5000 + "}", "not a JSON object"),
+        (" " * 2**21 + "{}", "not a JSON object"),
         ('{"h": 3}', "'h', which is malformed"),
         (json.dumps({"h": {**EVEN, "first": "2"}}), "'h', which is malformed"),
         (json.dumps({"h": {**EVEN, "first": True}}), "'h', which is malformed"),

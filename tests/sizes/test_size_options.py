@@ -434,7 +434,7 @@ def test_sizes_for_no_model_are_bad_usage(
     ("options", "said"),
     [
         (["--shape", "q=2,1,8,8"], "axis 0 of input 'q' is 1 in the model, not 2"),
-        (["--dim", "a=7"], "the model is not defined at the sizes given"),
+        (["--dim", "a=7"], "the model does not run at the sizes given"),
     ],
 )
 def test_sizes_that_one_model_contradicts_are_told_of_that_one(
