@@ -1,4 +1,4 @@
-"""What callers of the library hand over, in the one form that the package works with."""
+"""Arguments of the library's calls, checked and brought into one form."""
 
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -23,11 +23,11 @@ Dims: TypeAlias = Mapping[str, str | int | range]
 
 
 def source(model: "Model", call: str) -> "Source":
-    """Where a model comes from: a path, the bytes of one, or a model in memory.
+    """The model that a caller gave: a path, its bytes, or a model in memory.
 
     Args:
-        model: What the caller gave.
-        call: The call it was given to, for the message.
+        model: The argument as given.
+        call: Name of the call, for the message.
 
     Raises:
         UsageError: It is none of these.
@@ -37,7 +37,7 @@ def source(model: "Model", call: str) -> "Source":
     if isinstance(model, onnx.ModelProto | bytes):
         return model
     if isinstance(model, str | os.PathLike):
-        with suppress(TypeError):  # what claims to be a path, and gives none
+        with suppress(TypeError):  # an os.PathLike whose __fspath__ returns neither str nor bytes
             return Path(os.fsdecode(model))
     if isinstance(model, bytearray | memoryview):
         return bytes(model)
@@ -45,7 +45,7 @@ def source(model: "Model", call: str) -> "Source":
     if isinstance(model, Collection) and not isinstance(model, Mapping):
         hint = f"; call {call} once for each model"
     elif callable(getattr(model, "read", None)):
-        hint = "; of an open file, give the path, or what it reads"
+        hint = "; give the path of an open file, or what its read() returns"
     raise UsageError(
         f"{call} takes the path of a model, an onnx.ModelProto or the bytes of one, not "
         f"{_kind(model)}{hint}"
@@ -53,7 +53,7 @@ def source(model: "Model", call: str) -> "Source":
 
 
 def shapes_given(shapes: "Shapes | None") -> dict[str, "Shape"]:
-    """Sizes by name of the input; those given without a name are the only input's, named ''.
+    """Sizes by name of the input; sizes given without a name belong to the only input, named ''.
 
     Raises:
         UsageError: They are neither sizes nor a mapping.
@@ -89,11 +89,11 @@ def dims_given(dims: "Dims | None") -> dict[str, str | int | range]:
 
 
 def codes_given(option: str, codes: str | Sequence[str], known: Collection[str]) -> tuple[str, ...]:
-    """Codes, or beginnings of codes; of a text those between its commas.
+    """Codes or prefixes of codes; a text is split at its commas.
 
     Args:
-        option: What they were given for, for the message.
-        codes: What the caller gave.
+        option: Name of the option, for the message.
+        codes: The argument as given.
         known: Every code there is.
 
     Raises:
@@ -120,7 +120,7 @@ def _by_name(what: str, given: Mapping[str, _T]) -> dict[str, _T]:
 
 
 def listed(value: object) -> object:
-    """An array of whatever package as the list of what is in it; anything else as it is."""
+    """An array of any package as a list; anything else unchanged."""
     convert = getattr(value, "tolist", None)
     return convert() if callable(convert) else value
 

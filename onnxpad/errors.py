@@ -1,19 +1,21 @@
-"""The one exception family: what is wrong, and how to mend it."""
+"""The exceptions of the package; each message says what is wrong and how to mend it."""
 
 from onnxpad.messages import shortened
 
 
 class OnnxpadError(Exception):
-    """What is wrong and how to mend it, in one line that a user can act on.
+    """Base of all errors: one line that says what is wrong and how to mend it.
 
-    `exit_code` is what the command line exits with, `kind` what its JSON calls such errors.
+    Attributes:
+        exit_code: Exit code of the command line for this error.
+        kind: Name of this kind of error in the JSON report.
     """
 
     exit_code = 2
     kind = "usage"
 
     def __init__(self, message: str = "") -> None:
-        """Keeps the message on one line, whatever names are in it, and short enough to read."""
+        """Puts the message on one line and shortens long names in it."""
         super().__init__(shortened(" ".join(message.splitlines())))
 
 
@@ -22,15 +24,15 @@ class UsageError(OnnxpadError):
 
 
 class MismatchError(UsageError):
-    """Sizes that one model does not bear out, though another may.
+    """Sizes that do not fit this model, though they may fit another one.
 
     Attributes:
-        missing: `shapes` or `dims`, and the name there of what the model has not; None where it has
-            what is named, and contradicts.
+        missing: `shapes` or `dims`, and the name in it that the model lacks; None if the model has
+            the name but contradicts the size.
     """
 
     def __init__(self, message: str, missing: tuple[str, str] | None = None) -> None:
-        """Keeps what is missing beside the message."""
+        """Keeps the missing name beside the message."""
         super().__init__(message)
         self.missing = missing
 

@@ -20,7 +20,7 @@ class Severity(enum.StrEnum):
 
 
 class Assumption(enum.StrEnum):
-    """What a proof takes for granted beyond the specification, in words, weakest first.
+    """An assumption that a proof makes beyond the specification, in words; weakest first.
 
     Attributes:
         code: Its stable code.
@@ -46,17 +46,17 @@ class Finding:
     """One thing seen in a graph: a padding to rewrite, or one that stays and why.
 
     Attributes:
-        code: Stable code of the rule, as `PAD101`.
+        code: Stable code of the rule, such as `PAD101`.
         severity: `info` for what stays as it is; `warning` or `error` for what can be fixed.
         node: Name of the node, or `<name of its first output>` where it has none.
-        op_type: Operator of that node, as `Conv`.
-        message: What is there, in one line, with the names and numbers.
-        reason: Why it is not rewritten, in one line; empty where it can be.
-        evidence: What the rule learnt, for `rewrite` and for readers of the JSON report.
-        assumptions: What a rewrite takes for granted beyond the specification, as `finite data`.
-        sizes: The sizes that a rewrite holds for, where they are not all.
-        reason_code: The stable code of the reason, as `copies-data`; empty where there is none.
-            Its facts are in `evidence`.
+        op_type: Operator of that node, such as `Conv`.
+        message: The padding found, in one line, with names and numbers.
+        reason: Why it is not rewritten, in one line; empty if it can be.
+        evidence: Facts that the rule established, for `rewrite` and for the JSON report.
+        assumptions: Assumptions of a rewrite beyond the specification, such as `finite data`.
+        sizes: The sizes that a rewrite holds for; empty if it holds for all.
+        reason_code: The stable code of the reason, such as `copies-data`; empty if there is no
+            reason. Its facts are in `evidence`.
     """
 
     code: str
@@ -78,17 +78,18 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """Why a change computes the same: what was compared, for which sizes, and on what assumptions.
+    """The proof that a change computes the same: what was proved equal, and for which sizes.
 
     Attributes:
-        statement: What was derived from both graphs and found equal, in one line.
-        sizes: The sizes it holds for, as `every size` or `height 224, width 224`.
-        assumptions: What it takes for granted beyond the specification, as `finite data`.
-        facts: The same as data. `kind` is `windows` or `padding`; `root` the tensor that both
-            graphs read; for windows, `axes` has where the first one starts on each axis and how
-            many there are, `outside` what is read outside of the data, and `repair` says whether
-            onnxruntime gives the original no answer, so that the specification alone decided.
-        within: The given ranges that it needs, by name of the dimension: first, last and step.
+        statement: The property derived from both graphs and found equal, in one line.
+        sizes: The sizes it holds for, such as `every size` or `height 224, width 224`.
+        assumptions: Its assumptions beyond the specification, such as `finite data`.
+        facts: The proof as data. `kind` is `windows` or `padding`; `root` is the tensor that both
+            graphs read. For windows, `axes` gives the start of the first window on each axis and
+            the number of windows, `outside` is the value read outside the data, and `repair` says
+            that onnxruntime does not run the original, so that the specification alone decided.
+        within: The ranges given by the user that the proof needs, by name of the dimension: first,
+            last and step.
     """
 
     statement: str
@@ -99,7 +100,7 @@ class Certificate:
 
     @property
     def limited_to(self) -> str:
-        """The sizes, where it does not hold for all that the model leaves open; else empty."""
+        """The sizes, if the proof does not hold for all that the model leaves open; else empty."""
         return "" if self.sizes == "every size" or self.sizes.startswith("size ") else self.sizes
 
 
@@ -109,13 +110,13 @@ class Change:
 
     Attributes:
         code: Code of the rule that made it.
-        node: Name of the operator whose padding it is, as in `Finding.node`.
+        node: Name of the operator that is padded, as in `Finding.node`.
         op_type: Operator of that node.
-        before: How the padding was written, as `Pad (1,1) (1,1) -> Conv pads (0,0) (0,0)`.
+        before: How the padding was written, such as `Pad (1,1) (1,1) -> Conv pads (0,0) (0,0)`.
         after: How it is written now.
-        certificate: Why both are equal.
-        removed: Names of the nodes that went with it.
-        probe: What running both sides showed, as `equal on 6 inputs`; empty where nothing ran.
+        certificate: The proof that both are equal.
+        removed: Names of the nodes that were removed.
+        probe: The result of running both sides, such as `equal on 6 inputs`; empty if none ran.
     """
 
     code: str
@@ -130,12 +131,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of the catalogue: what a code means.
+    """A page of the catalogue: the meaning of a code.
 
     Attributes:
-        code: Stable code of the rule, as `PAD101`.
-        severity: Of what it finds and `fix` rewrites.
-        title: What it finds, in one line.
+        code: Stable code of the rule, such as `PAD101`.
+        severity: Severity of findings that `fix` rewrites.
+        title: The padding it finds, in one line.
         text: The whole page, title first; headings begin with `##`, examples are indented.
     """
 

@@ -1,4 +1,4 @@
-"""Text as short as a person reads it, and what a misspelt name was meant to be."""
+"""Messages kept short enough to read, and suggestions for misspelt names."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -6,14 +6,14 @@ from typing import Final
 _LONGEST_WORD: Final = 400  # file systems take names of 255 bytes
 _LONGEST_TEXT: Final = 3_000
 _HEAD, _TAIL = 80, 20
-_TYPED: Final = 100  # characters: nobody mistypes a longer name
+_TYPED: Final = 100  # characters: longer names are pasted, not typed
 
 
 def shortened(text: str) -> str:
-    """The text with the middle of very long words, and of what is still long then, left out.
+    """The text with the middle of very long words, and of a text that is still too long, cut out.
 
-    A model may call its nodes and tensors what it likes, also by a name of a megabyte. Paths stay
-    whole: a word ends at a slash too.
+    Nothing limits the length of the names in a model: one may take a megabyte. A slash ends a word,
+    so that paths stay whole.
 
     >>> shortened("node 'conv'"), shortened("node " + "n" * 1_000_000)[-40:]
     ("node 'conv'", '[999,900 characters]nnnnnnnnnnnnnnnnnnnn')
@@ -34,7 +34,7 @@ def _cut(text: str, longest: int, head: int, tail: int) -> str:
 
 
 def meant(word: object, known: Iterable[str]) -> str:
-    """The known name that a word comes closest to, as the end of a message; else empty.
+    """A suggestion to append to a message: the known name closest to a word; empty if none is.
 
     >>> meant("heigth", ["width", "height"]), meant("depth", ["N"])
     ("; did you mean 'height'?", '')

@@ -1,7 +1,6 @@
-"""Why padding stays as it is: every reason that there is, by its code, and how one is asked for.
+"""Every reason to leave padding as it is, each with a code, and the conditions that give reasons.
 
-A code never changes its meaning. What a reason is about in one case, numbers, names and axes, goes
-along as facts.
+A code never changes its meaning. The numbers, names and axes of a case are kept as facts.
 """
 
 import enum
@@ -16,7 +15,7 @@ class Reason(enum.StrEnum):
     """The code of a reason, and what it means in one line.
 
     Attributes:
-        meaning: What it says of the padding.
+        meaning: The reason in one line, without names and numbers.
     """
 
     meaning: str
@@ -28,7 +27,7 @@ class Reason(enum.StrEnum):
         member.meaning = meaning
         return member
 
-    # What the Pad does.
+    # The Pad itself.
     COPIES_DATA = "copies-data", "the Pad copies data (reflect, edge, wrap), as no pads do"
     PADS_BATCH_OR_CHANNELS = "pads-batch-or-channels", "the Pad is on the batch or channel axis"
     CROPS = "crops", "the Pad crops, and pads cannot be negative"
@@ -37,9 +36,9 @@ class Reason(enum.StrEnum):
     FILL_WINS = "fill-wins", "the value that the Pad writes may win in a MaxPool"
     TYPE_UNKNOWN = "type-unknown", "the element type of the data is not known"
 
-    # What is known of amounts and sizes.
+    # Amounts and sizes.
     AMOUNTS_UNKNOWN = "amounts-unknown", "the amounts are known only at run time"
-    AMOUNTS_IN_FILE = "amounts-in-file", "the amounts lie in a file that nobody named"
+    AMOUNTS_IN_FILE = "amounts-in-file", "the amounts lie in a file at an unknown path"
     SIZE_DEPENDENT = "size-dependent", "the padding depends on a size that is open"
     NOT_WORKED_OUT = "not-worked-out", "the padding depends on open sizes, how is not worked out"
     SAME_AT_EVERY_SIZE = "same-at-every-size", "the computed Pad is SAME, which is not asked for"
@@ -47,7 +46,7 @@ class Reason(enum.StrEnum):
     MAY_BE_EMPTY = "may-be-empty", "without its Pad the operator may read nothing"
     DATA_EMPTY = "data-empty", "the data is empty on an axis"
 
-    # What the operator asks of its padding.
+    # The requirements of the operator.
     AUTO_PAD_AND_PADS = "auto-pad-and-pads", "auto_pad and pads are both there and disagree"
     SAME_STAYS = "same-stays", "the operator's own SAME stays, and depends on the padded size"
     INDICES_READ = "indices-read", "the operator's Indices count positions of the padded data"
@@ -63,22 +62,22 @@ class Reason(enum.StrEnum):
     ENGINES_DISAGREE = "engines-disagree", "onnxruntime and the specification do not pad alike"
     OPTIMISER_FOLDS = "optimiser-folds", "onnxruntime's optimiser would fold the Pad laid open"
     RANK_DIFFERS = "rank-differs", "the amounts are for data of another number of axes"
-    RANK_UNKNOWN = "rank-unknown", "whether the amounts fit the data is known only at run time"
+    RANK_UNKNOWN = "rank-unknown", "the rank that the amounts must fit is known only at run time"
     POWER_NOT_POSITIVE = "power-not-positive", "LpPool with p of 0 or less counts its padding"
     NOT_EVALUATED = "not-evaluated", "constants determine it by an operator that is not evaluated"
     WRONG_DECLARATION = (
         "wrong-declaration",
-        "a graph output is declared in another shape than it has",
+        "a graph output is declared with a shape that it does not have",
     )
     OPSET_TOO_OLD = "opset-too-old", "the form needs a newer operator set"
     NO_PAD_FOR_TYPE = "no-pad-for-type", "onnxruntime has no Pad for the element type"
     READ_ELSEWHERE = "read-elsewhere", "something else reads the Pad too"
     SIZES_NOT_REWRITTEN = (
         "sizes-not-rewritten",
-        "sizes that shape inference misjudges are only told",
+        "sizes that shape inference gets wrong are only reported",
     )
 
-    # What became of a change.
+    # Changes that were taken back.
     KERNEL_CRASHES = "kernel-crashes", "onnxruntime would choose a kernel that crashes"
     LAYS_PAD_OPEN = "lays-pad-open", "onnxruntime's optimiser would fold a Pad laid open"
     DIFFERS = "differs", "with the change the whole model computed something else"
@@ -89,15 +88,15 @@ class Reason(enum.StrEnum):
     NOT_CERTIFIED = "not-certified", "the change could not be proved, and was taken back"
     ASSUMPTION_REFUSED = "assumption-refused", "the change rests on an assumption (--strict)"
     PROBE_DIFFERS = "probe-differs", "the change computed something else when it was run"
-    WITHOUT_END = "without-end", "the rule finds what it has rewritten already"
+    WITHOUT_END = "without-end", "the rule finds again what it has already rewritten"
 
-    # What the operator or the Pad is, and what reads it.
-    OPERATOR_NOT_COVERED = "operator-not-covered", "the operator is none that onnxpad covers"
+    # The operator, and the readers of the Pad.
+    OPERATOR_NOT_COVERED = "operator-not-covered", "onnxpad does not cover the operator"
     CUSTOM_OPERATOR = "custom-operator", "an operator of another domain, or a function of the model"
     UNREADABLE = "unreadable", "the node says something that the specification does not allow"
     READER_UNREADABLE = "reader-unreadable", "the operator that reads the Pad cannot be read itself"
     STEPS_BETWEEN = "steps-between", "other operators stand between the Pad and the next window"
-    NO_WINDOW = "no-window", "what reads the Pad leads to no window nearby"
+    NO_WINDOW = "no-window", "no window operator reads the Pad or is near downstream"
     READ_AS_OPERAND = "read-as-operand", "an operator reads the Pad as its weight or the like"
     GRAPH_OUTPUT = "graph-output", "the Pad is an output of the graph"
     READ_IN_BODY = "read-in-body", "a body of an If, Loop or Scan reads the Pad"
@@ -122,12 +121,12 @@ class RefusalError(Exception):
 
 
 class Condition(NamedTuple, Generic[T]):
-    """One thing that must hold for padding to be rewritten.
+    """A condition for rewriting padding.
 
     Attributes:
-        must: Whether it holds, where it applies.
-        said: What is said where it does not hold.
-        when: Where it applies; everywhere unless something else is said.
+        must: Returns whether the condition holds for a case.
+        said: Returns the refusal for a case in which it does not hold.
+        when: Returns whether the condition applies to a case; by default it always does.
     """
 
     must: Callable[[T], bool]
@@ -136,10 +135,10 @@ class Condition(NamedTuple, Generic[T]):
 
 
 def ask(conditions: Iterable[Condition[T]], case: T) -> None:
-    """Asks for conditions in their order.
+    """Raises unless every condition that applies holds; they are tried in order.
 
     Raises:
-        RefusalError: One that applies does not hold.
+        RefusalError: The refusal of the first condition that applies and does not hold.
     """
     for condition in conditions:
         if condition.when(case) and not condition.must(case):

@@ -1,1 +1,1 @@
-"""The library's calls: fix, check and validate."""
+"""The public calls of the library: fix, check and validate."""

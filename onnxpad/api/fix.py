@@ -36,24 +36,24 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class FixResult:
-    """What `fix` did, and the model that came out.
+    """The result of `fix`: the rewritten model, and what was changed, left and validated.
 
     Attributes:
         changes: Every rewrite made, in order.
-        findings: What remains: paddings that stay, each with its reason.
-        undone: Rewrites that could not be certified, or whose probe differed, and were undone.
-        barred: Rewrites that were taken back because of what onnxruntime made of the model as a
-            whole; the model's metadata names them, and the next `check` and `fix` leave them alone.
-        validation: What running both models showed; None without validation.
-        declared: The shapes of inputs, by name, that the model declares now and did not before.
-        ranges: The sizes that changes were proved for, where ranges were given: as
-            `height 32..1024 in steps of 32`. Where a change needs them, the model's metadata has
-            them (`onnxpad.sizes`), and counts as given from then on.
+        findings: Padding that stays as it is, each with its reason.
+        undone: Rewrites that were undone because they could not be proved or their probe differed.
+        barred: Rewrites that were taken back because the whole model failed the validation with
+            them. The model's metadata names them, and the next `check` and `fix` leave them alone.
+        validation: The result of running both models; None without validation.
+        declared: Shapes of inputs, by name, that the model declares now and did not before.
+        ranges: The ranges given, in words, such as `height 32..1024 in steps of 32`. If a change
+            needs them, the model's metadata records them (`onnxpad.sizes`), and they count as given
+            from then on.
         dims: The same by name of the dimension, as ranges.
-        notes: The sizes that were taken as given since the model's metadata has them, in a line.
-        warnings: What the metadata says of sizes and cannot be used, in a line.
+        notes: The sizes that were taken from the model's metadata, in one line.
+        warnings: Why sizes in the metadata cannot be used, in one line.
         changed: Whether the model differs from the original.
-        seconds: Wall time that it took.
+        seconds: Wall time.
         nodes_before: Nodes of the main graph before.
         nodes_after: Nodes of the main graph after.
     """
@@ -78,17 +78,17 @@ class FixResult:
     def ok(self) -> bool:
         """Whether the model is unchanged, or was compared with the original and agrees with it.
 
-        One in which only the metadata says what was taken back is as good as unchanged. Never true
-        of a changed model without validation, or where nothing could be compared.
+        A model that differs only in the metadata for `barred` counts as unchanged. A changed model
+        is never ok without validation, or if nothing could be compared.
         """
         same = not self.changed or (bool(self.barred) and not self.changes and not self.declared)
         return same or (self.validation is not None and self.validation.ok)
 
     def raise_for_failure(self) -> None:
-        """Return if `ok`.
+        """Raises unless `ok`.
 
         Raises:
-            ValidationError: What differs, or why nothing was compared, in one line.
+            ValidationError: The model differs, or nothing was compared; the message says which.
         """
         if self.ok:
             return
@@ -98,7 +98,7 @@ class FixResult:
 
     @property
     def model(self) -> onnx.ModelProto:
-        """The rewritten model, made anew at each call; equal to the original if nothing changed."""
+        """The rewritten model, a new copy at each access; the original if nothing changed."""
         return self._graph.to_proto()
 
     def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
@@ -113,24 +113,27 @@ class FixResult:
         keep_invalid: bool = False,
         progress: Progress | None = None,
     ) -> tuple[Path, ...]:
-        """Writes the model: whole, or not at all; returns the files of data written beside it.
+        """Write the model, whole or not at all.
 
-        An unchanged model is copied byte for byte, unless its data comes inside.
+        An unchanged model is copied byte for byte, unless its external data is put inside.
 
         Args:
             path: The file to write.
-            external_data: What becomes of data in files beside the original where the result is
-                written to another folder: `copy` or `link` (hard links) beside the result. With
-                `inline` it comes inside the result, in any folder. A model that came without a
+            external_data: How to keep the external data of the original available to a result in
+                another folder: `copy` or `link` (hard links) its files beside the result. `inline`
+                puts the data inside the result, in any folder. A model that was given without a
                 path keeps its references as they are.
-            keep_invalid: Whether to write a model whose validation failed. One that could not be
-                compared, or was not validated, is written in any case.
-            progress: Called with a step, how much of it is done, and how much there is.
+            keep_invalid: Whether to write a model whose validation failed. A model that could not
+                be compared, or was not validated, is written in any case.
+            progress: Called with (step, done, total).
+
+        Returns:
+            The data files written beside the model.
 
         Raises:
             ValidationError: The validation failed; nothing is written.
-            UsageError: Another `external_data`.
-            OutputError: A file cannot be written, or another one is in the place of the data.
+            UsageError: `external_data` is none of the three.
+            OutputError: A file cannot be written, or a different file has the name of a data file.
         """
         failed = self.validation is not None and self.validation.outcome == "failed"
         if self.validation is not None and failed and not keep_invalid:
@@ -142,12 +145,12 @@ class FixResult:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What `check` found.
+    """The result of `check`.
 
     Attributes:
-        findings: What there is to fix, and what stays and why.
-        notes: The sizes that were taken as given since the model's metadata has them, in a line.
-        warnings: What the metadata says of sizes and cannot be used, in a line.
+        findings: Padding that `fix` would rewrite, and padding that stays, with the reason.
+        notes: The sizes that were taken from the model's metadata, in one line.
+        warnings: Why sizes in the metadata cannot be used, in one line.
     """
 
     findings: tuple[Finding, ...]
@@ -172,29 +175,32 @@ def fix(
     strict: bool = False,
     progress: Progress | None = None,
 ) -> FixResult:
-    """A model whose padding is written in one style, every rewrite proved, probed and validated.
+    """Write all padding of a model in one style; every rewrite is proved, probed and validated.
 
     Args:
         model: Path of an .onnx file, the bytes of one, or a model, which is not changed.
-        style: `fold` (in the operator's pads), `pad` (in a `Pad` of its own) or `symmetric` (equal
-            amounts in the operator, the rest in a `Pad`).
-        dynamic: What becomes of padding that depends on an open size: `keep`, `pad` (a `Pad` that
-            computes its amounts) or `auto-pad` (a computed `Pad` that is SAME becomes that).
-        shapes: Sizes to fix, by name of the input, None for an axis that stays open: the model that
-            comes out declares them. An empty name is that of the only input, and so are sizes
-            given without a name, as `(1, 3, 224, 224)`.
-        dims: A size to fix, or a range (`"32..1024"`, `"32..1024:32"` for the multiples of 32 in
-            it, or Python's `range`) that the model is taken for, by name of the dimension
-            (`input[axis]` if it has none).
-        trust_dim_names: Whether axes whose dimensions have one name have one size, which no runtime
-            sees to. A change that rests on it says so, and `strict` forbids it.
+        style: `fold` (in the operator's pads), `pad` (in a `Pad` node) or `symmetric` (the part
+            equal on both sides in the operator, the rest in a `Pad`).
+        dynamic: What to do with padding that depends on an open size: `keep` it, write it as a
+            `Pad` with computed amounts (`pad`), or replace a computed `Pad` that equals SAME by
+            `auto_pad` (`auto-pad`).
+        shapes: Sizes to fix, by name of the input, with None for an axis that stays open; the
+            result declares them. Sizes given without a name, such as `(1, 3, 224, 224)`, or with an
+            empty one, are those of the only input.
+        dims: By name of the dimension (`input[axis]` if it has none), a size to fix or a range to
+            prove for: `"32..1024"`, `"32..1024:32"` for the multiples of 32 in it, or a `range`.
+        trust_dim_names: Whether to assume that dimensions of the same name have the same size; no
+            runtime enforces it. A change that rests on it says so, and `strict` forbids it.
         validate: Whether to run every change, and the whole model, on onnxruntime.
         strict: Whether to undo changes that rest on an assumption, such as finite data.
-        progress: Called with a step, how much of it is done, and how much there is.
+        progress: Called with (step, done, total).
+
+    Returns:
+        The rewritten model with its changes, findings and validation.
 
     Raises:
-        UsageError: An unknown style, choice for open sizes, input or dimension, or sizes that
-            contradict the model.
+        UsageError: The style, the choice for open sizes, an input or a dimension is unknown, or
+            sizes contradict the model.
         ModelError: The model cannot be read, or the specification forbids it.
     """
     start = time.perf_counter()
@@ -230,7 +236,7 @@ def fix(
                     barred=barred,
                     exposing=exposing,
                 )
-            if exposing is not None:  # who does not ask onnxruntime would not know of it
+            if exposing is not None:  # only asking onnxruntime tells which changes are barred
                 note(graph, {**noted(graph), **outcome.barred})
             if any(change.certificate.within for change in outcome.changes):
                 record_sizes(graph, domain.given, recorded)
@@ -287,24 +293,27 @@ def check(
     select: str | Sequence[str] = (),
     ignore: str | Sequence[str] = (),
 ) -> CheckResult:
-    """What there is to `fix` in a model, which is only read, and what stays and why.
+    """Find the padding that `fix` would rewrite, and the padding that stays, with the reason.
 
-    Each rewrite is tried and proved on the way, so what `fix` would undo counts among what stays.
-    Only what running a change on onnxruntime shows, which `fix` does too, is not asked for.
+    The model is only read. Each rewrite is tried and proved as `fix` does, so padding whose rewrite
+    `fix` would undo is reported as staying. Unlike `fix`, `check` does not run onnxruntime.
 
     Args:
         model: Path of an .onnx file, the bytes of one, or a model.
-        style: As for `fix`, and so are `dynamic`, `shapes`, `dims` and `trust_dim_names`.
-        dynamic: What is asked for of padding that depends on an open size.
-        shapes: Sizes that are fixed.
-        dims: Sizes that are fixed, or ranges.
-        trust_dim_names: Whether axes whose dimensions have one name have one size.
-        strict: Whether what rests on an assumption stays, as with `fix`.
-        select: Codes, or beginnings of codes, to report; all when empty.
-        ignore: Codes, or beginnings of codes, to leave out.
+        style: As for `fix`.
+        dynamic: As for `fix`.
+        shapes: As for `fix`.
+        dims: As for `fix`.
+        trust_dim_names: As for `fix`.
+        strict: Whether padding stays if its rewrite rests on an assumption, as for `fix`.
+        select: Codes or prefixes of codes to report; all if empty.
+        ignore: Codes or prefixes of codes to leave out.
+
+    Returns:
+        The findings, in the order of the graph.
 
     Raises:
-        UsageError: As for `fix`, or a code that there is not.
+        UsageError: As for `fix`, or an unknown code.
         ModelError: The model cannot be read, or the specification forbids it.
     """
     given = source(model, "check")
@@ -334,10 +343,10 @@ def check(
 
 
 def _notes(recorded: Recorded) -> tuple[str, ...]:
-    """What was taken as given, in a line."""
+    """The sizes taken from the model's metadata, in one line."""
     if not recorded.sizes:
         return ()
-    return (f"sizes taken as the model's metadata has them ({METADATA}): {recorded}",)
+    return (f"sizes taken from the model's metadata ({METADATA}): {recorded}",)
 
 
 def _warnings(recorded: Recorded) -> tuple[str, ...]:
@@ -354,7 +363,7 @@ def _check_choice(what: str, choice: str, choices: Sequence[str]) -> None:
 
 @contextmanager
 def _naming(model: Source) -> Iterator[None]:
-    """Errors about a model name its file, once."""
+    """Errors about a model name its file exactly once."""
     try:
         yield
     except ModelError as error:
@@ -376,7 +385,7 @@ def _validate(
     from onnxpad.validation.whole import validate_models
 
     if graph.model.has_external_data and graph.model.path is None:
-        why = "its external data is not known; pass the path of the model"
+        why = "its external data cannot be found; pass the path of the model"
         return not_validated(why, probes=probes)
     rewritten, folder = graph.model.to_run()
 

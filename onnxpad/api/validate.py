@@ -1,4 +1,4 @@
-"""The library's call to compare a rewritten model with its original, or with a framework."""
+"""The library's call to compare a model with its original or with a framework's outputs."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ValidationResult:
-    """What `validate` found.
+    """The result of `validate`.
 
     Attributes:
         validation: The verdict with all its figures.
         providers: The execution providers that were used, by onnxruntime's names.
-        unproven: Why something asked for was not compared, a line each.
-        seconds: Wall time that it took.
+        unproven: Comparisons that were asked for and not made, with the reason, a line each.
+        seconds: Wall time.
     """
 
     validation: Validation
@@ -51,12 +51,12 @@ class ValidationResult:
 
     @property
     def ok(self) -> bool:
-        """Whether everything asked for was compared, and nothing speaks against the model."""
+        """Whether everything asked for was compared and agreed."""
         return self.validation.ok and not self.unproven
 
     @property
     def outcome(self) -> Outcome:
-        """`passed`, `failed` or `nothing compared`; something asked for and left out is no pass."""
+        """`passed`, `failed` or `nothing compared`; it cannot pass if a comparison is missing."""
         found = self.validation.outcome
         return "failed" if found == "passed" and self.unproven else found
 
@@ -72,17 +72,17 @@ class ValidationResult:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is worth knowing and is not the rewrite's fault, a line each."""
+        """Remarks on things that are not the rewrite's fault, a line each."""
         return self.validation.warnings
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How it was done: providers, settings, arrays matched by order or aligned."""
+        """How the models were compared: providers, settings, arrays matched by order or aligned."""
         return self.validation.notes
 
     @property
     def placements(self) -> tuple[Placement, ...]:
-        """Where nodes ran, for each provider other than the CPU's and each model."""
+        """The provider of each node, for each model and each provider other than the CPU's."""
         return self.validation.placements
 
     @property
@@ -91,10 +91,10 @@ class ValidationResult:
         return self.validation.divergence
 
     def raise_for_failure(self) -> None:
-        """Return if `ok`.
+        """Raises unless `ok`.
 
         Raises:
-            ValidationError: What differs, or was not compared, in one line.
+            ValidationError: Something differs or was not compared; the message says what.
         """
         if not self.ok:
             raise ValidationError(failure(self))
@@ -115,28 +115,30 @@ def validate(
     atol: float | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> ValidationResult:
-    """How the outputs of a model differ from those of another, or from a framework's.
+    """Compare the outputs of a model with those of another model, or with a framework's.
 
     Args:
         original: Path of an .onnx file, the bytes of one, or a model. External data is found
-            beside a path.
-        rewritten: The same for the model to compare with it; None where a reference is given.
-        providers: `cpu`, `cuda`, `auto` (CUDA where it runs, and the CPU), or onnxruntime's names.
-        inputs: What to feed: a .npz or .npy file, a folder of ONNX test data, or arrays by name;
+            relative to the path.
+        rewritten: The same for the model to compare; may be None if a reference is given.
+        providers: `cpu`, `cuda`, `auto` (CUDA if it runs, and the CPU), or onnxruntime's names.
+        inputs: Inputs to use: a .npz or .npy file, a folder of ONNX test data, or arrays by name;
             drawn at random by default.
-        reference: What a framework computed: such a file, folder or arrays, which hold the inputs
-            too unless `inputs` are given.
-        samples: How many inputs to draw, 1 by default; sizes that the model leaves open differ
-            between them.
-        seed: Seed of the first, 0 by default; the next have the numbers that follow.
-        shapes: Sizes of what is drawn, by name of the input, as for `fix`.
+        reference: A framework's outputs in the same forms, together with its inputs unless
+            `inputs` is given.
+        samples: How many inputs to draw, 1 by default; open sizes differ between them.
+        seed: Seed of the first sample, 0 by default; it grows by 1 from sample to sample.
+        shapes: Sizes of the drawn inputs, by name of the input, as for `fix`.
         dims: The same by name of the dimension: a size, or a range to draw from.
-        rtol: Allowed difference relative to each element; by default what rounding explains.
-        atol: Allowed difference besides, absolute; by default what rounding explains.
-        progress: Called with a step, how much of it is done, and how much there is.
+        rtol: Allowed difference relative to each element; by default enough for rounding.
+        atol: Allowed absolute difference on top of `rtol`; by default enough for rounding.
+        progress: Called with (step, done, total).
+
+    Returns:
+        The verdict with the figures of every run.
 
     Raises:
-        UsageError: An argument that cannot be honoured, or arrays that do not fit the model.
+        UsageError: An argument is not valid, or arrays do not fit the model.
         ModelError: A model cannot be read.
         ProviderError: A provider asked for by name does not run on this machine.
     """
@@ -187,7 +189,7 @@ def validate(
 
 
 def failure(result: ValidationResult) -> str:
-    """Why a result is not ok, in one line; empty where it is."""
+    """Why a result is not ok, in one line; empty if it is ok."""
     unproven = "; ".join(result.unproven)
     if result.validation.outcome == "nothing compared" and unproven:
         return unproven
@@ -197,14 +199,14 @@ def failure(result: ValidationResult) -> str:
 def _check(
     models: Sequence[Source], reference: object, rtol: float | None, atol: float | None
 ) -> None:
-    """Return if the arguments can be honoured; asked before anything slow is imported."""
+    """Raises unless the arguments are valid; called before anything slow is imported."""
     if len(models) == 1 and reference is None:
         raise UsageError(
             "one model alone has nothing to be compared with; give the rewritten model too, or a "
             "reference"
         )
     for model in models:
-        with suppress(OSError):  # reading it tells of those
+        with suppress(OSError):  # reported when the model is read
             if isinstance(model, Path) and model.is_dir():
                 raise UsageError(f"{model}: is a folder; validate takes models")
     for name, value in (("rtol", rtol), ("atol", atol)):
@@ -215,7 +217,7 @@ def _check(
 def _check_given(about_drawing: Sequence[str]) -> None:
     if about_drawing:
         raise UsageError(
-            f"{', '.join(about_drawing)}: only for inputs that are drawn, and here they are given; "
+            f"{', '.join(about_drawing)}: only for inputs that are drawn, but inputs are given; "
             "leave out one or the other"
         )
 
@@ -226,14 +228,14 @@ def _check_drawn(samples: int | None, seed: int | None) -> tuple[int, int]:
         if not isinstance(value, Integral) or isinstance(value, bool):
             raise UsageError(f"{name} has to be a whole number, not {value!r}")
     if samples < 1:
-        raise UsageError(f"{samples} samples are none; ask for 1 or more")
+        raise UsageError(f"samples has to be 1 or more, not {samples}")
     if seed < 0:
-        raise UsageError(f"a seed cannot be negative, as {seed} is")
+        raise UsageError(f"seed has to be 0 or more, not {seed}")
     return int(samples), int(seed)
 
 
 class _Said(NamedTuple):
-    """What to say of the sizes that are drawn: notes and warnings, a line each."""
+    """Notes and warnings about the sizes that are drawn, a line each."""
 
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -242,9 +244,10 @@ class _Said(NamedTuple):
 def _domain(
     models: Sequence[Source], shapes: Shapes, dims: Dims, drawing: bool
 ) -> "tuple[SizeDomain, tuple[PaddingDifference, ...], _Said]":
-    """Which sizes to draw, where the models are padded by other amounts, and what to say of it.
+    """The sizes to draw, the operators whose padding differs, and remarks on the sizes.
 
-    Reading the models says in one line what is wrong with one.
+    Raises:
+        ModelError: A model cannot be read; the message says why in one line.
     """
     from onnxpad.graph import Graph
     from onnxpad.padding.differences import padding_differences
@@ -266,7 +269,7 @@ def _domain(
 
 
 def _recorded(original: "Graph", rewritten: "Graph") -> "tuple[Recorded, _Said]":
-    """The sizes for which alone the models were rewritten, as the original calls them."""
+    """The sizes to which the models' metadata limits them, under the names in the original."""
     from onnxpad.sizes.recorded import METADATA, recorded_sizes
 
     ours, theirs = ([*graph.inputs] for graph in (original, rewritten))
@@ -280,7 +283,7 @@ def _recorded(original: "Graph", rewritten: "Graph") -> "tuple[Recorded, _Said]"
     told = {str(before): "original", str(after): "rewritten"}
     return before._replace(sizes=both), _Said(
         tuple(
-            f"sizes drawn as the {whose} model's metadata has it: {sizes}"
+            f"sizes drawn as the metadata of the {whose} model says: {sizes}"
             for sizes, whose in told.items()
             if sizes
         ),
@@ -289,7 +292,7 @@ def _recorded(original: "Graph", rewritten: "Graph") -> "tuple[Recorded, _Said]"
 
 
 def _unproven(found: Validation, providers: Sequence[str]) -> list[str]:
-    """What was asked for and not compared: silence about it would look like agreement."""
+    """Comparisons that were asked for and not made; without a word they would look like passes."""
     lines = []
     for provider in providers:
         runs = [run for run in found.runs if run.provider == provider]

@@ -20,12 +20,12 @@ from onnxpad.process import signals
 
 
 class _Commands(TyperGroup):
-    """The commands, with every way to end mapped to one line on stderr and an exit code."""
+    """The commands; every failure becomes one line on stderr and an exit code."""
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **extra: Any) -> Any:
         """Run a command and leave with its exit code."""
         for stream in (sys.stdout, sys.stderr):
-            if hasattr(stream, "reconfigure"):  # a name that the console cannot show is no error
+            if hasattr(stream, "reconfigure"):  # escape characters that the console cannot show
                 stream.reconfigure(errors="backslashreplace")
         words = sys.argv[1:] if args is None else list(args)
         try:
@@ -67,6 +67,6 @@ for _command, _help in (
     (validate, "Run two models, or one and a framework's outputs, and compare."),
     (rules, "List the codes of what onnxpad finds."),
     (rule, "Explain codes: what is found, why it matters, when a rewrite is exact."),
-    (doctor, "Say what onnxpad stands on, what works here, and what mends the rest."),
+    (doctor, "Try the packages, providers and CUDA libraries here; say how to mend what fails."),
 ):
     app.command(short_help=_help)(_command)

@@ -59,7 +59,7 @@ def check(
         typer.Option(metavar="CODES", help="All but these codes or prefixes, with commas."),
     ] = None,
 ) -> int:
-    """Report the padding that `fix` would rewrite, and the padding that stays and why.
+    """Report the padding that fix would rewrite, and the padding that stays and why.
 
     Exit codes: 0 nothing at or above --fail-on, 1 findings at or above it, 2 bad usage or an
     unreadable model (the others are still reported).
@@ -107,17 +107,17 @@ def check(
 
 
 class Sizes:
-    """Sizes for several models, each of which takes those of the inputs and dimensions it has."""
+    """Sizes for several models; each model gets those whose input or dimension it has."""
 
     def __init__(self, shapes: Mapping[str, str], dims: Mapping[str, str]) -> None:
-        """Keeps what the options say."""
+        """Keeps the sizes given by `--shape` and `--dim`, by name."""
         self.given = {("shapes", name): text for name, text in shapes.items()}
         self.given |= {("dims", name): text for name, text in dims.items()}
         self._lacking: dict[tuple[str, str], list[str]] = {key: [] for key in self.given}
         self._asked = 0
 
     def asked(self, ask: "Callable[..., CheckResult]", model: Path) -> "CheckResult":
-        """The answer of one model, given the sizes that are about it."""
+        """The result of `ask` for one model, given only the sizes whose name it has."""
         left = dict(self.given)
         while True:
             sizes: dict[str, dict[str, str]] = {"shapes": {}, "dims": {}}
@@ -136,10 +136,10 @@ class Sizes:
                 return result
 
     def require_used(self) -> None:
-        """Return if each name is in some model, as far as those that can be read tell.
+        """Raises unless each name is in at least one of the models that could be read.
 
         Raises:
-            UsageError: One is in none of them.
+            UsageError: A name is in none of them.
         """
         for (kind, name), told in self._lacking.items():
             if not told or len(told) < self._asked:
@@ -153,7 +153,7 @@ class Sizes:
 
 
 def model_files(folder: Path) -> tuple[list[Path], list[OSError]]:
-    """The `.onnx` files below a folder, sorted, and why parts of it could not be searched.
+    """The `.onnx` files below a folder, sorted, and the errors of parts that cannot be searched.
 
     Hidden folders and links to folders are left out.
     """
@@ -170,7 +170,7 @@ def _checked(
     ask: "Callable[[Path], CheckResult]",
     fail_on: Severity,
 ) -> "Iterator[FileReport]":
-    """A report a model, each model once; what cannot be read becomes a report too."""
+    """One report for each model, once; a model that cannot be read gets a report with the error."""
     from onnxpad.report import FileReport
 
     seen: set[Path] = set()
@@ -201,7 +201,7 @@ def _checked(
 
 
 def _models(argument: Path) -> tuple[list[Path], list[OSError]]:
-    """The models that an argument stands for; it is one itself unless it is a folder."""
+    """The models that an argument names: those below a folder, or else the argument itself."""
     try:
         return model_files(argument) if argument.is_dir() else ([argument], [])
     except OSError as error:
@@ -209,6 +209,6 @@ def _models(argument: Path) -> tuple[list[Path], list[OSError]]:
 
 
 def _about(path: Path, error: Exception) -> str:
-    """The error in one line that names the path, once."""
+    """The error in one line that names the path exactly once."""
     message = explained(error).message
     return message if str(path) in message else f"{path}: {message}"

@@ -38,7 +38,7 @@ def fix(
             "--output",
             "-o",
             metavar="FILE",
-            help="Where to write, over what is there.  [default: MODEL.fixed.onnx]",
+            help="Where to write; replaces a file of that name.  [default: MODEL.fixed.onnx]",
             parser=path,
         ),
     ] = None,
@@ -55,7 +55,7 @@ def fix(
     ] = False,
     diff: Annotated[
         bool,
-        typer.Option("--diff", help="As --check; the report is a diff of the nodes, a line each."),
+        typer.Option("--diff", help="As --check; prints a diff with one line for each node."),
     ] = False,
     strict: StrictOption = False,
     no_validate: Annotated[
@@ -67,9 +67,8 @@ def fix(
     external_data: Annotated[
         ExternalData,
         typer.Option(
-            help="What becomes of weights in files beside the model when the result is written to "
-            "another folder: they are copied or hard-linked there. inline puts them inside the "
-            "result, in any folder."
+            help="When the result is written to another folder, copy or hard-link the files of "
+            "weights beside the model. inline puts the weights inside the result, in any folder."
         ),
     ] = ExternalData.COPY,
 ) -> int:
@@ -169,7 +168,7 @@ def fix(
 
 
 def _target(model: Path, output: Path | None, in_place: bool) -> Path:
-    """Where the result would go; asked before any work, so that a bad wish costs no time."""
+    """The path of the result; checked before any work is done."""
     if model.is_dir():
         raise UsageError(
             f"{model}: is a folder; fix takes one model, `onnxpad check` takes folders"
@@ -179,23 +178,23 @@ def _target(model: Path, output: Path | None, in_place: bool) -> Path:
     if in_place:
         return _behind_links(model)
     if output is not None and str(output) == "-":
-        raise UsageError("--output - is no file, and a model does not go to stdout; name a file")
+        raise UsageError("--output - names no file: models are not written to stdout; name a file")
     target = output or model.with_name(f"{model.name.removesuffix('.onnx')}.fixed.onnx")
     there = target.exists()
     if _behind_links(target) == _behind_links(model) or (there and target.samefile(model)):
         raise UsageError(f"{target}: is the model itself; --in-place replaces it")
     if there and not target.is_file():
-        raise OutputError(f"{target}: is not a file; --output takes the name of a file to write")
+        raise OutputError(f"{target}: is not a file; give --output the name of a file to write")
     if output is not None and not output.parent.is_dir():
         raise OutputError(f"{output}: there is no folder {output.parent}; make it first")
     return target
 
 
 def _behind_links(path: Path) -> Path:
-    """What is read or replaced; not by `Path.resolve`, which some versions end in a loop."""
+    """The path with symbolic links resolved; `Path.resolve` fails on loops in some versions."""
     return Path(os.path.realpath(path))
 
 
 def _is_written(outcome: "Outcome", *, asked: bool, keep_invalid: bool) -> bool:
-    """Whether a result goes to disk: an unchanged one only where a name was given for it."""
+    """Whether the result goes to disk; an unchanged one does only if --output names a file."""
     return {"unchanged": asked, "fixed": True, "invalid": keep_invalid}[outcome.value]

@@ -1,4 +1,4 @@
-"""What several commands are told, and how it is read.
+"""Options that several commands share, and how they are parsed.
 
 Nothing heavy is imported before a command runs: `--help` needs no onnx.
 """
@@ -15,7 +15,7 @@ from onnxpad.errors import UsageError
 
 
 class Style(enum.StrEnum):
-    """Where constant padding goes; the values of `site.STYLES`, without importing it."""
+    """Where constant padding goes; the same values as `padding.plan.STYLES`."""
 
     FOLD = "fold"
     PAD = "pad"
@@ -23,7 +23,7 @@ class Style(enum.StrEnum):
 
 
 class Dynamic(enum.StrEnum):
-    """What becomes of padding that depends on an open size; the values of `dynamic.DYNAMIC`."""
+    """Choices for padding that depends on an open size; as `padding.computed_pads.DYNAMIC`."""
 
     KEEP = "keep"
     PAD = "pad"
@@ -38,7 +38,7 @@ class Format(enum.StrEnum):
 
 
 class ExternalData(enum.StrEnum):
-    """What becomes of external data; the values that `copy_external` has for it."""
+    """Choices for external data; the same values as `file.copy_external.ExternalData`."""
 
     COPY = "copy"
     LINK = "link"
@@ -46,7 +46,7 @@ class ExternalData(enum.StrEnum):
 
 
 def path(text: str) -> Path:
-    """A path as it is given: an empty one would be the folder that one is in, and is a mistake."""
+    """A path as given; an empty one, which `Path` takes for the working folder, is an error."""
     if not text:
         raise typer.BadParameter("an empty name; give the name of a file")
     return Path(text)
@@ -62,43 +62,42 @@ StyleOption = Annotated[
 DynamicOption = Annotated[
     Dynamic,
     typer.Option(
-        help="What becomes of padding that depends on an open size: it stays (keep), goes into a "
-        "Pad that computes it (pad), or, where a computed Pad is SAME, into that attribute "
-        "(auto-pad)."
+        help="Padding that depends on an open size: keep it, write it as a Pad with computed "
+        "amounts (pad), or replace a computed Pad that equals SAME by auto_pad (auto-pad)."
     ),
 ]
 ShapeOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="[INPUT=]SIZES",
-        help="Fix sizes of an input, as input=1,3,224,224; ? leaves one open. Repeatable.",
+        help="Fix sizes of an input, such as input=1,3,224,224; ? leaves one open. Repeatable.",
     ),
 ]
 DimOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=SIZE",
-        help="Fix a named dimension, as height=224, or prove for a range of it, as "
-        "height=32..1024, or for the multiples of 32 in it, height=32..1024:32. Repeatable.",
+        help="Fix a named dimension (height=224), or prove for a range (height=32..1024) or for "
+        "the multiples of 32 in a range (height=32..1024:32). Repeatable.",
     ),
 ]
 TrustOption = Annotated[
     bool,
     typer.Option(
-        "--trust-dim-names", help="Take axes whose dimensions have one name to have one size."
+        "--trust-dim-names", help="Assume that dimensions of the same name have the same size."
     ),
 ]
 StrictOption = Annotated[
-    bool, typer.Option("--strict", help="Refuse rewrites that take anything for granted.")
+    bool, typer.Option("--strict", help="Refuse rewrites that rest on an assumption.")
 ]
-FormatOption = Annotated[Format, typer.Option("--format", help="How the report is written.")]
+FormatOption = Annotated[Format, typer.Option("--format", help="Format of the report.")]
 
 
 def given(option: str, texts: Sequence[str]) -> dict[str, str]:
-    """What `name=sizes` says, by name; without a name, which `--shape` allows, that is empty.
+    """Sizes by name, from texts `NAME=SIZES`; `--shape` may omit the name, which is then empty.
 
     Raises:
-        UsageError: A name is missing, or there twice.
+        UsageError: A name or a size is missing, or a name is given twice.
     """
     found: dict[str, str] = {}
     for text in texts:
@@ -108,13 +107,13 @@ def given(option: str, texts: Sequence[str]) -> dict[str, str]:
         if not name and (equals or option == "--dim"):
             raise UsageError(f"{option} {text!r} lacks a name; give it as NAME=...")
         if name in found:
-            raise UsageError(f"{option} is there twice{f' for {name!r}' if name else ''}")
+            raise UsageError(f"{option} is given twice{f' for {name!r}' if name else ''}")
         found[name] = sizes
     return found
 
 
 def codes(option: str, selectors: Sequence[str]) -> tuple[str, ...]:
-    """The codes that an option names, as `expand_codes` does; none where it is not given."""
+    """The codes that an option names, as `expand_codes` does; none if it is not given."""
     if not selectors:
         return ()
     from onnxpad.pipeline.catalogue import catalogue
@@ -127,11 +126,11 @@ def expand_codes(option: str, selectors: Sequence[str], known: Collection[str]) 
 
     Args:
         option: The option they come from, for the message.
-        selectors: Codes or prefixes, several to a string with commas between them.
+        selectors: Codes or prefixes; a string may have several, separated by commas.
         known: Every code there is.
 
     Raises:
-        UsageError: When a selector names no code.
+        UsageError: A selector names no code.
 
     >>> expand_codes("--select", ["PAD1,PAD201"], ["PAD101", "PAD102", "PAD201", "PAD202"])
     ('PAD101', 'PAD102', 'PAD201')

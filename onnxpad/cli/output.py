@@ -1,4 +1,4 @@
-"""The two streams and the exit code: reports to stdout, a line an error to stderr."""
+"""Output and exit codes: the report goes to stdout, one line for each error to stderr."""
 
 import os
 import re
@@ -19,11 +19,11 @@ INTERRUPTED, BROKEN_PIPE, INTERNAL = 130, 141, 70
 
 
 class Failure(NamedTuple):
-    """Why there is no report.
+    """The reason that a command ends without a report.
 
     Attributes:
-        kind: `usage`, `model`, `output`, `provider`, `system` (the operating system's), `crash`
-            (onnxruntime's), `interrupted` or `internal` (a defect of onnxpad).
+        kind: `usage`, `model`, `output`, `provider`, `system` (an error of the operating system),
+            `crash` (of onnxruntime), `interrupted` or `internal` (a defect in onnxpad).
         message: What is wrong and how to mend it, in one line.
         code: The exit code.
     """
@@ -37,13 +37,13 @@ INTERRUPTION = Failure("interrupted", "interrupted", INTERRUPTED)
 
 
 def report_failure(failure: Failure, words: Sequence[str]) -> None:
-    """A failure in one line on stderr, and as JSON on stdout where the command line asks for it."""
+    """Write a failure to stderr in one line, and as JSON to stdout if the command asks for it."""
     report_error(failure.message)
     tell_as_json(failure, words)
 
 
 def tell_as_json(failure: Failure, words: Sequence[str]) -> None:
-    """A failure as JSON on stdout where the command line asks for it."""
+    """Write a failure as JSON to stdout if the command line asks for it."""
     if words and wants_json(words):
         from onnxpad.report.json import error_json
 
@@ -52,7 +52,7 @@ def tell_as_json(failure: Failure, words: Sequence[str]) -> None:
 
 
 def wants_json(words: Sequence[str]) -> bool:
-    """Whether a command line, which may be wrong in other ways, asks for JSON.
+    """Whether a command line asks for JSON; it may be wrong in other ways.
 
     >>> wants_json(["fix", "--format", "json"]), wants_json(["fix", "--", "--format=json"])
     (True, False)
@@ -65,16 +65,20 @@ def wants_json(words: Sequence[str]) -> bool:
 
 
 def report_error(message: str) -> None:
-    """An error in one line on stderr."""
+    """Write an error to stderr in one line."""
     from onnxpad.report.text import shown
 
     print(f"error: {shown(message)}", file=sys.stderr)
 
 
 def write(text: str) -> None:
-    """The report to stdout; a reader that went away, as `head` does, is no error to report.
+    """Write the report to stdout.
 
-    Without a stdout, as a service may be started, `print` does nothing.
+    If the reader has closed the pipe, as `head` does, the command ends without an error message.
+    Without a stdout, as in some services, `print` does nothing.
+
+    Raises:
+        OutputError: stdout cannot be written to.
     """
     try:
         print(text, end="", flush=True)
@@ -87,7 +91,7 @@ def write(text: str) -> None:
 
 
 def painter() -> "Paint":
-    """Colours where a person looks at stdout and did not turn them off."""
+    """Colours if stdout is a terminal and they are not turned off."""
     from onnxpad.report.text import coloured, plain
 
     wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -95,7 +99,7 @@ def painter() -> "Paint":
 
 
 def explained(error: Exception) -> Failure:
-    """What a failure says to the user."""
+    """The kind, message and exit code that an exception stands for."""
     if isinstance(error, OnnxpadError):
         return Failure(error.kind, str(error), error.exit_code)
     # typer's family of usage errors has no public base class that all its versions share.
@@ -110,9 +114,9 @@ def explained(error: Exception) -> Failure:
 
 
 def _corrected(error: Exception, message: str) -> str:
-    """What typer says of a usage error, with the one name that was meant, if any.
+    """The message for a usage error of typer, with our suggestion in place of typer's.
 
-    Versions differ in what they suggest, and list every name that begins alike.
+    Versions of typer differ in their suggestions, and list every name with the same beginning.
     """
     message = shortened(
         " ".join(re.sub(r" (\(Possible options:|Did you mean) .*$", "", message).split())
@@ -130,7 +134,7 @@ def _corrected(error: Exception, message: str) -> str:
 
 
 def _options(error: Exception) -> list[str]:
-    """The options of the command that an error is about."""
+    """The options of the command in which a usage error occurred."""
     command = getattr(getattr(error, "ctx", None), "command", None)
     return [
         name for each in getattr(command, "params", ()) for name in each.opts if name[:1] == "-"
@@ -138,7 +142,7 @@ def _options(error: Exception) -> list[str]:
 
 
 def _internal(error: Exception) -> str:
-    """Where a defect of onnxpad showed itself; the whole traceback on request."""
+    """The message for a defect in onnxpad; ONNXPAD_DEBUG=1 prints the whole traceback."""
     import traceback
 
     if os.environ.get("ONNXPAD_DEBUG"):

@@ -26,7 +26,7 @@ def rules(form: FormatOption = Format.TEXT) -> int:
 
 def rule(
     codes: Annotated[
-        list[str], typer.Argument(metavar="CODE...", help="Codes, or their beginnings (PAD1).")
+        list[str], typer.Argument(metavar="CODE...", help="Codes or prefixes of codes (PAD1).")
     ],
     form: FormatOption = Format.TEXT,
 ) -> int:
@@ -48,9 +48,9 @@ def rule(
 
 
 def doctor(form: FormatOption = Format.TEXT) -> int:
-    """Say which versions, providers and CUDA libraries are here, and try which of them work.
+    """List versions, execution providers and CUDA libraries, and try which of them work.
 
-    Exit codes: 0 usable, on the CPU at least; 1 broken, with the cure for each cause.
+    Exit codes: 0 onnxpad works, at least on the CPU; 1 it does not, and each cause has a cure.
     """
     from onnxpad.doctor.examine import examine
 

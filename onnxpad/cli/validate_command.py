@@ -11,19 +11,19 @@ from onnxpad.cli.output import painter, report_error, write
 
 def validate(
     original: Annotated[
-        Path, typer.Argument(metavar="ORIGINAL", help="The model to trust.", parser=path)
+        Path, typer.Argument(metavar="ORIGINAL", help="The model to compare with.", parser=path)
     ],
     rewritten: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[REWRITTEN]", help="The model to compare; or give --reference.", parser=path
+            metavar="[REWRITTEN]", help="The model to check; or give --reference.", parser=path
         ),
     ] = None,
     provider: Annotated[
         list[str] | None,
         typer.Option(
             metavar="PROVIDER",
-            help="cpu, cuda, auto (what runs here) or a name of onnxruntime's; may be repeated."
+            help="cpu, cuda, auto (what runs here) or onnxruntime's name of one; repeatable."
             "  [default: cpu]",
         ),
     ] = None,
@@ -31,7 +31,7 @@ def validate(
         Path | None,
         typer.Option(
             metavar="PATH",
-            help="What to feed: .npz, .npy, or a folder of ONNX test data (input_0.pb).",
+            help="Inputs to use: .npz, .npy, or a folder of ONNX test data (input_0.pb).",
             parser=path,
         ),
     ] = None,
@@ -39,7 +39,7 @@ def validate(
         Path | None,
         typer.Option(
             metavar="PATH",
-            help="What a framework computed, and its inputs: .npz, or such a folder.",
+            help="A framework's inputs and outputs: .npz, or such a folder.",
             parser=path,
         ),
     ] = None,
@@ -53,7 +53,7 @@ def validate(
         list[str] | None,
         typer.Option(
             metavar="[INPUT=]SIZES",
-            help="Draw an input of these sizes, as input=1,3,224,224; ? leaves one open. "
+            help="Draw an input of these sizes, such as input=1,3,224,224; ? leaves one open. "
             "Repeatable.",
         ),
     ] = None,
@@ -61,8 +61,8 @@ def validate(
         list[str] | None,
         typer.Option(
             metavar="NAME=SIZE",
-            help="Draw with this size of a named dimension, as height=224, or one of a range, as "
-            "height=32..1024 or, of the multiples of 32 in it, height=32..1024:32. Repeatable.",
+            help="Draw with this size of a named dimension (height=224), or with sizes from a "
+            "range (height=32..1024, height=32..1024:32 for multiples of 32). Repeatable.",
         ),
     ] = None,
     rtol: Annotated[
@@ -73,10 +73,10 @@ def validate(
 ) -> int:
     """Run both models on the same inputs and compare their outputs.
 
-    The greatest difference of an output is told as it is (max abs) and as a share of the greatest
-    magnitude that was expected of that output.
+    The report gives the greatest difference of each output, absolute (max abs) and relative to the
+    greatest magnitude in the expected output.
 
-    Exit codes: 0 they agree, 2 bad usage or unreadable input, 3 they differ or nothing that tells
+    Exit codes: 0 they agree, 2 bad usage or unreadable input, 3 they differ or nothing meaningful
     could be compared, 4 a provider asked for by name does not run here.
     """
     from onnxpad.api import validate as api

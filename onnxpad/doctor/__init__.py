@@ -1,1 +1,1 @@
-"""What onnxpad stands on, and what of it works on this machine."""
+"""Diagnosis of an installation: packages, execution providers, CUDA libraries, driver."""

@@ -1,15 +1,15 @@
-"""What `doctor` found: frozen values with no behaviour."""
+"""The report of `doctor` as frozen values."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A Python package that onnxpad stands on.
+    """A Python package that onnxpad needs.
 
     Attributes:
         name: Name of the distribution, as pip knows it.
-        version: Its version; empty where it is not installed.
+        version: Its version; empty if it is not installed.
     """
 
     name: str
@@ -21,8 +21,8 @@ class Provider:
     """An execution provider that is compiled into onnxruntime.
 
     Attributes:
-        name: Its name, as `CUDAExecutionProvider`.
-        usable: Whether a model of one node ran on it, here and now.
+        name: Its name, such as `CUDAExecutionProvider`.
+        usable: Whether a model of one node ran on it just now.
         trouble: Why it did not, in one line; else empty.
     """
 
@@ -36,9 +36,10 @@ class Library:
     """A library of CUDA or cuDNN that onnxruntime's CUDA provider needs.
 
     Attributes:
-        name: Its name, as `cublas`.
-        file: Its file, as `libcublas.so.13`.
-        place: Where pip put it, `system` where the loader finds it; empty where nothing does.
+        name: Its name, such as `cublas`.
+        file: Its file, such as `libcublas.so.13`.
+        place: The path at which pip installed it, or `system` if the system's loader finds it;
+            empty if it is missing.
     """
 
     name: str
@@ -51,8 +52,8 @@ class Driver:
     """NVIDIA's driver.
 
     Attributes:
-        version: Its version; empty where none is known.
-        devices: Names of the devices that it shows.
+        version: Its version; empty if it is unknown.
+        devices: Names of the devices that it lists.
         library: Whether its library (`libcuda.so.1`, `nvcuda.dll`) loads.
     """
 
@@ -72,8 +73,8 @@ class Problem:
 
     Attributes:
         what: What is wrong, in one line.
-        cure: What mends it, a command where there is one; empty where nobody can know.
-        broken: Whether onnxpad is not usable; else only something beyond the CPU is missing.
+        cure: How to mend it, as a command if there is one; empty if it is unknown.
+        broken: Whether onnxpad does not work at all; if not, only CUDA does not work.
     """
 
     what: str
@@ -83,17 +84,17 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What onnxpad stands on, and what of it works.
+    """The state of an installation, and its problems.
 
     Attributes:
         python: Version of Python.
-        platform: System and machine, as `Linux x86_64`.
-        packages: The packages, onnxpad first; every onnxruntime that is installed.
-        providers: What onnxruntime can run on; empty where it cannot be imported.
-        cuda: The CUDA that onnxruntime is built for, as `13.0`; empty where it is built without.
-        libraries: What that CUDA needs; empty where onnxruntime is built without.
+        platform: System and machine, such as `Linux x86_64`.
+        packages: The packages, onnxpad first, with every onnxruntime that is installed.
+        providers: Execution providers of onnxruntime; empty if it cannot be imported.
+        cuda: The CUDA version that onnxruntime is built for, such as `13.0`; else empty.
+        libraries: The libraries that this CUDA version needs; else empty.
         driver: NVIDIA's driver.
-        problems: What is wrong, what breaks onnxpad first.
+        problems: The problems, those that break onnxpad first.
     """
 
     python: str
@@ -107,5 +108,5 @@ class Diagnosis:
 
     @property
     def ok(self) -> bool:
-        """Whether onnxpad is usable, on the CPU at least."""
+        """Whether onnxpad works, at least on the CPU."""
         return not any(problem.broken for problem in self.problems)

@@ -1,7 +1,7 @@
-"""What onnxpad stands on, and what of it works here.
+"""Examination of the installation by trying each part.
 
-Nothing is believed that can be tried: a provider works when a node ran on it, a package when it
-can be imported, a library when it is where onnxruntime looks for it.
+A provider works if a node ran on it, a package if it can be imported, and a library if it is where
+onnxruntime looks for it.
 """
 
 import ctypes
@@ -28,25 +28,25 @@ _IMPORTED: Final = {
     "onnx": "onnx",
     "onnx-graphsurgeon": "onnx_graphsurgeon",
 }
-"""Distributions that onnxpad cannot do without, in the order they need each other."""
+"""Distributions that onnxpad requires, with their modules; each after those it needs itself."""
 
 
 class Machine:
-    """What is asked of the machine and of its Python environment; tests answer in its place."""
+    """Questions to the machine and its Python environment; tests replace it."""
 
     def platform(self) -> tuple[str, str]:
-        """System and machine, as `Linux` and `x86_64`."""
+        """System and machine, such as `Linux` and `x86_64`."""
         return platform.system(), platform.machine()
 
     def version(self, distribution: str) -> str:
-        """Version of what pip installed; empty where it is not installed."""
+        """Version of an installed distribution; empty if it is not installed."""
         try:
             return importlib.metadata.version(distribution)
         except importlib.metadata.PackageNotFoundError:
             return ""
 
     def requirements(self, distribution: str) -> tuple[str, ...]:
-        """What an installed distribution asks for, as `protobuf>=4.25.1`."""
+        """The requirements of an installed distribution, such as `protobuf>=4.25.1`."""
         return tuple(importlib.metadata.requires(distribution) or ())
 
     def owners(self, module: str) -> tuple[str, ...]:
@@ -54,15 +54,15 @@ class Machine:
         return tuple(sorted(set(importlib.metadata.packages_distributions().get(module, ()))))
 
     def import_error(self, module: str) -> str:
-        """Why a module cannot be imported, in one line; empty where it can."""
+        """Why a module cannot be imported, in one line; empty if it can."""
         try:
             importlib.import_module(module)
-        except Exception as error:  # what does not fit together fails in its own ways
+        except Exception as error:  # mismatched versions fail with errors of any kind
             return " ".join(f"{type(error).__name__}: {error}".split())
         return ""
 
     def providers(self) -> tuple[str, ...]:
-        """What is compiled into onnxruntime.
+        """The execution providers compiled into onnxruntime.
 
         Raises:
             OnnxpadError: onnxruntime cannot be imported.
@@ -72,19 +72,19 @@ class Machine:
         return available_providers()
 
     def trouble_with(self, provider: str) -> str:
-        """Why a model of one node does not run on a provider; empty where it does."""
+        """Why a model of one node does not run on a provider; empty if it does."""
         from onnxpad.engine.providers import trouble_with
 
         return trouble_with(provider)
 
     def cuda(self) -> str:
-        """The CUDA that onnxruntime is built for; empty where it is built without."""
+        """The CUDA version that onnxruntime is built for; empty if it is built without CUDA."""
         from onnxpad.engine.sessions import cuda_version
 
         return cuda_version()
 
     def from_pip(self, file: str) -> str:
-        """Where pip's nvidia packages have a library; empty where they have not."""
+        """The path of a library in pip's nvidia packages; empty if they lack it."""
         spec = importlib.util.find_spec("nvidia")
         folders = spec.submodule_search_locations or () if spec else ()
         below = (f"*/lib/{file}", f"*/bin/{file}", f"*/bin/*/{file}")
@@ -92,7 +92,7 @@ class Machine:
         return str(next(found, ""))
 
     def loads(self, file: str) -> bool:
-        """Whether the system's loader finds a library and what that needs."""
+        """Whether the system's loader finds a library and its own dependencies."""
         try:
             ctypes.CDLL(file)
         except OSError:
@@ -100,7 +100,7 @@ class Machine:
         return True
 
     def nvidia_smi(self) -> str:
-        """A line `version, name` for each device; empty without the program or a driver."""
+        """A line `version, name` for each device; empty without nvidia-smi or a driver."""
         query = ["nvidia-smi", "--query-gpu=driver_version,name", "--format=csv,noheader"]
         try:
             done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
@@ -109,7 +109,7 @@ class Machine:
         return done.stdout
 
     def kernel_module(self) -> str:
-        """What Linux says of the driver's kernel module; empty where it has none."""
+        """Linux's description of the driver's kernel module; empty if there is none."""
         try:
             return Path("/proc/driver/nvidia/version").read_text(errors="replace")
         except OSError:
@@ -117,7 +117,7 @@ class Machine:
 
 
 def examine(machine: Machine | None = None) -> Diagnosis:
-    """Everything that onnxpad stands on, tried on this machine."""
+    """Everything that onnxpad needs, tried on this machine."""
     asked = machine or Machine()
     system, architecture = asked.platform()
     wheels = asked.owners("onnxruntime")
@@ -174,7 +174,7 @@ def _package_problems(asked: Machine) -> list[Problem]:
 
 
 def _conflict(wheels: tuple[str, ...], best: str) -> Problem:
-    """Every onnxruntime owns the same folder, and pip unpacks one over the other."""
+    """The problem of several onnxruntime wheels: all own one folder and overwrite each other."""
     keep = best if best in wheels else wheels[0]
     return Problem(
         f"{' and '.join(wheels)} are installed in one folder, where each overwrites the others",
@@ -239,7 +239,7 @@ def _libraries(asked: Machine, cuda: str, system: str) -> tuple[Library, ...]:
 
 
 def needed(cuda: str, system: str) -> dict[str, str]:
-    """The file of each library that a CUDA provider needs; none where CUDA is older than 12.
+    """The file of each library that the CUDA provider needs; empty for CUDA older than 12.
 
     The names are those of onnxruntime's own `preload_dlls`.
 
@@ -259,7 +259,7 @@ def needed(cuda: str, system: str) -> dict[str, str]:
 
 
 def _least(name: str, requirements: tuple[str, ...]) -> str:
-    """The version from which on a distribution is accepted; empty where none is named.
+    """The lowest version of a distribution that requirements accept; empty if none is named.
 
     >>> _least("protobuf", ("numpy>=1.23.2", "protobuf<7,>=4.25.1"))
     '4.25.1'
@@ -272,7 +272,7 @@ def _least(name: str, requirements: tuple[str, ...]) -> str:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """The numbers at the beginning of a version, to be compared.
+    """The leading numbers of a version, for comparison.
 
     >>> _numbers("4.25.1rc1"), _numbers("")
     ((4, 25, 1), ())

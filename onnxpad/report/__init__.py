@@ -1,4 +1,4 @@
-"""What a command has to say, as frozen values; `text` and `json` render them."""
+"""The report of each command as frozen values, which `text` and `json` render."""
 
 import enum
 from collections.abc import Mapping
@@ -21,39 +21,39 @@ class Outcome(enum.StrEnum):
 
     @property
     def exit_code(self) -> int:
-        """What the command line exits with."""
+        """Exit code of the command line."""
         return {"unchanged": 0, "fixed": 0, "fixable": 1, "invalid": 3}[self.value]
 
 
 @dataclass(frozen=True, slots=True)
 class FixReport:
-    """What `fix` did to one model.
+    """The result of `fix` for one model.
 
     Attributes:
         model: Path of the input, as given.
         style: The style asked for.
-        dynamic: What was asked for of padding that depends on an open size.
+        dynamic: The choice for padding that depends on an open size.
         outcome: How it ended; decides the exit code.
-        written: Path of the file written, empty where none was.
-        older: Path of a file that is where none was written now, and stays; empty where none is.
+        written: Path of the file written; empty if none was.
+        older: Path of an older file in the place of a result that was not written; else empty.
         check: Whether only a check or a diff was asked for, so that nothing is written.
         validate: Whether a validation was asked for.
         changes: The rewrites made.
-        declared: The shapes of inputs, by name, that the result declares and the model did not.
-        ranges: The sizes that were given as ranges, which the result does not declare.
+        declared: Shapes of inputs, by name, that the result declares and the original did not.
+        ranges: The sizes given as ranges, in words; the result does not declare them.
         dims: The same by name of the dimension.
-        findings: What stays as it is, with reasons.
+        findings: Padding that stays as it is, with reasons.
         undone: Rewrites that were taken back, with reasons.
-        barred: Rewrites that were taken back for what the model as a whole then computed.
-        validation: The verdict; None where nothing was validated.
+        barred: Rewrites taken back because the whole model failed the validation with them.
+        validation: The verdict; None if nothing was validated.
         nodes_before: Nodes of the original model.
         nodes_after: Nodes of the result.
         seconds: Wall time.
         data: Paths of the external data written beside the file.
-        inline: Whether external data was to come inside the file.
-        diff: The nodes that differ, as a unified diff; None where it was not asked for.
-        notes: How sizes were taken, a line each.
-        warnings: What could not be used, a line each.
+        inline: Whether external data was to be put inside the file.
+        diff: The nodes that differ, as a unified diff; None unless it was asked for.
+        notes: Sizes taken from the model's metadata, a line each.
+        warnings: Sizes in the model's metadata that cannot be used, a line each.
     """
 
     model: str
@@ -89,15 +89,15 @@ class FixReport:
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """What `check` found in one file.
+    """The result of `check` for one file.
 
     Attributes:
         path: The file, or the argument that could not be read.
-        findings: What was found, in the order of the graph.
+        findings: The findings, in the order of the graph.
         failing: How many of them are at or above the severity that fails the check.
-        error: Why the file could not be read, in one line; empty where it could.
-        notes: How sizes were taken, a line each.
-        warnings: What could not be used, a line each.
+        error: Why the file could not be read, in one line; empty if it could.
+        notes: Sizes taken from the model's metadata, a line each.
+        warnings: Sizes in the model's metadata that cannot be used, a line each.
     """
 
     path: str
@@ -110,12 +110,12 @@ class FileReport:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What `check` found in everything it was given.
+    """The result of `check` for all files.
 
     Attributes:
         style: The style asked for.
         fail_on: The least severity that fails the check.
-        files: One report a file, sorted by path within each argument.
+        files: One report for each file, sorted by path within each argument.
     """
 
     style: str
@@ -136,16 +136,16 @@ class CheckReport:
 
 @dataclass(frozen=True, slots=True)
 class ValidateReport:
-    """What `validate` found.
+    """The result of `validate`.
 
     Attributes:
         original: Path of the original model, as given.
-        rewritten: Path of the rewritten one; empty where there is none.
-        inputs: Where the inputs came from; empty where they were drawn.
-        reference: Where the reference came from; empty where there is none.
+        rewritten: Path of the rewritten model; empty if there is none.
+        inputs: Where the inputs came from; empty if they were drawn.
+        reference: Where the reference came from; empty if there is none.
         providers: The execution providers used.
         validation: The verdict with all figures.
-        unproven: Why something asked for was not compared, a line each.
+        unproven: Comparisons that were asked for and not made, with the reason, a line each.
         seconds: Wall time.
     """
 
@@ -160,17 +160,17 @@ class ValidateReport:
 
     @property
     def ok(self) -> bool:
-        """Whether all was compared and nothing speaks against the model."""
+        """Whether everything asked for was compared and agreed."""
         return self.validation.ok and not self.unproven
 
     @property
     def outcome(self) -> str:
-        """`passed`, `failed` or, where there is no evidence of either, `nothing compared`."""
+        """`passed`, `failed` or, without evidence of either, `nothing compared`."""
         if self.validation.outcome == "nothing compared":
             return "nothing compared"
         return "passed" if self.ok else "failed"
 
     @property
     def exit_code(self) -> int:
-        """0 everything agrees, 3 it does not or was not compared."""
+        """0 if everything was compared and agrees, else 3."""
         return 0 if self.ok else 3

@@ -1,7 +1,7 @@
-"""How two graphs differ: a unified diff of their inputs and nodes, a line each.
+"""A unified diff of two graphs: one line for each input and each node.
 
-Weights are never rendered. Short constants that a node reads, such as the amounts of a `Pad`, stand
-in its line by value.
+Weights are never shown. Short constants that a node reads, such as the amounts of a `Pad`, are
+shown by value in the line of the node.
 """
 
 import json
@@ -34,8 +34,8 @@ class _Side:
     """One of the graphs.
 
     Attributes:
-        items: Inputs and then nodes, in file order, by what makes one the same in both graphs.
-        constants: Values to show, by the name of the tensor.
+        items: Inputs and then nodes, in file order, by the key that matches them to the other side.
+        constants: Values to show, by name of the tensor.
     """
 
     items: Items
@@ -43,15 +43,15 @@ class _Side:
 
 
 def unified_diff(before: onnx.GraphProto, after: onnx.GraphProto, names: tuple[str, str]) -> str:
-    """What differs, in order, as a unified diff without context; empty where nothing does.
+    """A unified diff without context lines; empty if nothing differs.
 
-    Nodes whose first outputs have one name are one node. Lines are the inputs and then the nodes;
-    the numbers of a hunk count them, from 1.
+    Nodes are matched by the name of their first output. The line numbers of a hunk count the inputs
+    and then the nodes, from 1.
 
     Args:
         before: The graph as it was; long tensors may lack their elements.
         after: The graph as it is.
-        names: What the heading calls them.
+        names: Names of both for the heading.
     """
     hunks = list(_hunks(_side(before), _side(after)))
     if not hunks:
@@ -60,7 +60,7 @@ def unified_diff(before: onnx.GraphProto, after: onnx.GraphProto, names: tuple[s
 
 
 def painted(diff: str, paint: Paint) -> str:
-    """A diff in the colours that diffs have."""
+    """A diff in the usual colours."""
     roles = {"-": "error", "+": "good", "@": "info"}
     return "".join(
         f"{paint(line, roles[line[0]]) if line[0] in roles else line}\n"
@@ -69,11 +69,11 @@ def painted(diff: str, paint: Paint) -> str:
 
 
 def node_text(node: onnx.NodeProto, constants: Mapping[str, str] | None = None) -> str:
-    """A node in one line, as `Conv_12: y = Conv <pads = [0, 0, 1, 1]> (x, w)`.
+    """A node in one line, such as `Conv_12: y = Conv <pads = [0, 0, 1, 1]> (x, w)`.
 
     Args:
         node: The node.
-        constants: Values to show of what it reads, by name.
+        constants: Values to show for its inputs, by name.
     """
     known = constants or {}
     given = ", ".join(sorted(f"{item.name} = {_attribute(item)}" for item in node.attribute))
@@ -85,7 +85,7 @@ def node_text(node: onnx.NodeProto, constants: Mapping[str, str] | None = None) 
 
 
 def input_text(value: onnx.ValueInfoProto) -> str:
-    """What an input declares, as `input x: float[1, 3, height, ?]`."""
+    """The declaration of an input, such as `input x: float[1, 3, height, ?]`."""
     held = value.type.tensor_type
     if not value.type.HasField("tensor_type"):
         return shown(f"input {value.name}: {value.type.WhichOneof('value') or '?'}")
@@ -118,11 +118,11 @@ def _side(graph: onnx.GraphProto) -> _Side:
 
 
 def _hunks(before: _Side, after: _Side) -> Iterator[str]:
-    """A hunk for each node that changed, with those removed or added right in front of it."""
+    """A hunk for each changed node, with the nodes removed or added right before it."""
     altered = {name for name, _ in before.constants.items() ^ after.constants.items()}
     removed: list[str] = []
     added: list[str] = []
-    old = new = 0  # how many lines were passed
+    old = new = 0  # lines passed so far
     for was, now in _aligned(before.items, after.items):
         kept = _same(was, now, altered)
         if was is not None and not kept:
@@ -140,7 +140,7 @@ def _hunks(before: _Side, after: _Side) -> Iterator[str]:
 
 
 def _same(was: Item | None, now: Item | None, altered: Set[str]) -> bool:
-    """Whether something is there before and after, and reads the same constants."""
+    """Whether an item is on both sides, is equal, and reads the same constants."""
     if was is None or now is None:
         return False
     if isinstance(was, onnx.NodeProto) and not altered.isdisjoint(was.input):
@@ -150,9 +150,9 @@ def _same(was: Item | None, now: Item | None, altered: Set[str]) -> bool:
 
 
 def _aligned(old: Items, new: Items) -> Iterator[tuple[Item | None, Item | None]]:
-    """Each item with what became of it, both orders side by side.
+    """Pairs of an item before and after, in the order of both graphs; None if it is missing.
 
-    Rewriting moves no node; one that moved all the same is removed here and added there.
+    Rewriting moves no node. One that moved all the same is shown as removed and added.
     """
     left, right = list(old), list(new)
     moved: set[str] = set()
@@ -174,13 +174,13 @@ def _aligned(old: Items, new: Items) -> Iterator[tuple[Item | None, Item | None]
 
 
 def _hunk(removed: list[str], added: list[str], old: int, new: int) -> str:
-    """Lines under their heading; `old` and `new` were passed, these included."""
+    """Lines under their heading; `old` and `new` count the lines passed, including these."""
     spans = f"-{_span(old, len(removed))} +{_span(new, len(added))}"
     return "\n".join((f"@@ {spans} @@", *removed, *added))
 
 
 def _span(end: int, length: int) -> str:
-    """Which lines, as diff writes it: none are named by the line in front of them.
+    """A range of lines as diff writes it: an empty range is named by the line before it.
 
     >>> _span(3, 1), _span(3, 2), _span(3, 0)
     ('3', '2,2', '3,0')
@@ -190,7 +190,7 @@ def _span(end: int, length: int) -> str:
 
 
 def _attribute(item: onnx.AttributeProto) -> str:
-    """The value of an attribute; of long tensors and bodies only what they are."""
+    """The value of an attribute; only the kind of long tensors and bodies."""
     if item.ref_attr_name:
         return f"@{item.ref_attr_name}"
     if item.HasField("t"):
@@ -205,7 +205,7 @@ def _attribute(item: onnx.AttributeProto) -> str:
 
 
 def _written(value: Any) -> str:
-    """Numbers and strings as ONNX text has them, the long ones cut; of all else what it is."""
+    """Numbers and strings in ONNX's text format, long ones cut; only the type of all else."""
     if isinstance(value, bytes | str):
         text = value if isinstance(value, str) else value.decode(errors="backslashreplace")
         cut = text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
@@ -222,7 +222,7 @@ def _written(value: Any) -> str:
 
 
 def _is_short(tensor: onnx.TensorProto) -> bool:
-    """Whether a tensor is a number, or a short list of integers, that the model itself holds."""
+    """Whether a tensor is one number or a short list of integers, stored in the model itself."""
     count = math.prod(tensor.dims)
     if tensor.data_location == onnx.TensorProto.DataLocation.EXTERNAL or len(tensor.dims) > 1:
         return False
@@ -233,13 +233,13 @@ def _elements(tensor: onnx.TensorProto) -> str:
     """The value of a short tensor, a list where it has an axis."""
     try:
         array = numpy_helper.to_array(tensor)
-    except (ValueError, TypeError, KeyError, IndexError):  # a damaged one, which is not our matter
+    except (ValueError, TypeError, KeyError, IndexError):  # a damaged tensor
         return _kind(tensor)
     return _written(array if array.ndim else array[()])
 
 
 def _kind(tensor: onnx.TensorProto) -> str:
-    """Type and shape, as ONNX text has them: `float[64, 3, 7, 7]`."""
+    """Type and shape in ONNX's text format: `float[64, 3, 7, 7]`."""
     return f"{_type(tensor.data_type)}{list(tensor.dims) if tensor.dims else ''}"
 
 

@@ -1,7 +1,7 @@
 """Reports as JSON for other programs.
 
-The schema's number is `version`. Within one number, fields are added and never change or go.
-Numbers that JSON cannot carry: NaN is null, infinity the string "inf" or "-inf".
+`version` is the number of the schema. Within one version, fields may be added, but none changes or
+disappears. JSON has no NaN and no infinities: NaN is null, infinity the string "inf" or "-inf".
 """
 
 import dataclasses
@@ -98,18 +98,18 @@ def validate_json(report: ValidateReport) -> str:
 
 
 def doctor_json(found: Diagnosis, exit_code: int) -> str:
-    """What `doctor` found as one JSON object."""
+    """The report of `doctor` as one JSON object."""
     return _dump({**_head("doctor", exit_code), "ok": found.ok, **_fields(found)})
 
 
 def rules_json(pages: Iterable[Page], command: str = "rules") -> str:
-    """Rules, of the whole catalogue or chosen by `rule`, each with its page, and every reason."""
+    """Rules, all of them or those chosen by `rule`, each with its page, and every reason."""
     reasons = {"reasons": {reason.value: reason.meaning for reason in Reason}}
     return _dump({**_head(command, 0), "rules": list(pages), **reasons})
 
 
 def error_json(command: str, exit_code: int, kind: str, message: str) -> str:
-    """Why a command has no report, as one JSON object."""
+    """The error of a command that has no report, as one JSON object."""
     error = {"kind": kind, "message": message}
     return _dump({**_head(command, exit_code), "error": error})
 
@@ -148,7 +148,7 @@ def _fields(value: RECORDS | Certificate) -> dict[str, object]:
 
 
 def _plain(value: object) -> object:
-    """The value in JSON's own types: evidence may hold anything a rule learnt."""
+    """A value converted to JSON's types; evidence may hold values of any type."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):

@@ -15,10 +15,10 @@ DELAY = 1.0
 
 
 class ProgressBar:
-    """Called with (stage, done, total); shows itself on a terminal once `DELAY` seconds passed."""
+    """A bar, called with (stage, done, total), that shows on a terminal after `DELAY` seconds."""
 
     def __init__(self) -> None:
-        """Nothing shows yet, and nothing ever will where stderr is no terminal."""
+        """A bar that is not shown yet, and never will be if stderr is not a terminal."""
         self._lock = threading.Lock()
         self._timer = threading.Timer(DELAY, self._show)
         self._timer.daemon = True
@@ -27,13 +27,13 @@ class ProgressBar:
         self._closed = sys.stderr is None or not sys.stderr.isatty()
 
     def __enter__(self) -> Self:
-        """Start to wait."""
+        """Start the delay."""
         if not self._closed:
             self._timer.start()
         return self
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Say that `done` of `total` steps of a stage are done; a total of 0 is not known yet."""
+        """Show that `done` of `total` steps of a stage are done; 0 stands for an unknown total."""
         with self._lock:
             self._state = (stage, done, total)
             self._update()
@@ -44,7 +44,7 @@ class ProgressBar:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._timer.cancel()
         with self._lock:
             self._closed = True

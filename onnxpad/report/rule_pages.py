@@ -1,4 +1,4 @@
-"""What onnxpad says of itself as text: the catalogue, its pages, what it stands on."""
+"""The reports of `rules`, `rule` and `doctor` as text."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,7 +8,7 @@ from onnxpad.report.text import Paint, plain, shown
 
 
 def rules_text(pages: Iterable[Page], paint: Paint = plain) -> str:
-    """The catalogue, a line a code: code, severity, title."""
+    """The catalogue, one line for each code: code, severity, title."""
     return "".join(
         f"{paint(page.code, 'strong')}  {paint(f'{page.severity:7}', page.severity)}  "
         f"{page.title}\n"
@@ -17,7 +17,7 @@ def rules_text(pages: Iterable[Page], paint: Paint = plain) -> str:
 
 
 def page_text(page: Page, paint: Paint = plain) -> str:
-    """A page of the catalogue: headings stand out, all else is indented below them."""
+    """A page of the catalogue: headings in bold, the text indented below them."""
     title, *lines = page.text.splitlines()
     told = [f"{paint(page.code, 'strong')}  {paint(page.severity, page.severity)}  {title}"]
     for line in lines:
@@ -29,7 +29,7 @@ def page_text(page: Page, paint: Paint = plain) -> str:
 
 
 def doctor_text(found: Diagnosis, paint: Paint = plain) -> str:
-    """What onnxpad stands on, what works, and what is wrong with its cure."""
+    """The report of `doctor`: packages, providers, driver, libraries, problems with their cure."""
     first, *others = found.packages
     head = f"{first.name} {first.version}, Python {found.python}, {found.platform}"
     missing = paint("not installed", "error")

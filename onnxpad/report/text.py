@@ -1,7 +1,7 @@
-"""Reports as text for people: a line a change, refusals by reason, every count in full.
+"""The reports of `fix` and `check` as text: a line for each change, findings grouped by reason.
 
-Lines are never cut or wrapped: a terminal wraps them itself, and a log or `grep` wants them whole.
-Names of hundreds of characters lose their middle.
+Lines are never cut or wrapped: terminals wrap them, and logs and `grep` need whole lines. Very long
+names lose their middle.
 """
 
 import math
@@ -20,7 +20,7 @@ LINES_A_GROUP = 20
 NODES_A_REASON = 8
 WIDEST_COLUMN = 40
 
-Paint = Callable[[str, str], str]  # (text, role) -> the text as it goes out
+Paint = Callable[[str, str], str]  # (text, role) -> the text to print
 
 _SGR = {
     "good": "32",
@@ -35,7 +35,7 @@ _T = TypeVar("_T")
 
 
 def plain(text: str, role: str) -> str:
-    """The text as it is: for files, pipes and NO_COLOR."""
+    """The text without colours: for files, pipes and NO_COLOR."""
     return text
 
 
@@ -45,7 +45,7 @@ def coloured(text: str, role: str) -> str:
 
 
 def shown(name: str) -> str:
-    r"""A name fit for one line of a terminal: a model may call its nodes anything.
+    r"""A name made safe for one line of a terminal: names in a model may hold any character.
 
     >>> print(shown("features.0/畳み込み"), shown("a\nb\x1b[2J"))
     features.0/畳み込み a\nb\x1b[2J
@@ -57,7 +57,7 @@ def shown(name: str) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """The count with its noun in the right number.
+    """The count with its noun in singular or plural.
 
     >>> counted(1, "change"), counted(1200, "node")
     ('1 change', '1,200 nodes')
@@ -66,7 +66,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def fix_text(report: FixReport, paint: Paint = plain) -> str:
-    """What one `fix` did: changes, what was taken back, what stays, the validation, the file."""
+    """The report of `fix`: changes, undone changes, padding that stays, validation, file."""
     blocks = [
         [_headline(report, paint), *_declared(report), *_remarks(report, paint)],
         *_changes(report.changes, paint),
@@ -80,7 +80,7 @@ def fix_text(report: FixReport, paint: Paint = plain) -> str:
 
 
 def file_text(file: FileReport, paint: Paint = plain) -> str:
-    """What `check` found in one file, each line with the path; empty where nothing was found."""
+    """The findings of `check` in one file, each line with its path; empty if there are none."""
     lines: list[str] = []
     fixable = [finding for finding in file.findings if finding.fixable]
     for group in _grouped(fixable, lambda finding: (finding.severity, finding.code)):
@@ -103,12 +103,12 @@ def _fixable(finding: Finding) -> str:
     if finding.sizes:
         text += f"; exact for {shown(finding.sizes)}"
     if finding.assumptions:
-        text += f"; takes for granted: {', '.join(map(shown, finding.assumptions))}"
+        text += f"; assumes: {', '.join(map(shown, finding.assumptions))}"
     return text
 
 
 def check_summary(report: CheckReport, paint: Paint = plain) -> str:
-    """The closing line of `check`: how many files, and how many findings of each severity."""
+    """The last line of `check`: the number of files, and of findings of each severity."""
     counts = [
         paint(counted(count, severity), severity)
         for severity in reversed(Severity)
@@ -138,7 +138,7 @@ def _headline(report: FixReport, paint: Paint) -> str:
 
 
 def _declared(report: FixReport) -> Iterator[str]:
-    """A line for each input whose size is fixed."""
+    """A line for each input with sizes newly declared, and one for ranges."""
     declares = "would declare" if report.check else "declares"
     if any(made.certificate.within for made in report.changes):
         which = "would say" if report.check else "says"
@@ -149,7 +149,7 @@ def _declared(report: FixReport) -> Iterator[str]:
 
 
 def _changes(changes: Sequence[Change], paint: Paint) -> Iterator[list[str]]:
-    """A block a code; what is said of all its changes alike stands once, at the top."""
+    """A block for each code; a proof or probe that all its changes share is said once, on top."""
     for group in _grouped(changes, lambda change: change.code):
         listed = group[:LINES_A_GROUP]
         common = [said for said in (_proof, _probe) if len({said(c) for c in group}) == 1]
@@ -185,13 +185,13 @@ def _assumptions(changes: Sequence[Change], paint: Paint) -> list[str]:
         f"{shown(group[0][0])}: {counted(len(group), 'change')}: {_nodes([c for _, c in group])}"
         for group in groups
     ]
-    return [paint("Taken for granted (--strict refuses these)", "warning"), *_indented(lines)]
+    return [paint("Assumptions (--strict refuses these)", "warning"), *_indented(lines)]
 
 
 def _undone(undone: Sequence[Finding], paint: Paint) -> list[str]:
     if not undone:
         return []
-    head = f"UNDONE: {counted(len(undone), 'change')} taken back, the padding there is as it came"
+    head = f"UNDONE: {counted(len(undone), 'change')} taken back; this padding is as it was"
     return [paint(head, "error"), *_indented(_refusals(undone, paint, stays=""))]
 
 
@@ -214,11 +214,11 @@ def _refusals(findings: Iterable[Finding], paint: Paint, stays: str) -> list[str
 
 
 def _refusal(group: Sequence[Finding], stays: str = "stays: ") -> str:
-    """One line for the findings that share a code and a reason: all counted, the first named.
+    """One line for findings that share a code and a reason: their number, and the first names.
 
     Args:
         group: The findings.
-        stays: What introduces a reason that does not say by itself what became of the padding.
+        stays: Words before a reason that does not say by itself what happened to the padding.
     """
     first = group[0]
     if len(group) == 1:
@@ -256,7 +256,7 @@ def _run_name(run: "Run") -> str:
 
 
 def _run_result(run: "Run", warnings: Sequence[str], paint: Paint) -> str:
-    """`equal bit for bit`, or the outputs that differ, the worst first; then the times."""
+    """`equal bit for bit`, or the outputs that differ, worst first; then the times."""
     differing = [c for c in run.comparisons if not c.equal]
     differing.sort(key=lambda c: (c.ok, -c.max_abs if c.max_abs == c.max_abs else -math.inf))
     if run.excused and not run.comparisons and noted(run, warnings) == "see the warning":
@@ -276,13 +276,13 @@ def _run_result(run: "Run", warnings: Sequence[str], paint: Paint) -> str:
 
 
 def noted(run: "Run", warnings: Sequence[str]) -> str:
-    """The note of a run, or where it is told: a warning may say the same in as many words."""
+    """The note of a run, or a pointer to the warning that already says the same."""
     told = run.note and any(warning.endswith(run.note) for warning in warnings)
     return "see the warning" if told else shown(run.note)
 
 
 def untold(validation: "Validation") -> list[str]:
-    """What was not compared, without what a run or a warning says already."""
+    """The comparisons that were not made, without those that a run or a warning already names."""
     told = [*validation.warnings, *(run.note for run in validation.runs if run.note)]
     return [
         line
@@ -292,12 +292,12 @@ def untold(validation: "Validation") -> list[str]:
 
 
 def times(run: "Run") -> str:
-    """The time of what a run is held against, if it is known, and of the run."""
+    """The time of the run compared with, if it is known, and of this run."""
     return " -> ".join(filter(None, map(duration, run.seconds)))
 
 
 def divergence_lines(found: "Divergence", paint: Paint) -> list[str]:
-    """Where two models part: the tensor, the node behind it in both, the worst element."""
+    """The first difference of two models: the tensor, the node computing it, the worst element."""
     seen = found.comparison
     kind = f", {seen.dtype} {seen.shape}" if seen.dtype else ""
     title = f"First difference: tensor {paint(shown(found.tensor), 'strong')}{kind}"
@@ -326,7 +326,7 @@ def _both(pair: tuple[str, str]) -> str:
 
 
 def figures(comparison: "Comparison") -> str:
-    """The figures of a difference that can be said, as `max abs 1e-07, 3 ulp`."""
+    """The figures of a difference that are known, such as `max abs 1e-07, 3 ulp`."""
     parts = []
     if not math.isnan(comparison.max_abs):
         parts.append(
@@ -346,7 +346,7 @@ def figures(comparison: "Comparison") -> str:
 
 
 def _share(value: float) -> str:
-    """A number up to 1 that is rounded to 1 only where it is 1.
+    """A number up to 1, never rounded to 1 unless it is 1.
 
     >>> _share(1.0), _share(0.999999999), _share(0.5)
     ('1', '1 - 1e-09', '0.5')
@@ -375,7 +375,7 @@ def _ending(report: FixReport, paint: Paint) -> str:
     if written and report.outcome is Outcome.INVALID:
         ending += " although the validation failed (--keep-invalid)"
     if report.older:
-        ending += f"; {shown(report.older)} is an older file, which stays"
+        ending += f"; {shown(report.older)} is an older file and stays"
     if report.data:
         names = ", ".join(map(shown, report.data))
         many = len(report.data) > NODES_A_REASON
@@ -406,13 +406,13 @@ def _by_reason(findings: Iterable[Finding]) -> list[list[Finding]]:
 
 
 def _alike(finding: Finding) -> str:
-    """The reason without the names in it, where a rule gives it so; else as it is."""
+    """The reason without names if the rule gives one, else the reason as it is."""
     summary = finding.evidence.get("summary")
     return summary if isinstance(summary, str) else finding.reason
 
 
 def _grouped(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[list[_T]]:
-    """The items by key, both in the order of first appearance."""
+    """The items grouped by key; groups and items in the order of first appearance."""
     groups: dict[Hashable, list[_T]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
@@ -424,7 +424,7 @@ def _indented(lines: Iterable[str]) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """The time in the unit that people would use; nothing for what did not run.
+    """A time in seconds or milliseconds; empty for NaN, which stands for no run.
 
     >>> duration(0.000316), duration(0.25), duration(75.0), duration(math.nan)
     ('0.3 ms', '250.0 ms', '75.0 s', '')
@@ -435,7 +435,7 @@ def duration(seconds: float) -> str:
 
 
 def columns(names: Sequence[str], rows: Sequence[str]) -> list[str]:
-    """Indented lines whose second parts start at one column, unless a name is very long."""
+    """Indented lines whose second parts are aligned, except after very long names."""
     column = max((w for name in names if (w := _width(name)) <= WIDEST_COLUMN), default=0)
     return [
         f"  {name}{' ' * max(0, column - _width(name))}  {row}"
@@ -444,7 +444,7 @@ def columns(names: Sequence[str], rows: Sequence[str]) -> list[str]:
 
 
 def _width(text: str) -> int:
-    """How many terminal cells the text takes: two for wide characters, none for combining ones."""
+    """The number of terminal cells of a text: two for wide characters, none for combining ones."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)

@@ -1,4 +1,4 @@
-"""The report of `validate` as text: a block a run, a line an output."""
+"""The report of `validate` as text: a block for each run, a line for each output."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ OUTPUTS_A_RUN = 20
 
 
 def validate_text(report: ValidateReport, paint: Paint = plain) -> str:
-    """What one `validate` found: the verdict, each run, where nodes ran, where models part."""
+    """The report of `validate`: verdict, runs, where nodes ran, the first difference."""
     validation = report.validation
     remarks = [paint("warning", "warning") + f": {shown(line)}" for line in validation.warnings]
     remarks += [f"not compared: {shown(line)}" for line in untold(validation)]
@@ -52,7 +52,7 @@ def _headline(report: ValidateReport, paint: Paint) -> str:
     if report.outcome == "nothing compared":
         verdict = f"{paint('nothing compared', 'warning')}: {shown(report.validation.reason)}"
     if report.ok and any(not each.ok for run in report.validation.runs for each in run.comparisons):
-        verdict += ", but for what the warnings name"
+        verdict += ", except where the warnings say otherwise"
     runs = counted(len(report.validation.runs), "run")
     return f"{models}: {verdict}, {runs} ({duration(report.seconds)})"
 
@@ -77,10 +77,10 @@ def _run(run: Run, validation: Validation, paint: Paint) -> list[str]:
 
 
 def _padding(found: Sequence[PaddingDifference], paint: Paint) -> list[str]:
-    """The operators whose total padding differs, whatever the outputs say."""
+    """The operators whose total padding differs, even if the outputs agree."""
     if not found:
         return []
-    head = f"Padded by other amounts: {counted(len(found), 'operator')}, whatever the outputs say"
+    head = f"Padding differs: {counted(len(found), 'operator')}, even where the outputs agree"
     listed = found[:OUTPUTS_A_RUN]
     rest = len(found) - len(listed)
     return [

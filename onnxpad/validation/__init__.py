@@ -1,1 +1,1 @@
-"""Running models to validate a rewrite: the original and the rewritten one, output by output."""
+"""Validation: runs the original and the rewritten model and compares their outputs."""

@@ -1,4 +1,4 @@
-"""An array laid out as another framework does, brought to the shape of an ONNX tensor."""
+"""Aligns an array in another framework's layout with the shape of an ONNX tensor."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,18 +9,18 @@ from onnxpad.validation.compare import shape_text
 
 
 def aligned(array: Array, shape: Sequence[int | str]) -> tuple[Array, str] | None:
-    """`array` with its axes as `shape` has them, and what was done to it.
+    """The array with its axes arranged to fit a shape, and a description of how.
 
-    Tried in this order: nothing; axes of size 1 added or dropped; channels moved from the last
-    axis to axis 1 or back (NHWC and NCHW, of any rank); both.
+    These are tried in order: no change; axes of size 1 added or dropped; channels moved from the
+    last axis to axis 1 or back (NHWC and NCHW, of any rank); both.
 
     Args:
-        array: What a framework gave.
+        array: An array from a framework.
         shape: The shape wanted; a name stands for any size.
 
     Returns:
-        The array and a few words, empty where nothing was done; None where no way or more than one
-        leads to the shape.
+        The array and a few words, which are empty if nothing was changed; None if no arrangement
+        fits, or if several fit that differ.
 
     >>> aligned(np.zeros((1, 56, 79, 3)), (1, 3, 56, 79))[1]
     '1x56x79x3 as 1x3x56x79: channels moved from last to axis 1'
@@ -61,7 +61,7 @@ def _fits(array: Array, shape: Sequence[int | str]) -> bool:
 
 
 def _resized(array: Array, shape: Sequence[int | str]) -> Array | None:
-    """The array with axes of size 1 added or dropped; with open sizes only at the front."""
+    """The array with axes of size 1 added or dropped; with open sizes, only the first axis."""
     sizes = [size for size in shape if isinstance(size, int)]
     if len(sizes) == len(shape):
         bare = [[size for size in each if size != 1] for each in (array.shape, sizes)]
@@ -74,9 +74,9 @@ def _resized(array: Array, shape: Sequence[int | str]) -> Array | None:
 
 
 def _moved(array: Array, shape: Sequence[int | str]) -> Iterator[tuple[Array, str]]:
-    """The array with its channels elsewhere, also as one example of a batch.
+    """The array with its channels moved, also with a batch axis of size 1 in front.
 
-    Only where `shape` says how many channels there are: an open size would take anything.
+    Channels move only to an axis whose size is known, since an open size would fit any array.
     """
     bases = [array, array[None]] if array.ndim == len(shape) - 1 else [array]
     for base in bases:
@@ -89,7 +89,7 @@ def _moved(array: Array, shape: Sequence[int | str]) -> Iterator[tuple[Array, st
 
 
 def _same_order(one: Array, other: Array) -> bool:
-    """Whether two views of one array have its elements in the same places."""
+    """Whether two views of one array have the same elements at the same places."""
     return one.shape == other.shape and all(
         size == 1 or stride == also
         for size, stride, also in zip(one.shape, one.strides, other.strides, strict=True)

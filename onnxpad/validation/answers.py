@@ -1,6 +1,6 @@
-"""What one model answers to a number of inputs, on one provider and optimisation level.
+"""Runs one model on several inputs, on one provider and optimisation level.
 
-A session is open only while its model is being asked.
+A session is open only while its model runs.
 """
 
 import math
@@ -33,19 +33,19 @@ from onnxpad.validation.pairing import Pairing
 
 _SAME_NAMES = Pairing()
 
-_SMALLEST = 2  # the number of the sample, from 0, that is as small as the model takes it
+_SMALLEST = 2  # index of the sample that has the smallest sizes on which the model runs
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one run gave.
+    """The result of one run.
 
     Attributes:
-        outputs: By name; empty where it failed.
-        seconds: Wall time; NaN where it failed.
+        outputs: Outputs by name; empty if the run failed.
+        seconds: Wall time; NaN if the run failed.
         error: Why there are no outputs, in one line; else empty.
-        noise: How far a second run was from the first, an output; 0.0 where not measured.
-        crashed: Whether it failed since onnxruntime crashed.
+        noise: Greatest difference between two runs, by output; empty if it was not measured.
+        crashed: Whether the run failed because onnxruntime crashed.
     """
 
     outputs: Mapping[str, Value]
@@ -57,10 +57,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a model gave for each of the inputs, and where its nodes ran.
+    """The results of a model, and the providers on which its nodes ran.
 
     Attributes:
-        results: One a set of inputs, in their order.
+        results: One for each set of inputs, in their order.
         places: Provider by node, in running order; empty on the CPU.
     """
 
@@ -77,12 +77,18 @@ def ask(
     folder: Path | None = None,
     pairing: Pairing = _SAME_NAMES,
 ) -> Answers:
-    """What a model answers to each of the inputs.
+    """Run a model on each set of inputs.
 
-    Where the model has other names for its inputs and outputs, `pairing` has them.
+    On a provider other than the CPU's, each set runs once more first, to warm up and to record
+    where nodes run. With optimisation off it also runs once more to measure the noise.
 
-    On another provider than the CPU's each input runs twice more: once to warm up, in which is
-    seen where nodes run, and with optimisation off once to see how far two runs are apart.
+    Args:
+        source: Path, serialized bytes, or model.
+        draws: The sets of inputs.
+        provider: The execution provider.
+        optimisation: Level of onnxruntime's optimiser.
+        folder: Folder of the external data of serialized bytes or a model.
+        pairing: The model's own names of inputs and outputs, if they differ from the original's.
 
     Raises:
         ProviderError: The provider is not installed, or does not start.
@@ -123,10 +129,13 @@ def accepted(
     folder: Path | None = None,
     pairing: Pairing = _SAME_NAMES,
 ) -> tuple[tuple[Draw, ...], tuple[Result, ...], str]:
-    """Inputs that a model runs on, drawn at different sizes, its answers, and the first complaint.
+    """Draw inputs of different sizes until a model runs on them, with optimisation off.
 
-    With optimisation off. The third sample is the smallest that the model takes. The last is the
-    first again with other data, negative where it can be.
+    The third sample has the smallest sizes on which the model runs. The last sample has the sizes
+    of the first with other data, negative where the type allows.
+
+    Returns:
+        The inputs, their results, and the first error that onnxruntime gave for other inputs.
     """
     draws: list[Draw] = []
     results: list[Result] = []
@@ -171,7 +180,7 @@ def _failed(error: EngineError) -> Result:
 
 
 def _noise(first: Result, second: Result) -> dict[str, float]:
-    """How far a second run was from the first, where both are finite: NaN allows for nothing."""
+    """The greatest difference between two runs, by output; 0.0 where it is not finite."""
     apart = {}
     for name, value in first.outputs.items():
         found = compare(name, value, second.outputs.get(name))

@@ -1,6 +1,6 @@
-"""Where two models part: the first tensor, in topological order, that both compute differently.
+"""Finds the first tensor, in topological order, that two models compute differently.
 
-Tensors are matched by name; a rewrite may drop some and add some.
+Tensors are matched by name; a rewrite may remove some and add others.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ from onnxpad.validation.pairing import Pairing
 from onnxpad.validation.result import Comparison, Divergence
 
 _BUDGET = 1 << 28  # bytes of one model's tensors held together
-_FIRST_CHUNK = 8  # tensors, before anything is known of their sizes
+_FIRST_CHUNK = 8  # tensors, while their sizes are unknown
 _GROWTH = 4
 _OF_SIZES = frozenset({"Shape", "Size"})  # operators that do not look at the data
 _ONE_LINE = 400
@@ -46,7 +46,7 @@ class _Producer:
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """A tensor that is not equal in both models, its worst element in each, and what was fed."""
+    """A tensor that differs between the models: its worst element in each, and the inputs."""
 
     comparison: Comparison
     values: tuple[str, str]
@@ -66,47 +66,47 @@ def first_divergence(
     budget: int = _BUDGET,
     progress: Callable[[str], None] | None = None,
 ) -> Divergence | None:
-    """The first tensor that differs and leads to a difference in one of `outputs`.
+    """The first tensor that differs and causes a difference in one of `outputs`.
 
-    Both models run with optimisation off, never at once, as often as their tensors need
-    chunks. A tensor that differs but has no influence on `outputs` but through tensors that agree
-    is passed over: a rewrite may mean another thing by an old name.
+    Both models run with optimisation off, one after the other, once for each chunk of tensors. A
+    tensor that differs is ignored if it reaches `outputs` only through tensors that agree: a
+    rewrite may reuse an old name for another tensor.
 
     Args:
         original: Path, serialized bytes, or model.
         rewritten: The same for the rewritten model.
-        inputs: What to run both on.
+        inputs: The inputs to run both on.
         outputs: The outputs that differ.
-        provider: The execution provider they differ on.
-        folder: Where the external data of bytes lies.
-        tolerance: What difference is allowed.
-        pairing: What the rewritten model has other names for.
+        provider: The execution provider on which they differ.
+        folder: Folder of the external data of serialized bytes or models.
+        tolerance: The allowed difference.
+        pairing: The rewritten model's own names of inputs and outputs.
         budget: Bytes of one model's tensors to hold together; one tensor may be larger.
         progress: Called with a few words before each chunk.
 
     Returns:
-        None where the difference does not show again.
+        The first difference; None if the outputs do not differ when run again.
     """
     ours, theirs = _sides(original, rewritten, provider, folder, pairing)
     told = _compared(ours, theirs, [inputs], budget, tolerance, progress)
     beyond = told.beyond()
     guilty, _ = _influence(told.ours, outputs, beyond, told.found.keys() - beyond | told.agreeing)
     note = ""
-    if not guilty:  # the outputs differ by rounding that grew on its way
+    if not guilty:  # small rounding errors grew on the way to the outputs
         guilty, _ = _influence(told.ours, outputs, told.found, told.agreeing)
-        note = "no tensor differs beyond the tolerance when it is looked at"
+        note = "no tensor compared differs beyond the tolerance"
     return _report(told, guilty, note)
 
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """What inner tensors say where outputs are the same whatever the models compute.
+    """A comparison of inner tensors, for outputs that are the same for any data.
 
     Attributes:
-        divergence: The first tensor that differs beyond the tolerance; None where none does.
-        telling: How many tensors that vary with the data agree, and have nothing between them and
-            the outputs that does.
-        silent: The outputs that depend on the data and have no such tensor.
+        divergence: The first tensor that differs beyond the tolerance; None if none does.
+        telling: How many tensors vary with the data and agree; of several on one path to an output,
+            only the last counts.
+        silent: The outputs that depend on the data but have no such tensor upstream.
     """
 
     divergence: Divergence | None
@@ -127,20 +127,20 @@ def inner_evidence(
     budget: int = _BUDGET,
     progress: Callable[[str], None] | None = None,
 ) -> Inner:
-    """Whether both models agree upstream of `outputs`, which agree but tell nothing.
+    """Compare the tensors upstream of `outputs`, which agree but would agree for any data.
 
-    What agrees there vouches for what is upstream of it only if it varies with the data and is the
-    same but for little rounding.
+    A tensor that agrees is evidence for all that is upstream of it only if it varies with the data
+    and differs by no more than a little rounding.
 
     Args:
         original: Path, serialized bytes, or model.
         rewritten: The same for the rewritten model.
-        draws: Inputs of one shape, to see what varies.
-        outputs: The outputs that tell nothing.
+        draws: Sets of inputs of the same shapes, to see which tensors vary.
+        outputs: The outputs that are the same for any data.
         provider: The execution provider to run on.
-        folder: Where the external data of bytes lies.
-        tolerance: What difference is allowed.
-        pairing: What the rewritten model has other names for.
+        folder: Folder of the external data of serialized bytes or models.
+        tolerance: The allowed difference.
+        pairing: The rewritten model's own names of inputs and outputs.
         budget: Bytes of one model's tensors to hold together; one tensor may be larger.
         progress: Called with a few words before each chunk.
     """
@@ -154,7 +154,7 @@ def inner_evidence(
     vouching = told.near - set(outputs)
     guilty, _ = _influence(told.ours, asked, told.beyond(), vouching)
     if guilty:
-        note = "the outputs are the same whatever the data, or nearly"
+        note = "the outputs are the same for any data, or nearly"
         return Inner(_report(told, guilty, note), 0, ())
     telling: set[str] = set()
     silent = []
@@ -181,14 +181,14 @@ def _sides(
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What comparing all tensors has told.
+    """The comparison of all tensors.
 
     Attributes:
         ours: The original's producers by tensor.
-        theirs: The rewritten model's.
+        theirs: The rewritten model's producers by tensor.
         found: The tensors that are not equal.
-        agreeing: Those that are equal.
-        near: Those that vary and are equal but for little rounding.
+        agreeing: The tensors that are equal.
+        near: The tensors that vary and differ by no more than a little rounding.
     """
 
     ours: Mapping[str, _Producer]
@@ -208,7 +208,7 @@ class _Told:
         draws: Sequence[Draw],
         tolerance: Tolerance,
     ) -> None:
-        """Take in what a tensor was in both models, for each of the inputs."""
+        """Add a tensor's values in both models, for each set of inputs."""
         seen = [compare(name, *pair, tolerance) for pair in values]
         which = min(range(len(seen)), key=lambda each: (seen[each].ok, seen[each].equal, each))
         worst = seen[which]
@@ -232,7 +232,7 @@ def _compared(
     tolerance: Tolerance | None,
     progress: Callable[[str], None] | None,
 ) -> _Told:
-    """All tensors of equal name, compared in chunks that fit the budget."""
+    """Compare all tensors of the same name, in chunks that fit the budget."""
     told = _Told(ours.producers, theirs.producers)
     shared = [name for name in ours.producers if name in theirs.producers]
     chunks = _Chunks(shared, budget // len(draws))
@@ -259,7 +259,7 @@ def _report(told: _Told, guilty: Collection[str], note: str) -> Divergence | Non
     name = min(guilty, key=order.__getitem__)
     compared = len(told.agreeing) + len(told.found)
     if missing := len(told.ours.keys() & told.theirs.keys()) - compared:
-        note = "; ".join(filter(None, (note, f"{missing} tensors could not be looked at")))
+        note = "; ".join(filter(None, (note, f"{missing} tensors could not be compared")))
     rounding = told.found.keys() - told.beyond()
     drift = [each for each in rounding if order[each] < order[name]]
     pair = told.ours[name], told.theirs[name]
@@ -294,9 +294,10 @@ def _influence(
     differing: Collection[str],
     agreeing: Collection[str],
 ) -> tuple[set[str], set[str]]:
-    """Those of `differing` that reach `outputs` without passing through one that agrees.
+    """Walk upstream from `outputs` until tensors agree.
 
-    The second are those of `agreeing` that were met.
+    Returns:
+        The tensors of `differing` on these paths, and those of `agreeing` at which they end.
     """
     waiting, seen = list(outputs), set(outputs)
     reached, stopped = set(), set()
@@ -316,7 +317,7 @@ def _influence(
 
 
 class _Chunks:
-    """Names in order, as many at a time as their values seem to fit the budget."""
+    """Names in order, in chunks whose values are expected to fit the budget."""
 
     def __init__(self, names: Sequence[str], budget: int) -> None:
         self.done = 0
@@ -325,28 +326,28 @@ class _Chunks:
         self._size = _FIRST_CHUNK
 
     def __iter__(self) -> Iterator[list[str]]:
-        """Chunks; `took` or `failed` is to be called after each."""
+        """The chunks; call `took` or `failed` after each."""
         while self.done < len(self._names):
             chunk = self._names[self.done : self.done + self._size]
             self.done += len(chunk)
             yield chunk
 
     def took(self, values: Collection[Value]) -> None:
-        """Choose the next size, as if all tensors were like the largest of these."""
+        """Choose the next chunk size, assuming that all tensors are as large as the largest."""
         largest = max(map(_bytes, values), default=0)
         self._size = max(1, min(self._budget // max(largest, 1), _GROWTH * self._size))
 
     def failed(self, chunk: Sequence[str]) -> None:
-        """Take the tensors of a chunk one by one; give up one that is alone."""
+        """Try the tensors of a chunk again in smaller chunks; skip one that is alone."""
         if len(chunk) > 1:
             self.done -= len(chunk)
             self._size = max(1, len(chunk) // 2)
 
 
 class _Side:
-    """One of both models: its nodes, and what its tensors are on some inputs.
+    """One of the two models: its nodes, and the values of its tensors.
 
-    Tensors go by the names of the original, where its outputs have others here.
+    Tensors have the names of the original, even if outputs have other names in this model.
     """
 
     def __init__(
@@ -374,7 +375,7 @@ class _Side:
         self._pairing = pairing
 
     def values(self, names: Sequence[str], draws: Sequence[Draw]) -> list[dict[str, Value]] | None:
-        """Tensors, also inner ones, for each of the inputs; None where onnxruntime gives none."""
+        """Tensors, also inner ones, for each set of inputs; None if onnxruntime fails."""
         own = [self._pairing.outputs.get(name, name) for name in names]
         asked = [onnx.ValueInfoProto(name=name) for name in own if name not in self._outputs]
         addition = onnx.ModelProto(graph=onnx.GraphProto(output=asked)).SerializeToString()
@@ -393,7 +394,7 @@ class _Side:
 
 
 def _captured(node: onnx.NodeProto) -> Iterator[str]:
-    """Names that the graphs inside a node read."""
+    """The names that the bodies inside a node read."""
     for attribute in node.attribute:
         graphs = [attribute.g] if attribute.type == AttributeProto.GRAPH else attribute.graphs
         for graph in graphs:
@@ -404,7 +405,7 @@ def _captured(node: onnx.NodeProto) -> Iterator[str]:
 
 
 def _attributes(node: onnx.NodeProto) -> str:
-    """Attributes sorted by name, as `pads=[0, 0, 1, 1], strides=[2, 2]`."""
+    """Attributes sorted by name, such as `pads=[0, 0, 1, 1], strides=[2, 2]`."""
     texts = []
     for attribute in sorted(node.attribute, key=lambda each: each.name):
         value = onnx.helper.get_attribute_value(attribute)
@@ -423,7 +424,7 @@ def _attributes(node: onnx.NodeProto) -> str:
 
 
 def _at_worst(seen: Comparison, before: Value, after: Value) -> tuple[str, str]:
-    """The element that differs most, in both; shapes or kinds where they do not fit."""
+    """The element that differs most, in both models; shapes or types if those differ."""
     if isinstance(before, np.ndarray) and isinstance(after, np.ndarray):
         if before.shape == after.shape:
             return str(before[seen.worst]), str(after[seen.worst])

@@ -1,6 +1,6 @@
-"""Two values of one output compared: bit for bit, or within a tolerance.
+"""Compares two values of one output, bit for bit and within a tolerance.
 
-Values are what `sessions.Session.run` gives.
+Values are those that `sessions.Session.run` returns.
 """
 
 import math
@@ -12,7 +12,7 @@ import numpy as np
 from onnxpad.engine.sessions import Array, Value
 from onnxpad.validation.result import Comparison
 
-_BLOCK = 1 << 20  # elements looked at together, so that float64 copies stay small
+_BLOCK = 1 << 20  # elements compared at a time, so that float64 copies stay small
 
 _DEFAULTS = {
     "float64": (1e-9, 1e-10),
@@ -21,21 +21,22 @@ _DEFAULTS = {
 }
 """By type: relative to each element, and relative to the output's greatest magnitude."""
 
-_TIE = 16  # roundings of the greatest magnitude, within which two elements are as good as equal
+_TIE = 16  # elements closer than so many roundings of the greatest magnitude count as equal
 
 _RANKED = {"float16": np.int16, "bfloat16": np.int16, "float32": np.int32, "float64": np.int64}
-"""Types whose bits, read as these integers, count their representable numbers."""
+"""Float types, and the integers whose order is that of their bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """What difference is allowed; by default what rounding explains.
+    """The allowed difference; by default enough for rounding.
 
     Attributes:
-        rtol: Allowed relative to each expected element; None for the default of its type.
-        atol: Allowed besides, absolute; None for the default of its type, which is relative to
-            the output's greatest magnitude.
-        factor: Multiplies the defaults, for what another engine computed.
+        rtol: Allowed difference relative to each expected element; None for the default of its
+            type.
+        atol: Allowed absolute difference on top; None for the default of its type, which is
+            relative to the output's greatest magnitude.
+        factor: Factor for the defaults, used for values that another engine computed.
     """
 
     rtol: float | None = None
@@ -43,7 +44,7 @@ class Tolerance:
     factor: float = 1.0
 
     def of(self, dtype: str, scale: float) -> tuple[float, float]:
-        """Relative and absolute allowance for a type and an output's greatest magnitude."""
+        """The relative and absolute tolerance for a type and an output's greatest magnitude."""
         relative, absolute = _DEFAULTS.get(dtype, (0.0, 0.0))
         return (
             relative * self.factor if self.rtol is None else self.rtol,
@@ -60,15 +61,15 @@ def compare(
 ) -> Comparison:
     """How `after` differs from `before`.
 
-    Floats may differ within the tolerance, everything else must be equal unless one is given; NaN
-    and infinities must be at the same places.
+    Floats may differ within the tolerance. Other types must be equal unless a tolerance is given
+    explicitly. NaN and infinities must be at the same places.
 
     Args:
         output: Name of the output.
-        before: What was expected.
-        after: What was found.
-        tolerance: What difference is allowed.
-        noise: How far two runs of one model were apart: twice that is allowed besides.
+        before: The expected value.
+        after: The value to compare with it.
+        tolerance: The allowed difference.
+        noise: The difference between two runs of one model; twice that is allowed on top.
     """
     detail = _misfit(before, after)
     if detail:
@@ -83,10 +84,10 @@ def compare(
 
 
 def argmax_lost(before: Value, after: Value, tolerance: Tolerance, noise: float = 0.0) -> str:
-    """Why scores that differ little do not agree: every row has its greatest element elsewhere.
+    """Why scores that differ little still disagree: in every row another element is the greatest.
 
-    Empty where some row agrees, where both are no scores (outputs of one or two axes), or where the
-    elements in question are as good as equal in every row, so that rounding decides.
+    Empty if some row agrees, if the output is not scores (it has other than one or two axes), or if
+    the two elements in question are so close in every row that rounding decides between them.
     """
     if not isinstance(before, np.ndarray) or not isinstance(after, np.ndarray):
         return ""
@@ -122,15 +123,15 @@ def alike(
     tolerance: Tolerance = Tolerance(),
     noise: float = 0.0,
 ) -> bool:
-    """Whether each element of `found` is that of `exact`, or what it was in `moved`.
+    """Whether each element of `found` agrees with that of `exact` or of `moved`.
 
     Args:
         output: Name of the output.
-        exact: What the graph says.
-        moved: What something else than the rewrite made of it.
-        found: What it made of the rewritten model.
-        tolerance: What difference is allowed.
-        noise: How far two runs of one model were apart.
+        exact: The original's output without optimisation.
+        moved: The original's output with full optimisation.
+        found: The rewritten model's output with full optimisation.
+        tolerance: The allowed difference.
+        noise: The difference between two runs of one model.
     """
     target = moved
     if (
@@ -151,7 +152,7 @@ def alike(
 
 
 def shape_text(shape: Sequence[int | str]) -> str:
-    """A shape as reports write it: `1x3x224x224`, or `scalar`.
+    """A shape as in reports: `1x3x224x224`, or `scalar`.
 
     >>> shape_text((1, 3, 5)), shape_text(())
     ('1x3x5', 'scalar')
@@ -161,7 +162,7 @@ def shape_text(shape: Sequence[int | str]) -> str:
 
 @dataclass(slots=True)
 class _Tally:
-    """What the blocks of two tensors, seen so far, have shown."""
+    """The differences found in the blocks of two tensors so far."""
 
     relative: float
     absolute: float
@@ -173,7 +174,7 @@ class _Tally:
     within: bool = True
 
     def add(self, begin: int, before: Array, after: Array) -> None:
-        """Take in one block, which begins at flat index `begin`."""
+        """Add the block that begins at flat index `begin`."""
         unequal = np.asarray(before != after, dtype=np.bool_)
         if before.dtype.kind in "fc":
             unequal &= ~(np.isnan(before) & np.isnan(after))
@@ -240,7 +241,7 @@ def _compare_tensors(
 
 
 def _ulp(before: Array, after: Array, *, equal: bool) -> int | None:
-    """The greatest difference of two finite elements, in representable numbers."""
+    """The greatest difference of two finite elements in units in the last place."""
     ranked = _RANKED.get(before.dtype.name)
     if ranked is None:
         return None
@@ -261,7 +262,7 @@ def _place(flat: int, tensor: Array) -> tuple[int, ...]:
 
 
 def _ranks(floats: Array, ranked: type) -> Array:
-    """The place of each float among those of its type, as unsigned integers; both zeros are one."""
+    """The rank of each float among all of its type, as unsigned integers; both zeros are equal."""
     bits = floats.view(ranked).astype(np.int64)
     magnitude = bits & np.int64(np.iinfo(ranked).max)
     signed = np.where(bits < 0, -magnitude, magnitude)
@@ -269,7 +270,7 @@ def _ranks(floats: Array, ranked: type) -> Array:
 
 
 def _cosine(a: Array, b: Array, scale: float, *, equal: bool) -> float | None:
-    """The cosine of the angle between the finite elements; None where one side is all zero."""
+    """The cosine of the angle between the finite elements; None if one side is all zero."""
     if a.dtype.kind not in "iuf" or not scale:
         return None
     if equal:
@@ -285,7 +286,7 @@ def _cosine(a: Array, b: Array, scale: float, *, equal: bool) -> float | None:
 
 
 def _argmax(shape: Sequence[int], a: Array, b: Array) -> float | None:
-    """The share of rows whose greatest element is at one place; None where rows are no scores."""
+    """The share of rows with the greatest element at the same place; None if not scores."""
     if a.dtype.kind != "f" or len(shape) not in (1, 2) or shape[-1] < 2 or not a.size:
         return None
     rows = [side.reshape(-1, shape[-1]).argmax(axis=1) for side in (a, b)]
@@ -293,20 +294,20 @@ def _argmax(shape: Sequence[int], a: Array, b: Array) -> float | None:
 
 
 def _outline(value: Value) -> tuple[str, str]:
-    """Shape and type of a tensor, as reports write them."""
+    """Shape and type of a tensor, as in reports; empty for other values."""
     if isinstance(value, np.ndarray):
         return shape_text(value.shape), value.dtype.name
     return "", ""
 
 
 def _flat(tensor: Array) -> Array:
-    """One axis of elements that numpy can calculate with: bfloat16 and float8 become float32."""
+    """All elements on one axis, in a type for numpy's arithmetic: bfloat16 becomes float32."""
     foreign = tensor.dtype.isbuiltin == 2  # numpy's mark of a type from another package
     return (tensor.astype(np.float32) if foreign else tensor).reshape(-1)
 
 
 def _scale(flat: Array) -> float:
-    """The greatest finite magnitude; 0.0 where there is none."""
+    """The greatest finite magnitude; 0.0 if there is none."""
     greatest = 0.0
     if flat.dtype.kind in "iufc":
         for begin in range(0, flat.size, _BLOCK):
@@ -317,7 +318,7 @@ def _scale(flat: Array) -> float:
 
 
 def _misfit(before: Value, after: Value) -> str:
-    """Why two values cannot be compared part by part, in one line; empty if they can."""
+    """Why two values cannot be compared element by element, in one line; empty if they can."""
     if isinstance(before, np.ndarray) and isinstance(after, np.ndarray):
         if before.dtype != after.dtype:
             return f"has type {after.dtype}, was {before.dtype}"
@@ -339,7 +340,7 @@ def _kind(value: Value) -> str:
 
 
 def _parts(before: Value, after: Value) -> Iterator[tuple[str, tuple[Value, Value]]]:
-    """The tensors of two fitting values that are none themselves."""
+    """The pairs of tensors inside two maps or sequences that fit each other."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         keys = list(before)
         pair = np.array([before[key] for key in keys]), np.array([after[key] for key in keys])
@@ -350,7 +351,7 @@ def _parts(before: Value, after: Value) -> Iterator[tuple[str, tuple[Value, Valu
 
 
 def _worst(output: str, parts: list[Comparison]) -> Comparison:
-    """The verdict on a whole that has these parts."""
+    """The comparison of a map or sequence, from those of its parts."""
     detail = next((f"{part.output}: {part.detail}" for part in parts if part.detail), "")
     ulps = [part.ulp for part in parts if part.ulp is not None]
     return Comparison(

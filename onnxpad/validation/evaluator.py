@@ -1,4 +1,4 @@
-"""onnx's reference evaluator as an oracle, for models made of what it is right about."""
+"""onnx's reference evaluator as an oracle, for models of operators that it computes rightly."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
@@ -41,12 +41,12 @@ _EXACT = frozenset(
         "Unsqueeze",
     }
 )
-"""What the reference evaluator computes as the specification says. Not the pools: it is wrong
-about most padded ones; nor ConvTranspose, where it crashes or clamps; nor QLinearConv, which it
-rounds differently."""
+"""Operators that the reference evaluator computes as specified. Pools are missing, since most of
+its padded ones are wrong; ConvTranspose, since it crashes or clamps; QLinearConv, since it rounds
+differently."""
 
 _ROUNDED = _EXACT | {"Clip", "Div", "LeakyRelu", "Sigmoid", "Tanh"}
-"""What it computes right but for rounding."""
+"""Operators that it computes rightly except for rounding."""
 
 _MOST_WORK = 1 << 25  # elements fed times nodes: it takes a second for about so many
 
@@ -54,10 +54,15 @@ _MOST_WORK = 1 << 25  # elements fed times nodes: it takes a second for about so
 def evaluator(
     model: onnx.ModelProto, names: Sequence[str], trusted: frozenset[str] = _EXACT
 ) -> Runner:
-    """The reference evaluator, for models made of what it is right about.
+    """A function that runs a model in the reference evaluator.
+
+    Args:
+        model: The model.
+        names: Names of the outputs to compute.
+        trusted: The operators that the model may consist of.
 
     Raises:
-        EngineError: The model has an operator that it is not trusted with.
+        EngineError: The model has another operator.
     """
     for node in model.graph.node:
         if node.domain not in {"", "ai.onnx"} or node.op_type not in trusted:
@@ -82,9 +87,9 @@ def evaluator(
 
 
 def evaluated(source: Source, inputs: Draw) -> dict[str, Value]:
-    """The outputs of a whole model on some inputs, right but for rounding; empty if it cannot say.
+    """The outputs of a whole model, right except for rounding; empty if it is not evaluated.
 
-    Models that are large, or keep data in other files, are not tried.
+    Large models, models with external data, and those with other operators are not evaluated.
     """
     model = read_proto(source)
     work = sum(data.size for data in inputs.feeds.values()) * len(model.graph.node)

@@ -1,4 +1,4 @@
-"""Whether a value can tell two models apart, or would be the same whatever they compute."""
+"""Decides whether an output can tell two models apart, or would be the same for any data."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ import numpy as np
 from onnxpad.engine.sessions import Array, Value
 
 _LEAST = {"float16": 4e-2, "bfloat16": 2e-1}
-"""By type: the least share of its greatest magnitude by which a value has to vary."""
+"""By type, how much an output has to vary, relative to its greatest magnitude."""
 
 _FEW = 64  # elements
 
@@ -15,10 +15,10 @@ _LEAST_OF_ANY = 1e-2
 
 
 def is_flat(values: Sequence[Value]) -> bool:
-    """Whether an output, which was `values` on different data, varies too little to tell anything.
+    """Whether an output, with these values for different data, varies too little to be evidence.
 
-    It has to vary over its elements and, where it was seen for other data in the same shape, from
-    one to the other. Sequences and maps are taken to tell.
+    It has to vary over its elements and, if it is known for other data of the same shape, between
+    both. Sequences and maps always count as evidence.
 
     >>> is_flat([np.array([0.1, 0.1001])]), is_flat([np.array([0.1, 0.2])])
     (True, False)
@@ -36,7 +36,7 @@ def is_flat(values: Sequence[Value]) -> bool:
 
 
 def is_weak(values: Sequence[Value]) -> bool:
-    """Whether an output is a few choices, as of classes, which other scores may lead to as well.
+    """Whether an output is a few integers or booleans, such as classes, that hide the scores.
 
     >>> is_weak([np.array([3])]), is_weak([np.arange(100)]), is_weak([np.array([3.5])])
     (True, False, False)
@@ -50,7 +50,7 @@ def is_weak(values: Sequence[Value]) -> bool:
 
 
 def _is_even(tensor: Array) -> bool:
-    """Whether all elements are about the same; one alone is not said to be."""
+    """Whether all elements are about the same; a single finite number is not."""
     if tensor.size == 1:
         value = _number(tensor)
         return value is not None and not np.isfinite(value.reshape(-1)[0])
@@ -71,7 +71,7 @@ def _is_near(one: Array, other: Array) -> bool:
 
 
 def _number(tensor: Array) -> Array | None:
-    """Floating point as numpy calculates with it; None for anything else, which is exact."""
+    """Floats in a type for numpy's arithmetic; None for other types, which are exact."""
     if tensor.dtype.isbuiltin == 2:  # numpy's mark of a type from another package
         return tensor.astype(np.float32)
     if tensor.dtype.kind not in "fc":

@@ -1,4 +1,4 @@
-"""Arrays that a person gives: inputs to feed, and what a framework made of them.
+"""Reads the arrays that a user gives: inputs, and a framework's outputs.
 
 Nothing is ever unpickled.
 """
@@ -37,17 +37,17 @@ _UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
 )
-"""What numpy raises at files that are cut short, encrypted, or made up."""
+"""Exceptions of numpy for files that are truncated, encrypted, or malformed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Given:
-    """What was given, brought to a model's names, types and input shapes.
+    """The arrays given, matched to a model's names, types and input shapes.
 
     Attributes:
-        draws: Inputs, one a sample; empty where none were given.
-        expected: Outputs by name, one mapping a sample, as the framework laid them out.
-        notes: What was matched by order and what was aligned, a line each.
+        draws: Inputs, one set for each sample; empty if none were given.
+        expected: Outputs by name, one mapping for each sample, in the framework's layout.
+        notes: Arrays that were matched by order or aligned, a line each.
     """
 
     draws: tuple[Draw, ...] = ()
@@ -63,13 +63,13 @@ class _Entry:
 
 
 def given(model: Outline, inputs: Arrays | None, reference: Arrays | None) -> Given:
-    """The inputs and the reference given for a model.
+    """Read the inputs and the reference given for a model.
 
-    Arrays are matched by name; what is then left over, by order, where the numbers agree. Without
-    `inputs` the reference has to hold them too.
+    Arrays are matched by name. Those left over are matched by order if their number agrees. Without
+    `inputs` the reference has to contain the inputs too.
 
     Raises:
-        UsageError: A file cannot be read, or does not fit the model; in one line.
+        UsageError: A file cannot be read, or does not fit the model.
     """
     notes: dict[str, None] = {}
     draws: list[Draw] = []
@@ -106,7 +106,7 @@ def _matched(
     wanted: Sequence[Input | Output],
     notes: dict[str, None],
 ) -> dict[str, Array]:
-    """The arrays by the names of the model, inputs and then outputs where names do not tell."""
+    """The arrays by the model's names; those with other names by order, inputs first."""
     found: dict[str, Array] = {}
     for role in (_INPUT, _OUTPUT):
         mine = [each for each in wanted if isinstance(each, Input) == (role == _INPUT)]
@@ -125,8 +125,8 @@ def _matched(
         if len(left) != len(lacking):
             raise UsageError(
                 f"{title} has {_listed(entry.name for entry in left)}, which "
-                f"{'is' if len(left) == 1 else 'are'} no name of the model's: it has "
-                f"{_known(wanted)}; name the arrays so"
+                f"{'is' if len(left) == 1 else 'are'} not in the model: it has "
+                f"{_known(wanted)}; give the arrays these names"
             )
         for entry, each in zip(left, lacking, strict=True):
             found[each.name] = entry.array
@@ -136,7 +136,7 @@ def _matched(
 
 
 def _draw(title: str, model: Outline, found: Mapping[str, Array], notes: dict[str, None]) -> Draw:
-    """The inputs among the arrays, with the types and shapes that the model asks for."""
+    """The inputs among the arrays, with the types and shapes that the model declares."""
     feeds = {}
     for each in model.inputs:
         if each.name not in found:
@@ -149,7 +149,7 @@ def _draw(title: str, model: Outline, found: Mapping[str, Array], notes: dict[st
         if fit is None:
             raise UsageError(
                 f"{title}: input {each.name!r} has shape {shape_text(array.shape)}, but the model "
-                f"asks for {shape_text(each.shape)}"
+                f"declares {shape_text(each.shape)}"
             )
         feeds[each.name], how = np.ascontiguousarray(fit[0]), fit[1]
         if how:
@@ -175,7 +175,7 @@ def _outputs(
 
 
 def _typed(title: str, role: str, each: Input | Output, array: Array) -> Array:
-    """The array, if it has the type that the model declares."""
+    """The array in this machine's byte order; raises unless it has the model's type."""
     if each.elem_type == onnx.TensorProto.UNDEFINED:
         return array
     if each.elem_type == onnx.TensorProto.STRING:
@@ -189,11 +189,11 @@ def _typed(title: str, role: str, each: Input | Output, array: Array) -> Array:
             f"{title}: {role} {each.name!r} has type {array.dtype}, but the model's is "
             f"{'string' if wanted.kind == 'O' else wanted}; convert the array"
         )
-    return array.astype(wanted, copy=False)  # the byte order of this machine
+    return array.astype(wanted, copy=False)
 
 
 def _sets(source: Arrays, title: str) -> tuple[str, list[list[_Entry]]]:
-    """How to call a source, and its sets of arrays."""
+    """The name of a source in messages, and its sets of arrays."""
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         return str(path), _read(path)
@@ -218,7 +218,7 @@ def _read(path: Path) -> list[list[_Entry]]:
     if path.is_dir():
         return _folder(path)
     try:
-        with path.open("rb") as file:  # numpy leaves open what it opened and could not read
+        with path.open("rb") as file:  # numpy does not close a file that it cannot read
             loaded = np.load(file, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
                 return [[_Entry("the array", loaded)]]
@@ -226,10 +226,12 @@ def _read(path: Path) -> list[list[_Entry]]:
     except _UNREADABLE as error:
         raise UsageError(_why(path, error)) from None
     if not entries:
-        raise UsageError(f"{path}: has no arrays in it")
+        raise UsageError(f"{path}: contains no arrays")
     for entry in entries:
         if not isinstance(entry.array, np.ndarray):
-            raise UsageError(f"{path}: {entry.name!r} is no array; write the file with numpy.savez")
+            raise UsageError(
+                f"{path}: {entry.name!r} is not an array; write the file with numpy.savez"
+            )
     return [entries]
 
 
@@ -238,26 +240,26 @@ def _why(path: Path, error: Exception) -> str:
         return f"{path} cannot be read: {error.strerror}"
     if isinstance(error, ValueError) and "allow_pickle" in str(error) and _is_pickled(path):
         return (
-            f"{path}: has pickled Python objects in it, which are not loaded because they could "
-            "run code; save plain arrays with numpy.savez"
+            f"{path}: contains pickled Python objects, which are not loaded because they could run "
+            "code; save plain arrays with numpy.savez"
         )
     if isinstance(error, MemoryError):
-        return f"{path}: has an array larger than the memory of this machine"
-    return f"{path}: is no readable .npz or .npy file; write it with numpy.savez or numpy.save"
+        return f"{path}: contains an array larger than the memory of this machine"
+    return f"{path}: is not a readable .npz or .npy file; write it with numpy.savez or numpy.save"
 
 
 def _is_pickled(path: Path) -> bool:
-    """Whether numpy speaks of pickled objects because of such, not of an unknown file."""
+    """Whether a file may contain pickled objects; numpy's error says so of unknown formats too."""
     with path.open("rb") as file:
-        return file.read(1) in {b"\x93", b"P", b"\x80"}  # numpy's, zip's and pickle's marks
+        return file.read(1) in {b"\x93", b"P", b"\x80"}  # first bytes of numpy, zip and pickle
 
 
 def _folder(path: Path) -> list[list[_Entry]]:
-    """Sets of `input_0.pb`, `output_0.pb` and so on: the folder's own, or one a subfolder."""
+    """Sets of `input_0.pb`, `output_0.pb` and so on: in the folder itself and in each subfolder."""
     folders = [path, *sorted((each for each in path.iterdir() if each.is_dir()), key=_natural)]
     sets = [found for folder in folders if (found := list(_tensors(folder)))]
     if not sets:
-        raise UsageError(f"{path}: has no input_0.pb, as folders of ONNX test data have")
+        raise UsageError(f"{path}: has no input_0.pb, which folders of ONNX test data have")
     return sets
 
 
@@ -272,12 +274,12 @@ def _tensors(folder: Path) -> Iterator[_Entry]:
             except OSError as error:
                 raise UsageError(f"{path} cannot be read: {error.strerror}") from None
             except (DecodeError, ValueError, TypeError, KeyError):
-                raise UsageError(f"{path}: is no tensor as ONNX test data hold it") from None
+                raise UsageError(f"{path}: is not a serialized TensorProto") from None
             yield _Entry(tensor.name or path.stem, array, role)
 
 
 def _natural(path: Path) -> list[int | str]:
-    """A key by which `input_10.pb` comes after `input_2.pb`."""
+    """A sort key that puts `input_10.pb` after `input_2.pb`."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name)]
 
 

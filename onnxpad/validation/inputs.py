@@ -1,7 +1,7 @@
-"""Inputs a model accepts, drawn from what its graph says about them.
+"""Draws inputs for a model from the types, shapes and bounds that its graph implies.
 
-Sizes the graph leaves open are guesses, most likely first: whoever runs the model tries them in
-turn until one is accepted.
+Sizes that the graph leaves open are guessed, most likely first; the caller tries one after the
+other until the model runs.
 """
 
 import math
@@ -42,7 +42,7 @@ _MOST_ELEMENTS = 1 << 23  # of one input of guessed size: an image of 1600x1600 
 
 _DRAWABLE = 1 << 28  # elements of one input; drawing them takes 3 GB already
 
-_ENDLESS = 1 << 20  # where a limit is none
+_ENDLESS = 1 << 20  # a larger upper limit is no limit in practice
 
 _QUANTISERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
 
@@ -52,7 +52,7 @@ _INDICES: Mapping[tuple[str, int], tuple[int, int]] = {
     ("EmbedLayerNormalization", 0): (2, 0),
     ("EmbedLayerNormalization", 1): (4, 0),
 }
-"""(operator, its input): (the input it indexes, that one's axis unless an attribute says)."""
+"""(operator, input of indices): (the input indexed, the axis if no attribute names one)."""
 
 _CARRIERS = frozenset(
     {
@@ -74,7 +74,7 @@ _CARRIERS = frozenset(
         "Unsqueeze",
     }
 )
-"""Operators that pass integers on as they are, so that a bound behind them is one before them."""
+"""Operators that pass integers on unchanged, so that a bound downstream holds upstream too."""
 
 _CHANNEL_KEEPERS = frozenset(
     {
@@ -95,7 +95,7 @@ _CHANNEL_KEEPERS = frozenset(
 
 
 class UndrawableError(ModelError):
-    """An input that nothing can be drawn for."""
+    """An input for which no data can be drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +105,9 @@ class Input:
     Attributes:
         name: Name of the graph input.
         elem_type: `TensorProto.DataType`.
-        shape: A size, or the name of one that is open, an axis.
-        bound: Integers drawn are below it, as indices must be; None where nothing bounds them.
-        sizes: What open sizes are limited to, by name.
+        shape: For each axis a size, or the name of an open one.
+        bound: Upper bound (exclusive) of integers, for indices; None if they are not bounded.
+        sizes: The sizes admitted for open dimensions, by name.
     """
 
     name: str
@@ -123,8 +123,8 @@ class Output:
 
     Attributes:
         name: Name of the graph output.
-        elem_type: `TensorProto.DataType`, UNDEFINED where it is no tensor.
-        shape: A size, or the name of one that is open, an axis; None without a rank.
+        elem_type: `TensorProto.DataType`; UNDEFINED if the output is not a tensor.
+        shape: For each axis a size, or the name of an open one; None if the rank is unknown.
     """
 
     name: str
@@ -134,14 +134,14 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What a model takes and gives, and what is in it and in the graphs inside it.
+    """Inputs, outputs and a few traits of a model, with all its bodies.
 
     Attributes:
-        inputs: What to feed.
-        nodes: How many nodes it has.
+        inputs: The inputs to feed.
+        nodes: The number of nodes.
         quantised: Whether it quantises.
-        outputs: What it gives.
-        pads: Whether it has a `Pad` or a MaxPool, which onnxruntime's optimiser joins.
+        outputs: The outputs.
+        pads: Whether it has a `Pad` or a MaxPool, which onnxruntime's optimiser fuses.
     """
 
     inputs: tuple[Input, ...]
@@ -157,8 +157,8 @@ class Draw:
 
     Attributes:
         feeds: The data by name of the input.
-        label: How a report calls them.
-        again: Whether others of the same sizes were drawn before, and these are other data.
+        label: Description for reports.
+        again: Whether these have the sizes of an earlier draw, with other data.
     """
 
     feeds: Mapping[str, Array]
@@ -169,7 +169,7 @@ class Draw:
 def describe(model: onnx.ModelProto) -> tuple[Input, ...]:
     """The inputs to feed `model`.
 
-    Initializers that are inputs too (overridable from IR version 4 on) keep their value.
+    Initializers that are also inputs (overridable from IR version 4 on) keep their value.
 
     Raises:
         UndrawableError: An input is a sequence, a map or a sparse tensor.
@@ -181,7 +181,7 @@ def describe(model: onnx.ModelProto) -> tuple[Input, ...]:
 def shaped(
     inputs: Iterable[Input], shapes: Mapping[str, Sequence[int | str | None]]
 ) -> tuple[Input, ...]:
-    """`inputs` with the sizes that are given, by name and axis; where none is, what was there."""
+    """The inputs with the sizes given, by name of the input; other sizes stay as they are."""
 
     def sized(each: Input) -> tuple[int | str, ...]:
         sizes = shapes[each.name]
@@ -202,10 +202,13 @@ def pinned(
     sizes: Mapping[str, Sizes] | None = None,
     names: Mapping[str, str] | None = None,
 ) -> tuple[Input, ...]:
-    """`inputs` with the open sizes that `model`, another version of theirs, has fixed.
+    """The inputs with the open sizes that another version of their model fixes.
 
-    What is still open is limited to `sizes`, by name. `names` has what `model` calls an input, if
-    it has another name for it.
+    Args:
+        inputs: The inputs.
+        model: The other version.
+        sizes: The sizes admitted for dimensions that are still open, by name.
+        names: Names of inputs in `model` that differ, by name in `inputs`.
     """
     inputs, names = tuple(inputs), names or {}
     shapes = {value.name: _shape(value) or () for value in _fed(model.graph)}
@@ -222,7 +225,7 @@ def pinned(
     def size(dim: int | str, now: int | str) -> int | str:
         if isinstance(dim, int):
             return dim
-        # An axis that is open in both is taken for one of its name that is not.
+        # An axis open in both gets the size that is fixed for another axis of the same name.
         return now if isinstance(now, int) else fixed.get(dim, dim)
 
     return tuple(
@@ -236,10 +239,10 @@ def pinned(
 
 
 def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
-    """Sizes for the open dimensions, likely ones first; one empty choice where none is open.
+    """Sizes for the open dimensions, likely ones first; one empty choice if none is open.
 
-    Of what sizes are limited to, the first, the last and the middle one come first, unless no
-    model is fed so many.
+    For a dimension limited to certain sizes, the first, the last and the middle one come first,
+    unless the last is very large.
     """
     inputs = tuple(inputs)
     first: dict[str, int] = {}
@@ -269,9 +272,9 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
 
 
 def small_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
-    """One small size for all open dimensions, from 1 up; nothing where none is open.
+    """One small size for all open dimensions, from 1 up; nothing if none is open.
 
-    Nor where sizes are limited: the first of `size_choices` are the smallest then.
+    Nothing either if sizes are limited, since `size_choices` then begins with the smallest.
     """
     inputs = tuple(inputs)
     dims = {dim for each in inputs for dim in each.shape if isinstance(dim, str)}
@@ -280,7 +283,7 @@ def small_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
 
 
 def _nth(sizes: Sizes, index: int) -> int:
-    """The first, the last, or one in the middle, which is odd where the first is even."""
+    """The first, the last or a middle size, the latter of other parity than the first if any."""
     middle = sizes.count // 2
     if middle * sizes.step % 2 == 0 and middle + 1 < sizes.count:
         middle += 1
@@ -288,15 +291,15 @@ def _nth(sizes: Sizes, index: int) -> int:
 
 
 def _nearest(sizes: Sizes, size: int) -> int:
-    """The one of these sizes that is nearest to a guess."""
+    """The admitted size nearest to a guess."""
     return sizes.value(min(max(round((size - sizes.first) / sizes.step), 0), sizes.count - 1))
 
 
 def draw(inputs: Iterable[Input], sizes: Mapping[str, int], seed: int) -> Draw:
-    """Inputs of these sizes; the same seed gives the same data.
+    """Draw inputs of these sizes; the same seed gives the same data.
 
     Raises:
-        UndrawableError: One has more elements than can be drawn, or of a type that is not known.
+        UndrawableError: An input has too many elements, or elements of an unknown type.
     """
     feeds = {}
     for each in inputs:
@@ -312,13 +315,13 @@ def draw(inputs: Iterable[Input], sizes: Mapping[str, int], seed: int) -> Draw:
 
 
 def other_data(inputs: Iterable[Input], first: Draw, seed: int) -> Draw | None:
-    """Inputs of the same sizes as `first` with other data: all negative, where numbers can be.
+    """Draw inputs of the same sizes as `first` with other data, negative if the type allows.
 
-    What onnxruntime's optimiser makes of a `Pad` with zeros before a MaxPool shows on negative data
-    alone; and an output that is the same for this data too says little of the model.
+    onnxruntime's wrong fold of a `Pad` of zeros into a MaxPool shows only on negative data. And an
+    output that is the same for this data too is no evidence.
 
     Returns:
-        None where there is nothing else to draw.
+        The inputs; None if no other data can be drawn.
     """
     feeds, below = {}, False
     for each in inputs:
@@ -336,7 +339,7 @@ def other_data(inputs: Iterable[Input], first: Draw, seed: int) -> Draw | None:
 
 
 def feeds_text(feeds: Mapping[str, Array]) -> str:
-    """Inputs by name, type and shape, as `x float32 1x3x224x224`; not more than six."""
+    """Inputs by name, type and shape, such as `x float32 1x3x224x224`; at most six."""
     texts = [
         f"{name} {'string' if data.dtype.kind == 'O' else data.dtype} {shape_text(data.shape)}"
         for name, data in feeds.items()
@@ -347,7 +350,7 @@ def feeds_text(feeds: Mapping[str, Array]) -> str:
 
 
 def outline(model: onnx.ModelProto) -> Outline:
-    """What validation needs to know of a model, so that the model itself can be let go.
+    """The outline of a model; validation keeps it and drops the model.
 
     Raises:
         UndrawableError: An input is a sequence, a map or a sparse tensor.
@@ -363,7 +366,7 @@ def outline(model: onnx.ModelProto) -> Outline:
 
 
 def numpy_type(each: Input | Output) -> np.dtype[Any]:
-    """The type that numpy has for the elements of an input or output.
+    """The numpy type for the elements of an input or output.
 
     Raises:
         UndrawableError: onnx knows no such type.
@@ -378,7 +381,7 @@ def numpy_type(each: Input | Output) -> np.dtype[Any]:
 
 
 def _is_batch(dim: str, axis: int, rank: int) -> bool:
-    """Whether an open dimension counts examples, going by its name (lower case) and place."""
+    """Whether an open dimension is the batch, judged by its name (lower case) and axis."""
     if "batch" in dim:
         return True
     measured = any(word in dim for word in ("height", "width", "len", "seq", "time", "frame"))
@@ -416,14 +419,14 @@ def _data(each: Input, shape: tuple[int, ...], generator: np.random.Generator) -
 
 
 def _is_signed(data: Array) -> bool:
-    """Whether its numbers may be negative, and are no choices between 0 and 1."""
+    """Whether the data may be negative: floats, and 8-bit integers with a sign."""
     if data.dtype.isbuiltin == 2:  # bfloat16, float8 and 4 bit integers
         return "float" in data.dtype.name
     return data.dtype.kind == "f" or data.dtype == np.int8
 
 
 def _negative(data: Array) -> Array:
-    """Data below zero, at a distance that rounding does not bridge."""
+    """The data moved below zero, far enough that rounding does not bring it back."""
     if data.dtype.kind == "i":
         below = np.minimum(data, -1 - np.abs(data.astype(np.int16)) // 2)
         return np.asarray(below.astype(data.dtype))
@@ -448,12 +451,12 @@ def _tensor_type(value: onnx.ValueInfoProto) -> onnx.TypeProto.Tensor:
 
 
 def _declared(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
-    """As `_shape`; None also where it is no tensor."""
+    """As `_shape`; None also if the value is not a tensor."""
     return _shape(value) if value.type.HasField("tensor_type") else None
 
 
 def _shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
-    """A size or a name an axis, made up where the graph has none; None without a rank."""
+    """A size or a name for each axis, invented if the graph has none; None without a rank."""
     kind = _tensor_type(value)
     if not kind.HasField("shape"):
         return None
@@ -477,7 +480,7 @@ def _input(value: onnx.ValueInfoProto, consumers: "_Consumers") -> Input:
 
 
 class _Consumers:
-    """Who reads what in a graph and the graphs inside it."""
+    """The readers of each tensor in a graph and its bodies."""
 
     def __init__(self, graph: onnx.GraphProto) -> None:
         self._readers: dict[str, list[tuple[onnx.NodeProto, int]]] = {}
@@ -495,7 +498,7 @@ class _Consumers:
                         self._shapes[node.output[0]] = tuple(attribute.t.dims)
 
     def bound(self, name: str) -> int | None:
-        """What every index drawn for `name` must be below; None where nothing is indexed."""
+        """Upper bound (exclusive) of indices drawn for `name`; None if nothing is indexed."""
         bounds = []
         for node, index in self._reached(name, _CARRIERS):
             if (node.op_type, index) in _INDICES:
@@ -507,7 +510,7 @@ class _Consumers:
         return max(1, min(bounds)) if bounds else None
 
     def weight(self, name: str) -> tuple[tuple[int | str, ...], int] | None:
-        """The shape of the first convolution's weight and the channels it asks of `name`."""
+        """The weight's shape of the first convolution downstream, and the channels it needs."""
         for node, index in self._reached(name, _CHANNEL_KEEPERS):
             if index == 0 and node.op_type in {"Conv", "ConvTranspose"} and len(node.input) > 1:
                 shape = self._shapes.get(node.input[1], ())
@@ -517,7 +520,7 @@ class _Consumers:
         return None
 
     def _reached(self, name: str, through: frozenset[str]) -> Iterator[tuple[onnx.NodeProto, int]]:
-        """Readers of `name`, and of what operators in `through` make of it."""
+        """Readers of `name`, and of the outputs of operators in `through` downstream of it."""
         waiting, seen = deque([name]), {name}
         while waiting:
             for node, index in self._readers.get(waiting.popleft(), ()):

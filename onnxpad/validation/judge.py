@@ -1,4 +1,4 @@
-"""One result held against what was expected of it, and what excuses a difference."""
+"""Compares one result with the expected one, and decides when a difference is excused."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -11,23 +11,23 @@ from onnxpad.validation.compare import Tolerance, alike, argmax_lost, compare
 from onnxpad.validation.result import Comparison, Run
 
 _QUANTA = 0.05
-"""What rounding may change in an output, relative to its greatest magnitude, once quantised
-operators are fused, as a rewrite can make possible; a few steps of 1/255 that grow on their way."""
+"""Allowed difference of an output, relative to its greatest magnitude, if a rewrite lets
+onnxruntime fuse quantised operators: a few steps of 1/255, which grow on their way downstream."""
 
-_LEAST_COSINE = 0.99  # between an output and the same with some of its roundings moved
-_HALVES = frozenset({"float16", "bfloat16"})  # a sum in another order is another sum
+_LEAST_COSINE = 0.99  # between two outputs that differ only in roundings
+_HALVES = frozenset({"float16", "bfloat16"})  # sums depend on the order of their terms
 
-_OTHER_ENGINE = 10.0  # times the default tolerance: another engine sums up in another order
+_OTHER_ENGINE = 10.0  # factor of the default tolerance: another engine sums in another order
 
 
 @dataclass(frozen=True, slots=True)
 class Oracle:
-    """What a run is held against.
+    """The expected result of a run.
 
     Attributes:
-        name: How a report calls it, as `original` or `reference`.
-        result: Its outputs.
-        foreign: Whether another engine computed them, which sums up in another order.
+        name: Name in reports, such as `original` or `reference`.
+        result: The expected outputs.
+        foreign: Whether another engine computed them, which sums in another order.
     """
 
     name: str
@@ -36,7 +36,10 @@ class Oracle:
 
 
 def held(subject: str, found: Result, oracle: Oracle, tolerance: Tolerance) -> Run:
-    """A run of `subject`; where and on what it ran is for the caller to fill in."""
+    """A result compared with the expected one, as a run of `subject`.
+
+    The caller fills in provider, optimisation level and inputs.
+    """
     expected = oracle.result
     missing = expected.outputs.keys() - found.outputs.keys()
     note = ""
@@ -52,7 +55,7 @@ def held(subject: str, found: Result, oracle: Oracle, tolerance: Tolerance) -> R
             continue
         other, how = found.outputs[name], ""
         if isinstance(value, np.ndarray) and isinstance(other, np.ndarray):
-            # Only what a framework laid out can have other axes.
+            # Only a framework's output can have another layout.
             fit = aligned(value, other.shape) if oracle.name == "reference" else None
             value, how = fit or (value, "")
         noise = expected.noise.get(name, found.noise.get(name, 0.0))
@@ -81,19 +84,19 @@ def excused(
     tolerance: Tolerance,
     unrounded: Callable[[], bool] | None,
 ) -> Run:
-    """A run that failed, with a verdict that allows for what full optimisation does by itself.
+    """A failed run at full optimisation, excused if the optimiser alone explains the difference.
 
-    What it does to the original it may do to the rewritten model alike: to the same elements, by
-    the same values. Where the original does not run at all, there is nothing that a wrong result
-    could be alike.
+    The difference is excused if full optimisation changes the original in the same way: the same
+    elements, to the same values. If the original does not run at full optimisation, wrong outputs
+    are not excused.
 
     Args:
-        run: The rewritten model at full optimisation, held against `oracle`.
-        oracle: What it is held against, without optimisation.
-        ours: What full optimisation makes of the original.
-        found: What it makes of the rewritten model.
-        tolerance: What difference is allowed.
-        unrounded: Whether both models agree at this level once nothing in them is quantised; None
+        run: The rewritten model at full optimisation, compared with `oracle`.
+        oracle: The expected result, without optimisation.
+        ours: The original's result at full optimisation.
+        found: The rewritten model's result at full optimisation.
+        tolerance: The allowed difference.
+        unrounded: Returns whether both models agree at this level without their quantisers; None
             for models that do not quantise.
     """
     if ours.error:
@@ -109,7 +112,7 @@ def excused(
         return run
 
     def suffered(seen: Comparison) -> bool:
-        """Whether the original moves likewise, or is rounded about as much."""
+        """Whether the original changes in the same way, or is rounded about as much."""
         exact, before = oracle.result.outputs[seen.output], ours.outputs.get(seen.output)
         if alike(seen.output, exact, before, found.outputs[seen.output], tolerance, seen.noise):
             return True
@@ -133,7 +136,14 @@ def excused(
 
 
 def agrees(exact: Result, ours: Result, found: Result, tolerance: Tolerance) -> bool:
-    """Whether a rewritten model gives what the original gives, or is moved as that is."""
+    """Whether a rewritten model agrees with the original, or full optimisation changes both alike.
+
+    Args:
+        exact: The original's result without optimisation.
+        ours: The original's result at full optimisation.
+        found: The rewritten model's result at full optimisation.
+        tolerance: The allowed difference.
+    """
     if exact.error or found.error:
         return False
     oracle = Oracle("original", exact)
@@ -142,11 +152,11 @@ def agrees(exact: Result, ours: Result, found: Result, tolerance: Tolerance) -> 
 
 
 def _is_rounding(seen: Comparison) -> bool:
-    """Whether a difference is as small as rounding in quantised operators makes it."""
+    """Whether a difference is small enough to come from rounding in quantised operators."""
     cosine = 1.0 if seen.cosine is None else seen.cosine
     return seen.max_rel <= _QUANTA and cosine >= _LEAST_COSINE and seen.argmax != 0.0
 
 
 def differing(comparisons: Iterable[Comparison]) -> str:
-    """The outputs that are not ok."""
+    """The names of the outputs that are not ok, separated by commas."""
     return ", ".join(each.output for each in comparisons if not each.ok)

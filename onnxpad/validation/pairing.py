@@ -1,4 +1,4 @@
-"""Which input and output of one model is which of another that has other names for them."""
+"""Matches the inputs and outputs of two models that name them differently."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,12 +14,12 @@ from onnxpad.validation.inputs import Draw, Input, Outline, Output
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """The names of a second model where they are not those of the first.
+    """The names of inputs and outputs in a second model that differ from those in the first.
 
     Attributes:
         inputs: Name in the second model by name in the first.
-        outputs: The same of outputs.
-        notes: What was paired, a line each.
+        outputs: The same for outputs.
+        notes: The pairs, a line each.
     """
 
     inputs: Mapping[str, str] = field(default_factory=dict)
@@ -27,14 +27,14 @@ class Pairing:
     notes: tuple[str, ...] = ()
 
     def fed(self, draw: Draw) -> Draw:
-        """Inputs of the first model by the names of the second."""
+        """Inputs of the first model under the names of the second."""
         if not self.inputs:
             return draw
         feeds = {self.inputs.get(name, name): data for name, data in draw.feeds.items()}
         return replace(draw, feeds=feeds)
 
     def told(self, outputs: Mapping[str, Value]) -> Mapping[str, Value]:
-        """Outputs of the second model by the names of the first."""
+        """Outputs of the second model under the names of the first."""
         if not self.outputs:
             return outputs
         known = {other: name for name, other in self.outputs.items()}
@@ -42,13 +42,13 @@ class Pairing:
 
 
 def paired(original: Outline, rewritten: Outline) -> Pairing:
-    """How the names of two models belong together: equal ones, and the rest by order.
+    """Match the inputs and outputs of two models: by name, the rest by order.
 
-    What is paired by order has the same element type and a shape that fits. Nothing is paired where
-    only one of both has names left over: then something was added or is lost.
+    Matches by order have the same element type and compatible shapes. If only one model has names
+    left over, an input or output was added or removed, and none is matched.
 
     Raises:
-        UsageError: Inputs of other names cannot be told apart, or do not fit.
+        UsageError: Inputs of other names are ambiguous, or do not fit.
     """
     inputs = _rest(original.inputs, rewritten.inputs)
     outputs = _rest(original.outputs, rewritten.outputs)
@@ -56,8 +56,8 @@ def paired(original: Outline, rewritten: Outline) -> Pairing:
     if into is None:
         told = [", ".join(map(_told, side)) for side in inputs]
         raise UsageError(
-            f"the models have other inputs: {told[0]} in the original, {told[1]} in the rewritten "
-            "model, which do not fit by order, type and shape; give them the same names"
+            f"the models have different inputs: {told[0]} in the original, {told[1]} in the "
+            "rewritten model, which do not match by order, type and shape; give them the same names"
         )
     out = _paired(*outputs) or {}
     notes = [
@@ -73,7 +73,7 @@ _Rest = tuple[list[Input | Output], list[Input | Output]]
 
 
 def _rest(one: Sequence[Input | Output], other: Sequence[Input | Output]) -> _Rest:
-    """Those on each side whose name the other side has not."""
+    """The entries on each side whose name the other side lacks."""
     names = {each.name for each in one} & {each.name for each in other}
     return [e for e in one if e.name not in names], [e for e in other if e.name not in names]
 
@@ -81,7 +81,7 @@ def _rest(one: Sequence[Input | Output], other: Sequence[Input | Output]) -> _Re
 def _paired(
     ours: Sequence[Input | Output], theirs: Sequence[Input | Output]
 ) -> dict[str, str] | None:
-    """Names by order, or in the only other way that fits; None where none does."""
+    """Names matched by order, or in the only other way that fits; None if there is none."""
     if not ours or not theirs:
         return {}
     if len(ours) != len(theirs):
@@ -96,7 +96,7 @@ def _paired(
 
 
 def _fit(one: Input | Output, other: Input | Output) -> bool:
-    """Whether type and shape may be the same; an open size may be any."""
+    """Whether type and shape are compatible; an open size fits any size."""
     if one.elem_type != other.elem_type:
         return False
     if one.shape is None or other.shape is None:

@@ -1,4 +1,4 @@
-"""What validation found, as frozen values."""
+"""The results of a validation as frozen values."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
@@ -10,27 +10,26 @@ _AS_OK = cast("Outcome", "")
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One output as it was expected, against the same output as it was found.
+    """The comparison of one output with its expected value.
 
     Attributes:
         output: Name of the output tensor.
-        equal: Whether both are the same bit for bit (NaN at the same places counts as the same).
-        max_abs: Greatest absolute difference; 0.0 when equal, NaN where it cannot be said.
-        max_rel: `max_abs` relative to the expected output's greatest magnitude; 0.0 when equal.
-        detail: What differs, in one line: shape, type, or the first element and how many; empty
-            where `ok`.
-        ok: Whether the difference is within what was asked for.
-        shape: Shape of the expected output, as `1x3x224x224`; empty where it is no tensor.
-        dtype: Element type of the expected output, as `float32`; empty where it is no tensor.
-        ulp: Greatest difference counted in representable numbers of the type; 0 when equal, None
-            where it cannot be said.
-        cosine: Cosine of the angle between both, taken as vectors; None where it cannot be said.
+        equal: Whether both are equal bit for bit (NaN at the same places counts as equal).
+        max_abs: Greatest absolute difference; 0.0 if equal, NaN if it is not defined.
+        max_rel: `max_abs` relative to the expected output's greatest magnitude; 0.0 if equal.
+        detail: The difference in one line: shape, type, or the first element and how many differ;
+            empty if `ok`.
+        ok: Whether the difference is within the tolerance.
+        shape: Shape of the expected output, such as `1x3x224x224`; empty if it is not a tensor.
+        dtype: Element type of the expected output, such as `float32`; empty if not a tensor.
+        ulp: Greatest difference in units in the last place; 0 if equal, None if not defined.
+        cosine: Cosine of the angle between both as vectors; None if it is not defined.
         argmax: Share of rows whose greatest element is at the same place, for outputs of one or
             two axes; None for others.
-        special: In how many places one side is NaN or infinite and the other is not the same.
-        worst: Index of the element that differs most; empty where equal, or a scalar.
-        noise: How far two runs of the same model were apart, absolute; such noise is allowed for.
-        alignment: How axes were moved, added or dropped to compare them; empty where none were.
+        special: Number of places where one side is NaN or infinite and the other is not the same.
+        worst: Index of the element that differs most; empty if equal, or a scalar.
+        noise: Absolute difference between two runs of the same model, which is allowed for.
+        alignment: How axes were moved, added or dropped for the comparison; empty if none were.
     """
 
     output: str
@@ -52,21 +51,21 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a model on one set of inputs, held against what was expected of it.
+    """One run of a model on one set of inputs, compared with the expected outputs.
 
     Attributes:
-        provider: Execution provider, as `CPUExecutionProvider`.
+        provider: Execution provider, such as `CPUExecutionProvider`.
         optimisation: `off` or `full`, onnxruntime's graph optimisation level.
-        inputs: What was fed, as `x float32 1x3x224x224, seed 0`.
-        comparisons: One per output; empty when a model did not run.
-        seconds: Wall time of what it is held against and of `subject`, each at this provider and
-            level; NaN where it did not run or, for a reference, is not known.
-        note: Why there are no comparisons, or what else is worth saying; else empty.
-        ok: Whether this run is no evidence against the model it is about.
-        subject: The model it is about: `original` or `rewritten`.
-        against: What it is held against: `original`, `rewritten` or `reference`.
-        excused: Whether it differs, or did not run, and that is not held against the model, as
-            `note` says. Such a run is no evidence for the model either.
+        inputs: The inputs, such as `x float32 1x3x224x224, seed 0`.
+        comparisons: One for each output; empty if a model did not run.
+        seconds: Wall times of `against` and `subject` on this provider and level; NaN if it did not
+            run, or for a reference.
+        note: Why there are no comparisons, or another remark; else empty.
+        ok: Whether this run is no evidence against the model.
+        subject: The model that ran: `original` or `rewritten`.
+        against: The source of the expected outputs: `original`, `rewritten` or `reference`.
+        excused: Whether a difference or failure is not the model's fault, as `note` explains. Such
+            a run is no evidence for the model either.
     """
 
     provider: str
@@ -89,13 +88,13 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where the nodes of one model ran when a provider other than the CPU's was asked for.
+    """A count of the nodes of one model by provider: the one asked for, or another.
 
     Attributes:
-        provider: The execution provider asked for.
+        provider: The execution provider asked for, other than the CPU's.
         model: `original` or `rewritten`.
-        nodes: How many nodes ran, wherever that was.
-        elsewhere: Those that ran on another provider, as `Pad_3 (Pad)`, in running order.
+        nodes: How many nodes ran, on any provider.
+        elsewhere: The nodes that ran on another provider, such as `Pad_3 (Pad)`, in running order.
     """
 
     provider: str
@@ -110,16 +109,16 @@ class Divergence:
 
     Attributes:
         tensor: Its name, the same in both models.
-        producers: The node that computes it in the original and in the rewritten model, as
+        producers: The node that computes it in the original and in the rewritten model, such as
             `Conv_12 (Conv)`.
-        attributes: That node's attributes in both, as `pads=[0, 0, 1, 1], strides=[2, 2]`.
-        inputs: Names of what that node reads in both.
+        attributes: That node's attributes in both, such as `pads=[0, 0, 1, 1], strides=[2, 2]`.
+        inputs: Names of that node's inputs in both.
         comparison: How the tensor differs.
         values: Its worst element in both models, as text.
-        fed: The inputs it was found on.
+        fed: The inputs of the run.
         compared: How many tensors have the same name in both models and were compared.
-        earlier: The first tensor before it whose bits differ, within rounding; else empty.
-        note: What limits this finding, in one line; else empty.
+        earlier: The first tensor before it that differs within rounding; else empty.
+        note: A limitation of this finding, in one line; else empty.
     """
 
     tensor: str
@@ -136,14 +135,14 @@ class Divergence:
 
 @dataclass(frozen=True, slots=True)
 class PaddingDifference:
-    """A window operator that is padded by other amounts in the two models.
+    """A window operator whose total padding differs between the two models.
 
     Attributes:
-        tensor: The output by which the operators were matched, as the original calls it.
-        nodes: The operator in the original and in the rewritten model, as `Conv_12 (Conv)`.
-        pads: The total padding in both, own and of the `Pad`s in front together, over the spatial
-            axes in ONNX order (all begins, then all ends); as text, `SAME_UPPER` where the size is
-            not known.
+        tensor: Name in the original of the output by which the operators were matched.
+        nodes: The operator in the original and in the rewritten model, such as `Conv_12 (Conv)`.
+        pads: The total padding in both as text: its own and that of the `Pad`s upstream, over the
+            spatial axes in ONNX order (all begins, then all ends); `SAME_UPPER` if the size is
+            unknown.
     """
 
     tensor: str
@@ -156,20 +155,19 @@ class Validation:
     """The verdict on a model.
 
     Attributes:
-        ok: Whether it passed: something was compared that can tell, and all of it agreed.
+        ok: Whether the model passed: at least one comparison was evidence, and all agreed.
         runs: Every run made, in order.
-        warnings: What is worth knowing and is not the rewrite's fault, a line each.
+        warnings: Remarks on things that are not the rewrite's fault, a line each.
         probes: How many changes were probed on their own.
-        notes: How it was done: providers chosen, their settings, arrays matched by order, a line
-            each.
-        placements: Where nodes ran, for each provider other than the CPU's and each model.
-        divergence: The first tensor that differs; None where none does or it was not looked for.
+        notes: How the models were compared: providers, their settings, arrays matched by order, a
+            line each.
+        placements: The provider of each node, for each model and each provider but the CPU's.
+        divergence: The first tensor that differs; None if none does or it was not searched for.
         subject: The model that the verdict is about: `rewritten`, or `original` alone.
-        outcome: `passed`, `failed` or `nothing compared`; where it is left out, as `ok` says.
+        outcome: `passed`, `failed` or `nothing compared`; derived from `ok` if omitted.
         reason: Why nothing was compared, in one line; else empty.
-        uncompared: What was not compared although the outcome is another, a line each: a provider
-            and level, and why.
-        padding: Window operators whose total padding differs; that alone fails no model.
+        uncompared: Comparisons that were not made, with provider, level and reason, a line each.
+        padding: Window operators whose total padding differs; this alone fails no model.
     """
 
     ok: bool
@@ -193,7 +191,7 @@ class Validation:
 
 
 def not_validated(why: str, *, subject: str = "rewritten", probes: int = 0) -> Validation:
-    """The verdict where no model was run."""
+    """The verdict if no model was run."""
     return Validation(
         False,
         (),
@@ -206,7 +204,7 @@ def not_validated(why: str, *, subject: str = "rewritten", probes: int = 0) -> V
 
 
 def why_not(found: Validation) -> str:
-    """Why a validation did not pass, in one line; empty where it did."""
+    """Why a validation did not pass, in one line; empty if it did."""
     if found.outcome == "nothing compared":
         return f"not validated: {found.reason}"
     for run in found.runs:
@@ -220,7 +218,7 @@ def why_not(found: Validation) -> str:
     if found.divergence is not None:
         seen = found.divergence
         return (
-            f"the outputs cannot tell, but the {found.subject} model differs from the original "
-            f"inside, first in tensor {seen.tensor}: {seen.comparison.detail}"
+            f"the outputs are no evidence, but inside the {found.subject} model differs from the "
+            f"original, first in tensor {seen.tensor}: {seen.comparison.detail}"
         )
     return "" if found.ok else "the validation failed"

@@ -1,4 +1,4 @@
-"""A quantised model with its quantisers left out, in which nothing is rounded to a few levels."""
+"""Removes the quantisers of a quantised model, so that nothing is rounded to a few levels."""
 
 import numpy as np
 import onnx
@@ -7,17 +7,17 @@ from onnx import helper, numpy_helper
 from onnxpad.engine.sessions import Array, Source, payload, read_proto
 
 _QUANTISER, _DEQUANTISER = "QuantizeLinear", "DequantizeLinear"
-_CLIP_INPUTS = 11  # the opset from which on Clip has its limits as inputs
+_CLIP_INPUTS = 11  # first opset in which Clip's limits are inputs
 
 
 def unquantised(source: Source) -> bytes | None:
-    """The model with each pair of QuantizeLinear and DequantizeLinear replaced by its limits.
+    """The model with each pair of QuantizeLinear and DequantizeLinear replaced by a Clip.
 
-    What remains of such a pair is a Clip: the same values, saturated alike and not rounded. Pairs
-    along an axis, and weights, stay as they are.
+    The Clip saturates as the pair does, but does not round. Pairs that quantise along an axis, and
+    those of weights, stay as they are.
 
     Returns:
-        The serialized model, which keeps its references to external data; None where it has no such
+        The serialized model, which keeps its references to external data; None if it has no such
         pair.
     """
     model = onnx.ModelProto()
@@ -57,7 +57,7 @@ def unquantised(source: Source) -> bytes | None:
 
 
 def _limits(node: onnx.NodeProto, held: dict[str, onnx.TensorProto]) -> tuple[float, float] | None:
-    """The least and the greatest value that a quantiser gives; None where that is not known."""
+    """The least and the greatest value that a quantiser can represent; None if unknown."""
     scale, zero = (_scalar(held.get(name)) for name in (*node.input[1:3], "", "")[:2])
     if scale is None or zero is None or zero.dtype.kind not in "iu":
         return None

@@ -1,8 +1,8 @@
-"""A whole model against its original, or against what a framework computed, on onnxruntime.
+"""Compares a whole model with its original, or with a framework's outputs, on onnxruntime.
 
-With optimisation off onnxruntime computes what the graphs say, and both must agree. With full
-optimisation it computes what will be deployed; there its own rewriting (unsound around Pad) may
-break what is right, so a difference counts only where the original does not suffer it too.
+With optimisation off, onnxruntime computes what the graphs say, and both must agree. With full
+optimisation it computes what is deployed. Its optimiser is unsound around Pad and may break a right
+model, so a difference counts only if the original does not show it too.
 """
 
 import math
@@ -42,7 +42,7 @@ _UNQUANTISED: tuple[tuple[str, Optimisation], ...] = (
 
 _LISTED = 8  # outputs named in one line
 
-_MOST_NODES = 10_000  # sessions are superlinear: full optimisation of 20,000 nodes takes 18 s
+_MOST_NODES = 10_000  # opening is superlinear: full optimisation of 20,000 nodes takes 18 s
 
 
 def validate_models(
@@ -61,35 +61,38 @@ def validate_models(
     notes: Sequence[str] = (),
     folder: Path | None = None,
 ) -> Validation:
-    """Whether `rewritten` computes what `original` computes, as far as onnxruntime can say.
+    """Compare the outputs of `rewritten` and `original` on onnxruntime.
 
-    Never are two sessions open at once. What only the rewritten model can do is a repair, and
-    nothing is compared; nor is it where neither runs, or where no output nor inner tensor varies
-    with the data. Inputs are drawn once more with other data, negative where it can be. With a
-    reference every model is compared with it too; what the original does to it is told, and never
-    blamed on the rewritten model.
+    Nothing is compared if only the rewritten model runs (it then repairs the original), if neither
+    runs, or if no output or inner tensor varies with the data. Inputs are drawn once more with
+    other data, negative if the type allows. A reference is compared with both models; differences
+    of the original from it are reported, and never blamed on the rewritten model. Two sessions are
+    never open at once.
 
     Args:
-        original: Path (external data is found beside it), serialized bytes, or model.
-        rewritten: The same for the rewritten model; None to hold the original alone against the
+        original: Path (external data is found relative to it), serialized bytes, or model.
+        rewritten: The same for the rewritten model; None to compare only the original with the
             reference.
-        samples: Inputs to draw; open sizes differ from one to the next.
-        seed: Seed of the first; the next have the numbers that follow.
+        samples: Number of inputs to draw; open sizes differ between them.
+        seed: Seed of the first sample; it grows by 1 from sample to sample.
         providers: Execution providers, by onnxruntime's names.
-        sizes: What open sizes are limited to, by name of the dimension.
-        shapes: Shapes of inputs to draw, by name; only their numbers count.
-        inputs: What to feed instead of drawing it.
-        reference: What a framework computed, with its inputs unless `inputs` has them.
-        tolerance: What difference is allowed; by default what rounding explains.
+        sizes: The sizes admitted for open dimensions, by name.
+        shapes: Shapes of inputs to draw, by name; entries that are not numbers are ignored.
+        inputs: Inputs to use instead of drawing them.
+        reference: A framework's outputs, with its inputs unless `inputs` is given.
+        tolerance: The allowed difference; by default enough for rounding.
         progress: Called with a few words before each session is opened.
-        notes: What to say first of how it was done.
-        folder: Where external data of models in memory lies; None for the folder of the original.
+        notes: Remarks to put first.
+        folder: Folder of the external data of models in memory; None for that of the original.
+
+    Returns:
+        The verdict with the figures of every run.
 
     Raises:
         ModelError: One of them is not a readable ONNX model.
         ProviderError: A provider is not installed, or does not start.
-        UsageError: The inputs or the reference cannot be read, or do not fit the model; or inputs
-            of both models have other names and cannot be told apart.
+        UsageError: The inputs or the reference cannot be read, or do not fit the model; or the
+            models name their inputs differently and these cannot be matched.
     """
     for provider in providers:
         require_provider(provider)
@@ -121,7 +124,7 @@ def validate_models(
 
 
 class _Check:
-    """Models under validation: the inputs they run on, and all that was found."""
+    """Models under validation, the inputs they run on, and the results so far."""
 
     def __init__(
         self,
@@ -142,13 +145,13 @@ class _Check:
         self._reasons: list[str] = []  # why nothing, or not all, was compared
         self._uncompared: list[str] = []
         self._unquantised: dict[str, tuple[bool, ...]] = {}  # by provider
-        self._flat: set[str] = set()  # outputs that tell nothing by themselves
-        self._silent: set[str] = set()  # outputs that tell nothing, nor does what is upstream
+        self._flat: set[str] = set()  # outputs that are no evidence by themselves
+        self._silent: set[str] = set()  # outputs without evidence upstream either
         self._pairings = {"rewritten": pairing}
         self._sources = {"original": original}
         if rewritten is not None:
             self._sources["rewritten"] = rewritten
-        self._subject = list(self._sources)[-1]  # whom the verdict is about
+        self._subject = list(self._sources)[-1]  # the model that the verdict is about
         self._folder = folder
         self._model = model
         self._tolerance = tolerance
@@ -157,7 +160,7 @@ class _Check:
         self._known: dict[tuple[str, str, str], tuple[Result, ...]] = {}
 
     def verdict(self) -> Validation:
-        """All that was found."""
+        """The verdict from all results."""
         mine = [run for run in self._runs if run.subject == self._subject]
         outcome: Outcome = "nothing compared"
         if self._divergence is not None or not all(run.ok for run in mine):
@@ -183,7 +186,10 @@ class _Check:
     def prepare(
         self, draws: tuple[Draw, ...], providers: Sequence[str], samples: int, seed: int
     ) -> bool:
-        """Choose the inputs: those given, or some that a model runs on, the original if it can."""
+        """Choose the inputs: those given, or drawn ones on which a model runs, if any does.
+
+        The original is tried first.
+        """
         if draws:
             self._draws = draws
             return True
@@ -212,7 +218,7 @@ class _Check:
         return False
 
     def validate(self, provider: str) -> None:
-        """Run all there is on one provider, first as the graphs say, then as it is deployed."""
+        """Run all models on one provider, first without optimisation, then fully optimised."""
         if settings := settings_text(provider):
             self.notes.append(f"{provider} runs with {settings}")
         exact = {name: self._asked(name, provider, "off") for name in self._sources}
@@ -241,25 +247,25 @@ class _Check:
             self._note_flat(runs)
 
     def _note_excused(self, runs: Sequence[Run]) -> None:
-        """Say what was not compared because a difference is not held against the model."""
+        """Report as not compared what was excused."""
         for run in runs:
             if run.excused and run.subject == self._subject:
                 where = f"{run.provider}, optimisation {run.optimisation}, {run.inputs}"
                 self._uncompared.append(f"{where}: {run.note}")
 
     def _note_flat(self, runs: Sequence[Run]) -> None:
-        """Say where only outputs that tell nothing were compared."""
+        """Report the runs in which all outputs compared are no evidence."""
         for run in runs:
             if run.tells and self._flat.issuperset(_names(run)):
                 self._uncompared.append(
                     f"{run.provider}, optimisation {run.optimisation}: the outputs are the same "
-                    "whatever the data, or nearly, and inner tensors are not looked at there"
+                    "for any data, or nearly, and inner tensors are not compared there"
                 )
 
     def _is_told_apart(
         self, provider: str, runs: Sequence[Run], oracles: Sequence[Oracle | None]
     ) -> bool:
-        """Look upstream of outputs that agree and cannot tell; whether the models differ there."""
+        """Compare tensors upstream of outputs that are no evidence; return whether they differ."""
         flat, weak = [], []
         for name in dict.fromkeys(name for run in runs if run.tells for name in _names(run)):
             seen = [each.result.outputs for each in oracles if each is not None]
@@ -270,7 +276,7 @@ class _Check:
                 weak.append(name)
         if not flat and not weak:
             return False
-        kind = "the same whatever the data, or nearly" if flat else "no more than a few choices"
+        kind = "the same for any data, or nearly" if flat else "no more than a few choices"
         said = f"{_outputs_text(flat or weak)} {kind}"
         silent = flat
         if self._subject == "rewritten":
@@ -299,7 +305,7 @@ class _Check:
             silent = [name for name in inner.silent if name in flat]
             self._flat.update(flat)
         if silent:
-            said = f"{_outputs_text(silent)} the same whatever the data, or nearly"
+            said = f"{_outputs_text(silent)} the same for any data, or nearly"
             said += ", and no inner tensor of equal name tells more"
             self._silent.update(silent)
             self._reasons.append(said)
@@ -312,7 +318,7 @@ class _Check:
         key = name, provider, optimisation
         if key not in self._known:
             self._progress(f"{name} model, optimisation {optimisation}")
-            # What the optimiser does on negative data alone, it does where there is padding.
+            # Full optimisation needs the negative data only if there is padding.
             draws = [
                 each
                 for each in self._draws
@@ -335,7 +341,7 @@ class _Check:
         return self._known[key]
 
     def _across(self, provider: str, results: Sequence[Result]) -> list[Run]:
-        """The original on another provider against itself on the CPU: told, and never blamed."""
+        """Compare the original on another provider with itself on the CPU, as a warning only."""
         runs = []
         for sample, home in enumerate(self._asked("original", CPU, "off")):
             if home.error or results[sample].error:
@@ -353,7 +359,7 @@ class _Check:
     def _oracle(
         self, provider: str, exact: Mapping[str, Sequence[Result]], sample: int
     ) -> Oracle | None:
-        """What the models are held against on one set of inputs; None where neither runs."""
+        """The expected result for one set of inputs; None if neither model runs."""
         ours = exact["original"][sample]
         if not ours.error:
             return Oracle("original", ours)
@@ -385,7 +391,7 @@ class _Check:
         sample: int,
         oracle: Oracle | None,
     ) -> tuple[list[Run], Oracle | None]:
-        """The runs of one set of inputs with optimisation off, and what deployment is held to."""
+        """Runs without optimisation on one set of inputs, and the expected result for full."""
         referred = self._referred(provider, "off", sample, exact)
         runs = list(referred.values())
         if self._subject == "original" or oracle is None:
@@ -407,7 +413,7 @@ class _Check:
         return [*runs, run], oracle
 
     def _parting(self, run: Run, sample: int) -> Divergence | None:
-        """Where the models part in a run that failed; None where one of them does not run."""
+        """The first difference of the models in a failed run; None if one does not run."""
         outputs = [each.output for each in run.comparisons if not each.ok]
         if not outputs:
             return None
@@ -426,7 +432,7 @@ class _Check:
     def _better(
         self, provider: str, sample: int, found: Result, referred: Mapping[str, Run]
     ) -> str:
-        """Why a difference from the original speaks for the rewritten model; else empty."""
+        """Why a difference from the original is in the rewritten model's favour; else empty."""
         own = referred.get("original")
         if own is not None and referred["rewritten"].ok and not own.ok:
             return "the original differs from the reference; the rewritten model agrees with it"
@@ -478,7 +484,7 @@ class _Check:
         sample: int,
         oracle: Oracle,
     ) -> Run:
-        """The rewritten model with full optimisation, held against the original without."""
+        """Compare the rewritten model at full optimisation with the original without."""
         run = self._held(provider, "full", sample, "rewritten", found, oracle)
         run = replace(run, seconds=(ours.seconds, found.seconds))
         if ours.error and not exact.error:
@@ -507,7 +513,7 @@ class _Check:
         return run
 
     def _agree_unquantised(self, provider: str) -> tuple[bool, ...]:
-        """Whether both models agree with full optimisation once nothing is quantised, a draw."""
+        """Whether both models agree fully optimised without their quantisers, for each draw."""
         if provider not in self._unquantised:
             self._progress("both models without their quantisers")
             results = []
@@ -542,7 +548,7 @@ class _Check:
         found: Result,
         oracle: Oracle,
     ) -> Run:
-        """One result held against an oracle."""
+        """One result compared with an oracle."""
         run = held(subject, found, oracle, self._tolerance)
         label = self._draws[sample].label
         return replace(run, provider=provider, optimisation=optimisation, inputs=label)
@@ -554,7 +560,7 @@ class _Check:
         sample: int,
         results: Mapping[str, Sequence[Result]],
     ) -> dict[str, Run]:
-        """Each model held against the reference, if there is one."""
+        """Each model compared with the reference, if there is one."""
         if not self.expected:
             return {}
         oracle = Oracle("reference", Result(self.expected[sample], math.nan), foreign=True)

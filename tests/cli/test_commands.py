@@ -165,7 +165,7 @@ class TestFix:
         older = model.with_name("model.fixed.onnx")
         assert "older file" not in onnxpad_runs("fix", model).stdout
         older.write_bytes(b"older")
-        assert f"{older} is an older file, which stays" in onnxpad_runs("fix", model).stdout
+        assert f"{older} is an older file and stays" in onnxpad_runs("fix", model).stdout
         document = json.loads(onnxpad_runs("fix", model, "--format", "json").stdout)
         assert (document["older"], document["written"]) == (str(older), None)
         assert older.read_bytes() == b"older"

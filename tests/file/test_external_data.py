@@ -512,7 +512,7 @@ class TestWithoutPath:
         assert result.validation is not None
         assert (result.validation.outcome, result.validation.runs) == ("nothing compared", ())
         assert not result.ok
-        assert "external data is not known; pass the path" in result.validation.warnings[0]
+        assert "external data cannot be found; pass the path" in result.validation.warnings[0]
         result.save(source.parent / "c" / "out.onnx")
         assert np.array_equal(run(source.parent / "c" / "out.onnx"), expected)
         assert onnx.load(source.parent / "c/out.onnx", load_external_data=False) == result.model

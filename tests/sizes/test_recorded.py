@@ -157,7 +157,7 @@ def test_validate_draws_nothing_else(rewritten: onnx.ModelProto) -> None:
     found = onnxpad.validate(OPEN, rewritten, samples=3)
     assert found.ok
     assert drawn(found) == {"1x2x32x2", "1x2x1024x64", "1x2x576x36"}
-    note = f"sizes drawn as the rewritten model's metadata has it: {TOLD}"
+    note = f"sizes drawn as the metadata of the rewritten model says: {TOLD}"
     assert note in found.notes
     assert found.padding == ()
     bare = onnx.ModelProto()
@@ -169,7 +169,7 @@ def test_validate_draws_nothing_else(rewritten: onnx.ModelProto) -> None:
 def test_validate_keeps_to_what_either_model_says(rewritten: onnx.ModelProto) -> None:
     found = onnxpad.validate(rewritten, OPEN, samples=3)
     assert found.ok
-    assert f"sizes drawn as the original model's metadata has it: {TOLD}" in found.notes
+    assert f"sizes drawn as the metadata of the original model says: {TOLD}" in found.notes
     narrow = {"height": {"first": 48, "last": 96, "step": 16, "axes": [["x", 2]]}}
     found = onnxpad.validate(rewritten, saying(json.dumps(narrow)), samples=2)
     assert drawn(found) == {"1x2x64x2", "1x2x96x64"}
@@ -301,11 +301,11 @@ def test_the_commands_say_what_they_take_as_given(
     before, after = tmp_path / "a.onnx", tmp_path / "b.onnx"
     onnx.save(OPEN, before)
     onnx.save(rewritten, after)
-    note = f"note: sizes taken as the model's metadata has them (onnxpad.sizes): {TOLD}"
+    note = f"note: sizes taken from the model's metadata (onnxpad.sizes): {TOLD}"
     assert f"{after}: {note}" in onnxpad_runs("check", after).stdout
     assert f"\n{note}\n" in onnxpad_runs("fix", after).stdout
     stdout = onnxpad_runs("validate", before, after).stdout
-    assert f"note: sizes drawn as the rewritten model's metadata has it: {TOLD}" in stdout
+    assert f"note: sizes drawn as the metadata of the rewritten model says: {TOLD}" in stdout
     document = json.loads(onnxpad_runs("fix", after, "--format", "json").stdout)
     assert document["notes"] == [note.removeprefix("note: ")]
     options = ["--dim", "height=32..1024:32", "--dim", "width=2..64:2", "--no-validate"]

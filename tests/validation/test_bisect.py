@@ -163,7 +163,7 @@ def test_rounding_that_grew_is_named_where_it_begins() -> None:
     found = first_divergence(before, after, data, ["y"], tolerance=Tolerance(atol=1e-3))
     assert found is not None
     assert found.tensor == "a"
-    assert "no tensor differs beyond the tolerance" in found.note
+    assert "no tensor compared differs beyond the tolerance" in found.note
     found = first_divergence(before, after, data, ["y"])  # y was zero: nothing to be relative to
     assert found is not None
     assert (found.tensor, found.earlier) == ("y", "a")

@@ -117,7 +117,7 @@ class TestOutputsThatTellNothing:
         other = renamed(model if right else misplaced(model), ends=False, inner=True)
         found = onnxpad.validate(model, other)
         assert (found.ok, found.outcome) == (False, "nothing compared")
-        assert "the same whatever the data" in found.validation.reason
+        assert "the same for any data" in found.validation.reason
         assert len(found.padding) == (0 if right else 5)
 
     def test_fix_says_so_too(self) -> None:
@@ -241,7 +241,7 @@ class TestNames:
     def test_what_does_not_fit_is_one_line(self, inputs: str) -> None:
         before = one("y = Add (a, b)", inputs="float[1, 3] a, float[1, 3] b")
         after = one("y = Neg (p)", inputs=inputs)
-        with pytest.raises(UsageError, match="the models have other inputs: 'a' float32 1x3"):
+        with pytest.raises(UsageError, match="the models have different inputs: 'a' float32 1x3"):
             onnxpad.validate(before, after)
 
     def test_open_sizes_fit_any(self) -> None:

@@ -121,8 +121,10 @@ ALL = {"x": X, "ids": IDS, "y": Y, "z": Y}
     [
         pytest.param({"x": X, "y": Y, "z": Y}, "no array for input 'ids'", id="a feed lacks"),
         pytest.param({"x": X, "ids": IDS}, "no array for an output", id="no output"),
-        pytest.param(ALL | {"other": X}, "'other', which is no name of the model's", id="too many"),
-        pytest.param({"q": X, "y": Y}, "'q', which is no name", id="too few to go by order"),
+        pytest.param(ALL | {"other": X}, "'other', which is not in the model", id="too many"),
+        pytest.param(
+            {"q": X, "y": Y}, "'q', which is not in the model", id="too few to go by order"
+        ),
         pytest.param(ALL | {"x": X.astype("f8")}, "'x' has type float64", id="type of an input"),
         pytest.param(ALL | {"y": Y.astype("f2")}, "'y' has type float16", id="type of an output"),
         pytest.param(ALL | {"x": X[:, :2]}, "'x' has shape 2x2x4x5", id="shape"),
@@ -187,7 +189,7 @@ def test_other_unreadable_files(tmp_path: Path) -> None:
         assert "pickled" not in str(caught.value)
     pb(tmp_path / "input_0.pb", X)
     (tmp_path / "input_1.pb").write_bytes(b"no tensor")
-    with pytest.raises(UsageError, match=r"input_1\.pb: is no tensor"):
+    with pytest.raises(UsageError, match=r"input_1\.pb: is not a serialized"):
         fit(tmp_path)
 
 
