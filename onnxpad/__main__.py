@@ -1,6 +1,6 @@
 """The program `onnxpad`, also as `python -m onnxpad`.
 
-All imports are inside, so that an interrupt of them is told as any other.
+All imports are inside functions, so that an interrupt during them is reported like any other.
 """
 
 import os
@@ -17,7 +17,7 @@ def main() -> None:
 
         signals.heed()
 
-        # numpy starts a thread a core for matrix products, which nothing here asks for; each spins.
+        # numpy starts a spinning thread on each core for matrix products, which are not used here.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         words = set(sys.argv[1:])
         if words & _RUNNING and not words & {"--no-validate", "--help", "-h"}:
@@ -25,32 +25,32 @@ def main() -> None:
 
             pool.fork_first()
         _run()
-    except BaseException as error:  # where the command line, which tells of it, is not at work
+    except BaseException as error:  # while the command line, which reports interrupts, is not up
         if not isinstance(error, KeyboardInterrupt) and not _asked(error):
             raise
         _tell_of_interrupt()
-        os._exit(130)  # the interpreter's way out may be interrupted once more
+        os._exit(130)  # a normal exit could be interrupted once more
 
 
 def _asked(error: BaseException) -> bool:
-    """Whether an interrupt is behind an error: a class that is made tells it as one of its own."""
+    """Whether an interrupt caused an error: creating a class turns it into another exception."""
     from onnxpad.process import signals
 
     return isinstance(error, Exception) and signals.asked()
 
 
 def _tell_of_interrupt() -> None:
-    """One line, and the object that a command line asks for which wants JSON."""
+    """Report the interrupt in one line, and as JSON if the command line asks for it."""
     print("error: interrupted", file=sys.stderr, flush=True)
     try:
         from onnxpad.process import signals
 
-        signals.done()  # a second signal means the same
+        signals.done()  # a second signal adds nothing
 
         from onnxpad.cli.output import INTERRUPTION, tell_as_json
 
         tell_as_json(INTERRUPTION, sys.argv[1:])
-    except BaseException:  # modules that are half imported, or a stdout that is gone
+    except BaseException:  # a half-imported module, or a closed stdout
         return
 
 

@@ -8,8 +8,8 @@ from tests.support import ROOT
 from tests.test_imports import sources
 
 PLAIN = {
-    "api", "arguments", "cli", "doctor", "errors", "finding", "messages", "process", "reasons",
-    "report", "__init__", "__main__",
+    "api", "arguments", "cli", "doctor", "engine", "errors", "finding", "messages", "process",
+    "reasons", "report", "validation", "__init__", "__main__",
 }  # fmt: skip
 """Packages and modules whose docstrings are held to this."""
 

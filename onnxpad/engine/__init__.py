@@ -1,5 +1,6 @@
-"""onnxruntime in a process of its own: what crashes there takes nobody with it.
+"""onnxruntime in worker processes, so that a crash there does not end this one.
 
-`runtime` opens and runs sessions, `worker` does so when it is asked, `pool` starts workers and asks
-them, over what `channel` carries. Nothing here imports onnx, so that a worker starts fast.
+`sessions` is the interface. `runtime` opens and runs sessions in a worker, `worker` answers
+requests, `pool` starts and lends workers, and `channel` carries messages. What a worker needs does
+not import onnx, so that it starts fast.
 """

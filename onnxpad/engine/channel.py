@@ -1,7 +1,6 @@
-"""Messages between a process and its worker: pickled objects, with the data of arrays beside.
+"""Messages between a process and its worker: pickled objects, with large arrays sent separately.
 
-Only what a process started itself, or was started by, is at the other end; nothing else is ever
-unpickled.
+Only messages between a process and a worker that it started are ever unpickled.
 """
 
 import io
@@ -12,25 +11,25 @@ import sys
 from contextlib import suppress
 from typing import SupportsIndex
 
-_PIPE = 1 << 20  # bytes that a pipe holds, where the system lets it be said
+_PIPE = 1 << 20  # capacity of a pipe in bytes, where the system allows to set it
 _BUFFER = 1 << 16
 _MOST = 1 << 30  # bytes written at once: systems refuse more than 2 GiB
-_LARGE = 1 << 16  # bytes of an array that go beside the pickle, uncopied
-_HEAD = struct.Struct("<IQ")  # how many arrays follow, and the bytes of what comes first
-_SIZE = struct.Struct("<Q?")  # the bytes of such an array, and whether it is not to be written to
+_LARGE = 1 << 16  # bytes from which on an array is sent after the pickle, uncopied
+_HEAD = struct.Struct("<IQ")  # number of arrays that follow, and bytes of sizes and pickle
+_SIZE = struct.Struct("<Q?")  # bytes of such an array, and whether it is read-only
 
 
 class Blob:
-    """Bytes that are large enough to be sent uncopied."""
+    """Bytes that are sent without copying them."""
 
     __slots__ = ("data",)
 
     def __init__(self, data: bytes) -> None:
-        """Wraps bytes that are to be sent."""
+        """Wraps the bytes to send."""
         self.data = data
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[object, ...]:
-        """As a buffer, which pickle leaves to who sends it."""
+        """Pickled as an out-of-band buffer, which the channel sends."""
         return _unwrapped, (pickle.PickleBuffer(self.data),)
 
 
@@ -39,10 +38,10 @@ def _unwrapped(data: bytes | bytearray | memoryview) -> Blob:
 
 
 class Channel:
-    """Two pipe ends, which it owns: objects are sent into one and come out of the other."""
+    """A connection over two pipe ends, which it owns: one to read from, one to write to."""
 
     def __init__(self, reading: int, writing: int) -> None:
-        """Takes two file descriptors over."""
+        """Takes over two file descriptors."""
         self._reading = reading
         self._writing = writing
         self._reader = io.BufferedReader(io.FileIO(reading, closefd=False), _BUFFER)
@@ -53,8 +52,8 @@ class Channel:
         """Send an object.
 
         Raises:
-            OSError: Nobody is at the other end.
-            Exception: Whatever `pickle` raises; then nothing was sent.
+            OSError: The other end is closed.
+            Exception: `pickle` cannot pickle the object; then nothing was sent.
         """
         beside: list[memoryview] = []
 
@@ -72,10 +71,10 @@ class Channel:
             self._write(view)
 
     def receive(self) -> object:
-        """The next object.
+        """Receive the next object.
 
         Raises:
-            EOFError: Nobody is at the other end.
+            EOFError: The other end is closed.
         """
         count, size = _HEAD.unpack(self._read(_HEAD.size))
         first = memoryview(self._read(size))
@@ -88,10 +87,10 @@ class Channel:
         return message
 
     def skip_past(self, mark: bytes, most: int = 1 << 16) -> None:
-        """Skip what comes before `mark`, and the mark.
+        """Read until `mark` was read.
 
         Raises:
-            EOFError: It does not come.
+            EOFError: The other end is closed, or the mark is not among the first `most` bytes.
         """
         seen = b""
         while not seen.endswith(mark):
@@ -121,7 +120,7 @@ class Channel:
         return data
 
     def _filled(self, size: int) -> bytearray:
-        """So many bytes, which an array may be made of that can be written to."""
+        """Read so many bytes into a buffer that a writable array can use."""
         data = bytearray(size)
         if self._reader.readinto(data) < size:
             raise EOFError

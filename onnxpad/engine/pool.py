@@ -1,8 +1,8 @@
-"""The workers of this process: started, lent to one session at a time, kept for the next, ended.
+"""The pool of workers: starts them, lends each to one session at a time, and ends them.
 
-A worker is a fresh interpreter, never a fork of a process with threads or a device in use; only the
-program, before it has either, forks its first one off itself. Where no interpreter can be started,
-as in a frozen or embedded one, onnxruntime runs here.
+A worker is a new interpreter, never a fork of a process that has threads or uses a device. Only the
+program `onnxpad` forks its first worker, before it has either. If no interpreter can be started, as
+in a frozen or embedded one, onnxruntime runs in this process.
 """
 
 import atexit
@@ -21,10 +21,10 @@ from onnxpad.engine.runtime import CrashError
 from onnxpad.engine.worker import READY, Desk, detach, heed_nobody, serve
 
 _IDLE: Final = 4
-"""Workers kept for later: as many as threads are likely to want at once."""
+"""Idle workers to keep: as many as threads are likely to need at once."""
 
 _PATIENCE: Final = 2.0
-"""Seconds that a worker has to end by itself once it is not needed any more."""
+"""Seconds to wait for a worker to end by itself before it is killed."""
 
 _START: Final = """\
 import importlib, sys, typing
@@ -48,29 +48,29 @@ _WINDOWS_INTERRUPT: Final = 0xC000013A
 
 
 class Worker(Protocol):
-    """Whoever answers requests about onnxruntime."""
+    """Something that answers requests for onnxruntime."""
 
     def ask(self, request: str, *arguments: object) -> Any:
-        """The answer to a request, by the name of a method of `worker.Desk`.
+        """The answer to a request, which is the name of a method of `worker.Desk`.
 
         Raises:
             CrashError: The worker's process ended instead of answering.
-            Exception: What the request raised.
+            Exception: Any exception that the request raised.
         """
         ...
 
     def end(self) -> None:
-        """Be of no use any more, at once."""
+        """End at once; the worker cannot be used any more."""
         ...
 
     @property
     def usable(self) -> bool:
-        """Whether it can be asked."""
+        """Whether it can still answer."""
         ...
 
 
 class _Process(Protocol):
-    """What is asked of a process, as `subprocess.Popen` has it."""
+    """The part of `subprocess.Popen` that is used here."""
 
     returncode: int | None
 
@@ -82,7 +82,7 @@ class _Process(Protocol):
 
 
 class _Here:
-    """onnxruntime in this process, where none can be started for it."""
+    """onnxruntime in this process, if no other can be started."""
 
     usable = True
 
@@ -111,7 +111,7 @@ class _Elsewhere:
         return self._process.poll() is None
 
     def warm(self) -> None:
-        """Have onnxruntime imported; nobody waits for it."""
+        """Import onnxruntime in the worker, without waiting for it."""
         if not self._warm:
             self._warm = True
             with suppress(OSError):
@@ -123,7 +123,7 @@ class _Elsewhere:
             reply: Any = self._channel.receive()
         except (EOFError, OSError):
             raise self._crash() from None
-        except BaseException:  # as an interrupt: an answer may be under way
+        except BaseException:  # such as an interrupt: an answer may be on its way
             self.end()
             raise
         well, answer = reply
@@ -132,7 +132,7 @@ class _Elsewhere:
         raise answer
 
     def starts(self) -> bool:
-        """Whether it is an interpreter that has what this one has; waits until it is known."""
+        """Whether the worker has started and imported this package; waits until it is known."""
         if not self._ready:
             try:
                 self._channel.skip_past(READY)
@@ -146,7 +146,7 @@ class _Elsewhere:
         return True
 
     def _crash(self) -> CrashError:
-        """How the process ended; for an interrupt, which reached it too, that is raised."""
+        """The error for the process's end; raises KeyboardInterrupt if an interrupt ended it."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_PATIENCE)
         self.end()
@@ -163,7 +163,7 @@ class _Elsewhere:
         _everyone.discard(self)
 
     def leave(self) -> None:
-        """End, in its own way if it is waiting for a request."""
+        """Close the channel and wait for the worker to end by itself; kill it if it does not."""
         self._channel.close()
         try:
             self._process.wait(_PATIENCE)
@@ -172,7 +172,7 @@ class _Elsewhere:
         _everyone.discard(self)
 
     def forget(self) -> None:
-        """Belong to the parent of this process, which was forked."""
+        """Leave the worker to the parent, after this process was forked."""
         self._channel.close()
         self._process.returncode = 0
 
@@ -188,7 +188,7 @@ class _Forked:
         if self.returncode is None:
             try:
                 pid, status = os.waitpid(self._pid, os.WNOHANG)
-            except ChildProcessError:  # somebody waited for every child
+            except ChildProcessError:  # other code has waited for every child
                 pid, status = self._pid, 0
             if pid:
                 self.returncode = os.waitstatus_to_exitcode(status)
@@ -216,7 +216,7 @@ _unable: list[bool] = []
 
 
 def borrow() -> Worker:
-    """A worker that nobody else asks until it is given back."""
+    """A worker for the caller alone, until it is given back."""
     worker = _idle_or_started()
     if worker is not None and worker.starts():
         return worker
@@ -226,7 +226,7 @@ def borrow() -> Worker:
 
 
 def give_back(worker: Worker) -> None:
-    """Keep a worker for the next who needs one."""
+    """Keep a worker for the next borrower, or end it if there are enough."""
     if not isinstance(worker, _Elsewhere):
         return
     with _lock:
@@ -238,11 +238,11 @@ def give_back(worker: Worker) -> None:
 
 
 def ask(request: str, *arguments: object) -> Any:
-    """What a worker answers to one request.
+    """The answer of any worker to one request.
 
     Raises:
-        CrashError: Its process ended instead.
-        Exception: What the request raised.
+        CrashError: The worker's process ended instead of answering.
+        Exception: Any exception that the request raised.
     """
     worker = borrow()
     try:
@@ -252,7 +252,7 @@ def ask(request: str, *arguments: object) -> Any:
 
 
 def warm() -> None:
-    """Have a worker started and onnxruntime imported, beside what is done here meanwhile."""
+    """Start a worker and import onnxruntime there, while this process goes on."""
     worker = _idle_or_started()
     if worker is not None:
         worker.warm()
@@ -260,10 +260,11 @@ def warm() -> None:
 
 
 def fork_first() -> None:
-    """Forks the first worker off this process, which has no threads and no handlers to lose yet.
+    """Fork the first worker off this process, before it has threads or signal handlers.
 
-    Only the program does so, as the first it does: the worker then has the interpreter and numpy
-    already. Where that is not safe nothing happens, and a worker is started as for anybody else.
+    Only the program `onnxpad` calls this, first of all: a forked worker need not start an
+    interpreter and import numpy. If a fork is not safe, nothing happens, and a worker is started
+    later as usual.
     """
     if sys.platform != "linux":  # elsewhere system libraries do not survive a fork
         return
@@ -276,7 +277,7 @@ def fork_first() -> None:
     if threads > 1:
         return
     asking, answered = os.pipe(), os.pipe()
-    # An interrupt between the two lives of a fork would be told by both.
+    # Both processes would report an interrupt that arrives during the fork.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     child = os.fork()
     if not child:
@@ -291,7 +292,7 @@ def fork_first() -> None:
 def _serve_forked(
     mine: tuple[int, int], others: tuple[int, int], mask: "set[signal.Signals | int]"
 ) -> None:
-    """The life of a worker that was forked; it does not return."""
+    """Serve in a forked worker; does not return."""
     try:
         heed_nobody()
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -304,7 +305,7 @@ def _serve_forked(
 
 
 def _idle_or_started() -> _Elsewhere | None:
-    """A worker, which may still be on its way up; None where onnxruntime runs here."""
+    """A worker, which may still be starting; None if onnxruntime runs in this process."""
     while not _in_process():
         with _lock:
             worker = _idle.pop() if _idle else None
@@ -317,7 +318,7 @@ def _idle_or_started() -> _Elsewhere | None:
 
 
 def _started() -> _Elsewhere | None:
-    """A worker that is on its way up; None where none can be started, now and later."""
+    """A new worker that is starting; None if none can be started, now or later."""
     flags = ["-P", "-W", "ignore"]
     flags += [
         flag
@@ -355,7 +356,7 @@ def _started() -> _Elsewhere | None:
 
 
 def _in_process() -> bool:
-    """Whether there is no interpreter to start: `sys.executable` is another program, or none."""
+    """Whether no worker can be started: `sys.executable` is not an interpreter, or one failed."""
     name = Path(sys.executable or "").name.lower()
     frozen = getattr(sys, "frozen", False)
     return bool(_unable) or frozen or not ("python" in name or "pypy" in name)
@@ -380,7 +381,7 @@ def _how(code: int) -> str:
 
 
 def _end_all() -> None:
-    """Ends every worker of this process."""
+    """End every worker of this process."""
     with _lock:
         idle = [*_idle]
         _idle.clear()
@@ -392,7 +393,7 @@ def _end_all() -> None:
 
 
 def _forget_all() -> None:
-    """Leaves the workers to the process that this one was forked off."""
+    """Leave the workers to the parent, after this process was forked."""
     global _lock
     _lock = threading.Lock()
     for worker in _everyone:

@@ -1,4 +1,4 @@
-"""Execution providers by the names people give them, and whether they really run."""
+"""Chooses execution providers by name, and tries whether they run."""
 
 from collections.abc import Sequence
 
@@ -14,14 +14,14 @@ NAMES = {"cpu": CPU, "cuda": CUDA}
 
 
 def chosen(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The providers that `names` ask for, each once, and what is to be said of the choice.
+    """The providers that `names` ask for, each once, and notes on the choice.
 
     Args:
         names: `cpu`, `cuda`, `auto` (CUDA where it runs, and the CPU), or onnxruntime's own names.
 
     Raises:
-        UsageError: A name that nobody knows, or none at all.
-        ProviderError: A provider asked for by its name does not run here.
+        UsageError: A name is unknown, or there is none.
+        ProviderError: A provider asked for by name does not run here.
     """
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise UsageError(f"providers takes names, as ['cpu'], not {names!r}")
@@ -39,8 +39,8 @@ def chosen(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         provider = NAMES.get(name.lower()) or own.get(name.lower())
         if provider is None:
             raise UsageError(
-                f"unknown provider {name!r}; choose cpu, cuda, auto or a name of onnxruntime's, "
-                f"as {CUDA}{meant(name, (*NAMES, AUTO, *known_providers()))}"
+                f"unknown provider {name!r}; choose cpu, cuda, auto or onnxruntime's name of one, "
+                f"such as {CUDA}{meant(name, (*NAMES, AUTO, *known_providers()))}"
             )
         if provider not in found and (trouble := trouble_with(provider)):
             raise ProviderError(trouble)
@@ -52,9 +52,10 @@ _BOTH = "provider auto: CUDA and CPU"
 
 
 def trouble_with(provider: str) -> str:
-    """Why `provider` cannot run a model of one node, in one line; empty where it does.
+    """Why `provider` cannot run a model of one node, in one line; empty if it runs one.
 
-    onnxruntime's list of available providers names what was compiled in, also without a device.
+    onnxruntime's list of available providers is no answer: it names all that were compiled in, even
+    if there is no device.
     """
     value = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2])
     result = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2])

@@ -1,6 +1,6 @@
-"""onnxruntime itself: the only module that imports it, and only when it is asked for something.
+"""Sessions of onnxruntime: the only module that imports it, and only when it is needed.
 
-What crashes here ends the process: `worker` runs it in one of its own.
+A crash here ends the process, so `worker` runs this module in a process of its own.
 """
 
 import contextlib
@@ -31,8 +31,8 @@ _NODES = (
     r"Non-zero status code \w+ while \w+ (?P<op>\S+) node\. Name:'(?P<name>.*?)' Status Message: ",
     r"Node \((?P<name>.*?)\) Op \((?P<op>\w+)\) \[\w+\] ",
 )
-"""How onnxruntime speaks of a node while it runs, and while it infers shapes."""
-_SILENT = 4  # onnxruntime's log severity "fatal": what fails is raised, and said once
+"""How onnxruntime's errors name a node, when running it and when inferring shapes."""
+_SILENT = 4  # onnxruntime's log severity "fatal": errors are raised, and not logged as well
 
 
 class EngineError(ModelError):
@@ -40,14 +40,14 @@ class EngineError(ModelError):
 
 
 class CrashError(EngineError):
-    """A model that ended the process in which onnxruntime loaded or ran it."""
+    """A crash of the process in which onnxruntime loaded or ran a model."""
 
     kind = "crash"
 
 
 @dataclass(frozen=True, slots=True)
 class _Settings:
-    """What a provider is opened with, so that its answers can serve as an oracle."""
+    """Options of a provider and its session that make its results exact and repeatable."""
 
     provider: Mapping[str, str] = field(default_factory=dict)
     session: Mapping[str, str] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class _Settings:
 
 _SETTINGS: Mapping[str, _Settings] = {
     CPU: _Settings(session={"session.intra_op.allow_spinning": "0"}),
-    # TF32 keeps 10 bits of a float's 23; a search may choose another algorithm at each start.
+    # TF32 keeps 10 of the 23 bits; a search may choose another algorithm at each start.
     CUDA: _Settings(provider={"use_tf32": "0", "cudnn_conv_algo_search": "DEFAULT"}),
 }
 
@@ -73,14 +73,14 @@ class Opening:
     """How a session is opened.
 
     Attributes:
-        source: An absolute path, or a serialized model; one that is wrapped is sent uncopied.
-        provider: Execution provider; the CPU's backs any other.
+        source: An absolute path, or a serialized model, wrapped to send it uncopied.
+        provider: Execution provider; nodes that it cannot run fall back to the CPU's.
         optimisation: Level of onnxruntime's optimiser.
-        threads: Threads a run may use; None leaves it to onnxruntime.
-        folder: Where external data of a serialized model lies; None for the working directory.
-        record: A folder for the record of where nodes run; None to keep none.
-        target: A file to write the optimised model to; None to write none.
-        disabled: What the optimiser is not to do, by onnxruntime's names.
+        threads: Number of threads for a run; None leaves it to onnxruntime.
+        folder: Folder of a serialized model's external data; None for the working directory.
+        record: Folder for onnxruntime's profile, which says where nodes run; None for no profile.
+        target: File for the optimised model; None to write none.
+        disabled: Optimisations to leave out, by onnxruntime's names.
     """
 
     source: str | Blob
@@ -94,13 +94,13 @@ class Opening:
 
 
 class LocalSession:
-    """An open model in this process; dropping it frees the model."""
+    """A session in this process; deleting it frees the model."""
 
     def __init__(self, opening: Opening) -> None:
-        """Opens a session that really runs on its provider.
+        """Open a session; raises if onnxruntime falls back to another provider.
 
         Raises:
-            EngineError: What onnxruntime says against the model, in one line.
+            EngineError: onnxruntime cannot load the model; its reason in one line.
             ProviderError: The provider is not installed, or does not start.
         """
         require_provider(opening.provider)
@@ -131,10 +131,10 @@ class LocalSession:
         self.outputs: tuple[str, ...] = tuple(output.name for output in session.get_outputs())
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str]) -> tuple[list[Any], float]:
-        """The outputs named, of one run on `feeds`, and the seconds it took.
+        """Run the model once; returns the outputs named, and the seconds it took.
 
         Raises:
-            EngineError: What onnxruntime says against these inputs, in one line.
+            EngineError: onnxruntime cannot run it on these inputs; its reason in one line.
         """
         begin = time.perf_counter()
         try:
@@ -149,7 +149,7 @@ class LocalSession:
         return values, time.perf_counter() - begin
 
     def ran_on(self) -> dict[str, str]:
-        """The provider of each node that ran, in running order; the record ends here."""
+        """The provider of each node that ran, in running order; profiling ends here."""
         if not self._profiled:
             return {}
         self._profiled = False
@@ -166,7 +166,7 @@ class LocalSession:
 
 
 def _options(runtime: types.ModuleType, opening: Opening) -> tuple[Any, list[Any]]:
-    """The options of a session, and its providers with theirs, as onnxruntime takes them."""
+    """The options of a session and its providers, in onnxruntime's types."""
     settings = _SETTINGS.get(opening.provider, _Settings())
     options = runtime.SessionOptions()
     options.log_severity_level = _SILENT
@@ -191,7 +191,7 @@ def _options(runtime: types.ModuleType, opening: Opening) -> tuple[Any, list[Any
 
 
 def known_providers() -> tuple[str, ...]:
-    """Every execution provider that onnxruntime has a name for, there or not."""
+    """Every execution provider that onnxruntime has a name for, whether compiled in or not."""
     return tuple(_onnxruntime().get_all_providers())
 
 
@@ -201,18 +201,18 @@ def available_providers() -> tuple[str, ...]:
 
 
 def cuda_version() -> str:
-    """The CUDA that onnxruntime is built for, as `13.0`; empty where it is built without."""
+    """The CUDA version that onnxruntime is built for, such as `13.0`; empty without CUDA."""
     return str(getattr(_onnxruntime(), "cuda_version", ""))
 
 
 def warm() -> None:
-    """Import onnxruntime, which takes a while; why it cannot be is told when it is needed."""
+    """Import onnxruntime, which takes a while; a failure is reported when it is first needed."""
     with contextlib.suppress(ProviderError):
         _onnxruntime()
 
 
 def settings_text(provider: str) -> str:
-    """What a provider is opened with, as `use_tf32=0, cudnn_conv_algo_search=DEFAULT`.
+    """The options of a provider, such as `use_tf32=0, cudnn_conv_algo_search=DEFAULT`.
 
     >>> settings_text("CUDAExecutionProvider")
     'use_tf32=0, cudnn_conv_algo_search=DEFAULT'
@@ -222,10 +222,10 @@ def settings_text(provider: str) -> str:
 
 
 def require_provider(provider: str) -> None:
-    """Return if onnxruntime has `provider`.
+    """Raises unless `provider` is compiled into onnxruntime.
 
     Raises:
-        ProviderError: It has not; the message names those it has.
+        ProviderError: It is not; the message names those that are.
     """
     available = available_providers()
     if provider not in available:
@@ -236,14 +236,14 @@ def require_provider(provider: str) -> None:
 
 
 def first_line(error: Exception) -> str:
-    r"""One readable line of what an onnxruntime exception says.
+    r"""The message of an onnxruntime exception in one readable line.
 
-    Status codes, C++ source positions and signatures go; the operator and the reason stay.
+    Status codes, C++ source positions and signatures are removed; operator and reason stay.
 
     >>> first_line(ValueError("[ONNXRuntimeError] : 3 : NO_SUCHFILE : File\n doesn't exist"))
     "File doesn't exist"
     """
-    # The searches below take time by the square of a word's length.
+    # The searches below take time quadratic in the length of a word.
     text = shortened(" ".join(str(error).split()))
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", text)
     text = re.sub(r"^Load model from .+? failed: ?", "", text)
@@ -256,7 +256,7 @@ def first_line(error: Exception) -> str:
 
 
 def _node(found: re.Match[str]) -> str:
-    """The operator, and its name if it has one."""
+    """The operator of a node, with the node's name if it has one."""
     return f"{found['op']} {found['name']!r}: " if found["name"] else f"{found['op']}: "
 
 
@@ -267,7 +267,7 @@ def _without_cpp(text: str) -> str:
         return text
     rest = text[found.end() :]
     end = _closing(rest, "(", ")")
-    while rest[end : end + 1] not in {"", " "}:  # `<lambda()>::operator()(int)` has three
+    while rest[end : end + 1] not in {"", " "}:  # `<lambda()>::operator()(int)` has three pairs
         end += _closing(rest[end:], "(", ")") or len(rest)
     rest = rest[end:].removeprefix(" const").lstrip()
     if rest.startswith("[with "):
@@ -276,7 +276,7 @@ def _without_cpp(text: str) -> str:
 
 
 def _closing(text: str, opening: str, closing: str) -> int:
-    """Where the first bracketed part of `text` has ended; 0 if there is none."""
+    """The index after the first bracketed part of `text`; 0 if there is none."""
     depth = 0
     for index, character in enumerate(text):
         depth += (character == opening) - (character == closing)
@@ -287,7 +287,7 @@ def _closing(text: str, opening: str, closing: str) -> int:
 
 @cache
 def _preload() -> None:
-    """Load the CUDA libraries that pip installed: onnxruntime does not look for them by itself."""
+    """Load the CUDA libraries installed by pip; onnxruntime does not find them by itself."""
     load = getattr(_onnxruntime(), "preload_dlls", None)
     if load is not None:
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
@@ -297,13 +297,13 @@ def _preload() -> None:
 
 @cache
 def _onnxruntime() -> types.ModuleType:
-    """The onnxruntime module, made quiet: stdout and stderr belong to the report."""
+    """The onnxruntime module, with its log silenced: stdout and stderr belong to the report."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import onnxruntime
         onnxruntime.set_default_logger_severity(_SILENT)
-    except (ImportError, AttributeError) as error:  # uninstalling one of two leaves a hollow folder
+    except (ImportError, AttributeError) as error:  # one of two wheels uninstalled: folder gutted
         if _interrupted(error):
             raise KeyboardInterrupt from None
         raise ProviderError(
@@ -315,7 +315,7 @@ def _onnxruntime() -> types.ModuleType:
 
 
 def _interrupted(error: BaseException | None) -> bool:
-    """Whether an interrupt is behind an error: native code that is imported tells it as its own."""
+    """Whether an interrupt caused an error; native modules report it as an ImportError."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None

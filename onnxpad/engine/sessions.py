@@ -1,4 +1,4 @@
-"""onnxruntime sessions, each in a process of its own: a crash there is an error here."""
+"""Sessions of onnxruntime in worker processes: a crash there raises an error here."""
 
 import os
 import tempfile
@@ -55,25 +55,25 @@ __all__ = [
 Source: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto
 Array: TypeAlias = npt.NDArray[Any]
 Value: TypeAlias = "Array | Sequence[Value] | Mapping[Any, Any] | None"
-"""What an output holds: a tensor, a sequence, a map, or the nothing of an optional."""
+"""The value of an output: a tensor, a sequence, a map, or None for an empty optional."""
 
 Answer: TypeAlias = dict[str, Value] | EngineError
-"""The outputs of a run by name, or what onnxruntime says against the inputs."""
+"""The outputs of a run by name, or onnxruntime's error."""
 AGREED: dict[str, Value] = {}
-"""The outputs, untold, of models that agree bit for bit."""
+"""Stands for outputs that are equal bit for bit in all models and were not sent."""
 _Folder: TypeAlias = "tempfile.TemporaryDirectory[str]"
 
 _CRASHES = 3
-"""How often one session may crash before it is not tried again."""
+"""Crashes after which a session is not opened again."""
 
 
 class Session:
-    """An open model. `close` frees its weights; two need never be held at once."""
+    """An open model. `close` frees its weights before the next one is opened."""
 
     def __init__(
         self, opening: Opening, record: "tempfile.TemporaryDirectory[str] | None" = None
     ) -> None:
-        """Opens it; `record` removes the folder that the profile is kept in."""
+        """Open the model; `record` is the folder of the profile, removed when it was read."""
         self._opening = opening
         self._record = record
         self._worker: pool.Worker | None = None
@@ -83,15 +83,15 @@ class Session:
         self._open()
 
     def __enter__(self) -> Self:
-        """Itself."""
+        """The session itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
+        """Close the session."""
         self.close()
 
     def __del__(self) -> None:
-        """End a worker that was not given back: nobody knows what it is at."""
+        """End a worker that was not given back, since its state is unknown."""
         worker, self._worker = getattr(self, "_worker", None), None
         if worker is not None:
             worker.end()
@@ -100,7 +100,7 @@ class Session:
         """Free the model; running it afterwards is an error."""
         self._over = self._over or "the session is closed"
         if self._worker is not None:
-            with suppress(CrashError):  # what it gave was given before
+            with suppress(CrashError):  # all results were already received
                 self._ask("close")
         self._give_back()
         self._drop_record()
@@ -108,26 +108,26 @@ class Session:
     def run(
         self, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None
     ) -> dict[str, Value]:
-        """Each output (or those named) by name, of one run on `feeds`.
+        """Run the model once and return all outputs, or those named, by name.
 
         After a crash the model is opened anew, a few times.
 
         Raises:
-            CrashError: The run, or opening the model anew, ended the process that did it.
-            EngineError: What onnxruntime says against these inputs, in one line.
+            CrashError: The run, or opening the model anew, crashed the worker.
+            EngineError: onnxruntime cannot run it on these inputs; its reason in one line.
         """
         return self._run(feeds, outputs)[0]
 
     def timed(self, feeds: Mapping[str, Array]) -> tuple[dict[str, Value], float]:
-        """What `run` gives, and the seconds it took."""
+        """As `run`, with the seconds it took."""
         return self._run(feeds, None)
 
     def ran_on(self) -> dict[str, str]:
         """The provider that each node ran on since the session was opened, in running order.
 
-        Nodes are called as in `Pad_3 (Pad)`; those without a name by operator and number. Copies
-        between devices, which onnxruntime inserts, are left out. Profiling ends here, so that runs
-        after it are not slowed; without `profile`, or after a crash, nothing is known.
+        Nodes are named as in `Pad_3 (Pad)`; those without a name by operator and number. Copies
+        between devices, which onnxruntime inserts, are left out. Profiling ends here, so that later
+        runs are not slowed. Without `profile`, or after a crash, the result is empty.
         """
         if self._record is None or self._worker is None:
             return {}
@@ -186,21 +186,21 @@ def open_session(
     folder: str | os.PathLike[str] | None = None,
     profile: bool = False,
 ) -> Session:
-    """A session of `source` that really runs on `provider`.
+    """Open a session of `source` on `provider`; raises if onnxruntime falls back to another.
 
     Args:
-        source: A path (external data is found beside it), serialized bytes, or a model.
-        provider: Execution provider, as `CPUExecutionProvider`, which also backs any other.
-        optimisation: `off` is the oracle: nothing is fused. `full` is what is deployed; `basic` is
-            the part of it that is the same on every machine.
-        threads: Threads a run may use; None leaves it to onnxruntime.
-        folder: Where external data of a source in memory lies; None for the working directory.
-        profile: Whether `Session.ran_on` will be asked.
+        source: A path (external data is found relative to it), serialized bytes, or a model.
+        provider: Execution provider; nodes that it cannot run fall back to the CPU's.
+        optimisation: `off` fuses nothing and serves as the oracle. `full` is what is deployed;
+            `basic` is the part of it that is the same on every machine.
+        threads: Number of threads for a run; None leaves it to onnxruntime.
+        folder: Folder of the external data of a source in memory; None for the working directory.
+        profile: Whether to record where nodes run, for `Session.ran_on`.
 
     Raises:
-        CrashError: Opening the model ended the process that did it.
-        EngineError: What onnxruntime says against the model, in one line.
-        ModelError: The source is too large to hand over in memory.
+        CrashError: Opening the model crashed the worker.
+        EngineError: onnxruntime cannot load the model; its reason in one line.
+        ModelError: The source is too large to pass in memory.
         ProviderError: The provider is not installed, or does not start.
     """
     opening = _opening(source, provider, optimisation, threads, folder)
@@ -217,11 +217,18 @@ def open_session(
 def answers(
     sources: Sequence[Source], outputs: Sequence[str], fed: Sequence[Mapping[str, Array]]
 ) -> list[list[Answer] | EngineError]:
-    """Of each small model the outputs named on each of the inputs; or what is said against it.
+    """Run several small models on the same inputs, each with one thread, in one request.
 
-    As a session that is opened for each with one thread, and closed, but for less to and fro. A
-    model that crashes, be it on one of the inputs, is told so as a whole. Outputs that several
-    models have in common, bit for bit, are not handed over: `AGREED` stands for them.
+    Outputs that are equal bit for bit in all models are not sent; `AGREED` stands for them.
+
+    Args:
+        sources: The models.
+        outputs: Names of the outputs to return.
+        fed: The sets of inputs.
+
+    Returns:
+        For each model, its outputs or error for each set of inputs; or one error, if the model
+        cannot be loaded or crashes on any of them.
     """
     openings = [_opening(source, threads=1) for source in sources]
     inputs = [dict(feeds) for feeds in fed]
@@ -253,19 +260,19 @@ def optimised(
     disabled: Sequence[str] = (),
     folder: str | os.PathLike[str] | None = None,
 ) -> bytes:
-    """The model, serialized, as onnxruntime's optimiser leaves it for the CPU.
+    """The serialized model as onnxruntime's optimiser rewrites it for the CPU.
 
     Args:
-        source: A path (external data is found beside it), serialized bytes, or a model.
-        optimisation: The level of what is done.
-        disabled: What is not to be done, by the names of onnxruntime's rules (`Pad_Fusion`); a
-            name that it does not know is ignored.
-        folder: Where external data of a source in memory lies; None for the working directory.
+        source: A path (external data is found relative to it), serialized bytes, or a model.
+        optimisation: The level of optimisation.
+        disabled: Optimisations to leave out, by onnxruntime's names (`Pad_Fusion`); unknown names
+            are ignored.
+        folder: Folder of the external data of a source in memory; None for the working directory.
 
     Raises:
-        CrashError: Optimising the model ended the process that did it.
-        EngineError: What onnxruntime says against the model, in one line.
-        ModelError: The source is too large to hand over in memory.
+        CrashError: Optimising the model crashed the worker.
+        EngineError: onnxruntime cannot load the model; its reason in one line.
+        ModelError: The source is too large to pass in memory.
     """
     opening = _opening(source, optimisation=optimisation, folder=folder)
     with _temporary_folder() as place:
@@ -277,12 +284,12 @@ def optimised(
 
 
 def warm() -> None:
-    """Have onnxruntime started, beside what is done here meanwhile."""
+    """Start a worker with onnxruntime, while this process goes on."""
     pool.warm()
 
 
 def known_providers() -> tuple[str, ...]:
-    """Every execution provider that onnxruntime has a name for, there or not."""
+    """Every execution provider that onnxruntime has a name for, whether compiled in or not."""
     found: tuple[str, ...] = pool.ask("known_providers")
     return found
 
@@ -294,25 +301,25 @@ def available_providers() -> tuple[str, ...]:
 
 
 def cuda_version() -> str:
-    """The CUDA that onnxruntime is built for, as `13.0`; empty where it is built without."""
+    """The CUDA version that onnxruntime is built for, such as `13.0`; empty without CUDA."""
     found: str = pool.ask("cuda_version")
     return found
 
 
 def require_provider(provider: str) -> None:
-    """Return if onnxruntime has `provider`.
+    """Raises unless `provider` is compiled into onnxruntime.
 
     Raises:
-        ProviderError: It has not; the message names those it has.
+        ProviderError: It is not; the message names those that are.
     """
     pool.ask("require_provider", provider)
 
 
 def read_proto(source: Source) -> onnx.ModelProto:
-    """The model, without its external data.
+    """The model without its external data.
 
     Raises:
-        ModelError: No readable ONNX model is there.
+        ModelError: The source is not a readable ONNX model.
     """
     if isinstance(source, onnx.ModelProto):
         return source
@@ -328,7 +335,11 @@ def read_proto(source: Source) -> onnx.ModelProto:
 
 
 def payload(source: Source) -> str | bytes:
-    """What onnxruntime opens: a path, for external data, or bytes."""
+    """The source in the form that onnxruntime opens: a path, or serialized bytes.
+
+    Raises:
+        ModelError: A model in memory is too large to serialize.
+    """
     if isinstance(source, bytes):
         return source
     if not isinstance(source, onnx.ModelProto):
@@ -350,17 +361,17 @@ def _opening(
     folder: str | os.PathLike[str] | None = None,
 ) -> Opening:
     data = payload(source)
-    if isinstance(data, str):  # its data lies beside it
+    if isinstance(data, str):  # external data is found relative to the path
         return Opening(str(Path(data).absolute()), provider, optimisation, threads)
     place = None if folder is None else str(Path(folder).absolute())
     return Opening(Blob(data), provider, optimisation, threads, place)
 
 
 def _here() -> str | None:
-    """Where this process works, which is where external data lies unless a folder is named."""
+    """The working directory, the default folder of external data; None if it was removed."""
     try:
         return str(Path.cwd())
-    except OSError:  # it was removed
+    except OSError:
         return None
 
 

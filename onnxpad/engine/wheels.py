@@ -1,7 +1,7 @@
-"""Whether more than one onnxruntime is installed.
+"""Detects several installed wheels of onnxruntime.
 
-Every onnxruntime owns the same folder, and pip unpacks one over the other without a word: CUDA may
-be gone, or half of the files be of another version.
+All of them own the same folder, and pip unpacks one over the other without a warning: CUDA may be
+gone, or half of the files may be of another version.
 """
 
 import importlib.util
@@ -11,15 +11,15 @@ MODULE = "onnxruntime"
 
 
 def warnings(place: Path | None = None) -> tuple[str, ...]:
-    """What to say of several wheels in one folder, a line; nothing where there is one.
+    """A warning about several wheels in one folder; empty if there is only one.
 
     Args:
-        place: Where packages are installed; None for where onnxruntime would be imported from.
+        place: Folder of installed packages; None for that from which onnxruntime is imported.
     """
     wheels = installed(place)
     if len(wheels) < 2:
         return ()
-    keep = max(wheels, key=len)  # the name of what brings more is the longer one
+    keep = max(wheels, key=len)  # longer names (onnxruntime-gpu) have more providers
     told = f"{' and '.join(wheels)} are installed in one folder, where each overwrites the others"
     return (f"{told}; keep one: pip uninstall -y {' '.join(wheels)} && pip install {keep}",)
 
@@ -27,7 +27,7 @@ def warnings(place: Path | None = None) -> tuple[str, ...]:
 def installed(place: Path | None = None) -> tuple[str, ...]:
     """The distributions that own the folder of onnxruntime, sorted.
 
-    Asking `importlib.metadata` for them would read what every installed package has to say.
+    `importlib.metadata` would have to read the metadata of every installed package.
     """
     folder = place or _place()
     if folder is None:
@@ -45,7 +45,7 @@ def installed(place: Path | None = None) -> tuple[str, ...]:
 
 
 def _place() -> Path | None:
-    """Where the onnxruntime lies that would be imported."""
+    """The folder of installed packages from which onnxruntime would be imported."""
     try:
         spec = importlib.util.find_spec(MODULE)
     except (ImportError, ValueError):
@@ -55,7 +55,7 @@ def _place() -> Path | None:
 
 
 def _owns(info: Path) -> bool:
-    """Whether a distribution has files in the folder of onnxruntime: its extensions have not."""
+    """Whether a distribution has files in onnxruntime's folder; extension packages have none."""
     try:
         with (info / "RECORD").open(encoding="utf-8", errors="replace") as lines:
             return any(line.startswith(f"{MODULE}/") for line in lines)

@@ -1,6 +1,6 @@
-"""What a worker does: it answers requests until nobody is left who could ask.
+"""The worker process: it answers requests until the process that started it is gone.
 
-A new request is a new method of `Desk`.
+Every public method of `Desk` is a request.
 """
 
 import os
@@ -18,14 +18,14 @@ from onnxpad.engine.channel import Channel
 from onnxpad.engine.runtime import EngineError, LocalSession, Opening
 
 READY = b"\0onnxpad's worker is ready\n"
-"""What a worker writes first; whatever the interpreter's start printed comes before."""
+"""The first message of a worker, after anything that the interpreter prints at its start."""
 
 
 class Desk:
-    """What can be asked of onnxruntime; at most one session is open."""
+    """The requests that a worker answers with onnxruntime; at most one session is open."""
 
     def __init__(self, *, moves: bool) -> None:
-        """With `moves`, where a process works is free to be changed: it is a worker's own."""
+        """Starts without a session; `moves` allows to change the process's working directory."""
         self._moves = moves
         self._session: LocalSession | None = None
 
@@ -34,17 +34,17 @@ class Desk:
         runtime.warm()
 
     def open(self, opening: Opening, here: str | None) -> tuple[str, ...]:
-        """Open a session, and say which outputs it has; `here` is where the caller works."""
+        """Open a session and return its outputs' names; `here` is the caller's directory."""
         self.close()
         self._session = self._opened(opening, here)
         return self._session.outputs
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str]) -> tuple[list[Any], float]:
-        """The outputs named, and the seconds that the run took."""
+        """Run the open session; returns the outputs named, and the seconds it took."""
         return self._open_one().run(feeds, outputs)
 
     def ran_on(self) -> dict[str, str]:
-        """Where the nodes of the open session ran."""
+        """The provider of each node that ran in the open session."""
         return self._open_one().ran_on()
 
     def close(self) -> None:
@@ -60,9 +60,9 @@ class Desk:
         outputs: Sequence[str],
         fed: Sequence[Mapping[str, Any]],
     ) -> list[list[list[Any] | EngineError | None] | EngineError]:
-        """Of each model in turn the outputs named, on each of the inputs; or what is said.
+        """The outputs named, or an error, of each model on each set of inputs.
 
-        None stands for outputs that all models have in common, bit for bit.
+        None stands for outputs that are equal bit for bit in all models.
         """
         found = [self._answers(opening, here, outputs, fed) for opening in openings]
         lists = [some for some in found if not isinstance(some, EngineError)]
@@ -93,7 +93,7 @@ class Desk:
         return found
 
     def optimise(self, opening: Opening, here: str | None) -> None:
-        """Write the model as onnxruntime's optimiser leaves it to where `opening` says."""
+        """Write the optimised model to `opening.target`."""
         self._opened(opening, here)
 
     def known_providers(self) -> tuple[str, ...]:
@@ -109,7 +109,7 @@ class Desk:
         return runtime.cuda_version()
 
     def require_provider(self, provider: str) -> None:
-        """Return if onnxruntime has a provider."""
+        """Raises unless a provider is compiled into onnxruntime."""
         runtime.require_provider(provider)
 
     def _open_one(self) -> LocalSession:
@@ -118,7 +118,7 @@ class Desk:
         return self._session
 
     def _opened(self, opening: Opening, here: str | None) -> LocalSession:
-        """A session; external data is looked for where the caller works, unless said otherwise."""
+        """A session; without `opening.folder`, external data lies in the caller's directory."""
         if not self._moves or here is None:
             return LocalSession(opening)
         os.chdir(here)
@@ -129,7 +129,7 @@ class Desk:
 
 
 def serve(channel: Channel) -> None:
-    """Answers until the other end is closed, and ends the process, also in the middle of work."""
+    """Answer requests; ends the process, even during work, once the other end is closed."""
     desk = Desk(moves=True)
     _leave()
     requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -147,7 +147,7 @@ def serve(channel: Channel) -> None:
         reply: tuple[bool, object]
         try:
             reply = True, getattr(desk, name)(*arguments)
-        except Exception as error:  # the caller's, whatever it is
+        except Exception as error:  # raised again in the caller
             reply = False, error
         if not answered:
             continue
@@ -162,7 +162,7 @@ def serve(channel: Channel) -> None:
 
 
 def serve_standard_streams() -> None:
-    """Serves over stdin and stdout, in which what native code prints has no place from then on."""
+    """Serve over stdin and stdout; anything that native code prints is discarded."""
     heed_nobody()
     ends = os.dup(0), os.dup(1)
     if sys.platform == "win32":
@@ -177,8 +177,8 @@ def serve_standard_streams() -> None:
 
 
 def heed_nobody() -> None:
-    """Leaves it to the other end to end this process: a terminal signals both."""
-    if sys.platform == "win32":  # there nothing but its end interrupts who waits for an answer
+    """Ignore interrupts, which a terminal sends to both processes; the caller ends the worker."""
+    if sys.platform == "win32":  # a caller waiting for an answer wakes up only if the worker ends
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         return
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -186,7 +186,7 @@ def heed_nobody() -> None:
 
 
 def detach() -> None:
-    """Points the standard streams nowhere: they belong to the caller's report."""
+    """Redirect the standard streams to the null device: they belong to the caller's report."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
@@ -194,7 +194,7 @@ def detach() -> None:
 
 
 def _agree(answers: Sequence[Any]) -> bool:
-    """Whether all are the same tensors bit for bit."""
+    """Whether all answers are the same tensors bit for bit."""
     first = answers[0]
     return all(
         isinstance(values, list)
@@ -214,6 +214,6 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _leave() -> None:
-    """Stay in no folder that somebody may want to remove."""
+    """Change to the root directory, so that no other folder is kept from being removed."""
     with suppress(OSError):
         os.chdir(Path(os.sep))

@@ -218,7 +218,7 @@ def why_not(found: Validation) -> str:
     if found.divergence is not None:
         seen = found.divergence
         return (
-            f"the outputs are no evidence, but inside the {found.subject} model differs from the "
-            f"original, first in tensor {seen.tensor}: {seen.comparison.detail}"
+            f"the outputs are no evidence, but the {found.subject} model differs from the original "
+            f"inside, first in tensor {seen.tensor}: {seen.comparison.detail}"
         )
     return "" if found.ok else "the validation failed"
