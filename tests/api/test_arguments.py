@@ -81,7 +81,7 @@ def test_a_path_is_one_in_any_form(path: Path) -> None:
         (("a.onnx",), "once for each model"),
         ({"a.onnx"}, "once for each model"),
         ({"a": "a.onnx"}, "a dict"),
-        (io.BytesIO(RAW), "of an open file, give the path"),
+        (io.BytesIO(RAW), "give the path of an open file"),
         (np.frombuffer(RAW, np.uint8), "a ndarray"),
         (model().graph, "a GraphProto"),
         (Pathlike(5), "a Pathlike"),
