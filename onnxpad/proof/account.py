@@ -1,16 +1,16 @@
-"""Whether a proof covers everything that was edited, whoever edited it.
+"""Checks that a proof covers everything that was edited, whoever edited it.
 
-A proof is about one tensor, and an edit may touch what it does not read. So each node that was
-touched since a mark must be one of these:
+A proof is about one tensor, but an edit may touch nodes that the tensor does not depend on. So for
+each node that was touched since a mark, one of these must hold:
 
-- all that it gives was proved to be the same;
-- it was read on the way to a tensor that was proved, or computes what was read there (the amounts
-  of a `Pad`), and nothing else reads what it gives;
-- it is gone, since nothing read it any more;
-- it is literally as it was, but that it reads or gives a tensor which was proved to be the same as
-  the one before.
+- All of its outputs were proved to be the same.
+- The proof read it upstream of the proved tensor, or it computes something read there (the amounts
+  of a `Pad`), and nothing else reads its outputs.
+- It was removed, since nothing read it any more.
+- It is literally as it was, except that it reads or writes a tensor that was proved to be the same
+  as the one before.
 
-The cost is that of what was touched: a graph of any length is accounted for step by step.
+The cost depends on the number of touched nodes alone, not on the length of the graph.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from onnxpad.proof.sliding import UncertifiedError
 from onnxpad.reasons import Reason
 
 Same: TypeAlias = Mapping[str, str]
-"""Names of tensors with the name of what they are the same as."""
+"""Names of tensors, each with the name of the tensor that it was proved equal to."""
 
 NONE: Final[Same] = {}
 
@@ -31,17 +31,17 @@ NONE: Final[Same] = {}
 def check_accounted(
     graph: Graph, touched: Sequence[Touched], reading: Reading, old: Tensor, new: Tensor
 ) -> None:
-    """Return if a proof covers everything that was touched.
+    """Raises unless a proof covers every node that was touched.
 
     Args:
         graph: The graph as it is now.
-        touched: What was touched, as `Graph.touched` gives it.
+        touched: The touched nodes, from `Graph.touched`.
         reading: What the proof read in this graph.
-        old: The tensor that was proved of.
-        new: The tensor that was proved to be the same, perhaps itself.
+        old: The tensor before the change.
+        new: The tensor that was proved equal to it, perhaps the same one.
 
     Raises:
-        UncertifiedError: Something else was touched; the message names it.
+        UncertifiedError: Another node was touched; the message names it.
     """
     account = _Account(graph, touched, reading, old, new)
     for each in touched:
@@ -49,23 +49,23 @@ def check_accounted(
 
 
 def check_in_place(graph: Graph, touched: Sequence[Touched], prover: Prover) -> None:
-    """Return if each node that was touched gives what it gave of the same data, by itself.
+    """Raises unless each touched node, taken alone, computes the same as before from its inputs.
 
     Raises:
-        UncertifiedError: One does not, or nothing can be proved of it.
+        UncertifiedError: A node does not, or nothing can be proved about it.
     """
     for was, now in ((each.before, each.node) for each in touched if graph.has_node(each.node)):
         if was is None:
-            raise UncertifiedError(f"nothing is proved of {now.op} {graph.label(now)!r}")
+            raise UncertifiedError(f"nothing is proved about {now.op} {graph.label(now)!r}")
         if _literally(was) != _literally(now):
             prover.certify(prover.of_node(was), prover.of_node(now))
 
 
 def check_renamed(graph: Graph, touched: Sequence[Touched]) -> None:
-    """Return if all that was touched is as it was, but for the names of copies that went.
+    """Raises unless every touched node is as it was, apart from the names of removed copies.
 
     Raises:
-        UncertifiedError: Something else was done.
+        UncertifiedError: A node was changed in another way.
     """
     same = _copied(graph, touched)
     for was, now in ((each.before, each.node) for each in touched if graph.has_node(each.node)):
@@ -74,7 +74,7 @@ def check_renamed(graph: Graph, touched: Sequence[Touched]) -> None:
 
 
 class _Account:
-    """What is covered of the edits since a mark."""
+    """Decides for each touched node whether a proof covers it."""
 
     def __init__(
         self,
@@ -94,29 +94,29 @@ class _Account:
         self._same = {**_copied(graph, touched), old.name: new.name}
 
     def check(self, each: Touched) -> None:
-        """Return if what became of one node is covered.
+        """Raises unless the edit of one node is covered.
 
         Raises:
-            UncertifiedError: It is not.
+            UncertifiedError: It is not covered.
         """
         node = each.node
         if not self._graph.has_node(node):
             return
         if not self._is_covered(node, set()) and not self._is_as_before(each):
             raise UncertifiedError(
-                f"the rewrite also touches {node.op} {self._graph.label(node)!r}, of which nothing "
-                "is proved",
+                f"the rewrite also touches {node.op} {self._graph.label(node)!r}, about which "
+                "nothing is proved",
                 Reason.NOT_CERTIFIED,
                 touched=self._graph.label(node),
             )
 
     def _is_as_before(self, each: Touched) -> bool:
-        """Whether a node is as it was, but for tensors that are the same under other names."""
+        """Whether a node is as it was, apart from equal tensors under other names."""
         was, now = each.before, each.node
         return was is not None and _literally(was, self._same) == _literally(now, self._same)
 
     def _is_covered(self, node: Node, seen: set[int]) -> bool:
-        """Whether all that reads what a node gives is covered by the proof."""
+        """Whether the proof covers every reader of a node's outputs."""
         if id(node) in seen:
             return True
         seen.add(id(node))
@@ -138,7 +138,7 @@ class _Account:
 
 
 def _copied(graph: Graph, touched: Sequence[Touched]) -> Same:
-    """The tensors of which a copy went, each with the name of the copy, which is its own now."""
+    """The tensors whose copy (an Identity's output) was removed, each with the copy's name."""
     gone = (each.before for each in touched if not graph.has_node(each.node))
     return {
         was.inputs[0].name: was.outputs[0].name
@@ -148,7 +148,7 @@ def _copied(graph: Graph, touched: Sequence[Touched]) -> Same:
 
 
 def _literally(node: Node, same: Same = NONE) -> tuple[object, ...]:
-    """All that a node says, with the names of tensors that are the same told as one."""
+    """Everything that defines a node, with one name for tensors that are the same."""
     inputs, outputs = (
         [_resolved(same, tensor.name) for tensor in tensors]
         for tensors in (node.inputs, node.outputs)

@@ -1,9 +1,9 @@
-"""Proof that a rewritten graph computes the same: what is read is derived twice and compared.
+"""Proves that a rewritten graph computes the same, by deriving what both versions read.
 
-For a tensor of the graph before a change, and for the tensor that stands for it after, this module
-derives what each element is made of: the positions that a window reads, what lies there when a
-position is outside the data, and which positions an average counts. It decides nothing and knows
-no pass.
+For a tensor before a change, and for the tensor that replaces it afterwards, this module derives
+what each element is computed from: the positions that a window reads, the fill at positions outside
+of the data, and the positions that an average counts. Then it compares both. It makes no decision
+about rewriting and knows no pass.
 """
 
 from collections.abc import Callable
@@ -47,27 +47,27 @@ from onnxpad.proof.meaning import (
 from onnxpad.proof.sliding import EngineReading, Padded, WindowPair
 from onnxpad.proof.sliding import UncertifiedError as UncertifiedError
 
-# A longer row of Pads is proved piece by piece, or all of it would be read again for each of them.
+# Longer chains of Pads are proved piece by piece, which keeps the cost linear.
 _MOST_PADS: Final = 16
 FINITE: Final = Assumption.FINITE_DATA
-"""Not every form of a maximum keeps a window of -inf."""
+"""Assumed where equal maxima may still differ for a window that holds only -inf."""
 _LOWEST_FINITE: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE}
 
 
 class Reading(NamedTuple):
-    """What the elements of a tensor are made of.
+    """What the elements of a tensor are computed from.
 
     Attributes:
         root: Name of the tensor that is read.
-        layers: Constant paddings around it, from the inside out, over all axes.
-        opaque: A padding that is no layer, outermost (it copies data, or crops what may be too
-            short): how it pads, and how much.
+        layers: Layers of constant padding around it, from the inside out, over all axes.
+        opaque: An outermost padding that is not a layer (it copies data, or crops an axis that may
+            be too short): its mode, and its amounts.
         slide: The window that slides over all this, or None.
-        besides: Names of what the operator reads beside its data.
+        besides: Names of the operator's other inputs.
         direct: Name of the tensor that the operator itself reads.
         nodes: The nodes that were read, by identity: the operator and the `Pad`s.
-        taken: Names of the tensors that were taken as they are: the root, a fill that is known at
-            run time only, what an operator reads beside its data.
+        taken: Names of the tensors that the proof does not look behind: the root, a fill that is
+            known only at run time, the operator's other inputs.
     """
 
     root: str
@@ -84,27 +84,30 @@ class Certifier:
     """Derives readings of tensors of one graph, and compares them."""
 
     def __init__(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
-        """Reads the graph as it is at each call; keeps nothing of it but the sizes."""
+        """Reads the graph as it is at each call; only comparisons of sizes are cached."""
         self._graph = graph
         self._analysis = analysis
         self._signs = signs
         self._compared: dict[tuple[object, ...], WindowPair] = {}
 
     def read(self, node: Node, tensor: Tensor, root: str = "") -> Reading:
-        """What the elements of a tensor are made of, back to `root`.
+        """Derives what the elements of a tensor are computed from, back to `root`.
 
-        A node says what to look for: a window that slides, or `Pad`s alone.
+        Args:
+            node: A window operator or a `Pad`: says whether to look for a window or for `Pad`s.
+            tensor: The tensor.
+            root: Where to stop; empty for the first tensor that no `Pad` writes.
 
         Raises:
-            UncertifiedError: Nothing can be proved of what is there.
+            UncertifiedError: Nothing can be proved about the nodes there.
         """
         return (self.window if slides(self._graph, node) else self.padding)(tensor, root)
 
     def window(self, tensor: Tensor, root: str = "") -> Reading:
-        """What the elements of a window operator's first output are made of, back to `root`.
+        """Derives what a window operator's first output is computed from, back to `root`.
 
         Raises:
-            UncertifiedError: Its producer is no such operator, or cannot be read.
+            UncertifiedError: No window operator writes the tensor, or it cannot be read.
         """
         node = self._graph.producer(tensor)
         if node is None or not slides(self._graph, node):
@@ -114,10 +117,10 @@ class Certifier:
         return self.of_window(node, root)
 
     def of_window(self, node: Node, root: str = "") -> Reading:
-        """As `window`, of the operator itself.
+        """As `window`, given the operator itself.
 
         Raises:
-            UncertifiedError: It cannot be read.
+            UncertifiedError: The operator cannot be read.
         """
         try:
             window = meaning_of(self._graph, self._analysis, node)
@@ -126,15 +129,15 @@ class Certifier:
             raise UncertifiedError(str(error)) from error
 
     def of_node(self, node: Node) -> Reading:
-        """What a window operator or a `Pad` makes of its own data, which is the root.
+        """Derives what a window operator or a `Pad` alone computes; its data input is the root.
 
         Raises:
-            UncertifiedError: Nothing can be proved of it.
+            UncertifiedError: Nothing can be proved about the node.
         """
         if slides(self._graph, node):
             return self.of_window(node, node.inputs[0].name if node.inputs else "")
         if not is_pad(self._graph, node):
-            raise UncertifiedError(f"nothing can be proved of {node.op} {describe(node)!r}")
+            raise UncertifiedError(f"nothing can be proved about {node.op} {describe(node)!r}")
         try:
             pad = padding_of(self._graph, self._analysis, node)
         except (MeaninglessError, ModelError) as error:
@@ -143,24 +146,24 @@ class Certifier:
         layer = self._layer(pad, full)
         opaque = None if layer is not None else _opaque(pad, full)
         if layer is None and opaque is None:
-            raise UncertifiedError(f"what Pad {describe(node)!r} pads is not known")
+            raise UncertifiedError(f"the padding of Pad {describe(node)!r} is unknown")
         layers = (layer,) if layer is not None else ()
         output = node.outputs[0].name
         known = frozenset({id(node)}), frozenset({pad.data.name, pad.filler})
         return Reading(pad.data.name, layers, opaque, None, (), output, *known)
 
     def padding(self, tensor: Tensor, root: str = "") -> Reading:
-        """What the elements of a tensor are made of, through the `Pad`s behind it, back to `root`.
+        """Derives what a tensor is computed from, through the `Pad`s upstream, back to `root`.
 
         Raises:
-            UncertifiedError: One of them says something that cannot be read.
+            UncertifiedError: A `Pad` cannot be read.
         """
         try:
             reading = self._read_padding(tensor, None, root, set())
         except (MeaninglessError, ModelError) as error:
             raise UncertifiedError(str(error)) from error
         if not root and reading.root == tensor.name:
-            raise UncertifiedError(f"what {tensor.name!r} is padded with is not known")
+            raise UncertifiedError(f"the padding of {tensor.name!r} is unknown")
         return reading
 
     def _read_padding(
@@ -174,7 +177,7 @@ class Certifier:
         taken = {*besides}
         rank = None if slide is None else slide.rank
         seen = 0
-        # Indices count positions of the tensor that is pooled, so nothing further up is the same.
+        # Indices count positions of the tensor that is pooled, so it must be the root itself.
         while current.name != root and not (slide is not None and slide.has_indices):
             current = self._graph.origin(current)
             node = self._graph.producer(current) if current.name != root else None
@@ -191,7 +194,7 @@ class Certifier:
                 continue
             full = self._full(pad, rank)
             if empty and slide is None and not layers:
-                # It may be an error, so it is told apart from none.
+                # A Pad of nothing for data of another rank is an error, so it differs from no Pad.
                 opaque = "nothing, if the rank fits", pad.amounts or ()
                 nodes.add(id(node))
                 current = pad.data
@@ -215,9 +218,9 @@ class Certifier:
         return Reading(current.name, outward, opaque, slide, besides, tensor.name, *known)
 
     def _fits(self, node: Node, pad: Padding, rank: int | None) -> bool:
-        """Whether the amounts of a `Pad` are for data of the rank that it reads.
+        """Whether the amounts of a `Pad` fit the rank of its data.
 
-        That is what the analysis says, or what window operators that read the `Pad` slide over.
+        The rank comes from the analysis, or from window operators that read the `Pad`.
         """
         amounts = pad.amounts or ()
         if rank is not None or pad.axes is not None:
@@ -233,7 +236,7 @@ class Certifier:
         return len(amounts) in ranks
 
     def _full(self, pad: Padding, rank: int | None) -> Amounts | None:
-        """Amounts over all axes; None where they, or the rank, are not known."""
+        """The amounts over all axes; None where they or the rank are unknown."""
         if rank is None and pad.axes is None and pad.amounts is not None:
             rank = len(pad.amounts)
         if rank is None:
@@ -242,9 +245,9 @@ class Certifier:
         return None if rank is None else pad.over(rank)
 
     def _layer(self, pad: Padding, full: Amounts | None) -> Layer | None:
-        """The layer that a `Pad` lays; None where it cannot be reasoned about.
+        """The layer of a constant `Pad`; None where it is not constant or its facts are unknown.
 
-        A crop must not reach past the other side.
+        A crop must not be longer than the data, or there is no layer either.
         """
         if full is None or pad.mode != "constant" or pad.value is None:
             return None
@@ -262,10 +265,10 @@ class Certifier:
         return layer if fits else None
 
     def certify(self, before: Reading, after: Reading) -> Certificate:
-        """Why a reading is the same as another wherever that is defined, at every admitted size.
+        """Certifies that `after` computes the same as `before`, wherever `before` is defined.
 
         Raises:
-            UncertifiedError: They differ, or could not be compared; the message says how.
+            UncertifiedError: They differ, or cannot be compared; the message says how.
         """
         if before.root != after.root:
             raise UncertifiedError(
@@ -294,15 +297,15 @@ class Certifier:
         if (old.kind, old.axes, old.others) != (new.kind, new.axes, new.others):
             raise UncertifiedError("the window itself differs")
         if before.besides != after.besides:
-            raise UncertifiedError("the operator reads something else beside its data")
+            raise UncertifiedError("the operator's other inputs differ")
         if new.auto_pad != "NOTSET" and new.pads_written and not _says_twice(old):
-            raise UncertifiedError("auto_pad and pads are both there, and engines heed either")
+            raise UncertifiedError("auto_pad and pads are both there, and engines differ on that")
         if old.has_indices and before.direct != after.direct:
             raise UncertifiedError("the indices count positions of another tensor")
         sizes = self._sizes(before.root, old)
         root = self._graph.tensor(before.root)
         dtype = self._analysis.dtype(root) if old.compares else None
-        # Networks repeat themselves.
+        # Networks repeat the same few windows.
         key = (_said(old), before.layers, _said(new), after.layers, sizes, dtype)
         found = self._compared.get(key)
         if found is None:
@@ -320,13 +323,13 @@ class Certifier:
         return Certificate(statement, found.holds, tuple(sorted(assumptions)), facts)
 
     def _check_crop(self, old: Slide, new: Slide, root: Tensor) -> set[Assumption]:
-        """What has to be assumed for a SAME and its pads to be the same maximum.
+        """The assumptions under which a MaxPool with SAME and one with explicit pads are equal.
 
-        Where SAME may stand for less padding than none, onnxruntime runs another kernel, of which
-        some keep -inf and some give the lowest number.
+        Where SAME would have to crop (its total is negative), onnxruntime runs another kernel. For
+        a window of -inf some kernels give -inf and some the lowest finite number.
 
         Raises:
-            UncertifiedError: It does not hold.
+            UncertifiedError: The data certainly holds infinities.
         """
         if not _crops(old, new) or self._analysis.dtype(root) not in {None, *FLOATS}:
             return set()
@@ -335,10 +338,10 @@ class Certifier:
         return {FINITE}
 
     def _check_losing(self, root: Tensor, found: WindowPair) -> set[Assumption]:
-        """What has to be assumed for both sides to be filled with what loses every comparison.
+        """The assumptions under which different fills lose every comparison in a MaxPool.
 
         Raises:
-            UncertifiedError: They are not, or a window may read nothing else.
+            UncertifiedError: A fill may win, or a window may read no data at all.
         """
         assumptions: set[Assumption] = set()
         if self._signs.infinite(root) is not None:
@@ -368,9 +371,13 @@ class Certifier:
     def _losing(
         self, layer: Layer, root: Tensor, floor: bool, assumptions: set[Assumption]
     ) -> Layer:
-        """The layer with a fill that loses every comparison called so.
+        """The layer with the fill `LEAST` instead of one that loses every comparison.
 
-        `floor` says whether what already lies around the root is not below zero.
+        Args:
+            layer: The layer.
+            root: The data.
+            floor: Whether the inner layers around the data are non-negative.
+            assumptions: Receives the assumptions that this needs.
         """
         dtype = self._analysis.dtype(root)
         if layer.fill == LEAST or dtype is None or isinstance(layer.fill, str):
@@ -387,7 +394,7 @@ class Certifier:
         return layer._replace(fill=LEAST) if layer.fill == least else layer
 
     def _sizes(self, root: str, slide: Slide) -> tuple[Extent, ...]:
-        """The spatial sizes of a tensor; fresh symbols where only run time knows them."""
+        """The spatial sizes of a tensor; fresh symbols where they are unknown until run time."""
         tensor = self._graph.tensor(root)
         shape = self._analysis.shape(tensor)
         if shape is not None and len(shape) != slide.rank:
@@ -398,16 +405,16 @@ class Certifier:
 _said: Final[Callable[[Slide], tuple[object, ...]]] = attrgetter(
     *[name for name in Slide._fields if name not in {"row", "others"}]
 )
-"""All that says how an operator slides and pads."""
+"""Returns the fields that say how an operator slides and pads."""
 
 
 def _pads_axes_of(slide: Slide, full: Amounts | None) -> bool:
-    """Whether a `Pad` pads none but axes that a window slides over."""
+    """Whether a `Pad` pads only axes that a window slides over."""
     return full is not None and is_empty(full[: slide.row.before])
 
 
 def _opaque(pad: Padding, full: Amounts | None) -> tuple[str, Amounts] | None:
-    """A padding word for word; None where nothing is known of an amount."""
+    """A padding as its mode and amounts, for literal comparison; None where one is unknown."""
     amounts = full if full is not None else pad.amounts
     if amounts is None or any(isinstance(n, Unknown) for pair in amounts for n in pair):
         return None
@@ -424,7 +431,7 @@ def _finite(dtype: int) -> float:
 
 
 def _crops(old: Slide, new: Slide) -> bool:
-    """Whether a maximum gets or loses a SAME that may stand for less padding than none."""
+    """Whether a MaxPool gains or loses a SAME whose total may be negative."""
     return (
         old.compares
         and old.is_same != new.is_same
@@ -433,5 +440,5 @@ def _crops(old: Slide, new: Slide) -> bool:
 
 
 def _says_twice(slide: Slide) -> bool:
-    """Whether it says its padding twice, which the specification forbids."""
+    """Whether a node has both `auto_pad` and `pads`, which the specification forbids."""
     return slide.auto_pad != "NOTSET" and slide.pads_written

@@ -1,12 +1,13 @@
-"""Where windows start and how many there are, as each of two engines has it.
+"""Where windows start and how many there are, according to each of two engines.
 
-The specification is one. The other is onnxruntime's CPU provider with optimisation off, which
-departs from it, has limits, and gives no answer at all to some models. A rewrite is proved for
-both: where the original has an answer, the result must have the same one. Only where onnxruntime
-gives none to the original is the specification alone enough, and the rewrite a repair.
+One engine is the specification. The other is onnxruntime's CPU provider with optimisation off,
+which departs from the specification, has limits, and does not run some models at all. A rewrite is
+proved for both: where the original has a result, the rewritten model must have the same one. Only
+where onnxruntime does not run the original is the specification alone enough, and the rewrite a
+repair.
 
-Positions count from the first element of the data. Formulas stand here a second time, apart from
-`arithmetic.window`, by which the passes decide.
+Positions count from the first element of the data. The formulas repeat those of
+`arithmetic.window` on purpose: the passes decide by those, and the proof must not share a mistake.
 """
 
 from collections.abc import Callable
@@ -33,10 +34,10 @@ class Placed(NamedTuple):
     """The windows along one axis.
 
     Attributes:
-        begin: Elements of its own that the operator puts before the data; negative where it crops.
-        end: The same behind the data, as far as that is declared.
-        windows: How many windows there are.
-        runs: 1 at the sizes at which there is an answer, 0 elsewhere.
+        begin: The operator's own padding before the data; negative where it crops.
+        end: The operator's own padding after the data, as declared.
+        windows: The number of windows.
+        runs: 1 at the sizes at which the engine runs the operator, 0 elsewhere.
     """
 
     begin: Extent
@@ -46,14 +47,14 @@ class Placed(NamedTuple):
 
 
 Engine: TypeAlias = Callable[[Slide, int, Extent, int | None], Placed | None]
-"""The windows of an operator along one of its axes, over data of a size and an element type.
+"""Places the windows of an operator along one axis, for data of a size and an element type.
 
-None where there is no answer at any size.
+Returns None where the engine runs it at no size.
 """
 
 
 def specification(slide: Slide, axis: int, size: Extent, dtype: int | None) -> Placed:
-    """The windows as the specification has them.
+    """The windows according to the specification.
 
     Source: the pages of Conv, MaxPool, AveragePool and LpPool in the ONNX specification, "auto_pad"
     and "ceil_mode". `auto_pad` beside `pads`, which it forbids, is read as `auto_pad`.
@@ -75,7 +76,7 @@ def specification(slide: Slide, axis: int, size: Extent, dtype: int | None) -> P
 
 
 def onnxruntime(slide: Slide, axis: int, size: Extent, dtype: int | None) -> Placed | None:
-    """The windows as onnxruntime has them, on the CPU with optimisation off (1.21 to 1.31).
+    """The windows according to onnxruntime, on the CPU with optimisation off (1.21 to 1.31).
 
     Source: measured, and onnxruntime's conv_attributes.h and pool_attributes.h.
     """
@@ -96,7 +97,7 @@ def _convolution(slide: Slide, axis: int, size: Extent) -> Placed | None:
     if slide.is_same:
         if any(each.dilation != 1 for each in slide.axes):
             return None
-        # Below zero it does not clamp: it starts at an inner element.
+        # onnxruntime does not clamp a negative total: the first window starts inside the data.
         total = _missing(window, extent, size)
         odd = int(slide.auto_pad == "SAME_LOWER")
         begin = floor_div(total + odd, 2)
@@ -111,7 +112,7 @@ def _pool(slide: Slide, axis: int, size: Extent, dtype: int | None) -> Placed | 
     window, extent = slide.axes[axis], slide.axes[axis].extent
     for each, pads in zip(slide.axes, slide.pads, strict=True):
         if always(less_equal(each.kernel, max(pads))) is not False:
-            return None  # "Pad should be smaller than kernel", also beside auto_pad
+            return None  # "Pad should be smaller than kernel", also with auto_pad
     runs = less_equal(1, size)
     if not slide.is_same:
         begin, end = _own(slide, axis)
@@ -121,7 +122,7 @@ def _pool(slide: Slide, axis: int, size: Extent, dtype: int | None) -> Placed | 
         else:
             count = trunc_div(span, window.stride) + 1
         return Placed(begin, end, count, runs)
-    # It pads for the undilated kernel, and counts windows of the dilated one.
+    # onnxruntime pads for the undilated kernel, but counts windows of the dilated one.
     total = _missing(window, window.kernel, size)
     head = trunc_div(total + (slide.auto_pad == "SAME_LOWER"), 2)
     span = size + total - extent
@@ -134,7 +135,7 @@ def _pool(slide: Slide, axis: int, size: Extent, dtype: int | None) -> Placed | 
 
 
 def _stops_below_zero(slide: Slide, dtype: int | None) -> bool:
-    """Whether a SAME that stands for less padding than none is an error; others crop."""
+    """Whether onnxruntime refuses a SAME with a negative total; where it does not, it crops."""
     if slide.ceil_mode:
         return False
     if slide.kind == "AveragePool":
@@ -144,8 +145,8 @@ def _stops_below_zero(slide: Slide, dtype: int | None) -> bool:
 
 
 def _missing(window: Axis, extent: Extent, size: Extent) -> Extent:
-    """Elements that SAME lacks on both sides together; negative where it has more than enough."""
-    if window.stride == 1:  # the size cancels out, also one that nothing is known of
+    """SAME's total padding on both sides, before it is clamped at 0."""
+    if window.stride == 1:  # the size cancels out, even where it is unknown
         return extent - 1
     return (ceil_div(size, window.stride) - 1) * window.stride + extent - size
 
@@ -155,5 +156,5 @@ def _own(slide: Slide, axis: int) -> tuple[int, int]:
 
 
 def _without_last(count: Extent, window: Axis, until: Extent) -> Extent:
-    """The number of windows that rounds up, without one that would start in the end padding."""
+    """A count that was rounded up, without a last window that would start in the end padding."""
     return minimum(count, ceil_div(until, window.stride))

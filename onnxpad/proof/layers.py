@@ -1,4 +1,4 @@
-"""Layers of constant padding around data, from the inside out, and what of them is one."""
+"""Layers of constant padding around data, from the inside out, and when several equal one."""
 
 import itertools
 import math
@@ -11,11 +11,11 @@ Amounts: TypeAlias = tuple[tuple[Extent, Extent], ...]
 
 EXCLUDED: Final = "excluded"  # counts neither in the sum nor in the divisor
 LEAST: Final = "least"  # loses every comparison
-NEGATIVE_ZERO: Final = "-0"  # equals 0.0 as a number, and is another fill
+NEGATIVE_ZERO: Final = "-0"  # equals 0.0 as a number, but is a different fill
 
 
 class Layer(NamedTuple):
-    """Constant padding around what lies further inside: (begin, end) per axis and what fills it."""
+    """Constant padding around the data and the inner layers: (begin, end) per axis, and a fill."""
 
     amounts: Amounts
     fill: float | int | str
@@ -25,7 +25,7 @@ Layers: TypeAlias = tuple[Layer, ...]
 
 
 def fill_of(value: float | int) -> float | int | str:
-    """Return what a layer is filled with where a `Pad` says a value; 0.0 and -0.0 are two."""
+    """Return the fill of a layer for the value of a `Pad`; 0.0 and -0.0 are different fills."""
     return NEGATIVE_ZERO if value == 0 and math.copysign(1, value) < 0 else value
 
 
@@ -37,7 +37,7 @@ def without_sign(layers: Layers) -> Layers:
 
 
 def count_shared(one: Layers, other: Layers) -> int:
-    """How many inner layers are the same on both sides, and so are as good as data."""
+    """Count the inner layers that both sides share: they can be treated as data."""
     return sum(
         1
         for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
@@ -45,7 +45,7 @@ def count_shared(one: Layers, other: Layers) -> int:
 
 
 def finite_layers(layers: Layers) -> int:
-    """How many inner layers hold no infinities, which are no data that a maximum is sure of."""
+    """Count the inner layers before the first infinite fill, on which MaxPool kernels differ."""
     return sum(
         1
         for _ in itertools.takewhile(
@@ -55,7 +55,7 @@ def finite_layers(layers: Layers) -> int:
 
 
 def around(layers: Layers, axis: int) -> Extent:
-    """What layers add to the length of an axis."""
+    """Return how much the layers add to the length of an axis."""
     return total_of(amount for layer in layers for amount in layer.amounts[axis])
 
 
@@ -68,10 +68,10 @@ def total_of(amounts: Iterable[Extent]) -> Extent:
 
 
 def merged(layers: Layers) -> Layers:
-    """The layers without empty ones, neighbours of equal fill as one.
+    """Drop empty layers, and join neighbours with equal fill where that is exact.
 
-    Two layers are one where neither crops, or both do, or the outer one crops no more than the
-    inner one pads, on every side.
+    Joining is exact where, on every side, neither layer crops, or both do, or the outer one crops
+    no more than the inner one pads.
     """
     found: list[Layer] = []
     for layer in layers:
@@ -105,6 +105,6 @@ def _summable(inner: Layer, outer: Layer) -> bool:
 
 
 def same_layers(one: Layers, other: Layers) -> bool:
-    """Return whether layers are known, and the same."""
+    """Return whether all amounts are known, and the layers are the same."""
     known = all(isinstance(n, int | Size) for layer in one for pair in layer.amounts for n in pair)
     return known and one == other

@@ -1,11 +1,11 @@
-"""The meaning of operators, for proof alone: each node is read anew, from the specification's text.
+"""The meaning of operators for the proof, written a second time from the specification's text.
 
-The passes read nodes by the rows of `operators`. A proof that did so too would share their
-mistakes, so nothing here is taken from there: this table is written a second time, from the
-operators' pages of the ONNX specification, and says which of their versions it has been held
-against. It knows nothing of passes, styles or edits. What it does share is the analysis: the
-shapes and small values of tensors (a kernel's shape, the amounts of a `Pad`); only running both
-graphs protects against a mistake there.
+The passes read nodes by the rows of `operators`. A proof that used them would share their mistakes,
+so nothing here comes from there. This table names the versions of each operator that it was
+compared with, and knows nothing of passes, styles or edits.
+
+The proof does share the analysis with the passes: shapes and small values of tensors, such as a
+kernel's shape or the amounts of a `Pad`. Only running both graphs protects against a mistake there.
 """
 
 import math
@@ -43,7 +43,7 @@ _SLIDING: Final = frozenset(
 
 
 class MeaninglessError(Exception):
-    """A node that the table gives no meaning: nothing can be proved of what it computes."""
+    """The table has no meaning for a node, so nothing can be proved about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,12 @@ class Sliding:
     """One operator that slides a window over axes of its first input.
 
     Attributes:
-        versions: The versions of the operator, by the schema's `since_version`, that mean this.
-        before: How many axes stand before the spatial ones, which are the last.
-        weight: The input whose axes after these are the kernel; None where an attribute says it.
-        rounding: How windows are counted: `floor`, or `pool` (also `ceil_mode`).
-        own: What the operator's own padding is: zeros, what loses every comparison, or excluded
-            from sum and divisor, but where `count_include_pad` has it count as zeros.
+        versions: The versions of the operator with this meaning, by the schema's `since_version`.
+        before: The number of axes before the spatial ones, which are the last.
+        weight: The input whose spatial axes are the kernel; None where an attribute gives it.
+        rounding: How windows are counted: `floor`, or `pool` (which has `ceil_mode`).
+        own: The fill of the operator's own padding: 0, `LEAST`, or `EXCLUDED`, which
+            `count_include_pad` turns into 0.
     """
 
     versions: frozenset[int]
@@ -72,14 +72,14 @@ SLIDING: Final[Mapping[str, Sliding]] = {
     "AveragePool": Sliding(frozenset({1, 7, 10, 11, 19, 22}), 2, None, "pool", EXCLUDED),
     "LpPool": Sliding(frozenset({1, 2, 11, 18, 22}), 2, None, "pool", 0),
 }
-"""Operators whose windows gather. One that is not here cannot be proved of, whoever rewrites it."""
+"""Operators with a sliding window. Without a row here, no rewrite of an operator can be proved."""
 
 _PAD_VERSIONS: Final = frozenset({1, 2, 11, 13, 18, 19, 21, 23, 24, 25})
 _PAD_MODES: Final = ("constant", "reflect", "edge", "wrap")
 
 
 class Axis(NamedTuple):
-    """One axis of a window: its taps lie `dilation` apart, its positions `stride`."""
+    """One axis of a window: its taps are `dilation` apart, its positions `stride`."""
 
     kernel: int | Size
     stride: int
@@ -92,21 +92,21 @@ class Axis(NamedTuple):
 
 
 class Slide(NamedTuple):
-    """The sliding of a window operator, as the specification means it.
+    """How a window operator slides, according to the specification.
 
     Attributes:
         kind: The operator.
         row: Its row.
         version: The version of the operator, as the schema numbers it.
-        axes: The window, an entry per spatial axis.
-        auto_pad: How the operator pads by itself.
-        pads: (begin, end) per spatial axis, which count where `auto_pad` is NOTSET.
-        pads_written: Whether the attribute `pads` is there.
+        axes: The window along each spatial axis.
+        auto_pad: The attribute `auto_pad`.
+        pads: (begin, end) per spatial axis, which apply where `auto_pad` is NOTSET.
+        pads_written: Whether the node has the attribute `pads`.
         ceil_mode: Whether the number of windows rounds up.
         counts: Whether its own padding counts in the divisor of an average.
         own: The fill of its own padding.
-        has_indices: Whether it gives the positions of maxima too.
-        others: All else that the node says, by name of the attribute.
+        has_indices: Whether it has an output for the positions of maxima.
+        others: All other attributes, by name.
     """
 
     kind: str
@@ -129,12 +129,12 @@ class Slide(NamedTuple):
 
     @property
     def is_same(self) -> bool:
-        """Whether its padding follows from the size."""
+        """Whether `auto_pad` is SAME_UPPER or SAME_LOWER."""
         return self.auto_pad.startswith("SAME")
 
     @property
     def compares(self) -> bool:
-        """Whether it takes the greatest, which padding never is."""
+        """Whether it takes a maximum, in which its own padding never wins."""
         return self.row.own == LEAST
 
 
@@ -144,7 +144,7 @@ class WindowNode(NamedTuple):
     Attributes:
         slide: How it slides.
         data: The tensor that it slides over.
-        besides: Names of what it reads besides.
+        besides: Names of its other inputs.
     """
 
     slide: Slide
@@ -153,15 +153,15 @@ class WindowNode(NamedTuple):
 
 
 class Padding(NamedTuple):
-    """A `Pad` node, as the specification means it.
+    """A `Pad` node, according to the specification.
 
     Attributes:
         mode: `constant`, `reflect`, `edge` or `wrap`.
-        amounts: (begin, end) for each of `axes`, or of all axes; None where nothing is known.
+        amounts: (begin, end) for each of `axes`, or for all axes; None where unknown.
         axes: The axes it names; None for all of them.
         axes_known: Whether the axes are known.
-        value: The fill; None where it is known at run time only.
-        filler: The name of the tensor that gives the fill; empty for an omitted one.
+        value: The fill; None where it is known only at run time.
+        filler: The name of the tensor that holds the fill; empty for an omitted one.
         data: The tensor that is padded.
     """
 
@@ -181,7 +181,7 @@ class Padding(NamedTuple):
         )
 
     def over(self, rank: int) -> Amounts | None:
-        """(begin, end) for each of `rank` axes; None where that is not known, or not defined."""
+        """(begin, end) for each of `rank` axes; None where unknown or undefined."""
         pairs = self.amounts
         if pairs is None or not self.axes_known:
             return None
@@ -204,7 +204,7 @@ def is_empty(amounts: Amounts) -> bool:
 
 
 def least_of(dtype: int) -> float | int | None:
-    """What loses every comparison in an element type; None where there is no such."""
+    """The value that loses every comparison in an element type; None where there is none."""
     if dtype in FLOATS:
         return -math.inf
     kind = np.dtype(tensor_dtype_to_np_dtype(dtype))
@@ -212,7 +212,7 @@ def least_of(dtype: int) -> float | int | None:
 
 
 def slides(graph: Graph, node: Node) -> bool:
-    """Whether a node is an operator of the table."""
+    """Whether a node is an operator of this table."""
     return node.op in SLIDING and graph.is_standard(node)
 
 
@@ -227,7 +227,7 @@ def meaning_of(graph: Graph, analysis: Analysis, node: Node) -> WindowNode:
     Source: the pages of Conv, MaxPool, AveragePool and LpPool in the ONNX specification.
 
     Raises:
-        MeaninglessError: The table has none for it.
+        MeaninglessError: The node is malformed, or its version is not in the table.
     """
     if not node.inputs or not node.inputs[0].name or not node.outputs:
         raise MeaninglessError(f"node {describe(node)!r} lacks its data input or its output")
@@ -244,7 +244,7 @@ def meaning_of(graph: Graph, analysis: Analysis, node: Node) -> WindowNode:
 
 
 def _frozen(value: object) -> tuple[type, object]:
-    """The value of an attribute, with its type: 1, 1.0 and True are equal, and three attributes."""
+    """The value of an attribute with its type, as 1, 1.0 and True are equal in Python."""
     if isinstance(value, list):
         return (type(value[0]) if value else list), tuple(value)
     if isinstance(value, onnx.AttributeProto):
@@ -260,9 +260,14 @@ def _slides_alike(
     weight: tuple[int | Size, ...] | None,
     has_indices: bool,
 ) -> Slide:
-    """The sliding of all nodes that say the same: networks repeat themselves.
+    """How a node with these attributes slides; cached, as networks repeat the same few windows.
 
-    `weight` is the kernel that a weight has, or says to have; lists are tuples here.
+    Args:
+        op: The operator.
+        opset: The opset.
+        says: The attributes, from `_frozen`.
+        weight: The kernel as the weight gives it; None for operators without one.
+        has_indices: Whether the node has an output for the positions of maxima.
     """
     row, attributes = SLIDING[op], {name: value for name, _, value in says}
     version = _version(op, opset, attributes, row.versions)
@@ -296,10 +301,10 @@ def _slides_alike(
 def padding_of(graph: Graph, analysis: Analysis, node: Node) -> Padding:
     """The meaning of a `Pad` node.
 
-    Source: the page of Pad in the ONNX specification. onnxruntime takes `wrap` before opset 19 too.
+    Source: the page of Pad in the ONNX specification. onnxruntime runs `wrap` before opset 19 too.
 
     Raises:
-        MeaninglessError: The table has none for it.
+        MeaninglessError: The node is malformed, or its version is not in the table.
     """
     if not node.inputs or not node.inputs[0].name or not node.outputs:
         raise MeaninglessError(f"node {describe(node)!r} lacks its data input or its output")
@@ -336,10 +341,10 @@ def padding_of(graph: Graph, analysis: Analysis, node: Node) -> Padding:
 def _version(
     op: str, opset: int, attributes: Mapping[str, object], versions: frozenset[int]
 ) -> int:
-    """The version of an operator, whose schema has all attributes that a node has."""
+    """The version of an operator in an opset; its schema must have all of a node's attributes."""
     version, known = _schema(op, opset)
     if version not in versions:
-        raise MeaninglessError(f"{op} of version {version} is newer than what is known of it")
+        raise MeaninglessError(f"{op} of version {version} is newer than those onnxpad knows")
     if not known.issuperset(attributes):
         unknown = ", ".join(sorted(attributes.keys() - known))
         raise MeaninglessError(f"{op} of opset {opset} has no attribute {unknown}")
@@ -359,7 +364,7 @@ def _schema(op: str, opset: int) -> tuple[int, frozenset[str]]:
 def _weight_kernel(
     graph: Graph, analysis: Analysis, node: Node, row: Sliding
 ) -> tuple[int | Size, ...]:
-    """The kernel that a node's weight has; a symbol for a size that run time alone knows."""
+    """The kernel of a node's weight; a symbol for a size that is unknown until run time."""
     weight = _input(node, row.weight or 0)
     if weight is None:
         raise MeaninglessError(f"node {describe(node)!r} has no weight")
@@ -374,7 +379,7 @@ def _weight_kernel(
                 f"the kernel_shape of node {describe(node)!r} is not its weight's"
             )
     else:
-        sizes = (Unknown("run time alone knows"),) * (0 if written else _axes(analysis, node))
+        sizes = (Unknown("known only at run time"),) * (0 if written else _axes(analysis, node))
     if written:
         return _whole({"kernel_shape": _frozen(written)[1]}, "kernel_shape", None, 1) or ()
     return tuple(
@@ -386,20 +391,20 @@ def _weight_kernel(
 
 
 def _axes(analysis: Analysis, node: Node) -> int:
-    """How many axes a node slides over, where its weight does not tell."""
+    """The number of axes that a node slides over, where its weight's shape is unknown."""
     for name, parts in (("strides", 1), ("dilations", 1), ("pads", 2)):
         if isinstance(node.attrs.get(name), list):
             return len(node.attrs[name]) // parts
     shape = analysis.shape(node.inputs[0])
     if shape is None or len(shape) <= SLIDING[node.op].before:
-        raise MeaninglessError(f"over how many axes node {describe(node)!r} slides is not known")
+        raise MeaninglessError(f"the number of axes of node {describe(node)!r} is unknown")
     return len(shape) - SLIDING[node.op].before
 
 
 def _own_fill(op: str, attributes: Mapping[str, object], counts: bool) -> int | str:
     """The fill of an operator's own padding.
 
-    An LpPool leaves it out: zeros where p is above 0, since a power of 0 is 0 then.
+    An LpPool leaves its padding out. With p above 0 that equals zeros, whose power is 0.
     """
     own = SLIDING[op].own
     if own == EXCLUDED:
@@ -413,7 +418,7 @@ def _own_fill(op: str, attributes: Mapping[str, object], counts: bool) -> int | 
 def _pairs(
     node: Node, flat: Sequence[Extent] | None, axes: tuple[int, ...] | None
 ) -> Amounts | None:
-    """Amounts in ONNX order as pairs."""
+    """Amounts in ONNX order as (begin, end) pairs."""
     if flat is None:
         return None
     half = len(flat) // 2
@@ -433,7 +438,7 @@ def _input(node: Node, index: int) -> Tensor | None:
 
 
 def _element(graph: Graph, analysis: Analysis, tensor: Tensor) -> float | int | None:
-    """The one element of a tensor; None where it is not known exactly."""
+    """The one element of a tensor; None where unknown, or unless there is just one."""
     array = graph.constant(tensor)
     if array is not None:
         if array.size != 1 or array.dtype.kind not in "fiubV":
@@ -451,12 +456,12 @@ def _element(graph: Graph, analysis: Analysis, tensor: Tensor) -> float | int | 
 def _whole(
     attributes: Mapping[str, object], name: str, count: int | None, least: int
 ) -> tuple[int, ...] | None:
-    """A list of integers; None where it is absent, or empty, which runtimes fill in."""
+    """An attribute of integers; None where it is absent or empty, which means the default."""
     value = attributes.get(name)
     if value is None:
         return None
     if not isinstance(value, tuple) or not {int}.issuperset(map(type, value)):
-        raise MeaninglessError(f"{name} is no list of integers")
+        raise MeaninglessError(f"{name} is not a list of integers")
     if not value and (count is not None or name != "pads"):
         return None
     if count is not None and len(value) != count:
@@ -469,5 +474,5 @@ def _whole(
 def _is_set(attributes: Mapping[str, object], name: str) -> bool:
     value = attributes.get(name, 0)
     if type(value) is not int:
-        raise MeaninglessError(f"{name} is no integer")
+        raise MeaninglessError(f"{name} is not an integer")
     return value != 0

@@ -1,4 +1,4 @@
-"""Proofs that take as little for granted as they can."""
+"""Proofs under the weakest assumptions that are enough."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,40 +12,40 @@ from onnxpad.sizes.analysed import AnalysedDomains
 
 
 class Readings(NamedTuple):
-    """What a tensor's elements are made of in each domain of sizes; None where not known."""
+    """What a tensor is computed from, in each domain of sizes; None where unknown there."""
 
     each: tuple[Reading | None, ...]
     root: str
 
 
 class Proof(NamedTuple):
-    """A certificate, and the reading of the result that it rests on."""
+    """A certificate, and the reading of the rewritten graph on which it is based."""
 
     certificate: Certificate
     reading: Reading
 
 
 class Prover:
-    """Certifies in the first of the domains of sizes that suffices."""
+    """Certifies in the first domain of sizes, the weakest assumption first, that is enough."""
 
     def __init__(self, graph: Graph, domains: AnalysedDomains, signs: Signs) -> None:
-        """Reads the graph as it is at each call; the last domain is what passes decide by."""
+        """Reads the graph as it is at each call; passes decide by the last domain."""
         self._domains = [each.domain for each in domains]
         self._certifiers = [Certifier(graph, each.analysis, signs) for each in domains]
 
     def read(self, node: Node, tensor: Tensor, root: str = "") -> Readings:
-        """What the elements of a tensor are made of, back to `root`; as `Certifier.read`.
+        """Derives what a tensor is computed from, back to `root`; as `Certifier.read`.
 
         Raises:
-            UncertifiedError: Nothing can be proved of what is there.
+            UncertifiedError: Nothing can be proved about the nodes there.
         """
         return self._read(lambda certifier: certifier.read(node, tensor, root))
 
     def of_node(self, node: Node) -> Readings:
-        """What one node makes of its own data, which is the root; also of one that is gone.
+        """Derives what one node alone computes, even one that was removed; its data is the root.
 
         Raises:
-            UncertifiedError: Nothing can be proved of it.
+            UncertifiedError: Nothing can be proved about the node.
         """
         return self._read(lambda certifier: certifier.of_node(node))
 
@@ -61,12 +61,12 @@ class Prover:
         return Readings((*found, reading), reading.root)
 
     def certify(self, before: Readings, after: Readings) -> Proof:
-        """Why two tensors are the same, on as little as it takes.
+        """Certifies that two tensors are the same, under the weakest assumptions.
 
         Raises:
-            UncertifiedError: They differ, or could not be compared; the message says how.
+            UncertifiedError: They differ, or cannot be compared; the message says how.
         """
-        failure = UncertifiedError("nothing is known of it")
+        failure = UncertifiedError("nothing is known about it")
         assuming: Proof | None = None
         for domain, certifier, old, new in zip(
             self._domains, self._certifiers, before.each, after.each, strict=True

@@ -1,7 +1,7 @@
-"""Two windows over layers of padding over the same data: whether they read the same.
+"""Compares two windows over padded data: do they read the same?
 
-Each is brought into a canonical form, as the specification and as onnxruntime have it: where the
-first window starts, how many there are, and what they read outside of the data.
+For each engine, both are brought into a canonical form: where the first window starts, how many
+windows there are, and which fills they read outside of the data.
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,8 +39,8 @@ from onnxpad.proof.meaning import Axis, Slide
 from onnxpad.reasons import Reason
 
 _FILLS: Final = {
-    LEAST: "what never wins",
-    EXCLUDED: "what is not counted",
+    LEAST: "a value that never wins",
+    EXCLUDED: "uncounted padding",
     NEGATIVE_ZERO: "-0",
 }
 
@@ -49,12 +49,12 @@ class UncertifiedError(Exception):
     """The two graphs could not be shown to compute the same.
 
     Attributes:
-        code: Why the change is taken back.
-        facts: Names, axes and numbers that this is about.
+        code: The reason to take the change back.
+        facts: The names, axes and numbers concerned.
     """
 
     def __init__(self, message: str, code: Reason = Reason.NOT_CERTIFIED, **facts: object) -> None:
-        """With another code where the proof is not what failed."""
+        """Takes another code where something other than the proof failed."""
         super().__init__(message)
         self.code = code
         self.facts = facts
@@ -71,20 +71,20 @@ class WindowPair:
     """Two windows over layers of padding over the same data.
 
     Attributes:
-        inner: The layers that both have, which are as good as data.
-        readings: The pair as each engine reads it that gives the first one an answer.
-        is_repair: Whether onnxruntime gives the first one no answer.
-        holds: The sizes that all this holds for, in words.
+        inner: The inner layers that both share; they are treated as data.
+        readings: The pair according to each engine that runs the first window.
+        is_repair: Whether onnxruntime does not run the first window.
+        holds: The sizes for which the comparison holds, in words.
     """
 
     def __init__(
         self, old: Padded, new: Padded, sizes: tuple[Extent, ...], dtype: int | None
     ) -> None:
-        """Compares them over data of such sizes and element type.
+        """Compares both windows over data of these sizes and this element type.
 
         Raises:
-            UncertifiedError: They do not read the same positions, or differ outside of the data
-                where no comparison can make up for it.
+            UncertifiedError: They do not read the same positions, or they read different fills and
+                do not take a maximum, in which these might lose.
         """
         common = count_shared(old.layers, new.layers)
         if old.slide.compares:
@@ -98,10 +98,10 @@ class WindowPair:
         for engine in ENGINES:
             placed = [_placed(engine, each, inner, dtype) for each in outer]
             if placed[0] is None and self.readings:
-                continue  # a repair: the specification has been heard
+                continue  # a repair: the specification alone decides
             if placed[0] is None or placed[1] is None:
-                which = "the original" if placed[0] is None else "what it becomes"
-                raise UncertifiedError(f"{engine} gives {which} no answer", engine=engine)
+                which = "the original" if placed[0] is None else "the rewritten node"
+                raise UncertifiedError(f"{engine} does not run {which}", engine=engine)
             if self.readings and self.readings[0].is_as(engine, placed):
                 continue
             self.readings.append(EngineReading(engine, outer, placed, inner))
@@ -109,7 +109,7 @@ class WindowPair:
 
     @property
     def same(self) -> bool:
-        """Whether outside of the data they read the same too."""
+        """Whether they read the same fills outside of the data too."""
         return all(each.same for each in self.readings)
 
     @cached_property
@@ -119,15 +119,15 @@ class WindowPair:
 
 
 class EngineReading:
-    """Two windows over layers of padding, in canonical form, as one engine has them.
+    """Two windows over layers of padding, in canonical form, according to one engine.
 
     Attributes:
         engine: The engine.
         first: The first window.
         second: The second one.
-        same: Whether outside of the data they read the same too.
+        same: Whether they read the same fills outside of the data too.
         outside: The fills that the first one reads there, in words.
-        differs: How they differ outside, in words.
+        differs: How the fills differ, in words.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class EngineReading:
         placed: list[list[Placed] | None],
         sizes: tuple[Extent, ...],
     ) -> None:
-        """Compares them over data of such sizes.
+        """Compares both windows over data of these sizes.
 
         Raises:
             UncertifiedError: They do not read the same positions.
@@ -152,7 +152,7 @@ class EngineReading:
         if any(each is None for each in self._defined):
             axis = self._first_axis + self._defined.index(None)
             raise UncertifiedError(
-                f"axis {axis} may be empty, or padded by less than nothing, which {engine} refuses",
+                f"axis {axis} may be empty, or SAME may have to crop it, which {engine} refuses",
                 engine=engine,
                 axis=axis,
             )
@@ -161,7 +161,7 @@ class EngineReading:
             _Canonical(engine, each, where_, sizes, defined)
             for each, where_ in zip(pair, (old, new), strict=True)
         )
-        told = "" if engine == "the specification" else f"as {engine} has it, "
+        told = "" if engine == "the specification" else f"according to {engine}, "
         axes = zip(self._axis_names(), self.first.axes, self.second.axes, strict=True)
         for axis, wanted, found in axes:
             for what, is_, was in (
@@ -188,7 +188,7 @@ class EngineReading:
         return range(self._first_axis, self._first_axis + len(self._windows))
 
     def is_as(self, engine: str, placed: list[list[Placed] | None]) -> bool:
-        """Whether another engine has all this likewise."""
+        """Whether another engine reads the pair in exactly the same way."""
         return placed == self._placed and not any(
             each.is_apart(engine) for each in (self.first, self.second)
         )
@@ -210,7 +210,7 @@ class EngineReading:
         return None
 
     def facts(self) -> dict[str, object]:
-        """The first window as data: where it starts, how many there are, what lies outside."""
+        """The first window as data: start, number of windows, fills outside of the data."""
         return {
             "axes": [
                 {"axis": axis, "start": _datum(read.start), "windows": _datum(read.output)}
@@ -222,7 +222,7 @@ class EngineReading:
 
 @dataclass(frozen=True, slots=True)
 class _Reach:
-    """One axis of a sliding window: where its first window starts, and how many there are."""
+    """One axis of a sliding window: where the first window starts, and how many there are."""
 
     start: Extent  # relative to the first element of the root
     output: Extent
@@ -232,8 +232,8 @@ class _Reach:
 class _Canonical:
     """A window over layers of padding over data of the given sizes, in canonical form.
 
-    `layers` end where reading ends: what is never read is not told apart. Where a pool that rounds
-    up reads past all padding, an outermost layer says what counts there.
+    `layers` end at the last position read: padding that is never read makes no difference. Where a
+    pool that rounds up reads past all padding, an outermost layer has the fill that counts there.
     """
 
     def __init__(
@@ -248,7 +248,8 @@ class _Canonical:
         self._slide = slide
         before = slide.row.before
         if slide.row.own == 0:
-            # Products are added to 0.0, and powers of magnitudes have no sign. Source: onnxruntime.
+            # Conv adds products to 0.0, and LpPool takes powers of magnitudes: neither shows the
+            # sign of a zero. Source: onnxruntime.
             layers = without_sign(layers)
         excludes = slide.row.own == EXCLUDED and not self.is_apart(engine)
         axes = []
@@ -260,7 +261,7 @@ class _Canonical:
         everything = (
             *layers,
             Layer((*none, *((each.begin, each.end) for each in placed)), slide.own),
-            # Wide enough to reach past whatever is read; cut to it below.
+            # Wide enough to reach past the last position read; `_cut` shortens it.
             Layer(
                 (*none, *((0, maximum(axis.last + 1, 0)) for axis in axes)),
                 EXCLUDED if excludes else slide.own,
@@ -276,8 +277,8 @@ class _Canonical:
     def is_apart(self, engine: str) -> bool:
         """Whether an average divides by its whole kernel even where that reaches past all padding.
 
-        Source: onnxruntime before opset 19; without ceil_mode that is a kernel longer than the
-        padded line, which the specification gives no window.
+        Source: onnxruntime before opset 19. Without ceil_mode this happens for a kernel longer than
+        the padded line, for which the specification has no window.
         """
         slide = self._slide
         counts = slide.row.own == EXCLUDED and slide.counts and not slide.ceil_mode
@@ -287,7 +288,7 @@ class _Canonical:
 def _placed(
     engine: str, padded: Padded, sizes: tuple[Extent, ...], dtype: int | None
 ) -> list[Placed] | None:
-    """The windows on each axis; None where there is no answer at any size."""
+    """The windows on each axis; None where the engine runs the operator at no size."""
     found: list[Placed] = []
     for axis, size in enumerate(sizes):
         inner = size + around(padded.layers, axis + padded.slide.row.before)
@@ -299,7 +300,7 @@ def _placed(
 
 
 def _where_both_run(old: Placed, new: Placed, axis: int) -> Extent | None:
-    """At which sizes the first has an answer; None unless the second has one there too."""
+    """The sizes at which the first window runs; None unless the second one runs there too."""
     some = 1 if isinstance(old.runs, Unknown) else old.runs
     return some if always(where(some, new.runs, 1)) is True else None
 
@@ -310,7 +311,7 @@ def _only(some: Extent, extent: Extent) -> Extent:
 
 
 def _where(defined: tuple[Extent, ...], layer: Layer, before: int) -> Layer:
-    """A layer that is none at sizes of an axis at which nothing is defined."""
+    """A layer with amounts of 0 at the sizes for which the operator does not run."""
     spatial = (
         (_only(some, begin), _only(some, end))
         for some, (begin, end) in zip(defined, layer.amounts[before:], strict=True)
@@ -321,7 +322,7 @@ def _where(defined: tuple[Extent, ...], layer: Layer, before: int) -> Layer:
 def _cut(
     layers: Layers, sizes: tuple[Extent, ...], axes: tuple[_Reach, ...], before: int
 ) -> Iterator[Layer]:
-    """The layers without what lies past the last position read, crops of it among them."""
+    """The layers without the parts past the last position read, crops there included."""
     edges = list(sizes)
     for layer in layers:
         amounts = list(layer.amounts)
@@ -337,9 +338,9 @@ def _cut(
 
 
 def _meets_data(window: Axis, size: Extent, first: Extent, last: Extent, some: Extent) -> bool:
-    """Whether windows that start from `first` to `last` all read some of the data.
+    """Whether every window from the one at `first` to the one at `last` reads a real element.
 
-    At those sizes at which `some` holds. A dilated window might step over short data.
+    Only sizes at which `some` is 1 count. A dilated window might step over short data.
     """
     conditions = [
         less_equal(1, size),

@@ -123,7 +123,7 @@ def test_what_also_damages_something_else_is_taken_back(damage: Damage) -> None:
     outcome = driver.rewrite(graph, "fold", passes=(damaging(damage),))
     assert outcome.changes == []
     assert len(outcome.undone) == 1
-    assert "of which nothing is proved" in outcome.undone[0].reason
+    assert "about which nothing is proved" in outcome.undone[0].reason
     assert outcome.undone[0].evidence["touched"]
     assert graph.to_bytes() == NETWORK.SerializeToString()
 

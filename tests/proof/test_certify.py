@@ -326,7 +326,7 @@ WRONG = [
     pytest.param(
         one("y = Conv (x, w)", initializers=f"{W}, {W.replace(' w ', ' v ')}"),
         one("y = Conv (x, v)", initializers=f"{W}, {W.replace(' w ', ' v ').replace('-2', '5')}"),
-        "reads something else beside its data",
+        "the operator's other inputs differ",
         id="another weight",
     ),
     pytest.param(
@@ -546,7 +546,7 @@ UNPROVED = [
             initializers=NEGATIVE,
         ),
         one("r = Relu (x) y = MaxPool <kernel_shape = [2], pads = [1, 1]> (r)", inputs=LINE),
-        "outside the data what never wins instead of -0",
+        "outside the data a value that never wins instead of -0",
         id="-0.0 before MaxPool",
     ),
     pytest.param(
@@ -560,14 +560,14 @@ UNPROVED = [
             initializers="float z = {0}, float m = {-0.0}"),
         one('y = Pad <mode = "constant"> (x, q, z)', inputs="float[1, 2, L] x, int64[6] q",
             initializers="float z = {0}, float m = {-0.0}"),
-        "what 'y' is padded with is not known",
+        "the padding of 'y' is unknown",
         id="-0.0 by amounts that only run time knows",
     ),
     *(
         pytest.param(
             padded("LpPool", f"kernel_shape = [2], p = {power}", amounts("p", 1, 1)),
             pool("LpPool", f"kernel_shape = [2], p = {power}, pads = [1, 1]"),
-            "outside the data what is not counted instead of 0",
+            "outside the data uncounted padding instead of 0",
             id=f"LpPool, p = {power}",
         )
         for power in (0, -1)
