@@ -13,18 +13,19 @@ class DropEmptyPad(Pass):
     """A `Pad` whose amounts are all zero.
 
     ## What it does
-    Lets everything that reads it read its input. Where its output is an output of the graph, or is
-    read inside a subgraph, what computes its input gives that output instead; where that is an
-    input of the graph, another output, or read inside a subgraph, the `Pad` becomes an Identity.
+    Connects every reader of the `Pad` to its input. Where the `Pad`'s output is a graph output, or
+    a body of If or Loop reads it, the node upstream writes that output instead. Where that is not
+    possible either (the input is itself a graph input, a graph output, or read in a body), the
+    `Pad` becomes an Identity.
 
     ## Why it matters
-    Exporters write such a `Pad` for layers that need none at this size; it costs a copy, and
+    Exporters write such a `Pad` for layers that need none at this size. It costs a copy, and
     blocks targets that have no `Pad`.
 
     ## When it is exact
-    In every mode, once the amounts are known to be zero, and to be for data of its rank, since with
-    amounts for another rank it is an error. Where the rank is known only at run time, axes that the
-    `Pad` names, or a Conv or pool that reads it, say as much.
+    In every mode, where the amounts are known to be zero and to fit the rank of the data: a `Pad`
+    with amounts for another rank is an error. Where the rank is known only at run time, the `axes`
+    of the `Pad`, or a Conv or pool that reads it, show it too.
 
     ## References
     ONNX Pad-25.
@@ -56,15 +57,15 @@ class DropEmptyPad(Pass):
             else:
                 reason = RefusalError(
                     Reason.RANK_UNKNOWN,
-                    f"how many axes {pad.data.name!r} has is known only at run time, and unless it "
-                    f"is {len(amounts)} the Pad is an error",
+                    f"the number of axes of {pad.data.name!r} is known only at run time, and "
+                    f"unless it is {len(amounts)} the Pad is an error",
                     tensor=pad.data.name,
                     needs=len(amounts),
                 )
                 yield self.refused(context, pad.node, "Pad of nothing", reason)
 
     def rewrite(self, match: Match, context: Context) -> Tensor | None:
-        """Takes the `Pad` out of the way of what reads it; `Graph.absorb` does away with a copy."""
+        """Connects the readers of the `Pad` to its input, or makes it an Identity."""
         graph, pad = context.graph, match.plan
         output = pad.node.outputs[0]
         data: Tensor = pad.data

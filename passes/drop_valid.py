@@ -9,18 +9,18 @@ from onnxpad.rewrite.rule import Example, Match, Pass
 
 
 class DropValid(Pass):
-    """`auto_pad=VALID` says in a way that some runtimes reject that nothing is padded.
+    """`auto_pad=VALID`, which pads nothing, in a form that some runtimes reject.
 
     ## What it does
-    Drops the attribute; pads are zero without it.
+    Drops the attribute: without it, pads are zero.
 
     ## Why it matters
-    candle and others reject any `auto_pad`, and a `Pad` in front of such an operator is folded by
-    few tools.
+    candle and others reject any `auto_pad`, and few tools fold a `Pad` into an operator that has
+    one.
 
     ## When it is exact
-    Always; `ceil_mode` stays and applies as before. Refused where `pads` are written too and are
-    not zero: the specification forbids that, and the engines differ.
+    Always; `ceil_mode` stays and applies as before. It is refused where the node also has `pads`
+    that are not zero: the specification forbids that, and engines differ.
 
     ## References
     ONNX Conv-22, MaxPool-22, AveragePool-22, LpPool-22, "auto_pad".

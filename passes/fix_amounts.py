@@ -1,4 +1,4 @@
-"""Amounts that are constant, and computed or in another file."""
+"""Amounts of a `Pad` that are constant, but computed or in another file."""
 
 from collections.abc import Iterator
 
@@ -13,10 +13,10 @@ from onnxpad.rewrite.rule import Example, Match, Pass
 
 
 class FixAmounts(Pass):
-    """A `Pad` whose amounts are computed and always come out the same, or lie in another file.
+    """A `Pad` whose amounts are computed but always the same, or are in another file.
 
     ## What it does
-    Gives the `Pad` its amounts, and its axes, as initializers; the nodes that computed them go.
+    Gives the `Pad` its amounts and axes as initializers, and removes the nodes that computed them.
 
     ## Why it matters
     TensorRT and many others reject a `Pad` whose amounts are not constants, and torch's
@@ -24,9 +24,9 @@ class FixAmounts(Pass):
     amounts lie in external data.
 
     ## When it is exact
-    Every amount is one number for every input that the graph admits. Where an amount depends on a
-    size or on data the `Pad` stays, and the finding says on which. External data is read where
-    the model came by its path.
+    Every amount is the same number for every input that the graph admits. Where an amount depends
+    on a size or on data, the `Pad` stays, and the finding says on which. External data is read only
+    if the model was given by its path.
 
     ## References
     ONNX Pad-25.
@@ -50,7 +50,7 @@ class FixAmounts(Pass):
     )
 
     def find(self, context: Context) -> Iterator[Match]:
-        """Every `Pad` whose amounts or axes are no constants, or not in the model."""
+        """Every `Pad` whose amounts or axes are not constants, or are in another file."""
         graph = context.graph
         if graph.opset < 11:
             return
@@ -75,7 +75,7 @@ class FixAmounts(Pass):
             amounts = pad.constant_amounts
             if amounts is not None:
                 if context.sites.pads_nothing(pad) or self._is_folded(context, pad):
-                    continue  # another rule takes the whole Pad away
+                    continue  # another rule removes the whole Pad
                 # onnxruntime loads no model with such amounts in another file.
                 severity = Severity.ERROR if external else self.severity
                 text = f"{message}: {'' if external else 'always '}{told(amounts)}"
@@ -90,7 +90,7 @@ class FixAmounts(Pass):
                 yield self.refused(context, pad.node, message, context.sites.wording.amounts(pad))
 
     def _is_folded(self, context: Context, pad: PadOp) -> bool:
-        """Whether everything that reads the `Pad` can pad by itself."""
+        """Whether every reader of the `Pad` can take over its padding."""
         output = pad.node.outputs[0]
         uses = context.graph.uses(output)
         if context.style != "fold" or context.graph.is_output(output) or not uses:
@@ -105,7 +105,7 @@ class FixAmounts(Pass):
         return True
 
     def rewrite(self, match: Match, context: Context) -> None:
-        """Replaces what is computed, or in another file, by initializers."""
+        """Replaces the computed or external amounts and axes by initializers."""
         pad, wrong = match.plan
         name = pad.node.name or pad.node.outputs[0].name
         for index in wrong:

@@ -1,4 +1,4 @@
-"""A `Pad` that its operator can carry itself."""
+"""A `Pad` whose amounts the operator downstream can have in its own `pads`."""
 
 from collections.abc import Iterator
 
@@ -15,22 +15,26 @@ class FoldPad(Pass):
     """A `Pad` in front of an operator that could pad by itself.
 
     ## What it does
-    Adds the amounts of a `Pad` to the pads of the Conv or pool that reads it, directly or through
-    Identity, and lets the operator read what the `Pad` read. The `Pad` goes when nothing else
-    reads it. In style `symmetric` only the part that is equal on both sides is taken.
+    Adds the amounts of a `Pad` to the `pads` of the Conv or pool that reads it, directly or through
+    Identity, and connects the operator to the input of the `Pad`. The `Pad` is removed when nothing
+    else reads it. In style `symmetric` only the part that is equal on both sides is folded.
 
     ## Why it matters
-    A `Pad` of its own costs a pass over memory, falls from the accelerator to the CPU in several
-    runtimes, and is missing in others; computed amounts are rejected by TensorRT.
+    A separate `Pad` costs a pass over memory. Several runtimes run it on the CPU instead of the
+    accelerator, others do not have it, and TensorRT rejects computed amounts.
 
     ## When it is exact
-    Mode constant, amounts known and not negative, nothing on batch or channels, and the value is
-    what the operator's own padding amounts to: 0 for Conv and for LpPool with p above 0, which
-    cannot tell -0.0 from it; 0 and not -0.0 for AveragePool, which then counts its padding
-    (`count_include_pad=1`) and so must not have padded without counting before; the lowest value
-    for MaxPool, or one that no element of the data can lose to, whose Indices nothing reads. A
-    pool's pads must stay below its kernel, what it then reads must not be empty, as what a run-time
-    Slice leaves may be, and with `ceil_mode` the number of windows must stay the same.
+    The mode is constant, the amounts are known and not negative, batch and channels are not padded,
+    and the value equals the operator's own padding:
+
+    - Conv, and LpPool with p above 0: 0 or -0.0, which they cannot tell apart.
+    - AveragePool: 0, but not -0.0. It counts its padding afterwards (`count_include_pad=1`), so it
+      must not have had uncounted padding before.
+    - MaxPool: the lowest value, or one that no element of the data can lose to. Nothing may read
+      its Indices.
+
+    A pool's pads must stay below its kernel. The data without the `Pad` must not be empty, as the
+    result of a run-time Slice may be. With `ceil_mode` the number of windows must stay the same.
 
     ## References
     ONNX Pad-25, Conv-22, MaxPool-22, AveragePool-22, LpPool-22.
@@ -51,7 +55,7 @@ class FoldPad(Pass):
             after="y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)",
         ),
     )
-    # What the operator asks of the pads that it then has stands in its row (operators/table.py).
+    # The operator's own conditions on its new pads are in its row (operators/table.py).
     asked = (
         pad_limits.COPIES_NOTHING,
         pad_limits.RANK_FITS,
@@ -77,7 +81,9 @@ class FoldPad(Pass):
                 yield match
                 if context.graph.version == version:
                     break
-                read = context.window(op.node)  # there may be another Pad behind the one folded
+                read = context.window(
+                    op.node
+                )  # there may be another Pad upstream of the folded one
 
     def _match(self, context: Context, op: WindowOp) -> Match | None:
         pad = context.sites.pad_before(op)
@@ -86,7 +92,7 @@ class FoldPad(Pass):
         known = pad.over(op.rank)
         is_padding = pad.mode == "constant" and known is not None and min(map(min, known)) >= 0
         if is_padding and context.style == "pad":
-            return None  # as the style has it, whatever it pads with
+            return None  # the style wants it in a Pad, whatever its value
         amounts = f" {told(op.operator.layout.spatial(known))}" if known is not None else ""
         message = f"Pad{amounts} before {op.node.op} {context.graph.label(op.node)!r}"
         try:
@@ -96,7 +102,7 @@ class FoldPad(Pass):
             plan = context.sites.plan(op, context.style, outer)
         except RefusalError as refusal:
             if pad.constant_amounts is None:
-                return None  # the rules on computed amounts tell of them
+                return None  # the rules on computed amounts report it
             return self.refused(context, pad.node, message, refusal)
         if plan.outer == outer.amounts and outer.exact:
             return None

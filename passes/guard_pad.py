@@ -1,4 +1,4 @@
-"""A `Pad` that onnxruntime folds where it must not."""
+"""A `Pad` that onnxruntime's optimiser wrongly folds."""
 
 from collections.abc import Iterator
 
@@ -11,26 +11,26 @@ from onnxpad.rewrite.rule import Example, Match, Pass
 
 
 class GuardPad(Pass):
-    """A `Pad` that onnxruntime's optimiser folds into the operator behind it, though it must not.
+    """A `Pad` that onnxruntime's optimiser wrongly folds into the operator downstream.
 
     ## What it does
-    Gives the `Pad` a third input that is there and empty: it means what an omitted one means, zero,
-    and keeps the optimiser away. Before opset 11 the operator gets `auto_pad=VALID`, where it has
-    no pads of its own.
+    Gives the `Pad` an empty third input. It means the same as an omitted one, zero, but the
+    optimiser then leaves the `Pad` alone. Before opset 11 the operator gets `auto_pad=VALID`
+    instead, where it has no pads of its own.
 
     ## Why it matters
-    From its basic level on, which is part of the default, onnxruntime adds the amounts of a `Pad`
-    of zeros to the pads of the Conv, MaxPool or AveragePool behind it. It asks neither whether
-    negative data are pooled with zeros, nor how many windows `ceil_mode` gives, nor whether the
-    pads stay below the kernel: the deployed model computes something else than the model says,
-    or does not load.
+    From its basic level on, which the default includes, onnxruntime adds the amounts of a `Pad` of
+    zeros to the pads of the Conv, MaxPool or AveragePool downstream. It does not check whether
+    negative data are pooled with zeros, how many windows `ceil_mode` gives, or whether the pads
+    stay below the kernel. The deployed model then computes something else than the model says, or
+    does not load.
 
     ## When it is exact
-    Always: the model says the same. It is done where the fold is certain and not shown to be the
-    same: amounts and fill are constants, the operator reads the `Pad` itself or by Identity, and
-    nothing else does. Tried with onnxruntime 1.31.1, and 1.21.0, which folds none from opset 21
-    on; the evidence names the versions. Before opset 11 an operator with
-    pads of its own leaves nothing to keep the optimiser away; the finding says so.
+    Always: the meaning of the model stays the same. It is done where the fold is certain, and wrong
+    or not known to be right: amounts and fill are constants, and the operator alone reads the
+    `Pad`, directly or through Identity. Tried with onnxruntime 1.31.1, and with 1.21.0, which folds
+    no `Pad` from opset 21 on; the evidence names the versions. Before opset 11 nothing protects a
+    `Pad` before an operator with pads of its own; the finding says so.
 
     ## References
     onnxruntime, core/optimizer/pad_fusion.cc; ONNX Pad-25, "constant_value".
@@ -57,7 +57,7 @@ class GuardPad(Pass):
     )
 
     def find(self, context: Context) -> Iterator[Match]:
-        """Every `Pad` that is folded for certain, in the graph as it came too."""
+        """Every `Pad` that is certainly and wrongly folded, in the original graph too."""
         graph = context.graph
         for exposed in context.misfolded():
             node, window = exposed.pad.node, exposed.window
@@ -65,7 +65,7 @@ class GuardPad(Pass):
             message = f"onnxruntime folds it into {window.op} {reader!r}, though {exposed.why}"
             seen = folding_versions(graph.opset)
             if can_guard(context, exposed):
-                # The node that is edited, and so the one whose output has to stay the same.
+                # The node to edit, and so the one whose output must stay the same.
                 kept = node if graph.opset >= 11 else window
                 yield self.found(
                     context,
@@ -79,11 +79,11 @@ class GuardPad(Pass):
             else:
                 reason = RefusalError(
                     Reason.OPSET_TOO_OLD,
-                    f"before opset 11 only auto_pad=VALID keeps it whole, and {window.op} has pads",
+                    f"before opset 11 only auto_pad=VALID prevents that, and {window.op} has pads",
                     opset=graph.opset,
                 )
                 yield self.refused(context, node, message, reason, reader=reader, onnxruntime=seen)
 
     def rewrite(self, match: Match, context: Context) -> None:
-        """Writes the third input, or `auto_pad`."""
+        """Writes the empty third input, or `auto_pad`."""
         guard(context, match.plan)

@@ -12,18 +12,18 @@ from onnxpad.rewrite.rule import Example, Match, Pass
 
 
 class MergePads(Pass):
-    """Two constant `Pad`s in a row that one could do.
+    """Two constant `Pad`s in a row that one could replace.
 
     ## What it does
-    Adds the amounts of the first to the second, which then reads what the first read.
+    Adds the amounts of the first to the second, and connects the second to the first's input.
 
     ## Why it matters
     Each `Pad` costs a pass over memory.
 
     ## When it is exact
-    Both have mode constant, known amounts and the same value (0.0 and -0.0 are two), nothing else
-    reads the first, and on each side both pad, or both crop, or the second crops no more than the
-    first pads.
+    Both have mode constant, known amounts and the same value (0.0 and -0.0 are different values).
+    Nothing else reads the first. On each side both pad, or both crop, or the second crops no more
+    than the first pads.
 
     ## References
     ONNX Pad-25.
@@ -54,7 +54,7 @@ class MergePads(Pass):
                 continue
             known = second.constant_amounts
             if known is not None and not is_padded(known):
-                continue  # the rule on a Pad of nothing tells of it
+                continue  # the rule on a Pad of nothing reports it
             first = context.pad(producer)
             if not isinstance(first, PadOp) or {first.mode, second.mode} != {"constant"}:
                 continue
@@ -69,10 +69,10 @@ class MergePads(Pass):
                 )
 
     def _sum(self, context: Context, first: PadOp, second: PadOp) -> Pairs:
-        """The amounts of both.
+        """The sum of both amounts, over all axes.
 
         Raises:
-            RefusalError: One `Pad` cannot do what both do.
+            RefusalError: One `Pad` cannot replace both.
         """
         graph = context.graph
         rank = self._rank(context, first, second)

@@ -12,19 +12,19 @@ class RecogniseSame(Pass):
     """A `Pad` whose amounts are computed at run time, and are those of SAME.
 
     ## What it does
-    With `--dynamic auto-pad` the operator gets `auto_pad=SAME_UPPER` or `SAME_LOWER` and reads what
-    the `Pad` read; the `Pad` and the nodes that computed its amounts go. Otherwise it says that
-    this could be had.
+    With `--dynamic auto-pad` the operator gets `auto_pad=SAME_UPPER` or `SAME_LOWER` and reads the
+    input of the `Pad`. The `Pad` and the nodes that computed its amounts are removed. Without that
+    option, the finding says that it could be done.
 
     ## Why it matters
-    timm's Conv2dSame and its like leave some twenty nodes and a copy of the data before each
-    convolution, which TensorRT refuses; onnxruntime's CPU provider runs timm-style networks 1.3
+    timm's Conv2dSame and similar layers leave some twenty nodes and a copy of the data before each
+    convolution, and TensorRT refuses these. onnxruntime's CPU provider runs timm-style networks 1.3
     to 2.6 times as fast without them.
 
     ## When it is exact
-    At every size that the graph admits the first window starts where SAME's does and there are as
-    many windows, and onnxruntime runs that SAME as the specification says: no dilation, and a
-    kernel that is not too far below its stride.
+    At every size that the graph admits, the first window starts where SAME's does, and there are as
+    many windows. onnxruntime must run that SAME as the specification says: without dilation, and
+    with a kernel that is not too far below its stride.
 
     ## References
     ONNX Conv-22, MaxPool-22, "auto_pad"; timm, layers/padding.py, `pad_same`.
@@ -55,9 +55,9 @@ class RecogniseSame(Pass):
     )
 
     def find(self, context: Context) -> Iterator[Match]:
-        """Every operator behind a computed `Pad` that is SAME."""
+        """Every operator downstream of a computed `Pad` that is SAME."""
         if context.dynamic == "pad":
-            return  # a computed Pad is what was asked for
+            return  # the user asked for computed Pads
         for op in context.windows():
             pad = context.sites.pad_before(op)
             if pad is None or pad.constant_amounts is not None:
@@ -68,7 +68,7 @@ class RecogniseSame(Pass):
             except RefusalError:
                 pass
             else:
-                continue  # constants in effect: the rule on folding sees to it
+                continue  # in effect constant: the rule on folding handles it
             try:
                 plan = context.open_sites.same_of(op)
             except RefusalError as refusal:

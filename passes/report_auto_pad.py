@@ -1,4 +1,4 @@
-"""An `auto_pad` that no other rule tells of."""
+"""An `auto_pad` that no other rule reports."""
 
 from collections.abc import Iterator
 
@@ -15,15 +15,15 @@ class ReportAutoPad(Pass):
     """`auto_pad` on an operator that onnxpad does not cover.
 
     ## What it does
-    Names the operator; its padding stays as it is. That is so for ConvTranspose, ConvInteger and
-    QLinearConv, for operators of com.microsoft and other domains, and for functions of the model.
+    Names the operator; its padding stays as it is. This concerns ConvTranspose, ConvInteger and
+    QLinearConv, operators of com.microsoft and other domains, and functions of the model.
 
     ## Why it matters
-    `auto_pad` leaves the padding to the runtime here too, and many importers reject it. What an
-    operator outside of the standard makes of it is its author's to say.
+    `auto_pad` leaves the padding to the runtime here too, and many importers reject it. For an
+    operator outside of the standard, only its author defines what it means.
 
     ## When it is exact
-    Nothing is changed. NOTSET says that nothing is left to the runtime, and is not told of.
+    Nothing is changed. NOTSET leaves nothing to the runtime, so it is not reported.
 
     ## References
     ONNX ConvTranspose-22, ConvInteger-10, QLinearConv-10, "auto_pad".
@@ -44,7 +44,7 @@ class ReportAutoPad(Pass):
     )
 
     def find(self, context: Context) -> Iterator[Match]:
-        """Every `auto_pad` other than NOTSET that is left, in file order."""
+        """Every remaining `auto_pad` other than NOTSET, in file order."""
         found = [node for node in context.graph.nodes if "auto_pad" in node.attrs]
         if not found:
             return
@@ -72,14 +72,16 @@ class ReportAutoPad(Pass):
             )
         return RefusalError(
             Reason.CUSTOM_OPERATOR,
-            f"{node.op} is a custom operator of {domain}: what it pads is its author's to say",
+            f"{node.op} is a custom operator of {domain}: only its author defines how it pads",
         )
 
 
 def auto_pad_of(node: Node) -> str:
-    """What `auto_pad` of a node says; empty for NOTSET, `@name` for what a function is called with.
+    """The `auto_pad` of a node, for reports.
 
-    What is no string at all is "?".
+    Returns:
+        The value; empty for NOTSET, `@name` for a reference to an attribute of the function around,
+        "?" for a value that is not a string.
     """
     value = node.attrs.get("auto_pad", "")
     if isinstance(value, onnx.AttributeProto) and value.ref_attr_name:
@@ -89,7 +91,7 @@ def auto_pad_of(node: Node) -> str:
 
 
 def described_auto_pad(node: Node, auto_pad: str) -> str:
-    """An `auto_pad` in words, with the strides it is told beside."""
+    """An `auto_pad` in words, with the strides."""
     strides = node.attrs.get("strides")
     beside = f", strides ({', '.join(map(str, strides))})" if isinstance(strides, list) else ""
     return f"auto_pad={auto_pad}{beside}"

@@ -1,4 +1,4 @@
-"""A `Pad` that no other rule tells of."""
+"""A `Pad` that no other rule reports."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
@@ -15,19 +15,20 @@ from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
 
 MOST_READERS: Final = 4
-"""Readers that a reason names."""
+"""A reason names at most this many readers."""
 
 
 class ReportPad(Pass):
-    """A `Pad` that reaches no window which could do its padding.
+    """A `Pad` that reaches no Conv or pool which could take over its padding.
 
     ## What it does
-    Names what reads the `Pad`, and what stands between it and the next window: a Relu, a Transpose,
-    a QuantizeLinear. A `Pad` that stays because the style wants it there is not told of.
+    Names the readers of the `Pad`, and the nodes between it and the next Conv or pool: a Relu, a
+    Transpose, a QuantizeLinear. A `Pad` that stays because the style wants it there is not
+    reported.
 
     ## Why it matters
-    Such a `Pad` stays, with all that it costs. What stands in between shows what to change in the
-    exporter, or in the model, to have it fold.
+    Such a `Pad` stays, with all that it costs. The nodes in between show what to change in the
+    exporter, or in the model, so that it folds.
 
     ## When it is exact
     Nothing is changed.
@@ -55,16 +56,16 @@ class ReportPad(Pass):
     )
 
     def find(self, context: Context) -> Iterator[Match]:
-        """Every `Pad` that is left, in file order."""
+        """Every `Pad` that remains, in file order."""
         graph = context.graph
         left = [node for node in graph.nodes if node.op == "Pad" and id(node) not in context.told]
         readers = Readers(graph)
         for node in left:
             if graph.is_function(node) or not node.outputs:
-                continue  # the rule on functions sees to it
+                continue  # the rule on functions reports it
             pad = context.pad(node) if graph.is_standard(node) else None
             if isinstance(pad, UnreadableError):
-                continue  # the rule on what no rule reads sees to it
+                continue  # the rule on unreadable nodes reports it
             found = readers.of(node.outputs[0])
             others = [
                 each
@@ -85,7 +86,7 @@ class ReportPad(Pass):
             yield self.refused(context, node, described_pad(context.analysis, node, pad), refusal)
 
     def _is_asked(self, context: Context, readers: Readers, pad: PadOp, reader: Reader) -> bool:
-        """Whether an operator with a window has its `Pad` where the style wants it."""
+        """Whether a reader is a window operator before which the style wants this `Pad`."""
         if context.style == "fold" or reader.node is None:
             return False
         op = context.window(reader.node) if readers.slides(reader.node) else None
@@ -104,7 +105,7 @@ class ReportPad(Pass):
 
 
 class _Cause(NamedTuple):
-    """Why a `Pad` stays: the code, in words with names, and without, so that the like is alike."""
+    """Why a `Pad` stays: a code, a text with names, and one without, which groups equal causes."""
 
     code: Reason
     text: str
@@ -128,7 +129,7 @@ def _foreign(node: Node, pad: PadOp | None) -> Iterator[_Cause]:
 def _causes(
     context: Context, readers: Readers, found: Sequence[Reader], path: Path | None
 ) -> Iterator[_Cause]:
-    """Why what reads a `Pad` does not take it over."""
+    """Why the readers of a `Pad` do not take over its padding."""
     if not found:
         yield _Cause(Reason.UNUSED, "nothing reads it", "nothing reads it")
     if path is not None and path.steps:
@@ -158,7 +159,7 @@ def _causes(
 
 
 def _between(context: Context, readers: Readers, path: Path) -> _Cause:
-    """What stands between a `Pad` and the next window."""
+    """The cause that nodes stand between a `Pad` and the next window."""
     stands = "stand" if len(path.steps) > 1 else "stands"
     uncovered = "" if readers.slides(path.window) else ", which onnxpad does not cover"
     form = f"{{}} {stands} between it and {{}}{uncovered}"
@@ -171,7 +172,7 @@ def _between(context: Context, readers: Readers, path: Path) -> _Cause:
 
 
 def _declined(context: Context, node: Node, name: str) -> _Cause:
-    """Why an operator with a window does not take over the `Pad` that it reads."""
+    """Why a window operator does not take over the padding of the `Pad` that it reads."""
     op = context.window(node)
     if isinstance(op, UnreadableError):
         form = f"{{}} reads it, and cannot be read itself: {op}"
@@ -190,7 +191,7 @@ def _operand(inputs: Inputs, index: int) -> str:
 
 
 def described_pad(analysis: Analysis, node: Node, pad: PadOp | None) -> str:
-    """A `Pad` in words; one of another domain comes without what it says."""
+    """A `Pad` in words; for one of another domain, only the domain."""
     if pad is None:
         return f"Pad of {node.domain}"
     shape = analysis.shape(pad.data)
@@ -215,7 +216,7 @@ def _and(texts: Sequence[str]) -> str:
 
 
 def _brief(texts: Iterable[str]) -> Iterator[str]:
-    """The first texts, and how many more there are."""
+    """The first few texts, and how many more there are."""
     for count, text in enumerate(listed := list(texts)):
         if count == MOST_READERS:
             yield f"and {len(listed) - count} more"

@@ -1,4 +1,4 @@
-"""Padding inside of bodies and functions."""
+"""Padding in bodies of nodes and in functions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
@@ -27,14 +27,15 @@ class ReportScopes(Pass):
 
     ## What it does
     Names each `Pad`, and each operator with `auto_pad`, in the bodies of If, Loop, Scan,
-    SequenceMap or any other node, and in the functions of the model, with where it is: `If 'x' >
-    then_branch > Conv 'c'`. What is in a function is named once, however often that is called.
+    SequenceMap or any other node, and in the functions of the model. It says where each one is, as
+    `If 'x' > then_branch > Conv 'c'`. Padding in a function is named once, however often the
+    function is called.
 
     ## Why it matters
-    What onnxpad finds in the main graph is not all the padding that the model has.
+    The padding that onnxpad finds in the main graph is not all the padding of the model.
 
     ## When it is exact
-    Nothing is changed. Pads that a Conv or a pool has itself, in numbers, are not told of.
+    Nothing is changed. Explicit `pads` of a Conv or a pool are not reported.
 
     ## References
     ONNX IR, "Graphs" and "Functions"; If-25, Loop-25, Scan-25.
@@ -90,7 +91,7 @@ class ReportScopes(Pass):
                 yield from self._inside(body, inner, reason)
 
     def _listed(self, graph: Graph, analysis: Analysis, reason: str) -> Iterator[Match]:
-        """The padding of a body or function, without what bodies in it have."""
+        """The padding of a body or function, without that of bodies inside it."""
         readers = Readers(graph)
         for node in graph.nodes:
             if node.op == "Pad" and not graph.is_function(node):
@@ -124,7 +125,7 @@ class ReportScopes(Pass):
 
 
 def _pads(nodes: Iterable[onnx.NodeProto]) -> bool:
-    """Whether nodes may pad, or what is in their bodies: looked for before these are read."""
+    """Whether nodes, or those in their bodies, may pad: a quick look before these are read."""
     for node in nodes:
         if node.op_type == "Pad":
             return True
@@ -138,7 +139,7 @@ def _pads(nodes: Iterable[onnx.NodeProto]) -> bool:
 def _described(
     graph: Graph, analysis: Analysis, readers: Readers, node: Node
 ) -> tuple[str, dict[str, object]]:
-    """What a `Pad` pads and what reads it, as far as that can be read, in words and as facts."""
+    """A `Pad` and its readers, in words and as facts, as far as they can be read."""
     facts: dict[str, object] = {}
     referring = {
         name: value.ref_attr_name
@@ -166,7 +167,7 @@ def _described(
 
 
 def _within(graph: Graph, node: Node) -> str:
-    """A node with where it is."""
+    """The label of a node, with the bodies or function around it."""
     return f"{graph.place} > {_named(graph, node)}" if graph.place else graph.label(node)
 
 

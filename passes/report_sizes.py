@@ -1,4 +1,4 @@
-"""Operators whose result shape inference sizes otherwise."""
+"""Operators for which onnx's shape inference gives another output size."""
 
 from collections.abc import Iterator
 
@@ -10,30 +10,31 @@ from onnxpad.rewrite.rule import Example, Match, Pass
 
 
 class ReportSizes(Pass):
-    """An operator whose result onnx's shape inference gives another size.
+    """An operator for which onnx's shape inference gives another output size.
 
     ## What it does
-    Asks shape inference about each operator, with the sizes of its inputs as they follow from the
-    inputs and initializers of the model, and compares what it says of the result. So the operator
-    is named where a disagreement begins, and none behind it. Sizes that are open are not compared.
+    Runs shape inference on each operator alone, with the input sizes that follow from the inputs
+    and initializers of the model, and compares the output size. So the operator at which a
+    disagreement begins is named, and none downstream of it. Open sizes are not compared.
 
     ## Why it matters
-    Converters and memory planners size tensors by shape inference. So does onnxruntime: it computes
-    the size named first, warns that it expected the other, and its optimiser puts that one in place
-    of a Shape behind the operator. onnx's full check refuses models that declare the right size.
+    Converters and memory planners size tensors by shape inference. onnxruntime does so too: it
+    computes the size named first, warns that it expected the other one, and its optimiser folds a
+    Shape downstream to that other one. onnx's full check refuses models that declare the right
+    size.
 
     These are the known cases, as of onnx 1.23:
 
-    - A pool with `ceil_mode` drops a last window that would start behind the data, and shape
+    - A pool with `ceil_mode` drops a last window that would start after the data, but shape
       inference counts it. From opset 22 on it does so only where a kernel is longer than its padded
       input: converting the model to that opset mends the rest.
-    - A ConvTranspose with SAME gives the size of its input times the stride, and shape inference
+    - A ConvTranspose with SAME gives the size of its input times the stride, but shape inference
       adds `output_padding` to that. Writing out the pads mends it.
 
     ## When it is exact
-    Nothing is changed. A model without Conv, pool and `Pad` is not looked at, and of a large one
-    the first 2,000 operators. Custom operators, functions, bodies of If and Loop, and operators
-    with attributes that their operator set lacks are left out.
+    Nothing is changed. Models without Conv, pool and `Pad` are skipped, and in a large one only the
+    first 2,000 operators are compared. Custom operators, functions, bodies of If and Loop, and
+    operators with attributes that their opset lacks are left out.
 
     ## References
     ONNX MaxPool-22, AveragePool-22, LpPool-22, "ceil_mode"; ConvTranspose-22, "auto_pad".
@@ -60,7 +61,7 @@ class ReportSizes(Pass):
                 f"{node.op} gives {_told(derived)}, onnx's shape inference says {_told(inferred)}",
                 RefusalError(
                     Reason.SIZES_NOT_REWRITTEN,
-                    "sizes are not rewritten; 'onnxpad rule PAD902' tells what mends it",
+                    "onnxpad does not rewrite sizes; 'onnxpad rule PAD902' says what mends it",
                 ),
                 output=output.name,
                 derived=list(derived),

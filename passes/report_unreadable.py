@@ -1,4 +1,4 @@
-"""Operators that the specification forbids as they stand."""
+"""Operators that the specification does not allow as they are written."""
 
 from collections.abc import Iterator
 
@@ -9,13 +9,13 @@ from onnxpad.rewrite.rule import Example, Match, Pass
 
 
 class ReportUnreadable(Pass):
-    """A window operator or `Pad` that says something no rule can rely on.
+    """A window operator or `Pad` with attributes or inputs that no rule can rely on.
 
     ## What it does
-    Names the node and what is wrong with it; nothing is rewritten around it.
+    Names the node and what is wrong with it. Nothing is rewritten around it.
 
     ## Why it matters
-    Such models load in one runtime and fail, or mean something else, in another.
+    Such a model loads in one runtime, and fails or means something else in another.
 
     ## When it is exact
     Nothing is changed.

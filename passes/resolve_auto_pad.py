@@ -16,21 +16,21 @@ class ResolveAutoPad(Pass):
     """`auto_pad=SAME_UPPER` or `SAME_LOWER` leaves the padding to the runtime.
 
     ## What it does
-    Writes the pads out wherever they are one constant for every size that the graph admits: the
-    size is fixed, or the stride is 1, or what is read is the same at every size. Where they do
+    Writes the pads out wherever they are constant for every size that the graph admits: the size is
+    fixed, or the stride is 1, or constant pads read the same elements at every size. Where they do
     depend on an open size, `--dynamic pad` writes a `Pad` that computes them.
 
     ## Why it matters
     TensorRT and many importers reject `auto_pad`; others put the odd pixel on the wrong side.
     onnxruntime refuses it on a dilated Conv, and stops on a pool whose kernel is smaller than its
-    stride: such models run once the pads are written, and the finding is an error.
+    stride. Such models run once the pads are written, so there the finding is an error.
 
     ## When it is exact
-    The output has ceil(size / stride) elements; the padding needed for that is split evenly, an odd
-    one at the end for SAME_UPPER, at the begin for SAME_LOWER. Refused where it depends on a size
-    that is not fixed, and where onnxruntime computes something else than the specification says: a
-    kernel more than two below its stride, a dilated pool, `pads` beside `auto_pad`. A MaxPool whose
-    kernel is below its stride takes finite data for granted.
+    The output has ceil(size / stride) elements. The padding that this needs is split evenly, with
+    an odd element at the end for SAME_UPPER and at the begin for SAME_LOWER. The rewrite is refused
+    where the pads depend on a size that is not fixed, and where onnxruntime differs from the
+    specification: a kernel more than two below its stride, a dilated pool, `pads` beside
+    `auto_pad`. For a MaxPool whose kernel is below its stride, the proof assumes finite data.
 
     ## References
     ONNX Conv-22, MaxPool-22, AveragePool-22, LpPool-22, "auto_pad".
@@ -75,7 +75,7 @@ class ResolveAutoPad(Pass):
             )
 
     def _plan(self, context: Context, op: WindowOp) -> Plan:
-        """The style's form where it can be had; pads in the operator always can."""
+        """The plan for the style; where the operator cannot have that, pads in the operator."""
         try:
             return context.sites.plan(op, context.style, None)
         except RefusalError:

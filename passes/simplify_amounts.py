@@ -1,4 +1,4 @@
-"""Amounts of SAME that are computed by more nodes than it takes."""
+"""Amounts of SAME that are computed by more nodes than necessary."""
 
 from collections.abc import Iterator
 
@@ -11,16 +11,15 @@ class SimplifyAmounts(Pass):
     """A `Pad` that computes the amounts of SAME in a roundabout way.
 
     ## What it does
-    With `--dynamic pad` the amounts are computed by as few nodes on integers as that takes, for all
-    axes at once; the nodes that computed them before go.
+    With `--dynamic pad` a handful of integer nodes compute the amounts, for all axes at once. The
+    nodes that computed them before are removed.
 
     ## Why it matters
     An exported Conv2dSame computes its amounts axis by axis, with casts to floating point and back,
     in twenty nodes and more.
 
     ## When it is exact
-    At every size that the graph admits the amounts are those of SAME, begin and end: what is left
-    over of the size by the stride, padded up, and split.
+    At every size that the graph admits, the amounts are those of SAME, at the begin and at the end.
 
     ## References
     ONNX Conv-22, "auto_pad"; timm, layers/padding.py, `pad_same`.
@@ -65,7 +64,7 @@ class SimplifyAmounts(Pass):
     )
 
     def find(self, context: Context) -> Iterator[Match]:
-        """Every `Pad` before a window operator whose amounts could be had by fewer nodes."""
+        """Every `Pad` before a window operator whose amounts fewer nodes could compute."""
         if context.dynamic != "pad":
             return
         for op in context.windows():
@@ -76,9 +75,9 @@ class SimplifyAmounts(Pass):
                 yield self.found(context, plan.pad.node, message, plan)
 
     def computing(self, match: Match) -> tuple[int, int]:
-        """As the plan counted them."""
+        """The numbers of nodes, as the plan counted them."""
         return match.plan.nodes, match.plan.least
 
     def rewrite(self, match: Match, context: Context) -> None:
-        """Computes them anew."""
+        """Replaces the nodes that compute the amounts."""
         context.open_sites.express_simpler(match.plan)

@@ -11,21 +11,22 @@ from onnxpad.rewrite.rule import Example, Match, Pass
 
 
 class SplitPads(Pass):
-    """An operator's own pads, where the style asked for wants a `Pad` in front of it.
+    """An operator's own pads, where the style wants a `Pad` in front of it.
 
     ## What it does
-    In style `pad` the operator keeps no pads, in style `symmetric` only what is equal on both
-    sides; the rest goes into a `Pad` in front of it, merged with one that is there already. In the
-    default style `fold` this rule finds nothing.
+    In style `pad` the operator keeps no pads; in style `symmetric` it keeps the part that is equal
+    on both sides. The rest goes into a `Pad` in front of it, merged with one that is there already.
+    In the default style `fold` this rule finds nothing.
 
     ## Why it matters
     Some runtimes reject pads that differ between begin and end, or any pads of a pool.
 
     ## When it is exact
-    The `Pad` writes what the operator's padding amounts to: 0 for Conv and for LpPool with p above
-    0, the lowest value for MaxPool, 0 for AveragePool with `count_include_pad=1`. Refused for
-    AveragePool without it, whose padding is left out of the divisor, for LpPool with another p, for
-    MaxPool whose Indices are given, and where `ceil_mode` would give another number of windows.
+    The `Pad` fills in the value that the operator's own padding stands for: 0 for Conv and for
+    LpPool with p above 0, the lowest value for MaxPool, 0 for AveragePool with
+    `count_include_pad=1`. The rewrite is refused for AveragePool without it, whose padding is left
+    out of the divisor, for LpPool with another p, for MaxPool with an Indices output, and where
+    `ceil_mode` would give another number of windows.
 
     ## References
     ONNX Pad-25, Conv-22, MaxPool-22, AveragePool-22, LpPool-22.
@@ -49,7 +50,7 @@ class SplitPads(Pass):
     )
 
     def find(self, context: Context) -> Iterator[Match]:
-        """Every operator that carries pads which the style wants elsewhere."""
+        """Every operator with pads that the style wants in a `Pad`."""
         if context.style == "fold":
             return
         for op in context.windows():
@@ -64,7 +65,7 @@ class SplitPads(Pass):
                 yield self.found(context, op.node, message, plan, pads=onnx_order(op.pads))
 
     def _plan(self, context: Context, op: WindowOp) -> Plan:
-        """Both paddings in one `Pad` if that can be, else a `Pad` between."""
+        """A plan for both paddings in one `Pad` where possible, else for a `Pad` between."""
         try:
             return context.sites.plan(op, context.style, context.sites.outer(op))
         except RefusalError:

@@ -225,7 +225,7 @@ SAME = 'auto_pad = "SAME_UPPER", strides = [2, 2]'
             "operator-not-covered",
             "NhwcMaxPool of com.microsoft",
         ),
-        (f"[n] y = mine.Conv <{SAME}> (x, w)", "custom-operator", "its author's to say"),
+        (f"[n] y = mine.Conv <{SAME}> (x, w)", "custom-operator", "only its author defines"),
         (f"[n] y = mine.Anything <{SAME}> (x)", "custom-operator", "Anything"),
     ],
 )
