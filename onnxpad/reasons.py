@@ -40,8 +40,11 @@ class Reason(enum.StrEnum):
     AMOUNTS_UNKNOWN = "amounts-unknown", "the amounts are known only at run time"
     AMOUNTS_IN_FILE = "amounts-in-file", "the amounts lie in a file at an unknown path"
     SIZE_DEPENDENT = "size-dependent", "the padding depends on a size that is open"
-    NOT_WORKED_OUT = "not-worked-out", "the padding depends on open sizes, how is not worked out"
-    SAME_AT_EVERY_SIZE = "same-at-every-size", "the computed Pad is SAME, which is not asked for"
+    NOT_WORKED_OUT = "not-worked-out", "the padding depends on open sizes in an unknown way"
+    SAME_AT_EVERY_SIZE = (
+        "same-at-every-size",
+        "the computed Pad equals SAME; try --dynamic auto-pad",
+    )
     KERNEL_UNKNOWN = "kernel-unknown", "the size of the kernel is known only at run time"
     MAY_BE_EMPTY = "may-be-empty", "without its Pad the operator may read nothing"
     DATA_EMPTY = "data-empty", "the data is empty on an axis"
@@ -50,7 +53,7 @@ class Reason(enum.StrEnum):
     AUTO_PAD_AND_PADS = "auto-pad-and-pads", "auto_pad and pads are both there and disagree"
     SAME_STAYS = "same-stays", "the operator's own SAME stays, and depends on the padded size"
     INDICES_READ = "indices-read", "the operator's Indices count positions of the padded data"
-    OWN_PADDING_UNCOUNTED = "own-padding-uncounted", "an average leaves its own padding out"
+    OWN_PADDING_UNCOUNTED = "own-padding-uncounted", "an average does not count its own padding"
     DIVISOR_DIFFERS = "divisor-differs", "an average would divide by another number"
     PADS_NOT_BELOW_KERNEL = "pads-not-below-kernel", "a pool's pads must be smaller than its kernel"
     CEIL_WINDOWS_DIFFER = (
@@ -60,7 +63,7 @@ class Reason(enum.StrEnum):
     WINDOW_IN_PADDING = "window-in-padding", "a window may lie wholly in the padding"
     INFINITE_DATA = "infinite-data", "the data may hold infinities"
     ENGINES_DISAGREE = "engines-disagree", "onnxruntime and the specification do not pad alike"
-    OPTIMISER_FOLDS = "optimiser-folds", "onnxruntime's optimiser would fold the Pad laid open"
+    OPTIMISER_FOLDS = "optimiser-folds", "onnxruntime's optimiser would fold the Pad then exposed"
     RANK_DIFFERS = "rank-differs", "the amounts are for data of another number of axes"
     RANK_UNKNOWN = "rank-unknown", "the rank that the amounts must fit is known only at run time"
     POWER_NOT_POSITIVE = "power-not-positive", "LpPool with p of 0 or less counts its padding"
@@ -79,11 +82,17 @@ class Reason(enum.StrEnum):
 
     # Changes that were taken back.
     KERNEL_CRASHES = "kernel-crashes", "onnxruntime would choose a kernel that crashes"
-    LAYS_PAD_OPEN = "lays-pad-open", "onnxruntime's optimiser would fold a Pad laid open"
+    LAYS_PAD_OPEN = "lays-pad-open", "onnxruntime's optimiser would fold a Pad that is exposed"
     DIFFERS = "differs", "with the change the whole model computed something else"
-    DIFFERS_OPTIMISED = "differs-optimised", "the same, at full optimisation only"
+    DIFFERS_OPTIMISED = (
+        "differs-optimised",
+        "with the change the whole model computed something else, at full optimisation only",
+    )
     STOPS = "stops", "with the change the whole model did not run"
-    STOPS_OPTIMISED = "stops-optimised", "the same, at full optimisation only"
+    STOPS_OPTIMISED = (
+        "stops-optimised",
+        "with the change the whole model did not run, at full optimisation only",
+    )
     BARRED = "barred", "the model's metadata bars the change"
     NOT_CERTIFIED = "not-certified", "the change could not be proved, and was taken back"
     ASSUMPTION_REFUSED = "assumption-refused", "the change rests on an assumption (--strict)"
@@ -93,11 +102,11 @@ class Reason(enum.StrEnum):
     # The operator, and the readers of the Pad.
     OPERATOR_NOT_COVERED = "operator-not-covered", "onnxpad does not cover the operator"
     CUSTOM_OPERATOR = "custom-operator", "an operator of another domain, or a function of the model"
-    UNREADABLE = "unreadable", "the node says something that the specification does not allow"
+    UNREADABLE = "unreadable", "the node has something that the specification does not allow"
     READER_UNREADABLE = "reader-unreadable", "the operator that reads the Pad cannot be read itself"
     STEPS_BETWEEN = "steps-between", "other operators stand between the Pad and the next window"
     NO_WINDOW = "no-window", "no window operator reads the Pad or is near downstream"
-    READ_AS_OPERAND = "read-as-operand", "an operator reads the Pad as its weight or the like"
+    READ_AS_OPERAND = "read-as-operand", "an operator reads the Pad as its weight or other operand"
     GRAPH_OUTPUT = "graph-output", "the Pad is an output of the graph"
     READ_IN_BODY = "read-in-body", "a body of an If, Loop or Scan reads the Pad"
     AS_ASKED = "as-asked", "the style, or the choice for open sizes, wants the padding as it is"

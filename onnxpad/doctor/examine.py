@@ -213,13 +213,13 @@ def _provider_problems(
         cure = f"pip uninstall -y {' '.join(wheels)} && {INSTALL_CUDA}"
     elif not driver.library:
         what = "there is an NVIDIA driver, but its library does not load"
-        cure = "in a container, start it with its devices (docker run --gpus all); else reinstall"
+        cure = "start a container with its devices (docker run --gpus all); else reinstall it"
     elif missing:
         what = f"CUDA does not run: {', '.join(missing)} not found"
         cure = INSTALL_CUDA
     else:
         what = f"CUDA does not run though all its libraries are here: {gpu.trouble}"
-        cure = f"see with nvidia-smi that the driver supports CUDA {cuda} and shows a device"
+        cure = f"check with nvidia-smi that the driver supports CUDA {cuda} and lists a device"
     return [*problems, Problem(what, cure, broken=False)]
 
 

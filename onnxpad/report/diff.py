@@ -230,7 +230,7 @@ def _is_short(tensor: onnx.TensorProto) -> bool:
 
 
 def _elements(tensor: onnx.TensorProto) -> str:
-    """The value of a short tensor, a list where it has an axis."""
+    """The value of a short tensor, as a list if it has an axis."""
     try:
         array = numpy_helper.to_array(tensor)
     except (ValueError, TypeError, KeyError, IndexError):  # a damaged tensor

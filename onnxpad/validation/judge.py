@@ -129,8 +129,8 @@ def excused(
     if unrounded is None or not all(map(_is_rounding, worse)) or not unrounded():
         return replace(run, note=note)
     note += (
-        ", no further than rounding in fused quantised operators explains: without the quantisers "
-        "both agree"
+        ", by no more than rounding in fused quantised operators: without their quantisers both "
+        "agree"
     )
     return replace(run, note=note, ok=True, excused=True)
 

@@ -467,7 +467,7 @@ class _Check:
         runs = list(referred.values())
         own = referred.get("original")
         if own is not None and not own.ok and (run is None or run.ok):
-            note = "full optimisation moves the original away from the reference"
+            note = "with full optimisation the original differs from the reference"
             self._warnings.append(f"onnxruntime's own optimiser: {note}")
             runs = [
                 each if each.ok else replace(each, note=each.note or note, ok=True, excused=True)
