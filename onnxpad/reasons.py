@@ -109,7 +109,7 @@ class Reason(enum.StrEnum):
     READ_AS_OPERAND = "read-as-operand", "an operator reads the Pad as its weight or other operand"
     GRAPH_OUTPUT = "graph-output", "the Pad is an output of the graph"
     READ_IN_BODY = "read-in-body", "a body of an If, Loop or Scan reads the Pad"
-    AS_ASKED = "as-asked", "the style, or the choice for open sizes, wants the padding as it is"
+    AS_ASKED = "as-asked", "the style, or the choice for open sizes, keeps the padding as it is"
     UNUSED = "unused", "nothing reads the Pad"
     OTHER_SCOPE = "other-scope", "the padding is in a body or function, where nothing is rewritten"
 
