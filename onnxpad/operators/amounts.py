@@ -1,4 +1,4 @@
-"""Amounts of padding, and what is filled in: their order, their sums, and when two are the same."""
+"""Amounts and fills of padding: their order, their sums, and when two are the same."""
 
 import math
 from collections.abc import Sequence
@@ -24,7 +24,8 @@ def over_axes(
 ) -> tuple[ExtentPair, ...] | None:
     """(begin, end) for each of `rank` axes, zeros where `axes` leaves one out.
 
-    None where they do not fit the rank, or name an axis twice (what that means is not specified).
+    None where they do not fit the rank, or name an axis twice, which the specification leaves
+    undefined.
     """
     if axes is None:
         return tuple(pairs) if len(pairs) == rank else None
@@ -49,7 +50,7 @@ def is_padded(pairs: Sequence[ExtentPair]) -> bool:
 
 
 def add(one: Pairs, other: Pairs) -> Pairs:
-    """The sum, axis by axis and side by side."""
+    """The sum, for each side of each axis."""
     return tuple((b0 + b1, e0 + e1) for (b0, e0), (b1, e1) in zip(one, other, strict=True))
 
 
@@ -60,15 +61,15 @@ def told(pairs: Pairs) -> str:
 
 
 def is_negative_zero(value: float | None) -> bool:
-    """Whether a value is -0.0, which equals 0.0 and is another fill."""
+    """Whether a value is -0.0, which equals 0.0 but is a different fill."""
     return value is not None and value == 0 and math.copysign(1, value) < 0
 
 
 def is_plain_zero(value: float | None) -> bool:
-    """Whether a fill is 0 and not -0.0, which an omitted one does not mean."""
+    """Whether a fill is 0 but not -0.0: an omitted fill means 0.0."""
     return value == 0 and not is_negative_zero(value)
 
 
 def is_same_fill(one: float | None, other: float | None) -> bool:
-    """Whether two `Pad`s fill with the same; 0.0 and -0.0 are two fills."""
+    """Whether two fills are the same; 0.0 and -0.0 are different fills."""
     return one == other and is_negative_zero(one) == is_negative_zero(other)

@@ -1,7 +1,7 @@
-"""What an operator asks of the padding that it is to carry, by the specification.
+"""The specification's conditions on the padding that an operator is to have.
 
-Rows of the table name the conditions that are theirs; `onnxruntime_quirks` has those of onnxruntime
-alone.
+Rows of the table list the conditions that apply to them. `onnxruntime_quirks` has the conditions
+of onnxruntime alone.
 """
 
 from collections.abc import Callable
@@ -23,16 +23,16 @@ class Form:
     """A form that the padding of an operator could have.
 
     Attributes:
-        op: The operator as it is.
-        own: What it pads by itself now, `auto_pad` resolved, per spatial axis.
-        around: What a `Pad` in front of it adds to that now.
-        inside: What it would pad by itself.
-        counts: Whether it would count its padding.
-        source: The tensor that all this is around.
-        sizes: The spatial sizes of that.
+        op: The operator as it is now.
+        own: Its own pads now, per spatial axis, with `auto_pad` resolved.
+        around: The amounts of a `Pad` in front of it now.
+        inside: Its own pads in the new form.
+        counts: Whether it counts its padding in the new form.
+        source: The tensor around which all this padding is.
+        sizes: The spatial sizes of that tensor.
         opset: The version of the standard operators.
-        infinite: Where infinities in a tensor come from, if it may hold any.
-        size_dependent: What is said where the number of windows on an axis depends on a size.
+        infinite: Returns the source of infinities in a tensor; None where none is found.
+        size_dependent: Makes the refusal for a number of windows that depends on a size.
     """
 
     op: "WindowOp"
@@ -60,10 +60,10 @@ class AxisForm(NamedTuple):
         form: The form.
         axis: The axis of the data.
         window: The window that slides along it.
-        size: How long the source is.
-        own: What the operator pads now.
-        inside: What it would pad.
-        total: All padding.
+        size: The size of the source.
+        own: The operator's own pads now.
+        inside: Its own pads in the new form.
+        total: All padding, its own and that of a `Pad`.
     """
 
     form: Form
@@ -75,14 +75,14 @@ class AxisForm(NamedTuple):
     total: Pair
 
     def windows(self, pads: Pair) -> Extent:
-        """How many windows there are if the operator pads so, and a `Pad` the rest."""
+        """The number of windows if these are the operator's pads, and a `Pad` adds the rest."""
         total = self.total
         inner = self.size + (total[0] - pads[0]) + (total[1] - pads[1])
         return pool_output_size(inner, self.window, *pads, ceil_mode=self.form.op.ceil_mode)
 
 
 def says_power(op: "WindowOp") -> RefusalError:
-    """What is said of an operator whose own padding is no zeros since its power is not above 0."""
+    """The refusal of an LpPool with p of 0 or less, whose own padding does not equal zeros."""
     assert op.operator.power is not None
     return RefusalError(
         Reason.POWER_NOT_POSITIVE,
@@ -96,7 +96,7 @@ POWER_ABOVE_ZERO: Final = Condition[Form](
     must=lambda form: not form.op.leaves_zeros_out,
     said=lambda form: says_power(form.op),
 )
-"""The power of an LpPool is above 0: else a padded 0 counts."""
+"""The power of an LpPool is above 0: otherwise the zeros of a `Pad` count."""
 
 OWN_PADDING_COUNTED: Final = Condition[Form](
     when=lambda form: is_padded(form.own),
@@ -104,11 +104,11 @@ OWN_PADDING_COUNTED: Final = Condition[Form](
     said=lambda form: RefusalError(
         Reason.OWN_PADDING_UNCOUNTED,
         "an AveragePool with count_include_pad=0 leaves its padding out of the divisor, "
-        "which no Pad can say",
+        "which no Pad can do",
         pads=onnx_order(form.own),
     ),
 )
-"""An average does not leave out what it pads now."""
+"""An average has no uncounted padding now."""
 
 INDICES_UNREAD: Final = Condition[Form](
     must=lambda form: not form.op.gives_indices,
@@ -116,7 +116,7 @@ INDICES_UNREAD: Final = Condition[Form](
         Reason.INDICES_READ, "the operator's Indices count positions of the tensor it reads"
     ),
 )
-"""Nothing reads positions in what the operator reads."""
+"""The operator gives no positions of the data that it reads."""
 
 
 def _counting_since(op: "WindowOp") -> int:
@@ -134,22 +134,22 @@ COUNTING_KNOWN: Final = Condition[Form](
         needs=_counting_since(form.op),
     ),
 )
-"""The operator set has `count_include_pad`, where it is needed."""
+"""The opset has `count_include_pad`, where it is needed."""
 
 FINITE_DATA: Final = Condition[Form](
     must=lambda form: form.infinite(form.source) is None,
     said=lambda form: says_infinite(form.source, form.infinite(form.source)),
 )
-"""The data holds no infinities: which form keeps a window of nothing else depends on the form."""
+"""The data holds no infinities: the two forms differ for a window that holds only -infinity."""
 
 
 def says_infinite(source: Tensor, origin: Tensor | None) -> RefusalError:
-    """What is said of data that holds infinities, and where these come from."""
+    """The refusal of data that holds infinities, which come from `origin`."""
     assert origin is not None
     return RefusalError(
         Reason.INFINITE_DATA,
-        f"{source.name!r} holds infinities, from {origin.name!r}, and a window of nothing "
-        "else differs between the two forms",
+        f"{source.name!r} holds infinities, from {origin.name!r}, and a window that holds only "
+        "these differs between the two forms",
         tensor=source.name,
         origin=origin.name,
     )
@@ -177,16 +177,16 @@ def _says_windows(on: AxisForm) -> RefusalError:
 AS_MANY_WINDOWS: Final = Condition[AxisForm](
     when=lambda on: on.form.op.ceil_mode, must=_as_many_windows, said=_says_windows
 )
-"""With `ceil_mode` there are as many windows as now."""
+"""With `ceil_mode` the number of windows stays the same."""
 
 
 def is_never_empty(size: Extent) -> bool:
-    """Whether an axis of a size has an element at every size."""
+    """Whether an axis of this size always has at least one element."""
     return always(less_equal(1, size)) is True
 
 
 def says_empty(source: Tensor, axis: int) -> RefusalError:
-    """What is said of a pool that would read what may be empty, which engines refuse too."""
+    """The refusal of a pool that would read a tensor that may be empty: engines refuse it too."""
     return RefusalError(
         Reason.MAY_BE_EMPTY,
         f"without its Pad the pool may read nothing on axis {axis} of {source.name!r}",
@@ -200,7 +200,7 @@ READS_SOMETHING: Final = Condition[AxisForm](
     must=lambda on: is_never_empty(on.size + sum(on.total) - sum(on.inside)),
     said=lambda on: says_empty(on.form.source, on.axis),
 )
-"""A pool reads no empty axis once a `Pad` is gone."""
+"""A pool reads no empty axis once a `Pad` is removed."""
 
 
 def _meets_data(on: AxisForm) -> bool:
@@ -219,4 +219,4 @@ MEETS_DATA: Final = Condition[AxisForm](
         padding=on.total,
     ),
 )
-"""Each window of a maximum holds an element of the data."""
+"""Each window of a MaxPool holds an element of the data."""

@@ -1,6 +1,7 @@
-"""Where onnxruntime departs from the specification on window operators; rows name their entries.
+"""Where onnxruntime departs from the specification on window operators.
 
-Seen on its CPU provider, with optimisation off where nothing else is said, with 1.21.0 and 1.31.1.
+Measured on its CPU execution provider with 1.21.0 and 1.31.1, with optimisation off unless stated.
+Each row of the operator table refers to its entry here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,26 +19,26 @@ if TYPE_CHECKING:
     from onnxpad.operators.read import WindowOp
 
 Stops: TypeAlias = Callable[["WindowOp", int, int | None], bool]
-"""From an operator, the opset and the data's type: whether it stops where SAME crops."""
+"""Whether an operator, in an opset and on an element type, stops where SAME would crop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Departures:
-    """What onnxruntime does otherwise on one operator.
+    """How onnxruntime departs from the specification on one operator.
 
     Attributes:
-        refuses_dilated_same: Whether it refuses SAME with dilation; else it pads for the kernel
-            without dilation.
-        same_from: The total of SAME, before it is clamped at 0, from which on the first window
-            starts where the specification has it, by the value of `auto_pad`.
-        runs_same_from: The same of a SAME that is to be written, where stopping is no answer.
-        stops: Whether it stops with an error where that total is below 0.
-        refuses_pads_beside_auto_pad: Whether `auto_pad` beside `pads` is an error; else `auto_pad`
-            is heeded.
+        refuses_dilated_same: Whether it refuses SAME with dilation. Otherwise it pads for the
+            kernel without dilation.
+        same_from: The least total of SAME, before it is clamped at 0, for which the first window
+            starts where the specification says, by the value of `auto_pad`.
+        runs_same_from: The same, for a SAME that a rewrite introduces: it must not stop.
+        stops: Whether it stops with an error where that total is negative.
+        refuses_pads_beside_auto_pad: Whether `auto_pad` beside `pads` is an error. Otherwise it
+            uses `auto_pad`.
         folds_pads: Whether PadFusion, a part of its optimiser, folds `Pad`s into the operator.
-        runs_in_blocks: Whether it runs in blocks of channels at full optimisation (NCHWc), over
-            two spatial axes: with no window on the first the process ends by SIGFPE, and a maximum
-            over nothing but -infinity is the lowest finite number.
+        runs_in_blocks: Whether it runs in blocks of channels (NCHWc) at full optimisation, over two
+            spatial axes. Without a window on the first axis the process then dies of SIGFPE, and a
+            maximum over only -infinity is the lowest finite number.
     """
 
     refuses_dilated_same: bool
@@ -109,9 +110,9 @@ LP_POOL: Final = Departures(
 
 
 def check_same(op: "WindowOp", sizes: Sequence[Extent], opset: int, dtype: int | None) -> None:
-    """Whether onnxruntime, if it runs a SAME operator, computes what the specification says.
+    """Raises unless onnxruntime, if it runs a SAME operator, follows the specification.
 
-    Where it gives no answer, writing pads is a repair.
+    Where it does not run the operator, writing the pads is a repair.
 
     Args:
         op: The operator, with SAME.
@@ -144,8 +145,8 @@ def check_same(op: "WindowOp", sizes: Sequence[Extent], opset: int, dtype: int |
             raise RefusalError(
                 Reason.ENGINES_DISAGREE,
                 f"{op.auto_pad} with kernel {window.kernel} below stride {window.stride} on "
-                f"axis {axis}: onnxruntime starts at an inner element, the specification at "
-                "the first",
+                f"axis {axis}: onnxruntime starts inside the data, the specification at its first "
+                "element",
                 auto_pad=op.auto_pad,
                 axis=axis,
                 kernel=window.kernel if isinstance(window.kernel, int) else None,
@@ -154,7 +155,7 @@ def check_same(op: "WindowOp", sizes: Sequence[Extent], opset: int, dtype: int |
 
 
 def check_runs_same(op: "WindowOp", sizes: Sequence[Extent], auto_pad: str) -> None:
-    """Whether onnxruntime would run an operator with SAME as the specification says.
+    """Raises unless onnxruntime would run an operator with SAME as the specification says.
 
     Raises:
         RefusalError: It would not.
@@ -197,11 +198,11 @@ PADS_BELOW_KERNEL: Final = Condition[AxisForm](
         kernel=on.window.kernel if isinstance(on.window.kernel, int) else None,
     ),
 )
-"""Each pad of a pool is smaller than the kernel, dilation left out of account."""
+"""Each pad of a pool is smaller than its kernel without dilation."""
 
 
 def _divides_by_whole_kernels(form: Form) -> bool:
-    """Whether an average that comes to count its padding divides by what is not there too."""
+    """Whether an average that begins to count its padding would always divide by whole kernels."""
     becomes = form.counts and not form.op.count_include_pad
     return becomes and not form.op.ceil_mode and form.opset < 19
 
@@ -230,7 +231,7 @@ SAME_DIVISOR: Final = Condition[Form](
 )
 """Before opset 19 no kernel reaches past the padding of an average that counts it."""
 
-# What the CPU provider pads; for the rest a Pad would trade one refusal for another.
+# Types for which the CPU provider has a Pad; with others, a new Pad would not run.
 _PADDED_SINCE_2: Final = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
 _PADDED_SINCE_11: Final = _PADDED_SINCE_2 | {
     TensorProto.INT8,
@@ -241,7 +242,7 @@ _PADDED_SINCE_11: Final = _PADDED_SINCE_2 | {
 
 
 def check_pads(opset: int, dtype: int | None) -> None:
-    """Whether onnxruntime has a `Pad` for an element type.
+    """Raises unless onnxruntime has a `Pad` for an element type.
 
     Raises:
         RefusalError: It has none.
@@ -270,4 +271,4 @@ def folding_versions(opset: int) -> str:
 
 
 BLOCK: Final = 8
-"""The least number of channels that run as one block; kernels take multiples of it."""
+"""The least number of channels in a block; the NCHWc kernels take multiples of it."""

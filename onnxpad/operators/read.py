@@ -1,4 +1,4 @@
-"""The one reader of window operators' nodes, and the one of `Pad` nodes."""
+"""Reads the nodes of window operators and `Pad` nodes: everything but the proof uses this."""
 
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -15,19 +15,19 @@ from onnxpad.operators.table import Fill, Operator, operator_of
 
 _Read = TypeVar("_Read")
 
-# No tensor is longer; what is computed from amounts up to here fits an int64, as nodes hold it.
+# No tensor is longer, and sums of amounts up to this fit an int64.
 _GREATEST: Final = 2**31 - 1
 
-# Where nothing is known of the type it may well be this one.
+# An unknown type may be int64.
 _INTEGERS: Final = frozenset({None, TensorProto.INT64})
 
 
 class UnreadableError(Exception):
-    """A node that is legal, or may be, but that says something that is not covered here."""
+    """A node that cannot be interpreted, although it may be legal; the message says why."""
 
 
 class Known(Protocol):
-    """What is known of the tensors of a graph."""
+    """An analysis of the tensors of a graph."""
 
     def shape(self, tensor: Tensor) -> tuple[Extent, ...] | None:
         """The sizes of a tensor's axes; None where its rank is unknown."""
@@ -36,20 +36,20 @@ class Known(Protocol):
         """A tensor's element type; None where unknown."""
 
     def integers(self, tensor: Tensor) -> tuple[Extent, ...] | None:
-        """The content of a small tensor of integers; None where unknown, or none of them."""
+        """The content of a small tensor; None where unknown, or not of integers."""
 
     def scalar(self, tensor: Tensor) -> float | int | None:
-        """The one element of a tensor; None where unknown, or where it has not one."""
+        """The one element of a tensor; None where unknown, or unless there is just one."""
 
 
 class Slide(NamedTuple):
-    """How a window slides and pads, as attributes say it that all window operators share.
+    """How a window slides and pads, from the attributes that all window operators share.
 
     Attributes:
-        windows: One per spatial axis; a kernel that only run time knows is a symbol.
+        windows: One per spatial axis; a kernel that is unknown until run time is a symbol.
         auto_pad: `NOTSET`, `VALID`, `SAME_UPPER` or `SAME_LOWER`.
         pads: (begin, end) per spatial axis, as written; zeros where absent.
-        pads_written: Whether the attribute is there.
+        pads_written: Whether the node has the attribute `pads`.
         ceil_mode: Whether output sizes round up.
     """
 
@@ -61,7 +61,7 @@ class Slide(NamedTuple):
 
 
 class WindowOp(NamedTuple):
-    """What a window operator's node says, absent attributes filled in.
+    """A window operator's node, with defaults for absent attributes.
 
     Attributes:
         node: The node.
@@ -81,10 +81,10 @@ class WindowOp(NamedTuple):
 
     @property
     def padding(self) -> Fill:
-        """What its own padding amounts to, as `Operator.padding`, with attributes heeded.
+        """The fill of its own padding: `Operator.padding`, adjusted by its attributes.
 
-        An LpPool leaves its own padding out. Where p is above 0 that is as good as zeros; else a
-        zero is 1, or infinite.
+        An LpPool leaves its own padding out. With p above 0 that equals zeros; otherwise the power
+        of a zero would be 1, or infinite.
         """
         power = self.operator.power
         if power is not None and not _is_positive(self.node.attrs.get(power, 2)):
@@ -93,7 +93,7 @@ class WindowOp(NamedTuple):
 
     @property
     def leaves_zeros_out(self) -> bool:
-        """Whether a `Pad` of zeros is counted, but not its own padding, which usually is zeros."""
+        """Whether its own padding, which usually equals zeros, is left out, as in LpPool p=0."""
         return self.operator.padding is Fill.ZERO and self.padding is not Fill.ZERO
 
     @property
@@ -103,7 +103,7 @@ class WindowOp(NamedTuple):
 
     @property
     def rank(self) -> int:
-        """How many axes its data has."""
+        """The rank of its data."""
         return self.operator.layout.rank(len(self.windows))
 
     @property
@@ -113,25 +113,25 @@ class WindowOp(NamedTuple):
 
     @property
     def is_dilated(self) -> bool:
-        """Whether there are gaps between the elements that a window holds."""
+        """Whether any dilation is not 1."""
         return any(window.dilation != 1 for window in self.windows)
 
     @property
     def gives_indices(self) -> bool:
-        """Whether it also gives positions of the data."""
+        """Whether it has an output for positions in the data (Indices)."""
         index, outputs = self.operator.indices, self.node.outputs
         return index is not None and len(outputs) > index and bool(outputs[index].name)
 
 
 class PadOp(NamedTuple):
-    """What a `Pad` node says.
+    """A `Pad` node.
 
     Attributes:
         node: The node.
         mode: `constant`, `reflect`, `edge` or `wrap`.
         axes: The axes it names, or None for all of them in order.
-        amounts: (begin, end) per axis of `axes`; None where they are not a tensor of integers.
-        value: What it pads with in mode `constant`; None where only run time knows.
+        amounts: (begin, end) per axis of `axes`; None where they are not evaluated.
+        value: The fill in mode `constant`; None where it is unknown until run time.
         constant_amounts: The amounts where all are known numbers, else None.
     """
 
@@ -148,14 +148,14 @@ class PadOp(NamedTuple):
         return self.node.inputs[0]
 
     def over(self, rank: int) -> Pairs | None:
-        """(begin, end) for each of `rank` axes, as `extents_over`; None where one is no number."""
+        """(begin, end) for each of `rank` axes, as `extents_over`; None unless all are numbers."""
         numbers = self.constant_amounts
         if numbers is None or self.axes is None:
             return numbers if numbers is not None and len(numbers) == rank else None
         return _numbers(self.extents_over(rank))
 
     def extents_over(self, rank: int) -> tuple[ExtentPair, ...] | None:
-        """As `over_axes`; None also where nothing is known of an amount."""
+        """(begin, end) for each of `rank` axes, as `over_axes`; None where one is unknown."""
         pairs = self.amounts
         if pairs is None or not (self.constant_amounts or _is_known(pairs)):
             return None
@@ -170,7 +170,7 @@ def _numbers(pairs: Sequence[ExtentPair] | None) -> Pairs | None:
 
 
 def _is_known(pairs: Sequence[ExtentPair]) -> bool:
-    """Whether something is known of every amount."""
+    """Whether no amount is unknown."""
     return not any(isinstance(amount, Unknown) for pair in pairs for amount in pair)
 
 
@@ -181,7 +181,7 @@ def _is_positive(power: object) -> bool:
 def _kept(
     read: Callable[[Graph, Known, Node], _Read],
 ) -> Callable[[Graph, Known, Node], _Read]:
-    """Reads a node once, and again after an edit of it, or while something is open."""
+    """Caches what is read of a node, until the node is edited, once all of it is known."""
 
     @wraps(read)
     def kept(graph: Graph, analysis: Known, node: Node) -> _Read:
@@ -197,7 +197,7 @@ def _kept(
 
 
 def _is_settled(read: object) -> bool:
-    """Whether no edit of another node can make more known."""
+    """Whether everything is known, so that no edit of another node can add to it."""
     if isinstance(read, WindowOp):
         return {Window}.issuperset(map(type, read.windows))
     return isinstance(read, PadOp) and None not in (read.constant_amounts, read.value)
@@ -205,11 +205,11 @@ def _is_settled(read: object) -> bool:
 
 @_kept
 def read_window(graph: Graph, analysis: Known, node: Node) -> WindowOp:
-    """What a window operator's node says.
+    """Reads a window operator's node.
 
     Raises:
         ModelError: An attribute that the specification forbids (length, type, sign).
-        UnreadableError: A node whose window cannot be known.
+        UnreadableError: The node cannot be interpreted.
     """
     operator = operator_of(graph, node)
     assert operator is not None
@@ -223,7 +223,7 @@ def read_window(graph: Graph, analysis: Known, node: Node) -> WindowOp:
 
 
 def read_slide(node: Node, kernel: Sequence[int | Size]) -> Slide:
-    """How a window of a kernel slides and pads by a node's attributes, whatever its operator.
+    """Reads from a node's attributes how a window with this kernel slides and pads.
 
     Raises:
         ModelError: An attribute that the specification forbids (length, type, sign).
@@ -247,11 +247,11 @@ def read_slide(node: Node, kernel: Sequence[int | Size]) -> Slide:
 
 
 def auto_pad_of(node: Node) -> str:
-    """What a node's `auto_pad` says; `NOTSET` where it is absent or empty.
+    """A node's `auto_pad`; `NOTSET` where it is absent or empty.
 
     Raises:
-        ModelError: It is no string.
-        UnreadableError: It is none of the four.
+        ModelError: It is not a string.
+        UnreadableError: It is none of the four values.
     """
     auto_pad = _string(node, "auto_pad") or "NOTSET"
     if auto_pad not in {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"}:
@@ -262,10 +262,10 @@ def auto_pad_of(node: Node) -> str:
 
 
 def kernel_shape(node: Node) -> tuple[int, ...] | None:
-    """The kernel that a node's attribute says; None where it leaves that to the weight.
+    """A node's `kernel_shape`; None where it is absent, so that the weight has the kernel.
 
     Raises:
-        ModelError: It is no list of positive integers.
+        ModelError: It is not a list of positive integers.
     """
     return _integers(node, "kernel_shape", None, least=1)
 
@@ -293,10 +293,12 @@ def _kernel(analysis: Known, node: Node, operator: Operator) -> tuple[int | Size
         raise UnreadableError(f"its weight {weight.name!r} has no spatial axis")
     if written is None:
         if shape is None:
-            # The kernel's size is anybody's guess, but the padding can be read without it.
+            # The kernel's size is unknown, but the padding can be read without it.
             count = _count_windows(analysis, node, operator)
             if count is None:
-                raise UnreadableError(f"nothing says how many axes its weight {weight.name!r} has")
+                raise UnreadableError(
+                    f"the number of axes of its weight {weight.name!r} is unknown"
+                )
             shape = (symbol("?"),) * layout.rank(count)
         return tuple(
             size if isinstance(size, int | Size) else symbol(f"{weight.name}[{axis}]")
@@ -316,7 +318,7 @@ def _kernel(analysis: Known, node: Node, operator: Operator) -> tuple[int | Size
 
 
 def _count_windows(analysis: Known, node: Node, operator: Operator) -> int | None:
-    """Along how many axes a window slides of whose kernel nothing is known."""
+    """The number of axes along which a window with an unknown kernel slides."""
     for name, parts in (("strides", 1), ("dilations", 1), ("pads", 2)):
         if isinstance(node.attrs.get(name), list):
             return len(node.attrs[name]) // parts
@@ -326,11 +328,11 @@ def _count_windows(analysis: Known, node: Node, operator: Operator) -> int | Non
 
 @_kept
 def read_pad(graph: Graph, analysis: Known, node: Node) -> PadOp:
-    """What a `Pad` node of any opset says.
+    """Reads a `Pad` node of any opset.
 
     Raises:
         ModelError: Amounts that the specification forbids (odd number, wrong type, wrong rank).
-        UnreadableError: A mode, axes or amounts that nobody defines.
+        UnreadableError: A mode, axes or amounts that the specification does not define.
     """
     _check_ends(node, 0)
     mode = _string(node, "mode") or "constant"
@@ -364,7 +366,7 @@ def read_pad(graph: Graph, analysis: Known, node: Node) -> PadOp:
                 return PadOp(node, mode, None, None, value)
             axes = tuple(known)
     if is_plain_zero(value):
-        value = 0  # as an omitted one is told, too
+        value = 0  # messages show it like an omitted one
     if flat is None:
         return PadOp(node, mode, axes, None, value)
     if len(flat) % 2 or (axes is not None and len(flat) != 2 * len(axes)):
@@ -392,7 +394,7 @@ def amounts_attribute(opset: int) -> str:
 
 
 def pad_giving(graph: Graph, analysis: Known, tensor: Tensor) -> PadOp | None:
-    """The `Pad` that gives a tensor, itself or through Identity; None where none can be read."""
+    """The `Pad` whose output is a tensor, directly or through Identity; None unless readable."""
     node = graph.producer(graph.origin(tensor))
     if node is None or node.op != "Pad" or not graph.is_standard(node):
         return None
@@ -418,7 +420,7 @@ def _check_ends(node: Node, data: int) -> None:
 
 
 def _scalar(graph: Graph, analysis: Known, tensor: Tensor) -> float | int | None:
-    """The one element of a constant tensor; None where it is not known exactly."""
+    """The one element of a constant tensor; None where unknown, or unless there is just one."""
     array = graph.constant(tensor)
     if array is None:
         return analysis.scalar(tensor)
@@ -437,7 +439,7 @@ def _integers(
     if not isinstance(value, list) or not {int}.issuperset(map(type, value)):
         raise ModelError(f"{_where(node)}: {name} must be a list of integers")
     if (not value and name != "pads") or (not value and count is not None):
-        return None  # onnxruntime fills in an empty list as it does an absent one
+        return None  # onnxruntime takes an empty list for an absent one
     if count is not None and len(value) != count:
         raise ModelError(f"{_where(node)}: {name} has {len(value)} values, but {count} are needed")
     if least is not None and min(value) < least:
@@ -447,18 +449,20 @@ def _integers(
 
 
 def _check_axes(axes: Sequence[int], rank: int | None) -> None:
-    """Raises UnreadableError where an axis is named twice, or is none of the data's."""
+    """Raises UnreadableError where an axis is named twice, or the data does not have it."""
     for axis in axes:
         if rank is not None and not -rank <= axis < rank:
-            raise UnreadableError(f"its axes {_brief(axes)} name one that data of {rank} lacks")
+            raise UnreadableError(
+                f"its axes {_brief(axes)} name one that data of rank {rank} lacks"
+            )
     if len({axis if rank is None else axis % rank for axis in axes}) != len(axes):
         raise UnreadableError(
-            f"its axes {_brief(axes)} name one twice, and the specification leaves open what then"
+            f"its axes {_brief(axes)} name one twice, which the specification leaves undefined"
         )
 
 
 def _check_magnitude(values: Sequence[int], name: str) -> None:
-    """Raises UnreadableError for what no tensor is long enough for."""
+    """Raises UnreadableError for amounts beyond the length of any tensor."""
     if values and (max(values) > _GREATEST or min(values) < -_GREATEST):
         raise UnreadableError(f"its {name} {_brief(values)} are beyond {_GREATEST}")
 

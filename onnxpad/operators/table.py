@@ -1,7 +1,7 @@
-"""The table of window operators: all that is asked of one stands in its row.
+"""The table of window operators: each row states every trait of one operator.
 
-A new operator is a new row, and a row states every trait. Nothing elsewhere asks for an operator by
-its name, concludes one trait from another, or takes batch and channels to be the first two axes.
+A new operator is a new row. No other module asks for an operator by its name, infers one trait from
+another, or assumes that batch and channels are the first two axes.
 """
 
 import enum
@@ -24,7 +24,7 @@ from onnxpad.reasons import Condition
 
 T = TypeVar("T")
 Key: TypeAlias = tuple[str, str]
-"""Domain and name of an operator; the domain of ONNX's own is empty."""
+"""Domain and op type of an operator; the domain of ONNX's own operators is empty."""
 
 FLOATS: Final = frozenset(
     {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16}
@@ -32,35 +32,35 @@ FLOATS: Final = frozenset(
 
 
 class Direction(enum.Enum):
-    """How a window goes over its data."""
+    """Whether windows slide over the input or over the output."""
 
     GATHERS = "gathers"
-    """An output element is made of the data in one window; pads add to the data."""
+    """Each output element is computed from one window of the data; pads extend the data."""
     SCATTERS = "scatters"
-    """A data element is spread over one window of the output; pads crop the output."""
+    """Each data element is spread over one window of the output; pads crop the output."""
 
 
 class Fill(enum.StrEnum):
-    """The value that an operator's own padding amounts to."""
+    """The value that an operator's own padding stands for."""
 
     ZERO = "zero"
     """It enters the sum as 0."""
     LOWEST = "never wins"
     """It is below every value."""
     EXCLUDED = "excluded"
-    """It enters neither the sum nor the divisor, unless an attribute has it counted."""
+    """It enters neither the sum nor the divisor, unless an attribute makes it count."""
     ZERO_POINT = "zero point"
     """It is the data's zero point, an input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Inputs by what they are, each by its place.
+    """The indices of an operator's inputs, by role.
 
     Attributes:
         data: The tensor that the window slides over.
-        weight: The kernel; None where `kernel_shape` is all there is of it.
-        bias: What is added to each output channel, if anything.
+        weight: The weight; None for operators that have `kernel_shape` alone.
+        bias: The bias, if there is one.
         zero_point: The data's zero point, if there is one.
         quantisation: All scales and zero points, of data, weight and result.
     """
@@ -72,22 +72,22 @@ class Inputs:
     quantisation: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        """Refuses one input in two parts."""
+        """Refuses one index in two roles."""
         single = [i for i in (self.data, self.weight, self.bias) if i is not None]
         places = (*single, *self.quantisation)
         if len(set(places)) != len(places) or min(places) < 0:
-            raise ValueError(f"{self}: an input has two parts, or none")
+            raise ValueError(f"{self}: an input has two roles, or a negative index")
         if self.zero_point is not None and self.zero_point not in self.quantisation:
-            raise ValueError(f"{self}: the zero point is none of the quantisation")
+            raise ValueError(f"{self}: the zero point is not among the quantisation inputs")
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which two axes are not spatial; a negative number counts from the last.
+    """The two axes that are not spatial; a negative number counts from the last.
 
     Attributes:
-        batch: The axis of the batch; of a weight that of the output channels.
-        channels: The axis of the channels; of a weight that of the input channels.
+        batch: The axis of the batch; in a weight, that of the output channels.
+        channels: The axis of the channels; in a weight, that of the input channels.
     """
 
     batch: int
@@ -99,28 +99,28 @@ class Layout:
             raise ValueError(f"{self}: batch and channels are one axis")
 
     def rank(self, windows: int) -> int:
-        """How many axes a tensor has over which a window slides along so many."""
+        """The rank of a tensor with this many spatial axes."""
         return windows + 2
 
     def axes(self, rank: int) -> tuple[int, ...]:
-        """The spatial axes of a tensor of so many axes, in order."""
+        """The spatial axes of a tensor of this rank, in order."""
         return _spatial_axes(self, rank)
 
     def spatial(self, each: Sequence[T]) -> tuple[T, ...]:
-        """From something for each axis, what there is for the spatial ones."""
+        """The items of the spatial axes, given one item for each axis."""
         return tuple(each[axis] for axis in _spatial_axes(self, len(each)))
 
     def others(self, each: Sequence[T]) -> tuple[T, ...]:
-        """From something for each axis, what there is for batch and channels, in their order."""
+        """The items of batch and channels, in their order, given one item for each axis."""
         spatial = _spatial_axes(self, len(each))
         return tuple(one for axis, one in enumerate(each) if axis not in spatial)
 
     def full(self, spatial: Sequence[T], others: T) -> tuple[T, ...]:
-        """Something for each axis, from what there is for the spatial ones and for the others."""
+        """One item for each axis, given those of the spatial axes and one for the others."""
         return self.replaced((others,) * self.rank(len(spatial)), spatial)
 
     def replaced(self, each: Sequence[T], spatial: Sequence[T]) -> tuple[T, ...]:
-        """Something for each axis, with other things for the spatial ones."""
+        """The items of all axes, with those of the spatial axes replaced."""
         found = list(each)
         for axis, one in zip(_spatial_axes(self, len(found)), spatial, strict=True):
             found[axis] = one
@@ -134,19 +134,19 @@ def _spatial_axes(layout: Layout, rank: int) -> tuple[int, ...]:
 
 
 CHANNELS_FIRST: Final = Layout(batch=0, channels=1)
-"""Of data: batch, channels, spatial axes; of a weight: output and input channels, kernel."""
+"""For data: batch, channels, spatial axes; for a weight: output and input channels, kernel."""
 CHANNELS_LAST: Final = Layout(batch=0, channels=-1)
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """How a probe feeds an operator, besides data of one channel.
+    """How a probe feeds an operator, apart from data of one channel.
 
     A weight becomes small integers, and a bias is left out.
 
     Attributes:
-        kept: Inputs that stay the constants they are.
-        group: The attribute to set to 1, as that one channel has it; None where channels are apart.
+        kept: Inputs that keep their constants.
+        group: The attribute to set to 1 for the one channel; None where channels are independent.
     """
 
     kept: tuple[int, ...]
@@ -155,25 +155,25 @@ class Feed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """One row: an operator, how its window slides, and what its own padding amounts to.
+    """One row: an operator, how its window slides, and the value of its own padding.
 
     Attributes:
-        domain: Its domain; empty for ONNX's own.
-        op_type: Its name there.
-        inputs: Its inputs, by what they are.
+        domain: Its domain; empty for ONNX's own operators.
+        op_type: Its op type.
+        inputs: Its inputs, by role.
         layout: The axes of its data, and of its first output.
         weight_layout: The axes of its weight; None where it has none.
         direction: Whether its window gathers or scatters.
-        padding: What its own padding amounts to.
-        counts: The attribute that has this padding counted as zeros, if there is one.
-        power: The attribute of a power to which elements are raised, if there is one: unless it is
-            above 0, a padded 0 is 1, or infinite.
+        padding: The value that its own padding stands for.
+        counts: The attribute that makes this padding count as zeros, if there is one.
+        power: The attribute of a power to which elements are raised, if there is one. Unless it is
+            above 0, the power of a padded 0 is 1, or infinite.
         pools: Whether output sizes are a pool's: divisions truncate, `ceil_mode` rounds them up,
             and no axis may be empty.
         indices: The output that counts positions of the data, if there is one.
-        since: First opset of attributes that came later than the operator.
-        limits: What it asks of a form that its padding is to have, in order.
-        axis_limits: The same of each spatial axis.
+        since: The first opset of attributes that came later than the operator.
+        limits: The conditions on a new form of its padding, in order.
+        axis_limits: The conditions on each spatial axis of that form.
         onnxruntime: Where onnxruntime departs from the specification.
         probe: How a probe feeds it.
     """
@@ -196,7 +196,7 @@ class Operator:
     probe: Feed
 
     def __post_init__(self) -> None:
-        """Refuses a row whose traits do not go together."""
+        """Refuses a row whose traits contradict one another."""
         wrong = {
             "a weight and its layout": (self.weight_layout is None) != (self.inputs.weight is None),
             "a zero point as padding": (self.padding is Fill.ZERO_POINT)
@@ -213,7 +213,7 @@ class Operator:
 
     @property
     def key(self) -> Key:
-        """By which the table has it."""
+        """Its key in the table."""
         return self.domain, self.op_type
 
 
@@ -312,7 +312,7 @@ _QUANTISED: Final = Inputs(data=0, weight=3, bias=8, zero_point=2, quantisation=
 
 
 class Uncovered(NamedTuple):
-    """An operator with a window that has no row: its padding is only told."""
+    """An operator with a window but without a row: its padding is only reported."""
 
     inputs: Inputs
     direction: Direction
@@ -342,20 +342,20 @@ UNCOVERED: Final[Mapping[Key, Uncovered]] = MappingProxyType(
 
 
 def key_of(graph: Graph, node: Node) -> Key | None:
-    """By which a table would have the operator of a node; None for a function of the model."""
+    """The key of a node's operator in the tables; None for a function of the model."""
     if graph.is_standard(node):
         return "", node.op
     return None if graph.is_function(node) else (node.domain or "", node.op)
 
 
 def uncovered(graph: Graph, node: Node) -> Uncovered | None:
-    """Which operator with a window that has no row a node is; None for all others."""
+    """The entry of a node whose operator has a window but no row; None for all others."""
     key = key_of(graph, node)
     return None if key is None else UNCOVERED.get(key)
 
 
 def operator_of(graph: Graph, node: Node) -> Operator | None:
-    """The row of a node, or None where it is no window operator of the table."""
+    """The row of a node; None where its operator has none."""
     key = key_of(graph, node)
     return None if key is None else OPERATORS.get(key)
 

@@ -1,7 +1,7 @@
 """Padding whose amounts depend on a size that the graph does not fix.
 
-A computed `Pad` may read the same at every size as constant pads, or as SAME_UPPER or SAME_LOWER;
-a SAME that cannot be resolved can be written as a `Pad` that computes its amounts.
+A computed `Pad` may read the same elements as SAME_UPPER or SAME_LOWER at every size, and can then
+become that attribute. A SAME without constant pads can become a `Pad` that computes its amounts.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,14 +33,14 @@ from onnxpad.reasons import Reason, RefusalError
 DYNAMIC: Final = ("keep", "pad", "auto-pad")
 
 MANY: Final = 100
-"""Nodes up to which those that compute the amounts of a `Pad` are counted."""
+"""The nodes that compute the amounts of a `Pad` are counted up to this number."""
 
 _SIDES: Final[tuple[tuple[str, Side], ...]] = (("SAME_UPPER", "end"), ("SAME_LOWER", "begin"))
 
 
 @dataclass(frozen=True, slots=True)
 class SamePlan:
-    """A computed `Pad` that is SAME: the operator, the attribute, and what it reads instead."""
+    """A computed `Pad` that is SAME: the operator, the attribute, and its new data."""
 
     op: WindowOp
     pad: PadOp
@@ -59,7 +59,7 @@ class ComputedPlan:
 
 @dataclass(frozen=True, slots=True)
 class SimplerPlan:
-    """A computed `Pad` whose amounts are SAME's, to be computed by as few nodes as that takes."""
+    """A computed `Pad` whose amounts are SAME's, which `least` nodes instead of `nodes` compute."""
 
     pad: PadOp
     computed: ComputedPlan
@@ -71,19 +71,20 @@ class DynamicSites:
     """Reads and writes padding that depends on open sizes, in one graph."""
 
     def __init__(self, graph: Graph, analysis: Analysis, sites: Sites, plain: Analysis) -> None:
-        """Reads the graph as it is at each call; `plain` takes nothing for granted."""
+        """Reads the graph as it is at each call; `plain` is its analysis without assumptions."""
         self._graph = graph
         self._analysis = analysis
         self._sites = sites
         self._amounts = Amounts(graph, plain)
 
     def same_of(self, op: WindowOp) -> SamePlan | None:
-        """The SAME that a computed `Pad` in front of an operator amounts to at every size.
+        """The SAME that equals the computed `Pad` in front of an operator at every size.
 
-        None where there is no such `Pad`, or it is no SAME.
+        Returns:
+            The plan; None where there is no such `Pad`, or it is not SAME.
 
         Raises:
-            RefusalError: It is one, and onnxruntime would not run it as the specification says.
+            RefusalError: It is SAME, but onnxruntime would not run that as the specification says.
         """
         pad = self._sites.pad_before(op)
         if pad is None or pad.constant_amounts is not None or op.auto_pad != "NOTSET":
@@ -111,7 +112,7 @@ class DynamicSites:
     def _is_same(
         self, rounding: Rounding, window: Window, size: Extent, amounts: ExtentPair, odd: Side
     ) -> bool:
-        """Whether the same is read: the first window starts alike, and there are as many."""
+        """Whether the first window starts where SAME's does, and there are as many windows."""
         begin, end = amounts
         output = windows_over(rounding, window, size + begin + end, (0, 0))
         return (
@@ -128,7 +129,7 @@ class DynamicSites:
                     raise says_empty(source, axis)
 
     def express_same(self, plan: SamePlan) -> None:
-        """Writes a computed `Pad` as the attribute that it amounts to."""
+        """Replaces a computed `Pad` by the `auto_pad` that equals it."""
         graph, node = self._graph, plan.op.node
         graph.set_attribute(node, "pads", None)
         graph.set_attribute(node, "auto_pad", plan.auto_pad)
@@ -138,10 +139,10 @@ class DynamicSites:
         graph.set_input(node, row.inputs.data, plan.source)
 
     def computed(self, op: WindowOp) -> ComputedPlan:
-        """How a SAME that depends on open sizes is written as a computed `Pad`.
+        """The plan to write a SAME that depends on open sizes as a computed `Pad`.
 
         Raises:
-            RefusalError: The operator cannot have its padding in front of it.
+            RefusalError: The operator's padding cannot be in a `Pad` in front of it.
         """
         odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
         if self._graph.opset < 11:
@@ -159,7 +160,7 @@ class DynamicSites:
             raise RefusalError(
                 Reason.OWN_PADDING_UNCOUNTED,
                 "an AveragePool with count_include_pad=0 leaves its padding out of the divisor, "
-                "which no Pad can say",
+                "which no Pad can do",
             )
         if op.gives_indices:
             raise RefusalError(
@@ -176,14 +177,14 @@ class DynamicSites:
         if shape is None or any(isinstance(size, Unknown) for size in sizes):
             raise RefusalError(
                 Reason.NOT_WORKED_OUT,
-                f"the sizes of {op.data.name!r} are not worked out",
+                f"the sizes of {op.data.name!r} are unknown",
                 tensor=op.data.name,
             )
         self._check_meets_data(op, op.data, sizes, odd)
         self._check_declared(op.data)
 
     def _check_declared(self, data: Tensor) -> None:
-        """Refuses to ask for a shape that onnxruntime takes from a wrong declaration."""
+        """Refuses to compute from a shape that onnxruntime takes from a wrong declaration."""
         wrong = misdeclared(self._graph, self._analysis, data)
         if wrong is not None:
             raise RefusalError(
@@ -196,7 +197,7 @@ class DynamicSites:
     def _check_meets_data(
         self, op: WindowOp, source: Tensor, sizes: Sequence[Extent], odd: Side
     ) -> None:
-        """Refuses a maximum over padding alone, which a `Pad` and SAME do not give alike."""
+        """Refuses a maximum over padding alone: a `Pad` and SAME give different values there."""
         if op.operator.padding is not Fill.LOWEST:
             return
         self._sites.check_finite(source)
@@ -211,7 +212,7 @@ class DynamicSites:
                 )
 
     def express_computed(self, plan: ComputedPlan) -> None:
-        """Writes a SAME as a `Pad` whose amounts are computed from the size."""
+        """Replaces a SAME by a `Pad` whose amounts are computed from the size."""
         graph, node = self._graph, plan.op.node
         graph.set_attribute(node, "auto_pad", None)
         if plan.op.pads_written:
@@ -221,7 +222,7 @@ class DynamicSites:
         graph.set_input(node, plan.op.operator.inputs.data, padded)
 
     def simpler(self, op: WindowOp) -> SimplerPlan | None:
-        """How a `Pad` that computes SAME's amounts by more nodes than needed can do with fewer."""
+        """The plan for a `Pad` that computes SAME's amounts by more nodes than necessary."""
         pad = self._sites.pad_before(op)
         if pad is None or pad.constant_amounts is not None or self._graph.opset < 11:
             return None
@@ -247,7 +248,7 @@ class DynamicSites:
         return same_pads(size, window, odd=odd)
 
     def _computing(self, amounts: Tensor) -> int:
-        """How many nodes compute a tensor from shapes and constants; counted up to `MANY`."""
+        """The number of nodes that compute a tensor from shapes and constants, up to `MANY`."""
         seen: set[int] = set()
         pending = [amounts]
         while pending and len(seen) < MANY:
@@ -260,7 +261,7 @@ class DynamicSites:
         return len(seen)
 
     def express_simpler(self, plan: SimplerPlan) -> None:
-        """Computes the amounts anew, in front of the `Pad`."""
+        """Computes the amounts by new nodes in front of the `Pad`."""
         node = plan.pad.node
         self._graph.set_input(node, 1, self._compute(plan.computed, node))
         if len(node.inputs) > 3:
@@ -274,15 +275,15 @@ class DynamicSites:
         return self._amounts.compute(plan.source, layout, windows, plan.odd, before, name)
 
     def told(self, op: WindowOp, open_axes: Iterable[int]) -> str:
-        """SAME's pads on these axes in terms of each one's own size, in words."""
+        """SAME's pads on these axes in words, as formulas of the size of each axis."""
         odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
         windows = {axis: op.windows[op.axes.index(axis)] for axis in open_axes}
         return self._sites.wording.same(windows, odd)
 
     def resolves(self, op: WindowOp) -> PadOp | None:
-        """The computed `Pad` before an operator, if it is constants in effect, or SAME.
+        """The computed `Pad` before an operator, if it is in effect constant, or SAME.
 
-        Also where that cannot be written: the rule that is about it says why.
+        Also where that cannot be written: the rule about it says why.
         """
         pad = self._sites.pad_before(op)
         if pad is None or pad.constant_amounts is not None:
@@ -301,6 +302,6 @@ class DynamicSites:
 
 
 def _spatial(op: WindowOp, pad: PadOp) -> tuple[ExtentPair, ...] | None:
-    """A `Pad`'s amounts on the axes of a window; None unless it pads these alone, by known ones."""
+    """A `Pad`'s amounts on spatial axes; None unless they are known and it pads only these."""
     full, layout = pad.extents_over(op.rank), op.operator.layout
     return None if full is None or is_padded(layout.others(full)) else layout.spatial(full)

@@ -1,4 +1,4 @@
-"""Window operators that are padded by other amounts in one model than in another."""
+"""Finds window operators whose padding differs between two models."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from onnxpad.validation.result import PaddingDifference
 
 Pairs: TypeAlias = tuple[tuple[Extent, Extent], ...]
 
-_THROUGH = frozenset({"Identity", "Dropout"})  # operators that hand padding on as it is
+_THROUGH = frozenset({"Identity", "Dropout"})  # operators that pass padding on unchanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,11 @@ class _Site:
     Attributes:
         output: Its first output.
         node: Its name.
-        label: How a report calls it.
+        label: Its name in reports.
         op_type: Its operator.
-        total: (begin, end) a spatial axis, own and in front; None where that is not known.
+        total: (begin, end) per spatial axis, its own and those in front; None where unknown.
         effect: Constant amounts that read the same at every size; None where there are none.
-        windows: How many windows there are a spatial axis; None where that is not known.
+        windows: The number of windows per spatial axis; None where unknown.
     """
 
     output: str
@@ -49,19 +49,19 @@ def padding_differences(
     outputs: Mapping[str, str] | None = None,
     domain: SizeDomain | None = None,
 ) -> tuple[PaddingDifference, ...]:
-    """The window operators whose total padding, own and of the `Pad`s in front, differs.
+    """The window operators whose total padding differs: their own and that of `Pad`s in front.
 
-    How it is split between an operator and the `Pad`s in front of it makes no difference. Operators
-    belong together by the name of their output, else of the node, else by order where the rest has
-    the same operators in both.
+    How the padding is split between an operator and the `Pad`s in front of it makes no difference.
+    Operators are matched by the name of their output, else by the name of the node, else by order,
+    provided that the remaining operators are the same in both models.
 
     Args:
         original: The graph of the original.
         rewritten: The graph of the rewritten model.
-        outputs: What the rewritten model calls the original's graph outputs, where it differs.
+        outputs: The rewritten model's names of the original's graph outputs, where they differ.
         domain: The sizes that both are meant for; all where it is None.
     """
-    dims = analysed_domains(original, domain)[-1].domain.extents(original)  # at which it is defined
+    dims = analysed_domains(original, domain)[-1].domain.extents(original)  # at which it runs
     ours, theirs = (list(_sites(each, Analysis(each, dims))) for each in (original, rewritten))
     found = []
     for one, other in _matched(ours, theirs, outputs or {}):
@@ -78,7 +78,7 @@ def padding_differences(
 def _matched(
     ours: Sequence[_Site], theirs: Sequence[_Site], outputs: Mapping[str, str]
 ) -> Iterator[tuple[_Site, _Site]]:
-    """Pairs of operators that are the same one in both models, in the original's order."""
+    """Pairs of matching operators, in the original's order."""
     found: dict[str, _Site] = {}
     rest = {site.output: site for site in theirs}
     for site in ours:
@@ -99,7 +99,7 @@ def _matched(
 
 
 def _is_same(one: _Site, other: _Site) -> bool:
-    """Whether two totals are the same, or not known to differ."""
+    """Whether two totals are equal, or not known to differ."""
     if one.total is None or other.total is None or len(one.total) != len(other.total):
         return True
     if one.total == other.total or (one.effect is not None and one.effect == other.effect):
@@ -112,7 +112,7 @@ def _is_same(one: _Site, other: _Site) -> bool:
 
 
 def _starts_alike(one: _Site, other: _Site) -> bool:
-    """Whether the first windows start at one place, and there are as many, at every size."""
+    """Whether at every size the first windows start at the same place, and there are as many."""
     if one.total is None or other.total is None or one.windows is None:
         return False
     begins = zip(one.total, other.total, strict=True)
@@ -121,7 +121,7 @@ def _starts_alike(one: _Site, other: _Site) -> bool:
 
 def _may_be_same(before: Extent, after: Extent) -> bool:
     same = always(equal(before, after))
-    if same is None:  # at some sizes they differ, if both are about the same sizes
+    if same is None:  # they differ at some sizes, if both depend on the same symbols
         sides = [side for side in (before, after) if isinstance(side, Size)]
         return len(sides) == 2 and sides[0].symbols != sides[1].symbols
     return same
@@ -155,7 +155,7 @@ def _sites(graph: Graph, analysis: Analysis) -> Iterator[_Site]:
 
 
 def _windows(analysis: Analysis, node: Node, layout: Layout) -> tuple[Extent, ...] | None:
-    """How many windows an operator has on each axis; None where that is not known."""
+    """The number of windows of an operator on each axis; None where unknown."""
     shape = analysis.shape(node.outputs[0])
     if shape is None or any(isinstance(size, Unknown) for size in shape):
         return None
@@ -163,7 +163,7 @@ def _windows(analysis: Analysis, node: Node, layout: Layout) -> tuple[Extent, ..
 
 
 def _written(analysis: Analysis, node: Node, layout: Layout) -> Pairs | None:
-    """The pads of an operator that has no row, as they are written; None with SAME."""
+    """The `pads` of an operator without a row, as written; None with SAME."""
     shape, pads = analysis.shape(node.inputs[0]), node.attrs.get("pads")
     sizes = layout.spatial(shape or ())
     count = len(pads) // 2 if isinstance(pads, list) else len(sizes)
@@ -174,7 +174,7 @@ def _written(analysis: Analysis, node: Node, layout: Layout) -> Pairs | None:
 
 
 def _resolved(analysis: Analysis, op: WindowOp) -> tuple[Pairs | None, Pairs | None]:
-    """An operator's own padding as it is, and constant amounts that read the same."""
+    """An operator's own padding, and constant amounts that read the same."""
     rank = len(op.windows)
     if op.auto_pad == "NOTSET":
         return op.pads, op.pads
@@ -197,7 +197,10 @@ def _resolved(analysis: Analysis, op: WindowOp) -> tuple[Pairs | None, Pairs | N
 def _front(
     graph: Graph, analysis: Analysis, node: Node, layout: Layout, count: int
 ) -> Pairs | None:
-    """What the `Pad`s in front of an operator add to its spatial axes, also through Transposes."""
+    """The amounts that `Pad`s in front of an operator add to its spatial axes.
+
+    Transposes in between are followed.
+    """
     total: list[tuple[Extent, Extent]] = [(0, 0)] * count
     rank = layout.rank(count)
     places = list(range(rank))  # where each axis of the operator's data is
@@ -222,7 +225,7 @@ def _front(
 
 
 def _sum(own: Pairs | None, front: Pairs | None) -> Pairs | None:
-    """Both together; None where something of it is not known."""
+    """The sum of both; None where a part of it is unknown."""
     if own is None or front is None:
         return None
     found = tuple((a + c, b + d) for (a, b), (c, d) in zip(own, front, strict=True))

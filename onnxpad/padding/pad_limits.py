@@ -1,6 +1,7 @@
-"""What is asked of a `Pad` that a window operator is to take over, whatever the form then is.
+"""Conditions under which a window operator can take over a `Pad`, whatever the style.
 
-Passes name the conditions that they ask for; what the operator asks of the form is in its row.
+Passes list the conditions that they ask for. The operator's conditions on its new pads are in its
+row.
 """
 
 from dataclasses import dataclass
@@ -28,9 +29,9 @@ class Merge:
     Attributes:
         op: The operator.
         pad: The `Pad` that it reads.
-        graph: The graph that has both.
-        analysis: What is known of it.
-        signs: What is known of its signs.
+        graph: The graph of both.
+        analysis: The analysis of that graph.
+        signs: Facts about the signs of its tensors.
         wording: Words for its sizes.
     """
 
@@ -121,13 +122,13 @@ INDICES_UNREAD: Final = Condition[Merge](
         operator=case.graph.label(case.op.node),
     ),
 )
-"""Nothing reads positions in the padded data."""
+"""The operator gives no positions in the padded data."""
 
 FILL_KNOWN: Final = Condition[Merge](
     must=lambda case: case.pad.value is not None,
     said=lambda case: case.wording.fill(case.pad),
 )
-"""The value that is filled in is known."""
+"""The value of the `Pad` is known."""
 
 
 def _is_lowest(case: Merge) -> bool:
@@ -138,7 +139,7 @@ def _is_lowest(case: Merge) -> bool:
 def _fills_zeros(case: Merge) -> bool:
     padding = case.op.operator.padding
     if padding is Fill.ZERO_POINT:
-        return False  # which is no zero, or not known to be one
+        return False  # it may be any number
     # A sum of products cannot tell -0.0 from 0.0, nor can one of magnitudes.
     negative = is_negative_zero(case.pad.value)
     return case.pad.value == 0 and not (negative and padding is not Fill.ZERO)
@@ -153,7 +154,7 @@ ZEROS_FOR_ZEROS: Final = Condition[Merge](
         value=case.pad.value,
     ),
 )
-"""The `Pad` fills in 0, as the operator does; -0.0 only where that cannot be told from it."""
+"""The `Pad` fills in 0, as the operator does; -0.0 only where the operator cannot tell."""
 
 
 def _has_lowest(case: Merge) -> bool:
@@ -165,7 +166,7 @@ TYPE_KNOWN: Final = Condition[Merge](
     must=_has_lowest,
     said=lambda case: RefusalError(
         Reason.TYPE_UNKNOWN,
-        f"the element type of {case.op.data.name!r} is not known",
+        f"the element type of {case.op.data.name!r} is unknown",
         tensor=case.op.data.name,
     ),
 )
@@ -187,7 +188,7 @@ def _never_wins(case: Merge) -> bool:
 
 
 def _is_within_negative_zeros(case: Merge, tensor: Tensor) -> bool:
-    """Whether `Pad`s have put -0.0 around a tensor, which a 0 next to it may win against."""
+    """Whether a `Pad` upstream fills in -0.0, against which a 0 next to it may win."""
     while (pad := pad_giving(case.graph, case.analysis, tensor)) is not None:
         if pad.mode == "constant" and is_negative_zero(pad.value):
             return True
@@ -209,13 +210,13 @@ NEVER_WINS: Final = Condition[Merge](
         value=case.pad.value,
     ),
 )
-"""What is filled in is the lowest value, or one that no element of the data can lose to."""
+"""The `Pad` fills in the lowest value, or one that no element of the data can lose to."""
 
 POWER_ABOVE_ZERO: Final = Condition[Merge](
     must=lambda case: not case.op.leaves_zeros_out,
     said=lambda case: says_power(case.op),
 )
-"""The power of an LpPool is above 0: else a padded 0 counts."""
+"""The power of an LpPool is above 0: otherwise the zeros of a `Pad` count."""
 
 OWN_PADDING_COUNTED: Final = Condition[Merge](
     when=lambda case: is_padded(case.op.pads) and case.op.auto_pad == "NOTSET",
@@ -228,7 +229,7 @@ OWN_PADDING_COUNTED: Final = Condition[Merge](
         pads=onnx_order(case.op.pads),
     ),
 )
-"""An average does not leave out what it pads by itself."""
+"""An average has no uncounted padding of its own."""
 
 
 def _crops_nothing(case: Merge) -> bool:
@@ -247,9 +248,9 @@ def _says_crop(case: Merge) -> RefusalError:
 
 
 CROPS_NOTHING: Final = Condition[Merge](must=_crops_nothing, said=_says_crop)
-"""No amount is a negative number."""
+"""No amount is negative."""
 
 MERGING: Final[tuple[Condition[Any], ...]] = tuple(
     each for each in list(globals().values()) if isinstance(each, Condition)
 )
-"""All of them, in the order in which they stand here."""
+"""All conditions, in the order of this file."""

@@ -1,4 +1,4 @@
-"""How the padding of a site is to be written, and the writing of it."""
+"""Plans for the padding of a site, and their execution."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -18,14 +18,14 @@ STYLES: Final = ("fold", "pad", "symmetric")
 
 
 class SizeDependentError(RefusalError):
-    """The padding differs from size to size, and the graph fixes none.
+    """The padding depends on sizes that the graph does not fix.
 
     Attributes:
-        sizes: The sizes it depends on, by axis.
+        sizes: These sizes, by axis.
     """
 
     def __init__(self, sizes: Mapping[int, Extent], told: str, /, **facts: object) -> None:
-        """Keeps the sizes, and says what they are in words."""
+        """Stores the sizes; `told` says them in words."""
         code = Reason.SIZE_DEPENDENT
         super().__init__(code, f"the pads depend on {told}", axes=list(sizes), **facts)
         self.sizes = sizes
@@ -38,8 +38,8 @@ class Outer(NamedTuple):
         node: The `Pad`.
         amounts: (begin, end) per spatial axis.
         source: The tensor that it pads.
-        exact: Whether the `Pad` says so itself; else it computes amounts that depend on a size, but
-            what is read is what these constants would give, at every size.
+        exact: Whether the `Pad` has these amounts itself. Otherwise it computes amounts that depend
+            on a size, but at every size these constants read the same elements.
     """
 
     node: Node
@@ -49,15 +49,15 @@ class Outer(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """How a site's padding is to be written.
+    """The planned padding of a site.
 
     Attributes:
-        op: The operator as it is.
-        inner: (begin, end) per spatial axis that the operator pads by itself.
-        outer: (begin, end) per spatial axis that a `Pad` in front of it pads.
-        source: The tensor that this `Pad`, or else the operator, reads.
-        keep: The `Pad` that already does so, if there is one.
-        count_include_pad: Whether it counts its padding then.
+        op: The operator before the change.
+        inner: The operator's own pads after it, (begin, end) per spatial axis.
+        outer: The amounts of a `Pad` in front of it after it, (begin, end) per spatial axis.
+        source: The tensor that this `Pad` reads, or without one the operator.
+        keep: The `Pad` that already has these amounts, if there is one.
+        count_include_pad: Whether the operator counts its padding after it.
     """
 
     op: WindowOp
@@ -69,7 +69,7 @@ class Plan(NamedTuple):
 
 
 def split(total: Pairs, style: str) -> tuple[Pairs, Pairs]:
-    """(inside, outside): what the operator pads and what a `Pad` in front of it pads."""
+    """Splits padding into (the operator's own, that of a `Pad` in front), as a style wants it."""
     if style == "fold":
         inside = total
     elif style == "pad":
@@ -80,7 +80,7 @@ def split(total: Pairs, style: str) -> tuple[Pairs, Pairs]:
 
 
 def express(graph: Graph, analysis: Analysis, plan: Plan) -> None:
-    """Writes a site as planned; what this leaves unused is for `Graph.sweep`."""
+    """Carries out a plan; `Graph.sweep` removes the nodes that this leaves unused."""
     node, row = plan.op.node, plan.op.operator
     attributes: dict[str, object | None] = {}
     if plan.op.auto_pad != "NOTSET":
@@ -105,10 +105,17 @@ def express(graph: Graph, analysis: Analysis, plan: Plan) -> None:
 def insert_pad(
     graph: Graph, analysis: Analysis, op: WindowOp, source: Tensor, amounts: Tensor | Sequence[int]
 ) -> Tensor:
-    """A new `Pad` before an operator, with the value that its own padding amounts to.
+    """Inserts a `Pad` before an operator, with the value that its own padding stands for.
 
-    `amounts` cover all axes, in ONNX order, or are the tensor that holds them. Returns what the
-    `Pad` gives.
+    Args:
+        graph: The graph, which is edited.
+        analysis: The analysis of the graph.
+        op: The operator, which does not read the `Pad` yet.
+        source: The tensor to pad.
+        amounts: Amounts over all axes in ONNX order, or the tensor that holds them.
+
+    Returns:
+        The output of the `Pad`.
     """
     node, dtype = op.node, analysis.dtype(source)
     assert dtype is not None

@@ -1,4 +1,4 @@
-"""What reads a tensor, and the window that it reaches, step by step."""
+"""The readers of a tensor, and the path from it to the next window operator."""
 
 from collections import deque
 from functools import cached_property
@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.table import Inputs, key_of, operator_of, uncovered
 
-# What hands on what it reads, element by element or moved: its first input, or any.
+# Operators that pass elements on, changed one by one or moved: of the first input, or of any.
 # fmt: off
 _FIRST: Final = frozenset(
     {
@@ -30,7 +30,7 @@ _ANY: Final = frozenset(
 )
 # fmt: on
 _DOMAINS: Final = frozenset({"", "com.microsoft"})
-# A window further down has little to do with the padding.
+# A window further downstream has little to do with the padding.
 _MOST_STEPS: Final = 8
 _MOST_NODES: Final = 64
 
@@ -48,11 +48,11 @@ class Reader(NamedTuple):
 
 
 class Path(NamedTuple):
-    """The way from a tensor to a window.
+    """The path from a tensor to a window operator.
 
     Attributes:
-        steps: The nodes between, in their order.
-        window: The operator with a window.
+        steps: The nodes in between, in order.
+        window: The window operator.
     """
 
     steps: tuple[Node, ...]
@@ -63,12 +63,12 @@ class Readers:
     """Looks downstream in one graph, which must stay as it is."""
 
     def __init__(self, graph: Graph) -> None:
-        """Keeps what it has found of the graph."""
+        """Caches what it finds in the graph."""
         self._graph = graph
         self._known: dict[str, list[Reader]] = {}
 
     def of(self, tensor: Tensor) -> list[Reader]:
-        """What reads a tensor, directly or through Identity, in file order; last the output."""
+        """The readers of a tensor, directly or through Identity, in file order; outputs last."""
         known = self._known.get(tensor.name)
         if known is None:
             known = self._known[tensor.name] = self._look(tensor)
@@ -90,7 +90,7 @@ class Readers:
         return [*listed, Reader(None, 0)] if is_output else listed
 
     def path(self, tensor: Tensor) -> Path | None:
-        """The shortest way to a window over what a tensor holds; None where none is near."""
+        """The shortest path from a tensor to a window operator; None where none is near."""
         pending: deque[tuple[Tensor, tuple[Node, ...]]] = deque([(tensor, ())])
         seen: set[int] = set()
         while pending:
@@ -111,7 +111,7 @@ class Readers:
         return operator_of(self._graph, node) is not None
 
     def inputs(self, node: Node) -> Inputs | None:
-        """The inputs of an operator with a window, whether it has a row or not; None for others."""
+        """The inputs of an operator with a window, with or without a row; None for others."""
         found = operator_of(self._graph, node) or uncovered(self._graph, node)
         return found and found.inputs
 

@@ -1,7 +1,7 @@
-"""Nodes that compute the amounts of SAME at run time, as few as that takes.
+"""Builds the few nodes that compute the amounts of SAME at run time.
 
-Sites of one graph share what they have in common: of axes of the same sizes the Shape, of the same
-strides and extents of windows all of it.
+Sites of one graph share nodes: where their axes have the same sizes, the Shape; where strides and
+extents of the windows are the same too, all of them.
 """
 
 from collections.abc import Sequence
@@ -17,20 +17,20 @@ from onnxpad.operators.table import Layout
 
 
 class Amounts:
-    """Writes the amounts of SAME of one graph, over all axes, in ONNX order."""
+    """Adds nodes to one graph that compute SAME's amounts, over all axes, in ONNX order."""
 
     def __init__(self, graph: Graph, analysis: Analysis) -> None:
-        """Reads the graph as it is at each call; shares where the analysis finds sizes equal."""
+        """Reads the graph as it is at each call; shares nodes where sizes are known to be equal."""
         self._graph = graph
         self._analysis = analysis
         self._known: dict[tuple[object, ...], tuple[Tensor, int]] = {}
 
     def count(self, windows: Sequence[Window]) -> int:
-        """How many nodes compute the amounts for these windows, if none is there yet."""
+        """The number of nodes that compute the amounts for these windows, without sharing."""
         return 7 + (self._graph.opset < 15) + 2 * self.is_clamped(windows)
 
     def is_clamped(self, windows: Sequence[Window]) -> bool:
-        """Whether the total may come out below zero."""
+        """Whether the total may be negative before it is clamped."""
         return any(window.extent < window.stride for window in windows)
 
     def compute(
@@ -42,11 +42,21 @@ class Amounts:
         before: Node,
         name: str,
     ) -> Tensor:
-        """The amounts by which windows over a tensor are padded, computed in front of a node.
+        """Adds nodes that compute SAME's amounts, for all axes at once.
 
-        The total is max(extent - stride + (-size mod stride), 0): what the stride leaves over of
-        the size is padded up (ONNX Conv "auto_pad", rewritten without the quotient). All axes are
-        computed at once. `name` is what the names of nodes derive from.
+        The total is max(extent - stride + (-size mod stride), 0). Source: ONNX Conv "auto_pad",
+        rewritten without the quotient.
+
+        Args:
+            source: The tensor to pad.
+            layout: The layout of its axes.
+            windows: The window on each spatial axis.
+            odd: The side of the odd element.
+            before: The node in front of which the new ones go.
+            name: The prefix of the new nodes' names.
+
+        Returns:
+            The tensor of the amounts, over all axes, in ONNX order.
         """
 
         def add(op: str, *inputs: Tensor, **attributes: int) -> Tensor:
@@ -77,9 +87,9 @@ class Amounts:
     def _shape(
         self, source: Tensor, axes: Sequence[int], behind: int, before: Node, name: str
     ) -> Tensor:
-        """The sizes of successive axes: those of any tensor that has the same at every size.
+        """The sizes of successive axes, perhaps of another tensor whose sizes are always equal.
 
-        `behind` is how many axes come after them.
+        `behind` is the number of axes after them.
         """
         shape = self._analysis.shape(source)
         sizes: tuple[object, ...] = () if shape is None else tuple(shape[axis] for axis in axes)
@@ -105,7 +115,7 @@ class Amounts:
         before: Node,
         name: str,
     ) -> Tensor:
-        """A node, or the one that does the same and stands further ahead."""
+        """Adds a node, or returns the output of an equal one that comes earlier."""
         place = self._places.get(id(before), -1)
         known, since = self._known.get(key, (None, place))
         if known is not None and since <= place and self._graph.holds(known):
@@ -119,5 +129,5 @@ class Amounts:
 
     @cached_property
     def _places(self) -> dict[int, int]:
-        """Where the nodes stand that were there when amounts were first computed."""
+        """The positions of the nodes, as of the first time that amounts were computed."""
         return {id(node): place for place, node in enumerate(self._graph.nodes)}

@@ -1,7 +1,7 @@
-"""A padding site: a window operator with the `Pad` it reads, its canonical padding, and its style.
+"""Padding sites: window operators with the `Pad` they read.
 
-All padding of a site is first brought into one form, per spatial axis what the operator pads by
-itself and what a `Pad` in front of it pads, and then expressed in the style asked for.
+All padding of a site is first brought into one form: for each spatial axis, the operator's own pads
+and the amounts of a `Pad` in front of it. Then it is expressed in the style that the user wants.
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,7 +39,7 @@ Rounding: TypeAlias = tuple[bool, bool]
 
 
 class Sites:
-    """Reads the sites of one graph, and plans how to write them."""
+    """Reads the sites of one graph, and plans their padding."""
 
     def __init__(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
         """Reads the graph as it is at each call."""
@@ -50,10 +50,10 @@ class Sites:
         self.fusion = Fusion(graph, analysis, self)
 
     def own_pads(self, op: WindowOp) -> Pairs:
-        """The operator's own padding in numbers, `auto_pad` resolved.
+        """The operator's own padding in numbers, with `auto_pad` resolved.
 
-        SAME resolves as the specification says, where that is one constant for every admitted
-        size and onnxruntime, if it runs the operator at all, computes the same.
+        SAME resolves as the specification says, provided that its pads are constant for every
+        admitted size, and that onnxruntime, if it runs the operator at all, computes the same.
 
         Raises:
             RefusalError: The pads depend on a size, or the engines disagree.
@@ -63,11 +63,11 @@ class Sites:
         pads = self._auto_pads(op)
         if op.pads_written and op.pads != pads and (is_padded(op.pads) or is_padded(pads)):
             refuses = op.operator.onnxruntime.refuses_pads_beside_auto_pad
-            does = "refuses it" if refuses else "heeds auto_pad"
+            does = "refuses it" if refuses else "uses auto_pad"
             raise RefusalError(
                 Reason.AUTO_PAD_AND_PADS,
                 f"auto_pad={op.auto_pad} and pads {told(op.pads)} are both there and disagree: the "
-                f"specification forbids that, onnxruntime {does}, shape inference heeds pads; "
+                f"specification forbids that, onnxruntime {does}, shape inference uses pads; "
                 "remove one of them",
                 auto_pad=op.auto_pad,
                 pads=onnx_order(op.pads),
@@ -113,7 +113,7 @@ class Sites:
         self.check_same(op)
         crops = any(always(less_equal(w.stride, w.extent)) is not True for w in op.windows)
         if crops and op.operator.padding is Fill.LOWEST and self._analysis.dtype(op.data) in FLOATS:
-            self.check_finite(op.data)  # a SAME of less than nothing runs in another kernel
+            self.check_finite(op.data)  # with a negative total, SAME runs in another kernel
         return tuple(resolved)
 
     @remembered
@@ -121,7 +121,7 @@ class Sites:
         return constant_in_effect(size, window, odd=odd)
 
     def check_same(self, op: WindowOp) -> None:
-        """Whether onnxruntime, if it runs a SAME operator, computes what the specification says.
+        """Raises unless onnxruntime, if it runs a SAME operator, follows the specification.
 
         Raises:
             RefusalError: It computes something else.
@@ -130,13 +130,13 @@ class Sites:
         check_same(op, sizes, self._graph.opset, self._analysis.dtype(op.data))
 
     def check_finite(self, source: Tensor) -> None:
-        """Refuses what reads infinities: which form keeps them depends on where they lie."""
+        """Refuses data with infinities: the forms of a maximum differ on windows of only these."""
         origin = self._signs.infinite(source)
         if origin is not None:
             raise says_infinite(source, origin)
 
     def _says_ceil(self, source: Tensor, axis: int, size: Extent) -> RefusalError:
-        """The refusal of a pool that rounds up by a size that is not fixed."""
+        """The refusal of a pool with `ceil_mode` whose number of windows depends on a size."""
         return RefusalError(
             Reason.SIZE_DEPENDENT,
             "with ceil_mode the number of windows depends on "
@@ -151,7 +151,7 @@ class Sites:
         """The `Pad` that the operator reads, directly or through Identity, if it can be merged.
 
         Raises:
-            RefusalError: There is a `Pad` and it cannot; the message says why.
+            RefusalError: There is a `Pad`, but it cannot be merged; the message says why.
         """
         pad = self.pad_before(op)
         return None if pad is None else self.merged(op, pad)
@@ -159,12 +159,12 @@ class Sites:
     def merged(
         self, op: WindowOp, pad: PadOp, asked: Iterable[Condition[Merge]] = MERGING
     ) -> Outer | None:
-        """As `outer`, of the `Pad` that the operator is known to read; None if it pads nothing.
+        """As `outer`, for a given `Pad` that the operator reads; None if it pads nothing.
 
         Args:
             op: The operator.
             pad: The `Pad`.
-            asked: What is asked of both.
+            asked: The conditions on both.
 
         Raises:
             RefusalError: It cannot be merged; the message says why.
@@ -183,7 +183,7 @@ class Sites:
     def check_mergeable(
         self, op: WindowOp, pad: PadOp, asked: Iterable[Condition[Merge]] = MERGING
     ) -> None:
-        """Whether an operator could pad as a `Pad` does, whatever amounts are computed.
+        """Raises unless an operator could take over a `Pad`, whatever its computed amounts.
 
         Raises:
             RefusalError: It could not; the message says why.
@@ -191,7 +191,7 @@ class Sites:
         ask(asked, Merge(op, pad, self._graph, self._analysis, self._signs, self.wording))
 
     def _in_effect(self, op: WindowOp, pad: PadOp, amounts: Sequence[ExtentPair]) -> Pairs:
-        """Constant amounts that read the same at every size as amounts that depend on one."""
+        """Constant amounts that read the same as size-dependent amounts, at every size."""
         own = self.own_pads(op)
         sizes = self.spatial(op, pad.data)
         constants: list[Pair] = []
@@ -207,7 +207,7 @@ class Sites:
     def _pair_in_effect(
         self, rounding: Rounding, window: AnyWindow, size: Extent, own: Pair, amounts: ExtentPair
     ) -> Pair | None:
-        """As `_in_effect`, on one axis; None where there are none."""
+        """As `_in_effect`, on one axis; None where there are no such constants."""
         begin, end = amounts
         if isinstance(begin, int) and isinstance(end, int):
             return begin, end
@@ -221,10 +221,10 @@ class Sites:
         return None
 
     def pads_nothing(self, pad: PadOp) -> bool:
-        """Whether a `Pad` gives what it reads: its amounts are 0, and are for data of its rank.
+        """Whether a `Pad` copies its input: its amounts are 0, and fit the rank of its data.
 
-        With amounts for another rank it is an error. Where the rank is known only at run time, a
-        window operator that reads the `Pad` says it too.
+        With amounts for another rank it would be an error. Where the rank is known only at run
+        time, a window operator that reads the `Pad` shows it too.
         """
         amounts = pad.constant_amounts
         if amounts is None or is_padded(amounts):
@@ -238,7 +238,7 @@ class Sites:
         )
 
     def _rank_read(self, node: Node, index: int) -> int | None:
-        """How many axes an input has that is a window operator's data; None for others."""
+        """The rank of an input that is a window operator's data; None for other inputs."""
         row = operator_of(self._graph, node)
         if row is None or index != row.inputs.data:
             return None
@@ -252,10 +252,10 @@ class Sites:
         return pad_giving(self._graph, self._analysis, op.data)
 
     def plan(self, op: WindowOp, style: str, outer: Outer | None) -> Plan:
-        """How the site is to be written in a style.
+        """The plan for a site in a style.
 
         Raises:
-            RefusalError: Its own padding is not known, or it cannot carry that form.
+            RefusalError: Its own padding is unknown, or the operator cannot have that form.
         """
         own = self.own_pads(op)
         if op.auto_pad != "NOTSET":
@@ -273,7 +273,7 @@ class Sites:
         )
         row = op.operator
         if row.limits or row.axis_limits:
-            # No pool reads an empty axis, as far as it reads the source itself now.
+            # A pool runs on no empty axis, so where it reads the source itself, that has elements.
             read = tuple(outer is None or (exact and pair == (0, 0)) for pair in around)
             sizes = self._sizes(op, source, read)
             opset, infinite = self._graph.opset, self._signs.infinite
@@ -287,12 +287,12 @@ class Sites:
         return Plan(op, inside, outside, source, keep, counts)
 
     def _sizes(self, op: WindowOp, source: Tensor, read: Sequence[bool]) -> tuple[Extent, ...]:
-        """The spatial sizes of a source, which a pool reads itself on some axes."""
+        """The spatial sizes of a source; at least 1 on the axes that a pool reads unpadded."""
         either = self.spatial(op, source), self.spatial(op, source, 1)
         return tuple(either[is_read][place] for place, is_read in enumerate(read))
 
     def folds(self, op: WindowOp, style: str) -> bool:
-        """Whether the `Pad` in front of a site, if there is one, can be written in a style."""
+        """Whether a site, with the `Pad` in front of it if there is one, can have a style."""
         try:
             self.plan(op, style, self.outer(op))
         except RefusalError:
@@ -300,7 +300,7 @@ class Sites:
         return True
 
     def folded(self, op: WindowOp, pad: PadOp) -> WindowOp | str:
-        """An operator of explicit pads with a `Pad` added to them, or why that is not the same."""
+        """An operator with a `Pad` folded into its explicit pads, or why that is not the same."""
         try:
             outer = self.merged(op, pad)
             if outer is None:
@@ -313,9 +313,10 @@ class Sites:
         return op._replace(pads=plan.inner, count_include_pad=plan.count_include_pad)
 
     def _check_optimiser(self, op: WindowOp, own: Pairs) -> None:
-        """Refuses to lay a `Pad` open to onnxruntime's optimiser where nothing can shield it.
+        """Refuses to expose a `Pad` to onnxruntime's optimiser where nothing can protect it.
 
-        From opset 11 on `shield` does; before, only the `auto_pad` behind the `Pad` keeps it whole.
+        From opset 11 on `rewrite.protect_from_fusion` does. Before, only the `auto_pad` downstream
+        of the `Pad` keeps it from being folded.
         """
         if self._graph.opset >= 11:
             return
@@ -330,13 +331,13 @@ class Sites:
             )
 
     def spatial(self, op: WindowOp, tensor: Tensor, least: int = 0) -> tuple[Extent, ...]:
-        """The sizes that an operator's window slides along, if it reads a tensor.
+        """The sizes of the axes along which an operator's window slides over a tensor.
 
-        A symbol of its own for each that only run time knows: it starts at `least`, or later where
-        no such tensor is that short.
+        A size that is unknown until run time becomes a symbol. It starts at `least`, or later where
+        no such tensor can be that short.
 
         Raises:
-            ModelError: It has another number of axes.
+            ModelError: The tensor has another number of axes.
         """
         shape = self._analysis.shape(tensor)
         if shape is not None and len(shape) != op.rank:
@@ -349,7 +350,7 @@ class Sites:
 
 
 def windows_over(rounding: Rounding, window: AnyWindow, size: Extent, own: Pair) -> Extent:
-    """How many windows an operator has on an axis of a size, padded by its own pads."""
+    """The number of windows of an operator on an axis of this size, with its own pads."""
     pools, ceil_mode = rounding
     if pools:
         return pool_output_size(size, window, *own, ceil_mode=ceil_mode)

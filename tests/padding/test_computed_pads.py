@@ -320,7 +320,7 @@ def test_operators_share_what_their_amounts_have_in_common(
     [
         (
             'AveragePool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], strides = [2, 2]> (x)',
-            "leaves its padding out of the divisor, which no Pad can say. Pass --shape or --dim",
+            "leaves its padding out of the divisor, which no Pad can do. Pass --shape or --dim",
         ),
         (
             'LpPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], strides = [2, 2]> (x)',

@@ -95,7 +95,7 @@ def test_conv_that_onnxruntime_refuses_beside_pads_runs_afterwards() -> None:
 
 @pytest.mark.parametrize(
     ("operator", "does"),
-    [("Conv", "onnxruntime refuses it"), ("MaxPool", "onnxruntime heeds auto_pad")],
+    [("Conv", "onnxruntime refuses it"), ("MaxPool", "onnxruntime uses auto_pad")],
 )
 def test_pads_that_say_otherwise_stay(operator: str, does: str) -> None:
     weight = ", w" if operator == "Conv" else ""

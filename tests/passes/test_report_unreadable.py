@@ -72,7 +72,7 @@ NAMED = [
             opset=18,
             initializers="int64[2] a = {2, 4}, int64[4] p = {0, 1, 0, 1}",
         ),
-        "its axes (2, 4) name one that data of 4 lacks",
+        "its axes (2, 4) name one that data of rank 4 lacks",
         id="axes that the data lacks",
     ),
 ]
