@@ -1,4 +1,4 @@
-"""The graphs of a model, to read and to edit, and the way back to a file."""
+"""The graphs of a model: reading, editing, and writing them back to a file."""
 
 from onnxpad.graph.graph import Graph
 from onnxpad.graph.journal import Touched

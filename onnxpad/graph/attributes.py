@@ -11,19 +11,20 @@ Value: TypeAlias = (
     " | onnx.AttributeProto"
 )
 
-# Constants here, since a look-up in protobuf's enumerations costs as much as reading an attribute.
+# Copied, since a look-up in protobuf's enumerations costs as much as reading an attribute.
 _Type = onnx.AttributeProto.AttributeType
 _FLOAT, _INT, _STRING = _Type.FLOAT, _Type.INT, _Type.STRING
 _FLOATS, _INTS, _STRINGS = _Type.FLOATS, _Type.INTS, _Type.STRINGS
 
-# What an attribute keeps when it gets another value.
+# Fields that an attribute keeps when it gets another value.
 _KEPT = frozenset({"name", "doc_string"})
 
 
 def read(attribute: onnx.AttributeProto) -> Value:
-    """The value of an attribute; the attribute itself if it is no number, string or list of these.
+    """The value of an attribute, where it is a number, a string or a list of these.
 
-    A string that is not UTF-8 comes as bytes. Tensors may lack their elements.
+    A string that is not UTF-8 comes as bytes. For any other kind, and for a reference to an
+    attribute of a function, the attribute itself; tensors in it may lack their elements.
     """
     kind = attribute.type or _kind(attribute)
     if attribute.ref_attr_name:
@@ -47,10 +48,10 @@ def read(attribute: onnx.AttributeProto) -> Value:
 
 
 def normal(value: object) -> Value:
-    """A value as `read` would give it back.
+    """A value as `read` would return it after it was written.
 
     Raises:
-        TypeError: Attributes cannot hold it here.
+        TypeError: No attribute can hold it.
     """
     if isinstance(value, bool | int | np.integer):
         return int(value)
@@ -60,7 +61,7 @@ def normal(value: object) -> Value:
         return value
     if isinstance(value, Sequence | np.ndarray):
         if isinstance(value, list) and {int}.issuperset(map(type, value)):
-            return list(value)  # as pads are
+            return list(value)  # a short way for pads
         items = [normal(item) for item in value]
         kinds = {type(item) for item in items}
         if kinds <= {int} or kinds <= {float} or kinds <= {str} or kinds <= {bytes}:
@@ -69,7 +70,7 @@ def normal(value: object) -> Value:
 
 
 def same(left: Value, right: Value) -> bool:
-    """Whether two values are saved alike."""
+    """Whether two values are encoded alike."""
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(same, left, right))
     is_nan = left != left and right != right
@@ -115,7 +116,7 @@ def _text(text: bytes) -> str | bytes:
 
 
 def _kind(attribute: onnx.AttributeProto) -> int:
-    """The type of an attribute that does not say it, as IR version 1 allows."""
+    """The type of an attribute that has no `type`, as IR version 1 allows."""
     if attribute.HasField("i"):
         return _INT
     if attribute.HasField("f"):

@@ -1,4 +1,4 @@
-"""What of a model differs from its file, as records to splice in."""
+"""Encodes the differences between a model and its file, as records to splice in."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
@@ -30,7 +30,7 @@ _ELEMENTS: Final = frozenset(
 
 
 def node_proto(skeleton: Skeleton, entry: Entry) -> onnx.NodeProto:
-    """A node as it is now, with all its elements."""
+    """A node as it is now, with all elements of its tensors."""
     if entry.record is None:
         return _inserted(entry.node)
     proto = _proto(skeleton, entry.record, _edited_bodies(skeleton, entry))
@@ -40,7 +40,7 @@ def node_proto(skeleton: Skeleton, entry: Entry) -> onnx.NodeProto:
 
 
 def is_edited(skeleton: Skeleton, entry: Entry) -> bool:
-    """Whether a node is not as the file has it, or a body of it; edits may have been undone."""
+    """Whether a node or one of its bodies differs from the file; edits may have been undone."""
     if entry.record is None or not entry.touched:
         return entry.record is None
     if _edited_bodies(skeleton, entry):
@@ -49,7 +49,7 @@ def is_edited(skeleton: Skeleton, entry: Entry) -> bool:
 
 
 def _proto(skeleton: Skeleton, record: Record, edited: Sequence[Chunk]) -> onnx.NodeProto:
-    """A node as the file has it, or from a record that stands in place of that one."""
+    """A node as the file has it, or parsed from the record that replaces that one."""
     proto = onnx.NodeProto()
     if not edited:
         return skeleton.whole(record, proto)
@@ -59,7 +59,7 @@ def _proto(skeleton: Skeleton, record: Record, edited: Sequence[Chunk]) -> onnx.
 
 
 def _edited_bodies(skeleton: Skeleton, entry: Entry) -> list[Chunk]:
-    """The record of a node with its bodies as they are now; empty where these did not change."""
+    """The record of a node with its edited bodies; empty where these did not change."""
     holders: dict[Record, dict[Record, list[Chunk]]] = {}
     for view in entry.bodies.values():
         holder, edited = view.section.attribute, edited_section(skeleton, view)
@@ -72,7 +72,7 @@ def _edited_bodies(skeleton: Skeleton, entry: Entry) -> list[Chunk]:
 
 
 def edited_section(skeleton: Skeleton, view: View) -> dict[Record, list[Chunk]]:
-    """What stands in place of the records that hold a body or a function; empty if that stayed."""
+    """The replacements of the records that hold a body or a function; empty if it is unchanged."""
     if not view.touched:
         return {}
     replaced, appended = differences(skeleton, view)
@@ -91,7 +91,7 @@ def edited_section(skeleton: Skeleton, view: View) -> dict[Record, list[Chunk]]:
 
 
 def outline(skeleton: Skeleton, view: View) -> onnx.GraphProto:
-    """Inputs, nodes and initializers of the main graph now, without what `skeleton.light` lacks."""
+    """Inputs, nodes and initializers of the main graph as it is now, without large weights."""
     graph = onnx.GraphProto()
     for value in skeleton.light.graph.input:
         declared = view.inputs.get(value.name)
@@ -118,17 +118,17 @@ def outline(skeleton: Skeleton, view: View) -> onnx.GraphProto:
 
 
 def _stripped(chunks: Sequence[Chunk], kind: Kind) -> bytes:
-    """A record of a message of some kind, without the elements of long tensors."""
+    """Strips the elements of large tensors from a record inside a message of a kind."""
     data = memoryview(b"".join(chunks))
     return strip(data, scan(data, 0, len(data)), kind)
 
 
 def light_functions(skeleton: Skeleton, views: Mapping[int, View]) -> Iterator[onnx.FunctionProto]:
-    """The functions as they are now, without what `skeleton.light` lacks.
+    """The functions as they are now, without large weights.
 
     Args:
         skeleton: The file.
-        views: Those that were looked into, by place.
+        views: The functions that were opened, by index.
     """
     for place, function in enumerate(skeleton.light.functions):
         edited = edited_section(skeleton, views[place]) if place in views else {}
@@ -144,16 +144,16 @@ def working_copy(
     functions: Mapping[int, View],
     is_cut: Callable[[str], bool],
 ) -> onnx.ModelProto:
-    """The model as it is now, with graph inputs for what `skeleton.light` lacks the elements of.
+    """The model as it is now, with graph inputs in place of large weights.
 
-    It loads and is optimised as the model is, but for what the elements of its weights decide.
-    Where bodies or functions hold long tensors, these come with their elements.
+    It loads and is optimised like the model, except where the elements of those weights decide.
+    Large tensors in bodies and functions keep their elements.
 
     Args:
         skeleton: The file.
         view: The main graph.
-        functions: Those that were looked into, by place.
-        is_cut: Whether a constant of a name becomes an input; else it comes with its elements.
+        functions: The functions that were opened, by index.
+        is_cut: Whether the constant of a name becomes an input; else it keeps its elements.
     """
     light = skeleton.light
     model = onnx.ModelProto(ir_version=light.ir_version)
@@ -211,7 +211,7 @@ def working_copy(
 
 
 def _lacks_elements(tensor: onnx.TensorProto) -> bool:
-    """Whether the elements of a tensor were left out, or lie in another file."""
+    """Whether the elements of a tensor were stripped, or are in another file."""
     if tensor.data_location == onnx.TensorProto.DataLocation.EXTERNAL:
         return True
     held = any(field.name in _ELEMENTS for field, _ in tensor.ListFields())
@@ -223,7 +223,7 @@ def _typed(tensor: onnx.TensorProto, name: str) -> onnx.ValueInfoProto:
 
 
 def differences(skeleton: Skeleton, view: View) -> Differences:
-    """What stands in place of records of a graph or function, and what is added at its end."""
+    """The replacements of records in a graph or function, and the records to add at its end."""
     replaced: dict[Record, list[Chunk]] = {
         record: [] for records in view.gone.values() for record in records
     }
@@ -256,13 +256,13 @@ def differences(skeleton: Skeleton, view: View) -> Differences:
 def main_differences(
     skeleton: Skeleton, view: View, functions: Iterable[View], metadata: Mapping[str, str]
 ) -> Differences:
-    """What stands in place of records of a model or its main graph, and is added to that.
+    """The replacements of records in a model and its main graph, and the records to add to that.
 
     Args:
         skeleton: The file.
         view: The main graph.
-        functions: Those that were looked into.
-        metadata: What the model's metadata is to say, by key, where that is to be another.
+        functions: The functions that were opened.
+        metadata: The new values of the model's metadata, by key.
     """
     replaced, appended = differences(skeleton, view)
     for function in functions:
@@ -280,7 +280,7 @@ def _inserted(node: Node) -> onnx.NodeProto:
 
 
 def _amend(proto: onnx.NodeProto, node: Node) -> bool:
-    """Makes a node's proto say what the node says; whether it did not before."""
+    """Updates a node's proto to the node as it is now; returns whether anything differed."""
     amended = False
     if (proto.op_type, proto.domain) != (node.op, node.domain or ""):
         amended = True
@@ -303,7 +303,7 @@ def _amend(proto: onnx.NodeProto, node: Node) -> bool:
             del proto.attribute[index]
             continue
         value = node.attrs[attribute.name]
-        # What is no number, string or list cannot be set, so it is what the file has.
+        # Other kinds of attributes cannot be set, so they are unchanged.
         if isinstance(value, onnx.AttributeProto):
             continue
         if not attributes.same(attributes.read(attribute), value):
@@ -318,7 +318,7 @@ def _amend(proto: onnx.NodeProto, node: Node) -> bool:
 
 
 def _dead_annotations(view: View) -> Iterator[Record]:
-    """The records that describe tensors which are gone, or describe them wrongly."""
+    """The records with `value_info` or annotations of removed tensors, or with wrong ones."""
     if not view.gone and not view.undeclared:
         return
     for value, record in view.section.parts("value_info"):
@@ -330,7 +330,7 @@ def _dead_annotations(view: View) -> Iterator[Record]:
 
 
 def _redeclared(view: View) -> Iterator[tuple[Record, list[Chunk]]]:
-    """The records of inputs that declare another shape by now, each with what it says then."""
+    """The records of inputs whose declared shape changed, each with its replacement."""
     for value, record in view.section.parts("input"):
         declared = view.inputs.get(value.name)
         if declared is not None and declared != declaration(value):
@@ -338,7 +338,7 @@ def _redeclared(view: View) -> Iterator[tuple[Record, list[Chunk]]]:
 
 
 def _noted(skeleton: Skeleton, metadata: Mapping[str, str]) -> Iterator[tuple[Record, list[Chunk]]]:
-    """The records of the model that hold metadata which is another by now."""
+    """The records of metadata that changed, each with its replacement; added ones too."""
     records = [record for record in skeleton.model if record.field == _METADATA]
     known = set()
     for entry, record in zip(skeleton.light.metadata_props, records, strict=True):
@@ -348,7 +348,7 @@ def _noted(skeleton: Skeleton, metadata: Mapping[str, str]) -> Iterator[tuple[Re
             yield record, [_metadata(entry.key, value)]
     added = [_metadata(key, value) for key, value in metadata.items() if key not in known]
     if added:
-        # Every model has this one, and the order of records means nothing.
+        # Added next to `ir_version`, which every model has: the order of records has no meaning.
         (first, *_) = (record for record in skeleton.model if record.field == _IR_VERSION)
         yield first, [skeleton.data[first.begin : first.end], *added]
 
@@ -359,7 +359,7 @@ def _metadata(key: str, value: str) -> Chunk:
 
 
 def _declaring(value: onnx.ValueInfoProto, declared: Declared) -> onnx.ValueInfoProto:
-    """An input with a shape; of each axis that stays as it was, everything stays."""
+    """An input with another shape; axes whose size did not change keep all their fields."""
     proto = onnx.ValueInfoProto()
     proto.CopyFrom(value)
     was, shape = declaration(value).shape, declared.shape or ()
@@ -377,7 +377,7 @@ def _declaring(value: onnx.ValueInfoProto, declared: Declared) -> onnx.ValueInfo
 
 
 def _added(skeleton: Skeleton, view: View) -> Iterator[Chunk]:
-    """Added initializers, as graph inputs too where the IR version demands it."""
+    """The added initializers; as graph inputs too, where the IR version requires that."""
     for name in view.added:
         if name in view.initializers:
             proto = view.initializers[name].proto

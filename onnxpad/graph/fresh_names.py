@@ -1,4 +1,4 @@
-"""Names that nothing in a model has yet."""
+"""Fresh names: those that nothing in a model has yet."""
 
 from itertools import chain
 
@@ -11,7 +11,7 @@ class Names:
     """The names in use anywhere in a model: of nodes and tensors, in bodies and functions too."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
-        """Collects them."""
+        """Collects the names in use."""
         self._taken = set(names(model.graph))
         for training in model.training_info:
             self._taken.update(names(training.initialization), names(training.algorithm))
@@ -21,7 +21,7 @@ class Names:
         self._before: dict[str, tuple[str, int]] = {}
 
     def fresh(self, base: str) -> str:
-        """`base` if it is free, else with a number behind it; in use from now on."""
+        """Returns `base` if it is free, else `base` with a number, and marks it as in use."""
         start = number = self._next.get(base, 0)
         name = base if base and not number else f"{base}_{number}"
         while name in self._taken:
@@ -33,14 +33,17 @@ class Names:
         return name
 
     def release(self, name: str) -> None:
-        """Takes back the latest `fresh` that has not been taken back."""
+        """Undoes `fresh` for a name; the latest one must be undone first."""
         base, number = self._before.pop(name)
         self._next[base] = number
         self._taken.remove(name)
 
 
 def pinned(model: onnx.ModelProto) -> frozenset[str]:
-    """Names that something beside the main graph's nodes refers to: what they name must stay."""
+    """Names of the main graph's tensors to which annotations or training info refer.
+
+    These tensors must keep their names.
+    """
     found = set(referred(model.graph))
     for training in model.training_info:
         found.update(names(training.initialization), names(training.algorithm))
@@ -50,7 +53,7 @@ def pinned(model: onnx.ModelProto) -> frozenset[str]:
 
 
 def referred(graph: onnx.GraphProto | onnx.FunctionProto) -> frozenset[str]:
-    """Names that the annotations of a graph refer to, which functions have none of."""
+    """Names to which the quantization annotations of a graph refer; functions have none."""
     found: set[str] = set()
     if isinstance(graph, onnx.GraphProto):
         for annotation in graph.quantization_annotation:

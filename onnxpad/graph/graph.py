@@ -1,7 +1,7 @@
 """One graph of a model, to read and to edit: the main graph, a body of a node, or a function.
 
-Edits go through `Graph`, never through graphsurgeon's lists: each is journaled, so that it can be
-undone, and only what differs in the end is written; all else is copied byte for byte.
+Edits go through `Graph`, never through graphsurgeon's lists. Each is journaled, so that it can be
+undone. Only the parts that differ in the end are encoded again; the rest is copied byte for byte.
 """
 
 import os
@@ -46,22 +46,23 @@ from onnxpad.process import gc_pause
 __all__ = ["Declared", "ExternalData", "Graph", "Node", "Tensor", "Use", "describe"]
 
 SHARE_LIMIT: Final = 1024
-"""Bytes up to which equal initializers that are added become one."""
+"""Equal initializers of at most this many bytes are added only once."""
 
 
 class Graph:
-    """A graph of a model, and the edits made to it: the main graph, a body of a node, a function.
+    """A graph of a model, with its edits: the main graph, a body of a node, or a function.
 
     Attributes:
         model: The model, with its file.
-        parent: The graph around a body, whose tensors it may read; None for all but bodies.
-        owner: The node of that graph which has the body; None for all but bodies.
+        parent: For a body, the graph around it, whose tensors it may read; else None.
+        owner: For a body, the node of that graph that has it; else None.
         place: Where in the model it is, as `If 'x' > then_branch`; empty for the main graph.
-        opsets: Version of each operator set that is imported; the default one is "".
-        opset: Version of the default one; 0 if it is not imported, or in a function not known here.
-        inputs: What each input is, in order: of the main graph as declared, of others as far as
-            their node determines it. An initializer that is also an input counts as one from IR
-            version 4 on, since a caller may override it.
+        opsets: Version of each imported opset, by domain; the default domain is "".
+        opset: Version of the default domain. 0 if it is not imported, or, in a function, if the
+            installed onnx does not know that version.
+        inputs: Types and shapes of the inputs, in order: for the main graph as declared, for bodies
+            as far as their node determines them. An initializer that is also an input counts as an
+            input from IR version 4 on, since a caller may override it.
         outputs: Names of the outputs.
     """
 
@@ -72,7 +73,7 @@ class Graph:
         parent: "Graph | None" = None,
         place: str = "",
     ) -> None:
-        """Use `load`, `from_proto` and their like, `bodies` or `functions`."""
+        """Not for direct use: see `load`, `from_proto`, `from_bytes`, `bodies`, `functions`."""
         light = model.skeleton.light
         view = model.main if view is None else view
         self.model = model
@@ -115,10 +116,10 @@ class Graph:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Graph":
-        """The graph of a model file.
+        """The main graph of a model file.
 
         Raises:
-            ModelError: The file cannot be read, is no valid model, or lacks its external data.
+            ModelError: The file cannot be read, is not a valid model, or lacks its external data.
         """
         file = Path(path)
         with gc_pause.paused():
@@ -128,10 +129,10 @@ class Graph:
 
     @classmethod
     def from_proto(cls, proto: onnx.ModelProto) -> "Graph":
-        """The graph of a model in memory, which is never changed.
+        """The main graph of a model in memory, which is never changed.
 
         Raises:
-            ModelError: It is no valid model, or over 2 GiB.
+            ModelError: It is not a valid model, or over 2 GiB.
         """
         if not isinstance(proto, onnx.ModelProto):
             raise UsageError(f"expected a path or an onnx.ModelProto, got {type(proto).__name__}")
@@ -140,37 +141,37 @@ class Graph:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Graph":
-        """The graph of a serialised model.
+        """The main graph of a serialised model.
 
         Raises:
-            ModelError: It is no valid model.
+            ModelError: It is not a valid model.
         """
         with gc_pause.paused(), _one_line(""):
             return cls(Model(read_bytes(memoryview(data), "the model"), None))
 
     @classmethod
     def read(cls, source: Source) -> "Graph":
-        """The graph of a model file, of a serialised model or of one in memory.
+        """The main graph of a model file, of a serialised model, or of one in memory.
 
         Raises:
-            ModelError: It is no valid model.
+            ModelError: It is not a valid model.
         """
         if isinstance(source, Path):
             return cls.load(source)
         return cls.from_bytes(source) if isinstance(source, bytes) else cls.from_proto(source)
 
     def pristine(self) -> "Graph":
-        """The main graph as it came, without the edits made since."""
+        """The main graph as it was loaded, without any edits."""
         with gc_pause.paused():
             return type(self)(Model(self.model.skeleton, self.model.path))
 
     # Graphs inside
 
     def bodies(self, node: Node) -> Iterator["Graph"]:
-        """The bodies of a node, which are looked into only now.
+        """The bodies of a node, opened on demand.
 
         Raises:
-            ModelError: A body is no valid graph.
+            ModelError: A body is not a valid graph.
         """
         entry = self._view.entries[id(node)]
         for name, value in node.attrs.items():
@@ -184,7 +185,7 @@ class Graph:
     def _body(
         self, entry: Entry, attribute: str, light: onnx.GraphProto, index: int | None
     ) -> "Graph":
-        """A body of a node: what an attribute holds, or has in some place of a list."""
+        """A body of a node, by name of the attribute, and index if that holds a list."""
         node, key = entry.node, attribute if index is None else f"{attribute}[{index}]"
         known = self._bodies.get((id(node), key))
         if known is not None:
@@ -202,9 +203,10 @@ class Graph:
         return graph
 
     def _given(self, node: Node, light: onnx.GraphProto) -> list[Declared]:
-        """What a node hands to its body: what that declares is enforced by nobody.
+        """The types that a node passes to its body: no runtime enforces those that it declares.
 
-        A Loop hands over its trip count and its condition, which some declare as vectors of one.
+        A Loop passes its iteration number and its condition, which some bodies declare as vectors
+        of one element.
         """
         if node.op != "Loop" or not self.is_standard(node):
             return []
@@ -219,7 +221,7 @@ class Graph:
         """All bodies in the graph, each followed by those inside it.
 
         Raises:
-            ModelError: One is no valid graph.
+            ModelError: A body is not a valid graph.
         """
         for node in self.nodes:
             for body in self.bodies(node):
@@ -227,19 +229,19 @@ class Graph:
                 yield from body.inside()
 
     def functions(self) -> Iterator["Graph"]:
-        """The functions of the model, which are looked into only now; the main graph has them.
+        """The functions of the model, opened on demand; only the main graph has them.
 
         Raises:
-            ModelError: One is no valid graph.
+            ModelError: A function is not a valid graph.
         """
         count = len(self.model.function_sections) if self._view.is_main else 0
         return map(self.function, range(count))
 
     def function(self, index: int) -> "Graph":
-        """A function of the model by its place.
+        """A function of the model, by index.
 
         Raises:
-            ModelError: It is no valid graph.
+            ModelError: It is not a valid graph.
         """
         if index not in self._functions:
             section = self.model.function_sections[index]
@@ -254,19 +256,19 @@ class Graph:
 
     @property
     def version(self) -> int:
-        """A number that is another after every edit: while it stays, so does the graph."""
+        """A number that changes with every edit: while it stays the same, so does the graph."""
         return self.model.journal.count
 
     @property
     def nodes(self) -> Iterator[Node]:
-        """The nodes in file order, inserted ones in place; edits underway do no harm."""
+        """The nodes in file order, inserted ones in place; edits during the iteration are fine."""
         return (entry.node for entry in self._view.order())
 
     def tensor(self, name: str) -> Tensor:
-        """The tensor of a name.
+        """The tensor of that name.
 
         Raises:
-            KeyError: The graph has none.
+            KeyError: The graph has no such tensor.
         """
         return self._view.tensors[name]
 
@@ -276,7 +278,7 @@ class Graph:
         return entry is not None and entry.alive
 
     def has_tensor(self, name: str) -> bool:
-        """Whether the graph, as it is now, has a tensor of a name."""
+        """Whether the graph, as it is now, has a tensor of that name."""
         return name in self._view.tensors
 
     def holds(self, tensor: Tensor) -> bool:
@@ -288,7 +290,7 @@ class Graph:
         return tensor.inputs[0] if tensor.inputs else None
 
     def origin(self, tensor: Tensor) -> Tensor:
-        """What a tensor is a copy of: the nearest that no Identity gives, perhaps itself."""
+        """The tensor that a tensor is a copy of, through Identities; itself if it is no copy."""
         path = []
         while tensor.origin is None:
             node = self.producer(tensor)
@@ -302,15 +304,15 @@ class Graph:
         return found
 
     def sources(self, node: Node) -> Sequence[Tensor]:
-        """What a node reads: its inputs, and what its bodies read of the graph."""
+        """The tensors that a node reads: its inputs, and those that its bodies capture."""
         return (*node.inputs, *self._view.entries[id(node)].captures)
 
     def uses(self, tensor: Tensor) -> Sequence[Use]:
-        """Where a tensor is read, in no promised order; a copy, so edits do no harm to it."""
+        """The places where a tensor is read, in no particular order; a copy, safe from edits."""
         return tuple(tensor.uses.values())
 
     def outer(self, tensor: Tensor) -> Tensor | None:
-        """The tensor of the graph around that one in a body stands for; None for all others."""
+        """The tensor of the graph around that a tensor of a body captures; else None."""
         return tensor.outer
 
     def is_output(self, tensor: Tensor) -> bool:
@@ -318,11 +320,11 @@ class Graph:
         return tensor.name in self.outputs
 
     def has_default(self, name: str) -> bool:
-        """Whether an input is an initializer too, so that a caller may leave it out."""
+        """Whether an input is also an initializer, so that a caller may omit it."""
         return name in self._view.initializers
 
     def is_standard(self, node: Node) -> bool:
-        """Whether a node is the ONNX operator of its name, not a custom one or a function."""
+        """Whether a node is an operator of ONNX itself, not a custom one or a function."""
         is_default = self._knows_default and node.domain in DEFAULT_DOMAINS
         return is_default and node.op not in self._hidden
 
@@ -334,7 +336,7 @@ class Graph:
         return any((each.domain, each.name) == (node.domain, node.op) for each in functions)
 
     def inner_operators(self, node: Node) -> frozenset[str]:
-        """The operators in the bodies of a node, or in the function that it calls."""
+        """The op types in the bodies of a node, and in the function that it calls."""
         functions = self.model.light_functions()
         entry = self._view.entries[id(node)]
         held: list[onnx.NodeProto] = []
@@ -354,30 +356,30 @@ class Graph:
         return describe(node)
 
     def notes(self, node: Node) -> dict[object, Any]:
-        """Room to keep what was worked out of a node alone; empty again after an edit of it."""
+        """A cache for facts derived from a node alone; emptied by an edit of the node."""
         notes: dict[object, Any] = node.notes
         return notes
 
     def is_new(self, node: Node) -> bool:
-        """Whether a node was not in the file."""
+        """Whether a node was inserted, and is not in the file."""
         return self._view.entries[id(node)].record is None
 
     def is_edited(self, node: Node) -> bool:
-        """Whether a node was not in the file, or differs from what is there."""
+        """Whether a node is not in the file, or differs from the file."""
         return is_edited(self.model.skeleton, self._view.entries[id(node)])
 
     def declared(self, tensor: Tensor) -> Declared | None:
-        """Type and shape of a graph input, an initializer or a Constant; None for all else.
+        """Type and shape of a graph input, an initializer or a Constant; None for other tensors.
 
-        What value_info and graph outputs declare is enforced by nobody, so it does not count.
+        Declarations in `value_info` and of graph outputs do not count: no runtime enforces them.
         """
         return self._constants.declared(tensor)
 
     def constant(self, tensor: Tensor) -> np.ndarray[Any, Any] | None:
-        """The value of an initializer or a Constant, read-only; None where it is not known.
+        """The value of an initializer or a Constant, read-only; None where it is not available.
 
-        That is so for what a caller may override, for sparse and long (over 4,096 elements)
-        tensors, and for external ones of a model that has no path.
+        It is not available where a caller may override it, for sparse tensors and those with over
+        4,096 elements, and for external data of a model that came without a path.
 
         Raises:
             ModelError: Its elements do not fit its shape, or cannot be read.
@@ -385,46 +387,46 @@ class Graph:
         return self._constants.value(tensor)
 
     def is_external(self, tensor: Tensor) -> bool:
-        """Whether the elements of an initializer or a Constant lie in another file."""
+        """Whether the elements of an initializer or a Constant are external data."""
         return self.model.has_external_data and self._constants.is_external(tensor)
 
     # Edits
 
     def declare(self, name: str, shape: tuple[int | str | None, ...]) -> None:
-        """Has an input declare another shape: numbers, names, and None for what is open.
+        """Changes the declared shape of an input: numbers, names, and None for unnamed open axes.
 
-        What outputs and value_info say of it stays as it is.
+        The declared shapes of outputs and in `value_info` stay as they are.
 
         Raises:
-            ValueError: It is no input of the main graph.
+            ValueError: It is not an input of the main graph.
         """
         if not self._view.is_main:
             raise ValueError(f"'{name}' is no input of the main graph")
         self._edits.declare(name, shape)
 
     def claims(self) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
-        """What value_info says of the shapes of tensors, which nobody enforces."""
+        """The shapes in `value_info`, with their tensors; no runtime enforces them."""
         for value, _ in self._view.section.parts("value_info"):
             shape = declaration(value).shape
             if shape is not None and self.has_tensor(value.name):
                 yield self.tensor(value.name), shape
 
     def undeclare(self, tensor: Tensor) -> None:
-        """Drops what value_info says of a tensor."""
+        """Drops the `value_info` of a tensor."""
         self._edits.undeclare(tensor.name)
 
     def claimed_outputs(self) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
-        """What graph outputs declare of their shapes, which nobody enforces either."""
+        """The declared shapes of graph outputs, with their tensors; no runtime enforces them."""
         for value, _ in self._view.section.parts("output"):
             shape = declaration(value).shape
             if shape is not None and self.has_tensor(value.name):
                 yield self.tensor(value.name), shape
 
     def capture(self, tensor: Tensor) -> Tensor:
-        """What stands in a body for a tensor of a graph around it, so that the body can read it.
+        """The tensor of this body that stands for one of a graph around it, so it can be read here.
 
         Raises:
-            ValueError: Something else has its name here or in between, or it is of no such graph.
+            ValueError: Another tensor hides it here or in between, or no graph around has it.
         """
         if self._view.tensors.get(tensor.name) is tensor:
             return tensor
@@ -437,11 +439,11 @@ class Graph:
         return found
 
     def set_attribute(self, node: Node, name: str, value: object | None) -> None:
-        """Gives a node an attribute: a number, a string or a sequence of one kind; None removes."""
+        """Sets an attribute to a number, a string or a sequence of one kind; None removes it."""
         self.set_attributes(node, {name: value})
 
     def set_attributes(self, node: Node, changed: Mapping[str, object | None]) -> None:
-        """Gives a node several attributes at once, as `set_attribute` does one."""
+        """Sets several attributes at once, as `set_attribute` does one."""
         values = dict(node.attrs)
         for name, value in changed.items():
             if value is None:
@@ -451,9 +453,9 @@ class Graph:
         self._edits.set_operator(node, node.op, node.domain, values)
 
     def set_input(self, node: Node, index: int, tensor: Tensor | None) -> None:
-        """Has a node read another tensor, or at the end one more; None omits the input.
+        """Connects an input of a node to another tensor, or appends one; None omits the input.
 
-        Omitting the last input drops it, and omitted ones before it.
+        Omitting the last input drops it, together with omitted ones before it.
         """
         if not 0 <= index <= len(node.inputs):
             raise IndexError(f"node '{describe(node)}' has no input {index}")
@@ -470,9 +472,12 @@ class Graph:
         before: Node,
         name: str,
     ) -> Tensor:
-        """Adds a node of the default domain with one output in front of another; returns that.
+        """Inserts a node of the default domain with one output, in front of another node.
 
         Node and output get fresh names derived from `name`.
+
+        Returns:
+            The output.
         """
         node = Node(op, self.model.names.fresh(name), _normal(attributes), None)
         output = Tensor(self.model.names.fresh(f"{node.name}_output"))
@@ -488,7 +493,7 @@ class Graph:
         inputs: Sequence[Tensor | None],
         attributes: Mapping[str, object],
     ) -> None:
-        """Makes a node another operator of the default domain; name and outputs stay."""
+        """Turns a node into another operator of the default domain; name and outputs stay."""
         domain = node.domain if node.domain in DEFAULT_DOMAINS else None
         self._edits.set_operator(node, op, domain, _normal(attributes))
         for index, tensor in enumerate(inputs):
@@ -497,11 +502,14 @@ class Graph:
             self._edits.put(node, len(node.inputs) - 1, None)
 
     def absorb(self, node: Node) -> tuple[str, ...]:
-        """Has what computes the input of an Identity give its output instead; says what went.
+        """Removes an Identity: the node upstream writes its output directly.
 
-        The copy is read wherever its original was. Nothing happens where the original has to stay
-        under its name, as inputs and outputs of the graph do and what a body reads, or where a body
-        has a tensor of the name that the copy has.
+        All readers of the Identity's input read its output instead. Nothing happens where the input
+        must keep its name (it is a graph input or output, or a body reads it), or where a body has
+        a tensor with the name of the output.
+
+        Returns:
+            The names of the removed nodes: that of the Identity, or none.
         """
         if node.op != "Identity" or not self.is_standard(node):
             return ()
@@ -516,8 +524,8 @@ class Graph:
     def add_initializer(self, values: np.ndarray[Any, Any], name: str) -> Tensor:
         """Adds a constant under a fresh name derived from `name`.
 
-        One that was added before and is equal is taken again, if it is small. In a body or a
-        function it is a Constant in front of all nodes: functions have no initializers.
+        A small constant that was added before is shared. In a body or a function, the constant is a
+        Constant node in front of all nodes, since functions have no initializers.
         """
         key = None
         if values.nbytes <= SHARE_LIMIT and not values.dtype.hasobject:
@@ -541,15 +549,15 @@ class Graph:
         """Removes a node whose outputs nothing reads.
 
         Raises:
-            ValueError: Something does.
+            ValueError: Something reads one, or the node is not in the graph.
         """
         self._edits.remove(node)
 
     def touched(self, mark: int) -> Sequence[Touched]:
-        """The nodes that edits since a mark touched, each with what it was at the mark.
+        """The nodes that edits since a mark touched, each as it was at the mark.
 
-        Nodes whose bodies were edited count, and where a function was, all that may run it. What
-        was touched in graphs around this one is theirs to tell.
+        Nodes whose bodies were edited count; where a function was edited, so do all nodes that may
+        run it. Nodes of graphs around this one do not count.
         """
         found: dict[int, Touched] = {}
         inside: dict[int, Touched] = {}
@@ -569,9 +577,12 @@ class Graph:
         return self.is_function(node) or any(True for _ in held_bodies(node))
 
     def sweep(self) -> tuple[str, ...]:
-        """Removes what edits since the last sweep left without use; says which nodes.
+        """Removes the nodes and initializers that edits since the last sweep left unused.
 
-        Initializers and value_info go too. What had no use before these edits stays.
+        Their `value_info` is removed too. Nodes that were unused before these edits stay.
+
+        Returns:
+            The names of the removed nodes.
         """
         return self.model.journal.sweep()
 
@@ -586,11 +597,11 @@ class Graph:
     # Saving
 
     def node_proto(self, node: Node) -> onnx.NodeProto:
-        """A node as it would be saved now, with all its elements."""
+        """A node as it would be saved now, with all elements of its tensors."""
         return node_proto(self.model.skeleton, self._view.entries[id(node)])
 
     def initializer_proto(self, name: str) -> onnx.TensorProto | None:
-        """An initializer with its elements; None if there is no dense one of that name."""
+        """A dense initializer with its elements; None if there is none of that name."""
         return whole_initializer(self.model.skeleton, self._view, name)
 
     @property
@@ -619,8 +630,11 @@ class Graph:
     def working_copy(self, is_fed: Callable[[Tensor], bool]) -> onnx.ModelProto:
         """The model as it is now, with graph inputs in place of long or external constants.
 
-        Only of those that are read beside what is fed, so that what constants alone determine is
-        determined as it was.
+        Constants stay where a node reads nothing but constants, so that constant folding does the
+        same as in the model.
+
+        Args:
+            is_fed: Whether a tensor depends on the elements of graph inputs.
         """
 
         def is_cut(name: str) -> bool:
@@ -634,11 +648,11 @@ class Graph:
 
     @cached_property
     def _inner_names(self) -> frozenset[str]:
-        """The names of tensors that bodies have of their own."""
+        """The names of tensors that bodies define."""
         return frozenset(inner_tensors(self._view.section.light.node))
 
     def _check_opset(self) -> None:
-        """Raises ModelError if the operators of the model mean nothing, or nothing known here."""
+        """Raises ModelError unless the installed onnx knows the default opset of the model."""
         newest = onnx.defs.onnx_opset_version()
         if "" in self.opsets and not 1 <= self.opset <= newest:
             raise ModelError(
@@ -653,7 +667,7 @@ class Graph:
             )
 
     def _check_identities(self) -> None:
-        """Raises ModelError where an Identity, which all walks go through, leads nowhere."""
+        """Raises ModelError where an Identity has no input: all walks go through Identities."""
         for node in self.nodes:
             leads = node.op != "Identity" or (node.inputs and node.inputs[0].name)
             if not leads and self.is_standard(node):
@@ -664,7 +678,7 @@ class Graph:
 
 @contextmanager
 def _one_line(prefix: str) -> Iterator[None]:
-    """With messages on one line, whatever the names in them, and `prefix` before them."""
+    """Puts messages of errors on one line, whatever names they contain, after `prefix`."""
     try:
         yield
     except ModelError as error:

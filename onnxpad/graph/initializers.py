@@ -1,4 +1,4 @@
-"""What a model says about its constants, also where their elements lie in another file."""
+"""Initializers and Constant nodes: their types, shapes and values, external data included."""
 
 from collections.abc import Callable
 from math import prod
@@ -15,9 +15,9 @@ from onnxpad.file.skeleton import Skeleton
 from onnxpad.graph.nodes import Declared, Node, Tensor, View, constant_shape
 
 LIMIT: Final = 4096
-"""Elements up to which the value of a constant is read."""
+"""Constants with more elements than this are not read."""
 
-# Attributes of Constant that hold no tensor: what one element is read as, and its type.
+# Attributes of Constant other than tensors: the Python type of an element, and numpy's.
 _LISTED: Final[dict[str, tuple[type, type[np.generic]]]] = {
     "value_int": (int, np.int64),
     "value_ints": (int, np.int64),
@@ -29,7 +29,7 @@ _LISTED: Final[dict[str, tuple[type, type[np.generic]]]] = {
 
 
 def whole_initializer(skeleton: Skeleton, view: View, name: str) -> onnx.TensorProto | None:
-    """A dense initializer with its elements, or None where there is none of that name."""
+    """A dense initializer with its elements; None if there is none of that name."""
     initializer = view.initializers.get(name)
     if initializer is None or initializer.sparse:
         return None
@@ -41,7 +41,7 @@ def whole_initializer(skeleton: Skeleton, view: View, name: str) -> onnx.TensorP
 
 
 class Constants:
-    """Initializers and Constant nodes of one graph; what has been read is kept."""
+    """Initializers and Constant nodes of one graph; their values are cached."""
 
     def __init__(
         self,
@@ -51,10 +51,14 @@ class Constants:
         folder: Path | None,
         outer: "Constants | None" = None,
     ) -> None:
-        """`is_standard` tells the operator Constant from others of that name.
+        """Reads the constants of a graph on demand.
 
-        External data is found in `folder`; without one it is unknown. A body comes with the
-        constants of the graph around it.
+        Args:
+            skeleton: The file.
+            view: The graph.
+            is_standard: Whether a node is an operator of ONNX itself.
+            folder: The folder of external data; without it such data is unknown.
+            outer: For a body, the constants of the graph around it.
         """
         self._skeleton = skeleton
         self._view = view
@@ -64,11 +68,11 @@ class Constants:
         self._values: dict[Tensor, np.ndarray[Any, Any] | None] = {}
 
     def forget(self, tensor: Tensor) -> None:
-        """Has a tensor read again, since it may be another."""
+        """Drops a tensor from the cache, since it may have changed."""
         self._values.pop(tensor, None)
 
     def declared(self, tensor: Tensor) -> Declared | None:
-        """Type and shape of a graph input, an initializer or a Constant; None for all else."""
+        """Type and shape of a graph input, an initializer or a Constant; None for other tensors."""
         if tensor.outer is not None and self._outer is not None:
             return self._outer.declared(tensor.outer)
         if tensor.name in self._view.inputs:
@@ -90,7 +94,7 @@ class Constants:
         """Whether an initializer or a Constant has its elements in another file."""
         if tensor.outer is not None and self._outer is not None:
             return self._outer.is_external(tensor.outer)
-        # What a caller may override is an input.
+        # An initializer that a caller may override counts as an input.
         if tensor.name in self._view.inputs:
             return False
         initializer = self._view.initializers.get(tensor.name)
@@ -100,7 +104,7 @@ class Constants:
         return isinstance(value, onnx.AttributeProto) and is_external(value.t)
 
     def value(self, tensor: Tensor) -> np.ndarray[Any, Any] | None:
-        """The elements of a constant, read-only, or None.
+        """The elements of a constant, read-only; None where they are not available.
 
         Raises:
             ModelError: They do not fit its type and shape.
@@ -114,7 +118,7 @@ class Constants:
     def _read(self, tensor: Tensor) -> np.ndarray[Any, Any] | None:
         initializer = self._view.initializers.get(tensor.name)
         if initializer:
-            # A caller may override an initializer that is an input.
+            # A caller may override an initializer that is also an input.
             if tensor.name in self._view.inputs or not self._readable(initializer.proto):
                 return None
             proto = whole_initializer(self._skeleton, self._view, tensor.name)
@@ -131,7 +135,7 @@ class Constants:
         return None if value is None or value.size > LIMIT else value
 
     def _held(self, tensor: Tensor) -> onnx.AttributeProto | np.ndarray[Any, Any] | None:
-        """What the Constant behind a tensor holds: a tensor perhaps without elements, or a list."""
+        """The value of the Constant that writes a tensor; a tensor in it may lack elements."""
         node = tensor.inputs[0] if tensor.inputs else None
         if node is None or node.op != "Constant" or not self._is_standard(node):
             return None
@@ -151,7 +155,7 @@ class Constants:
         return array
 
     def _readable(self, proto: onnx.TensorProto) -> bool:
-        """Whether a tensor has its elements in one piece, within reach, and few."""
+        """Whether a tensor's elements are available: in one segment, in reach, and few enough."""
         within_reach = self._folder is not None or not is_external(proto)
         return within_reach and not proto.HasField("segment") and prod(proto.dims) <= LIMIT
 

@@ -1,4 +1,4 @@
-"""Changes to the graphs of a model that can be undone.
+"""Edits of the graphs of a model, which can be undone.
 
 The cost of an edit does not grow with the graph: no list of nodes or consumers is ever searched.
 """
@@ -19,8 +19,8 @@ class Touched(NamedTuple):
 
     Attributes:
         node: The node, as it is now.
-        before: The node as it was: one that is in no graph; None if it was not there, or if what
-            it runs, its body or a function, was edited.
+        before: A copy of the node as it was; None if it was inserted, or if its body, or a function
+            that it may run, was edited.
     """
 
     node: Node
@@ -28,15 +28,15 @@ class Touched(NamedTuple):
 
 
 class Journal:
-    """What was done to the graphs of a model, in order, and how to undo it.
+    """The edits of all graphs of a model, in order, with the functions that undo them.
 
     Attributes:
-        count: How many edits were made or undone: while it stays, so does the model.
-        suspects: Tensors that lost a use since the last sweep, with the edits of their graph.
+        count: The number of edits made or undone: while it stays the same, so does the model.
+        suspects: Tensors that lost a use since the last sweep, with the `Edits` of their graph.
     """
 
     def __init__(self) -> None:
-        """Starts with nothing done."""
+        """Starts without edits."""
         self.count = 0
         self.suspects: dict[int, tuple[Edits, Tensor]] = {}
         self._steps: list[Callable[[], object]] = []
@@ -55,7 +55,7 @@ class Journal:
             self._touched.pop()
 
     def touch(self, view: View, node: Node, *, was_there: bool = True) -> None:
-        """Notes what a node of a graph is before an edit of it."""
+        """Stores a copy of a node before an edit of it."""
         before = None
         if was_there:
             before = Node(node.op, node.name, node.attrs, node.domain)
@@ -63,17 +63,17 @@ class Journal:
         self._touched.append((len(self._steps), view, Touched(node, before)))
 
     def touched(self, mark: int) -> Iterator[tuple[View, Touched]]:
-        """What edits since a mark touched, in whichever graph; a node as often as it was edited."""
+        """The nodes that edits since a mark touched, in all graphs, once for each edit."""
         start = bisect_left(self._touched, mark, key=lambda each: each[0])
         yield from (each[1:] for each in self._touched[start:])
 
     def record(self, undo: Callable[[], object]) -> None:
-        """Notes that something was done, and what undoes it."""
+        """Stores the function that undoes an edit."""
         self.count += 1
         self._steps.append(undo)
 
     def sweep(self) -> tuple[str, ...]:
-        """Removes what edits since the last sweep left without use; says which nodes."""
+        """Removes what edits since the last sweep left unused; returns the nodes' names."""
         removed: list[str] = []
         self.record(partial(setattr, self, "suspects", self.suspects))
         while self.suspects:
@@ -84,10 +84,10 @@ class Journal:
 
 
 class Edits:
-    """The steps that edits of one graph consist of.
+    """The elementary edits of one graph.
 
-    A method whose name begins with an underscore leaves no trace in the journal: it undoes, or is
-    what another one records.
+    Methods whose names begin with an underscore do not write to the journal: others record them, or
+    use them to undo.
     """
 
     def __init__(
@@ -99,9 +99,15 @@ class Edits:
         pinned: frozenset[str],
         outer: "Edits | None" = None,
     ) -> None:
-        """`pinned` names the tensors that stay though no node reads them.
+        """Edits a graph.
 
-        A body comes with the edits of the graph around it.
+        Args:
+            journal: The journal of the model.
+            view: The graph.
+            constants: Its constants, whose cache edits invalidate.
+            names: Returns the names in use in the model.
+            pinned: Names of tensors that stay although no node reads them.
+            outer: For a body, the edits of the graph around it.
         """
         self._journal = journal
         self._view = view
@@ -120,7 +126,7 @@ class Edits:
                 owner.touched = True
 
     def declare(self, name: str, shape: tuple[int | str | None, ...]) -> None:
-        """Has an input declare another shape."""
+        """Changes the declared shape of an input."""
         before = self._view.inputs[name]
         self._view.inputs[name] = before._replace(shape=shape)
         self._record(partial(self._view.inputs.__setitem__, name, before))
@@ -132,7 +138,7 @@ class Edits:
             self._record(partial(self._view.undeclared.discard, name))
 
     def put(self, node: Node, index: int, tensor: Tensor | None) -> None:
-        """Sets an input, appends one at the end, or (None) takes the last one off."""
+        """Sets an input, appends one at the end, or (None) removes the last one."""
         before = node.inputs[index] if index < len(node.inputs) else None
         self._journal.touch(self._view, node)
         self._put(node, index, tensor)
@@ -144,7 +150,7 @@ class Edits:
         if tensor is None:
             node.inputs.pop()
         else:
-            # As a slice it replaces what is there, or appends where nothing is.
+            # Assigned as a slice, it replaces an input or appends one.
             node.inputs[index : index + 1] = [tensor]
             self._read(node, index, tensor)
         self._edited(node)
@@ -152,7 +158,7 @@ class Edits:
     def set_operator(
         self, node: Node, op: str, domain: str | None, values: Mapping[str, object]
     ) -> None:
-        """Makes a node another operator, or the same with other attributes."""
+        """Turns a node into another operator, or gives it other attributes."""
         undo = partial(self._set_operator, node, node.op, node.domain, node.attrs)
         self._journal.touch(self._view, node)
         self._set_operator(node, op, domain, values)
@@ -173,7 +179,7 @@ class Edits:
         self._forget_origins(node)
 
     def _edited(self, node: Node) -> Entry:
-        """The entry of a node that is no longer what it was."""
+        """Marks a node as edited, and returns its entry."""
         entry = self._view.entries[id(node)]
         entry.touched = True
         node.notes = {}
@@ -181,7 +187,7 @@ class Edits:
         return entry
 
     def _forget_origins(self, node: Node) -> None:
-        """Has what an Identity gives, and copies of that, looked for again."""
+        """Clears the cached origins of an Identity's output and of copies of it."""
         pending = list(node.outputs) if node.op == "Identity" else []
         while pending:
             tensor = pending.pop()
@@ -190,7 +196,7 @@ class Edits:
             pending += (copy for copy in copies if copy.origin is not None)
 
     def insert(self, node: Node, before: Node) -> None:
-        """Adds a node, whose inputs and output do not know of it yet."""
+        """Inserts a node that is not yet registered with its inputs and outputs."""
         follower = self._view.entries[id(before)]
         if not follower.alive:
             raise ValueError(f"node '{describe(before)}' is gone")
@@ -220,7 +226,7 @@ class Edits:
         self._record(partial(self._attach, entry))
 
     def _attach(self, entry: Entry) -> None:
-        """Puts a node between its neighbours, and has its tensors know of it."""
+        """Links a node between its neighbours, and registers it with its tensors."""
         node = entry.node
         entry.alive = True
         entry.previous.next = entry.next.previous = entry
@@ -236,7 +242,7 @@ class Edits:
         self._forget_origins(node)
 
     def _detach(self, entry: Entry) -> None:
-        """The reverse; the node keeps its lists."""
+        """The reverse of `_attach`; the node keeps its lists of inputs and outputs."""
         entry.alive = False
         entry.previous.next, entry.next.previous = entry.next, entry.previous
         for index, tensor in enumerate(entry.node.inputs):
@@ -250,7 +256,7 @@ class Edits:
         self._forget_origins(entry.node)
 
     def absorb(self, copying: Node, source: Node, original: Tensor) -> None:
-        """Removes a node that copies a tensor, which its source then gives as the copy."""
+        """Removes a node that copies a tensor; the node that wrote it now writes the copy."""
         (copy,) = copying.outputs
         for use in tuple(original.uses.values()):
             if use.node is not copying:
@@ -273,7 +279,7 @@ class Edits:
         self._attach(self._view.entries[id(copying)])
 
     def _give(self, source: Node, old: Tensor, new: Tensor) -> None:
-        """Has a node give one tensor in place of another."""
+        """Replaces an output of a node by another tensor."""
         place = next(index for index, tensor in enumerate(source.outputs) if tensor is old)
         old.inputs.clear()
         source.outputs[place] = new
@@ -311,7 +317,7 @@ class Edits:
         self._view.gone.pop(tensor.name, None)
 
     def drop(self, tensor: Tensor) -> Sequence[str]:
-        """Removes what gives a tensor, if nothing reads that by now; says which node it was."""
+        """Removes the node or initializer of a tensor that nothing reads; returns a node's name."""
         known = self._view.tensors.get(tensor.name)
         if known is not tensor or not self.is_unused(tensor):
             return ()
@@ -323,7 +329,7 @@ class Edits:
         return ()
 
     def is_pinned(self, tensor: Tensor) -> bool:
-        """Whether something else than a node refers to a tensor by its name."""
+        """Whether something other than a node refers to a tensor by its name."""
         return tensor.name in self._pinned
 
     def is_unused(self, tensor: Tensor) -> bool:
@@ -342,7 +348,7 @@ class Edits:
             self._capture(tensor.outer, -1)
 
     def _capture(self, tensor: Tensor, more: int) -> None:
-        """Has the graph around a body know that one body more, or less, reads a tensor of it."""
+        """Tells the graph around that one more body (1), or one less (-1), reads its tensor."""
         assert self._outer is not None
         assert self._view.outer is not None
         _, owner = self._view.outer
@@ -355,7 +361,7 @@ class Edits:
             self._outer._unread(owner.node, -1, tensor)
 
     def capture(self, tensor: Tensor) -> Tensor:
-        """What stands in a body for a tensor of the graph around it, which no tensor hides."""
+        """The tensor of this body with the name of one of the graph around; added if missing."""
         known = self._view.tensors.get(tensor.name)
         if known is None:
             known = Tensor(tensor.name)

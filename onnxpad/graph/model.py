@@ -1,7 +1,7 @@
-"""A model: the file that it comes from, what it imports, and the way back to a file.
+"""A model: its file, its opsets, the journal of its edits, and how it is saved.
 
-What was not edited is copied byte for byte: of an edited graph each record that differs is encoded
-anew, and of a body or a function also the node or the function that holds it.
+Parts that were not edited are copied byte for byte. In an edited graph, each record that differs is
+encoded again; for a body or a function, so is the node or the function that holds it.
 """
 
 import os
@@ -35,19 +35,19 @@ class Model:
     """A model, and the journal of all edits of its graphs.
 
     Attributes:
-        skeleton: The file, as it came.
-        path: Where it lies, or None.
-        ir_version: Of the model.
-        opsets: Version of each operator set that the model imports; the default one is "".
-        has_external_data: Whether the elements of some tensors lie in files beside the model.
-        main: What is seen of the main graph.
-        functions: What is seen of the functions that were looked into, by place.
-        standard_functions: Names of those functions that stand in for operators of ONNX.
-        journal: What was edited, in whichever graph.
+        skeleton: The file, as it was loaded.
+        path: The path of the file, or None.
+        ir_version: The IR version.
+        opsets: Version of each opset that the model imports, by domain; the default one is "".
+        has_external_data: Whether any tensor has external data.
+        main: The main graph.
+        functions: The functions that were opened, by index.
+        standard_functions: Names of the functions that replace operators of ONNX itself.
+        journal: The edits of all graphs.
     """
 
     def __init__(self, skeleton: Skeleton, path: Path | None) -> None:
-        """Use `Graph.load` and its like, which give the main graph."""
+        """Not for direct use: `Graph.load` and its like return the main graph."""
         light = skeleton.light
         self.skeleton = skeleton
         self.path = path
@@ -67,28 +67,28 @@ class Model:
 
     @cached_property
     def function_sections(self) -> tuple[Section, ...]:
-        """What the file has of each function."""
+        """The functions as they are in the file."""
         return tuple(self.skeleton.functions())
 
     @cached_property
     def names(self) -> Names:
-        """The names in use, in whichever graph."""
+        """The names in use in all graphs."""
         return Names(self.skeleton.light)
 
     def light_functions(self) -> dict[tuple[str, str], onnx.FunctionProto]:
-        """The functions as they are now, by domain and name, without elements of long tensors."""
+        """The functions as they are now, by domain and name, without large weights."""
         found = light_functions(self.skeleton, self.functions)
         return {(each.domain, each.name): each for each in found}
 
     def metadata(self, key: str) -> str | None:
-        """What the metadata says under a key."""
+        """The metadata value of a key; None where there is none."""
         if key in self._metadata:
             return self._metadata[key]
         entries = self.skeleton.light.metadata_props
         return next((entry.value for entry in entries if entry.key == key), None)
 
     def set_metadata(self, key: str, value: str) -> None:
-        """Has the metadata say something under a key."""
+        """Sets the metadata value of a key."""
         before = self._metadata.get(key)
         if self.metadata(key) == value:
             return
@@ -100,17 +100,18 @@ class Model:
 
     @property
     def changed(self) -> bool:
-        """Whether anything differs from the original; looks at every node once after an edit."""
+        """Whether anything differs from the original; compares every node once after an edit."""
         return any(self._differences())
 
     def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
-        """Inputs, nodes and initializers before and after; long tensors lack their elements."""
+        """Inputs, nodes and initializers before and after the edits, without large weights."""
         return self.skeleton.light.graph, outline(self.skeleton, self.main)
 
     def working_copy(self, is_cut: Callable[[str], bool]) -> onnx.ModelProto:
         """The model as it is now, with graph inputs in place of some long or external constants.
 
-        `is_cut` tells by name which of them become inputs.
+        Args:
+            is_cut: Whether the constant of a name becomes an input.
         """
         return working_copy(self.skeleton, self.main, self.functions, is_cut)
 
@@ -127,7 +128,7 @@ class Model:
     def to_run(self) -> tuple[bytes, Path | None]:
         """The model, serialised, and the folder where a runtime finds its external data.
 
-        Without a path nobody knows that folder.
+        The folder is None where the model has no external data, or came without a path.
         """
         external = self.skeleton.external
         if self.path is None or not external:
@@ -145,20 +146,23 @@ class Model:
         external_data: ExternalData = "copy",
         progress: Progress | None = None,
     ) -> tuple[Path, ...]:
-        """Saves the model, whole or not at all; says which other files it wrote.
+        """Saves the model, whole or not at all.
 
-        In the folder of the original it shares the external data. In another one that data is
-        copied or linked before the model appears, and on demand it comes inside. A model without
-        a path keeps its references as they are.
+        In the folder of the original, it shares the external data. For another folder, that data is
+        copied or linked before the model appears there, or embedded in the model. A model without a
+        path keeps its references as they are.
 
         Args:
             path: The file to write.
             external_data: `copy`, `link` (hard links) or `inline`.
-            progress: Called with a step, how much of it is done, and how much there is.
+            progress: Called with the name of a step, how much of it is done, and how much there is.
+
+        Returns:
+            The other files that were written.
 
         Raises:
-            UsageError: There is no such choice.
-            OutputError: A file cannot be written, or something is in the place of one.
+            UsageError: `external_data` is none of the three.
+            OutputError: A file cannot be written, or another file is in the way.
             ModelError: External data cannot be read.
         """
         if not isinstance(path, str | os.PathLike):
@@ -168,13 +172,13 @@ class Model:
         try:
             files = contents(self.skeleton, self.path, *edits, target, external_data, progress)
             write_whole(files)
-        except (OSError, ValueError) as error:  # of what is looked at before anything is written
+        except (OSError, ValueError) as error:  # from the checks before anything is written
             reason = getattr(error, "strerror", None) or error
             raise OutputError(f"{target} cannot be written: {reason}") from None
         return tuple(file for file in files if file is not target)
 
     def _differences(self) -> Differences:
-        """What differs from the original; kept until the next edit."""
+        """The differences from the original; cached until the next edit."""
         version = self.journal.count
         if self._different is None or self._different[0] != version:
             functions = self.functions.values()
@@ -184,12 +188,12 @@ class Model:
 
 
 def imported(operator_sets: Iterable[onnx.OperatorSetIdProto], ir_version: int) -> dict[str, int]:
-    """The version of each operator set that is imported; the default one is ""."""
+    """The version of each imported opset, by domain; the default one is ""."""
     opsets: dict[str, int] = {}
     for item in operator_sets:
         domain = "" if item.domain in DEFAULT_DOMAINS else item.domain
         if domain in opsets and not domain:
             raise ModelError("the model imports the default operator set twice; remove one import")
         opsets[domain] = item.version
-    # Before IR version 3 there was one operator set, and nothing to import.
+    # Before IR version 3 there was one opset, and models imported none.
     return opsets or ({"": 1} if ir_version < 3 else {})

@@ -1,7 +1,7 @@
-"""graphsurgeon nodes and tensors for one graph of a model, and the checks that come with them.
+"""Builds graphsurgeon nodes and tensors for one graph of a model, and checks the graph.
 
-graphsurgeon compares nodes deeply and tensors by name, and its lists search by that: so nothing
-here or in `graph` asks it whether two things are equal, or has it remove anything.
+graphsurgeon compares nodes deeply and tensors by name, and its lists search by these comparisons.
+So this package never compares or removes anything by graphsurgeon's own methods.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,11 +22,11 @@ class Node(gs.Node):  # type: ignore[misc]
     """A graphsurgeon node whose inputs and outputs are plain lists.
 
     Attributes:
-        notes: What others worked out of the node alone; gone with the next edit of it.
+        notes: A cache for facts derived from the node alone; an edit of the node empties it.
     """
 
     def __init__(self, op: str, name: str, attrs: Mapping[str, Any], domain: str | None) -> None:
-        """A node that reads and gives nothing yet."""
+        """A node without inputs and outputs yet."""
         self.op: str = op
         self.name: str = name
         self.attrs: Mapping[str, Any] = attrs
@@ -35,23 +35,23 @@ class Node(gs.Node):  # type: ignore[misc]
         self.domain: str | None = domain
         self.notes: dict[object, Any] = {}
 
-    # graphsurgeon's is slow, and keeps the lists of nodes and tensors in step.
+    # graphsurgeon's own is slow, since it synchronises the lists of nodes and tensors.
     __setattr__ = object.__setattr__
 
 
 class Tensor(gs.Variable):  # type: ignore[misc]
-    """A graphsurgeon tensor that finds its uses by key: its list of consumers may be long.
+    """A graphsurgeon tensor whose uses are in a dictionary, as there may be many.
 
     Attributes:
-        uses: By identity of the node and index.
-        origin: What it is a copy of, where that has been looked for and an Identity gives it.
-        outer: The tensor of the graph around that it stands for in a body; None for all others.
+        uses: Its uses, by identity of the node and index of the input.
+        origin: The tensor that it is a copy of, through Identities; None until it is looked up.
+        outer: In a body, the tensor of the graph around that it captures; else None.
     """
 
     outer: "Tensor | None" = None
 
     def __init__(self, name: str) -> None:
-        """A tensor nobody produces or reads yet."""
+        """A tensor that no node writes or reads yet."""
         self.name: str = name
         self.dtype = None
         self.shape = None
@@ -60,14 +60,14 @@ class Tensor(gs.Variable):  # type: ignore[misc]
         self.uses: dict[tuple[int, int], Use] = {}
         self.origin: Tensor | None = None
 
-    # Names say nothing about that: bodies beside one another may use the same.
+    # Compared by identity, not by name: two bodies may use the same name.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
     __setattr__ = object.__setattr__
 
     @property
     def outputs(self) -> list[Node]:
-        """The nodes that read it, once for every input."""
+        """The nodes that read it, once for each input."""
         return [use.node for use in self.uses.values() if use.index >= 0]
 
 
@@ -84,11 +84,11 @@ class Use(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """What a graph input or an initializer declares.
+    """The declared type and shape of a graph input or an initializer.
 
     Attributes:
-        dtype: `onnx.TensorProto.DataType`; UNDEFINED for what is no dense tensor.
-        shape: Known, named and (None) unknown dimensions; None where not even the rank is known.
+        dtype: `onnx.TensorProto.DataType`; UNDEFINED for anything but a dense tensor.
+        shape: Known, named and (None) unknown dimensions; None where even the rank is unknown.
     """
 
     dtype: int
@@ -96,17 +96,18 @@ class Declared(NamedTuple):
 
 
 UNDECLARED: Final = Declared(onnx.TensorProto.DataType.UNDEFINED, None)
-"""What is known of an input of which nothing is."""
+"""The declaration of an input of which nothing is known."""
 
 
 class Initializer(NamedTuple):
-    """A constant of the graph.
+    """An initializer of the graph.
 
     Attributes:
-        proto: The tensor, in a file perhaps without elements; the values of a sparse one.
+        proto: The tensor, perhaps without its elements; for a sparse one, its values.
         dims: Its shape.
-        records: Where the file has it, and its graph input before IR version 4; none if added.
-        sparse: Whether it is a sparse one.
+        records: Its records in the file, with that of its graph input before IR version 4; none
+            if it was added.
+        sparse: Whether it is sparse.
     """
 
     proto: onnx.TensorProto
@@ -120,10 +121,10 @@ class Entry:
     """A node in the order of the graph, which is a linked list.
 
     Attributes:
-        node: The node; one that stands for none in the head and the tail of the list.
-        record: Where the file has it; None for an inserted one.
-        captures: What its bodies read of the graph, with how many of them do.
-        bodies: Those that were looked into, by name of the attribute, and place in it if it is a
+        node: The node; a dummy in the head and the tail of the list.
+        record: Its record in the file; None for an inserted one.
+        captures: The tensors that its bodies capture, with the number of bodies that do.
+        bodies: The bodies that were opened, by name of the attribute, with the index if it is a
             list.
         alive: Whether it is in the graph.
         touched: Whether it may differ from the file.
@@ -144,20 +145,21 @@ class View:
     """One graph of a model: the main graph, a body of a node, or a function.
 
     Attributes:
-        section: What the file has of it.
-        outer: The graph around, and there the node whose body it is; None for all but bodies.
-        tensors: By name, all that the graph has, and in a body what it reads of the graph around.
-        entries: The nodes by identity, in file order, also those that were removed.
-        inputs: True inputs, also those with a default from IR version 4 on.
+        section: The graph in the file.
+        outer: For a body, the graph around it and the node there that has it; else None.
+        tensors: All tensors of the graph by name, and in a body those that it captures.
+        entries: The nodes by identity, in file order, removed ones included.
+        inputs: The inputs; from IR version 4 on, those with an initializer as default too.
         outputs: Names of the outputs.
-        initializers: By name.
-        added: Names of initializers in the order they were added, also of those removed since.
-        gone: Names of tensors that were removed, with what records went with them.
-        undeclared: Names of tensors whose value_info is to go.
-        uncertain: Names that a body might read of the graph around, were its nodes in order.
+        initializers: The initializers, by name.
+        added: Names of initializers in the order they were added, those removed since included.
+        gone: Names of removed tensors, with the records to remove along with them.
+        undeclared: Names of tensors whose `value_info` is to be removed.
+        uncertain: Names that a body reads before it defines them itself: in a sorted body these
+            would be captured.
         touched: Whether it, or a body in it, may differ from the file.
-        head: What precedes the first node.
-        tail: What follows the last node.
+        head: The dummy before the first node.
+        tail: The dummy after the last node.
     """
 
     section: Section
@@ -186,14 +188,14 @@ class View:
         return self.outer[0].is_in_function if self.outer is not None else not self.is_main
 
     def owner_in(self, view: "View") -> Node | None:
-        """The node of another graph that this one is inside of; None if it is not."""
+        """The node of another graph that contains this one; None if none does."""
         if self.outer is None:
             return None
         around, owner = self.outer
         return owner.node if around is view else around.owner_in(view)
 
     def order(self) -> Iterator[Entry]:
-        """The live nodes in their order; edits underway do no harm."""
+        """The live nodes in order; edits during the iteration are fine."""
         entry = self.head.next
         while entry is not self.tail:
             if entry.alive:
@@ -212,14 +214,14 @@ def build(
     defaults: bool = True,
     given: Sequence[Declared] | None = None,
 ) -> View:
-    """One graph of a model.
+    """Builds one graph of a model.
 
     Args:
-        section: What the file has of it.
-        outer: The graph around a body, and there the node whose body it is.
-        defaults: Whether an initializer that is an input too is its default: before IR version 4
-            every initializer of the main graph had to be one.
-        given: What inputs are, as far as that is known, where it is not what they declare.
+        section: The graph in the file.
+        outer: For a body, the graph around it and the node there that has it.
+        defaults: Whether an initializer that is also an input is the default of that input. Before
+            IR version 4 it is a plain constant: every initializer had to be an input too.
+        given: Types and shapes of the inputs, where the declared ones do not count.
 
     Raises:
         ModelError: A tensor has no source or several, or the graph has a cycle.
@@ -247,7 +249,7 @@ def build(
 
 
 def declaration(value: onnx.ValueInfoProto) -> Declared:
-    """What the type of a graph input says."""
+    """The declared type and shape of a graph input."""
     if not value.type.HasField("tensor_type"):
         return UNDECLARED
     tensor = value.type.tensor_type
@@ -275,7 +277,7 @@ def constant_shape(dims: Sequence[int], name: str) -> tuple[int, ...]:
 
 
 def describe(node: Node) -> str:
-    """How messages name a node: its name, or that of its first output in angle brackets."""
+    """A node's name in messages: its own, or that of its first output in angle brackets."""
     if node.name:
         return str(node.name)
     outputs = [tensor.name for tensor in node.outputs if tensor.name]
@@ -283,7 +285,7 @@ def describe(node: Node) -> str:
 
 
 def function_label(function: onnx.FunctionProto) -> str:
-    """How messages name a function, with its domain and overload where it has them."""
+    """A function's name in messages, with its domain and overload where it has them."""
     name = f"{function.domain}::{function.name}" if function.domain else function.name
     return f"{name}:{function.overload}" if function.overload else name
 
@@ -336,11 +338,11 @@ def _tensor(name: str) -> Tensor:
 
 @dataclass(slots=True)
 class _Ahead:
-    """What nodes read that none before them produces.
+    """Tensors that nodes read before any node produces them.
 
     Attributes:
-        unknown: By name, the first node that reads it.
-        unsorted: Whether a later node produced some of it.
+        unknown: The first node that reads each of them, by name of the tensor.
+        unsorted: Whether a later node produced one of them.
     """
 
     unknown: dict[str, Node] = field(default_factory=dict)
@@ -381,7 +383,7 @@ def _add_nodes(view: View, ahead: _Ahead) -> None:
 
 
 def _add_captured(view: View, outer: tuple[View, Entry], ahead: _Ahead) -> None:
-    """Adds what a body reads of the graph around it."""
+    """Adds the tensors that a body captures from the graph around it."""
     around, owner = outer
     light = view.section.light
     assert isinstance(light, onnx.GraphProto)
@@ -392,7 +394,7 @@ def _add_captured(view: View, outer: tuple[View, Entry], ahead: _Ahead) -> None:
         if source is None or any(node is owner.node for node in source.inputs):
             continue
         if mine is not None and name not in ahead.unknown:
-            continue  # it is the body's own, read before it is computed
+            continue  # the body defines it itself, after reading it
         ahead.unknown.pop(name, None)
         if mine is None:
             mine = view.tensors[name] = Tensor(name)
@@ -402,7 +404,7 @@ def _add_captured(view: View, outer: tuple[View, Entry], ahead: _Ahead) -> None:
 
 
 def held_bodies(node: Node) -> Iterator[tuple[str, onnx.GraphProto]]:
-    """The bodies of a node by name of the attribute, with the place in it if it is a list."""
+    """The bodies of a node by name of the attribute, with the index if it is a list."""
     for name, value in node.attrs.items():
         if isinstance(value, onnx.AttributeProto):
             if value.HasField("g"):
@@ -411,9 +413,9 @@ def held_bodies(node: Node) -> Iterator[tuple[str, onnx.GraphProto]]:
 
 
 def captures(entry: Entry, tensors: dict[str, Tensor]) -> dict[Tensor, int]:
-    """What the bodies of a node read of the graph around it, with how many of them do.
+    """The tensors that the bodies of a node capture, with the number of bodies that do.
 
-    A body may define what bears the name of an output of the node.
+    Outputs of the node itself do not count: a body may define tensors of the same name.
     """
     found: dict[Tensor, int] = {}
     for key, body in held_bodies(entry.node):
@@ -432,7 +434,7 @@ def captures(entry: Entry, tensors: dict[str, Tensor]) -> dict[Tensor, int]:
 
 
 def _add_captures(view: View) -> bool:
-    """Adds what bodies read; says whether one reads what a later node produces."""
+    """Adds the captures of bodies; returns whether one captures what a later node produces."""
     unsorted = False
     done: set[int] = set()
     for identity, entry in view.entries.items():
@@ -445,7 +447,7 @@ def _add_captures(view: View) -> bool:
 
 
 def _chain(view: View) -> None:
-    """Puts the nodes in a linked list."""
+    """Links the nodes in a list."""
     previous = view.head
     for entry in (*view.entries.values(), view.tail):
         previous.next, entry.previous = entry, previous
@@ -453,7 +455,7 @@ def _chain(view: View) -> None:
 
 
 def _refuse_cycle(view: View) -> None:
-    """Raises ModelError if the nodes cannot be put in order."""
+    """Raises ModelError if the nodes cannot be sorted topologically."""
     waiting = {}
     ready = []
     for identity, entry in view.entries.items():
@@ -471,7 +473,7 @@ def _refuse_cycle(view: View) -> None:
                     ready.append(use.node)
     if not waiting:
         return
-    # Every node left waits for another one left: going back from any ends in a cycle.
+    # Every remaining node waits for another one: going upstream from any leads into a cycle.
     identity = next(iter(waiting))
     seen: set[int] = set()
     while identity not in seen:
