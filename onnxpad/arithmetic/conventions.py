@@ -33,7 +33,7 @@ from onnxpad.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class AxisPadding:
-    """What a framework pads on one axis.
+    """The padding of a framework on one axis.
 
     Attributes:
         begin: Elements before the first real one; cropped from the output if transposed.

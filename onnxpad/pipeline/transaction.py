@@ -31,15 +31,15 @@ class Probe(Protocol):
     """Runs a change's neighbourhood, before and after, on a runtime."""
 
     def take(self, analysis: Analysis, signs: Signs) -> None:
-        """Goes by what is known of the graph from now on, and keeps to the sizes admitted then."""
+        """Use a new analysis of the graph, and from now on only the sizes that it admits."""
 
     def before(self, tensor: Tensor, root: str) -> Any:
-        """What computes a tensor from `root`, cut out of the graph as it is now."""
+        """The nodes that compute a tensor from `root`, cut out of the graph as it is now."""
 
     def after(self, tensor: Tensor, root: str, before: Any) -> tuple[bool | None, str]:
-        """Whether the same, cut out of the changed graph, computes the same; and what was seen.
+        """Whether the tensor, cut out of the changed graph, is still the same; and a description.
 
-        None where it could not be run.
+        The first is None if the models could not be run.
         """
 
 

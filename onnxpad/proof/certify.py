@@ -55,7 +55,7 @@ _LOWEST_FINITE: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOU
 
 
 class Reading(NamedTuple):
-    """What the elements of a tensor are computed from.
+    """The elements from which a tensor is computed, as read from the graph.
 
     Attributes:
         root: Name of the tensor that is read.

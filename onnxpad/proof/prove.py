@@ -12,7 +12,7 @@ from onnxpad.sizes.analysed import AnalysedDomains
 
 
 class Readings(NamedTuple):
-    """What a tensor is computed from, in each domain of sizes; None where unknown there."""
+    """The readings of a tensor, one in each domain of sizes; None where unknown."""
 
     each: tuple[Reading | None, ...]
     root: str

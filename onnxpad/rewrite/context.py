@@ -1,4 +1,4 @@
-"""What a pass sees: one graph, its analysis, and the style that the user wants."""
+"""The context of a pass: one graph, its analysis, and the style that the user wants."""
 
 from collections.abc import Iterator
 from typing import NamedTuple, TypeVar
