@@ -172,7 +172,7 @@ def _answers(
     """Each question with the output sizes that shape inference infers, None where unknown."""
     try:
         inferred = shape_inference.infer_shapes(_model(graph, asked))
-    except Exception:  # it raises what it likes, and without an answer nothing is compared
+    except Exception:  # it raises anything, and without an answer nothing is compared
         return
     sizes = {value.name: _read(value.type.tensor_type) for value in inferred.graph.value_info}
     for number, question in enumerate(asked):

@@ -42,7 +42,7 @@ def spatial_sizes(
         least: The least size at which the node that reads it runs.
         layout: Which of its axes are spatial.
     """
-    found = (Unknown("only run time knows"),) * axes if shape is None else layout.spatial(shape)
+    found = (Unknown("known only at run time"),) * axes if shape is None else layout.spatial(shape)
     if {int, Size}.issuperset(map(type, found)):
         return found
     least = max(least, _least(graph, tensor))

@@ -62,7 +62,7 @@ class _Arithmetic:
         return _operate(_subtract, 0, self)
 
     def __bool__(self) -> NoReturn:
-        raise TypeError("a size that is not known has no truth value: ask `always`")
+        raise TypeError("a symbolic or unknown size has no truth value: ask `always`")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -471,7 +471,7 @@ def _ratio(a: _Known, d: Size) -> _Known:
     quotients = [each // by for each in _bounds(a) for by in (lo, hi)]
     first, last = min(quotients), max(quotients)
     if last - first > _STEPS:
-        raise InexpressibleError("a division by a size that is not known")
+        raise InexpressibleError("a division by a size that takes too many values")
     total: _Known = first
     for step in range(first + 1, last + 1):
         total = _add(total, _less_equal(_scale(d, step), a))

@@ -1,4 +1,4 @@
-"""One axis of a sliding window: sizes, pads, and what is read.
+"""One axis of a sliding window: sizes, pads, and the positions that are read.
 
 Positions count from the first real element: padding at the begin has negative positions, padding
 at the end starts at `size`. Input sizes may be symbolic (`Extent`). Kernel, stride and dilation are

@@ -92,7 +92,7 @@ class Skeleton:
         model: The records of the model.
         graphs: The records of each `graph` field of the model: protobuf merges several into one.
         fields: The records of the graph by field number. They pair with the elements of `light`:
-            the first of field 1 is what `light.graph.node[0]` comes from.
+            the first of field 1 is the record of `light.graph.node[0]`.
         external: The tensors whose elements lie in other files.
     """
 

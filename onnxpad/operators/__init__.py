@@ -1,1 +1,1 @@
-"""The window operators, and what their nodes say."""
+"""The table of window operators, and the readers of their nodes."""

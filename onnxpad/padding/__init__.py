@@ -1,1 +1,1 @@
-"""Padding sites: what is padded, where it is written, and how it may be written instead."""
+"""Padding sites: how much each operator is padded, where that is written, and the alternatives."""

@@ -223,8 +223,8 @@ OWN_PADDING_COUNTED: Final = Condition[Merge](
     must=lambda case: case.op.padding is not Fill.EXCLUDED,
     said=lambda case: RefusalError(
         Reason.OWN_PADDING_UNCOUNTED,
-        "the AveragePool pads by itself without counting it (count_include_pad=0), and "
-        "would have to count this padding",
+        "the AveragePool does not count its own padding (count_include_pad=0), but would have to "
+        "count this one",
         operator=case.graph.label(case.op.node),
         pads=onnx_order(case.op.pads),
     ),

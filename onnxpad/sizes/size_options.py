@@ -246,7 +246,7 @@ def _named(
                     f"axis {place} of input {tensor!r} is {size} in the model, not {sizes}"
                 )
             if isinstance(size, int):
-                example = f"; a size that is fixed goes by its place, as '{tensor}[{place}]'"
+                example = f"; name a fixed size by input and axis, as '{tensor}[{place}]'"
     known = list(dict.fromkeys(axis.label for axis in axes))
     there = f"there is {_known(known)}" if known else "the model leaves no size open"
     there += meant(name, known) or example

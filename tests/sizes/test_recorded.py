@@ -223,7 +223,7 @@ def test_other_sizes_are_refused(
 
 def test_a_dimension_that_is_fixed_goes_by_its_place() -> None:
     pinned = onnxpad.fix(OPEN, dims={"height": 8}, validate=False).model
-    with pytest.raises(UsageError, match=r"goes by its place, as 'x\[") as error:
+    with pytest.raises(UsageError, match=r"name a fixed size by input and axis, as 'x\[") as error:
         onnxpad.fix(pinned, dims={"height": 8})
     assert "there is no dimension 'height'" in str(error.value)
     assert not onnxpad.fix(pinned, dims={"x[2]": "4..8"}, validate=False).changed
