@@ -3,7 +3,7 @@
 from onnxpad.analysis.analysis import LARGEST_SIZE, Analysis
 from onnxpad.analysis.open_axes import OpenAxis, open_axes
 from onnxpad.analysis.rules.folding import is_constant
-from onnxpad.analysis.rules.shapes import BROADCASTING
+from onnxpad.analysis.rules.shape_table import BROADCASTING
 from onnxpad.analysis.value import Shape, Value
 
 __all__ = [

@@ -26,10 +26,10 @@ from onnxpad.analysis.rules.contrib import CONTRIB_DTYPES, CONTRIB_SHAPES, DOMAI
 from onnxpad.analysis.rules.dtypes import DTYPES, first_input_dtype
 from onnxpad.analysis.rules.elementwise import ARITHMETIC
 from onnxpad.analysis.rules.folding import FOLDED, folded, is_constant
-from onnxpad.analysis.rules.layout import LAYOUT
+from onnxpad.analysis.rules.layout_contents import LAYOUT
 from onnxpad.analysis.rules.pools_and_convs import WINDOWS
 from onnxpad.analysis.rules.quantised import CONTRIB_VALUES, QUANTISED
-from onnxpad.analysis.rules.shapes import SHAPES
+from onnxpad.analysis.rules.shape_table import SHAPES
 from onnxpad.analysis.value import INT64, INTEGERS, Shape, Value, constant_elements
 from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
 

@@ -562,10 +562,9 @@ class Graph:
         found: dict[int, Touched] = {}
         inside: dict[int, Touched] = {}
         for view, each in self.model.journal.touched(mark):
-            owner = view.owner_in(self._view)
             if view is self._view:
                 found.setdefault(id(each.node), each)
-            elif owner is not None:
+            elif (owner := view.owner_in(self._view)) is not None:
                 inside[id(owner)] = Touched(owner, None)
             elif view.is_in_function:
                 running = filter(self._runs_function, self.nodes)

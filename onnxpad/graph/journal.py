@@ -3,8 +3,7 @@
 The cost of an edit does not grow with the graph: no list of nodes or consumers is ever searched.
 """
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -62,10 +61,12 @@ class Journal:
             before.inputs, before.outputs = list(node.inputs), list(node.outputs)
         self._touched.append((len(self._steps), view, Touched(node, before)))
 
-    def touched(self, mark: int) -> Iterator[tuple[View, Touched]]:
+    def touched(self, mark: int) -> list[tuple[View, Touched]]:
         """The nodes that edits since a mark touched, in all graphs, once for each edit."""
-        start = bisect_left(self._touched, mark, key=lambda each: each[0])
-        yield from (each[1:] for each in self._touched[start:])
+        start = len(self._touched)
+        while start and self._touched[start - 1][0] >= mark:
+            start -= 1
+        return [each[1:] for each in self._touched[start:]]
 
     def record(self, undo: Callable[[], object]) -> None:
         """Stores the function that undoes an edit."""

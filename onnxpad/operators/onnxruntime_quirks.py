@@ -18,7 +18,10 @@ from onnxpad.reasons import Condition, Reason, RefusalError
 if TYPE_CHECKING:
     from onnxpad.operators.read import WindowOp
 
-Stops: TypeAlias = Callable[["WindowOp", int, int | None], bool]
+Type: TypeAlias = Callable[[], int | None]
+"""The element type of data; None where unknown."""
+
+Stops: TypeAlias = Callable[["WindowOp", int, Type], bool]
 """Whether an operator, in an opset and on an element type, stops where SAME would crop."""
 
 
@@ -50,20 +53,20 @@ class Departures:
     runs_in_blocks: bool
 
 
-def _never(op: "WindowOp", opset: int, dtype: int | None) -> bool:
+def _never(op: "WindowOp", opset: int, dtype: Type) -> bool:
     return False
 
 
-def _average_stops(op: "WindowOp", opset: int, dtype: int | None) -> bool:
+def _average_stops(op: "WindowOp", opset: int, dtype: Type) -> bool:
     return not op.ceil_mode and opset < 19
 
 
-def _maximum_stops(op: "WindowOp", opset: int, dtype: int | None) -> bool:
+def _maximum_stops(op: "WindowOp", opset: int, dtype: Type) -> bool:
     return (
         not op.ceil_mode
         and not op.is_dilated
         and not op.gives_indices
-        and dtype in {TensorProto.FLOAT, TensorProto.FLOAT16}
+        and dtype() in {TensorProto.FLOAT, TensorProto.FLOAT16}
     )
 
 
@@ -109,7 +112,7 @@ LP_POOL: Final = Departures(
 )
 
 
-def check_same(op: "WindowOp", sizes: Sequence[Extent], opset: int, dtype: int | None) -> None:
+def check_same(op: "WindowOp", sizes: Sequence[Extent], opset: int, dtype: Type) -> None:
     """Raises unless onnxruntime, if it runs a SAME operator, follows the specification.
 
     Where it does not run the operator, writing the pads is a repair.
@@ -118,7 +121,7 @@ def check_same(op: "WindowOp", sizes: Sequence[Extent], opset: int, dtype: int |
         op: The operator, with SAME.
         sizes: The spatial sizes of its data.
         opset: The version of the standard operators.
-        dtype: The data's element type; None where unknown.
+        dtype: Asked for the data's element type, where that matters.
 
     Raises:
         RefusalError: It computes something else.

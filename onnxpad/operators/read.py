@@ -229,6 +229,14 @@ def read_slide(node: Node, kernel: Sequence[int | Size]) -> Slide:
         ModelError: An attribute that the specification forbids (length, type, sign).
         UnreadableError: An attribute whose meaning is unknown.
     """
+    key = read_slide, tuple(kernel)
+    slide: Slide | None = node.notes.get(key)
+    if slide is None:
+        slide = node.notes[key] = _read_slide(node, kernel)
+    return slide
+
+
+def _read_slide(node: Node, kernel: Sequence[int | Size]) -> Slide:
     rank = len(kernel)
     strides = _integers(node, "strides", rank, least=1) or (1,) * rank
     dilations = _integers(node, "dilations", rank, least=1) or (1,) * rank
@@ -300,9 +308,13 @@ def _kernel(analysis: Known, node: Node, operator: Operator) -> tuple[int | Size
                     f"the number of axes of its weight {weight.name!r} is unknown"
                 )
             shape = (symbol("?"),) * layout.rank(count)
+        sizes = layout.spatial(shape)
+        numbers = tuple([size for size in sizes if isinstance(size, int)])
+        if len(numbers) == len(sizes):
+            return numbers
         return tuple(
             size if isinstance(size, int | Size) else symbol(f"{weight.name}[{axis}]")
-            for axis, size in zip(layout.axes(len(shape)), layout.spatial(shape), strict=True)
+            for axis, size in zip(layout.axes(len(shape)), sizes, strict=True)
         )
     if shape is not None and layout.spatial(shape) != written:
         fits = len(shape) == layout.rank(len(written)) and all(

@@ -1,7 +1,10 @@
 """The table of window operators: each row states every trait of one operator.
 
-A new operator is a new row. No other module asks for an operator by its name, infers one trait from
-another, or assumes that batch and channels are the first two axes.
+A new operator is a new row here and a second row in `proof.meaning`, which shares nothing with this
+table. The passes take the rows that gather. No other module infers one trait from another, or
+assumes that batch and channels are the first two axes. Names of operators stand elsewhere only
+where something else is said about them: their shapes (`analysis.rules`), which of them keep signs
+(`analysis.signs`), and which the reference evaluator computes correctly (`validation.evaluator`).
 """
 
 import enum
@@ -81,7 +84,7 @@ class Inputs:
             raise ValueError(f"{self}: the zero point is not among the quantisation inputs")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Layout:
     """The two axes that are not spatial; a negative number counts from the last.
 
@@ -108,7 +111,7 @@ class Layout:
 
     def spatial(self, each: Sequence[T]) -> tuple[T, ...]:
         """The items of the spatial axes, given one item for each axis."""
-        return tuple(each[axis] for axis in _spatial_axes(self, len(each)))
+        return tuple([each[axis] for axis in _spatial_axes(self, len(each))])
 
     def others(self, each: Sequence[T]) -> tuple[T, ...]:
         """The items of batch and channels, in their order, given one item for each axis."""

@@ -110,7 +110,7 @@ class Sites:
             told_sizes = self.wording.sizes(open_sizes, op.data)
             sources = self.wording.places(open_sizes.values())
             raise SizeDependentError(open_sizes, told_sizes, sizes=sources)
-        self.check_same(op)
+        self._check_same(op, sizes)
         crops = any(always(less_equal(w.stride, w.extent)) is not True for w in op.windows)
         if crops and op.operator.padding is Fill.LOWEST and self._analysis.dtype(op.data) in FLOATS:
             self.check_finite(op.data)  # with a negative total, SAME runs in another kernel
@@ -126,8 +126,10 @@ class Sites:
         Raises:
             RefusalError: It computes something else.
         """
-        sizes = self.spatial(op, op.data, 1)
-        check_same(op, sizes, self._graph.opset, self._analysis.dtype(op.data))
+        self._check_same(op, self.spatial(op, op.data, 1))
+
+    def _check_same(self, op: WindowOp, sizes: tuple[Extent, ...]) -> None:
+        check_same(op, sizes, self._graph.opset, lambda: self._analysis.dtype(op.data))
 
     def check_finite(self, source: Tensor) -> None:
         """Refuses data with infinities: the forms of a maximum differ on windows of only these."""

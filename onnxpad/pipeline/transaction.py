@@ -13,8 +13,8 @@ from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.operators.amounts import told
 from onnxpad.operators.read import UnreadableError
 from onnxpad.operators.table import operator_of
-from onnxpad.proof.account import check_accounted, check_in_place, check_renamed
 from onnxpad.proof.certify import UncertifiedError
+from onnxpad.proof.edit_coverage import check_accounted, check_in_place, check_renamed
 from onnxpad.proof.prove import Prover
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
@@ -200,8 +200,9 @@ class Editor:
                 self._check_assumptions(certificate)
         self._seen.add((place, text))
         mark = graph.mark()
-        removed += graph.absorb(node)
-        check_renamed(graph, graph.touched(mark))
+        if absorbed := graph.absorb(node):
+            check_renamed(graph, graph.touched(mark))
+            removed += absorbed
         return Change(
             code=rule.code,
             node=graph.label(node),

@@ -380,6 +380,9 @@ def _weight_kernel(
             )
     else:
         sizes = (Unknown("known only at run time"),) * (0 if written else _axes(analysis, node))
+    numbers = tuple([size for size in sizes if isinstance(size, int)])
+    if not written and len(numbers) == len(sizes):
+        return numbers
     if written:
         return _whole({"kernel_shape": _frozen(written)[1]}, "kernel_shape", None, 1) or ()
     return tuple(

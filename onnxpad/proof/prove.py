@@ -30,7 +30,7 @@ class Prover:
 
     def __init__(self, graph: Graph, domains: AnalysedDomains, signs: Signs) -> None:
         """Reads the graph as it is at each call; passes decide by the last domain."""
-        self._domains = [each.domain for each in domains]
+        self._domains = [(each.domain, each.domain.facts()) for each in domains]
         self._certifiers = [Certifier(graph, each.analysis, signs) for each in domains]
 
     def read(self, node: Node, tensor: Tensor, root: str = "") -> Readings:
@@ -68,7 +68,7 @@ class Prover:
         """
         failure = UncertifiedError("nothing is known about it")
         assuming: Proof | None = None
-        for domain, certifier, old, new in zip(
+        for (domain, limits), certifier, old, new in zip(
             self._domains, self._certifiers, before.each, after.each, strict=True
         ):
             if old is None or new is None:
@@ -78,7 +78,6 @@ class Prover:
             except UncertifiedError as error:
                 failure = error
                 continue
-            limits = domain.facts()
             if limits or domain.assumptions:
                 certificate = replace(
                     certificate,

@@ -19,7 +19,6 @@ from onnxpad.arithmetic.size import (
     minimum,
     where,
 )
-from onnxpad.proof.engines import ENGINES, Placed
 from onnxpad.proof.layers import (
     EXCLUDED,
     LEAST,
@@ -36,6 +35,7 @@ from onnxpad.proof.layers import (
     without_sign,
 )
 from onnxpad.proof.meaning import Axis, Slide
+from onnxpad.proof.windows_by_engine import ENGINES, Placed
 from onnxpad.reasons import Reason
 
 _FILLS: Final = {
@@ -71,6 +71,7 @@ class WindowPair:
     """Two windows over layers of padding over the same data.
 
     Attributes:
+        pair: Both windows.
         inner: The inner layers that both share; they are treated as data.
         readings: The pair according to each engine that runs the first window.
         is_repair: Whether onnxruntime does not run the first window.
@@ -86,6 +87,7 @@ class WindowPair:
             UncertifiedError: They do not read the same positions, or they read different fills and
                 do not take a maximum, in which these might lose.
         """
+        self.pair = old, new
         common = count_shared(old.layers, new.layers)
         if old.slide.compares:
             common = min(common, finite_layers(old.layers))

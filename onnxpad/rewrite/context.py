@@ -8,7 +8,7 @@ from onnxpad.fusion.blocked_pools import BlockedPools
 from onnxpad.fusion.pad_fusion import Exposed
 from onnxpad.graph import Graph, Node
 from onnxpad.operators.read import PadOp, UnreadableError, WindowOp, read_pad, read_window
-from onnxpad.operators.table import operator_of
+from onnxpad.operators.table import Direction, operator_of
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.site import Sites
 from onnxpad.sizes.analysed import analysed_domains
@@ -62,8 +62,12 @@ class Context:
         self._asked = graph.version
 
     def windows(self) -> Iterator[WindowOp]:
-        """The readable window operators of the table, in file order."""
-        return self._each(WindowOp)
+        """The readable window operators of the table that gather, in file order.
+
+        Every pass takes pads to add to the data; those of a scattering operator crop its output.
+        """
+        gathers = Direction.GATHERS
+        return (op for op in self._each(WindowOp) if op.operator.direction is gathers)
 
     def pads(self) -> Iterator[PadOp]:
         """The readable `Pad` nodes, in file order."""

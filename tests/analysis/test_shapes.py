@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from onnxpad.analysis import LARGEST_SIZE, Analysis
 from onnxpad.analysis.rules.dtypes import DTYPES
 from onnxpad.analysis.rules.pools_and_convs import WINDOWS, resized
-from onnxpad.analysis.rules.shapes import SHAPES
+from onnxpad.analysis.rules.shape_table import SHAPES
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, symbol
 from onnxpad.graph import Graph
 from tests.agreement import REFUSALS, compare, parse, single

@@ -10,12 +10,12 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.size import evaluate, symbol
 from onnxpad.graph import Graph
-from onnxpad.operators.table import OPERATORS
+from onnxpad.operators.table import OPERATORS, Direction
 from onnxpad.pipeline import driver
 from onnxpad.proof import meaning
 from onnxpad.proof.certify import Certifier, UncertifiedError
-from onnxpad.proof.engines import onnxruntime, specification
 from onnxpad.proof.meaning import SLIDING, meaning_of
+from onnxpad.proof.windows_by_engine import onnxruntime, specification
 from tests.support import W, one, run
 
 LENGTH = 12
@@ -157,3 +157,17 @@ def test_equal_numbers_of_two_types_are_two(value: str) -> None:
         return
     with pytest.raises(UncertifiedError, match="ceil_mode"):
         certifier.window(graph.tensor("y"))
+
+
+def test_passes_leave_out_rows_that_scatter(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = replace(OPERATORS["", "Conv"], op_type="ConvTranspose", direction=Direction.SCATTERS)
+    monkeypatch.setitem(OPERATORS, row.key, row)
+    model = one(
+        "a = Pad (x, p) y = ConvTranspose (a, w)",
+        initializers=W.replace("[3, 2", "[2, 3") + ", int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}",
+    )
+    graph = Graph.from_proto(model)
+    outcome = driver.rewrite(graph, "fold")
+    assert outcome.changes == []
+    assert outcome.undone == []
+    assert graph.to_bytes() == model.SerializeToString()

@@ -9,7 +9,7 @@ from onnxpad.analysis.rules.axis_math import broadcast
 from onnxpad.analysis.rules.dtypes import DTYPES, input_dtype
 from onnxpad.analysis.rules.layout_shapes import concatenated
 from onnxpad.analysis.rules.pools_and_convs import WINDOWS
-from onnxpad.analysis.rules.shapes import SHAPES
+from onnxpad.analysis.rules.shape_table import SHAPES
 from onnxpad.analysis.value import FLOAT, Shape
 
 DOMAIN = "com.microsoft"

@@ -4,7 +4,7 @@ Where onnxruntime and the specification give different sizes, the size is unknow
 exception: their size is truncated, as in onnxruntime and shape inference.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -241,18 +241,22 @@ def resized(size: Extent, scale: float) -> Extent:
     return floor_div(size * numerator, denominator)
 
 
+def _uncovered(*op_types: str) -> Iterator[tuple[str, ShapeRule]]:
+    """The shape rules of operators that have no row yet, by name."""
+    transposed = Layout(batch=1, channels=0)
+    for op_type in op_types:
+        if (row := UNCOVERED.get(("", op_type))) is not None:
+            scatters = row.direction is Direction.SCATTERS
+            layout = transposed if scatters else CHANNELS_FIRST
+            yield op_type, _convolution(row.inputs, row.direction, weight_layout=layout)
+
+
 WINDOWS: dict[str, ShapeRule] = {
-    **{".".join(filter(None, key)): _of_row(row) for key, row in OPERATORS.items()},
     **named(_global_pool, "GlobalAveragePool GlobalLpPool GlobalMaxPool"),
-    **{
-        op_type: _convolution(UNCOVERED["", op_type].inputs)
-        for op_type in ("ConvInteger", "DeformConv", "QLinearConv")
-    },
+    **dict(_uncovered("ConvInteger", "ConvTranspose", "DeformConv", "QLinearConv")),
     **named(_region_pool, "MaxRoiPool RoiAlign"),
     **named(_resize, "Resize Upsample"),
-    "ConvTranspose": _convolution(
-        *UNCOVERED["", "ConvTranspose"], weight_layout=Layout(batch=1, channels=0)
-    ),
     "MaxUnpool": _max_unpool,
+    **{".".join(filter(None, key)): _of_row(row) for key, row in OPERATORS.items()},
 }
-"""Shape rules of operators with a sliding window, and of those that resize."""
+"""Shape rules of operators with a sliding window, and of those that resize; a row comes first."""

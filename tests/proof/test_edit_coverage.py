@@ -11,8 +11,8 @@ from onnxpad.graph import Graph, Node
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.pipeline import driver
-from onnxpad.proof.account import check_in_place, check_renamed
 from onnxpad.proof.certify import UncertifiedError
+from onnxpad.proof.edit_coverage import check_in_place, check_renamed
 from onnxpad.proof.prove import Prover
 from onnxpad.rewrite import protect_from_fusion
 from onnxpad.rewrite.context import Context
