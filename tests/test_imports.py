@@ -34,7 +34,7 @@ ORDER: Final = (
 APART: Final = {
     "arithmetic": {"file", "process"},
     "file": {"arithmetic", "process"},
-    "proof": {"process"},
+    "proof": {"process", "operators"},
     "engine": {"process", "arithmetic", "file", "graph", "analysis", "operators", "sizes", "proof"},
     "probe": {"proof"},
     "validation": {"analysis", "operators", "sizes", "proof"},

@@ -11,8 +11,7 @@ from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, symbol
 from onnxpad.graph import Graph, Tensor
 from onnxpad.operators.table import CHANNELS_FIRST, Layout, operator_of
 
-# Operators whose result has the shape of their first input.
-_KEEPING: Final = frozenset(
+KEEPING: Final = frozenset(
     {
         "Abs", "BatchNormalization", "Cast", "Clip", "Dropout", "Elu", "Erf", "Exp", "Gelu",
         "HardSigmoid", "HardSwish", "Identity", "InstanceNormalization", "LRN", "LeakyRelu", "Mish",
@@ -20,6 +19,7 @@ _KEEPING: Final = frozenset(
         "Tanh", "ThresholdedRelu",
     }
 )  # fmt: skip
+"""Operators whose result has the shape of their first input."""
 _FAR: Final = 64
 """Most operators upstream to look at."""
 
@@ -63,7 +63,7 @@ def _least(graph: Graph, tensor: Tensor) -> int:
         row = operator_of(graph, node)
         if row is not None and not row.pools:
             return 1  # runtimes refuse a convolution without a window
-        if node.op not in _KEEPING or not node.inputs:
+        if node.op not in KEEPING or not node.inputs:
             return 0
         tensor = node.inputs[0]
     return 0

@@ -563,7 +563,8 @@ class Graph:
         inside: dict[int, Touched] = {}
         for view, each in self.model.journal.touched(mark):
             if view is self._view:
-                found.setdefault(id(each.node), each)
+                first = found.get(id(each.node))
+                found[id(each.node)] = each if first is None else first._replace(again=True)
             elif (owner := view.owner_in(self._view)) is not None:
                 inside[id(owner)] = Touched(owner, None)
             elif view.is_in_function:

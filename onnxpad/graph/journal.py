@@ -24,6 +24,7 @@ class Touched(NamedTuple):
 
     node: Node
     before: Node | None
+    again: bool = False
 
 
 class Journal:

@@ -58,13 +58,12 @@ def _never(op: "WindowOp", opset: int, dtype: Type) -> bool:
 
 
 def _average_stops(op: "WindowOp", opset: int, dtype: Type) -> bool:
-    return not op.ceil_mode and opset < 19
+    return opset < 19
 
 
 def _maximum_stops(op: "WindowOp", opset: int, dtype: Type) -> bool:
     return (
-        not op.ceil_mode
-        and not op.is_dilated
+        not op.is_dilated
         and not op.gives_indices
         and dtype() in {TensorProto.FLOAT, TensorProto.FLOAT16}
     )

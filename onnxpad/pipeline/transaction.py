@@ -164,7 +164,7 @@ class Editor:
 
     def _apply(self, rule: Pass, match: Match, place: Place) -> Change:
         graph, node, tensor = self.context.graph, match.node, match.node.outputs[0]
-        mark = graph.mark()
+        mark, inputs = graph.mark(), dict(graph.inputs)
         reading = self._certifier.read(node, tensor)
         cut = self._probe.before(tensor, reading.root) if self._probe is not None else None
         nodes = rule.computing(match)
@@ -186,6 +186,8 @@ class Editor:
         )
         removed = graph.sweep()
         check_accounted(graph, graph.touched(mark), proved, tensor, stands)
+        if graph.inputs != inputs:
+            raise UncertifiedError("the rewrite also declares other inputs")
         self._check_kernels(computing)
         seen = ""
         if self._probe is not None:

@@ -14,8 +14,7 @@ from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
-from onnxpad.analysis.unknown_sizes import spatial_sizes
-from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal, minimum
+from onnxpad.arithmetic.size import Extent, Sizes, Unknown, always, less_equal, minimum, symbol
 from onnxpad.errors import ModelError
 from onnxpad.finding import Assumption, Certificate
 from onnxpad.graph import Graph, Node, Tensor, describe
@@ -38,6 +37,7 @@ from onnxpad.proof.meaning import (
     is_empty,
     is_pad,
     least_of,
+    least_size,
     meaning_of,
     padding_of,
     slides,
@@ -294,6 +294,8 @@ class Certifier:
     ) -> Certificate:
         if (old.kind, old.axes, old.others) != (new.kind, new.axes, new.others):
             raise UncertifiedError("the window itself differs")
+        if not new.empty <= old.empty:
+            raise UncertifiedError(f"{', '.join(new.empty - old.empty)} became an empty list")
         if before.besides != after.besides:
             raise UncertifiedError("the operator's other inputs differ")
         if new.auto_pad != "NOTSET" and new.pads_written and not _says_twice(old):
@@ -397,7 +399,15 @@ class Certifier:
         shape = self._analysis.shape(tensor)
         if shape is not None and len(shape) != slide.rank:
             raise UncertifiedError(f"{root!r} has {len(shape)} axes, the window {len(slide.axes)}")
-        return spatial_sizes(self._graph, tensor, shape, len(slide.axes))
+        axes = range(slide.row.before, slide.rank)
+        found = [Unknown("run time alone knows") if shape is None else shape[axis] for axis in axes]
+        if not any(isinstance(size, Unknown) for size in found):
+            return tuple(found)
+        least = least_size(self._graph, tensor)
+        return tuple(
+            symbol(f"{root}[{axis}]", Sizes(least)) if isinstance(size, Unknown) else size
+            for axis, size in zip(axes, found, strict=True)
+        )
 
 
 def _pads_axes_of(slide: Slide, full: Amounts | None) -> bool:

@@ -102,13 +102,26 @@ class _Account:
         node = each.node
         if not self._graph.has_node(node):
             return
-        if not self._is_covered(node, set()) and not self._is_as_before(each):
+        # What is known of a tensor is kept, so what gives it may be made anew, but not altered.
+        altered = each.before is not None or each.again
+        covered = self._gives_what_is_proved(node) if altered else self._is_covered(node, set())
+        if not covered and not self._is_as_before(each):
             raise UncertifiedError(
                 f"the rewrite also touches {node.op} {self._graph.label(node)!r}, about which "
                 "nothing is proved",
                 Reason.NOT_CERTIFIED,
                 touched=self._graph.label(node),
             )
+
+    def _gives_what_is_proved(self, node: Node) -> bool:
+        """Whether every output of a node is proved to be the same, or read by nothing."""
+        return all(
+            tensor.name not in self._reading.taken
+            and (tensor.name in self._proved or not self._graph.uses(tensor))
+            and (tensor.name in self._proved or not self._graph.is_output(tensor))
+            for tensor in node.outputs
+            if tensor.name
+        )
 
     def _is_as_before(self, each: Touched) -> bool:
         """Whether a node is as it was, apart from equal tensors under other names."""
@@ -153,6 +166,8 @@ def _literally(node: Node, same: Same = NONE) -> tuple[object, ...]:
         [_resolved(same, tensor.name) for tensor in tensors]
         for tensors in (node.inputs, node.outputs)
     )
+    while inputs and not inputs[-1]:
+        inputs.pop()  # an empty name at the end means what its absence means
     return node.op, node.domain or "", dict(node.attrs), inputs, outputs
 
 

@@ -20,6 +20,7 @@ from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.analysis import Analysis
+from onnxpad.analysis.unknown_sizes import KEEPING
 from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.proof.layers import EXCLUDED, LEAST, Amounts
@@ -36,6 +37,7 @@ _AUTO_PADS: Final[Mapping[str, AutoPad]] = {
     "SAME_UPPER": "SAME_UPPER",
     "SAME_LOWER": "SAME_LOWER",
 }
+_AttrType: TypeAlias = onnx.defs.OpSchema.AttrType
 _LONGEST: Final = 2**31 - 1  # no axis of a tensor is longer
 _SLIDING: Final = frozenset(
     {"auto_pad", "ceil_mode", "count_include_pad", "dilations", "kernel_shape", "pads", "strides"}
@@ -75,6 +77,9 @@ SLIDING: Final[Mapping[str, Sliding]] = {
 """Operators with a sliding window. Without a row here, no rewrite of an operator can be proved."""
 
 _PAD_VERSIONS: Final = frozenset({1, 2, 11, 13, 18, 19, 21, 23, 24, 25})
+_FAR: Final = 64  # operators upstream that are looked at
+_AMOUNTS: Final = frozenset({None, TensorProto.INT64})
+_AXES: Final = frozenset({None, TensorProto.INT32, TensorProto.INT64})
 _PAD_MODES: Final = ("constant", "reflect", "edge", "wrap")
 
 
@@ -106,6 +111,7 @@ class Slide(NamedTuple):
         counts: Whether its own padding counts in the divisor of an average.
         own: The fill of its own padding.
         has_indices: Whether it has an output for the positions of maxima.
+        empty: Names of attributes that are empty lists, which not every runtime takes.
         others: All other attributes, by name.
     """
 
@@ -120,6 +126,7 @@ class Slide(NamedTuple):
     counts: bool
     own: int | str
     has_indices: bool
+    empty: frozenset[str]
     others: Mapping[str, object]
 
     @property
@@ -211,6 +218,25 @@ def least_of(dtype: int) -> float | int | None:
     return int(np.iinfo(kind).min) if kind.kind in "iu" else None
 
 
+def least_size(graph: Graph, tensor: Tensor) -> int:
+    """The least size that an axis of a tensor may have: 1 or, where it is computed, 0.
+
+    The axes of graph inputs have elements. Runtimes refuse a convolution that has no window.
+    """
+    for _ in range(_FAR):
+        if tensor.name in graph.inputs:
+            return 1
+        node = graph.producer(tensor)
+        if node is None or not graph.is_standard(node) or tensor is not node.outputs[0]:
+            return 0
+        if node.op in SLIDING and SLIDING[node.op].rounding == "floor":
+            return 1
+        if node.op not in KEEPING or not node.inputs:
+            return 0
+        tensor = node.inputs[0]
+    return 0
+
+
 def slides(graph: Graph, node: Node) -> bool:
     """Whether a node is an operator of this table."""
     return node.op in SLIDING and graph.is_standard(node)
@@ -234,6 +260,7 @@ def meaning_of(graph: Graph, analysis: Analysis, node: Node) -> WindowNode:
     row = SLIDING[node.op]
     kernel = None if row.weight is None else _weight_kernel(graph, analysis, node, row)
     has_indices = len(node.outputs) > 1 and bool(node.outputs[1].name)
+    _check_arity(graph, node)
     says = tuple([(name, *_frozen(value)) for name, value in node.attrs.items()])
     try:
         slide = _slides_alike(node.op, graph.opset, says, kernel, has_indices)
@@ -294,6 +321,7 @@ def _slides_alike(
         counts=counts,
         own=_own_fill(op, attributes, counts),
         has_indices=has_indices,
+        empty=frozenset(name for name, value in attributes.items() if value == ()),
         others={name: value for name, value in attributes.items() if name not in _SLIDING},
     )
 
@@ -309,7 +337,8 @@ def padding_of(graph: Graph, analysis: Analysis, node: Node) -> Padding:
     if not node.inputs or not node.inputs[0].name or not node.outputs:
         raise MeaninglessError(f"node {describe(node)!r} lacks its data input or its output")
     version = _version(node.op, graph.opset, node.attrs, _PAD_VERSIONS)
-    mode = str(node.attrs.get("mode") or "constant")
+    _check_arity(graph, node)
+    mode = str(node.attrs.get("mode", "constant"))
     if mode not in _PAD_MODES:
         raise MeaninglessError(f"mode {mode!r} of Pad is not specified")
     filler, axes, axes_known = "", None, True
@@ -327,6 +356,7 @@ def padding_of(graph: Graph, analysis: Analysis, node: Node) -> Padding:
         amounts, fill, named = (_input(node, index) for index in (1, 2, 3))
         if amounts is None:
             raise MeaninglessError(f"node {describe(node)!r} lacks its amounts")
+        _check_types(analysis, node)
         flat = analysis.integers(amounts)
         value, filler = (0, "") if fill is None else (_element(graph, analysis, fill), fill.name)
         if named is not None:
@@ -338,27 +368,62 @@ def padding_of(graph: Graph, analysis: Analysis, node: Node) -> Padding:
     return Padding(mode, pairs, axes, axes_known, value, filler, node.inputs[0])
 
 
+def _check_types(analysis: Analysis, node: Node) -> None:
+    """Raises if an input of a `Pad` is known to have another type or rank than Pad takes."""
+    amounts, fill, axes = (_input(node, index) for index in (1, 2, 3))
+    for tensor, types in ((amounts, _AMOUNTS), (axes, _AXES)):
+        shape = None if tensor is None else analysis.shape(tensor)
+        if tensor is not None and analysis.dtype(tensor) not in types:
+            raise MeaninglessError(f"{tensor.name!r} is of a type that Pad does not take")
+        if tensor is not None and shape is not None and not (len(shape) == 1 or shape[:-1] == (1,)):
+            raise MeaninglessError(f"{tensor.name!r} is no list, as Pad takes it")
+    if fill is not None:
+        kinds = {analysis.dtype(fill), analysis.dtype(node.inputs[0])} - {None}
+        if len(kinds) > 1:
+            raise MeaninglessError(f"{fill.name!r} is of another type than the data")
+
+
 def _version(
     op: str, opset: int, attributes: Mapping[str, object], versions: frozenset[int]
 ) -> int:
     """The version of an operator in an opset; its schema must have all of a node's attributes."""
-    version, known = _schema(op, opset)
+    version, known, _ = _schema(op, opset)
     if version not in versions:
-        raise MeaninglessError(f"{op} of version {version} is newer than those onnxpad knows")
-    if not known.issuperset(attributes):
-        unknown = ", ".join(sorted(attributes.keys() - known))
-        raise MeaninglessError(f"{op} of opset {opset} has no attribute {unknown}")
+        raise MeaninglessError(f"{op} of version {version} is newer than the table of the proof")
+    for name, value in attributes.items():
+        if name not in known:
+            raise MeaninglessError(f"{op} of opset {opset} has no attribute {name}")
+        if not _is_of(known[name], value):
+            raise MeaninglessError(
+                f"attribute {name} of {op} has a value of another type than it takes"
+            )
     return version
 
 
+def _check_arity(graph: Graph, node: Node) -> None:
+    """Raises unless the operator of a node has as many inputs as the node."""
+    most = _schema(node.op, graph.opset)[2]
+    if any(tensor.name for tensor in node.inputs[most:]):
+        raise MeaninglessError(f"{node.op} of opset {graph.opset} has {most} inputs at most")
+
+
 @lru_cache(maxsize=256)
-def _schema(op: str, opset: int) -> tuple[int, frozenset[str]]:
-    """The version of an operator in an opset, and the attributes that it has there."""
+def _schema(op: str, opset: int) -> tuple[int, dict[str, _AttrType], int]:
+    """The version of an operator in an opset, its attributes with their types, most inputs."""
     try:
         schema = onnx.defs.get_schema(op, opset, "")
     except onnx.defs.SchemaError as error:
         raise MeaninglessError(f"opset {opset} has no {op}") from error
-    return schema.since_version, frozenset(schema.attributes)
+    types = {name: attribute.type for name, attribute in schema.attributes.items()}
+    return schema.since_version, types, schema.max_input
+
+
+def _is_of(kind: _AttrType, value: object) -> bool:
+    """Whether the value of an attribute is of a type; others than these occur nowhere here."""
+    if kind in (_AttrType.INTS, _AttrType.FLOATS):
+        one = int if kind == _AttrType.INTS else float
+        return isinstance(value, list | tuple) and {one}.issuperset(map(type, value))
+    return type(value) is {_AttrType.INT: int, _AttrType.FLOAT: float}.get(kind, str)
 
 
 def _weight_kernel(

@@ -136,8 +136,6 @@ def _pool(slide: Slide, axis: int, size: Extent, dtype: int | None) -> Placed | 
 
 def _stops_below_zero(slide: Slide, dtype: int | None) -> bool:
     """Whether onnxruntime refuses a SAME with a negative total; where it does not, it crops."""
-    if slide.ceil_mode:
-        return False
     if slide.kind == "AveragePool":
         return slide.version < 19
     plain = all(axis.dilation == 1 for axis in slide.axes) and not slide.has_indices

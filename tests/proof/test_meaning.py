@@ -16,7 +16,7 @@ from onnxpad.proof import meaning
 from onnxpad.proof.certify import Certifier, UncertifiedError
 from onnxpad.proof.meaning import SLIDING, meaning_of
 from onnxpad.proof.windows_by_engine import onnxruntime, specification
-from tests.support import W, one, run
+from tests.support import BORDER, W, one, run
 
 LENGTH = 12
 
@@ -28,6 +28,15 @@ def sums(op: str, attributes: str, kernel: int, opset: int) -> onnx.ModelProto:
     if op == "LpPool":
         body, weight = f"y = LpPool <{attributes}, kernel_shape = [{kernel}], p = 1> (x)", ""
     return one(body, inputs="float[1, 1, L] x", initializers=weight, opset=opset)
+
+
+def answers(model: onnx.ModelProto, shape: tuple[int, ...]) -> bool:
+    """Whether onnxruntime runs a model on data of a shape."""
+    try:
+        run(model, {"x": np.ones(shape, np.float32)})
+    except Exception:  # whatever onnxruntime raises
+        return False
+    return True
 
 
 def cases() -> list[tuple[str, str, int, int]]:
@@ -121,7 +130,7 @@ UNREAD = [
     pytest.param("y = MaxPool (x)", "kernel_shape", id="no kernel"),
     pytest.param('y = MaxPool <auto_pad = "SAME", kernel_shape = [3]> (x)', "SAME", id="auto_pad"),
     pytest.param("y = MaxPool <kernel_shape = [3], sorted = 1> (x)", "sorted", id="attribute"),
-    pytest.param("y = MaxPool <kernel_shape = [3.0]> (x)", "integers", id="floats"),
+    pytest.param("y = MaxPool <kernel_shape = [3.0]> (x)", "another type", id="floats"),
     pytest.param("y = MaxPool <kernel_shape = [3], strides = [0]> (x)", "bounds", id="stride 0"),
     pytest.param("y = MaxPool <kernel_shape = [3], pads = [1]> (x)", "values", id="one pad"),
 ]
@@ -171,3 +180,61 @@ def test_passes_leave_out_rows_that_scatter(monkeypatch: pytest.MonkeyPatch) -> 
     assert outcome.changes == []
     assert outcome.undone == []
     assert graph.to_bytes() == model.SerializeToString()
+
+
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize("ceil", [0, 1])
+@pytest.mark.parametrize("opset", [11, 19])
+def test_a_same_below_zero_stops_where_onnxruntime_stops(op: str, ceil: int, opset: int) -> None:
+    attributes = f'auto_pad = "SAME_UPPER", ceil_mode = {ceil}, kernel_shape = [1], strides = [2]'
+    model = one(f"y = {op} <{attributes}> (x)", inputs="float[1, 1, L] x", opset=opset)
+    graph = Graph.from_proto(model)
+    (node,) = graph.nodes
+    slide = meaning_of(graph, Analysis(graph), node).slide
+    placed = onnxruntime(slide, 0, symbol("L"), onnx.TensorProto.FLOAT)
+    assert placed is not None
+    for size in range(1, 9):
+        runs = bool(evaluate(placed.runs, {"L": size}))
+        assert runs == answers(model, (1, 1, size)), size
+
+
+SPATIAL = "int64[4] q = {1, 2, 0, 3}"
+DAMAGED = [
+    pytest.param(17, "(x, t)", "int64[2, 4] t = {0, 0, 1, 2, 0, 0, 0, 3}", "list", id="amounts"),
+    pytest.param(17, "(x, p, v)", "double v = {0}", "another type", id="a double fill"),
+    pytest.param(17, "(x, p, v)", "int64 v = {0}", "another type", id="an int64 fill"),
+    pytest.param(13, "(x, q, , s)", "int64[2] s = {2, 3}", "at most", id="axes too early"),
+    pytest.param(18, "(x, q, , s)", "int16[2] s = {2, 3}", "type", id="axes of int16"),
+]
+
+
+@pytest.mark.parametrize(("opset", "inputs", "initializer", "told"), DAMAGED)
+def test_a_pad_that_onnxruntime_refuses_has_no_meaning(
+    opset: int, inputs: str, initializer: str, told: str
+) -> None:
+    model = one(
+        f"a = Pad {inputs} y = Conv (a, w)",
+        initializers=f"{W}, {BORDER}, {SPATIAL}, {initializer}",
+        opset=opset,
+    )
+    assert not answers(model, (1, 2, 9, 8))
+    graph = Graph.from_proto(model)
+    with pytest.raises(UncertifiedError, match=told):
+        Certifier(graph, Analysis(graph), Signs(graph)).window(graph.tensor("y"))
+
+
+@pytest.mark.parametrize("name", ["kernel_shape", "strides", "dilations", "pads"])
+def test_no_list_becomes_empty(name: str) -> None:
+    before = one("y = Conv (x, w)", initializers=W)
+    after = onnx.ModelProto()
+    after.CopyFrom(before)
+    after.graph.node[0].attribute.append(
+        onnx.helper.make_attribute(name, [], attr_type=onnx.AttributeProto.INTS)
+    )
+    old, new = Graph.from_proto(before), Graph.from_proto(after)
+    certifier = Certifier(old, Analysis(old), Signs(old))
+    read = certifier.window(old.tensor("y"))
+    other = Certifier(new, Analysis(new), Signs(new)).window(new.tensor("y"))
+    with pytest.raises(UncertifiedError, match="empty list"):
+        certifier.certify(read, other)
+    certifier.certify(other, read)
