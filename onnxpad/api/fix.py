@@ -118,7 +118,7 @@ class FixResult:
         An unchanged model is copied byte for byte, unless its external data is put inside.
 
         Args:
-            path: The file to write.
+            path: The file to write. An existing one is replaced, also the model that was fixed.
             external_data: How to keep the external data of the original available to a result in
                 another folder: `copy` or `link` (hard links) its files beside the result. `inline`
                 puts the data inside the result, in any folder. A model that was given without a

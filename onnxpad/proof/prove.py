@@ -30,7 +30,7 @@ class Prover:
 
     def __init__(self, graph: Graph, domains: AnalysedDomains, signs: Signs) -> None:
         """Reads the graph as it is at each call; passes decide by the last domain."""
-        self._domains = [(each.domain, each.domain.facts()) for each in domains]
+        self._domains = [(each.domain, each.domain.facts(graph)) for each in domains]
         self._certifiers = [Certifier(graph, each.analysis, signs) for each in domains]
 
     def read(self, node: Node, tensor: Tensor, root: str = "") -> Readings:
@@ -83,7 +83,7 @@ class Prover:
                     certificate,
                     sizes=str(domain) or certificate.sizes,
                     assumptions=(*certificate.assumptions, *domain.assumptions),
-                    facts={**certificate.facts, "sizes": limits},
+                    facts={**certificate.facts, **({"sizes": limits} if limits else {})},
                     within={name: sizes.as_data() for name, sizes in domain.given.items()},
                 )
             if not certificate.assumptions:

@@ -145,7 +145,7 @@ def _declared(report: FixReport) -> Iterator[str]:
         yield f"Proved for {shown(report.ranges)} only, as the model's metadata {which}"
     for name, shape in report.declared.items():
         sizes = "x".join("?" if size is None else str(size) for size in shape)
-        yield f"  {declares} input {shown(name)} as {shown(sizes)}"
+        yield f"  {declares} input {shown(repr(name))} as {shown(sizes)}"
 
 
 def _changes(changes: Sequence[Change], paint: Paint) -> Iterator[list[str]]:

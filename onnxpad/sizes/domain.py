@@ -51,10 +51,9 @@ class SizeDomain:
         taken = {Assumption.EQUAL_NAMES: self.by_name, Assumption.SHORT_AXES: self.short}
         return tuple(assumption for assumption, is_taken in taken.items() if is_taken)
 
-    def facts(self) -> dict[str, dict[str, int]]:
-        """The limited sizes as data, by name: first, last and step."""
-        limited = {**self.given, **self.needed}
-        return {name: sizes.as_data() for name, sizes in limited.items()}
+    def facts(self, graph: Graph) -> dict[str, dict[str, int]]:
+        """The limited sizes of a graph's open axes as data, by symbol: first, last and step."""
+        return {name: sizes.as_data() for _, name, sizes in self._axes(graph) if sizes is not None}
 
     def narrowed(self, needed: Mapping[str, Sizes]) -> "SizeDomain":
         """The same domain, with the symbols limited to the sizes that operators need."""

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -226,6 +227,21 @@ def test_equal_names_are_trusted_on_request_only() -> None:
         np.testing.assert_array_equal(run(BORROWED, feeds)[0], run(result.model, feeds)[0])
 
 
+def test_facts_limit_the_symbols_that_the_windows_are_told_in() -> None:
+    proto = one(
+        'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)',
+        inputs="float[N, 2, s, s] x",
+        initializers=W,
+    )
+    even = {"first": 2, "last": 64, "step": 2}
+    (change,) = onnxpad.fix(proto, dims={"s": "2..64:2"}, trust_dim_names=True).changes
+    facts: Any = change.certificate.facts
+    assert [axis["windows"] for axis in facts["axes"]] == ["s/2", "s (x[3])/2"]
+    assert facts["sizes"] == {"s": even, "s (x[3])": even}
+    (change,) = onnxpad.fix(BORROWED, dynamic="auto-pad", trust_dim_names=True).changes
+    assert "sizes" not in change.certificate.facts
+
+
 def test_strict_refuses_what_rests_on_names() -> None:
     result = onnxpad.fix(BORROWED, dynamic="auto-pad", trust_dim_names=True, strict=True)
     assert not result.changed
@@ -331,7 +347,7 @@ def path(tmp_path: Path) -> Path:
 def test_the_command_fixes_sizes(path: Path, options: list[str]) -> None:
     result = onnxpad_runs("fix", path, *options)
     assert result.exit_code == 0, result.output
-    assert "declares input x as 1x2x9x8" in result.stdout
+    assert "declares input 'x' as 1x2x9x8" in result.stdout
     assert declared(onnx.load(path.with_name("m.fixed.onnx"))) == [[1, 2, 9, 8]]
 
 
