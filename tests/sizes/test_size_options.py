@@ -356,7 +356,7 @@ def test_the_command_says_what_it_would_declare(path: Path) -> None:
     onnx.save(relu, path)
     result = onnxpad_runs("fix", path, "--shape", "1,4", "--check")
     assert result.exit_code == 1
-    assert "would declare input x as 1x4" in result.stdout
+    assert "would declare input 'x' as 1x4" in result.stdout
     result = onnxpad_runs("fix", path, "--shape", "1,4", "--format", "json")
     assert result.exit_code == 0
     assert '"declared": {\n    "x": [\n      1,\n      4\n    ]\n  }' in result.stdout
