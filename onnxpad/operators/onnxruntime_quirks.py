@@ -58,7 +58,7 @@ def _never(op: "WindowOp", opset: int, dtype: Type) -> bool:
 
 
 def _average_stops(op: "WindowOp", opset: int, dtype: Type) -> bool:
-    return opset < 19
+    return opset < 19 and not (op.ceil_mode and op.count_include_pad)
 
 
 def _maximum_stops(op: "WindowOp", opset: int, dtype: Type) -> bool:

@@ -137,7 +137,7 @@ def _pool(slide: Slide, axis: int, size: Extent, dtype: int | None) -> Placed | 
 def _stops_below_zero(slide: Slide, dtype: int | None) -> bool:
     """Whether onnxruntime refuses a SAME with a negative total; where it does not, it crops."""
     if slide.kind == "AveragePool":
-        return slide.version < 19
+        return slide.version < 19 and not (slide.ceil_mode and slide.counts)
     plain = all(axis.dilation == 1 for axis in slide.axes) and not slide.has_indices
     return slide.kind == "MaxPool" and plain and dtype in {TensorProto.FLOAT, TensorProto.FLOAT16}
 

@@ -182,11 +182,13 @@ def test_passes_leave_out_rows_that_scatter(monkeypatch: pytest.MonkeyPatch) -> 
     assert graph.to_bytes() == model.SerializeToString()
 
 
-@pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "AveragePool, counted"])
 @pytest.mark.parametrize("ceil", [0, 1])
 @pytest.mark.parametrize("opset", [11, 19])
 def test_a_same_below_zero_stops_where_onnxruntime_stops(op: str, ceil: int, opset: int) -> None:
     attributes = f'auto_pad = "SAME_UPPER", ceil_mode = {ceil}, kernel_shape = [1], strides = [2]'
+    op, _, counted = op.partition(", ")
+    attributes += ", count_include_pad = 1" if counted else ""
     model = one(f"y = {op} <{attributes}> (x)", inputs="float[1, 1, L] x", opset=opset)
     graph = Graph.from_proto(model)
     (node,) = graph.nodes
