@@ -24,6 +24,7 @@ from onnxpad.pipeline import driver
 from onnxpad.pipeline.catalogue import catalogue
 from onnxpad.pipeline.heal import failed, healed
 from onnxpad.process import gc_pause
+from onnxpad.sizes.domain import SizeDomain
 from onnxpad.sizes.recorded import METADATA, Recorded, record_sizes, recorded_sizes
 from onnxpad.sizes.size_options import Dims, Shapes, given_domain
 from onnxpad.validation.result import why_not
@@ -50,7 +51,7 @@ class FixResult:
             needs them, the model's metadata records them (`onnxpad.sizes`), and they count as given
             from then on.
         dims: The same by name of the dimension, as ranges.
-        notes: The sizes that were taken from the model's metadata, in one line.
+        notes: The sizes that were taken from the model's metadata as they are, in one line.
         warnings: Why sizes in the metadata cannot be used, in one line.
         changed: Whether the model differs from the original.
         seconds: Wall time.
@@ -149,7 +150,7 @@ class CheckResult:
 
     Attributes:
         findings: Padding that `fix` would rewrite, and padding that stays, with the reason.
-        notes: The sizes that were taken from the model's metadata, in one line.
+        notes: The sizes that were taken from the model's metadata as they are, in one line.
         warnings: Why sizes in the metadata cannot be used, in one line.
     """
 
@@ -210,7 +211,7 @@ def fix(
     with _naming(given), gc_pause.paused():
         graph = Graph.read(given)
         nodes = sum(1 for _ in graph.nodes)
-        recorded = recorded_sizes(graph.model.metadata(METADATA), graph)
+        recorded = recorded_sizes(graph)
         domain = given_domain(
             graph, shapes, dims, trust_dim_names=trust_dim_names, recorded=recorded
         )
@@ -270,7 +271,7 @@ def fix(
         dims={
             name: range(each.first, each.last + 1, each.step) for name, each in domain.given.items()
         },
-        notes=_notes(recorded),
+        notes=_notes(recorded, domain),
         warnings=_warnings(recorded),
         barred=barred,
         changed=graph.changed,
@@ -325,7 +326,7 @@ def check(
     )
     with _naming(given), gc_pause.paused():
         graph = Graph.read(given)
-        recorded = recorded_sizes(graph.model.metadata(METADATA), graph)
+        recorded = recorded_sizes(graph)
         domain = given_domain(
             graph, shapes, dims, trust_dim_names=trust_dim_names, recorded=recorded
         )
@@ -337,16 +338,15 @@ def check(
             if (not chosen or finding.code.startswith(chosen))
             and not (left_out and finding.code.startswith(left_out))
         ),
-        _notes(recorded),
+        _notes(recorded, domain),
         _warnings(recorded),
     )
 
 
-def _notes(recorded: Recorded) -> tuple[str, ...]:
-    """The sizes taken from the model's metadata, in one line."""
-    if not recorded.sizes:
-        return ()
-    return (f"sizes taken from the model's metadata ({METADATA}): {recorded}",)
+def _notes(recorded: Recorded, domain: SizeDomain) -> tuple[str, ...]:
+    """The sizes taken from the model's metadata, in one line; not those that the user narrowed."""
+    taken = recorded.told(domain.given)
+    return (f"sizes taken from the model's metadata ({METADATA}): {taken}",) if taken else ()
 
 
 def _warnings(recorded: Recorded) -> tuple[str, ...]:

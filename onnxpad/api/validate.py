@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from onnxpad.graph import Graph
+    from onnxpad.arithmetic.size import Sizes
     from onnxpad.sizes.domain import SizeDomain
-    from onnxpad.sizes.recorded import Recorded
+    from onnxpad.sizes.recorded import Place
 
     Array: TypeAlias = npt.NDArray[Any]
     Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]
@@ -138,7 +138,8 @@ def validate(
         The verdict with the figures of every run.
 
     Raises:
-        UsageError: An argument is not valid, or arrays do not fit the model.
+        UsageError: An argument is not valid, or arrays do not fit the model or the sizes that its
+            metadata records, or no size fits both models.
         ModelError: A model cannot be read.
         ProviderError: A provider asked for by name does not run on this machine.
     """
@@ -167,7 +168,7 @@ def validate(
             progress(step, 0, 0)
 
     drawing = inputs is None and reference is None
-    domain, padding, said = _domain(models, shapes, dims, drawing)
+    domain = _domain(models, shapes, dims)
     names, notes = chosen((providers,) if isinstance(providers, str) else providers)
     found = validate_models(
         models[0],
@@ -175,16 +176,18 @@ def validate(
         samples=samples,
         seed=seed,
         providers=names,
-        sizes=domain.given,
-        shapes=domain.declared,
+        sizes=domain.sizes.given,
+        shapes=domain.sizes.declared,
         inputs=inputs,
         reference=reference,
+        limits=domain.limits,
         tolerance=Tolerance(rtol, atol),
         progress=report,
-        notes=(*notes, *said.notes),
+        notes=(*notes, *(domain.notes if drawing else ())),
     )
     unproven = tuple(_unproven(found, names))
-    found = replace(found, padding=padding, warnings=(*found.warnings, *said.warnings, *warnings()))
+    told = (*found.warnings, *domain.warnings, *warnings())
+    found = replace(found, padding=domain.padding, warnings=told)
     return ValidationResult(found, names, unproven, time.perf_counter() - start)
 
 
@@ -234,61 +237,49 @@ def _check_drawn(samples: int | None, seed: int | None) -> tuple[int, int]:
     return int(samples), int(seed)
 
 
-class _Said(NamedTuple):
-    """Notes and warnings about the sizes that are drawn, a line each."""
+class _Domain(NamedTuple):
+    """The sizes at which models are compared, and what they say of their padding.
 
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    Attributes:
+        sizes: The sizes to draw.
+        limits: The sizes that the models' metadata allows, by axis of an input.
+        padding: The operators whose padding differs.
+        notes: The sizes in `sizes` that come from metadata, a line for each source.
+        warnings: Why sizes in metadata cannot be used, a line each.
+    """
+
+    sizes: "SizeDomain"
+    limits: "Mapping[Place, Sizes]"
+    padding: tuple[PaddingDifference, ...]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
-def _domain(
-    models: Sequence[Source], shapes: Shapes, dims: Dims, drawing: bool
-) -> "tuple[SizeDomain, tuple[PaddingDifference, ...], _Said]":
-    """The sizes to draw, the operators whose padding differs, and remarks on the sizes.
+def _domain(models: Sequence[Source], shapes: Shapes, dims: Dims) -> _Domain:
+    """Reads the models, and finds the sizes at which to compare them.
 
     Raises:
         ModelError: A model cannot be read; the message says why in one line.
+        MismatchError: The sizes given contradict a model, or no size fits both models.
     """
     from onnxpad.graph import Graph
     from onnxpad.padding.differences import padding_differences
     from onnxpad.sizes.domain import SizeDomain
+    from onnxpad.sizes.recorded import recorded_by_both
     from onnxpad.sizes.size_options import given_domain, require_within
 
     graphs = [Graph.read(model) for model in models]
     original, rewritten = graphs[0], graphs[-1]
-    recorded, said = _recorded(original, rewritten) if drawing else (None, _Said())
+    both = recorded_by_both(original, rewritten)
     untouched = original.mark()
-    domain = given_domain(original, shapes, dims, recorded=recorded)
+    domain = given_domain(original, shapes, dims, recorded=both.recorded)
     require_within(domain, original, rewritten)
     original.rollback(untouched)
     padding: tuple[PaddingDifference, ...] = ()
     if len(graphs) == 2:
         limits = SizeDomain(given=domain.given)
         padding = padding_differences(original, rewritten, domain=limits)
-    return domain, padding, said
-
-
-def _recorded(original: "Graph", rewritten: "Graph") -> "tuple[Recorded, _Said]":
-    """The sizes to which the models' metadata limits them, under the names in the original."""
-    from onnxpad.sizes.recorded import METADATA, recorded_sizes
-
-    ours, theirs = ([*graph.inputs] for graph in (original, rewritten))
-    others = [name for name in theirs if name not in ours]
-    called = dict(zip(others, (name for name in ours if name not in theirs), strict=False))
-    before = recorded_sizes(original.model.metadata(METADATA), original)
-    after = recorded_sizes(rewritten.model.metadata(METADATA), original, called)
-    both = dict(before.sizes)
-    for name, sizes in after.sizes.items():
-        both[name] = sizes.common(both.get(name, sizes)) or sizes
-    told = {str(before): "original", str(after): "rewritten"}
-    return before._replace(sizes=both), _Said(
-        tuple(
-            f"sizes drawn as the metadata of the {whose} model says: {sizes}"
-            for sizes, whose in told.items()
-            if sizes
-        ),
-        tuple(dict.fromkeys(filter(None, (before.warning, after.warning)))),
-    )
+    return _Domain(domain, both.limits, padding, tuple(both.told(domain.given)), both.warnings)
 
 
 def _unproven(found: Validation, providers: Sequence[str]) -> list[str]:

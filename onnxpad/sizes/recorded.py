@@ -6,12 +6,13 @@ the limit.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
 from onnxpad.analysis import LARGEST_SIZE, open_axes
 from onnxpad.arithmetic.size import Sizes
+from onnxpad.errors import MismatchError
 from onnxpad.graph import Graph
 
 METADATA: Final = "onnxpad.sizes"
@@ -42,7 +43,8 @@ class Recorded(NamedTuple):
 
     Attributes:
         sizes: The sizes of dimensions that are still open, by their name now.
-        entries: The usable entries, by the name of the dimension when they were recorded.
+        entries: The usable entries, with the axes that are still there, by the name that the
+            dimension had when they were recorded.
         warning: The unusable entries, and why, in one line; empty where all are usable.
     """
 
@@ -50,22 +52,26 @@ class Recorded(NamedTuple):
     entries: Mapping[str, Entry] = MappingProxyType({})
     warning: str = ""
 
-    def __str__(self) -> str:
-        """The sizes in words, as `height 32..1024 in steps of 32`."""
-        return ", ".join(f"{name} {sizes}" for name, sizes in self.sizes.items())
+    def told(self, given: Mapping[str, Sizes]) -> str:
+        """The recorded sizes in words, as `height 32..1024 in steps of 32`.
+
+        Args:
+            given: The sizes that the open dimensions may have, by name. A dimension for which they
+                are fewer than those recorded is left out.
+        """
+        same = {name: sizes for name, sizes in self.sizes.items() if given.get(name) == sizes}
+        return ", ".join(f"{name} {sizes}" for name, sizes in same.items())
+
+    def by_axis(self) -> Iterator[tuple[Place, Sizes]]:
+        """The axes that are limited, and their sizes; an axis may come more than once."""
+        for entry in self.entries.values():
+            for place in entry.axes:
+                yield place, entry.sizes
 
 
-def recorded_sizes(
-    text: str | None, graph: Graph, called: Mapping[str, str] = MappingProxyType({})
-) -> Recorded:
-    """Reads the sizes that a model's metadata records.
-
-    Args:
-        text: The metadata; None where a model has none.
-        graph: The graph.
-        called: The graph's names of inputs, by the names that the metadata has for them, where
-            these differ.
-    """
+def recorded_sizes(graph: Graph) -> Recorded:
+    """Reads the sizes that a model's metadata records."""
+    text = graph.model.metadata(METADATA)
     if text is None:
         return Recorded()
     try:
@@ -85,11 +91,11 @@ def recorded_sizes(
     entries: dict[str, Entry] = {}
     wrong: list[str] = []
     for name, item in items.items():
-        entry = _entry(item, called)
+        entry = _entry(item)
         if entry is None:
             wrong.append(f"{name!r}, which is malformed")
             continue
-        there = [place for place in entry.axes if place in known]
+        there = tuple(place for place in entry.axes if place in known)
         fixed = [known[place] for place in there if place not in labels]
         outside = [size for size in fixed if isinstance(size, int) and size not in entry.sizes]
         open_ = {labels[place] for place in there if place in labels}
@@ -100,12 +106,100 @@ def recorded_sizes(
             now = outside[0] if outside else "other sizes"
             wrong.append(f"{name!r} as {entry.sizes}, for the model has {now} there")
         else:
-            entries[name] = entry
+            entries[name] = entry._replace(axes=there)
             sizes |= {label: each for label, each in left.items() if each is not None}
     if len(wrong) > _TOLD:
         wrong[_TOLD:] = [f"and {len(wrong) - _TOLD} more"]
     warning = f"of the metadata {METADATA} is ignored: {'; '.join(wrong)}" if wrong else ""
     return Recorded(sizes, entries, warning)
+
+
+class RecordedByBoth(NamedTuple):
+    """The sizes that the metadata of a model and of its rewritten version allow together.
+
+    Attributes:
+        recorded: The sizes, under the names that the original has for inputs and dimensions.
+        limits: The sizes by axis of an input of the original.
+        sources: Whose metadata limits a dimension, by its name, as `the original model says`.
+        fixed: The names of dimensions that only the rewritten model fixes.
+        warnings: The unusable entries of each, a line each.
+    """
+
+    recorded: Recorded
+    limits: Mapping[Place, Sizes]
+    sources: Mapping[str, str]
+    fixed: frozenset[str]
+    warnings: tuple[str, ...]
+
+    def told(self, given: Mapping[str, Sizes]) -> Iterator[str]:
+        """The sizes that come from metadata alone, a line for each source; as `Recorded.told`."""
+        for source in dict.fromkeys(self.sources.values()):
+            drawn = {
+                name: sizes
+                for name, sizes in given.items()
+                if self.sources.get(name) == source and name not in self.fixed
+            }
+            if told := self.recorded.told(drawn):
+                yield f"sizes drawn as the metadata of {source}: {told}"
+
+
+def recorded_by_both(original: Graph, rewritten: Graph) -> RecordedByBoth:
+    """Reads the sizes that two versions of a model record; they may be the same graph.
+
+    Inputs that only one of them has are matched by order.
+
+    Raises:
+        MismatchError: No size of an axis fits both.
+    """
+    before, after = recorded_sizes(original), recorded_sizes(rewritten)
+    theirs = (name for name in rewritten.inputs if name not in original.inputs)
+    ours = (name for name in original.inputs if name not in rewritten.inputs)
+    called = dict(zip(theirs, ours, strict=False))
+    labels = {(axis.tensor, axis.axis): axis.label for axis in open_axes(original.inputs)}
+    declared = _declared(original)
+    limits: dict[Place, Sizes] = {}
+    sizes: dict[str, Sizes] = {}
+    sources: dict[str, str] = {}
+    for source, recorded in (("original", before), ("rewritten", after)):
+        said = f"the {source} model says"
+        for (name, axis), allowed in recorded.by_axis():
+            place = called.get(name, name), axis
+            left = limits.get(place, declared.get(place, allowed))
+            limits[place] = _common(place, left, allowed)
+            if (label := labels.get(place)) is not None:
+                sizes[label] = _common(place, sizes.get(label, allowed), allowed)
+                known = sources.setdefault(label, said)
+                sources[label] = said if known == said else "both models say"
+    fixed = {labels.get((called.get(name, name), axis)) for name, axis in _declared(rewritten)}
+    return RecordedByBoth(
+        before._replace(sizes=sizes),
+        limits,
+        sources,
+        frozenset(label for label in fixed if label is not None),
+        tuple(dict.fromkeys(filter(None, (before.warning, after.warning)))),
+    )
+
+
+def _declared(graph: Graph) -> dict[Place, Sizes]:
+    """The sizes that a graph's inputs fix."""
+    return {
+        (name, axis): Sizes(size, size)
+        for name, (_, shape) in graph.inputs.items()
+        for axis, size in enumerate(shape or ())
+        if isinstance(size, int) and size >= 0
+    }
+
+
+def _common(place: Place, one: Sizes, other: Sizes) -> Sizes:
+    """The sizes in both; raises where there are none."""
+    found = one.common(other)
+    if found is None:
+        name, axis = place
+        raise MismatchError(
+            f"no size of axis {axis} of input {name!r} fits both models: one is limited to {one}, "
+            f"the other to {other}, as their metadata says ({METADATA})"
+        )
+    return found
 
 
 def record_sizes(graph: Graph, given: Mapping[str, Sizes], recorded: Recorded) -> None:
@@ -124,11 +218,11 @@ def record_sizes(graph: Graph, given: Mapping[str, Sizes], recorded: Recorded) -
     graph.model.set_metadata(METADATA, json.dumps(data))
 
 
-def _entry(item: object, called: Mapping[str, str]) -> Entry | None:
+def _entry(item: object) -> Entry | None:
     """Parses one entry; None where it is malformed."""
     match item:
         case {"first": int(first), "last": int(last), "step": int(step), "axes": list(axes)}:
-            places = [place for each in axes if (place := _place(each, called)) is not None]
+            places = [place for each in axes if (place := _place(each)) is not None]
         case _:
             return None
     numbers = {type(first), type(last), type(step)} == {int}  # a bool is an int to the pattern
@@ -137,9 +231,9 @@ def _entry(item: object, called: Mapping[str, str]) -> Entry | None:
     return Entry(Sizes(first, last, step), tuple(places))
 
 
-def _place(item: object, called: Mapping[str, str]) -> Place | None:
+def _place(item: object) -> Place | None:
     match item:
         case [str(name), int(axis)]:
-            return called.get(name, name), axis
+            return name, axis
         case _:
             return None

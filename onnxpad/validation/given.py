@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
+from onnxpad.arithmetic.size import Sizes
 from onnxpad.engine.sessions import Array
 from onnxpad.errors import UsageError
 from onnxpad.validation.align import aligned
@@ -98,6 +99,27 @@ def given(model: Outline, inputs: Arrays | None, reference: Arrays | None) -> Gi
                 draws.append(_draw(title, model, found, notes))
             expected.append(_outputs(title, model, found, notes))
     return Given(tuple(draws), tuple(expected), tuple(notes))
+
+
+def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw]) -> None:
+    """Raises unless the inputs given have sizes at which the rewrites of the models hold.
+
+    Args:
+        limits: The sizes that the models' metadata allows, by axis of an input.
+        draws: The inputs given, one set for each sample.
+
+    Raises:
+        UsageError: One has another size.
+    """
+    for draw in draws:
+        for (name, axis), sizes in limits.items():
+            shape = draw.feeds[name].shape if name in draw.feeds else ()
+            if axis < len(shape) and shape[axis] not in sizes:
+                raise UsageError(
+                    f"axis {axis} of input {name!r} cannot be {shape[axis]}, as given "
+                    f"({draw.label}): the model was rewritten for {sizes} alone, as its metadata "
+                    "says (onnxpad.sizes)"
+                )
 
 
 def _matched(

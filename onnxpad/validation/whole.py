@@ -27,7 +27,7 @@ from onnxpad.validation.bisect import first_divergence, inner_evidence
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.evaluator import evaluated
 from onnxpad.validation.evidence import is_flat, is_weak
-from onnxpad.validation.given import Arrays, given
+from onnxpad.validation.given import Arrays, given, require_within
 from onnxpad.validation.inputs import Draw, Outline, UndrawableError, outline, pinned, shaped
 from onnxpad.validation.judge import Oracle, agrees, differing, excused, held
 from onnxpad.validation.pairing import Pairing, paired
@@ -56,6 +56,7 @@ def validate_models(
     shapes: Mapping[str, Sequence[int | str | None]] | None = None,
     inputs: Arrays | None = None,
     reference: Arrays | None = None,
+    limits: Mapping[tuple[str, int], Sizes] | None = None,
     tolerance: Tolerance | None = None,
     progress: Callable[[str], None] | None = None,
     notes: Sequence[str] = (),
@@ -80,6 +81,7 @@ def validate_models(
         shapes: Shapes of inputs to draw, by name; entries that are not numbers are ignored.
         inputs: Inputs to use instead of drawing them.
         reference: A framework's outputs, with its inputs unless `inputs` is given.
+        limits: The sizes that the models' metadata allows, by axis of an input.
         tolerance: The allowed difference; by default enough for rounding.
         progress: Called with a few words before each session is opened.
         notes: Remarks to put first.
@@ -92,7 +94,8 @@ def validate_models(
         ModelError: One of them is not a readable ONNX model.
         ProviderError: A provider is not installed, or does not start.
         UsageError: The inputs or the reference cannot be read, or do not fit the model; or the
-            models name their inputs differently and these cannot be matched.
+            models name their inputs differently and these cannot be matched; or a size of the
+            inputs given is outside of `limits`.
     """
     for provider in providers:
         require_provider(provider)
@@ -110,6 +113,7 @@ def validate_models(
     except UndrawableError as error:
         return not_validated(str(error), subject="original" if rewritten is None else "rewritten")
     found = given(model, inputs, reference)
+    require_within(limits or {}, found.draws)
     if rewritten is None and not found.expected:
         raise UsageError("one model alone has nothing to be compared with; give a reference")
     if folder is None and isinstance(original, str | os.PathLike):

@@ -2,7 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 
@@ -10,7 +12,7 @@ import onnxpad
 from onnxpad.errors import UsageError
 from onnxpad.graph import Graph
 from onnxpad.sizes.recorded import METADATA, recorded_sizes
-from tests.support import W, one, onnxpad_runs
+from tests.support import W, one, onnxpad_runs, run
 
 STRIDED = 'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)'
 OPEN = one(STRIDED, inputs="float[N, 2, height, width] x", initializers=W)
@@ -23,7 +25,7 @@ WRITTEN = {
 EVEN = {"first": 2, "last": 64, "step": 2, "axes": [["x", 2]]}
 
 
-def metadata(model: onnx.ModelProto) -> object:
+def metadata(model: onnx.ModelProto) -> Any:
     texts = [entry.value for entry in model.metadata_props if entry.key == METADATA]
     return json.loads(*texts) if texts else None
 
@@ -173,6 +175,67 @@ def test_validate_keeps_to_what_either_model_says(rewritten: onnx.ModelProto) ->
     narrow = {"height": {"first": 48, "last": 96, "step": 16, "axes": [["x", 2]]}}
     found = onnxpad.validate(rewritten, saying(json.dumps(narrow)), samples=2)
     assert drawn(found) == {"1x2x64x2", "1x2x96x64"}
+    said = "sizes drawn as the metadata of"
+    assert [note for note in found.notes if note.startswith(said)] == [
+        f"{said} both models say: height 64..96 in steps of 32",
+        f"{said} the original model says: width 2..64 in steps of 2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("original", "limited"),
+    [
+        pytest.param(
+            saying(json.dumps({"h": {"first": 1025, "last": 2048, "step": 1, "axes": [["x", 2]]}})),
+            "1025..2048",
+            id="both record",
+        ),
+        pytest.param(
+            one(STRIDED, inputs="float[N, 2, 45, width] x", initializers=W), "45", id="one is fixed"
+        ),
+    ],
+)
+def test_models_that_no_size_fits_are_refused(
+    original: onnx.ModelProto, limited: str, rewritten: onnx.ModelProto
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        onnxpad.validate(original, rewritten)
+    assert str(caught.value) == (
+        f"no size of axis 2 of input 'x' fits both models: one is limited to {limited}, the other "
+        "to 32..1024 in steps of 32, as their metadata says (onnxpad.sizes)"
+    )
+
+
+@pytest.mark.parametrize("option", ["--inputs", "--reference"])
+@pytest.mark.parametrize("alone", [False, True])
+def test_validate_refuses_arrays_of_other_sizes(
+    option: str, alone: bool, rewritten: onnx.ModelProto, tmp_path: Path
+) -> None:
+    before, after, arrays = tmp_path / "a.onnx", tmp_path / "b.onnx", tmp_path / "in.npz"
+    onnx.save(OPEN, before)
+    onnx.save(rewritten, after)
+    models = [after] if alone else [before, after]
+    for height, code in ((45, 2), (64, 0)):
+        x = np.ones((1, 2, height, 8), np.float32)
+        np.savez(arrays, x=x, y=run(OPEN, {"x": x})[0])
+        options = [option, arrays, *(["--reference", arrays] if alone else [])]
+        result = onnxpad_runs("validate", *models, *options)
+        assert result.exit_code == code, result.output
+        if code == 0:
+            assert "sizes drawn" not in result.stdout
+            continue
+        (line,) = result.stderr.splitlines()
+        assert line.startswith("error: axis 2 of input 'x' cannot be 45, as given (")
+        assert line.endswith(
+            "the model was rewritten for 32..1024 in steps of 32 alone, as its metadata says "
+            "(onnxpad.sizes)"
+        )
+
+
+def test_arrays_of_other_sizes_are_refused_by_their_place(rewritten: onnx.ModelProto) -> None:
+    other = one(STRIDED.replace("x", "q"), inputs="float[N, 2, a, b] q", initializers=W)
+    with pytest.raises(UsageError, match="axis 3 of input 'q' cannot be 7"):
+        onnxpad.validate(other, rewritten, inputs={"q": np.ones((1, 2, 32, 7), np.float32)})
 
 
 def test_validate_knows_inputs_by_their_place(rewritten: onnx.ModelProto) -> None:
@@ -185,8 +248,20 @@ def test_validate_knows_inputs_by_their_place(rewritten: onnx.ModelProto) -> Non
 def test_given_sizes_are_those_recorded_or_fewer(rewritten: onnx.ModelProto) -> None:
     found = onnxpad.validate(OPEN, rewritten, dims={"height": 64, "width": "4..8:4"}, samples=2)
     assert drawn(found) == {"1x2x64x4", "1x2x64x8"}
+    assert not any("sizes drawn" in note for note in found.notes)
+    narrow = {"height": "64..128:32"}
+    for each in (onnxpad.check(rewritten, dims=narrow), onnxpad.fix(rewritten, dims=narrow)):
+        assert each.notes[0].endswith("(onnxpad.sizes): width 2..64 in steps of 2")
+    found = onnxpad.validate(OPEN, rewritten, dims=narrow)
+    assert [note for note in found.notes if "sizes drawn" in note] == [
+        "sizes drawn as the metadata of the rewritten model says: width 2..64 in steps of 2"
+    ]
+    declared = onnxpad.fix(rewritten, dims={"height": 64, "width": 32}, validate=False).model
+    found = onnxpad.validate(OPEN, declared)
+    assert drawn(found) == {"1x2x64x32"}
+    assert not any("sizes drawn" in note for note in found.notes)
     pinned = onnxpad.fix(rewritten, dims={"height": 64}, validate=False)
-    assert pinned.notes[0].endswith(TOLD)
+    assert pinned.notes[0].endswith("(onnxpad.sizes): width 2..64 in steps of 2")
     assert pinned.declared == {"x": ("N", 2, 64, "width")}
     # Named once more, though the dimension has no name by now.
     again = onnxpad.fix(pinned.model, dims={"height": "32..64:32"}, validate=False)
@@ -268,6 +343,7 @@ def test_what_cannot_be_used_is_ignored_and_said(text: str, said: str, tmp_path:
     fixed = onnxpad.fix(path, dims=RANGES, validate=False)
     assert fixed.warnings == (warning,)
     assert metadata(fixed.model) == WRITTEN
+    assert warning not in onnxpad.check(fixed.model).warnings
     assert warning in onnxpad.validate(OPEN, path).warnings
     for name in ("check", "fix"):
         result = onnxpad_runs(name, path)
@@ -286,10 +362,25 @@ def test_what_can_be_used_beside_it_is() -> None:
         "other": {**EVEN, "first": 4, "step": 4},
         "odd": {**EVEN, "first": 1},
     }
-    graph = Graph.from_proto(saying(json.dumps(items)))
-    found = recorded_sizes(graph.model.metadata(METADATA), graph)
-    assert str(found) == "height 4..64 in steps of 4"
+    found = recorded_sizes(Graph.from_proto(saying(json.dumps(items))))
+    assert found.told(found.sizes) == "height 4..64 in steps of 4"
     assert "'a', which is malformed; 'odd' as 1..63 in steps of 2" in found.warning
+
+
+def test_an_axis_that_is_gone_does_not_come_back() -> None:
+    items = {"height": {**EVEN, "axes": [["x", 2], ["q", 0], ["x", 100]]}}
+    model = onnxpad.fix(saying(json.dumps(items)), dims={"width": "2..64:2"}, validate=False).model
+    assert [item["axes"] for item in metadata(model).values()] == [[["x", 2]], [["x", 3]]]
+
+
+def test_an_axis_that_is_not_there_limits_no_command() -> None:
+    items = {"height": {**EVEN, "axes": [["x", 100]]}}
+    edited = saying(json.dumps(items), one("y = Relu (x)", inputs="float[N, 2, height, width] x"))
+    x = np.arange(18, dtype=np.float32).reshape(1, 2, 3, 3)
+    found = onnxpad.validate(edited, edited, inputs={"x": x})
+    assert found.ok
+    for each in (onnxpad.check(edited), onnxpad.fix(edited), found):
+        assert [w for w in each.warnings if "whose axes are gone" in w]
 
 
 # What is said
