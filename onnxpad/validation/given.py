@@ -116,9 +116,8 @@ def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw
             shape = draw.feeds[name].shape if name in draw.feeds else ()
             if axis < len(shape) and shape[axis] not in sizes:
                 raise UsageError(
-                    f"axis {axis} of input {name!r} cannot be {shape[axis]}, as given "
-                    f"({draw.label}): the model was rewritten for {sizes} alone, as its metadata "
-                    "says (onnxpad.sizes)"
+                    f"axis {axis} of input {name!r} is {shape[axis]} ({draw.label}), but the model "
+                    f"was rewritten for {sizes} alone, as its metadata says (onnxpad.sizes)"
                 )
 
 
