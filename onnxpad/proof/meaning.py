@@ -183,9 +183,10 @@ class Padding(NamedTuple):
     @property
     def is_plain(self) -> bool:
         """Whether all amounts are numbers, and none crops."""
-        return self.amounts is not None and all(
-            type(amount) is int and amount >= 0 for pair in self.amounts for amount in pair
-        )
+        for begin, end in self.amounts or ():
+            if type(begin) is not int or type(end) is not int or begin < 0 or end < 0:
+                return False
+        return self.amounts is not None
 
     def over(self, rank: int) -> Amounts | None:
         """(begin, end) for each of `rank` axes; None where unknown or undefined."""
@@ -356,7 +357,7 @@ def padding_of(graph: Graph, analysis: Analysis, node: Node) -> Padding:
         amounts, fill, named = (_input(node, index) for index in (1, 2, 3))
         if amounts is None:
             raise MeaninglessError(f"node {describe(node)!r} lacks its amounts")
-        _check_types(analysis, node)
+        _check_types(graph, analysis, node)
         flat = analysis.integers(amounts)
         value, filler = (0, "") if fill is None else (_element(graph, analysis, fill), fill.name)
         if named is not None:
@@ -368,14 +369,18 @@ def padding_of(graph: Graph, analysis: Analysis, node: Node) -> Padding:
     return Padding(mode, pairs, axes, axes_known, value, filler, node.inputs[0])
 
 
-def _check_types(analysis: Analysis, node: Node) -> None:
+def _check_types(graph: Graph, analysis: Analysis, node: Node) -> None:
     """Raises if an input of a `Pad` is known to have another type or rank than Pad takes."""
     amounts, fill, axes = (_input(node, index) for index in (1, 2, 3))
     for tensor, types in ((amounts, _AMOUNTS), (axes, _AXES)):
-        shape = None if tensor is None else analysis.shape(tensor)
-        if tensor is not None and analysis.dtype(tensor) not in types:
+        if tensor is None:
+            continue
+        known = graph.declared(tensor)
+        dtype = analysis.dtype(tensor) if known is None else known.dtype
+        shape = analysis.shape(tensor) if known is None else known.shape
+        if dtype not in types:
             raise MeaninglessError(f"{tensor.name!r} is of a type that Pad does not take")
-        if tensor is not None and shape is not None and not (len(shape) == 1 or shape[:-1] == (1,)):
+        if shape is not None and len(shape) != 1 and shape[:-1] != (1,):
             raise MeaninglessError(f"{tensor.name!r} is no list, as Pad takes it")
     if fill is not None:
         kinds = {analysis.dtype(fill), analysis.dtype(node.inputs[0])} - {None}
