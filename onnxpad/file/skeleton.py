@@ -128,7 +128,8 @@ class Skeleton:
         """
         for holder in self._fields((node,))[_ATTRIBUTE]:
             fields = self._fields((holder,))
-            if self.data[fields[_NAME][-1].body : fields[_NAME][-1].end] == attribute.encode():
+            name = b"".join(self.data[each.body : each.end] for each in fields[_NAME][-1:])
+            if name == attribute.encode():
                 break
         found = fields[_BODY] if index is None else fields[_BODIES][index : index + 1]
         return Section(light, tuple(found), self._fields(found), holder)

@@ -332,8 +332,7 @@ class Graph:
         """Whether a node calls a function of the model."""
         if node.domain in DEFAULT_DOMAINS:
             return node.op in self._hidden
-        functions = self.model.skeleton.light.functions
-        return any((each.domain, each.name) == (node.domain, node.op) for each in functions)
+        return (node.domain, node.op) in self.model.function_names
 
     def inner_operators(self, node: Node) -> frozenset[str]:
         """The op types in the bodies of a node, and in the function that it calls."""
@@ -526,6 +525,9 @@ class Graph:
 
         A small constant that was added before is shared. In a body or a function, the constant is a
         Constant node in front of all nodes, since functions have no initializers.
+
+        Raises:
+            ValueError: There is no node, in a body or function, that it could stand in front of.
         """
         key = None
         if values.nbytes <= SHARE_LIMIT and not values.dtype.hasobject:
@@ -539,7 +541,9 @@ class Graph:
             self._edits.add_initializer(tensor, Initializer(proto, values.shape))
         else:
             value = onnx.helper.make_attribute("value", numpy_helper.from_array(values))
-            first = next(self.nodes)
+            first = next(self.nodes, None)
+            if first is None:
+                raise ValueError(f"{self.place} has no node, so no place for a constant")
             tensor = self.insert("Constant", [], {"value": value}, before=first, name=name)
         if key:
             self._shared[key] = tensor

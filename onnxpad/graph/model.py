@@ -5,7 +5,7 @@ encoded again; for a body or a function, so is the node or the function that hol
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
@@ -42,6 +42,7 @@ class Model:
         has_external_data: Whether any tensor has external data.
         main: The main graph.
         functions: The functions that were opened, by index.
+        function_names: Domain and name of each function.
         standard_functions: Names of the functions that replace operators of ONNX itself.
         journal: The edits of all graphs.
     """
@@ -58,12 +59,16 @@ class Model:
             check_external(skeleton.external, path)
         self.main = build(skeleton.main, defaults=light.ir_version >= 4)
         self.functions: dict[int, View] = {}
+        self.function_names = frozenset((each.domain, each.name) for each in light.functions)
         self.standard_functions = {
             each.name for each in light.functions if each.domain in DEFAULT_DOMAINS
         }
         self.journal = Journal()
         self._metadata: dict[str, str] = {}
         self._different: tuple[int, Differences] | None = None
+        self._light_functions: tuple[int, Mapping[tuple[str, str], onnx.FunctionProto]] | None = (
+            None
+        )
 
     @cached_property
     def function_sections(self) -> tuple[Section, ...]:
@@ -75,10 +80,16 @@ class Model:
         """The names in use in all graphs."""
         return Names(self.skeleton.light)
 
-    def light_functions(self) -> dict[tuple[str, str], onnx.FunctionProto]:
-        """The functions as they are now, by domain and name, without large weights."""
-        found = light_functions(self.skeleton, self.functions)
-        return {(each.domain, each.name): each for each in found}
+    def light_functions(self) -> Mapping[tuple[str, str], onnx.FunctionProto]:
+        """The functions as they are now, by domain and name, without large weights.
+
+        They are put together once; where some were looked into, again after an edit.
+        """
+        count = self.journal.count if self.functions else -1
+        if self._light_functions is None or self._light_functions[0] != count:
+            found = light_functions(self.skeleton, self.functions)
+            self._light_functions = count, {(each.domain, each.name): each for each in found}
+        return self._light_functions[1]
 
     def metadata(self, key: str) -> str | None:
         """The metadata value of a key; None where there is none."""

@@ -5,6 +5,7 @@ import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -16,8 +17,9 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.errors import ModelError
 from onnxpad.file.wire import encode, scan
-from onnxpad.graph import Declared, Graph, Node, Tensor
+from onnxpad.graph import Declared, Graph, Node, Tensor, encode
 from tests.support import feeds_of, run
+from tests.support import one as model_of
 
 CONV = "[conv] c = Conv (a, w)"
 PAD_CONV = f"[pad] a = Pad (x, p) {CONV}"
@@ -794,3 +796,50 @@ def find(graph: Graph, place: str) -> Graph | None:
 
     roots = graph.functions() if "::" in place.partition(" > ")[0] else [graph]
     return next(filter(None, map(within, roots)), None)
+
+
+def test_functions_are_put_together_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[int] = []
+
+    def counting(*given: Any) -> Any:
+        built.append(1)
+        return encode.light_functions(*given)
+
+    monkeypatch.setattr("onnxpad.graph.model.light_functions", counting)
+    text = '<ir_version: 9, opset_import: ["" : 17, "l" : 1]> g (float[1, 2, 9, 8] x) => (float y) '
+    calls = " ".join(f"t{i} = l.F{i} ({'x' if i == 0 else f't{i - 1}'})" for i in range(20))
+    functions = " ".join(
+        f'<domain: "l", opset_import: ["" : 17]> F{i} (a) => (b) {{ b = Relu (a) }}'
+        for i in range(20)
+    )
+    proto = onnx.parser.parse_model(f"{text} {{ {calls} y = Relu (t19) }} {functions}")
+    graph = Graph.from_proto(proto)
+    for node in graph.nodes:
+        assert graph.is_function(node) == (node.op != "Relu")
+        graph.inner_operators(node)
+        graph.set_attribute(node, "seen", 1)
+    assert len(built) == 1
+
+
+def test_an_attribute_without_a_name_is_passed_over() -> None:
+    proto = model_of(
+        "y = If (c) <then_branch = t () => (float i) { i = Relu (x) },"
+        " else_branch = e () => (float j) { j = Tanh (x) }>",
+        inputs="float[2] x, bool c",
+    )
+    proto.graph.node[0].attribute.insert(0, onnx.AttributeProto(i=1, type=onnx.AttributeProto.INT))
+    graph = Graph.from_bytes(proto.SerializeToString())
+    (node,) = graph.nodes
+    assert [next(body.nodes).op for body in graph.bodies(node)] == ["Relu", "Tanh"]
+
+
+def test_a_body_without_nodes_has_no_place_for_a_constant() -> None:
+    proto = model_of(
+        "y = If (c) <then_branch = t () => (float x) {}, else_branch = e () => (float x) {}>",
+        inputs="float[2] x, bool c",
+    )
+    graph = Graph.from_proto(proto)
+    (node,) = graph.nodes
+    body = next(iter(graph.bodies(node)))
+    with pytest.raises(ValueError, match="no place for a constant"):
+        body.add_initializer(np.zeros(2, np.float32), "zeros")
