@@ -17,7 +17,8 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.errors import ModelError
 from onnxpad.file.wire import encode, scan
-from onnxpad.graph import Declared, Graph, Node, Tensor, encode
+from onnxpad.graph import Declared, Graph, Node, Tensor
+from onnxpad.graph.encode import light_functions
 from tests.support import feeds_of, run
 from tests.support import one as model_of
 
@@ -803,7 +804,7 @@ def test_functions_are_put_together_once(monkeypatch: pytest.MonkeyPatch) -> Non
 
     def counting(*given: Any) -> Any:
         built.append(1)
-        return encode.light_functions(*given)
+        return light_functions(*given)
 
     monkeypatch.setattr("onnxpad.graph.model.light_functions", counting)
     text = '<ir_version: 9, opset_import: ["" : 17, "l" : 1]> g (float[1, 2, 9, 8] x) => (float y) '
