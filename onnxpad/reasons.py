@@ -140,7 +140,7 @@ class Condition(NamedTuple, Generic[T]):
 
     must: Callable[[T], bool]
     said: Callable[[T], RefusalError]
-    when: Callable[[T], bool] = lambda _: True
+    when: Callable[[T], bool] | None = None
 
 
 def ask(conditions: Iterable[Condition[T]], case: T) -> None:
@@ -150,5 +150,6 @@ def ask(conditions: Iterable[Condition[T]], case: T) -> None:
         RefusalError: The refusal of the first condition that applies and does not hold.
     """
     for condition in conditions:
-        if condition.when(case) and not condition.must(case):
+        applies = condition.when is None or condition.when(case)
+        if applies and not condition.must(case):
             raise condition.said(case)

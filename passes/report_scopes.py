@@ -147,7 +147,9 @@ def _described(
         if isinstance(value, onnx.AttributeProto)
     }
     if not graph.is_standard(node):
-        text = f"Pad of {node.domain}"
+        version = graph.opsets.get("")
+        of = node.domain or ("no known opset" if version is None else f"opset {version}")
+        text = f"Pad of {of}"
     elif referring:
         text = f"Pad with {', '.join(f'{name}=@{value}' for name, value in referring.items())}"
     else:

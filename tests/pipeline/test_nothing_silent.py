@@ -280,6 +280,14 @@ def test_functions_are_told_of_once() -> None:
     assert "PAD206" not in {f.code for f in findings}
 
 
+@pytest.mark.parametrize(("opset", "told"), [("", "no known opset"), ('"" : 999', "opset 999")])
+def test_a_pad_of_an_unknown_opset_is_told_of(opset: str, told: str) -> None:
+    function = f'<domain: "mine", opset_import: [{opset}]> F (a, b) => (c) {{ c = Pad (a, b) }}'
+    model = foreign("y = mine.F (x, p)", "mine", function)
+    (finding,) = found(model, "PAD903")
+    assert finding.message == f"Pad of {told}"
+
+
 def test_all_padding_of_bodies_is_told_of() -> None:
     inner = (
         "i = If (ok) <then_branch = a () => (float[] i) { [q] t = Pad (x, p) i = Conv (t, w) },"
