@@ -5,7 +5,7 @@ The cost of an edit does not grow with the graph: no list of nodes or consumers 
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from onnxpad.file.wire import Record
 from onnxpad.graph.fresh_names import Names
@@ -18,13 +18,24 @@ class Touched(NamedTuple):
 
     Attributes:
         node: The node, as it is now.
-        before: A copy of the node as it was; None if it was inserted, or if its body, or a function
-            that it may run, was edited.
+        was: Operator, attributes, domain, inputs and outputs of the node as it was; None if it was
+            inserted, or if its body, or a function that it may run, was edited.
+        again: Whether it was edited more than once.
     """
 
     node: Node
-    before: Node | None
+    was: tuple[str, Mapping[str, Any], str | None, Sequence[Tensor], Sequence[Tensor]] | None
     again: bool = False
+
+    @property
+    def before(self) -> Node | None:
+        """A copy of the node as it was."""
+        if self.was is None:
+            return None
+        op, attributes, domain, inputs, outputs = self.was
+        node = Node(op, self.node.name, attributes, domain)
+        node.inputs, node.outputs = list(inputs), list(outputs)
+        return node
 
 
 class Journal:
@@ -55,12 +66,10 @@ class Journal:
             self._touched.pop()
 
     def touch(self, view: View, node: Node, *, was_there: bool = True) -> None:
-        """Stores a copy of a node before an edit of it."""
-        before = None
-        if was_there:
-            before = Node(node.op, node.name, node.attrs, node.domain)
-            before.inputs, before.outputs = list(node.inputs), list(node.outputs)
-        self._touched.append((len(self._steps), view, Touched(node, before)))
+        """Stores what a node is before an edit of it."""
+        ends = tuple(node.inputs), tuple(node.outputs)
+        was = (node.op, node.attrs, node.domain, *ends) if was_there else None
+        self._touched.append((len(self._steps), view, Touched(node, was)))
 
     def touched(self, mark: int) -> list[tuple[View, Touched]]:
         """The nodes that edits since a mark touched, in all graphs, once for each edit."""

@@ -14,6 +14,7 @@ The cost depends on the number of touched nodes alone, not on the length of the 
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Final, TypeAlias
 
 from onnxpad.graph import Graph, Node, Tensor, Touched
@@ -91,7 +92,13 @@ class _Account:
         producer = graph.producer(new)
         if producer is not None and id(producer) in reading.nodes:
             self._proved |= {tensor.name for tensor in producer.outputs}  # Indices are proved too
-        self._same = {**_copied(graph, touched), old.name: new.name}
+        self._all = touched
+        self._ends = old.name, new.name
+
+    @cached_property
+    def _same(self) -> Same:
+        old, new = self._ends
+        return {**_copied(self._graph, self._all), old: new}
 
     def check(self, each: Touched) -> None:
         """Raises unless the edit of one node is covered.
@@ -103,7 +110,7 @@ class _Account:
         if not self._graph.has_node(node):
             return
         # What is known of a tensor is kept, so what gives it may be made anew, but not altered.
-        altered = each.before is not None or each.again
+        altered = each.was is not None or each.again
         covered = self._gives_what_is_proved(node) if altered else self._is_covered(node, set())
         if not covered and not self._is_as_before(each):
             raise UncertifiedError(
@@ -152,7 +159,8 @@ class _Account:
 
 def _copied(graph: Graph, touched: Sequence[Touched]) -> Same:
     """The tensors whose copy (an Identity's output) was removed, each with the copy's name."""
-    gone = (each.before for each in touched if not graph.has_node(each.node))
+    removed = (each for each in touched if not graph.has_node(each.node))
+    gone = (each.before for each in removed if each.was is not None and each.was[0] == "Identity")
     return {
         was.inputs[0].name: was.outputs[0].name
         for was in gone
