@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-FAST_CASES: Final = 2
+FAST_CASES: Final = 1
 """Cases of each test that are in the fast tier; those behind them are marked `slow` here."""
 
 
