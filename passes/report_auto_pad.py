@@ -50,7 +50,7 @@ class ReportAutoPad(Pass):
             return
         unreadable = {id(node) for node, _ in context.unreadable()}
         for node in found:
-            auto_pad = auto_pad_of(node)
+            auto_pad = reported_auto_pad(node)
             if not auto_pad or id(node) in context.told | unreadable:
                 continue
             message = described_auto_pad(node, auto_pad)
@@ -62,7 +62,7 @@ class ReportAutoPad(Pass):
         if context.graph.is_function(node):
             return RefusalError(
                 Reason.CUSTOM_OPERATOR,
-                f"{node.op} is a function of the model, and onnxpad does not look into functions",
+                f"{node.op} is a function of the model, and onnxpad rewrites nothing in functions",
             )
         if context.graph.is_standard(node):
             return RefusalError(Reason.OPERATOR_NOT_COVERED, f"onnxpad does not cover {node.op}")
@@ -76,7 +76,7 @@ class ReportAutoPad(Pass):
         )
 
 
-def auto_pad_of(node: Node) -> str:
+def reported_auto_pad(node: Node) -> str:
     """The `auto_pad` of a node, for reports.
 
     Returns:

@@ -12,7 +12,7 @@ from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph, Node, function_label, held_bodies
 from onnxpad.operators.read import UnreadableError, read_pad
 from onnxpad.padding.readers import Readers
-from onnxpad.passes.report_auto_pad import auto_pad_of, described_auto_pad
+from onnxpad.passes.report_auto_pad import described_auto_pad, reported_auto_pad
 from onnxpad.passes.report_pad import described_pad
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
@@ -98,7 +98,7 @@ class ReportScopes(Pass):
                 message, facts = _described(graph, analysis, readers, node)
                 facts["scope"] = graph.place
                 yield self._match(_within(graph, node), node, message, reason, facts)
-            if auto_pad := auto_pad_of(node):
+            if auto_pad := reported_auto_pad(node):
                 message = described_auto_pad(node, auto_pad)
                 facts = {"scope": graph.place, "auto_pad": auto_pad}
                 yield self._match(_within(graph, node), node, message, reason, facts)

@@ -35,7 +35,7 @@ REASONS: Final[Mapping[str, str]] = MappingProxyType(
         "optimisation",
         Reason.STOPS: f"{_BACK} does not run on onnxruntime",
         Reason.STOPS_OPTIMISED: f"{_BACK} does not run on onnxruntime at full optimisation",
-        Reason.BARRED: "the model's metadata bars it (onnxpad.fusion.barred)",
+        Reason.BARRED: f"the model's metadata bars it ({METADATA})",
     }
 )
 """The words for each code."""

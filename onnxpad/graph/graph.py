@@ -359,10 +359,6 @@ class Graph:
         notes: dict[object, Any] = node.notes
         return notes
 
-    def is_new(self, node: Node) -> bool:
-        """Whether a node was inserted, and is not in the file."""
-        return self._view.entries[id(node)].record is None
-
     def is_edited(self, node: Node) -> bool:
         """Whether a node is not in the file, or differs from the file."""
         return is_edited(self.model.skeleton, self._view.entries[id(node)])

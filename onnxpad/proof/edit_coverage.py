@@ -122,10 +122,10 @@ class _Account:
 
     def _gives_what_is_proved(self, node: Node) -> bool:
         """Whether every output of a node is proved to be the same, or read by nothing."""
+        graph = self._graph
         return all(
             tensor.name not in self._reading.taken
-            and (tensor.name in self._proved or not self._graph.uses(tensor))
-            and (tensor.name in self._proved or not self._graph.is_output(tensor))
+            and (tensor.name in self._proved or not (graph.uses(tensor) or graph.is_output(tensor)))
             for tensor in node.outputs
             if tensor.name
         )

@@ -51,9 +51,6 @@ class Prover:
 
     def _read(self, read: Callable[[Certifier], Reading]) -> Readings:
         *weaker, last = self._certifiers
-        if not weaker:
-            reading = read(last)
-            return Readings((reading,), reading.root)
         found: list[Reading | None] = []
         for certifier in weaker:
             try:

@@ -7,7 +7,7 @@ windows there are, and which fills they read outside of the data.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from onnxpad.arithmetic.size import (
     Extent,
@@ -37,6 +37,9 @@ from onnxpad.proof.layers import (
 from onnxpad.proof.meaning import Axis, Slide
 from onnxpad.proof.windows_by_engine import ENGINES, Placed
 from onnxpad.reasons import Reason
+
+_BothPlaced: TypeAlias = tuple[list[Placed], list[Placed]]
+"""The windows of a pair, along each axis."""
 
 _FILLS: Final = {
     LEAST: "a value that never wins",
@@ -71,7 +74,7 @@ class WindowPair:
     """Two windows over layers of padding over the same data.
 
     Attributes:
-        pair: Both windows.
+        pair: Both windows; a cache that knows them by identity keeps them alive by this.
         inner: The inner layers that both share; they are treated as data.
         readings: The pair according to each engine that runs the first window.
         is_repair: Whether onnxruntime does not run the first window.
@@ -97,17 +100,19 @@ class WindowPair:
         self.holds = _sizes_told(inner)
         outer = [each._replace(layers=each.layers[common:]) for each in (old, new)]
         self.readings: list[EngineReading] = []
+        self.is_repair = False
         for engine in ENGINES:
-            placed = [_placed(engine, each, inner, dtype) for each in outer]
-            if placed[0] is None and self.readings:
-                continue  # a repair: the specification alone decides
-            if placed[0] is None or placed[1] is None:
-                which = "the original" if placed[0] is None else "the rewritten node"
+            first, second = (_placed(engine, each, inner, dtype) for each in outer)
+            if first is None and self.readings:
+                self.is_repair = True  # the specification alone decides
+                continue
+            if first is None or second is None:
+                which = "the original" if first is None else "the rewritten node"
                 raise UncertifiedError(f"{engine} does not run {which}", engine=engine)
+            placed = first, second
             if self.readings and self.readings[0].is_as(engine, placed):
                 continue
             self.readings.append(EngineReading(engine, outer, placed, inner))
-        self.is_repair = _placed("onnxruntime", outer[0], inner, dtype) is None
 
     @property
     def same(self) -> bool:
@@ -136,7 +141,7 @@ class EngineReading:
         self,
         engine: str,
         pair: list[Padded],
-        placed: list[list[Placed] | None],
+        placed: _BothPlaced,
         sizes: tuple[Extent, ...],
     ) -> None:
         """Compares both windows over data of these sizes.
@@ -146,22 +151,24 @@ class EngineReading:
         """
         self.engine = engine
         self._placed = placed
-        old, new = (each or [] for each in placed)
         self._first_axis = pair[0].slide.row.before
         self._windows = pair[0].slide.axes
         self._sizes = sizes
-        self._defined = tuple(map(_where_both_run, old, new, self._axis_names()))
-        if any(each is None for each in self._defined):
-            axis = self._first_axis + self._defined.index(None)
-            raise UncertifiedError(
-                f"axis {axis} may be empty, or SAME may have to crop it, which {engine} refuses",
-                engine=engine,
-                axis=axis,
-            )
-        defined = tuple(each for each in self._defined if each is not None)
+        defined: list[Extent] = []
+        for axis, old, new in zip(self._axis_names(), *placed, strict=True):
+            some = 1 if isinstance(old.runs, Unknown) else old.runs
+            if always(where(some, new.runs, 1)) is not True:
+                raise UncertifiedError(
+                    f"axis {axis} may be empty, or SAME may have to crop it, "
+                    f"which {engine} refuses",
+                    engine=engine,
+                    axis=axis,
+                )
+            defined.append(some)
+        self._defined = tuple(defined)
         self.first, self.second = (
-            _Canonical(engine, each, where_, sizes, defined)
-            for each, where_ in zip(pair, (old, new), strict=True)
+            _Canonical(engine, each, its, sizes, self._defined)
+            for each, its in zip(pair, placed, strict=True)
         )
         told = "" if engine == "the specification" else f"according to {engine}, "
         axes = zip(self._axis_names(), self.first.axes, self.second.axes, strict=True)
@@ -189,7 +196,7 @@ class EngineReading:
     def _axis_names(self) -> range:
         return range(self._first_axis, self._first_axis + len(self._windows))
 
-    def is_as(self, engine: str, placed: list[list[Placed] | None]) -> bool:
+    def is_as(self, engine: str, placed: _BothPlaced) -> bool:
         """Whether another engine reads the pair in exactly the same way."""
         return placed == self._placed and not any(
             each.is_apart(engine) for each in (self.first, self.second)
@@ -207,7 +214,7 @@ class EngineReading:
         )
         for axis, window, read, size, some in axes:
             last = read.start + (read.output - 1) * window.stride
-            if some is None or not _meets_data(window, size, read.start, last, some):
+            if not _meets_data(window, size, read.start, last, some):
                 return axis
         return None
 
@@ -299,12 +306,6 @@ def _placed(
             return None
         found.append(placed)
     return found
-
-
-def _where_both_run(old: Placed, new: Placed, axis: int) -> Extent | None:
-    """The sizes at which the first window runs; None unless the second one runs there too."""
-    some = 1 if isinstance(old.runs, Unknown) else old.runs
-    return some if always(where(some, new.runs, 1)) is True else None
 
 
 def _only(some: Extent, extent: Extent) -> Extent:

@@ -116,6 +116,10 @@ def test_the_metadata_says_what_was_barred(planted: Callable[..., None]) -> None
     assert json.loads(entry.value) == [["y7", "PAD201", "differs"]]
 
 
+def test_a_reason_that_is_not_known_names_the_metadata() -> None:
+    assert barred.told("of another version") == "the model's metadata bars it (onnxpad.barred)"
+
+
 @pytest.mark.slow
 def test_the_command_writes_the_rest(planted: Callable[..., None], tmp_path: Path) -> None:
     planted("conv7")
