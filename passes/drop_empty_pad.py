@@ -64,7 +64,7 @@ class DropEmptyPad(Pass):
                 )
                 yield self.refused(context, pad.node, "Pad of nothing", reason)
 
-    def rewrite(self, match: Match, context: Context) -> Tensor | None:
+    def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...] | None:
         """Connects the readers of the `Pad` to its input, or makes it an Identity."""
         graph, pad = context.graph, match.plan
         output = pad.node.outputs[0]
@@ -75,4 +75,4 @@ class DropEmptyPad(Pass):
             return None
         for use in uses:
             graph.set_input(use.node, use.index, data)
-        return data
+        return (data,)

@@ -14,8 +14,8 @@ from onnxpad.operators.amounts import told
 from onnxpad.operators.read import UnreadableError
 from onnxpad.operators.table import operator_of
 from onnxpad.proof.certify import UncertifiedError
-from onnxpad.proof.edit_coverage import check_accounted, check_in_place, check_renamed
-from onnxpad.proof.prove import Prover
+from onnxpad.proof.edit_coverage import Equal, check_accounted, check_in_place, check_renamed
+from onnxpad.proof.prove import Proof, Prover, Readings
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match, Pass
@@ -33,10 +33,10 @@ class Probe(Protocol):
     def take(self, analysis: Analysis, signs: Signs) -> None:
         """Use a new analysis of the graph, and from now on only the sizes that it admits."""
 
-    def before(self, tensor: Tensor, root: str) -> Any:
-        """The nodes that compute a tensor from `root`, cut out of the graph as it is now."""
+    def before(self, tensor: Tensor, roots: Sequence[str]) -> Any:
+        """The nodes that compute a tensor from `roots`, cut out of the graph as it is now."""
 
-    def after(self, tensor: Tensor, root: str, before: Any) -> tuple[bool | None, str]:
+    def after(self, tensor: Tensor, roots: Sequence[str], before: Any) -> tuple[bool | None, str]:
         """Whether the tensor, cut out of the changed graph, is still the same; and a description.
 
         The first is None if the models could not be run.
@@ -59,6 +59,15 @@ class Made(NamedTuple):
     finding: Finding
     key: Key
     tensors: frozenset[str]
+
+
+class _Site(NamedTuple):
+    """A tensor that a change must keep: its reading, its cut for the probe, and its readers."""
+
+    tensor: Tensor
+    reading: Readings
+    cut: Any
+    uses: Sequence[Use]
 
 
 class Undone(NamedTuple):
@@ -163,43 +172,32 @@ class Editor:
         return outdated
 
     def _apply(self, rule: Pass, match: Match, place: Place) -> Change:
-        graph, node, tensor = self.context.graph, match.node, match.node.outputs[0]
+        graph, node = self.context.graph, match.node
         mark, inputs = graph.mark(), dict(graph.inputs)
-        reading = self._certifier.read(node, tensor)
-        cut = self._probe.before(tensor, reading.root) if self._probe is not None else None
+        sites = [self._site(node, tensor) for tensor in self._kept(node)]
+        root = sites[0].reading.roots[0]
         nodes = rule.computing(match)
-        text = self._describe(node, reading.root, nodes[0])
+        text = self._describe(node, root, nodes[0])
         if (place, text) in self._seen:
             raise UncertifiedError(
                 "the rule finds what it has already rewritten, without end", Reason.WITHOUT_END
             )
-        uses = graph.uses(tensor)
-        computing = self._computing(tensor, reading.root)
-        stands = rule.rewrite(match, self.context) or tensor
-        if stands is not tensor:
-            self._check_uses(tensor, stands, uses)
-        read = self._certifier.read(node, stands, reading.root)
-        certificate, proved = self._certifier.certify(reading, read)
-        self._check_assumptions(certificate)
-        becomes = (
-            self._describe(node, reading.root, nodes[1]) if stands is tensor else repr(stands.name)
-        )
+        computing = self._computing(sites[0].tensor, root)
+        stands = rule.rewrite(match, self.context) or tuple(site.tensor for site in sites)
+        found = [self._proved(node, site, new) for site, new in zip(sites, stands, strict=True)]
+        certificate = found[0][0].certificate
+        for proof, _ in found:
+            self._check_assumptions(proof.certificate)
+        moved = stands[0] is not sites[0].tensor
+        becomes = repr(stands[0].name) if moved else self._describe(node, root, nodes[1])
         removed = graph.sweep()
-        check_accounted(graph, graph.touched(mark), proved, tensor, stands)
+        check_accounted(graph, graph.touched(mark), [equal for _, equal in found])
         if graph.inputs != inputs:
             raise UncertifiedError("the rewrite also declares other inputs")
         self._check_kernels(computing)
         seen = ""
-        if self._probe is not None:
-            same, seen = self._probe.after(stands, reading.root, cut)
-            if same is False:
-                raise UncertifiedError(
-                    f"its probe differs: {seen}", Reason.PROBE_DIFFERS, probe=seen
-                )
-            if same is None:
-                taken = (*certificate.assumptions, Assumption.NOT_PROBED)
-                certificate = replace(certificate, assumptions=taken)
-                self._check_assumptions(certificate)
+        for site, new in zip(sites, stands, strict=True):
+            seen, certificate = self._probed(site, new, certificate)
         self._seen.add((place, text))
         mark = graph.mark()
         if absorbed := graph.absorb(node):
@@ -215,6 +213,53 @@ class Editor:
             removed=removed,
             probe=seen,
         )
+
+    def _kept(self, node: Node) -> Sequence[Tensor]:
+        """The outputs of a node that must stay the same.
+
+        Other outputs than the first of a window operator or a `Pad` are positions of maxima, about
+        which its proof says what is needed.
+        """
+        graph = self.context.graph
+        slides = operator_of(graph, node) is not None or node.op == "Pad"
+        return [each for each in node.outputs[: 1 if slides else None] if each.name]
+
+    def _site(self, node: Node, tensor: Tensor) -> "_Site":
+        reading = self._certifier.read(node, tensor)
+        probe = self._probe
+        cut = probe.before(tensor, reading.roots) if probe is not None else None
+        return _Site(tensor, reading, cut, self.context.graph.uses(tensor))
+
+    def _proved(self, node: Node, site: "_Site", new: Tensor) -> tuple[Proof, Equal]:
+        """The proof that a tensor equals the one before the change.
+
+        Raises:
+            UncertifiedError: It differs, or something still reads the old one.
+        """
+        if new is not site.tensor:
+            self._check_uses(site.tensor, new, site.uses)
+        after = self._certifier.read(node, new, site.reading.roots)
+        proof = self._certifier.certify(site.reading, after)
+        return proof, Equal(proof.reading, site.tensor, new)
+
+    def _probed(
+        self, site: "_Site", new: Tensor, certificate: Certificate
+    ) -> tuple[str, Certificate]:
+        """The result of a probe in words, and the certificate with what it then assumes.
+
+        Raises:
+            UncertifiedError: The two sides differ, or `strict` forbids the assumption.
+        """
+        if self._probe is None:
+            return "", certificate
+        same, seen = self._probe.after(new, site.reading.roots, site.cut)
+        if same is False:
+            raise UncertifiedError(f"its probe differs: {seen}", Reason.PROBE_DIFFERS, probe=seen)
+        if same is None and Assumption.NOT_PROBED not in certificate.assumptions:
+            taken = (*certificate.assumptions, Assumption.NOT_PROBED)
+            certificate = replace(certificate, assumptions=taken)
+            self._check_assumptions(certificate)
+        return seen, certificate
 
     def _check_assumptions(self, certificate: Certificate) -> None:
         """Raises unless the assumptions of a certificate are allowed.

@@ -13,7 +13,7 @@ from math import lcm, prod
 from typing import Any, Final
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
+from onnx import GraphProto, ModelProto, NodeProto
 from onnx.helper import (
     get_all_tensor_dtypes,
     make_attribute,
@@ -65,10 +65,20 @@ class UnprobeableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One choice of sizes: the shape of the root, and the value of each symbol."""
+    """One choice of sizes.
 
-    shape: tuple[int, ...]
+    Attributes:
+        shapes: The shape of each root.
+        symbols: The value of each symbol.
+    """
+
+    shapes: tuple[tuple[int, ...], ...]
     symbols: Mapping[str, int]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the first root."""
+        return self.shapes[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +104,17 @@ class NeighbourhoodProbe:
         self._analysis = analysis
         self._signs = signs
 
-    def before(self, tensor: Tensor, root: str) -> Cut:
-        """Cuts out the nodes that compute a tensor from `root`, in a few scenes."""
+    def before(self, tensor: Tensor, roots: Sequence[str]) -> Cut:
+        """Cuts out the nodes that compute a tensor from `roots`, in a few scenes."""
         if not self._seen:
             warm()  # start the worker early: a change is about to be run
         try:
-            scenes = self._scenes(tensor, root)
-            return Cut(tuple((scene, self._cut(tensor, root, scene)) for scene in scenes))
+            scenes = self._scenes(tensor, roots)
+            return Cut(tuple((scene, self._cut(tensor, roots, scene)) for scene in scenes))
         except UnprobeableError as error:
             return Cut((), str(error))
 
-    def after(self, tensor: Tensor, root: str, before: Cut) -> tuple[bool | None, str]:
+    def after(self, tensor: Tensor, roots: Sequence[str], before: Cut) -> tuple[bool | None, str]:
         """Compares the changed neighbourhood with the one before.
 
         Returns:
@@ -116,11 +126,12 @@ class NeighbourhoodProbe:
         runs, reasons = 0, []
         for scene, model in before.scenes:
             try:
-                result = self._compare(model, self._cut(tensor, root, scene))
+                result = self._compare(model, self._cut(tensor, roots, scene))
             except UnprobeableError as error:
                 return None, f"not probed: {error}"
             if not result.ok:
-                return False, f"{result.detail} (data {'x'.join(map(str, scene.shape))})"
+                shapes = ("x".join(map(str, shape)) for shape in scene.shapes)
+                return False, f"{result.detail} (data {', '.join(shapes)})"
             runs += result.runs
             if result.detail:
                 reasons.append(result.detail)
@@ -136,7 +147,8 @@ class NeighbourhoodProbe:
             result = self._seen[key] = compare_runs(before, after)
         return result
 
-    def _scenes(self, tensor: Tensor, root: str) -> list[Scene]:
+    def _scenes(self, tensor: Tensor, roots: Sequence[str]) -> list[Scene]:
+        root, *beside = roots
         node = self._graph.producer(tensor)
         row = operator_of(self._graph, node) if node is not None else None
         shape = self._analysis.shape(self._graph.tensor(root))
@@ -170,14 +182,23 @@ class NeighbourhoodProbe:
             if row is not None:
                 sizes = row.layout.full(row.layout.spatial(sizes), 1)
             told = (*sizes, *(evaluate(amount, symbols) for amount in amounts))
-            scenes.setdefault(told, Scene(sizes, symbols))
+            if told not in scenes:
+                others = (self._fixed_shape(each, symbols) for each in beside)
+                scenes[told] = Scene((sizes, *others), symbols)
         if not scenes:
             raise UnprobeableError(f"no size of {root!r} could be chosen")
-        fitting = [scene for scene in scenes.values() if prod(scene.shape) <= _LARGE]
+        fitting = [each for each in scenes.values() if max(map(prod, each.shapes)) <= _LARGE]
         if not fitting:
-            first = next(iter(scenes.values())).shape
+            first = next(iter(scenes.values())).shapes[0]
             raise UnprobeableError(f"data of {'x'.join(map(str, first))} is too large")
         return fitting[:_SCENES]
+
+    def _fixed_shape(self, root: str, symbols: Mapping[str, int]) -> tuple[int, ...]:
+        """The shape of a further root, which the sizes of the first one fix."""
+        shape = self._analysis.shape(self._graph.tensor(root))
+        if shape is None:
+            raise UnprobeableError(f"the number of axes of {root!r} is unknown")
+        return tuple(_number(size, symbols, root) for size in shape)
 
     def _amounts(self, node: Node | None, root: str) -> Iterator[Extent]:
         """The amounts of the `Pad`s between the root and a node."""
@@ -211,10 +232,11 @@ class NeighbourhoodProbe:
         shape = self._analysis.shape(node.inputs[row.inputs.weight])
         return None if shape is None else row.layout.rank(len(row.weight_layout.axes(len(shape))))
 
-    def _cut(self, tensor: Tensor, root: str, scene: Scene) -> ModelProto:
-        cutting = _Cutting(self._graph, self._analysis, root, scene)
+    def _cut(self, tensor: Tensor, roots: Sequence[str], scene: Scene) -> ModelProto:
+        cutting = _Cutting(self._graph, self._analysis, roots, scene)
+        root = roots[0]
         # The node that computes the root is not in the cut.
-        node = self._graph.producer(tensor) if tensor.name != root else None
+        node = self._graph.producer(tensor) if tensor.name not in roots else None
         row = operator_of(self._graph, node) if node is not None else None
         compares = row is not None and row.padding is Fill.LOWEST
         if compares and self._signs.non_negative(self._graph.tensor(root)):
@@ -306,6 +328,17 @@ def _least(symbol: Symbol, shape: Sequence[Extent]) -> int:
     return 0
 
 
+def _number(size: Extent, symbols: Mapping[str, int], data: str) -> int:
+    """A size of a tensor as a number, given the values of symbols."""
+    if isinstance(size, int):
+        return size
+    if not isinstance(size, Size):
+        raise UnprobeableError(f"the shape of {data!r} is unknown")
+    if any(each.name not in symbols for each in size.symbols):
+        raise UnprobeableError(f"the shape of {data!r} is not fixed by the data")
+    return evaluate(size, symbols)
+
+
 @lru_cache(maxsize=64)
 def _taps(*kernel: int) -> np.ndarray[Any, Any]:
     """Weights for a kernel: small integers, for two output channels."""
@@ -318,17 +351,21 @@ def _taps(*kernel: int) -> np.ndarray[Any, Any]:
 class _Cutting:
     """Builds one cut. Tensors are renamed in order, so that equal cuts are equal bytes."""
 
-    def __init__(self, graph: Graph, analysis: Analysis, root: str, scene: Scene) -> None:
+    def __init__(
+        self, graph: Graph, analysis: Analysis, roots: Sequence[str], scene: Scene
+    ) -> None:
         self._graph = graph
         self._analysis = analysis
         self._scene = scene
         self._proto = GraphProto(name="probe")
-        self._names: dict[str, str] = {root: "data"}
+        self._names: dict[str, str] = {
+            root: f"data{place or ''}" for place, root in enumerate(roots)
+        }
         self._blanks: set[str] = set()
-        dtype = analysis.dtype(graph.tensor(root))
-        if dtype is None or dtype not in _TYPES:
-            raise UnprobeableError(f"the element type of {root!r} is unknown")
-        self._dtype = dtype
+        for root, shape in zip(roots, scene.shapes, strict=True):
+            info = make_tensor_value_info(self._names[root], self._type(root), shape)
+            self._proto.input.append(info)
+        self._dtype = self._type(roots[0])
 
     def spare_negatives(self, grounds: Sequence[str]) -> None:
         """Keeps the data non-negative, as the graph does upstream of the root.
@@ -348,14 +385,16 @@ class _Cutting:
         if tensor.name not in self._names:
             raise UnprobeableError(f"{tensor.name!r} is not computed from the data alone")
         self._proto.node.append(make_node("Identity", [self._names[tensor.name]], ["result"]))
-        self._proto.input.append(self._info("data", self._scene.shape))
-        self._proto.output.append(self._info("result", None))
+        self._proto.output.append(make_tensor_value_info("result", self._type(tensor.name), None))
         model = ModelProto(ir_version=_IR_VERSION, graph=self._proto)
         model.opset_import.append(make_opsetid("", self._graph.opset))
         return model
 
-    def _info(self, name: str, shape: Sequence[int] | None) -> ValueInfoProto:
-        return make_tensor_value_info(name, self._dtype, shape)
+    def _type(self, name: str) -> int:
+        dtype = self._analysis.dtype(self._graph.tensor(name))
+        if dtype is None or dtype not in _TYPES:
+            raise UnprobeableError(f"the element type of {name!r} is unknown")
+        return dtype
 
     def _order(self, tensor: Tensor) -> Iterator[Node]:
         """The nodes between the root and the tensor, producers first."""
@@ -425,17 +464,7 @@ class _Cutting:
 
     def _numbers(self, sizes: Sequence[Extent], data: str) -> list[int]:
         """The sizes as numbers in this scene."""
-        numbers = []
-        for size in sizes:
-            if isinstance(size, Size):
-                if any(s.name not in self._scene.symbols for s in size.symbols):
-                    raise UnprobeableError(f"the shape of {data!r} is not fixed by the data")
-                numbers.append(evaluate(size, self._scene.symbols))
-            elif isinstance(size, int):
-                numbers.append(size)
-            else:
-                raise UnprobeableError(f"the shape of {data!r} is unknown")
-        return numbers
+        return [_number(size, self._scene.symbols, data) for size in sizes]
 
     def _copy(self, node: Node) -> NodeProto:
         """A copy of a node with its attributes, without inputs and outputs."""

@@ -6,7 +6,8 @@ of the data, and the positions that an average counts. Then it compares both. It
 about rewriting and knows no pass.
 """
 
-from typing import Final, NamedTuple
+from collections.abc import Collection
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from onnx import TensorProto
@@ -44,19 +45,27 @@ from onnxpad.proof.meaning import (
 )
 from onnxpad.proof.sliding import EngineReading, Padded, WindowPair
 from onnxpad.proof.sliding import UncertifiedError as UncertifiedError
+from onnxpad.proof.steps import crop_of, data_inputs, through
 
 # Longer chains of Pads are proved piece by piece, which keeps the cost linear.
 _MOST_PADS: Final = 16
+# Operators between a `Pad` and the tensor that is read, and tensors that are looked at for them.
+_MOST_STEPS: Final = 64
+_MOST_LOOKED_AT: Final = 256
 FINITE: Final = Assumption.FINITE_DATA
 """Assumed where equal maxima may still differ for a window that holds only -inf."""
 _LOWEST_FINITE: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE}
+
+
+Term: TypeAlias = str | tuple[object, ...]
+"""A tensor by name, or a step of `proof.steps`: its key, then the terms of its data inputs."""
 
 
 class Reading(NamedTuple):
     """The elements from which a tensor is computed, as read from the graph.
 
     Attributes:
-        root: Name of the tensor that is read.
+        root: Name of the tensor that is read; the first one where steps join several.
         layers: Layers of constant padding around it, from the inside out, over all axes.
         opaque: An outermost padding that is not a layer (it copies data, or crops an axis that may
             be too short): its mode, and its amounts.
@@ -66,6 +75,9 @@ class Reading(NamedTuple):
         nodes: The nodes that were read, by identity: the operator and the `Pad`s.
         taken: Names of the tensors that the proof does not look behind: the root, a fill that is
             known only at run time, the operator's other inputs.
+        term: What steps compute from the roots, inside of the layers; the root where there are
+            no steps.
+        roots: Names of all tensors that are read.
     """
 
     root: str
@@ -76,6 +88,8 @@ class Reading(NamedTuple):
     direct: str
     nodes: frozenset[int]
     taken: frozenset[str]
+    term: Term = ""
+    roots: tuple[str, ...] = ()
 
 
 class Certifier:
@@ -88,18 +102,44 @@ class Certifier:
         self._signs = signs
         self._compared: dict[tuple[object, ...], WindowPair] = {}
 
-    def read(self, node: Node, tensor: Tensor, root: str = "") -> Reading:
-        """Derives what the elements of a tensor are computed from, back to `root`.
+    def read(self, node: Node, tensor: Tensor, roots: Collection[str] = ()) -> Reading:
+        """Derives what the elements of a tensor are computed from, back to `roots`.
 
         Args:
-            node: A window operator or a `Pad`: says whether to look for a window or for `Pad`s.
+            node: A window operator, a `Pad`, or another operator: says whether to look for a
+                window, for `Pad`s, or for `Pad`s with other operators between them.
             tensor: The tensor.
-            root: Where to stop; empty for the first tensor that no `Pad` writes.
+            roots: Where to stop; empty for the first tensors that no `Pad` writes.
 
         Raises:
             UncertifiedError: Nothing can be proved about the nodes there.
         """
+        if not slides(self._graph, node) and not is_pad(self._graph, node):
+            return self.steps(tensor, roots)
+        (root,) = roots or ("",)
         return (self.window if slides(self._graph, node) else self.padding)(tensor, root)
+
+    def steps(self, tensor: Tensor, roots: Collection[str] = ()) -> Reading:
+        """Derives what a tensor is computed from, through `Pad`s and the steps between them.
+
+        Args:
+            tensor: The tensor.
+            roots: Where to stop; empty for the tensors with no constant `Pad` upstream.
+
+        Raises:
+            UncertifiedError: There is no such `Pad`, or the roots are not what is read.
+        """
+        try:
+            reading = _StepReader(self, self._graph, self._analysis, roots).read(tensor)
+        except (MeaninglessError, ModelError) as error:
+            raise UncertifiedError(str(error)) from error
+        if not roots and not reading.layers:
+            raise UncertifiedError(f"the padding of {tensor.name!r} is unknown")
+        return reading
+
+    def layer_of(self, pad: Padding) -> Layer | None:
+        """The layer of a `Pad`; None where it is not constant or its facts are unknown."""
+        return self._layer(pad, self._full(pad, None))
 
     def window(self, tensor: Tensor, root: str = "") -> Reading:
         """Derives what a window operator's first output is computed from, back to `root`.
@@ -146,9 +186,9 @@ class Certifier:
         if layer is None and opaque is None:
             raise UncertifiedError(f"the padding of Pad {describe(node)!r} is unknown")
         layers = (layer,) if layer is not None else ()
-        output = node.outputs[0].name
-        known = frozenset({id(node)}), frozenset({pad.data.name, pad.filler})
-        return Reading(pad.data.name, layers, opaque, None, (), output, *known)
+        output, root = node.outputs[0].name, pad.data.name
+        known = frozenset({id(node)}), frozenset({root, pad.filler})
+        return Reading(root, layers, opaque, None, (), output, *known, root, (root,))
 
     def padding(self, tensor: Tensor, root: str = "") -> Reading:
         """Derives what a tensor is computed from, through the `Pad`s upstream, back to `root`.
@@ -212,8 +252,8 @@ class Certifier:
             current = pad.data
             rank = len(full)
         outward = tuple(reversed(layers))
-        known = frozenset(nodes), frozenset({current.name, *taken})
-        return Reading(current.name, outward, opaque, slide, besides, tensor.name, *known)
+        known, name = (frozenset(nodes), frozenset({current.name, *taken})), current.name
+        return Reading(name, outward, opaque, slide, besides, tensor.name, *known, name, (name,))
 
     def _fits(self, node: Node, pad: Padding, rank: int | None) -> bool:
         """Whether the amounts of a `Pad` fit the rank of its data.
@@ -268,12 +308,13 @@ class Certifier:
         Raises:
             UncertifiedError: They differ, or cannot be compared; the message says how.
         """
-        if before.root != after.root:
+        if before.roots != after.roots:
+            found, wanted = map(_names, (after.roots, before.roots))
             raise UncertifiedError(
-                f"reads {after.root!r} where the original reads {before.root!r}",
-                found=after.root,
-                wanted=before.root,
+                f"reads {found} where the original reads {wanted}", found=found, wanted=wanted
             )
+        if before.term != after.term:
+            raise UncertifiedError("between the padding and the tensor other steps are computed")
         if before.opaque != after.opaque:
             raise UncertifiedError("the copied padding differs")
         if (before.slide is None) != (after.slide is None):
@@ -283,8 +324,8 @@ class Certifier:
             if merged(before.layers[shared:]) != merged(after.layers[shared:]):
                 raise UncertifiedError("the padding differs")
             return Certificate(
-                f"{before.direct!r} holds the same elements of {before.root!r}, and the same fill, "
-                "at the same places",
+                f"{before.direct!r} holds the same elements of {_names(before.roots)}, and the "
+                "same fill, at the same places",
                 facts={"kind": "padding", "root": before.root},
             )
         return self._certify_window(before, before.slide, after, after.slide)
@@ -408,6 +449,127 @@ class Certifier:
             symbol(f"{root}[{axis}]", Sizes(least)) if isinstance(size, Unknown) else size
             for axis, size in zip(axes, found, strict=True)
         )
+
+
+class _StepReader:
+    """Reads one tensor through constant `Pad`s, crops, and the steps between them."""
+
+    def __init__(
+        self, certifier: Certifier, graph: Graph, analysis: Analysis, roots: Collection[str]
+    ) -> None:
+        self._certifier = certifier
+        self._graph = graph
+        self._analysis = analysis
+        self._roots = roots
+        self._known: dict[str, _Inside] = {}
+        self._nodes: set[int] = set()
+        self._taken: set[str] = set()
+        self._found: dict[str, None] = {}
+
+    def read(self, tensor: Tensor) -> Reading:
+        """The term, layers and nodes behind a tensor.
+
+        Raises:
+            MeaninglessError: A `Pad` is malformed.
+            UncertifiedError: It is computed from the tensor itself alone.
+        """
+        inside = self._inside(tensor, 0)
+        self._collect(tensor)
+        if self._found.keys() == {tensor.name}:
+            raise UncertifiedError(f"the padding of {tensor.name!r} is unknown")
+        roots, known = tuple(self._found), (frozenset(self._nodes), frozenset(self._taken))
+        return Reading(
+            roots[0], inside.layers, None, None, (), tensor.name, *known, inside.term, roots
+        )
+
+    def _inside(self, tensor: Tensor, steps: int) -> "_Inside":
+        """The term and layers behind a tensor, no further than needed for the `Pad`s or the roots."""
+        tensor = tensor if tensor.name in self._roots else self._graph.origin(tensor)
+        found = self._known.get(tensor.name)
+        if found is None:
+            bare = _Inside(tensor.name, (), None, (), (), tensor.name in self._roots)
+            within = not bare.counts and len(self._known) < _MOST_LOOKED_AT
+            found = self._computed(tensor, steps) if within else None
+            found = self._known[tensor.name] = found or bare
+        return found
+
+    def _computed(self, tensor: Tensor, steps: int) -> "_Inside | None":
+        """The result of the node that writes a tensor; None where the tensor is a root."""
+        graph, analysis = self._graph, self._analysis
+        node = graph.producer(tensor)
+        if node is None or steps > _MOST_STEPS:
+            return None
+        if is_pad(graph, node):
+            pad = padding_of(graph, analysis, node)
+            layer = self._certifier.layer_of(pad)
+            if layer is None:
+                return None
+            inner = self._inside(pad.data, steps)
+            layers = (*inner.layers, layer)
+            return _Inside(inner.term, layers, node, (pad.data,), (pad.filler,), True)
+        crop = crop_of(graph, analysis, node)
+        if crop is not None:
+            inner = self._inside(node.inputs[0], steps + 1)
+            layers = (*inner.layers, Layer(crop, _fill_around(inner.layers)))
+            others = tuple(each.name for each in node.inputs[1:])
+            return _Inside(inner.term, layers, node, (node.inputs[0],), others, True)
+        data = [node.inputs[index] for index in data_inputs(graph, analysis, node)]
+        inside = [self._inside(each, steps + 1) for each in data]
+        if not any(each.counts for each in inside):
+            return None
+        (place,) = [i for i, each in enumerate(node.outputs) if each.name == tensor.name]
+        passed = through(graph, analysis, node, place, [each.layers for each in inside])
+        if passed is None:
+            return None
+        term = (passed.key, *[each.term for each in inside])
+        return _Inside(term, passed.layers, node, tuple(data), passed.taken, True)
+
+    def _collect(self, tensor: Tensor) -> None:
+        """Notes the nodes, roots and other tensors that the reading of a tensor rests on."""
+        pending, seen = [tensor], set()
+        while pending:
+            tensor = pending.pop()
+            tensor = tensor if tensor.name in self._roots else self._graph.origin(tensor)
+            if tensor.name in seen:
+                continue
+            seen.add(tensor.name)
+            inside = self._known[tensor.name]
+            if inside.node is None:
+                self._found[tensor.name] = None
+                self._taken.add(tensor.name)
+                continue
+            self._nodes.add(id(inside.node))
+            self._taken.update(filter(None, inside.others))
+            pending.extend(reversed(inside.data))
+
+
+class _Inside(NamedTuple):
+    """The term, layers and nodes behind a tensor.
+
+    Attributes:
+        term: The term inside of the layers.
+        layers: The layers around it, from the inside out.
+        node: The node that was read; None for a root.
+        data: Its data inputs.
+        others: Names of its other inputs.
+        counts: Whether there is a `Pad` or a given root in it, so that the tensor is no root.
+    """
+
+    term: Term
+    layers: Layers
+    node: Node | None
+    data: tuple[Tensor, ...]
+    others: tuple[str, ...]
+    counts: bool
+
+
+def _fill_around(layers: Layers) -> float | int | str:
+    """A fill for a crop, where none is written: that of the layer which it may cut."""
+    return layers[-1].fill if layers else 0
+
+
+def _names(roots: tuple[str, ...]) -> str:
+    return ", ".join(map(repr, roots))
 
 
 def _pads_axes_of(slide: Slide, full: Amounts | None) -> bool:

@@ -15,7 +15,7 @@ The cost depends on the number of touched nodes alone, not on the length of the 
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from onnxpad.graph import Graph, Node, Tensor, Touched
 from onnxpad.proof.certify import Reading
@@ -29,22 +29,32 @@ Same: TypeAlias = Mapping[str, str]
 NONE: Final[Same] = {}
 
 
-def check_accounted(
-    graph: Graph, touched: Sequence[Touched], reading: Reading, old: Tensor, new: Tensor
-) -> None:
-    """Raises unless a proof covers every node that was touched.
+class Equal(NamedTuple):
+    """A tensor that was proved equal to another.
+
+    Attributes:
+        reading: What the proof read in the rewritten graph.
+        old: The tensor before the change.
+        new: The tensor after it, perhaps the same one.
+    """
+
+    reading: Reading
+    old: Tensor
+    new: Tensor
+
+
+def check_accounted(graph: Graph, touched: Sequence[Touched], proved: Sequence[Equal]) -> None:
+    """Raises unless proofs cover every node that was touched.
 
     Args:
         graph: The graph as it is now.
         touched: The touched nodes, from `Graph.touched`.
-        reading: What the proof read in this graph.
-        old: The tensor before the change.
-        new: The tensor that was proved equal to it, perhaps the same one.
+        proved: What was proved about this graph.
 
     Raises:
         UncertifiedError: Another node was touched; the message names it.
     """
-    account = _Account(graph, touched, reading, old, new)
+    account = _Account(graph, touched, proved)
     for each in touched:
         account.check(each)
 
@@ -77,28 +87,22 @@ def check_renamed(graph: Graph, touched: Sequence[Touched]) -> None:
 class _Account:
     """Decides for each touched node whether a proof covers it."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        touched: Sequence[Touched],
-        reading: Reading,
-        old: Tensor,
-        new: Tensor,
-    ) -> None:
+    def __init__(self, graph: Graph, touched: Sequence[Touched], proved: Sequence[Equal]) -> None:
         self._graph = graph
-        self._reading = reading
+        self._read = frozenset[int]().union(*(each.reading.nodes for each in proved))
+        self._taken = frozenset[str]().union(*(each.reading.taken for each in proved))
         self._touched = {id(each.node) for each in touched}
-        self._proved = {old.name, new.name}
-        producer = graph.producer(new)
-        if producer is not None and id(producer) in reading.nodes:
-            self._proved |= {tensor.name for tensor in producer.outputs}  # Indices are proved too
+        self._proved = {tensor.name for each in proved for tensor in (each.old, each.new)}
+        for each in proved:
+            producer = graph.producer(each.new)
+            if each.reading.slide is not None and producer is not None:
+                self._proved |= {tensor.name for tensor in producer.outputs}  # Indices too
         self._all = touched
-        self._ends = old.name, new.name
+        self._ends = {each.old.name: each.new.name for each in proved}
 
     @cached_property
     def _same(self) -> Same:
-        old, new = self._ends
-        return {**_copied(self._graph, self._all), old: new}
+        return {**_copied(self._graph, self._all), **self._ends}
 
     def check(self, each: Touched) -> None:
         """Raises unless the edit of one node is covered.
@@ -124,7 +128,7 @@ class _Account:
         """Whether every output of a node is proved to be the same, or read by nothing."""
         graph = self._graph
         return all(
-            tensor.name not in self._reading.taken
+            tensor.name not in self._taken
             and (tensor.name in self._proved or not (graph.uses(tensor) or graph.is_output(tensor)))
             for tensor in node.outputs
             if tensor.name
@@ -142,14 +146,14 @@ class _Account:
         seen.add(id(node))
         graph = self._graph
         for tensor in node.outputs:
-            if tensor.name in self._reading.taken:
+            if tensor.name in self._taken:
                 return False
             if not tensor.name or tensor.name in self._proved:
                 continue
             if graph.is_output(tensor):
                 return False
             for use in graph.uses(tensor):
-                known = id(use.node) in self._reading.nodes or id(use.node) in self._touched
+                known = id(use.node) in self._read or id(use.node) in self._touched
                 if use.index < 0 or not (known or _copies(graph, use.node)):
                     return False
                 if not self._is_covered(use.node, seen):

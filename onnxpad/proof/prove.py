@@ -1,6 +1,6 @@
 """Proofs under the weakest assumptions that are enough."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -12,10 +12,15 @@ from onnxpad.sizes.analysed import AnalysedDomains
 
 
 class Readings(NamedTuple):
-    """The readings of a tensor, one in each domain of sizes; None where unknown."""
+    """The readings of a tensor, one in each domain of sizes; None where unknown.
+
+    Attributes:
+        each: The readings.
+        roots: Names of the tensors that are read.
+    """
 
     each: tuple[Reading | None, ...]
-    root: str
+    roots: tuple[str, ...]
 
 
 class Proof(NamedTuple):
@@ -33,13 +38,13 @@ class Prover:
         self._domains = [(each.domain, each.domain.facts(graph)) for each in domains]
         self._certifiers = [Certifier(graph, each.analysis, signs) for each in domains]
 
-    def read(self, node: Node, tensor: Tensor, root: str = "") -> Readings:
-        """Derives what a tensor is computed from, back to `root`; as `Certifier.read`.
+    def read(self, node: Node, tensor: Tensor, roots: Collection[str] = ()) -> Readings:
+        """Derives what a tensor is computed from, back to `roots`; as `Certifier.read`.
 
         Raises:
             UncertifiedError: Nothing can be proved about the nodes there.
         """
-        return self._read(lambda certifier: certifier.read(node, tensor, root))
+        return self._read(lambda certifier: certifier.read(node, tensor, roots))
 
     def of_node(self, node: Node) -> Readings:
         """Derives what one node alone computes, even one that was removed; its data is the root.
@@ -58,7 +63,7 @@ class Prover:
             except UncertifiedError:
                 found.append(None)
         reading = read(last)
-        return Readings((*found, reading), reading.root)
+        return Readings((*found, reading), reading.roots)
 
     def certify(self, before: Readings, after: Readings) -> Proof:
         """Certifies that two tensors are the same, under the weakest assumptions.

@@ -18,7 +18,7 @@ class Match(NamedTuple):
 
     Attributes:
         finding: The finding, for the user.
-        node: The node whose first output must stay the same.
+        node: The node whose outputs must stay the same.
         plan: The data that `rewrite` needs; None for a refusal.
         about: The node that the finding names; None where it is not in the main graph.
         barred: Whether it is refused because an earlier `fix` had to take it back.
@@ -84,11 +84,12 @@ class Pass:
         """Yields every finding about a graph, refusals included, in file order."""
         raise NotImplementedError
 
-    def rewrite(self, match: Match, context: Context) -> Tensor | None:
+    def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...] | None:
         """Carries out the plan of a match.
 
         Returns:
-            The tensor that replaces the node's first output, or None where that output stays.
+            The tensors that replace the node's outputs (of a window operator or a `Pad`, only the
+            first one), or None where they stay.
         """
         raise NotImplementedError
 

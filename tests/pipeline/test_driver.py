@@ -1,6 +1,6 @@
 """Changes that are wrong are taken back; what is decided rests on nothing that nobody enforces."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import onnx
@@ -161,11 +161,11 @@ class Doubting:
     def take(self, analysis: Analysis, signs: Signs) -> None:
         self.analysis, self.signs = analysis, signs
 
-    def before(self, tensor: Tensor, root: str) -> Any:
-        return tensor.name, root
+    def before(self, tensor: Tensor, roots: Sequence[str]) -> Any:
+        return tensor.name, *roots
 
-    def after(self, tensor: Tensor, root: str, before: Any) -> tuple[bool, str]:
-        assert before == (tensor.name, root)
+    def after(self, tensor: Tensor, roots: Sequence[str], before: Any) -> tuple[bool, str]:
+        assert before == (tensor.name, *roots)
         self.seen.append(before)
         return False, "y: max abs difference 1"
 

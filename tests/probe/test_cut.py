@@ -29,7 +29,7 @@ NUMBERS = "int64[1] two = {2}, int64[1] three = {3}"
 
 def cut(proto: onnx.ModelProto, root: str = "x") -> Cut:
     graph = Graph.from_proto(proto)
-    return NeighbourhoodProbe(graph).before(graph.tensor("y"), root)
+    return NeighbourhoodProbe(graph).before(graph.tensor("y"), (root,))
 
 
 WHOLE = [

@@ -77,9 +77,9 @@ def test_a_pad_folded_in_a_body_is_certified() -> None:
     scope = scope_of(main)
     prover, conv, c = prover_of(main, scope), named(scope, "conv"), scope.tensor("c")
     before = prover.read(conv, c)
-    assert before.root == "x"
+    assert before.roots == ("x",)
     fold(scope, [1, 1, 1, 1])
-    proof = prover.certify(before, prover.read(conv, c, before.root))
+    proof = prover.certify(before, prover.read(conv, c, before.roots))
     assert not proof.certificate.assumptions
     onnx.checker.check_model(main.to_proto())
     assert_same(model, main.to_proto())
@@ -93,7 +93,7 @@ def test_a_pad_folded_wrongly_in_a_body_is_not(pads: list[int]) -> None:
     before = prover.read(conv, c)
     fold(scope, pads)
     with pytest.raises(UncertifiedError):
-        prover.certify(before, prover.read(conv, c, before.root))
+        prover.certify(before, prover.read(conv, c, before.roots))
 
 
 def test_in_a_function_data_of_unknown_rank_proves_nothing() -> None:
