@@ -483,7 +483,7 @@ class _StepReader:
         )
 
     def _inside(self, tensor: Tensor, steps: int) -> "_Inside":
-        """The term and layers behind a tensor, no further than needed for the `Pad`s or the roots."""
+        """The term and layers behind a tensor, no further up than the `Pad`s or the roots."""
         tensor = tensor if tensor.name in self._roots else self._graph.origin(tensor)
         found = self._known.get(tensor.name)
         if found is None:
