@@ -34,7 +34,10 @@ STYLES = ("fold", "pad", "symmetric")
 ROUNDING = 1e-6
 """What another order of summation may change, of an output's greatest magnitude."""
 
-EXACTNESS = {"deconv_paddle": np.inf, "mobilenet_qdq": 0.05, "mobilenet_qoperator": 0.05}
+QUANTISED = re.compile("_(qdq|qoperator|dynamic_int8)")
+"""In the names of the models that onnxruntime quantised after training."""
+
+EXACTNESS = {"deconv_paddle": np.inf} | {name: 0.05 for name in NAMES if QUANTISED.search(name)}
 """How far from its framework an export is; 1e-5 where nothing is said. See models/README.md."""
 
 REFUSED = {"aspp_tensorflow", "wavenet_torchscript"}
@@ -217,6 +220,15 @@ def test_one_style_after_another(name: str, first: str, then: str) -> None:
         assert canonical(back) == canonical(with_auto_pad(name))
 
 
+def unguarded(kept: onnx.NodeProto, node: onnx.NodeProto) -> bytes:
+    """The node without the empty third input that keeps onnxruntime from folding a `Pad`."""
+    plain = onnx.NodeProto()
+    plain.CopyFrom(kept)
+    if kept.op_type == "Pad" and list(kept.input) == [*node.input, ""]:
+        del plain.input[-1]
+    return plain.SerializeToString()
+
+
 @every_style
 @every_model
 def test_what_no_change_is_about_stays(name: str, style: str) -> None:
@@ -224,16 +236,17 @@ def test_what_no_change_is_about_stays(name: str, style: str) -> None:
     removed = {node for change in result.changes for node in change.removed}
     touched = {change.node for change in result.changes}
     gone = {output for node in before.graph.node if node.name in removed for output in node.output}
-    nodes = {node.name: node for node in after.graph.node}
+    names = {node.name for node in after.graph.node}
+    nodes = {node.output[0]: node for node in after.graph.node}  # names may not be unique
     for node in before.graph.node:
         if node.name in removed:
-            assert node.name not in nodes
+            assert node.name not in names
             continue
-        kept = nodes[node.name]
+        kept = nodes[node.output[0]]
         assert (kept.doc_string, kept.metadata_props) == (node.doc_string, node.metadata_props)
         assert (kept.domain, kept.op_type, kept.output) == (node.domain, node.op_type, node.output)
         if node.name not in touched and gone.isdisjoint(node.input):
-            assert kept.SerializeToString() == node.SerializeToString()
+            assert unguarded(kept, node) == node.SerializeToString()
 
     held = {tensor.name: tensor for tensor in after.graph.initializer}
     read = {value for node in after.graph.node for value in node.input}

@@ -6,6 +6,7 @@ Run: python describe.py [name ...]
 
 import sys
 from collections import Counter
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import onnx
@@ -23,35 +24,51 @@ HEADER = (
 )
 
 
+def every_node(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """These nodes and those of their bodies, and of the bodies' nodes."""
+    for node in nodes:
+        yield node
+        for attribute in node.attribute:
+            yield from every_node(attribute.g.node)
+
+
 def forms(model: onnx.ModelProto) -> str:
-    """Count the ways in which padding is written in the main graph."""
-    known = {tensor.name for tensor in model.graph.initializer}
-    known |= {n.output[0] for n in model.graph.node if n.op_type == "Constant"}
+    """Count the ways in which padding is written, in bodies and functions too."""
+    held = {tensor.name for tensor in model.graph.initializer}
     count: Counter[str] = Counter()
-    for node in model.graph.node:
-        attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
-        if node.op_type == "Pad":
-            mode = attributes.get("mode", b"constant").decode()
-            amounts = "attribute" if "pads" in attributes else "computed"
-            if len(node.input) > 1 and node.input[1] in known:
-                amounts = "initializer"
-            count[f"Pad {mode} {amounts}"] += 1
-        elif node.op_type.endswith(("Conv", "ConvTranspose", "MaxPool", "AveragePool")):
-            if "Global" in node.op_type:
-                continue
-            kind = node.op_type.removeprefix("QLinear")
-            auto_pad = attributes.get("auto_pad", b"NOTSET").decode()
-            pads = attributes.get("pads", [])
-            half = len(pads) // 2
-            if auto_pad != "NOTSET":
-                dilated = any(d > 1 for d in attributes.get("dilations", []))
-                count[f"{kind} {auto_pad}" + " with dilations" * dilated] += 1
-            elif any(pads):
-                equal = pads[:half] == pads[half:]
-                count[f"{kind} pads" + " (unequal)" * (not equal)] += 1
-            if attributes.get("ceil_mode"):
-                count[f"{kind} ceil_mode"] += 1
+    for owner in (model.graph, *model.functions):
+        nodes = list(every_node(owner.node))
+        known = held | {node.output[0] for node in nodes if node.op_type == "Constant"}
+        for node in nodes:
+            count.update(padding(node, known))
     return ", ".join(f"{number} {form}" for form, number in sorted(count.items()))
+
+
+def padding(node: onnx.NodeProto, known: set[str]) -> Iterator[str]:
+    """The ways in which a node writes padding, with the names of the constants."""
+    own = [attribute for attribute in node.attribute if not attribute.ref_attr_name]
+    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in own}
+    if node.op_type == "Pad":
+        mode = attributes.get("mode", b"constant").decode()
+        amounts = "attribute" if "pads" in attributes else "computed"
+        if len(node.input) > 1 and node.input[1] in known:
+            amounts = "initializer"
+        yield f"Pad {mode} {amounts}"
+    elif node.op_type.endswith(("Conv", "ConvTranspose", "MaxPool", "AveragePool")):
+        if "Global" in node.op_type:
+            return
+        kind = node.op_type.removeprefix("QLinear")
+        auto_pad = attributes.get("auto_pad", b"NOTSET").decode()
+        pads = attributes.get("pads", [])
+        half = len(pads) // 2
+        if auto_pad != "NOTSET":
+            dilated = any(d > 1 for d in attributes.get("dilations", []))
+            yield f"{kind} {auto_pad}" + " with dilations" * dilated
+        elif any(pads):
+            equal = pads[:half] == pads[half:]
+            yield f"{kind} pads" + " (unequal)" * (not equal)
+        if attributes.get("ceil_mode"):
+            yield f"{kind} ceil_mode"
 
 
 def distance(results: list[np.ndarray], expected: list[np.ndarray]) -> str:

@@ -32,12 +32,16 @@ def seed(model, number):
         variable.assign(record.draw(rng, variable.path, shape, fan_in))
 
 
-def export(name, model, data, opset):
+def export(name, model, data, opset, **options):
     """Convert as a user of tf2onnx does and record what Keras computes."""
     seed(model, sum(name.encode()))
     signature = (tf.TensorSpec(model.inputs[0].shape, tf.float32, name="input"),)
     tf2onnx.convert.from_keras(
-        model, input_signature=signature, opset=opset, output_path=str(record.path(name))
+        model,
+        input_signature=signature,
+        opset=opset,
+        output_path=str(record.path(name)),
+        **options,
     )
     results = model(data, training=False)
     results = results if isinstance(results, list) else [results]
