@@ -38,7 +38,7 @@ _AUTO_PADS: Final[Mapping[str, AutoPad]] = {
     "SAME_LOWER": "SAME_LOWER",
 }
 _AttrType: TypeAlias = onnx.defs.OpSchema.AttrType
-_LONGEST: Final = 2**31 - 1  # no axis of a tensor is longer
+LONGEST: Final = 2**31 - 1  # no axis of a tensor is longer
 _SLIDING: Final = frozenset(
     {"auto_pad", "ceil_mode", "count_include_pad", "dilations", "kernel_shape", "pads", "strides"}
 )
@@ -261,8 +261,8 @@ def meaning_of(graph: Graph, analysis: Analysis, node: Node) -> WindowNode:
     row = SLIDING[node.op]
     kernel = None if row.weight is None else _weight_kernel(graph, analysis, node, row)
     has_indices = len(node.outputs) > 1 and bool(node.outputs[1].name)
-    _check_arity(graph, node)
-    says = tuple([(name, *_frozen(value)) for name, value in node.attrs.items()])
+    check_arity(graph, node)
+    says = tuple([(name, *frozen(value)) for name, value in node.attrs.items()])
     try:
         slide = _slides_alike(node.op, graph.opset, says, kernel, has_indices)
     except MeaninglessError as error:
@@ -271,7 +271,7 @@ def meaning_of(graph: Graph, analysis: Analysis, node: Node) -> WindowNode:
     return WindowNode(slide, node.inputs[0], besides)
 
 
-def _frozen(value: object) -> tuple[type, object]:
+def frozen(value: object) -> tuple[type, object]:
     """The value of an attribute with its type, as 1, 1.0 and True are equal in Python."""
     if isinstance(value, list):
         return (type(value[0]) if value else list), tuple(value)
@@ -293,12 +293,12 @@ def _slides_alike(
     Args:
         op: The operator.
         opset: The opset.
-        says: The attributes, from `_frozen`.
+        says: The attributes, from `frozen`.
         weight: The kernel as the weight gives it; None for operators without one.
         has_indices: Whether the node has an output for the positions of maxima.
     """
     row, attributes = SLIDING[op], {name: value for name, _, value in says}
-    version = _version(op, opset, attributes, row.versions)
+    version = version_of(op, opset, attributes, row.versions)
     kernel = weight or _whole(attributes, "kernel_shape", None, 1)
     if not kernel:
         raise MeaninglessError("there is no kernel_shape")
@@ -309,7 +309,7 @@ def _slides_alike(
     auto_pad = _AUTO_PADS.get(str(attributes.get("auto_pad", "")))
     if auto_pad is None:
         raise MeaninglessError(f"auto_pad={attributes['auto_pad']!r} is not specified")
-    counts = _is_set(attributes, "count_include_pad")
+    counts = is_set(attributes, "count_include_pad")
     return Slide(
         kind=op,
         row=row,
@@ -318,7 +318,7 @@ def _slides_alike(
         auto_pad=auto_pad,
         pads=tuple(zip(pads[:rank], pads[rank:], strict=True)) if pads else ((0, 0),) * rank,
         pads_written=pads is not None,
-        ceil_mode=_is_set(attributes, "ceil_mode"),
+        ceil_mode=is_set(attributes, "ceil_mode"),
         counts=counts,
         own=_own_fill(op, attributes, counts),
         has_indices=has_indices,
@@ -337,8 +337,8 @@ def padding_of(graph: Graph, analysis: Analysis, node: Node) -> Padding:
     """
     if not node.inputs or not node.inputs[0].name or not node.outputs:
         raise MeaninglessError(f"node {describe(node)!r} lacks its data input or its output")
-    version = _version(node.op, graph.opset, node.attrs, _PAD_VERSIONS)
-    _check_arity(graph, node)
+    version = version_of(node.op, graph.opset, node.attrs, _PAD_VERSIONS)
+    check_arity(graph, node)
     mode = str(node.attrs.get("mode", "constant"))
     if mode not in _PAD_MODES:
         raise MeaninglessError(f"mode {mode!r} of Pad is not specified")
@@ -348,7 +348,7 @@ def padding_of(graph: Graph, analysis: Analysis, node: Node) -> Padding:
     if version < 11:
         name = "pads" if version > 1 else "paddings"
         written = node.attrs.get(name)
-        flat = _whole({name: _frozen(written)[1]}, name, None, -_LONGEST)
+        flat = _whole({name: frozen(written)[1]}, name, None, -LONGEST)
         given = node.attrs.get("value", 0.0)
         value = float(given) if isinstance(given, int | float) else None
         if flat is None or value is None:
@@ -388,10 +388,14 @@ def _check_types(graph: Graph, analysis: Analysis, node: Node) -> None:
             raise MeaninglessError(f"{fill.name!r} is of another type than the data")
 
 
-def _version(
+def version_of(
     op: str, opset: int, attributes: Mapping[str, object], versions: frozenset[int]
 ) -> int:
-    """The version of an operator in an opset; its schema must have all of a node's attributes."""
+    """The version of an operator in an opset, by its schema's `since_version`.
+
+    Raises:
+        MeaninglessError: It is none of `versions`, or its schema lacks one of the attributes.
+    """
     version, known, _ = _schema(op, opset)
     if version not in versions:
         raise MeaninglessError(f"{op} of version {version} is newer than the table of the proof")
@@ -405,8 +409,12 @@ def _version(
     return version
 
 
-def _check_arity(graph: Graph, node: Node) -> None:
-    """Raises unless the operator of a node has as many inputs as the node."""
+def check_arity(graph: Graph, node: Node) -> None:
+    """Checks that the operator of a node has as many inputs as the node.
+
+    Raises:
+        MeaninglessError: It has fewer.
+    """
     most = _schema(node.op, graph.opset)[2]
     if any(tensor.name for tensor in node.inputs[most:]):
         raise MeaninglessError(f"{node.op} of opset {graph.opset} has {most} inputs at most")
@@ -454,7 +462,7 @@ def _weight_kernel(
     if not written and len(numbers) == len(sizes):
         return numbers
     if written:
-        return _whole({"kernel_shape": _frozen(written)[1]}, "kernel_shape", None, 1) or ()
+        return _whole({"kernel_shape": frozen(written)[1]}, "kernel_shape", None, 1) or ()
     return tuple(
         [
             size if isinstance(size, int | Size) else symbol(f"{weight.name}[{axis}]")
@@ -497,7 +505,7 @@ def _pairs(
     half = len(flat) // 2
     if len(flat) % 2 or (axes is not None and half != len(axes)):
         raise MeaninglessError(f"node {describe(node)!r} has {len(flat)} amounts")
-    if any(isinstance(amount, int) and abs(amount) > _LONGEST for amount in flat):
+    if any(isinstance(amount, int) and abs(amount) > LONGEST for amount in flat):
         raise MeaninglessError(f"no axis is as long as the amounts of node {describe(node)!r}")
     return tuple((flat[place], flat[half + place]) for place in range(half))
 
@@ -539,12 +547,17 @@ def _whole(
         return None
     if count is not None and len(value) != count:
         raise MeaninglessError(f"{name} has {len(value)} values instead of {count}")
-    if value and not least <= min(value) <= max(value) <= _LONGEST:
+    if value and not least <= min(value) <= max(value) <= LONGEST:
         raise MeaninglessError(f"{name} is out of bounds: {list(value)}")
     return value
 
 
-def _is_set(attributes: Mapping[str, object], name: str) -> bool:
+def is_set(attributes: Mapping[str, object], name: str) -> bool:
+    """Whether an attribute is there and not 0.
+
+    Raises:
+        MeaninglessError: It is not an integer.
+    """
     value = attributes.get(name, 0)
     if type(value) is not int:
         raise MeaninglessError(f"{name} is not an integer")

@@ -1,0 +1,235 @@
+"""Arithmetic on the fill of padding: a result is exact, or rounded as IEEE 754 alone allows.
+
+What an engine may compute in another way is refused: subnormal numbers, which some flush to zero,
+overflow, NaN, and any rounding in the types of 16 bits, which some compute in 32.
+"""
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+from onnx import TensorProto
+
+from onnxpad.proof.layers import NEGATIVE_ZERO
+from onnxpad.proof.meaning import MeaninglessError
+
+Number: TypeAlias = float | int
+
+
+class _Format(NamedTuple):
+    """A binary floating-point type of IEEE 754, or bfloat16.
+
+    Attributes:
+        precision: Bits of the significand, the hidden one included.
+        least: Exponent of the least normal number.
+        greatest: Exponent of the greatest power of two.
+    """
+
+    precision: int
+    least: int
+    greatest: int
+
+
+_FORMATS: Final[Mapping[int, _Format]] = {
+    TensorProto.FLOAT: _Format(24, -126, 127),
+    TensorProto.DOUBLE: _Format(53, -1022, 1023),
+    TensorProto.FLOAT16: _Format(11, -14, 15),
+    TensorProto.BFLOAT16: _Format(8, -126, 127),
+}
+_INTEGERS: Final[Mapping[int, tuple[int, int]]] = {
+    TensorProto.BOOL: (0, 1),
+    TensorProto.INT8: (-(2**7), 2**7 - 1),
+    TensorProto.INT16: (-(2**15), 2**15 - 1),
+    TensorProto.INT32: (-(2**31), 2**31 - 1),
+    TensorProto.INT64: (-(2**63), 2**63 - 1),
+    TensorProto.UINT8: (0, 2**8 - 1),
+    TensorProto.UINT16: (0, 2**16 - 1),
+    TensorProto.UINT32: (0, 2**32 - 1),
+    TensorProto.UINT64: (0, 2**64 - 1),
+}
+_ROUNDED: Final[Mapping[int, Callable[[float], Any]]] = {
+    TensorProto.FLOAT: np.float32,
+    TensorProto.DOUBLE: np.float64,
+}
+_OPERATIONS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "Add": operator.add,
+    "Sub": operator.sub,
+    "Mul": operator.mul,
+    "Div": operator.truediv,
+}
+_FROM_A_TIE: Final = Fraction(1, 1000)
+
+
+def number_of(fill: float | int | str, dtype: int) -> Number:
+    """The number that a fill is in an element type.
+
+    Raises:
+        MeaninglessError: It is no number, or the type does not hold it exactly.
+    """
+    if isinstance(fill, str):
+        if fill != NEGATIVE_ZERO:
+            raise MeaninglessError(f"padding that is {fill} is no number")
+        fill = -0.0
+    return held(fill, dtype)
+
+
+def held(number: Number, dtype: int) -> Number:
+    """A number as an element type holds it: a float in a floating-point type, else an integer.
+
+    Raises:
+        MeaninglessError: The type does not hold it exactly, or it is NaN or subnormal there.
+    """
+    if not (_is_float(number, dtype) if dtype in _FORMATS else _is_integer(number, dtype)):
+        raise MeaninglessError(f"{number} is no normal number of element type {dtype}")
+    return float(number) if dtype in _FORMATS else int(number)
+
+
+def is_plus_zero(number: Number) -> bool:
+    """Whether a number is 0, and not -0.0."""
+    return number == 0 and math.copysign(1, number) > 0
+
+
+def computed(op: str, a: Number, b: Number, dtype: int) -> Number:
+    """The result of Add, Sub, Mul or Div of two numbers of an element type.
+
+    Raises:
+        MeaninglessError: Engines may differ on it.
+    """
+    if dtype not in _FORMATS:
+        if op == "Div":
+            raise MeaninglessError("a quotient of integers is not specified for every sign")
+        return held(_OPERATIONS[op](a, b), dtype)
+    if op == "Div" and b == 0:
+        raise MeaninglessError("a division by 0")
+    kind = _ROUNDED.get(dtype, np.float64)
+    with np.errstate(all="ignore"):
+        result = float(_OPERATIONS[op](kind(a), kind(b)))
+    if math.isinf(a) or math.isinf(b):
+        return held(result, dtype)
+    exact = _OPERATIONS[op](Fraction(a), Fraction(b))
+    if math.isinf(result) or (exact and abs(exact) < Fraction(2) ** _FORMATS[dtype].least):
+        raise MeaninglessError("a result that overflows, or is subnormal")
+    if dtype not in _ROUNDED and Fraction(result) != exact:
+        raise MeaninglessError("a result that is rounded to 16 bits")
+    return held(result, dtype)
+
+
+def greatest(a: Number, b: Number) -> Number:
+    """The greater of two numbers.
+
+    Raises:
+        MeaninglessError: They are 0.0 and -0.0.
+    """
+    if a == b and is_plus_zero(a) != is_plus_zero(b) and a == 0:
+        raise MeaninglessError("a comparison of 0.0 with -0.0")
+    return max(a, b)
+
+
+def least(a: Number, b: Number) -> Number:
+    """The lesser of two numbers.
+
+    Raises:
+        MeaninglessError: They are 0.0 and -0.0.
+    """
+    return a + b - greatest(a, b) if type(a) is int else -greatest(-a, -b)
+
+
+def leaky(number: Number, slope: Number, dtype: int) -> Number:
+    """A number, multiplied by a slope where it is negative.
+
+    Raises:
+        MeaninglessError: Engines may differ on the result.
+    """
+    if not math.isfinite(slope):
+        raise MeaninglessError("a slope that is not finite")
+    if number > 0 or is_plus_zero(number):
+        return number
+    product = computed("Mul", held(slope, dtype), number, dtype) if number else 0
+    if product == 0:
+        raise MeaninglessError("a negative zero")
+    return product
+
+
+def rounded(number: Number, to_whole: Callable[[float], int]) -> Number:
+    """A number of a floating-point type, rounded to a whole one.
+
+    Raises:
+        MeaninglessError: It is a negative number that is rounded to zero.
+    """
+    if math.isinf(number) or number == int(number):
+        return number
+    whole = float(to_whole(number))
+    if whole == 0 and number < 0:
+        raise MeaninglessError("a negative number that is rounded to zero")
+    return whole
+
+
+def quantized(number: Number, scale: Number, zero_point: Number, dtype: int) -> Number:
+    """A float divided by a scale, rounded half to even, plus a zero point, saturated to a type.
+
+    Raises:
+        MeaninglessError: It is infinite, overflows, or is so close to a tie that engines which
+            multiply by the reciprocal of the scale may round it otherwise.
+    """
+    low, high = _INTEGERS[dtype]
+    if math.isinf(number):
+        raise MeaninglessError("a quantised infinity")
+    quotient = Fraction(number) / Fraction(scale)
+    if abs(quotient) >= 2**127:
+        raise MeaninglessError("a quotient that overflows")
+    if quotient <= low - int(zero_point) - 1:
+        return low
+    if quotient >= high - int(zero_point) + 1:
+        return high
+    from_a_tie = abs(quotient - math.floor(quotient) - Fraction(1, 2))
+    if from_a_tie < max(_FROM_A_TIE, abs(quotient) / 2**21):
+        raise MeaninglessError("a quotient close to a tie")
+    return min(max(round(quotient) + int(zero_point), low), high)
+
+
+def dequantized(number: Number, scale: Number, zero_point: Number, dtype: int) -> Number:
+    """An integer minus a zero point, times a scale of a floating-point type.
+
+    Raises:
+        MeaninglessError: Engines may differ on the result.
+    """
+    return computed("Mul", held(number - zero_point, dtype), scale, dtype)
+
+
+def normal_root(square: float, dtype: int) -> float:
+    """The square root of a number that is normal and positive in a floating-point type.
+
+    Raises:
+        MeaninglessError: It is not.
+    """
+    if not (math.isfinite(square) and square >= 2.0 ** _FORMATS[dtype].least):
+        raise MeaninglessError(f"{square} is no positive normal number")
+    return math.sqrt(square)
+
+
+def overflows(number: float, dtype: int) -> bool:
+    """Whether a number is, or may be rounded to, more than a floating-point type holds."""
+    return not abs(number) < math.ldexp(1.0, _FORMATS[dtype].greatest)
+
+
+def _is_float(number: Number, dtype: int) -> bool:
+    """Whether a floating-point type holds a number as a normal one, a zero or an infinity."""
+    precision, low, high = _FORMATS[dtype]
+    found = float(number)
+    if found == 0 or math.isinf(found):
+        return True
+    significand, exponent = math.frexp(found)
+    return (
+        found == number
+        and low <= exponent - 1 <= high
+        and math.ldexp(significand, precision).is_integer()
+    )
+
+
+def _is_integer(number: Number, dtype: int) -> bool:
+    """Whether an integer type holds a number; False for all other types."""
+    low, high = _INTEGERS.get(dtype, (1, 0))
+    return math.isfinite(number) and low <= number <= high and number == int(number)

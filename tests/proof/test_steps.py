@@ -1,0 +1,640 @@
+"""The proof's table of steps, held against onnxruntime, and what it refuses to see through.
+
+A model has one step. It runs on data and on the same data padded; both results are compared with
+the layers that `through` answers.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from onnxpad.analysis import Analysis
+from onnxpad.graph import Graph, Node
+from onnxpad.proof.layers import EXCLUDED, LEAST, NEGATIVE_ZERO, Layer, Layers
+from onnxpad.proof.steps import STEPS, Passed, crop_of, data_inputs, through
+from tests.support import Array, one, run
+
+SPATIAL = ((0, 0), (0, 0), (1, 2), (0, 3))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One step on data of a shape, `x` and further inputs alike, with layers around it.
+
+    Attributes:
+        body: The node, which writes `y` and perhaps `z`.
+        given: Initializers.
+        bare: Initializers where the data is not padded, if others.
+        pads: (begin, end) per axis of each layer.
+        fills: The fill of each layer.
+    """
+
+    body: str
+    given: str = ""
+    bare: str | None = None
+    shape: tuple[int, ...] = (2, 3, 4, 5)
+    pads: Sequence[tuple[tuple[int, int], ...]] = (SPATIAL,)
+    fills: Sequence[float | int | str] = (0,)
+    dtype: str = "float"
+    result: str | None = None
+    opset: int = 17
+    inputs: str = "x"
+    outputs: str = "y"
+    ir: int = 9
+
+    @property
+    def op(self) -> str:
+        return self.body.partition("= ")[2].split()[0]
+
+    @property
+    def layers(self) -> Layers:
+        return tuple(Layer(pads, fill) for pads, fill in zip(self.pads, self.fills, strict=True))
+
+    @property
+    def padded_shape(self) -> tuple[int, ...]:
+        totals = [sum(sum(pads[axis]) for pads in self.pads) for axis in range(len(self.shape))]
+        return tuple(size + total for size, total in zip(self.shape, totals, strict=True))
+
+    def model(self, padded: bool) -> onnx.ModelProto:
+        shape = ", ".join(map(str, self.padded_shape if padded else self.shape))
+        given = self.given if padded or self.bare is None else self.bare
+        return one(
+            self.body,
+            inputs=", ".join(f"{self.dtype}[{shape}] {name}" for name in self.inputs.split()),
+            outputs=", ".join(f"{self.result or self.dtype}[] {o}" for o in self.outputs.split()),
+            initializers=given,
+            opset=self.opset,
+            ir=self.ir,
+        )
+
+
+def step_of(model: onnx.ModelProto, op: str) -> tuple[Graph, Analysis, Node]:
+    graph = Graph.from_proto(model)
+    (node,) = [node for node in graph.nodes if node.op == op]
+    return graph, Analysis(graph), node
+
+
+def answers(case: Case) -> list[Passed] | None:
+    """What `through` says of each output; None where it refuses."""
+    found = step_of(case.model(padded=True), case.op)
+    bare = step_of(case.model(padded=False), case.op)
+    count = len(data_inputs(*found))
+    said = []
+    for place, _ in enumerate(case.outputs.split()):
+        passed = through(*found, place, [case.layers] * count)
+        if passed is None:
+            return None
+        within = through(*bare, place, [()] * count)
+        assert within is not None
+        assert (within.key, within.layers) == (passed.key, ())
+        assert hash(within.key) == hash(passed.key)
+        said.append(passed)
+    return said
+
+
+def number(fill: float | int | str) -> float | int:
+    if isinstance(fill, str):
+        assert fill == NEGATIVE_ZERO
+        return -0.0
+    return fill
+
+
+def padded(array: Array, layers: Layers) -> Array:
+    """Layers of padding around an array; negative amounts crop."""
+    for layer in layers:
+        pairs = [(int(str(begin)), int(str(end))) for begin, end in layer.amounts]
+        array = np.pad(
+            array,
+            [(max(begin, 0), max(end, 0)) for begin, end in pairs],
+            constant_values=np.array(number(layer.fill)).astype(array.dtype),
+        )
+        array = array[tuple(slice(max(-begin, 0), min(end, 0) or None) for begin, end in pairs)]
+    return array
+
+
+def data(case: Case, seed: int = 0) -> dict[str, Array]:
+    (proto, *_) = case.model(padded=False).graph.input
+    kind = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(proto.type.tensor_type.elem_type))
+    draw = np.random.default_rng(seed)
+    low = 0 if kind.kind in "ub" else -8
+    found = {}
+    for name in case.inputs.split():
+        values = draw.integers(low, 2 if kind.kind == "b" else 9, case.shape)
+        found[name] = (values / 4 if kind.kind in "fV" else values).astype(kind)
+    return found
+
+
+def check(case: Case) -> list[Passed]:
+    """Both sides of a case that is a step give the same bits."""
+    said = answers(case)
+    assert said is not None, "refused"
+    feeds = data(case)
+    wide = {name: padded(array, case.layers) for name, array in feeds.items()}
+    before = run(case.model(padded=True), wide)
+    after = run(case.model(padded=False), feeds)
+    for passed, whole, inner in zip(said, before, after, strict=True):
+        expected = padded(inner, passed.layers)
+        assert whole.shape == expected.shape
+        assert whole.dtype == expected.dtype
+        assert whole.tobytes() == expected.tobytes(), (whole.tolist(), expected.tolist())
+    return said
+
+
+ONE_D = ((0, 0), (0, 0), (2, 1))
+UNIT = ((0, 0), (0, 0), (1, 1), (0, 0))
+C = "float[3, 1, 1] c = {0.5, 0.5, 0.5}"
+
+STEADY = [
+    Case("y = Transpose <perm = [0, 2, 3, 1]> (x)"),
+    Case("y = Transpose (x)"),
+    Case("y = Transpose <perm = [3, 0, 1, 2]> (x)", fills=(NEGATIVE_ZERO,)),
+    Case("y = Unsqueeze (x, a)", "int64[2] a = {-1, 1}"),
+    Case("y = Unsqueeze <axes = [2]> (x)", shape=(2, 3, 4), pads=(ONE_D,), opset=11),
+    Case("y = Unsqueeze <axes = [-2]> (x)", shape=(2, 3, 4), pads=(ONE_D,), opset=12),
+    Case("y = Squeeze (x, a)", "int64[1] a = {-1}", shape=(2, 3, 4, 1), pads=(UNIT,)),
+    Case("y = Squeeze (x)", shape=(2, 3, 4, 1), pads=(UNIT,)),
+    Case("y = Squeeze <axes = [3]> (x)", shape=(2, 3, 4, 1), pads=(UNIT,), opset=9),
+    Case(
+        "y = Reshape (x, s)",
+        "int64[4] s = {2, 3, 1, 7}",
+        "int64[4] s = {2, 3, 1, 4}",
+        shape=(2, 3, 4),
+        pads=(ONE_D,),
+    ),
+    Case("y = Reshape (x, s)", "int64[4] s = {0, 0, 1, -1}", shape=(2, 3, 4), pads=(ONE_D,)),
+    Case("y = Reshape (x, s)", "int64[3] s = {0, 0, -1}", shape=(2, 3, 1, 1), pads=(UNIT,)),
+    Case("y = Flatten <axis = 1> (x)", shape=(4, 1, 5), pads=(((0, 0), (0, 0), (1, 2)),)),
+    Case("y = Flatten <axis = 0> (x)", shape=(1, 1, 5), pads=(((0, 0), (0, 0), (1, 2)),)),
+    Case("y = Dropout (x)", fills=(2.5,)),
+    Case("y, m = Dropout (x)", opset=10),
+    Case("y = Dropout (x, r, t)", "float r = {0.5}, bool t = {0}"),
+    Case("y = Concat <axis = 1> (a, b, a)", inputs="a b", fills=(NEGATIVE_ZERO,)),
+    Case("y = Concat <axis = -3> (a, b)", inputs="a b", fills=(-np.inf,), opset=11),
+    Case("y, z = Split <axis = 1> (x, s)", "int64[2] s = {1, 2}", outputs="y z"),
+    Case("y, z = Split <axis = -4> (x)", outputs="y z", fills=(7,)),
+    Case("y, z = Split <axis = 1, split = [2, 1]> (x)", outputs="y z", opset=11),
+    Case("y, z = Split <axis = 1, num_outputs = 2> (x)", outputs="y z", opset=18),
+    Case(
+        "y = Slice (x, s, e, a, t)",
+        "int64[2] s = {-1, 0}, int64[2] e = {-9, 9223372036854775807}, int64[2] a = {1, 3}, "
+        "int64[2] t = {-1, 1}",
+    ),
+    Case("y = Slice <starts = [1], ends = [3], axes = [1]> (x)", opset=9),
+    Case("y = Cast <to = 11> (x)", result="double", fills=(NEGATIVE_ZERO,)),
+    Case("y = Cast <to = 10> (x)", result="float16", fills=(1.5,)),
+    Case("y = Cast <to = 6> (x)", result="int32", fills=(NEGATIVE_ZERO,)),
+    Case("y = Cast <to = 1> (x)", dtype="uint8", result="float", fills=(255,)),
+    Case("y = Cast <to = 1> (x)", dtype="bool", result="float", fills=(1,)),
+    Case("y = Relu (x)", fills=(-3,)),
+    Case("y = LeakyRelu <alpha = 0.1> (x)", fills=(-3.0,)),
+    Case("y = LeakyRelu (x)", fills=(-3.0,)),
+    Case("y = Neg (x)"),
+    Case("y = Neg (x)", fills=(NEGATIVE_ZERO,)),
+    Case("y = Abs (x)", fills=(NEGATIVE_ZERO,)),
+    Case("y = Abs (x)", fills=(-5,), dtype="int32"),
+    Case("y = Sign (x)", fills=(-5,)),
+    Case("y = Floor (x)", fills=(-0.5,)),
+    Case("y = Ceil (x)", fills=(0.25,)),
+    Case("y = Round (x)", fills=(2.5,)),
+    Case("y = Clip (x, a, b)", "float a = {-1}, float b = {1}", fills=(-np.inf,)),
+    Case("y = Clip (x, , b)", "float b = {1}", fills=(3,)),
+    Case("y = Clip <min = 0.0, max = 6.0> (x)", fills=(7,), opset=9),
+    Case("y = Max (x, c)", C, fills=(0,)),
+    Case("y = Min (c, x, d)", f"{C}, float d = {{0.25}}", fills=(1,)),
+    Case("y = Add (x, c)", C, fills=(0.25,)),
+    Case("y = Sub (c, x)", C, fills=(0.25,)),
+    Case("y = Mul (x, c)", "float[3, 1, 1] c = {1, 2, 3}"),
+    Case("y = Mul (x, c)", "float[2, 1, 1, 1] c = {1, 2}"),
+    Case("y = Mul (x, c)", "float c = {0.1}", fills=(0.30000001192092896,)),
+    Case("y = Div (x, c)", "float c = {3}", fills=(1,)),
+    Case("y = Div (c, x)", "float c = {3}", fills=(np.inf,)),
+    Case("y = Add (x, c)", "int32 c = {-7}", fills=(9,), dtype="int32"),
+    Case("y = PRelu (x, c)", "float[3, 1, 1] c = {0.1, 0.2, 0.3}"),
+    Case("y = PRelu (x, c)", "float[1] c = {0.1}", fills=(-2,)),
+    Case(
+        "y = BatchNormalization (x, s, b, m, v)",
+        "float[3] s = {1, -2, 3}, float[3] b = {0, 0, 0}, float[3] m = {0, 0, 0}, "
+        "float[3] v = {1, 2, 0}",
+    ),
+    Case(
+        "y = QuantizeLinear (x, s, z)",
+        "float[3] s = {0.1, 0.2, 0.3}, int8[3] z = {4, 4, 4}",
+        result="int8",
+    ),
+    Case(
+        "y = QuantizeLinear (x, s, z)",
+        "float s = {2}, uint8 z = {128}",
+        result="uint8",
+        fills=(-3.4028234663852886e38,),
+    ),
+    Case("y = QuantizeLinear (x, s)", "float s = {0.1}", result="uint8", fills=(1.3125,)),
+    Case(
+        "y = DequantizeLinear (x, s, z)",
+        "float[3] s = {0.1, 0.2, 0.3}, uint8[3] z = {128, 128, 128}",
+        dtype="uint8",
+        result="float",
+        fills=(128,),
+    ),
+    Case(
+        "y = DequantizeLinear <axis = 1> (x, s, z)",
+        "float[1] s = {0.1}, int8 z = {-3}",
+        dtype="int8",
+        result="float",
+        fills=(-128,),
+        opset=21,
+    ),
+    Case("y = DequantizeLinear (x, s)", "float s = {0.1}", dtype="int32", result="float"),
+]
+"""Steps that are known, one for each entry of the table at least, and their forms by version."""
+
+ZEROS = {
+    "Asin": 7, "Asinh": 9, "Atan": 7, "Atanh": 9, "Celu": 12, "Elu": 6, "Erf": 9, "Gelu": 20,
+    "HardSwish": 14, "Mish": 18, "Selu": 6, "Sin": 7, "Sinh": 9, "Softsign": 1, "Sqrt": 6,
+    "Swish": 24, "Tan": 7, "Tanh": 6,
+}  # fmt: skip
+"""Operators that are steps of 0 alone, with the opset that brought them."""
+
+
+@pytest.mark.parametrize("case", STEADY, ids=lambda case: case.body)
+def test_a_step_is_as_onnxruntime_runs_it(case: Case) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize("op", ZEROS)
+def test_zero_stays_zero(op: str) -> None:
+    case = Case(f"y = {op} (x)", opset=max(ZEROS[op], 17))
+    if op == "Swish":  # onnxruntime has no kernel; the function's body is x * Sigmoid(x)
+        assert answers(case)
+    else:
+        check(case)
+    assert answers(replace(case, fills=(NEGATIVE_ZERO,))) is None
+    assert answers(replace(case, fills=(1.0,))) is None
+
+
+def test_bfloat16_holds_few_numbers() -> None:
+    """No array of that type goes through onnxruntime's Python interface."""
+    case = Case("y = Cast <to = 16> (x)", result="bfloat16")
+    for fill in (-np.inf, 1.5, 2.0**127, NEGATIVE_ZERO):
+        assert answers(replace(case, fills=(fill,)))
+    for fill in (float(np.float32(0.1)), 2.0**-130):
+        assert answers(replace(case, fills=(fill,))) is None
+    case = Case("y = Mul (x, c)", "bfloat16 c = {16448}", dtype="bfloat16")  # the bits of 3.0
+    told = answers(replace(case, fills=(1.5,)))
+    assert told is not None
+    assert told[0].layers[0].fill == 4.5
+    assert answers(replace(case, fills=(1.0078125,))) is None
+
+
+def test_a_squeeze_of_all_that_is_1_is_another_function_of_bare_data() -> None:
+    case = Case("y = Squeeze (x)", shape=(2, 1, 1, 1), pads=(UNIT,))
+    found, bare = (step_of(case.model(padded=padded), "Squeeze") for padded in (True, False))
+    passed, within = through(*found, 0, [case.layers]), through(*bare, 0, [()])
+    assert passed is not None
+    assert within is not None
+    assert passed.key == ("Reshape", (2, 1))
+    assert within.key == ("Reshape", (2,))
+
+
+def test_every_entry_has_a_case() -> None:
+    assert {case.op for case in STEADY} | ZEROS.keys() == STEPS.keys()
+
+
+REFUSED = [
+    pytest.param(Case("y = Sigmoid (x)"), id="Sigmoid"),
+    pytest.param(Case("y = Softmax (x)"), id="Softmax"),
+    pytest.param(Case("y = Relu (x)", fills=(NEGATIVE_ZERO,)), id="Relu of -0.0"),
+    pytest.param(Case("y = Sign (x)", fills=(NEGATIVE_ZERO,)), id="Sign of -0.0"),
+    pytest.param(Case("y = Ceil (x)", fills=(-0.5,)), id="Ceil to -0.0"),
+    pytest.param(Case("y = LeakyRelu (x)", fills=(NEGATIVE_ZERO,)), id="LeakyRelu of -0.0"),
+    pytest.param(Case("y = LeakyRelu <alpha = 0.0> (x)", fills=(-1,)), id="LeakyRelu to -0.0"),
+    pytest.param(Case("y = Mul (x, c)", "float[4, 1] c = {1, 1, 1, 1}"), id="a padded axis"),
+    pytest.param(
+        Case("y = Mul (x, c)", "float[1, 1, 1, 1, 1] c = {1}"), id="more axes than the data"
+    ),
+    pytest.param(Case("y = Add (x, c)", "float[3, 1, 1] c = {0, 0, 1}"), id="fills that vary"),
+    pytest.param(
+        Case("y = Mul (x, c)", "float[3, 1, 1] c = {1, -1, 1}"), id="signs of zeros that vary"
+    ),
+    pytest.param(Case("y = Mul (x, x)"), id="no constant"),
+    pytest.param(Case("y = Mul (a, b)", inputs="a b"), id="two that vary"),
+    pytest.param(Case("y = Mul (x, c)", "float c = {0}", fills=(np.inf,)), id="NaN"),
+    pytest.param(Case("y = Mul (x, c)", "float c = {1e30}", fills=(1e30,)), id="overflow"),
+    pytest.param(
+        Case("y = Mul (x, c)", "float c = {1e-30}", fills=(1.0000000031710769e-30,)),
+        id="underflow",
+    ),
+    pytest.param(Case("y = Mul (x, c)", "float c = {1}", fills=(1e-40,)), id="subnormal"),
+    pytest.param(Case("y = Mul (x, c)", "float c = {1}", fills=(0.1,)), id="no float32"),
+    pytest.param(Case("y = Div (c, x)", "float c = {1}"), id="a division by 0"),
+    pytest.param(
+        Case("y = Add (x, c)", "int32 c = {1}", fills=(2**31 - 1,), dtype="int32"),
+        id="int overflow",
+    ),
+    pytest.param(
+        Case("y = Sub (x, c)", "uint64 c = {1}", fills=(0,), dtype="uint64"), id="below 0"
+    ),
+    pytest.param(
+        Case("y = Neg (x)", fills=(-128,), dtype="int8"), id="the negative of the least integer"
+    ),
+    pytest.param(Case("y = Div (x, c)", "int32 c = {2}", dtype="int32"), id="integer Div"),
+    pytest.param(
+        Case("y = Mul (x, c)", "float16 c = {3}", fills=(1.0009765625,), dtype="float16"),
+        id="float16 that rounds",
+    ),
+    pytest.param(Case("y = Max (x, c)", "float c = {-0.0}"), id="Max of zeros"),
+    pytest.param(
+        Case("y = Clip (x, c)", "float c = {0}", fills=(NEGATIVE_ZERO,)), id="Clip of zeros"
+    ),
+    pytest.param(Case("y = Clip (x, c)", "float c = {0}", fills=(np.inf,)), id="Clip of inf"),
+    pytest.param(
+        Case("y = Clip (x, a, b)", "float a = {1}, float b = {0}"), id="bounds that cross"
+    ),
+    pytest.param(Case("y = Add <broadcast = 1> (x, c)", "float c = {1}", opset=6), id="Add 6"),
+    pytest.param(Case("y = Cast <to = 6> (x)", fills=(0.5,), result="int32"), id="Cast of 0.5"),
+    pytest.param(Case("y = Cast <to = 2> (x)", fills=(256,), result="uint8"), id="Cast to uint8"),
+    pytest.param(
+        Case("y = Cast <to = 10> (x)", fills=(0.10000000149011612,), result="float16"),
+        id="Cast that rounds",
+    ),
+    pytest.param(Case("y = Cast <to = 9> (x)", result="bool"), id="Cast to bool"),
+    pytest.param(
+        Case("y = Squeeze (x, a)", "int64[1] a = {2}", shape=(2, 3, 1, 5), pads=(UNIT,)),
+        id="Squeeze of a padded axis",
+    ),
+    pytest.param(
+        Case("y = Squeeze (x)", shape=(2, 3, 0, 5), pads=(((0, 0), (0, 0), (1, 0), (0, 0)),)),
+        id="Squeeze of an axis that padding makes 1",
+    ),
+    pytest.param(
+        Case("y = Reshape (x, s)", "int64[3] s = {0, 0, -1}"), id="Reshape that merges axes"
+    ),
+    pytest.param(
+        Case("y = Reshape (x, s)", "int64[4] s = {0, 0, 8, 7}"), id="Reshape that swaps axes"
+    ),
+    pytest.param(Case("y = Flatten (x)"), id="Flatten that merges axes"),
+    pytest.param(Case("y = Reshape (x, s)", inputs="x s"), id="Reshape to an input"),
+    pytest.param(
+        Case("y = Dropout (x, r, t)", "float r = {0.5}, bool t = {1}"), id="Dropout that trains"
+    ),
+    pytest.param(Case("y, z = Dropout (x)", outputs="y z"), id="Dropout with a mask"),
+    pytest.param(Case("y = Dropout (x)", opset=6), id="Dropout 6 that trains"),
+    pytest.param(Case("y = Concat <axis = 2> (x, x)"), id="Concat along a padded axis"),
+    pytest.param(Case("y, z = Split <axis = 3> (x)", outputs="y z"), id="Split of a padded axis"),
+    pytest.param(
+        Case("y = Slice (x, s, e)", "int64[4] s = {0, 0, 1, 0}, int64[4] e = {9, 9, 9, 9}"),
+        id="Slice of a padded axis",
+    ),
+    pytest.param(Case("y = Neg (x)", fills=(LEAST,)), id="what never wins"),
+    pytest.param(Case("y = Transpose (x)", fills=(EXCLUDED,)), id="what does not count"),
+    pytest.param(Case("y = Neg (x)", fills=(np.nan,)), id="NaN itself"),
+    pytest.param(Case("y = Elu <alpha = -1.0> (x)"), id="a factor below 0"),
+    pytest.param(Case("y = Relu <alpha = 1.0> (x)"), id="an unknown attribute"),
+    pytest.param(Case("y = Relu (x, x)"), id="too many inputs"),
+    pytest.param(Case("y = QuantizeLinear (x, s)", "float s = {-1}"), id="a scale below 0"),
+    pytest.param(
+        Case("y = QuantizeLinear (x, s)", "float s = {2}", fills=(1,)), id="a quotient on a tie"
+    ),
+    pytest.param(
+        Case("y = QuantizeLinear (x, s)", "float s = {2}", fills=(-np.inf,)), id="quantised inf"
+    ),
+    pytest.param(
+        Case("y = QuantizeLinear (x, s, z)", "float[3] s = {1, 1, 1}, int8[3] z = {1, 2, 3}"),
+        id="zero points that vary",
+    ),
+    pytest.param(
+        Case(
+            "y = QuantizeLinear <axis = 2> (x, s, z)",
+            "float[7] s = {1, 2, 1, 1, 1, 1, 1}, int8[7] z = {0, 0, 0, 0, 0, 0, 0}",
+        ),
+        id="QuantizeLinear along a padded axis",
+    ),
+    pytest.param(
+        Case("y = DequantizeLinear (x, s)", "float[3] s = {1, 2, 1}", dtype="int8", fills=(1,)),
+        id="scales that vary",
+    ),
+    pytest.param(
+        Case(
+            "y = DequantizeLinear <axis = -1> (x, s)",
+            "float[8] s = {1, 2, 3, 4, 5, 6, 7, 8}",
+            dtype="int8",
+        ),
+        id="DequantizeLinear along a padded axis",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_is_no_step(case: Case) -> None:
+    found = step_of(case.model(padded=True), case.op)
+    count = len(data_inputs(*found))
+    assert all(
+        through(*found, place, [case.layers] * count) is None
+        for place, _ in enumerate(case.outputs.split())
+    )
+
+
+NORM = "y = BatchNormalization {attributes} (x, s, b, m, v)"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "changed"),
+    [
+        ("<training_mode = 1>", {}),
+        ("", {"b": (0, 0, 1)}),
+        ("", {"b": (0, 0, -0.0)}),
+        ("", {"m": (1, 0, 0)}),
+        ("", {"s": (np.inf, 1, 1)}),
+        ("", {"s": (3e38, 1, 1), "v": (0, 1, 1)}),
+        ("", {"v": (-1, 1, 1)}),
+        ("<epsilon = 0.0>", {"v": (0, 1, 1)}),
+    ],
+)
+def test_batch_normalization_that_may_move_zero(
+    attributes: str, changed: dict[str, tuple[float, ...]]
+) -> None:
+    values = {"s": (1, 1, 1), "b": (0, 0, 0), "m": (0, 0, 0), "v": (1, 1, 1), **changed}
+    given = ", ".join(
+        f"float[3] {name} = {{{', '.join(map(str, items))}}}" for name, items in values.items()
+    )
+    case = Case(NORM.format(attributes=attributes), given)
+    assert answers(case) is None
+
+
+def test_other_domains_are_no_steps() -> None:
+    model = one("y = custom.Relu (x)")
+    model.opset_import.append(onnx.helper.make_opsetid("custom", 1))
+    found = step_of(model, "Relu")
+    assert data_inputs(*found) == ()
+    assert through(*found, 0, [()]) is None
+
+
+def test_a_function_of_the_name_is_no_step() -> None:
+    model = one("y = Relu (x)")
+    function = onnx.helper.make_function(
+        "", "Relu", ["a"], ["b"], [onnx.helper.make_node("Sigmoid", ["a"], ["b"])],
+        [onnx.helper.make_opsetid("", 17)],
+    )  # fmt: skip
+    model.functions.append(function)
+    assert data_inputs(*step_of(model, "Relu")) == ()
+
+
+def test_an_operator_newer_than_the_table_is_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = Case("y = Relu (x)")
+    assert answers(case)
+    monkeypatch.setitem(STEPS, "Relu", replace(STEPS["Relu"], versions=frozenset({6, 13})))
+    found = step_of(case.model(padded=True), "Relu")
+    assert data_inputs(*found) == ()
+
+
+def test_inputs_that_are_padded_otherwise_join_no_step() -> None:
+    case = Case("y = Concat <axis = 1> (a, b)", inputs="a b")
+    found = step_of(case.model(padded=True), "Concat")
+    assert data_inputs(*found) == (0, 1)
+    other = (Layer(SPATIAL, 1.0),)
+    assert through(*found, 0, [case.layers, other]) is None
+    assert through(*found, 0, [case.layers, ()]) is None
+    assert through(*found, 0, [case.layers]) is None
+
+
+def test_a_key_tells_functions_apart() -> None:
+    def key(body: str, given: str = "", **changes: Any) -> object:
+        said = answers(Case(body, given, **changes))
+        assert said is not None
+        return said[0].key
+
+    constants = "float c = {2}, float d = {3}"
+    pairs = [
+        (key("y = Mul (x, c)", constants), key("y = Mul (x, d)", constants)),
+        (key("y = Sub (x, c)", constants), key("y = Sub (c, x)", constants)),
+        (key("y = LeakyRelu <alpha = 1.5> (x)"), key("y = LeakyRelu <alpha = 1.0> (x)")),
+        (key("y = Transpose <perm = [1, 0, 2, 3]> (x)"), key("y = Transpose (x)")),
+        (key("y = Cast <to = 6> (x)"), key("y = Cast <to = 7> (x)")),
+        (
+            key("y = Unsqueeze (x, a)", "int64[1] a = {1}"),
+            key("y = Unsqueeze (x, a)", "int64[1] a = {2}"),
+        ),
+    ]
+    assert all(one != other for one, other in pairs)
+    split = answers(Case("y, z = Split <axis = 1, split = [2, 1]> (x)", outputs="y z", opset=11))
+    assert split is not None
+    assert split[0].key != split[1].key
+
+
+def test_what_the_key_holds_by_name_is_told() -> None:
+    named = answers(Case("y = Mul (x, c)", C))
+    assert named is not None
+    assert named[0].taken == ("c",)
+    by_value = answers(Case("y = Unsqueeze (x, a)", "int64[1] a = {1}"))
+    assert by_value is not None
+    assert by_value[0].taken == ()
+
+
+def drawn() -> Iterator[Case]:
+    """Steps with numbers at random: most are steps, and some round, overflow or vary."""
+    draw = np.random.default_rng(11)
+    fills = (0, NEGATIVE_ZERO, 1.5, -2.0, 0.25, -7.0, float(np.float32(0.1)), np.inf, -np.inf, 3e38)
+    numbers = ("0", "-0.0", "1", "-1", "0.1", "3", "-2.5", "6", "1e30", "0.3333333")
+    bodies = (
+        "y = Add (x, c)", "y = Add (c, x)", "y = Sub (x, c)", "y = Sub (c, x)", "y = Mul (x, c)",
+        "y = Div (x, c)", "y = Div (c, x)", "y = Min (x, c)", "y = Max (c, x, d)", "y = Relu (x)",
+        "y = PRelu (x, d)", "y = Clip (x, d)", "y = Clip (x, , d)", "y = LeakyRelu (x)",
+        "y = LeakyRelu <alpha = 0.3> (x)", "y = Round (x)", "y = Floor (x)", "y = Ceil (x)",
+        "y = Sign (x)", "y = Neg (x)", "y = Abs (x)", "y = QuantizeLinear (x, e)",
+    )  # fmt: skip
+    for body in bodies:
+        for _ in range(12):
+            c = draw.choice(numbers)
+            count = int(draw.integers(1, 3))
+            found = [fills[place] for place in draw.integers(0, len(fills), count)]
+            given = f"float[3, 1, 1] c = {{{c}, {c}, {draw.choice([c, c, c, '2'])}}}, "
+            given += f"float d = {{{draw.choice(numbers)}}}, float e = {{0.07}}"
+            pads = [
+                (
+                    (0, 0),
+                    (0, 0),
+                    *((int(draw.integers(-1, 3)), int(draw.integers(0, 3))) for _ in "hw"),
+                )
+                for _ in range(count)
+            ]
+            result = "uint8" if "Quantize" in body else "float"
+            yield Case(body, given, pads=pads, fills=found, result=result)
+
+
+def test_whatever_is_answered_is_so() -> None:
+    cases = list(drawn())
+    steps = [case for case in cases if answers(case) is not None]
+    assert len(steps) > len(cases) // 3
+    for case in steps:
+        check(case)
+
+
+# Crops
+
+
+def crop(body: str, given: str = "", shape: str = "2, 3, 9, 8", opset: int = 17) -> object:
+    model = one(body, inputs=f"float[{shape}] x", initializers=given, opset=opset)
+    return crop_of(*step_of(model, body.partition("= ")[2].split()[0]))
+
+
+BOUNDS = "int64[1] s = {{{}}}, int64[1] e = {{{}}}, int64[1] a = {{{}}}"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "amounts"),
+    [
+        ((1, 9, 2), (-1, 0)),
+        ((1, -2, -2), (-1, -2)),
+        ((-7, 2**31 - 1, 2), (-2, 0)),
+        ((0, 2**63 - 1, 2), (0, 0)),
+        ((3, 5, 2), (-3, -4)),
+        ((3, 3, 2), (-3, -6)),
+    ],
+)
+def test_crops(bounds: tuple[int, int, int], amounts: tuple[int, int]) -> None:
+    found = crop("y = Slice (x, s, e, a)", BOUNDS.format(*bounds))
+    assert found == ((0, 0), (0, 0), amounts, (0, 0))
+
+
+def test_crops_by_attributes_and_of_all_axes() -> None:
+    body = "y = Slice <starts = [0, 0, 1], ends = [9, 9, -1]> (x)"
+    assert crop(body, opset=9) == ((0, 0), (0, 0), (-1, -1), (0, 0))
+
+
+def test_crops_of_open_sizes() -> None:
+    start, end = BOUNDS.format(0, -1, 2), BOUNDS.format(1, -1, 2)
+    shape = "2, 3, h, 8"
+    found = crop("y = Slice (x, s, e, a)", start, shape)
+    assert found == ((0, 0), (0, 0), (0, -1), (0, 0))
+    assert crop("y = Slice (x, s, e, a)", end, shape) is None  # h may be 1
+
+
+@pytest.mark.parametrize(
+    ("body", "given"),
+    [
+        ("y = Slice (x, s, e, a)", BOUNDS.format(5, 4, 2)),
+        ("y = Slice (x, s, e, a)", BOUNDS.format(-10, 4, 2)),
+        ("y = Slice (x, s, e, a)", BOUNDS.format(10, 12, 2)),
+        ("y = Slice (x, s, e, a)", BOUNDS.format(0, -10, 2)),
+        ("y = Slice (x, s, e, a)", BOUNDS.format(0, 4, 4)),
+        (
+            "y = Slice (x, s, e, a)",
+            "int64[2] s = {0, 0}, int64[2] e = {4, 4}, int64[2] a = {2, -2}",
+        ),
+        ("y = Slice (x, s, e, a, t)", BOUNDS.format(0, 4, 2) + ", int64[1] t = {2}"),
+        ("y = Relu (x)", ""),
+    ],
+)
+def test_is_no_crop(body: str, given: str) -> None:
+    assert crop(body, given) is None
+
+
+def test_crops_by_numbers_known_at_run_time_are_none() -> None:
+    model = one(
+        "y = Slice (x, s, e)", inputs="float[2, 3, 9, 8] x, int64[4] s", initializers=""
+        "int64[4] e = {2, 3, 8, 8}",
+    )  # fmt: skip
+    assert crop_of(*step_of(model, "Slice")) is None
