@@ -249,6 +249,28 @@ CASES: Final[dict[str, Case]] = {
         "kernel_shape = [4, 4]",
         first="i = Relu (x) c = Constant <value = float {-5}> () r = Pad (i, p, c)",
     ),
+    **{
+        f"Pad MaxPool, 0 behind {what}": _pool("MaxPool", "kernel_shape = [4, 4]", first=first)
+        for what, first in (
+            ("Add", "i = Relu (x) r = Add (i, x)"),
+            ("Min", "i = Relu (x) r = Min (i, x)"),
+            ("Concat", "i = Relu (x) r = Concat <axis = 1> (i, x)"),
+            (
+                "DequantizeLinear",
+                (
+                    "s = Constant <value = float {0.5}> () z = Constant <value = uint8 {128}> () "
+                    "i = QuantizeLinear (x, s, z) r = DequantizeLinear (i, s, z)"
+                ),
+            ),
+            (
+                "a cubic Resize",
+                (
+                    "s = Constant <value = float[4] {1, 1, 2, 2}> () e = Relu (x) i = Floor (e) "
+                    'r = Resize <mode = "cubic"> (i, , s)'
+                ),
+            ),
+        )
+    },
     "Pad AveragePool, wide": _pool("AveragePool"),
     "Pad MaxPool, Indices": Case(
         one(

@@ -14,14 +14,15 @@ from typing import Any, Final
 
 import pytest
 
-from onnxpad.analysis import analysis, floats, signs
+from onnxpad.analysis import analysis, floats
 from onnxpad.analysis.rules import (
     elementwise,
     layout_contents,
     layout_shapes,
+    lower_bounds,
     pools_and_convs,
 )
-from onnxpad.analysis.signs import Signs
+from onnxpad.analysis.rules.lower_bounds import BOUNDS
 from onnxpad.arithmetic import window
 from onnxpad.arithmetic.window import Window
 from onnxpad.operators import amounts, limits, onnxruntime_quirks, read, table
@@ -400,14 +401,25 @@ _WINDOW: Final = (
 )
 
 _SIGNS: Final = (
-    _mutant("Tanh is never negative", "Pad MaxPool, 0 behind Tanh", PROBES, Signs._needs,
-            "if node.op in _ALWAYS:", 'if node.op in {*_ALWAYS, "Tanh"}:'),
+    _entry("Tanh is never negative", "Pad MaxPool, 0 behind Tanh", PROBES, BOUNDS, "Tanh",
+           BOUNDS["Exp"]),
     _mutant("a Clip below zero is never negative", "Pad MaxPool, 0 behind Clip", PROBES,
-            Signs._clipped, "return [t for t in node.inputs[1:3] if t.name]", "return True"),
-    _entry("a difference keeps signs", "Pad MaxPool, 0 behind Sub", PROBES, signs._PRESERVING,
-           "Sub", lambda node: list(node.inputs)),
+            lower_bounds._clip, "else min(low, high)", "else 0"),
+    _entry("a difference keeps signs", "Pad MaxPool, 0 behind Sub", PROBES, BOUNDS, "Sub",
+           BOUNDS["Add"]),
     _mutant("a Pad keeps signs whatever its value", "Pad MaxPool, 0 behind Pad", PROBES,
-            Signs._padded, "(node.inputs[0], *node.inputs[2:3])", "(node.inputs[0],)"),
+            lower_bounds._pad, "min(data, 0 if fill is None else (yield fill))", "data"),
+    _mutant("a sum keeps the sign of one", "Pad MaxPool, 0 behind Add", VALIDATION,
+            lower_bounds._sum, "if bound < 0:", "if bound > 0:"),
+    _entry("the least is never below any", "Pad MaxPool, 0 behind Min", VALIDATION, BOUNDS, "Min",
+           BOUNDS["Max"]),
+    _mutant("the signs of a Concat are those of its first input",
+            "Pad MaxPool, 0 behind Concat", VALIDATION, lower_bounds._all, "case.inputs()",
+            "case.inputs()[:1]"),
+    _mutant("zero points are 0", "Pad MaxPool, 0 behind DequantizeLinear", VALIDATION,
+            lower_bounds._zero_points, "if case.input(2) is None", "if True"),
+    _mutant("cubic weights are not negative", "Pad MaxPool, 0 behind a cubic Resize", VALIDATION,
+            lower_bounds._resized, '{"linear", "bilinear"}', '{"cubic"}'),
 )
 
 _ENGINES: Final = (

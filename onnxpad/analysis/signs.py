@@ -1,34 +1,30 @@
-"""Proves floating-point tensors non-negative, and finds constants that put infinities in them."""
+"""Proves tensors non-negative, and finds constants that put infinities in them."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 
+from onnxpad.analysis.analysis import Analysis
+from onnxpad.analysis.rule_api import UndeterminedError
+from onnxpad.analysis.rules.lower_bounds import BOUNDS, NONE, Ask, Bound, Case, least_element
+from onnxpad.analysis.value import BOOL, INTEGERS
 from onnxpad.graph import Graph, Node, Tensor
 
-# Operators whose result is never negative, whatever they read (NaN aside).
-_ALWAYS: Final = frozenset({"Relu", "Sigmoid", "HardSigmoid", "Softmax", "Exp", "Abs", "Sqrt"})
-# Operators whose result is non-negative where all of these inputs are.
-_PRESERVING: Final[dict[str, Callable[[Node], list[Tensor]]]] = {
-    **{
-        op: (lambda node: node.inputs[:1])
-        for op in (
-            "Identity", "Dropout", "MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool",
-            "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Gather",
-            "Expand", "Tile", "SpaceToDepth", "DepthToSpace",
-        )
-    },
-    **{op: (lambda node: list(node.inputs)) for op in ("Concat", "Add", "Mul", "Sum")},
-    "Where": lambda node: list(node.inputs[1:]),
-}  # fmt: skip
+# The least element of each type that has one, other than -inf.
+_LEAST: Final[Mapping[int | None, Bound]] = {
+    BOOL: 0,
+    **{dtype: least for dtype, (least, _) in INTEGERS.items()},
+}
 
 # Operators that pass infinities on, perhaps with the other sign.
-_PASSING: Final = frozenset(_PRESERVING) - {"MaxPool", "AveragePool"} | {
-    "Add", "Cast", "Div", "LeakyRelu", "Max", "Min", "Neg", "PRelu", "Pad", "Resize", "Sub",
-    "Upsample", "Where",
-}  # fmt: skip
+_PASSING: Final = frozenset({
+    "Add", "Cast", "Concat", "DepthToSpace", "Div", "Dropout", "Expand", "Flatten", "Gather",
+    "GlobalAveragePool", "GlobalMaxPool", "Identity", "LeakyRelu", "Max", "Min", "Mul", "Neg",
+    "PRelu", "Pad", "Reshape", "Resize", "Slice", "SpaceToDepth", "Split", "Squeeze", "Sub", "Sum",
+    "Tile", "Transpose", "Unsqueeze", "Upsample", "Where",
+})  # fmt: skip
 _FAR: Final = 64
 """Most tensors upstream that a search for infinities visits."""
 
@@ -36,11 +32,12 @@ _FAR: Final = 64
 class Signs:
     """Facts about the signs of the tensors of one graph."""
 
-    def __init__(self, graph: Graph, outer: "Signs | None" = None) -> None:
+    def __init__(self, graph: Graph, analysis: Analysis, outer: "Signs | None" = None) -> None:
         """Starts with nothing proved; a body gets the `Signs` of the graph around it as `outer`."""
         self._graph = graph
+        self._analysis = analysis
         self._outer = outer
-        self._known: dict[Tensor, bool] = {}
+        self._known: dict[Tensor, Bound] = {}
 
     def mark(self) -> int:
         """A point to roll back to: the number of answers."""
@@ -53,29 +50,51 @@ class Signs:
 
     def ask_again(self) -> None:
         """Drops negative answers: after edits the proof may succeed."""
-        self._known = {tensor: True for tensor, proved in self._known.items() if proved}
+        self._known = {tensor: bound for tensor, bound in self._known.items() if bound >= 0}
 
     def non_negative(self, tensor: Tensor) -> bool:
-        """Whether no element of a floating-point tensor can be below zero (NaN is not below zero).
+        """Whether no element of a tensor can be below zero (NaN is not below zero)."""
+        return self.bound(tensor) >= 0
 
-        Do not ask for integers: their sums, products and magnitudes can wrap around.
-        """
-        pending = [tensor]
-        while pending:
-            current = pending[-1]
-            if current in self._known:
-                pending.pop()
-                continue
-            needs = self._needs(current)
-            if isinstance(needs, bool):
-                self._known[current] = needs
-                continue
-            unknown = [t for t in needs if t not in self._known]
-            if unknown and all(self._known.get(t, True) for t in needs):
-                pending.extend(unknown)
+    def bound(self, tensor: Tensor) -> Bound:
+        """A number that no element of a tensor is below; -inf where none is known."""
+        known = self._known
+        if tensor in known:
+            return known[tensor]
+        stack = [self._start(tensor)]
+        answer: Bound | None = None
+        while stack:
+            asked, rule = stack[-1]
+            try:
+                needed = rule.send(answer)  # type: ignore[arg-type]
+            except (StopIteration, UndeterminedError) as end:
+                answer = end.value if isinstance(end, StopIteration) else NONE
+                known[asked] = answer
+                stack.pop()
             else:
-                self._known[current] = all(self._known.get(t, True) for t in needs)
-        return self._known[tensor]
+                answer = known.get(needed)
+                if answer is None:
+                    stack.append(self._start(needed))
+        return known[tensor]
+
+    def _start(self, tensor: Tensor) -> tuple[Tensor, Ask]:
+        """Begins to look for a bound; until it is found there is none, so cycles end."""
+        self._known[tensor] = NONE
+        return tensor, self._search(tensor)
+
+    def _search(self, tensor: Tensor) -> Ask:
+        array = self._graph.constant(tensor)
+        if array is not None:
+            return least_element(array)
+        if tensor.outer is not None and self._outer is not None:
+            return self._outer.bound(tensor.outer)
+        node = self._graph.producer(tensor)
+        bound = NONE
+        if node is not None and self._graph.is_standard(node):
+            rule = BOUNDS.get(node.op)
+            if rule is not None and (tensor is node.outputs[0] or node.op == "Split"):
+                bound = yield from rule(Case(node, tensor, self._graph, self._analysis))
+        return bound if bound >= 0 else max(bound, _LEAST.get(self._analysis.dtype(tensor), NONE))
 
     def infinite(self, tensor: Tensor) -> Tensor | None:
         """A constant of the graph that puts infinities into a tensor, as the fill of a `Pad` does.
@@ -113,41 +132,3 @@ class Signs:
         value, mode = node.attrs.get("value"), node.attrs.get("mode", "constant")
         writes = self._graph.opset < 11 and mode == "constant"
         return writes and isinstance(value, float) and math.isinf(value)
-
-    def _needs(self, tensor: Tensor) -> bool | list[Tensor]:
-        """Whether a tensor is non-negative, or the tensors on which that depends."""
-        array = self._graph.constant(tensor)
-        if array is not None:
-            return bool(array.dtype.kind in "fiub" and (array >= 0).all())
-        if tensor.outer is not None and self._outer is not None:
-            return self._outer.non_negative(tensor.outer)
-        node = self._graph.producer(tensor)
-        if node is None or not self._graph.is_standard(node):
-            return False
-        if node.op in _ALWAYS:
-            return True
-        if node.op == "Clip":
-            return self._clipped(node)
-        if node.op == "Pad":
-            return self._padded(node)
-        if node.op == "MaxPool" and any(d != 1 for d in node.attrs.get("dilations", [])):
-            return False  # a window wholly in its padding gives the lowest value
-        if node.op in _PRESERVING and not (
-            tensor.name != node.outputs[0].name and node.op != "Split"
-        ):
-            return [t for t in _PRESERVING[node.op](node) if t.name]
-        return False
-
-    def _clipped(self, node: Node) -> bool | list[Tensor]:
-        if self._graph.opset < 11:
-            limits = [node.attrs.get("min", -1.0), node.attrs.get("max", 1.0)]
-            return all(isinstance(limit, int | float) and limit >= 0 for limit in limits)
-        if len(node.inputs) > 1 and node.inputs[1].name:
-            return [t for t in node.inputs[1:3] if t.name]
-        return False
-
-    def _padded(self, node: Node) -> bool | list[Tensor]:
-        if self._graph.opset < 11:
-            value = node.attrs.get("value", 0.0)
-            return [node.inputs[0]] if isinstance(value, int | float) and value >= 0 else False
-        return [t for t in (node.inputs[0], *node.inputs[2:3]) if t.name]

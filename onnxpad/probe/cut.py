@@ -95,7 +95,8 @@ class NeighbourhoodProbe:
     def __init__(self, graph: Graph) -> None:
         """Cuts out of this graph as it is at each call, at all sizes until `take` limits them."""
         self._graph = graph
-        self.take(Analysis(graph), Signs(graph))
+        analysis = Analysis(graph)
+        self.take(analysis, Signs(graph, analysis))
         self._seen: dict[tuple[bytes, bytes], ProbeResult] = {}
         self.count = 0
 

@@ -51,7 +51,7 @@ class Context:
         self.domains = analysed_domains(graph, domain)
         self.is_final = all(each.analysis.is_complete for each in self.domains)
         self.analysis = self.domains[-1].analysis
-        self.signs = Signs(graph)
+        self.signs = Signs(graph, self.analysis)
         self.sites = Sites(graph, self.analysis, self.signs)
         plain = self.domains[0].analysis
         self.blocked_pools = BlockedPools(graph, self.analysis, self.signs)

@@ -6,40 +6,69 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from onnxpad.analysis import Analysis
+from onnxpad.analysis.rules.lower_bounds import BOUNDS
 from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph
 from tests.support import Array, one, run
 
 SHAPE = (2, 4, 6, 6)
-INPUTS = "float[2, 4, 6, 6] x, float[2, 4, 6, 6] z, bool[2, 4, 6, 6] b"
+INPUTS = ", ".join(
+    f"{kind}[2, 4, 6, 6] {name}"
+    for kind, name in (
+        ("float", "x"), ("float", "z"), ("bool", "b"), ("uint8", "u"), ("int8", "i"), ("int64", "l")
+    )
+)  # fmt: skip
 CONSTANTS = ", ".join(
     (
-        "float zero = {0}, float two = {2}, float minus = {-1}",
+        "float zero = {0}, float two = {2}, float minus = {-1}, float small = {1e-5}",
+        "float half = {0.5}, float three = {3}, float odd = {-3}, float none = {nan}",
+        "float[2] powers = {2, -4}, float[1, 4, 1, 1] mixed = {2, 4, 1, 2}, float[0] no = {}",
         "int64[8] pads = {0, 0, 1, 2, 0, 0, 2, 1}, int64[8] crop = {0, 0, -1, 0, 0, 0, 0, -2}",
         "int64[2] flat = {2, 144}, int64[1] first = {0}, int64[1] last = {3}, int64[1] axis = {3}",
-        "int64[4] twice = {1, 1, 2, 1}, int64[4] wide = {2, 4, 6, 6}",
+        "int64[4] twice = {1, 1, 2, 1}, int64[4] wide = {2, 4, 6, 6}, int64 third = {2}",
+        "float[4] larger = {1, 1, 1.7, 2.3}, float[4] smaller = {1, 1, 0.7, 0.4}",
+        "float[8] roi = {0, 0, -0.3, 0.2, 1, 1, 0.8, 1.3}, int64[2] lengths = {3, 4}",
         "float[1, 4, 1, 1] scale = {0.5, 0, 3, 1}, float[1, 4, 1, 1] signed = {0.5, 0, -3, 1}",
+        "float[4] up = {0.5, 0, 3, 1}, float[4] down = {0, -1, -2, 0}, bool[4] some = {1, 0, 1, 1}",
+        "uint8 point = {128}, uint8 later = {129}, int8 below = {-128}, int8 middle = {3}",
+        "int64[2, 4, 6, 1] places = {" + ", ".join(str(i % 6) for i in range(48)) + "}",
     )
 )
 # `r` and `q` hold nothing below zero, `x` and `z` may.
 BEFORE = "r = Relu (x) q = Abs (z)"
+
+COORDINATES = ("half_pixel", "asymmetric", "pytorch_half_pixel", "align_corners")
 
 NON_NEGATIVE = [
     "y = Relu (x)",
     "y = Sigmoid (x)",
     "y = HardSigmoid <alpha = -2.0, beta = -1.0> (x)",
     "y = Softmax (x)",
+    "y = Softmax <axis = 1> (x)",
+    "y = Hardmax (x)",
+    "y = Softplus (x)",
     "y = Exp (x)",
+    "y = Cosh (x)",
     "y = Abs (x)",
-    "y = Sqrt (x)",
+    "y = Sqrt (r)",
     "y = Identity (r)",
     "y = Dropout (r)",
+    "y, m = Dropout (r, half)",
     "y = Transpose <perm = [0, 2, 3, 1]> (r)",
     "y = Reshape (r, flat)",
     "y = Flatten (r)",
+    "y = Unsqueeze (r, first)",
+    "e = Unsqueeze (r, first) y = Squeeze (e, first)",
     "y = Slice (r, first, last, axis)",
-    "u, y = Split <axis = 1> (r)",
+    "u0, y = Split <axis = 1> (r)",
     "y = Gather <axis = 2> (r, first)",
+    "y = GatherElements <axis = 3> (r, places)",
+    "y = GatherND (r, first)",
+    "y = Compress <axis = 1> (r, some)",
+    "y = ReverseSequence <batch_axis = 0, time_axis = 1> (r, lengths)",
+    "y, n = TopK (r, last)",
+    "y = Trilu (r)",
     "y = Expand (r, wide)",
     "y = Tile (r, twice)",
     "y = SpaceToDepth <blocksize = 2> (r)",
@@ -47,24 +76,116 @@ NON_NEGATIVE = [
     "y = MaxPool <kernel_shape = [3, 3], pads = [2, 2, 2, 2]> (r)",
     "y = MaxPool <ceil_mode = 1, kernel_shape = [3, 2], pads = [2, 1, 2, 1], strides = [3, 4]> (r)",
     "y = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (r)",
+    "y = LpPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)",
+    "y = LpPool <kernel_shape = [3, 3], p = 1> (x)",
+    "y = LpPool <kernel_shape = [3, 3], p = 3> (x)",
     "y = GlobalMaxPool (r)",
     "y = GlobalAveragePool (r)",
+    "y = GlobalLpPool <p = 3> (x)",
+    "y = ReduceMax <axes = [2, 3]> (r)",
+    "y = ReduceMin <axes = [1]> (r)",
+    "y = ReduceMean <axes = [2, 3], keepdims = 0> (r)",
+    "y = ReduceSum (r, axis)",
+    "y = ReduceProd <axes = [1]> (r)",
+    "y = ReduceL1 <axes = [1]> (x)",
+    "y = ReduceL2 <axes = [1]> (x)",
+    "y = ReduceSumSquare <axes = [1]> (x)",
+    "y = CumSum <reverse = 1> (r, third)",
     "y = Concat <axis = 1> (r, q)",
     "y = Add (r, q)",
     "y = Add (r, two)",
     "y = Mul (r, q)",
     "y = Mul (r, scale)",
+    "y = Mul (x, x)",
+    "j = Identity (x) y = Mul (j, x)",
     "y = Sum (r, q, r)",
+    "y = Mean (r, q, two)",
+    "y = Min (r, q, two)",
+    "y = Max (r, x)",
+    "y = Max (x, z, zero)",
+    "y = Div (r, two)",
+    "d = Add (q, small) y = Div (r, d)",
+    "d = Clip (z, small) y = Div (r, d)",
+    "d = Max (z, two) y = Div (r, d)",
+    "n = ReduceL2 <axes = [1]> (x) c = Clip (n, small) e = Expand (c, wide) y = Div (q, e)",
+    "d = Add (q, small) y = Reciprocal (d)",
+    "y = Pow (x, two)",
+    "y = Pow (r, half)",
+    "y = Pow (r, three)",
+    "y = Pow (r, zero)",
+    "y = Pow (r, mixed)",
     "y = Where (b, r, q)",
     "y = Where (b, r, zero)",
     "y = Clip (x, zero, two)",
     "y = Clip (x, zero)",
     "y = Clip (x, two)",
+    "y = Clip (r, minus, two)",
+    "y = Clip (r, , two)",
+    "y = Clip (r, none)",
+    "y = ThresholdedRelu (x)",
+    "y = ThresholdedRelu <alpha = -1.0> (r)",
+    "y = LeakyRelu <alpha = -0.5> (r)",
+    "y = PRelu (r, minus)",
+    "y = Elu (r)",
+    "y = Celu (r)",
+    "y = HardSwish (r)",
+    "y = Tanh (r)",
+    "y = Erf (r)",
+    "y = Softsign (r)",
+    "y = Ceil (r)",
+    "y = Floor (r)",
+    "y = Round (r)",
+    "y = Sign (r)",
+    "y = LRN <size = 3> (r)",
+    "y = BatchNormalization (r, up, up, down, up)",
     "y = Pad (r, pads)",
     "y = Pad (r, pads, two)",
     'y = Pad <mode = "reflect"> (r, pads)',
+    'y = Pad <mode = "edge"> (r, pads, minus)',
     "y = Pad (r, crop)",
+    *(
+        f'y = Resize <mode = "{mode}", coordinate_transformation_mode = "{how}"> (r, , {scales})'
+        for mode in ("nearest", "linear")
+        for how in COORDINATES
+        for scales in ("larger", "smaller")
+    ),
+    (
+        'y = Resize <mode = "linear", coordinate_transformation_mode = "tf_crop_and_resize"> '
+        "(r, roi, larger)"
+    ),
+    "f = Cast <to = 11> (x) g = Abs (f) y = Cast <to = 1> (g)",
+    "f = Cast <to = 10> (r) y = Cast <to = 1> (f)",
+    "y = Cast <to = 1> (u)",
+    "y = Cast <to = 1> (b)",
+    "f = Cast <to = 7> (u) g = Concat <axis = 1> (f, f) y = Cast <to = 1> (g)",
+    "f = Cast <to = 2> (i) y = Cast <to = 1> (f)",
+    "y = CastLike (u, x)",
+    "y = DequantizeLinear (u, half)",
+    "f = QuantizeLinear (r, half, point) y = DequantizeLinear (f, two, point)",
+    "f = QuantizeLinear (r, half, later) y = DequantizeLinear (f, two, point)",
+    (
+        "f = QuantizeLinear (q, half, middle) g = MaxPool <kernel_shape = [2, 2]> (f) "
+        "y = DequantizeLinear (g, two, middle)"
+    ),
+    "f = QuantizeLinear (x, half) y = DequantizeLinear (f, two)",
+    "y = DequantizeLinear (i, half, below)",
+    "s = Shape (x) y = ConstantOfShape <value = float[1] {3}> (s)",
+    "s = Shape (x) y = ConstantOfShape (s)",
     "m = Mul (r, scale) a = Add (m, q) y = MaxPool <kernel_shape = [2, 2]> (a)",
+]
+
+# With the opset that has the operator.
+SINCE = [
+    (18, "y = Mish (r)"),
+    (20, "y = Gelu (r)"),
+    (20, 'y = Gelu <approximate = "tanh"> (r)'),
+    (24, "y = Swish (r)"),
+    (9, "y = Upsample (r, larger)"),
+    (9, 'y = Upsample <mode = "linear"> (r, larger)'),
+    (10, "y = Resize (r, smaller)"),
+    (18, 'y = Resize <antialias = 1, mode = "linear"> (r, , smaller)'),
+    (18, "y = ReduceL1 (x, axis)"),
+    (19, 'y = Pad <mode = "wrap"> (r, pads)'),
 ]
 
 MAY_BE_NEGATIVE = [
@@ -72,16 +193,40 @@ MAY_BE_NEGATIVE = [
     "y = Neg (r)",
     "y = Sub (r, q)",
     "y = Tanh (x)",
+    "y = Erf (x)",
+    "y = Softsign (x)",
     "y = LeakyRelu (x)",
+    "y = PRelu (x, two)",
     "y = Elu (x)",
+    "y = Celu (x)",
     "y = Log (r)",
+    "y = LogSoftmax (x)",
     "y = HardSwish (x)",
+    "y = ThresholdedRelu <alpha = -1.0> (x)",
+    "y = Ceil (x)",
+    "y = Floor (x)",
+    "y = Round (x)",
+    "y = Sign (x)",
+    "y = Sin (r)",
     "y = Mul (r, minus)",
     "y = Mul (r, signed)",
     "y = Mul (r, z)",
+    "y = Mul (x, z)",
     "y = Add (r, minus)",
     "y = Add (r, x)",
     "y = Sum (r, q, x)",
+    "y = Mean (r, q, x)",
+    "y = Min (r, x)",
+    "y = Max (x, z)",
+    "y = Max (x, minus)",
+    "y = Div (x, two)",
+    "y = Div (r, minus)",
+    "d = Add (q, minus) y = Div (r, d)",
+    "d = Mul (q, minus) e = Ceil (d) f = Relu (e) y = Div (two, f)",
+    "y = Reciprocal (z)",
+    "y = Pow (x, three)",
+    "y = Pow (x, mixed)",
+    "d = Mul (q, minus) e = Ceil (d) f = Relu (e) y = Pow (f, odd)",
     "y = Concat <axis = 1> (r, x)",
     "y = Where (b, r, x)",
     "y = Where (b, minus, q)",
@@ -92,11 +237,49 @@ MAY_BE_NEGATIVE = [
     "y = Clip (x, zero, minus)",
     "y = Pad (x, pads)",
     "y = Pad (r, pads, minus)",
+    'y = Pad <mode = "reflect"> (x, pads)',
     "y = MaxPool <kernel_shape = [2, 2]> (x)",
     "y = AveragePool <kernel_shape = [2, 2]> (x)",
-    "u = Neg (r) y = GlobalAveragePool (u)",
+    "u0 = Neg (r) y = GlobalAveragePool (u0)",
+    "y = ReduceMax <axes = [2]> (x)",
+    "y = ReduceMin <axes = [2]> (x)",
+    "y = ReduceMean <axes = [2]> (x)",
+    "y = ReduceSum (x, axis)",
+    "y = ReduceProd <axes = [1]> (x)",
+    "y = ReduceLogSum <axes = [1]> (r)",
+    "y = CumSum (x, third)",
     "y = Transpose (x)",
-    "u, y = Split <axis = 1> (x)",
+    "y = Trilu (x)",
+    "u0, y = Split <axis = 1> (x)",
+    "y, n = TopK (x, last)",
+    "y = LRN <size = 3> (x)",
+    "y = BatchNormalization (r, up, down, down, up)",
+    "y = BatchNormalization (r, down, up, down, up)",
+    "y = BatchNormalization (r, up, up, up, up)",
+    "y = BatchNormalization (x, up, up, down, up)",
+    "y = InstanceNormalization (r, up, down)",
+    'y = Resize <mode = "cubic"> (r, , larger)',
+    'y = Resize <mode = "linear"> (x, , larger)',
+    "y = Resize (x, , larger)",
+    (
+        'y = Resize <mode = "linear", coordinate_transformation_mode = "tf_crop_and_resize", '
+        "extrapolation_value = -1.0> (r, roi, larger)"
+    ),
+    "f = Cast <to = 11> (x) y = Cast <to = 1> (f)",
+    "y = Cast <to = 1> (i)",
+    "f = Cast <to = 3> (u) y = Cast <to = 1> (f)",
+    "f = Abs (i) y = Cast <to = 1> (f)",
+    "f = Cast <to = 6> (u) g = Cast <to = 3> (f) h = Abs (g) y = Cast <to = 1> (h)",
+    "f = Abs (l) g = Mul (f, f) y = Cast <to = 1> (g)",
+    "f = Abs (l) g = Add (f, f) y = Cast <to = 1> (g)",
+    "y = DequantizeLinear (i, half)",
+    "y = DequantizeLinear (u, minus)",
+    "y = DequantizeLinear (u, half, point)",
+    "f = QuantizeLinear (x, half, point) y = DequantizeLinear (f, two, point)",
+    "f = QuantizeLinear (r, half, point) y = DequantizeLinear (f, two, later)",
+    "f = QuantizeLinear (r, minus, point) y = DequantizeLinear (f, two, point)",
+    "f = QuantizeLinear (r, half, middle) g = Add (f, f) y = DequantizeLinear (g, two, middle)",
+    "s = Shape (x) y = ConstantOfShape <value = float[1] {-3}> (s)",
 ]
 
 
@@ -107,7 +290,13 @@ def model(body: str, opset: int = 14) -> onnx.ModelProto:
 
 def called_non_negative(proto: onnx.ModelProto) -> bool:
     graph = Graph.from_proto(proto)
-    return Signs(graph).non_negative(graph.tensor("y"))
+    return Signs(graph, Analysis(graph)).non_negative(graph.tensor("y"))
+
+
+NUMBERS_ONLY = {"MaxPool", "QuantizeLinear"}
+"""Operators that make a number below zero of NaN alone."""
+
+EXTREMES = (-0.0, 0.0, np.inf, -np.inf, np.nan, 3.4e38, -3.4e38, 1e-45, -1e-45, 1e-38, -88.8, 88.8)
 
 
 def least(proto: onnx.ModelProto) -> float:
@@ -115,28 +304,42 @@ def least(proto: onnx.ModelProto) -> float:
     found: list[Array] = []
     random = np.random.default_rng(0)
     names = {value.name for value in proto.graph.input}
-    for scale in (0.1, 1, 30):
+    spared = not NUMBERS_ONLY.isdisjoint(node.op_type for node in proto.graph.node)
+    extremes = [value for value in EXTREMES if not (spared and np.isnan(value))]
+    for scale, extreme in ((0.1, 0), (1, 0), (30, 0), (1, 0.3)):
         feeds: dict[str, Array] = {
-            "x": (random.standard_normal(SHAPE) * scale).astype(np.float32),
-            "z": (random.standard_normal(SHAPE) * scale).astype(np.float32),
-            "b": random.random(SHAPE) < 0.5,
+            name: (random.standard_normal(SHAPE) * scale).astype(np.float32) for name in "xz"
         }
+        for array in feeds.values():
+            array[random.random(SHAPE) < extreme] = random.choice(extremes)
+            for value in extremes if extreme else ():
+                array[random.random(SHAPE) < 0.03] = value
+        feeds["b"] = random.random(SHAPE) < 0.5
+        feeds["u"] = random.integers(0, 256, SHAPE, np.uint8)
+        feeds["i"] = random.integers(-128, 128, SHAPE, np.int8)
+        feeds["l"] = random.integers(-(2**63), 2**63 - 1, SHAPE, np.int64)
         found += run(proto, {name: feeds[name] for name in names})
-    return min(float(np.nanmin(array)) for array in found)
+    with np.errstate(invalid="ignore"):
+        return min(float(array[~np.isnan(array)].min(initial=np.inf)) for array in found)
 
 
-@pytest.mark.parametrize("body", NON_NEGATIVE)
-def test_what_is_called_non_negative_is(body: str) -> None:
-    proto = model(body)
+@pytest.mark.parametrize(("opset", "body"), [*((17, body) for body in NON_NEGATIVE), *SINCE])
+def test_what_is_called_non_negative_is(opset: int, body: str) -> None:
+    proto = model(body, opset)
     assert called_non_negative(proto)
     assert least(proto) >= 0
 
 
 @pytest.mark.parametrize("body", MAY_BE_NEGATIVE)
 def test_what_may_be_negative_is_not_called_so(body: str) -> None:
-    proto = model(body)
+    proto = model(body, 17)
     assert least(proto) < 0
     assert not called_non_negative(proto)
+
+
+def test_every_rule_is_held_against_onnxruntime() -> None:
+    bodies = " ".join((*NON_NEGATIVE, *(body for _, body in SINCE)))
+    assert {op for op in BOUNDS if f"= {op} " not in bodies} == set()
 
 
 @pytest.mark.parametrize(
@@ -183,7 +386,7 @@ def test_one_negative_input_is_enough_to_know() -> None:
     """What else is read need not be looked at, wherever it stands in the list."""
     body = "n = Neg (x) y = Concat <axis = 1> (z, n)"
     graph = Graph.from_proto(model(body))
-    signs = Signs(graph)
+    signs = Signs(graph, Analysis(graph))
     assert not signs.non_negative(graph.tensor("n"))
     assert not signs.non_negative(graph.tensor("y"))
 
@@ -192,7 +395,7 @@ def test_indices_and_masks_are_not_asked_for() -> None:
     graph = Graph.from_proto(
         one("r = Relu (x) y, i = MaxPool <kernel_shape = [2, 2]> (r)", outputs="int64[] i")
     )
-    signs = Signs(graph)
+    signs = Signs(graph, Analysis(graph))
     assert signs.non_negative(graph.tensor("y"))
     assert not signs.non_negative(graph.tensor("i"))
 
@@ -244,12 +447,15 @@ def test_random_graphs(choices: list[tuple[str, tuple[int, ...]]]) -> None:
     outputs = ", ".join(f"float[] {name}" for name in names[2:])
     proto = one(" ".join(nodes), inputs=INPUTS, outputs=outputs, initializers=CONSTANTS, opset=14)
     graph = Graph.from_proto(proto)
-    signs = Signs(graph)
+    signs = Signs(graph, Analysis(graph))
     random = np.random.default_rng(0)
     feeds: dict[str, Array] = {
         "x": random.standard_normal(SHAPE).astype(np.float32),
         "z": random.standard_normal(SHAPE).astype(np.float32),
         "b": random.random(SHAPE) < 0.5,
+        "u": random.integers(0, 256, SHAPE, np.uint8),
+        "i": random.integers(-128, 128, SHAPE, np.int8),
+        "l": random.integers(-(2**63), 2**63 - 1, SHAPE, np.int64),
     }
     arrays = run(proto, feeds)
     # A MaxPool gives the lowest number for a window of NaN: what is proved is proved of numbers.
@@ -265,7 +471,7 @@ def test_what_was_not_proved_is_asked_again() -> None:
         initializers="int64[8] p = {0, 0, 1, 0, 0, 0, 0, 0}, float c = {-inf}",
     )
     graph = Graph.from_proto(model)
-    signs = Signs(graph)
+    signs = Signs(graph, Analysis(graph))
     y, r = graph.tensor("y"), graph.tensor("r")
     assert not signs.non_negative(y)
     pool = graph.producer(y)
@@ -275,3 +481,14 @@ def test_what_was_not_proved_is_asked_again() -> None:
     assert not signs.non_negative(y)
     signs.ask_again()
     assert signs.non_negative(y)
+
+
+def test_a_deep_graph_costs_what_its_nodes_cost() -> None:
+    """No Python stack is as deep as this graph, and each tensor is looked at once."""
+    count = 5000
+    names = [f"t{i}" for i in range(count)]
+    nodes = " ".join(f"t{i} = Add (t{i - 1}, t{i // 2})" for i in range(1, count))
+    graph = Graph.from_proto(one(f"t0 = Relu (x) {nodes} y = Identity ({names[-1]})"))
+    signs = Signs(graph, Analysis(graph))
+    assert signs.non_negative(graph.tensor("y"))
+    assert signs.mark() == count + 1

@@ -617,8 +617,10 @@ class TestAnalysis:
         text = IF.replace("f = Neg (x)", "f = Relu (x)")
         main = Graph.from_proto(parse(text))
         branch = scopes(main)["If 'if' > else_branch"]
-        assert Signs(branch, Signs(main)).non_negative(branch.tensor("c"))
-        assert not Signs(branch).non_negative(branch.tensor("c"))
+        known = Analysis(main)
+        inner = Analysis(branch, outer=known)
+        assert Signs(branch, inner, Signs(main, known)).non_negative(branch.tensor("c"))
+        assert not Signs(branch, Analysis(branch)).non_negative(branch.tensor("c"))
 
 
 class TestCost:

@@ -59,6 +59,20 @@ FOLDS = [
     ),
     pytest.param(
         one(
+            "r = Relu (x) s = Sigmoid (x) c = Concat <axis = 1> (r, s) d = Mul (c, c) "
+            "e = AveragePool <kernel_shape = [2, 2]> (d) a = Pad (e, p) "
+            "y = MaxPool <kernel_shape = [3, 3]> (a)",
+            initializers=PADS,
+        ),
+        one(
+            "r = Relu (x) s = Sigmoid (x) c = Concat <axis = 1> (r, s) d = Mul (c, c) "
+            "e = AveragePool <kernel_shape = [2, 2]> (d) "
+            "y = MaxPool <kernel_shape = [3, 3], pads = [1, 2, 2, 1]> (e)"
+        ),
+        id="MaxPool of what several operators keep non-negative",
+    ),
+    pytest.param(
+        one(
             "r = Relu (x) a = Pad (r, p) y = MaxPool <kernel_shape = [3, 3]> (a)", initializers=PADS
         ),
         one("r = Relu (x) y = MaxPool <kernel_shape = [3, 3], pads = [1, 2, 2, 1]> (r)"),

@@ -57,7 +57,7 @@ def padded(op: str, attributes: str, pads: str, value: str = "", **given: str) -
 
 
 def certifier_of(graph: Graph) -> Certifier:
-    return Certifier(graph, Analysis(graph), Signs(graph))
+    return Certifier(graph, Analysis(graph), Signs(graph, Analysis(graph)))
 
 
 def reading(certifier: Certifier, graph: Graph) -> Reading:

@@ -297,7 +297,7 @@ def test_a_node_is_held_against_itself() -> None:
     proto = one("a = Pad (x, p) y = Conv <pads = [0, 0, 0, 0]> (a, w)", initializers=f"{W}, {PADS}")
     graph = Graph.from_proto(proto)
     found = analysed_domains(graph)
-    prover = Prover(graph, found, Signs(graph))
+    prover = Prover(graph, found, Signs(graph, found[-1].analysis))
     nodes = {node.op: node for node in graph.nodes}
     mark = graph.mark()
     graph.set_attributes(nodes["Conv"], {"pads": None, "auto_pad": "VALID"})

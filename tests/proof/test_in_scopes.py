@@ -52,12 +52,13 @@ def prover_of(main: Graph, scope: Graph) -> Prover:
     """A prover for a body of the main graph, or for a function."""
     if scope.parent is None:
         domains = tuple(replace(each, analysis=Analysis(scope)) for each in analysed_domains(main))
-        return Prover(scope, domains, Signs(scope))
+        return Prover(scope, domains, Signs(scope, domains[-1].analysis))
     domains = tuple(
         AnalysedDomain(each.domain, Analysis(scope, outer=each.analysis), each.feasible)
         for each in analysed_domains(main)
     )
-    return Prover(scope, domains, Signs(scope, Signs(main)))
+    around = Signs(main, analysed_domains(main)[-1].analysis)
+    return Prover(scope, domains, Signs(scope, domains[-1].analysis, around))
 
 
 def named(graph: Graph, name: str) -> Node:

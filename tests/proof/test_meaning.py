@@ -140,7 +140,7 @@ UNREAD = [
 def test_what_the_specification_forbids_has_no_meaning(body: str, told: str) -> None:
     graph = Graph.from_proto(one(body, inputs="float[1, 1, L] x"))
     with pytest.raises(UncertifiedError, match=told):
-        Certifier(graph, Analysis(graph), Signs(graph)).window(graph.tensor("y"))
+        Certifier(graph, Analysis(graph), Signs(graph, Analysis(graph))).window(graph.tensor("y"))
 
 
 def test_an_operator_newer_than_the_table_has_no_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +149,7 @@ def test_an_operator_newer_than_the_table_has_no_meaning(monkeypatch: pytest.Mon
     row = replace(SLIDING["MaxPool"], versions=frozenset({1, 8, 10, 11}))
     monkeypatch.setitem(SLIDING, "MaxPool", row)
     with pytest.raises(UncertifiedError, match="newer"):
-        Certifier(graph, Analysis(graph), Signs(graph)).window(graph.tensor("y"))
+        Certifier(graph, Analysis(graph), Signs(graph, Analysis(graph))).window(graph.tensor("y"))
 
 
 @pytest.mark.parametrize("value", ["1", "1.0"])
@@ -160,7 +160,7 @@ def test_equal_numbers_of_two_types_are_two(value: str) -> None:
             inputs="float[1, 1, L] x",
         )
     )
-    certifier = Certifier(graph, Analysis(graph), Signs(graph))
+    certifier = Certifier(graph, Analysis(graph), Signs(graph, Analysis(graph)))
     if value == "1":
         certifier.window(graph.tensor("y"))
         return
@@ -222,7 +222,7 @@ def test_a_pad_that_onnxruntime_refuses_has_no_meaning(
     assert not answers(model, (1, 2, 9, 8))
     graph = Graph.from_proto(model)
     with pytest.raises(UncertifiedError, match=told):
-        Certifier(graph, Analysis(graph), Signs(graph)).window(graph.tensor("y"))
+        Certifier(graph, Analysis(graph), Signs(graph, Analysis(graph))).window(graph.tensor("y"))
 
 
 @pytest.mark.parametrize("name", ["kernel_shape", "strides", "dilations", "pads"])
@@ -234,9 +234,9 @@ def test_no_list_becomes_empty(name: str) -> None:
         onnx.helper.make_attribute(name, [], attr_type=onnx.AttributeProto.INTS)
     )
     old, new = Graph.from_proto(before), Graph.from_proto(after)
-    certifier = Certifier(old, Analysis(old), Signs(old))
+    certifier = Certifier(old, Analysis(old), Signs(old, Analysis(old)))
     read = certifier.window(old.tensor("y"))
-    other = Certifier(new, Analysis(new), Signs(new)).window(new.tensor("y"))
+    other = Certifier(new, Analysis(new), Signs(new, Analysis(new))).window(new.tensor("y"))
     with pytest.raises(UncertifiedError, match="empty list"):
         certifier.certify(read, other)
     certifier.certify(other, read)

@@ -1,0 +1,391 @@
+"""Lower bounds of the elements of tensors: a table with one rule for each operator.
+
+A rule is a generator. It asks for the bounds of tensors that the node reads, and returns that of
+the tensor that it computes: a number that no element is below, or `NONE`. NaN is below no number.
+Sums and quotients of floating-point numbers that are not negative are not negative either, since
+rounding is monotonic. Those of integers wrap around, and have no bound here. That operators keep to
+their rules was measured on onnxruntime's CPU provider (1.21 and 1.31), extreme values included.
+"""
+
+import math
+from collections.abc import Callable, Generator
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from onnx import TensorProto
+from onnx.numpy_helper import to_array
+
+from onnxpad.analysis.analysis import Analysis
+from onnxpad.analysis.rule_api import Call, named
+from onnxpad.analysis.value import BOOL, INT64, INTEGERS, Shape
+from onnxpad.arithmetic.size import always, less_equal
+from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.operators.table import FLOATS
+
+Bound: TypeAlias = float | int
+"""A number that no element of a tensor is below."""
+
+NONE: Final = -math.inf
+"""The bound of a tensor about which nothing is known."""
+
+Numbers: TypeAlias = npt.NDArray[np.float64]
+
+Ask: TypeAlias = Generator[Tensor, Bound, Bound]
+"""A computation that asks for the bounds of tensors and returns a bound."""
+
+
+class Case(NamedTuple):
+    """A tensor, and the node that computes it.
+
+    Attributes:
+        node: The node.
+        tensor: The tensor.
+        graph: The graph of both.
+        analysis: The analysis of that graph.
+    """
+
+    node: Node
+    tensor: Tensor
+    graph: Graph
+    analysis: Analysis
+
+    @property
+    def says(self) -> Call:
+        """The node's attributes."""
+        return Call(self.node, self.node.op, self.graph.opset, 0)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether onnxruntime compares all bits of an element: not always of 64-bit integers."""
+        return self.analysis.dtype(self.tensor) not in {None, INT64, TensorProto.UINT64}
+
+    @property
+    def is_float(self) -> bool:
+        """Whether the node computes floating-point numbers, which do not wrap around."""
+        return self.analysis.dtype(self.tensor) in FLOATS
+
+    def input(self, index: int) -> Tensor | None:
+        """An input; None where it is left out."""
+        inputs = self.node.inputs
+        return inputs[index] if index < len(inputs) and inputs[index].name else None
+
+    def inputs(self) -> list[Tensor]:
+        """The inputs that are there."""
+        return [tensor for tensor in self.node.inputs if tensor.name]
+
+    def content(self, index: int) -> Numbers | None:
+        """A constant input as numbers; None where it is left out or not constant."""
+        tensor = self.input(index)
+        array = None if tensor is None else self.graph.constant(tensor)
+        return None if array is None else _numbers(array)
+
+    def shape(self, index: int) -> Shape | None:
+        """The sizes of an input's axes; None where the rank is unknown."""
+        tensor = self.input(index)
+        return None if tensor is None else self.analysis.shape(tensor)
+
+
+Rule: TypeAlias = Callable[[Case], Ask]
+
+
+def _first(case: Case) -> Ask:
+    """The bound of the first input, whose elements are moved, dropped or repeated."""
+    return (yield case.node.inputs[0])
+
+
+def _least(tensors: list[Tensor]) -> Ask:
+    """The least bound of several tensors; those after one without a bound are not asked for."""
+    least: Bound = math.inf
+    for tensor in tensors:
+        least = min(least, (yield tensor))
+        if least == NONE:
+            break
+    return least if tensors else NONE
+
+
+def _all(case: Case) -> Ask:
+    """The least bound of the inputs, whose elements are put together."""
+    return (yield from _least(case.inputs()))
+
+
+def _least_of(case: Case) -> Ask:
+    """The least bound of the inputs, of which the least element comes out."""
+    return (yield from _least(case.inputs())) if case.is_narrow else NONE
+
+
+def _mean(case: Case) -> Ask:
+    """0 where no input is negative."""
+    return 0 if case.is_float and (yield from _least(case.inputs())) >= 0 else NONE
+
+
+def _either(case: Case) -> Ask:
+    """The least bound of the two inputs that Where chooses from."""
+    return (yield from _least(case.node.inputs[1:3]))
+
+
+def _keeps_sign(case: Case) -> Ask:
+    """0 where the first input is not negative: means, and functions that map such numbers so."""
+    return 0 if case.is_float and (yield case.node.inputs[0]) >= 0 else NONE
+
+
+def _reduced_magnitude(case: Case) -> Ask:
+    """0, unless the node may reduce no axis, and so may copy its input."""
+    copies = case.says.integer("noop_with_empty_axes", 0) != 0
+    return NONE if copies else (yield from _never_negative(case))
+
+
+def _never_negative(case: Case) -> Ask:
+    """0, whatever is read; for floating point, as the magnitude of an integer may wrap around."""
+    return 0 if case.is_float else NONE
+    yield
+
+
+def _sum(case: Case) -> Ask:
+    """The greatest bound, where no input is negative: no sum of these is below one of them."""
+    greatest: Bound = 0
+    for tensor in case.inputs() if case.is_float else ():
+        bound = yield tensor
+        if bound < 0:
+            return NONE
+        greatest = max(greatest, bound)
+    return greatest if case.is_float else NONE
+
+
+def _product(case: Case) -> Ask:
+    """0 for a square, and where no factor is negative."""
+    if not case.is_float:
+        return NONE
+    inputs = [case.graph.origin(tensor) for tensor in case.node.inputs]
+    if len(inputs) == 2 and inputs[0] is inputs[1]:
+        return 0
+    return 0 if (yield from _least(inputs)) >= 0 else NONE
+
+
+def _quotient(case: Case) -> Ask:
+    """0, unless the dividend may be negative, or the divisor: 1 divided by -0.0 is -inf."""
+    if not case.is_float or (yield case.node.inputs[1]) <= 0:
+        return NONE
+    return 0 if (yield case.node.inputs[0]) >= 0 else NONE
+
+
+def _reciprocal(case: Case) -> Ask:
+    return 0 if case.is_float and (yield case.node.inputs[0]) > 0 else NONE
+
+
+def _power(case: Case) -> Ask:
+    """0 for even powers, and for powers of at least 0 of what is not negative."""
+    exponents = case.content(1)
+    if exponents is None or not case.is_float or not np.isfinite(exponents).all():
+        return NONE
+    if (np.fmod(exponents, 2) == 0).all():
+        return 0
+    # -0.0 is not below 0, and its negative odd powers are -inf.
+    return 0 if (exponents >= 0).all() and (yield case.node.inputs[0]) >= 0 else NONE
+
+
+def _greatest(case: Case) -> Ask:
+    """The greatest bound; inputs after one that is not negative are not asked for."""
+    greatest: Bound = NONE
+    for tensor in case.inputs() if case.is_narrow else ():
+        greatest = max(greatest, (yield tensor))
+        if greatest >= 0:
+            break
+    return greatest
+
+
+def _relu(case: Case) -> Ask:
+    return 0
+    yield
+
+
+def _clip(case: Case) -> Ask:
+    """The lower limit or the data's bound, whichever is greater, unless the upper one is lower."""
+    if case.graph.opset < 11:
+        low: Bound = case.says.real("min", NONE)
+        high: Bound = case.says.real("max", math.inf)
+    else:
+        lower, upper = case.input(1), case.input(2)
+        low = NONE if lower is None else (yield lower)
+        high = math.inf if upper is None else (yield upper)
+    if not low >= 0:  # a limit may be NaN
+        low = max(NONE if math.isnan(low) else low, (yield case.node.inputs[0]))
+    return NONE if math.isnan(high) or not case.is_narrow else min(low, high)
+
+
+def _thresholded(case: Case) -> Ask:
+    """0 for a threshold of at least 0, below which all becomes 0."""
+    return 0 if case.says.real("alpha", 1.0) >= 0 else (yield from _keeps_sign(case))
+
+
+def _with_zeros(case: Case) -> Ask:
+    """The bound of the first input, among whose elements zeros come."""
+    return min(0, (yield case.node.inputs[0]))
+
+
+def _pad(case: Case) -> Ask:
+    """The bound of the data, and of the fill where the mode is constant."""
+    data = yield case.node.inputs[0]
+    if case.says.string("mode", "constant") != "constant":
+        return data
+    if case.graph.opset < 11:
+        return min(data, case.says.real("value", 0.0))
+    fill = case.input(2)
+    return min(data, 0 if fill is None else (yield fill))
+
+
+def _max_pool(case: Case) -> Ask:
+    """The bound of the data; a dilated window wholly in its padding gives the lowest number."""
+    if any(dilation != 1 for dilation in case.says.integers("dilations", ())):
+        return NONE
+    return (yield case.node.inputs[0])
+
+
+def _norm(case: Case) -> Ask:
+    """0 for a power above 0."""
+    power = case.node.attrs.get("p", 2)
+    return 0 if case.is_float and isinstance(power, int | float) and power > 0 else NONE
+    yield
+
+
+def _reduced_maximum(case: Case) -> Ask:
+    """The bound of data with elements on every axis; the greatest of none is -inf."""
+    shape = case.shape(0)
+    if shape is None or not all(always(less_equal(1, size)) is True for size in shape):
+        return NONE
+    return (yield case.node.inputs[0])
+
+
+def _resized(case: Case) -> Ask:
+    """The bound of data that is copied or averaged; cubic weights may be negative."""
+    data = yield case.node.inputs[0]
+    outside = case.says.real("extrapolation_value", 0.0)
+    crops = case.says.string("coordinate_transformation_mode", "") == "tf_crop_and_resize"
+    data = min(data, outside) if crops else data
+    mode = case.says.string("mode", "nearest")
+    if mode == "nearest":
+        return data
+    return 0 if mode in {"linear", "bilinear"} and case.is_float and data >= 0 else NONE
+
+
+def _cast(case: Case) -> Ask:
+    """The bound of the data, where no element wraps around."""
+    source, target = case.node.inputs[0], case.analysis.dtype(case.tensor)
+    given = case.analysis.dtype(source)
+    if given is None or target is None:
+        return NONE
+    if target in FLOATS and (given in FLOATS or given in INTEGERS or given == BOOL):
+        return 0 if (yield source) >= 0 else NONE  # a bound above 0 might be rounded up
+    if given in INTEGERS and target in INTEGERS:
+        (low, high), (least, greatest) = INTEGERS[given], INTEGERS[target]
+        return (yield source) if least <= low and high <= greatest else NONE
+    return 0 if given == BOOL and target in INTEGERS else NONE
+
+
+def _zero_points(case: Case) -> Numbers | None:
+    """The zero points of a quantised tensor, 0 where they are left out; None if not constant."""
+    points = np.zeros(1) if case.input(2) is None else case.content(2)
+    return None if points is None or points.size == 0 else points
+
+
+def _quantised(case: Case) -> Ask:
+    """The zero point, which stands for 0, where the data is not negative."""
+    scale, points = case.content(1), _zero_points(case)
+    if case.analysis.dtype(case.tensor) not in INTEGERS or scale is None or points is None:
+        return NONE
+    negative = not (scale > 0).all() or (yield case.node.inputs[0]) < 0
+    return NONE if negative else int(points.min())
+
+
+def _dequantised(case: Case) -> Ask:
+    """0, where the data is not below its zero point."""
+    scale, points = case.content(1), _zero_points(case)
+    integral = case.analysis.dtype(case.node.inputs[0]) in INTEGERS
+    if scale is None or points is None or not (scale >= 0).all() or not integral:
+        return NONE
+    return 0 if (yield case.node.inputs[0]) >= points.max() else NONE
+
+
+def _batch_normalised(case: Case) -> Ask:
+    """0, where nothing is subtracted from what is not negative, and nothing negative is added."""
+    scale, bias, mean, variance = (case.content(index) for index in (1, 2, 3, 4))
+    trains = case.says.integer("training_mode", 0) or len(case.node.outputs) > 1
+    if trains or case.graph.opset < 7 or scale is None or bias is None:
+        return NONE
+    if mean is None or variance is None or case.says.real("epsilon", 1e-5) <= 0:
+        return NONE
+    signs = (scale >= 0).all() and (bias >= 0).all() and (mean <= 0).all() and (variance >= 0).all()
+    return (yield from _keeps_sign(case)) if signs else NONE
+
+
+def _locally_normalised(case: Case) -> Ask:
+    """0, where data that is not negative is divided by something above 0."""
+    says = case.says
+    above = says.real("alpha", 1e-4) >= 0 and says.real("bias", 1.0) > 0
+    return (yield from _keeps_sign(case)) if above else NONE
+
+
+def _filled(case: Case) -> Ask:
+    value = case.says.tensor("value")
+    return 0 if value is None else least_element(to_array(value))
+    yield
+
+
+def _numbers(array: npt.NDArray[Any]) -> Numbers | None:
+    """An array as numbers; None where it holds something else, such as text."""
+    if array.dtype.kind in "fiub" or array.dtype.name == "bfloat16":
+        return array.astype(np.float64)
+    return None
+
+
+def least_element(array: npt.NDArray[Any]) -> Bound:
+    """The least element of an array; `NONE` where there is none, or where one is NaN."""
+    numbers = _numbers(array)
+    least = NONE if numbers is None or numbers.size == 0 else float(numbers.min())
+    return NONE if math.isnan(least) else least
+
+
+BOUNDS: Final[dict[str, Rule]] = {
+    **named(
+        _first,
+        "Compress DepthToSpace Expand Flatten Gather GatherElements GatherND GlobalMaxPool "
+        "Identity ReduceMin Reshape ReverseSequence Slice SpaceToDepth Split Squeeze Tile TopK "
+        "Transpose Unsqueeze",
+    ),
+    "Concat": _all,
+    **named(
+        _keeps_sign,
+        "AveragePool Ceil Celu CumSum Elu Erf Floor Gelu GlobalAveragePool HardSwish LeakyRelu "
+        "Mish PRelu ReduceMean ReduceProd ReduceSum Round Sign Softsign Sqrt Swish Tanh",
+    ),
+    **named(
+        _never_negative,
+        "Abs Cosh Exp HardSigmoid Hardmax Sigmoid Softmax Softplus",
+    ),
+    **named(_reduced_magnitude, "ReduceL1 ReduceL2 ReduceSumSquare"),
+    **named(_norm, "GlobalLpPool LpPool"),
+    **named(_with_zeros, "Dropout Trilu"),
+    **named(_sum, "Add Sum"),
+    **named(_resized, "Resize Upsample"),
+    **named(_cast, "Cast CastLike"),
+    "BatchNormalization": _batch_normalised,
+    "Clip": _clip,
+    "ConstantOfShape": _filled,
+    "DequantizeLinear": _dequantised,
+    "Div": _quotient,
+    "LRN": _locally_normalised,
+    "Max": _greatest,
+    "MaxPool": _max_pool,
+    "Mean": _mean,
+    "Min": _least_of,
+    "Mul": _product,
+    "Pad": _pad,
+    "Pow": _power,
+    "QuantizeLinear": _quantised,
+    "Reciprocal": _reciprocal,
+    "ReduceMax": _reduced_maximum,
+    "Relu": _relu,
+    "ThresholdedRelu": _thresholded,
+    "Where": _either,
+}
+"""Operators whose result has a lower bound. Others, and further outputs but of Split, have none."""
