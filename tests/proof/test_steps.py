@@ -15,7 +15,8 @@ import pytest
 from onnxpad.analysis import Analysis
 from onnxpad.graph import Graph, Node
 from onnxpad.proof.layers import EXCLUDED, LEAST, NEGATIVE_ZERO, Layer, Layers
-from onnxpad.proof.steps import STEPS, Passed, crop_of, data_inputs, through
+from onnxpad.proof.step_node import Passed
+from onnxpad.proof.steps import STEPS, crop_of, data_inputs, through
 from tests.support import Array, one, run
 
 SPATIAL = ((0, 0), (0, 0), (1, 2), (0, 3))

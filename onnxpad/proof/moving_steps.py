@@ -1,0 +1,211 @@
+"""Rules of steps that keep, move or leave out elements, and compute none.
+
+Source: the operators' pages of the ONNX specification.
+"""
+
+from collections.abc import Sequence
+
+from onnx import TensorProto
+
+from onnxpad.arithmetic.size import Extent, Size, always, less_equal
+from onnxpad.proof.layers import Amounts, around
+from onnxpad.proof.meaning import (
+    LONGEST,
+    MeaninglessError,
+    is_set,
+)
+from onnxpad.proof.step_node import (
+    Passed,
+    StepNode,
+    axes_of,
+    axis_of,
+    named,
+    numbers_of,
+)
+
+
+def transpose(call: StepNode) -> Passed:
+    """The rule of Transpose."""
+    perm = call.attribute("perm", None)
+    if perm is None:
+        if call.rank is None:
+            raise MeaninglessError("the rank is unknown")
+        perm = range(call.rank)[::-1]
+    perm = tuple(perm)
+    if sorted(perm) != list(range(len(perm))) or call.rank not in (None, len(perm)):
+        raise MeaninglessError("perm is no permutation of the axes")
+    layers = call.moved(lambda amounts: [amounts[axis] for axis in perm])
+    return Passed(("Transpose", perm), layers, ())
+
+
+def _named_axes(call: StepNode) -> tuple[int, ...] | None:
+    """The axes that a Squeeze or an Unsqueeze names; None where it names none."""
+    if call.version < 13:
+        written = call.attribute("axes", None)
+        return None if written is None else tuple(written)
+    return None if call.given(1) is None else numbers_of(call, 1)
+
+
+def unsqueeze(call: StepNode) -> Passed:
+    """The rule of Unsqueeze."""
+    written = _named_axes(call)
+    if not written:
+        raise MeaninglessError("there are no axes")
+    rank = None if call.rank is None else call.rank + len(written)
+    axes = axes_of(written, rank)
+
+    def widened(amounts: Amounts) -> Sequence[tuple[Extent, Extent]]:
+        old = iter(amounts)
+        return [(0, 0) if axis in axes else next(old) for axis in range(len(amounts) + len(axes))]
+
+    return Passed(("Unsqueeze", tuple(sorted(axes))), call.moved(widened), ())
+
+
+def squeeze(call: StepNode) -> Passed:
+    """The rule of Squeeze; without axes it is a Reshape."""
+    written = _named_axes(call)
+    if written is None:
+        return reshape(call)
+    axes = axes_of(written, call.rank)
+    if not axes or any(call.is_padded(axis) for axis in (axes if call.layers else ())):
+        raise MeaninglessError("there are no axes, or one is padded")
+
+    def narrowed(amounts: Amounts) -> Sequence[tuple[Extent, Extent]]:
+        return [pair for axis, pair in enumerate(amounts) if axis not in axes]
+
+    return Passed(("Squeeze", tuple(sorted(axes))), call.moved(narrowed), ())
+
+
+def reshape(call: StepNode) -> Passed:
+    """A Reshape, a Flatten, or a Squeeze of all axes of size 1: only such axes come or go."""
+    before, after = call.analysis.shape(call.source), call.analysis.shape(call.node.outputs[0])
+    if before is None or after is None or call.rank != len(before):
+        raise MeaninglessError("the shapes are unknown")
+    if any(not isinstance(size, int | Size) for size in (*before, *after)):
+        raise MeaninglessError("the shapes are unknown")
+    if "allowzero" in call.node.attrs and is_set(call.node.attrs, "allowzero") and 0 in after:
+        raise MeaninglessError("a Reshape to a size of 0")
+    old, new = ([axis for axis, size in enumerate(shape) if size != 1] for shape in (before, after))
+    if call.layers and [before[axis] for axis in old] != [after[axis] for axis in new]:
+        raise MeaninglessError("axes are merged, split or exchanged")
+    if any(call.is_padded(axis) for axis in range(len(before)) if axis not in old):
+        raise MeaninglessError("an axis is padded that comes or goes")
+    source = dict(zip(new, old, strict=True)) if call.layers else {}
+
+    def placed(amounts: Amounts) -> Sequence[tuple[Extent, Extent]]:
+        return [amounts[source[axis]] if axis in source else (0, 0) for axis in range(len(after))]
+
+    layers = call.moved(placed)
+    shape = tuple(size - around(layers, axis) for axis, size in enumerate(after))
+    return Passed(("Reshape", shape), layers, ())
+
+
+def dropout(call: StepNode) -> Passed:
+    """The rule of Dropout, which does nothing unless it trains."""
+    if call.version < 7 and not is_set(call.node.attrs, "is_test"):
+        raise MeaninglessError("a Dropout that trains")
+    may_train = call.version >= 12 and call.given(2) is not None
+    if may_train and call.constant(2, TensorProto.BOOL).any():
+        raise MeaninglessError("a Dropout that trains")
+    return Passed(("Dropout",), call.layers, ())
+
+
+def concat(call: StepNode) -> Passed:
+    """The rule of Concat along an axis that is not padded."""
+    if call.version >= 4 and "axis" not in call.node.attrs:
+        raise MeaninglessError("Concat has no axis")
+    axis = axis_of(call.attribute("axis", 1), call.rank)
+    if call.layers and call.is_padded(axis):
+        raise MeaninglessError("the axis is padded")
+    return Passed(("Concat", len(call.data), axis), call.layers, ())
+
+
+def split(call: StepNode) -> Passed:
+    """The rule of Split along an axis that is not padded."""
+    axis = axis_of(call.attribute("axis", 0), call.rank)
+    if call.layers and call.is_padded(axis):
+        raise MeaninglessError("the axis is padded")
+    return named(call, call.layers, len(call.node.outputs))
+
+
+def _slices(call: StepNode) -> dict[int, tuple[Extent, Extent, int]]:
+    """Start, end and step of a Slice for each axis that it names.
+
+    Raises:
+        MeaninglessError: They are unknown.
+    """
+    steps: Sequence[int] | None = None
+    starts: Sequence[Extent] | None
+    ends: Sequence[Extent] | None
+    if call.version < 10:
+        starts, ends = call.attribute("starts", None), call.attribute("ends", None)
+        axes = call.attribute("axes", None)
+    else:
+        low, high = call.given(1), call.given(2)
+        starts, ends = (
+            None if tensor is None else call.analysis.integers(tensor) for tensor in (low, high)
+        )
+        axes = None if call.given(3) is None else numbers_of(call, 3)
+        steps = None if call.given(4) is None else numbers_of(call, 4)
+    if starts is None or ends is None:
+        raise MeaninglessError("the bounds are unknown")
+    axes = range(len(starts)) if axes is None else axes
+    steps = [1] * len(starts) if steps is None else steps
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        raise MeaninglessError("there are not as many axes as bounds")
+    if any(not isinstance(bound, int | Size) for bound in (*starts, *ends)) or 0 in steps:
+        raise MeaninglessError("the bounds are unknown")
+    bounds = zip(starts, ends, steps, strict=True)
+    return dict(zip(axes_of(axes, call.rank), bounds, strict=True))
+
+
+def sliced(call: StepNode) -> Passed:
+    """The rule of Slice along axes that are not padded."""
+    found = _slices(call)
+    for axis, (start, end, step) in tuple(found.items()):
+        if start == 0 and step == 1 and isinstance(end, int) and end >= LONGEST:
+            del found[axis]
+    if call.layers and any(map(call.is_padded, found)):
+        raise MeaninglessError("a padded axis is sliced")
+    return Passed(("Slice", tuple(sorted(found.items()))), call.layers, ())
+
+
+def crops(call: StepNode) -> Amounts:
+    """What a Slice in steps of 1 takes off each axis, as amounts of padding.
+
+    Raises:
+        MeaninglessError: It is no such Slice, or its bounds or the rank are unknown, or it may
+            leave less than its bounds say.
+    """
+    shape = call.analysis.shape(call.source)
+    if shape is None:
+        raise MeaninglessError("the rank is unknown")
+    amounts: list[tuple[Extent, Extent]] = [(0, 0)] * len(shape)
+    for axis, (start, end, step) in _slices(call).items():
+        if step != 1:
+            raise MeaninglessError("a Slice in other steps than 1")
+        amounts[axis] = _cropped(shape[axis], start, end)
+    return tuple(amounts)
+
+
+def _cropped(size: Extent, start: Extent, end: Extent) -> tuple[Extent, Extent]:
+    """What a slice in steps of 1 takes off an axis, as amounts of padding.
+
+    Raises:
+        MeaninglessError: It may be otherwise at some size.
+    """
+    cut: Extent
+    if isinstance(start, int) and start < 0:
+        start = size + start
+    if isinstance(end, int) and end < 0:
+        cut = -end
+    elif (isinstance(end, int) and end >= LONGEST) or always(less_equal(size, end)) is True:
+        cut = 0
+    else:
+        cut = size - end
+    if isinstance(start, int) and isinstance(cut, int) and start == cut == 0:
+        return 0, 0
+    least = (0, start), (0, cut), (start + cut, size)
+    if not all(always(less_equal(low, high)) is True for low, high in least):
+        raise MeaninglessError("a Slice that may be longer than its axis")
+    return -start, -cut
