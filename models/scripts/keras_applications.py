@@ -52,7 +52,7 @@ def nasnet_keras():
     """NASNet: correct_pad before strided separable windows, crops in adjust blocks."""
     return nasnet.NASNet(
         input_shape=(96, 117, 3),
-        penultimate_filters=96,
+        penultimate_filters=192,
         num_blocks=1,
         stem_block_filters=8,
         skip_reduction=False,
@@ -64,7 +64,7 @@ def nasnet_keras():
 
 def causal_keras():
     """WaveNet: causal, dilated, gated; every pair of gates pads alike; any length and batch."""
-    inputs = keras.Input((None, 4), name="input")
+    inputs = keras.Input((None, 1), name="input")
     x = layers.Conv1D(8, 2, padding="causal", name="stem")(inputs)
     skips = []
     for rate in (1, 2, 4, 8):
@@ -95,7 +95,7 @@ MODELS = {
         {"optimizers": WITHOUT_TRANSPOSES},
     ),
     "nasnet_keras": (nasnet_keras, (1, 96, 117, 3), 17, {}),
-    "causal_keras": (causal_keras, (2, 33, 4), 17, {}),
+    "causal_keras": (causal_keras, (2, 33, 1), 17, {}),
 }
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ def seed(model, number):
         if "seed" in variable.path:
             continue
         shape = tuple(variable.shape)
-        depthwise = variable.path.endswith("depthwise_kernel") or "depthwise" in variable.path
+        depthwise = "depthwise" in variable.path or "conv_dw" in variable.path
         fan_in = int(np.prod(shape[:2] if depthwise and len(shape) == 4 else shape[:-1]))
         variable.assign(record.draw(rng, variable.path, shape, fan_in))
 

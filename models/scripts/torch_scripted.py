@@ -16,7 +16,7 @@ from torch_networks import SIZES, seed
 
 
 class Branches(nn.Module):
-    """Pads in both branches of an If, before one as the other, and an If inside an If."""
+    """Pads before, in and behind the branches of Ifs, one of them inside a branch of another."""
 
     def __init__(self):
         super().__init__()
@@ -24,6 +24,7 @@ class Branches(nn.Module):
         self.near = nn.Conv2d(6, 6, 3)
         self.far = nn.Conv2d(6, 6, 3, dilation=2)
         self.depthwise = nn.Conv2d(6, 6, 3, groups=6)
+        self.last = nn.Conv2d(6, 6, 4)
         self.head = nn.Conv2d(6, 4, 2)
 
     def forward(self, x, wide: Tensor):
@@ -37,7 +38,11 @@ class Branches(nn.Module):
                 y = F.max_pool2d(F.pad(F.relu(y), (1, 1, 1, 1)), 3, stride=1)
         else:
             y = self.near(padded)
-        return self.head(F.pad(y, (0, 1, 0, 1))) + 0.1 * x.mean()
+        if bool(wide > 2):
+            y = y + F.max_pool2d(padded, 3, stride=1)
+        else:
+            y = torch.tanh(self.last(F.pad(y, (2, 1, 1, 2)))) + self.near(padded)
+        return self.head(F.pad(y, (0, 1, 0, 1)))
 
 
 class Steps(nn.Module):
