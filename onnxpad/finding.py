@@ -96,7 +96,7 @@ class Certificate:
     sizes: str = "every size"
     assumptions: tuple[str, ...] = ()
     facts: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
-    within: Mapping[str, Mapping[str, int]] = field(default_factory=lambda: MappingProxyType({}))
+    within: Mapping[str, Mapping[str, object]] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def limited_to(self) -> str:

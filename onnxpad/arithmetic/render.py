@@ -6,7 +6,7 @@ the guess only where both have one normal form. `cases` lists values class by cl
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, lcm
 
 from onnxpad.arithmetic import quasi_affine
 from onnxpad.arithmetic.quasi_affine import InexpressibleError, QuasiAffine
@@ -39,7 +39,7 @@ def join(texts: Iterable[str], constant: int) -> str:
 
 def recognise(f: QuasiAffine, symbol: Symbol) -> Formula | None:
     """Return f, which is not constant, as a formula; None where no known shape fits."""
-    threshold, period = quasi_affine.repetition(f)
+    threshold, period = repetition(f, symbol)
     if threshold + 2 * period > f.count:
         return None
     gains = {f.at(index + period) - f.at(index) for index in range(threshold, threshold + period)}
@@ -54,9 +54,16 @@ def recognise(f: QuasiAffine, symbol: Symbol) -> Formula | None:
     return _limited(f, guess)
 
 
+def repetition(f: QuasiAffine, symbol: Symbol) -> tuple[int, int]:
+    """Return a threshold and a period of f by which the values of its symbol repeat too."""
+    threshold, period = quasi_affine.repetition(f)
+    return max(threshold, symbol.sizes.settled), lcm(period, symbol.sizes.repeats)
+
+
 def _levelled(f: QuasiAffine, threshold: int, symbol: Symbol) -> Formula | None:
     """Return f, which is constant from the threshold on, as a limited quotient."""
-    for period in range(1, min(threshold // 2, _LONGEST) + 1):
+    repeats = symbol.sizes.repeats
+    for period in range(repeats, min(threshold // 2, _LONGEST) + 1, repeats):
         guess = _quotient(f, 0, period, symbol) if f.at(period) != f.at(0) else None
         found = _limited(f, guess) if guess else None
         if found:
@@ -91,8 +98,9 @@ def _quotient(f: QuasiAffine, threshold: int, period: int, symbol: Symbol) -> Fo
     factor = gcd(*(f.at(index) - start for index in indices))
     gain = f.at(threshold + period) - start
     factor = -factor if gain < 0 else factor
-    common = gcd(gain // factor, period * symbol.sizes.step)
-    p, q = gain // factor // common, period * symbol.sizes.step // common
+    grown = _grown(symbol, period)
+    common = gcd(gain // factor, grown)
+    p, q = gain // factor // common, grown // common
     spans = [
         q * ((f.at(index) - start) // factor) - p * symbol.sizes.value(index) for index in indices
     ]
@@ -125,7 +133,7 @@ def _remainder(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
     constant = min(f.values)
     factor = gcd(*(value - constant for value in f.values))
     first = (f.at(0) - constant) // factor
-    modulus = period * symbol.sizes.step
+    modulus = _grown(symbol, period)
     for sign in (1, -1):
         offset = (first * symbol.sizes.step - sign * symbol.sizes.first) % modulus
         text, rest = _rest(symbol, sign, offset, modulus)
@@ -138,7 +146,7 @@ def _remainder(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
 
 def _half(f: QuasiAffine, period: int, symbol: Symbol) -> Formula | None:
     """Return f as constant + floor(((b + n) mod P) / 2), or with -n or ceil; None unless it is."""
-    if symbol.sizes.step > 1:
+    if symbol.sizes.step > 1 or symbol.sizes.cycle:
         return None
     steps = [f.at(index + 1) - f.at(index) for index in range(period)]
     for sign, jump in ((1, min(steps)), (-1, max(steps))):
@@ -165,10 +173,12 @@ def _rest(symbol: Symbol, sign: int, offset: int, modulus: int) -> tuple[str, Qu
 
 def _times(symbol: Symbol, factor: int, offset: int) -> QuasiAffine:
     """Return `factor` times the symbol plus `offset` as a function of its index."""
-    multiple = quasi_affine.scale(
-        quasi_affine.identity(symbol.sizes.count), factor * symbol.sizes.step
-    )
-    return quasi_affine.translate(multiple, factor * symbol.sizes.first + offset)
+    return quasi_affine.translate(quasi_affine.scale(symbol.sizes.by_index(), factor), offset)
+
+
+def _grown(symbol: Symbol, period: int) -> int:
+    """Return how much the symbol grows in a period by which its values repeat."""
+    return period // symbol.sizes.repeats * symbol.sizes.span
 
 
 def _multiple(factor: int, text: str, divisor: int = 1) -> str:
@@ -181,20 +191,19 @@ def _multiple(factor: int, text: str, divisor: int = 1) -> str:
 
 def cases(f: QuasiAffine, symbol: Symbol, most: int) -> str | None:
     """Return the values of f as `0 when height is even, 1 when odd`; None if more than `most`."""
-    threshold, period = quasi_affine.repetition(f)
-    modulus = period * symbol.sizes.step
+    threshold, period = repetition(f, symbol)
+    modulus = _grown(symbol, period)
     if threshold + period > most or threshold + 2 * period > f.count:
         return None
     early: dict[int, list[str]] = {}
     for index in range(threshold):
         early.setdefault(f.at(index), []).append(str(symbol.sizes.value(index)))
     late: dict[int, list[str]] = {}
-    for rest in range(modulus):
-        index = threshold + (rest - symbol.sizes.value(threshold)) % modulus // symbol.sizes.step
-        if (rest - symbol.sizes.first) % symbol.sizes.step == 0:
-            if f.at(index) != f.at(index + period):
-                return None
-            late.setdefault(f.at(index), []).append(str(rest))
+    indices = range(threshold, threshold + period)
+    for rest, index in sorted((symbol.sizes.value(index) % modulus, index) for index in indices):
+        if f.at(index) != f.at(index + period):
+            return None
+        late.setdefault(f.at(index), []).append(str(rest))
     parts = _chosen(early, f"{symbol.name} is ")
     if len(late) == 1:
         return ", ".join([*parts, f"else {f.at(threshold)}"])

@@ -17,7 +17,7 @@ from typing import NoReturn, TypeAlias
 
 from onnxpad.arithmetic import quasi_affine, render
 from onnxpad.arithmetic.quasi_affine import InexpressibleError, QuasiAffine
-from onnxpad.arithmetic.symbol import ANY
+from onnxpad.arithmetic.symbol import ANY, counted
 from onnxpad.arithmetic.symbol import NMAX as NMAX
 from onnxpad.arithmetic.symbol import Sizes as Sizes
 from onnxpad.arithmetic.symbol import Symbol as Symbol
@@ -126,8 +126,7 @@ _STEPS = 64
 
 def symbol(name: str, sizes: Sizes = ANY) -> _Known:
     """Return the size that is this symbol; a plain int where only one value is admitted."""
-    multiples = quasi_affine.scale(quasi_affine.identity(sizes.count), sizes.step)
-    return _sized(Symbol(name, sizes), quasi_affine.translate(multiples, sizes.first))
+    return _sized(Symbol(name, sizes), sizes.by_index())
 
 
 def absolute(a: Extent) -> Extent:
@@ -237,18 +236,25 @@ def bounds(a: Extent) -> tuple[int | None, int | None]:
 
 
 def solutions(cond: Size) -> Sizes | None:
-    """Return the closest `Sizes` that hold every value of the one symbol that makes `cond` 1.
+    """Return the values of the one symbol of `cond` that make it 1.
 
     Args:
         cond: A condition of one symbol, which is 0 or 1.
 
     Returns:
-        The sizes; None where no value satisfies the condition, or where they would be all values.
+        The sizes; the closest ones without gaps where the gaps are too many to list. None where no
+        value satisfies the condition, or where they would be all values.
     """
     symbol, form = _form(cond, "a solution")
     found = quasi_affine.support(form)
-    if not found or found == range(form.count):
+    if not found or not _varies(form):
         return None
+    try:
+        exact = counted(quasi_affine.select(symbol.sizes.by_index(), form))
+    except InexpressibleError:
+        exact = None
+    if exact is not None or symbol.sizes.cycle or found == range(form.count):
+        return exact
     first, last = symbol.sizes.value(found[0]), symbol.sizes.value(found[-1])
     return Sizes(first, last, symbol.sizes.step * found.step)
 
@@ -286,8 +292,9 @@ def residues(a: Extent) -> dict[Symbol, tuple[int, int]]:
     """
     found = {}
     for symbol, form in a.terms if isinstance(a, Size) else ():
-        threshold, period = quasi_affine.repetition(form)
-        found[symbol] = (period * symbol.sizes.step, symbol.sizes.value(threshold))
+        threshold, period = render.repetition(form, symbol)
+        sizes = symbol.sizes
+        found[symbol] = (period // sizes.repeats * sizes.span, sizes.value(threshold))
     return found
 
 
@@ -364,6 +371,10 @@ def _sized(symbol: Symbol, form: QuasiAffine) -> _Known:
     constant = form.values[0]
     anchored = quasi_affine.translate(form, -constant)
     return constant if anchored.is_zero() else Size(constant, ((symbol, anchored),))
+
+
+def _varies(form: QuasiAffine) -> bool:
+    return len(set(form.values)) > 1
 
 
 def _form(a: Size, what: str) -> tuple[Symbol, QuasiAffine]:

@@ -51,8 +51,8 @@ class SizeDomain:
         taken = {Assumption.EQUAL_NAMES: self.by_name, Assumption.SHORT_AXES: self.short}
         return tuple(assumption for assumption, is_taken in taken.items() if is_taken)
 
-    def facts(self, graph: Graph) -> dict[str, dict[str, int]]:
-        """The limited sizes of a graph's open axes as data, by symbol: first, last and step."""
+    def facts(self, graph: Graph) -> dict[str, dict[str, object]]:
+        """The limited sizes of a graph's open axes as data, by symbol; as `Sizes.as_data`."""
         return {name: sizes.as_data() for _, name, sizes in self._axes(graph) if sizes is not None}
 
     def narrowed(self, needed: Mapping[str, Sizes]) -> "SizeDomain":
@@ -76,8 +76,7 @@ class SizeDomain:
         found: dict[str, Sizes | None] = {}
         for axis, _, sizes in self._axes(graph):
             if sizes is not None and sizes.count > 1:
-                last = self.given.get(axis.label, _ANY).last
-                sizes = Sizes(sizes.first, last, sizes.step)
+                sizes = sizes.until(self.given.get(axis.label, _ANY).last)
             found[axis.label] = sizes if found.get(axis.label, sizes) == sizes else None
         return {name: sizes for name, sizes in found.items() if sizes is not None}
 
@@ -95,6 +94,9 @@ def in_words(needed: Mapping[str, Sizes]) -> str:
 
 def _told(sizes: Sizes) -> str:
     first, last, step = sizes.first, sizes.last, sizes.step
+    if sizes.cycle:
+        is_limited = last + sizes.period <= LARGEST_SIZE  # the operators exclude greater sizes
+        return str(sizes) if is_limited else sizes.listed()
     if first == last:
         return str(first)
     multiples = f"a multiple of {step} " if step > 1 else ""

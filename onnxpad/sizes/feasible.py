@@ -47,8 +47,8 @@ class Feasible:
     """The open sizes at which a graph runs.
 
     Attributes:
-        sizes: The feasible sizes of each symbol that is limited, by its name. Where they are not a
-            range in even steps, the closest such range around them.
+        sizes: The feasible sizes of each symbol that is limited, by its name. Where they have too
+            many gaps to list, the closest range around them.
         short: The sizes at which no axis inside the graph is longer than `LARGEST_SIZE`, for the
             symbols that this limits further.
         stops: A node that runs at none of the sizes; None where every node runs at some.
@@ -96,7 +96,7 @@ def feasible_sizes(graph: Graph, analysis: Analysis) -> Feasible:
             limit = short.get(symbol.name) or limits.get(symbol.name, symbol.sizes)
             greatest = _greatest(size)
             if limit.first <= greatest < limit.last:
-                short[symbol.name] = Sizes(limit.first, greatest, limit.step)
+                short[symbol.name] = limit.until(greatest)
     return Feasible(limits, short)
 
 

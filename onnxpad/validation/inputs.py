@@ -285,14 +285,16 @@ def small_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
 def _nth(sizes: Sizes, index: int) -> int:
     """The first, the last or a middle size, the latter of other parity than the first if any."""
     middle = sizes.count // 2
-    if middle * sizes.step % 2 == 0 and middle + 1 < sizes.count:
+    if (sizes.value(middle) - sizes.first) % 2 == 0 and middle + 1 < sizes.count:
         middle += 1
     return sizes.value((0, sizes.count - 1, middle)[index])
 
 
 def _nearest(sizes: Sizes, size: int) -> int:
     """The admitted size nearest to a guess."""
-    return sizes.value(min(max(round((size - sizes.first) / sizes.step), 0), sizes.count - 1))
+    index = min(sizes.from_on(size), sizes.count - 1)
+    around = (sizes.value(each) for each in range(max(index - 1, 0), index + 1))
+    return min(around, key=lambda each: abs(each - size))
 
 
 def draw(inputs: Iterable[Input], sizes: Mapping[str, int], seed: int) -> Draw:

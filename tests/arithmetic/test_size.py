@@ -144,6 +144,20 @@ def random_expression(chance: random.Random, symbols: list[Symbol], depth: int) 
     return where(binary("<", inner, other), other, inner)
 
 
+def with_gaps(last: int) -> Sizes:
+    """Return 1, 2, 3, 4, 7, 8, 11, 12 and so on."""
+    n = size.symbol("n", Sizes(1, last))
+    odd = size.modulo(size.ceil_div(n, 2), 2)
+    found = size.solutions(_condition(size.maximum(1 - odd, size.less_equal(n, 2))))
+    assert found is not None
+    return found
+
+
+def _condition(extent: Extent) -> Size:
+    assert isinstance(extent, Size)
+    return extent
+
+
 HEIGHT = Symbol("height")
 WIDTH = Symbol("width")
 DOMAINS = [
@@ -152,6 +166,8 @@ DOMAINS = [
     pytest.param(Symbol("height", Sizes(32, 1024, 32)), id="strided, every value tabulated"),
     pytest.param(Symbol("height", Sizes(3, NMAX, 4)), id="strided, of no multiples"),
     pytest.param(Symbol("height", Sizes(-40, 60)), id="negative sizes"),
+    pytest.param(Symbol("height", with_gaps(NMAX)), id="with gaps"),
+    pytest.param(Symbol("height", with_gaps(900)), id="with gaps, every value tabulated"),
     pytest.param(Symbol("height", Sizes(1, LIMIT)), id="last that is tabulated"),
     pytest.param(Symbol("height", Sizes(1, LIMIT + 1)), id="first that is not"),
 ]
@@ -242,6 +258,74 @@ def test_equal_if_and_only_if_equal_everywhere(symbol: Symbol) -> None:
         assert not counted or hash(a.extent) == hash(b.extent)
         same += counted
     assert 3 <= same <= 200, "the sample holds both kinds"
+
+
+@pytest.mark.parametrize("last", [60, 900, LIMIT, LIMIT + 40, 10**6, NMAX])
+def test_solutions_are_counted(last: int) -> None:
+    """Sets of sizes with gaps, value by value."""
+    chance = random.Random(last)
+    gapped = 0
+    for _ in range(30):
+        first, step = chance.randint(1, 9), chance.choice([1, 1, 2, 32])
+        domain = Sizes(first, max(last, first + step), step)
+        n = size.symbol("n", domain)
+        by, period, shift = (chance.randint(*limits) for limits in ((1, 3), (2, 9), (0, 9)))
+        rests = {chance.randrange(period) for _ in range(3)}
+        early = {first + step * chance.randrange(12) for _ in range(chance.randrange(4))}
+        condition: Extent = 0
+        for rest in rests:
+            found = size.equal(size.modulo(size.floor_div(n + shift, by), period), rest)
+            condition = size.maximum(condition, found)
+        for value in early:
+            condition = size.maximum(condition, size.equal(n, value))
+        sizes = size.solutions(condition) if isinstance(condition, Size) else None
+        shown = [domain.value(index) for index in range(min(domain.count, 700))]
+        counted = [v for v in shown if (v + shift) // by % period in rests or v in early]
+        if sizes is None:
+            assert counted == shown or not counted
+            continue
+        assert [value for value in shown if value in sizes] == counted
+        if sizes.cycle or len(counted) < 3:
+            values = [sizes.value(index) for index in range(min(len(counted), sizes.count))]
+            assert values == counted
+            assert [sizes.index(value) for value in counted] == [*range(len(counted))]
+            assert [sizes.from_on(value) for value in counted] == [*range(len(counted))]
+        if domain.last <= shown[-1]:
+            assert sizes.count == len(counted)
+        gapped += bool(sizes.cycle)
+        # Cut off, up to the whole.
+        for limit in (counted[0], counted[len(counted) // 2] + 1, sizes.last):
+            cut = sizes.until(limit)
+            assert [v for v in shown if v in cut] == [v for v in counted if v <= limit]
+        assert size.symbol("n", sizes) == size.symbol("n", sizes.until(sizes.last))
+    assert gapped > 10
+
+
+def test_sizes_with_gaps_are_one_set_however_they_come_about() -> None:
+    n = size.symbol("n", Sizes(1, 1000))
+    one = size.solutions(_condition(size.less(n % 4, 2) * size.less(1, n)))
+    other = size.solutions(_condition(size.maximum(size.equal(n % 4, 1), size.equal(n % 4, 0))))
+    assert one is not None
+    assert other is not None
+    assert [one.value(index) for index in range(4)] == [4, 5, 8, 9]
+    assert [other.value(index) for index in range(4)] == [1, 4, 5, 8]
+    assert one != other
+    again = size.symbol("n", other)
+    assert isinstance(again, Size)
+    rest = size.solutions(_condition(size.less(1, again)))
+    assert rest == one
+    assert str(one) == "4, 5, 8, 9 and so on to 1000"
+
+
+def test_gaps_too_many_to_list_are_left_out() -> None:
+    """The closest range around them stands for the set, so that nothing is missing from it."""
+    n = size.symbol("n")
+    many = size.solutions(_condition(size.less(n % 500, 200)))
+    assert many is None  # every size from 1 on
+    few = size.solutions(_condition(size.less(n % 500, 200) * size.equal(n % 2, 0)))
+    assert few == Sizes(2, NMAX - 1, 2)
+    gapped = size.symbol("n", with_gaps(NMAX))
+    assert size.solutions(_condition(size.less(gapped % 500, 200))) is None
 
 
 @pytest.mark.parametrize("maximum", [300, LIMIT, LIMIT + 1, 6000])
