@@ -13,6 +13,7 @@ import onnx
 import pytest
 
 from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.size import symbol
 from onnxpad.graph import Graph, Node
 from onnxpad.proof.layers import EXCLUDED, LEAST, NEGATIVE_ZERO, Layer, Layers
 from onnxpad.proof.step_node import Passed
@@ -106,7 +107,7 @@ def number(fill: float | int | str) -> float | int:
 
 def padded(array: Array, layers: Layers) -> Array:
     """Layers of padding around an array; negative amounts crop."""
-    for layer in layers:
+    for layer in layers if array.ndim else ():
         pairs = [(int(str(begin)), int(str(end))) for begin, end in layer.amounts]
         array = np.pad(
             array,
@@ -565,12 +566,101 @@ def drawn() -> Iterator[Case]:
             yield Case(body, given, pads=pads, fills=found, result=result)
 
 
+def drawn_layouts() -> Iterator[Case]:
+    """Steps that move axes, of shapes, axes and paddings at random."""
+    draw = np.random.default_rng(5)
+
+    def listed(name: str, numbers: Sequence[int]) -> str:
+        return f"int64[{len(numbers)}] {name} = {{{', '.join(map(str, numbers))}}}"
+
+    for _ in range(16):
+        rank = int(draw.integers(2, 5))
+        shape = tuple(int(draw.choice([1, 1, 2, 3])) for _ in range(rank))
+        pads = tuple(
+            (int(draw.integers(0, 3)), int(draw.integers(0, 2))) if draw.integers(2) else (0, 0)
+            for _ in range(rank)
+        )
+        of = Case("", shape=shape, pads=(pads,), fills=(float(draw.integers(-2, 3)),))
+        axis = int(draw.integers(-rank, rank))
+        units = [
+            size - rank if draw.integers(2) else size
+            for size, extent in enumerate(of.padded_shape)
+            if extent == 1
+        ]
+        yield replace(of, body=f"y = Transpose <perm = {draw.permutation(rank).tolist()}> (x)")
+        news = draw.permutation(rank + 2)[:2] - draw.choice([0, rank + 2])
+        yield replace(of, body="y = Unsqueeze (x, a)", given=listed("a", news.tolist()))
+        if units:
+            yield replace(of, body="y = Squeeze (x, a)", given=listed("a", units))
+        sizes = [(size, bare) for size, bare in zip(of.padded_shape, shape, strict=True)]
+        sizes = [pair for pair in sizes if pair[0] != 1 or draw.integers(2)]
+        for _ in range(2):
+            sizes.insert(int(draw.integers(0, len(sizes) + 1)), (1, 1))
+        yield replace(
+            of,
+            body="y = Reshape (x, s)",
+            given=listed("s", [size for size, _ in sizes]),
+            bare=listed("s", [bare for _, bare in sizes]),
+        )
+        yield replace(of, body=f"y = Flatten <axis = {axis}> (x)")
+        yield replace(of, body=f"y = Concat <axis = {axis}> (x, x)")
+        yield replace(
+            of,
+            body="y = Slice (x, s, e, a)",
+            given=", ".join((listed("s", [0]), listed("e", [-1]), listed("a", [axis]))),
+        )
+
+
+def is_reached(case: Case) -> bool:
+    """Whether a case is a step that gives the same key within the padding as around it."""
+    found = step_of(case.model(padded=True), case.op)
+    passed = through(*found, 0, [case.layers] * len(data_inputs(*found)))
+    if passed is None or case.op != "Reshape":
+        return passed is not None
+    sizes = onnx.numpy_helper.to_array(case.model(padded=False).graph.initializer[0])
+    return passed.key == ("Reshape", tuple(sizes.tolist()))
+
+
+def test_whatever_moves_is_so() -> None:
+    cases = list(drawn_layouts())
+    steps = [case for case in cases if is_reached(case)]
+    assert len(steps) > len(cases) // 3
+    assert {case.op for case in steps} == {case.op for case in cases}
+    for case in steps:
+        check(case)
+
+
 def test_whatever_is_answered_is_so() -> None:
     cases = list(drawn())
     steps = [case for case in cases if answers(case) is not None]
     assert len(steps) > len(cases) // 3
     for case in steps:
         check(case)
+
+
+def test_open_sizes_pass() -> None:
+    h, w = symbol("h"), symbol("w")
+    layers = (Layer(((0, 0), (0, 0), (1, w), (0, 0)), 0),)
+    graph, analysis, node = step_of(
+        one("y = Unsqueeze (x, a)", inputs="float[n, 3, h, w] x", initializers="int64 a = {2}"),
+        "Unsqueeze",
+    )
+    told = through(graph, analysis, node, 0, [layers])
+    assert told is not None
+    assert told.layers[0].amounts == ((0, 0), (0, 0), (0, 0), (1, w), (0, 0))
+    model = one(
+        "y = Reshape (x, s)", inputs="float[1, 3, h, w] x", initializers="int64[3] s = {3, 0, -1}"
+    )
+    assert through(*step_of(model, "Reshape"), 0, [layers]) is None  # 0 is the second axis
+    model = one(
+        "t = Squeeze (x, a) y = Reshape (t, s)",
+        inputs="float[1, 3, h, w] x",
+        initializers="int64[1] a = {0}, int64[5] s = {0, 0, -1, 1, 1}",
+    )
+    told = through(*step_of(model, "Reshape"), 0, [(Layer(((0, 0), (1, 1), (0, 2)), 0),)])
+    assert told is not None
+    assert told.layers[0].amounts == ((0, 0), (1, 1), (0, 2), (0, 0), (0, 0))
+    assert h != w
 
 
 # Crops
