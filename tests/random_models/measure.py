@@ -1,0 +1,358 @@
+"""What `fix` does to one random model: whether it is right, and which `Pad`s it leaves.
+
+The oracle is onnxruntime in this process. A `Pad` that stays is folded naively; where onnxruntime
+cannot tell that from the original, `fix` has missed it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import onnx
+import onnxruntime
+
+import onnxpad
+from onnxpad.reasons import Reason
+from tests.random_models.draw import Data, Drawn
+from tests.random_models.naive import NotFoldableError, Place, fold, pads
+from tests.support import Array, silent
+
+Feeds = dict[str, Array]
+
+LEVELS: Final = ("ORT_DISABLE_ALL", "ORT_ENABLE_BASIC", "ORT_ENABLE_ALL")
+OFF, DEPLOYED = LEVELS[0], LEVELS[-1]
+UNDONE: Final = {Reason.KERNEL_CRASHES, Reason.INFINITE_DATA}
+"""Why a change may be taken back: what onnxruntime would run is known when it is made."""
+KINDS: Final[tuple[Data, ...]] = ("integers", "below zero", "fractions", "floats", "integers")
+GROWN: Final = (None, None, 5, 7, 10)
+"""Where sizes are open, they are as drawn, then these."""
+
+
+class Session:
+    """A model on onnxruntime, as far as it loads."""
+
+    def __init__(self, model: onnx.ModelProto, level: str = OFF) -> None:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        options.intra_op_num_threads = 1
+        options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
+        try:
+            self._session = onnxruntime.InferenceSession(
+                model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception:  # onnxruntime's own errors share no narrower base class
+            self._session = None
+
+    def run(self, feeds: Feeds) -> list[Array] | None:
+        """The outputs, or None where it does not run."""
+        quiet = onnxruntime.RunOptions()
+        quiet.log_severity_level = 4
+        if self._session is None:
+            return None
+        try:
+            return list(self._session.run(None, feeds, quiet))
+        except Exception:  # as above
+            return None
+
+
+def same_bits(found: Sequence[Array], expected: Sequence[Array]) -> bool:
+    """Whether outputs have the same values; a zero is a zero of either sign."""
+    return all(
+        one.dtype == other.dtype
+        and one.shape == other.shape
+        and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+        for one, other in zip(found, expected, strict=True)
+    )
+
+
+def agree(found: Sequence[Array] | None, expected: Sequence[Array]) -> bool:
+    """Whether outputs are the same, but for how a kernel sums up."""
+    return found is not None and all(
+        one.shape == other.shape and np.allclose(one, other, 1e-3, 1e-3, equal_nan=True)
+        for one, other in zip(found, expected, strict=True)
+    )
+
+
+@dataclass
+class Case:
+    """A random model with what it computes."""
+
+    drawn: Drawn
+    seed: int
+
+    @cached_property
+    def inputs(self) -> list[tuple[Feeds, bool]]:
+        """What is fed, and whether the results are exact."""
+        sizes = GROWN if self.drawn.open else (None,) * len(KINDS)
+        return [
+            (
+                self.drawn.feeds(self.seed + i, size, kind),
+                self.drawn.exact and kind != "floats" and kind != "below zero",
+            )
+            for i, (size, kind) in enumerate(zip(sizes, KINDS, strict=True))
+        ]
+
+    @cached_property
+    def exact(self) -> list[list[Array] | None]:
+        """What it computes without optimisation."""
+        return self.results(OFF)
+
+    @cached_property
+    def deployed(self) -> list[list[Array] | None]:
+        """What it computes as deployed."""
+        return self.results(DEPLOYED)
+
+    def results(self, level: str) -> list[list[Array] | None]:
+        session = Session(self.drawn.model, level)
+        return [session.run(feeds) for feeds, _ in self.inputs]
+
+    @property
+    def runs(self) -> bool:
+        return any(result is not None for result in self.exact)
+
+    def differs(self, model: onnx.ModelProto, level: str = OFF) -> str:
+        """How another model differs from it, in words; empty if onnxruntime cannot tell.
+
+        At other levels only inputs count at which the original computes what it computes without
+        optimisation.
+        """
+        session = Session(model, level)
+        before = self.exact if level == OFF else self.deployed
+        rows = zip(self.inputs, self.exact, before, strict=True)
+        for (feeds, exact), expected, here in rows:
+            if expected is None or not agree(here, expected):
+                continue
+            found = session.run(feeds)
+            if found is None:
+                return "no longer runs"
+            if not agree(found, expected):
+                return "computes something else"
+            if exact and level == OFF and not same_bits(found, expected):
+                return "computes other bits"
+        return ""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A `Pad` that `fix` leaves.
+
+    Attributes:
+        place: Which it is.
+        codes: Codes of the reasons that are given for it.
+        missed: Whether onnxruntime cannot tell the naive rewriting from the original.
+        why: Why it is not missed, in words.
+    """
+
+    place: Place
+    codes: tuple[str, ...]
+    missed: bool
+    why: str = ""
+
+
+@dataclass
+class Outcome:
+    """What came of one model.
+
+    Attributes:
+        runs: Whether the original runs.
+        problems: What is wrong with the result.
+        removed: How many `Pad`s are gone.
+        kept: Those that stay.
+        result: What `fix` returned.
+    """
+
+    runs: bool
+    problems: list[str] = field(default_factory=list)
+    removed: int = 0
+    kept: list[Kept] = field(default_factory=list)
+    result: onnxpad.FixResult | None = None
+
+
+def examine(
+    drawn: Drawn,
+    seed: int,
+    *,
+    style: str = "fold",
+    validate: bool = False,
+    deployed: bool = False,
+    missed: bool = True,
+) -> Outcome:
+    """Rewrite a model, check all that is promised of it, and measure what stays.
+
+    Args:
+        drawn: The model.
+        seed: What its data is drawn from.
+        style: The style to write it in.
+        validate: Whether `fix` probes and validates.
+        deployed: Whether to compare at full optimisation too.
+        missed: Whether to fold naively what stays.
+    """
+    case = Case(drawn, seed)
+    if not case.runs:
+        return Outcome(runs=False)
+    model = drawn.model
+    outcome = Outcome(runs=True)
+    kept = model.SerializeToString()
+    try:
+        result = outcome.result = onnxpad.fix(model, style=style, validate=validate)
+        rewritten = result.model
+        outcome.problems += _broken_promises(model, kept, result, style)
+    except Exception as error:
+        outcome.problems.append(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}")
+        return outcome
+    if result.changed:
+        for level in (OFF, DEPLOYED) if deployed else (OFF,):
+            difference = case.differs(rewritten, level)
+            if difference:
+                outcome.problems.append(f"{difference}, {level}")
+    left = pads(rewritten)
+    outcome.removed = max(len(pads(model)) - len(left), 0)
+    if missed and not outcome.problems:
+        outcome.kept = list(_kept(case, result, rewritten, left))
+    return outcome
+
+
+def _broken_promises(
+    model: onnx.ModelProto, kept: bytes, result: onnxpad.FixResult, style: str
+) -> Iterator[str]:
+    if model.SerializeToString() != kept:
+        yield "the input was changed"
+    for each in result.undone:
+        if each.reason_code not in UNDONE:
+            yield f"undone: {each.code} {each.reason_code}"
+    validation = result.validation
+    if validation is not None and any(
+        not run.ok for run in validation.runs if run.optimisation == "off"
+    ):
+        yield "validation failed"
+    rewritten = result.model
+    if not result.changed and rewritten.SerializeToString() != kept:
+        yield "unchanged, but with other bytes"
+    again = onnxpad.fix(rewritten, style=style, validate=False)
+    for change in again.changes:
+        yield f"changed again: {change.code}"
+    for finding in onnxpad.check(rewritten, style=style).failing():
+        yield f"check fails: {finding.code}"
+    if style == "fold":
+        for node in silent(rewritten, [*result.findings, *result.undone], style):
+            yield f"silent: {node.split()[-1]}"
+
+
+def _kept(
+    case: Case, result: onnxpad.FixResult, model: onnx.ModelProto, left: Sequence[Place]
+) -> Iterator[Kept]:
+    if not left:
+        return
+    shapes = _shapes(model, case)
+    amounts = _computed(model, case)
+    for place in left:
+        codes = _codes(result, place)
+        why = ""
+        try:
+            folded = fold(model, place, shapes, amounts)
+            why = case.differs(folded)
+        except NotFoldableError as refusal:
+            why = str(refusal)
+        yield Kept(place, codes, not why, why)
+
+
+def _codes(result: onnxpad.FixResult, place: Place) -> tuple[str, ...]:
+    """The codes of the reasons that are given for a `Pad`."""
+    label = place.name
+    told = {
+        f"{finding.code} {finding.reason_code}"
+        for finding in result.findings
+        if finding.node == label or finding.node.endswith(f"Pad '{label}'")
+    }
+    return tuple(sorted(told)) or ("none",)
+
+
+def _shapes(model: onnx.ModelProto, case: Case) -> dict[str, tuple[int, ...]]:
+    """Shapes of all tensors for the first input that runs."""
+    feeds = next(
+        feeds
+        for (feeds, _), found in zip(case.inputs, case.exact, strict=True)
+        if found is not None
+    )
+    frozen = onnx.ModelProto()
+    frozen.CopyFrom(model)
+    for value in frozen.graph.input:
+        if value.name in feeds:
+            dims = value.type.tensor_type.shape.dim
+            for dim, size in zip(dims, feeds[value.name].shape, strict=True):
+                dim.dim_value = size
+    del frozen.graph.value_info[:]
+    found: dict[str, tuple[int, ...]] = {n: a.shape for n, a in feeds.items()}
+    try:
+        inferred = onnx.shape_inference.infer_shapes(frozen, data_prop=True)
+    except Exception:  # whatever it cannot read
+        return found
+
+    def collect(graph: onnx.GraphProto) -> None:
+        for value in graph.value_info:
+            tensor = value.type.tensor_type
+            if tensor.HasField("shape"):
+                dims = tensor.shape.dim
+                if all(dim.HasField("dim_value") for dim in dims):
+                    found[value.name] = tuple(dim.dim_value for dim in dims)
+        for node in graph.node:
+            for attribute in node.attribute:
+                if attribute.HasField("g"):
+                    collect(attribute.g)
+
+    collect(inferred.graph)
+    exposed = onnx.ModelProto()
+    exposed.CopyFrom(model)
+    names = [
+        name for node in model.graph.node for name in node.output if name and name not in found
+    ]
+    listed = {value.name for value in model.graph.output}
+    names = [name for name in names if name not in listed]
+    exposed.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
+    results = Session(exposed).run(feeds)
+    if results is not None and names:
+        for name, array in zip(names, results[-len(names) :], strict=True):
+            found[name] = np.shape(array)
+    return found
+
+
+def _computed(model: onnx.ModelProto, case: Case) -> dict[str, Array]:
+    """What is computed for the amounts of `Pad`s, where every run computes the same from sizes."""
+    makers = {name: node for node in model.graph.node for name in node.output}
+    held = {each.name for each in model.graph.initializer}
+    overridable = {value.name for value in model.graph.input}
+    wanted = []
+    for node in model.graph.node:
+        if node.op_type != "Pad" or len(node.input) < 2:
+            continue
+        pending, seen, fed = [node.input[1]], set(), False
+        while pending:
+            name = pending.pop()
+            fed |= name in overridable
+            maker = makers.get(name)
+            if name in seen or maker is None or maker.op_type in ("Shape", "Size"):
+                continue
+            seen.add(name)
+            pending += [each for each in maker.input if each]
+        if not fed and node.input[1] in makers:
+            wanted.append(node.input[1])
+    wanted = [name for name in dict.fromkeys(wanted) if name not in held]
+    if not wanted:
+        return {}
+    exposed = onnx.ModelProto()
+    exposed.CopyFrom(model)
+    exposed.graph.output.extend(onnx.ValueInfoProto(name=name) for name in wanted)
+    session = Session(exposed)
+    found: dict[str, list[Array]] = {name: [] for name in wanted}
+    for feeds, _ in case.inputs:
+        results = session.run(feeds)
+        if results is not None:
+            for name, array in zip(wanted, results[-len(wanted) :], strict=True):
+                found[name].append(array)
+    return {
+        name: arrays[0]
+        for name, arrays in found.items()
+        if arrays and all(np.array_equal(each, arrays[0]) for each in arrays)
+    }

@@ -1,0 +1,192 @@
+"""Random models with padding in every form: nothing comes out wrong, and little is missed.
+
+`python -m tests.random_models` makes runs of any length of the same.
+"""
+
+import json
+import random
+from collections import Counter
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.random_models.__main__ import main
+from tests.random_models.draw import Drawn, draw_model
+from tests.random_models.measure import Case, Session, examine
+from tests.random_models.naive import NotFoldableError, fold, pads
+from tests.random_models.shrink import shrink
+from tests.support import BORDER, PADS, W, one
+
+STYLES = ("fold", "pad", "symmetric")
+FORMS = (
+    "Conv", "MaxPool", "AveragePool", "LpPool", "ConvInteger", "QLinearConv", "QLinearAveragePool",
+    "FusedConv", "NhwcMaxPool", "Transpose", "Unsqueeze", "Squeeze", "Reshape", "Flatten",
+    "QuantizeLinear", "DequantizeLinear", "Cast", "Identity", "Dropout", "Relu", "LeakyRelu",
+    "Neg", "Abs", "Tanh", "Sin", "HardSwish", "Sigmoid", "Clip", "Min", "Max", "Mul", "Div", "Add",
+    "Sub", "BatchNormalization", "Concat", "Split", "Slice", "If", "Loop", "Scan", "function",
+)  # fmt: skip
+
+
+def never_wrong(seed: int, style: str, *, validate: bool = False, deployed: bool = False) -> None:
+    outcome = examine(
+        draw_model(random.Random(seed)), seed, style=style, validate=validate, deployed=deployed
+    )
+    assert not outcome.problems, f"seed {seed}, style {style}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(8))
+def test_nothing_is_wrong(block: int) -> None:
+    for seed in range(30 * block, 30 * block + 30):
+        never_wrong(seed, STYLES[seed % 3], deployed=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(2))
+def test_nothing_is_wrong_with_validation(block: int) -> None:
+    for seed in range(1000 + 8 * block, 1008 + 8 * block):
+        never_wrong(seed, STYLES[seed % 3], validate=True, deployed=True)
+
+
+def test_a_seed_names_a_model() -> None:
+    models = [draw_model(random.Random(7)).model.SerializeToString() for _ in range(2)]
+    assert models[0] == models[1]
+
+
+@pytest.mark.slow
+def test_every_form_is_drawn() -> None:
+    """Operators, steps and scopes, each in a model that onnxruntime runs."""
+    seen: Counter[str] = Counter()
+    for seed in range(400):
+        drawn = draw_model(random.Random(seed))
+        if not Case(drawn, seed).runs:
+            continue
+        seen["model"] += 1
+        seen["function"] += bool(drawn.model.functions)
+        nodes = [*drawn.model.graph.node, *(n for f in drawn.model.functions for n in f.node)]
+        while nodes:
+            node = nodes.pop()
+            seen[node.op_type] += 1
+            nodes += [n for a in node.attribute if a.HasField("g") for n in a.g.node]
+    assert [name for name in FORMS if not seen[name]] == []
+    assert seen["model"] > 320
+
+
+def told_apart(body: str, initializers: str = f"{PADS}, {W}", outputs: str = "float[] y") -> str:
+    """How the naive rewriting of the first `Pad` of a model differs from it."""
+    model = one(body, initializers=initializers, outputs=outputs)
+    drawn = Drawn(model, open=False, exact=True, fed={}, sizes=(1, 2, 9, 8))
+    case = Case(drawn, 0)
+    assert case.runs
+    shapes = {}
+    inferred = onnx.shape_inference.infer_shapes(model)
+    for value in [*inferred.graph.value_info, *inferred.graph.input]:
+        dims = value.type.tensor_type.shape.dim
+        shapes[value.name] = tuple(dim.dim_value for dim in dims)
+    return case.differs(fold(model, pads(model)[0], shapes, {}))
+
+
+IN_BODY = (
+    "c = Cast <to = 9> (o) d = Squeeze (c) y = If (d) <then_branch = g () => (float[] u)"
+    " { a = Pad (x, p) u = Conv (a, w) }, else_branch = h () => (float[] v) { v = Identity (x) }>"
+)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "a = Pad (x, p) y = Conv (a, w)",
+        "a = Pad (x, p) b = Neg (a) y = Conv (b, w)",
+        "a = Pad (x, p) b = Transpose <perm = [0, 1, 3, 2]> (a) y = Conv (b, w)",
+        "a = Pad (x, p) b = Unsqueeze (a, k) c = Squeeze (b, k) y = Conv (c, w)",
+        "a = Pad (x, p) b = Reshape (a, s) c = Reshape (b, t) y = Conv (c, w)",
+        "a = Pad (x, p) y = Conv (a, w) z = Conv (a, w)",
+        "a = Pad (x, p) b = Neg (x) c = Pad (b, p) d = Add (a, c) y = Conv (d, w)",
+        "a = Pad (x, p) b = Slice (a, o, e, k) y = Conv (b, w)",
+        IN_BODY,
+    ],
+)
+def test_padding_that_can_go_is_found_so(body: str) -> None:
+    constants = (
+        "int64[1] k = {2}, int64[5] s = {1, 2, 1, 12, 11}, int64[4] t = {0, 2, -1, 11},"
+        " int64[1] o = {1}, int64[1] e = {-1}"
+    )
+    assert told_apart(body, f"{PADS}, {W}, {constants}") == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "how"),
+    [
+        ("a = Pad (x, p, v) y = Conv (a, w)", "computes something else"),
+        ("a = Pad (x, p) b = Sigmoid (a) y = Conv (b, w)", "computes something else"),
+        ("a = Pad (x, p) y = MaxPool <kernel_shape = [3, 3]> (a)", "computes something else"),
+        ("a = Pad (x, p) y = MaxPool <kernel_shape = [2, 2]> (a)", "no longer runs"),
+        ("a = Pad (x, p) b = Add (a, q) y = Conv (b, w)", "no longer runs"),
+    ],
+)
+def test_padding_that_cannot_go_is_told_apart(body: str, how: str) -> None:
+    numbers = ", ".join(map(str, range(11)))
+    constants = f"{PADS}, {W}, float v = {{1}}, float[11] q = {{{numbers}}}"
+    assert told_apart(body, constants) == how
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ('a = Pad <mode = "edge"> (x, p) y = Conv (a, w)', "copies"),
+        ("a = Pad (x, p) y = Relu (a)", "output"),
+        ("a = Pad (x, p) b = GlobalAveragePool (a) y = Conv <pads = [1, 1, 1, 1]> (b, w)", "reads"),
+        ('a = Pad (x, p) y = Conv <auto_pad = "SAME_UPPER"> (a, w)', "SAME"),
+        ("r = Abs (p) q = Mul (r, r) a = Pad (x, q) y = Conv (a, w)", "not constant"),
+        ("a = Pad (x, p) b = Transpose <perm = [0, 2, 1, 3]> (a) y = Conv (b, z)", "on batch"),
+    ],
+)
+def test_what_has_no_naive_rewriting(body: str, why: str) -> None:
+    zeros = ", ".join(["0"] * 12)
+    with pytest.raises(NotFoldableError, match=why):
+        told_apart(body, f"{PADS}, {W}, float[1, 12, 1, 1] z = {{{zeros}}}")
+
+
+def test_a_wrong_result_is_noticed() -> None:
+    """Bits count where all is exact, values elsewhere, and whether it still runs."""
+    model = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{BORDER}, {W}")
+    drawn = Drawn(model, open=False, exact=True, fed={}, sizes=(1, 2, 9, 8))
+    case = Case(drawn, 0)
+    assert case.differs(model) == ""
+    for body, how in [
+        ("y = Conv <pads = [1, 1, 1, 0]> (x, w)", "computes something else"),
+        ("a = Neg (x) b = Pad (a, p) y = Conv (b, w)", "computes something else"),
+        ("b = Pad (x, p) c = Conv (b, w) y = Mul (c, f)", "computes other bits"),
+        ("y = Conv (w, w, x)", "no longer runs"),
+    ]:
+        other = one(body, initializers=f"{BORDER}, {W}, float f = {{1.0000001}}")
+        assert case.differs(other) == how
+
+
+def test_a_model_is_shrunk_to_what_is_wrong() -> None:
+    model = one(
+        "r = Relu (x) a = Pad (r, p) b = Neg (a) y = Conv (b, w) z = Tanh (x)",
+        outputs="float[] y, float[] z",
+        initializers=f"{PADS}, {W}",
+    )
+
+    def wrong(smaller: onnx.ModelProto) -> bool:
+        runs = Session(smaller).run({"x": np.zeros((1, 2, 9, 8), np.float32)}) is not None
+        return runs and any(node.op_type == "Pad" for node in smaller.graph.node)
+
+    smallest = shrink(model, wrong)
+    assert [node.op_type for node in smallest.graph.node] == ["Pad"]
+    assert [value.name for value in smallest.graph.initializer] == ["p"]
+
+
+@pytest.mark.slow
+def test_the_command_tells_what_came_of_a_run(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--count", "3", "--seed", "5"]) == 0
+    told = capfd.readouterr().out
+    assert "3 models" in told
+    assert "wrong: 0" in told
+    main(["--worker", "--count", "1", "--seed", "5"])
+    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert lines[0] == {"start": 5}
+    assert lines[1]["seed"] == 5
