@@ -196,6 +196,23 @@ def unet_keras():
     return keras.Model(inputs, x, name="unet_keras")
 
 
+def fpn_keras():
+    """A feature pyramid, joined: it runs only where halves of halves, doubled, are halves again."""
+    inputs = keras.Input((None, None, 3), name="input")
+    x = layers.Conv2D(6, 3, strides=2, padding="same", activation="relu", name="c1")(inputs)
+    second = layers.Conv2D(8, 3, strides=2, padding="same", activation="relu", name="c2")(x)
+    third = layers.Conv2D(8, 5, strides=2, padding="same", activation="relu", name="c3")(second)
+    second = layers.Conv2D(6, 1, name="lateral_2")(second)
+    third = layers.Conv2D(6, 1, name="lateral_3")(third)
+    second = layers.Concatenate(name="join_2")([second, layers.UpSampling2D(name="up_3")(third)])
+    x = layers.Concatenate(name="join_1")([x, layers.UpSampling2D(name="up_2")(second)])
+    heads = [
+        layers.Conv2D(4, 3, padding="same", name=f"head_{number}")(features)
+        for number, features in enumerate((x, second, third))
+    ]
+    return keras.Model(inputs, heads, name="fpn_keras")
+
+
 # name: network, input shape, opset
 MODELS = {
     "mobilenet_keras": (mobilenet_keras, (1, 56, 79, 3), 15),
@@ -204,6 +221,7 @@ MODELS = {
     "conv1d_keras": (conv1d_keras, (2, 38, 6), 17),
     "dynamic_keras": (dynamic_keras, (1, 39, 52, 3), 18),
     "unet_keras": (unet_keras, (1, 28, 36, 3), 17),
+    "fpn_keras": (fpn_keras, (1, 31, 40, 3), 17),
 }
 
 if __name__ == "__main__":

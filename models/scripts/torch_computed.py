@@ -114,6 +114,26 @@ class Detector(nn.Module):
         return self.head(torch.cat([F.interpolate(x, size=stem.shape[2:]), stem], dim=1))
 
 
+class Letterbox(nn.Module):
+    """An image padded to a square of whole cells at the end, as some detectors have it."""
+
+    def __init__(self):
+        super().__init__()
+        self.cells = nn.Conv2d(3, 8, 4, stride=4)
+        self.mix = nn.Conv2d(8, 8, 3, padding=1)
+        self.head = nn.Conv2d(8, 4, 3, stride=2)
+
+    def forward(self, image):
+        height, width = (torch.as_tensor(size) for size in image.shape[2:])
+        side = torch.maximum(height, width)
+        side = (side + 3) // 4 * 4
+        x = self.cells(F.pad(image, (0, side - width, 0, side - height)))
+        x = F.relu(x + self.mix(x))
+        rows, columns = (torch.as_tensor(size) for size in x.shape[2:])
+        more = torch.clamp(columns - rows, min=0)
+        return self.head(F.pad(x, (1, 1, 1, 1 + more)))
+
+
 SOUND = {"dynamic_axes": {"input": {2: "length"}}, **ONE}
 
 # name: network, input shape, dynamo exporter?, options of torch.onnx.export
@@ -127,6 +147,7 @@ MODELS = {
     ),
     "codec_torchscript": (Codec, (1, 1, 333), False, SOUND),
     "detector_torchscript": (Detector, (1, 3, 45, 70), False, EITHER),
+    "letterbox_torchscript": (Letterbox, (1, 3, 45, 62), False, EITHER),
 }
 
 if __name__ == "__main__":
