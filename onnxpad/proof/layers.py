@@ -67,6 +67,40 @@ def total_of(amounts: Iterable[Extent]) -> Extent:
     return total
 
 
+def without_crops(layers: Layers) -> tuple[Amounts, Layers]:
+    """Return what layers crop off axes that none of them pads, and the layers without that.
+
+    Cropping such an axis first, and then adding the other layers, gives the same. The crops are
+    empty where there is no such axis.
+    """
+    axes = tuple(zip(*(layer.amounts for layer in layers), strict=True))
+    cropped = [
+        all(always(less_equal(amount, 0)) is True for pair in pairs for amount in pair)
+        for pairs in axes
+    ]
+    crops: Amounts = tuple(
+        (total_of(begin for begin, _ in pairs), total_of(end for _, end in pairs))
+        if is_cropped
+        else (0, 0)
+        for pairs, is_cropped in zip(axes, cropped, strict=True)
+    )
+    if all(crop == (0, 0) for crop in crops):
+        return (), layers
+    rest = [
+        tuple(
+            (0, 0) if is_cropped else pair
+            for pair, is_cropped in zip(layer.amounts, cropped, strict=True)
+        )
+        for layer in layers
+    ]
+    kept = zip(layers, rest, strict=True)
+    return crops, tuple(
+        layer._replace(amounts=amounts)
+        for layer, amounts in kept
+        if any(pair != (0, 0) for pair in amounts)
+    )
+
+
 def merged(layers: Layers) -> Layers:
     """Drop empty layers, and join neighbours with equal fill where that is exact.
 

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from onnxpad.analysis import Analysis
-from onnxpad.arithmetic.size import Extent
+from onnxpad.arithmetic.size import Extent, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.proof import fill_arithmetic as fills
 from onnxpad.proof.fill_arithmetic import Number
-from onnxpad.proof.layers import Amounts, Layers, fill_of
+from onnxpad.proof.layers import Amounts, Layer, Layers, fill_of
 from onnxpad.proof.meaning import (
     MeaninglessError,
     frozen,
@@ -115,7 +115,7 @@ class StepNode(NamedTuple):
         return tuple(layer._replace(amounts=tuple(axes(layer.amounts))) for layer in self.layers)
 
     def mapped(self, function: Callable[[Number], Number], result: int | None = None) -> Layers:
-        """The layers with a function of their fill.
+        """The layers with a function of their fill, and 0 for that of layers that only crop.
 
         Args:
             function: Of a number of the data's element type.
@@ -126,13 +126,20 @@ class StepNode(NamedTuple):
         """
         found = []
         for layer in self.layers:
-            number = function(fills.number_of(layer.fill, self.dtype))
-            number = fills.held(number, self.dtype if result is None else result)
+            number: Number = 0
+            if not _only_crops(layer):
+                number = function(fills.number_of(layer.fill, self.dtype))
+                number = fills.held(number, self.dtype if result is None else result)
             found.append(layer._replace(fill=fill_of(number)))
         return tuple(found)
 
 
 Rule: TypeAlias = Callable[[StepNode], Passed]
+
+
+def _only_crops(layer: Layer) -> bool:
+    amounts = (amount for pair in layer.amounts for amount in pair)
+    return all(always(less_equal(amount, 0)) is True for amount in amounts)
 
 
 def named(call: StepNode, layers: Layers, *says: object) -> Passed:

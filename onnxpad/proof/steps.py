@@ -35,7 +35,7 @@ from onnxpad.proof.computing_steps import (
     unary,
     with_constants,
 )
-from onnxpad.proof.layers import NEGATIVE_ZERO, Amounts, Layers
+from onnxpad.proof.layers import NEGATIVE_ZERO, Amounts, Layers, without_crops
 from onnxpad.proof.meaning import MeaninglessError, check_arity, version_of
 from onnxpad.proof.moving_steps import (
     concat,
@@ -111,11 +111,26 @@ def through(
         node: Any node.
         output_index: Which of its outputs is asked about.
         inner: The layers around each of `data_inputs`, with amounts over all axes of that input;
-            none of them where it is not padded.
+            none of them where it is not padded. They must be the same for all, apart from crops of
+            axes that no layer pads.
 
     Returns:
         None where it is not known to be a step for these layers.
     """
+    passed = _tried(graph, analysis, node, output_index, inner)
+    apart = [without_crops(layers) for layers in inner]
+    if passed is not None or not any(crops for crops, _ in apart):
+        return passed
+    # A Slice of axes that are not padded: what it leaves is the data.
+    passed = _tried(graph, analysis, node, output_index, [layers for _, layers in apart])
+    if passed is None:
+        return None
+    return passed._replace(key=("cropped", tuple(crops for crops, _ in apart), *passed.key))
+
+
+def _tried(
+    graph: Graph, analysis: Analysis, node: Node, output_index: int, inner: Sequence[Layers]
+) -> Passed | None:
     data = data_inputs(graph, analysis, node)
     if not data or len(inner) != len(data) or any(layers != inner[0] for layers in inner):
         return None
@@ -177,6 +192,7 @@ _ZERO: Final[Mapping[str, frozenset[int]]] = {
     "Swish": frozenset({24}),
     "Tan": frozenset({7, 22}),
     "Tanh": frozenset({6, 13}),
+    "ThresholdedRelu": frozenset({10, 22}),
 }
 """Operators that give 0 for 0, at which no engine rounds, with their versions."""
 

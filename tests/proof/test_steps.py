@@ -256,7 +256,7 @@ STEADY = [
 ZEROS = {
     "Asin": 7, "Asinh": 9, "Atan": 7, "Atanh": 9, "Celu": 12, "Elu": 6, "Erf": 9, "Gelu": 20,
     "HardSwish": 14, "Mish": 18, "Selu": 6, "Sin": 7, "Sinh": 9, "Softsign": 1, "Sqrt": 6,
-    "Swish": 24, "Tan": 7, "Tanh": 6,
+    "Swish": 24, "Tan": 7, "Tanh": 6, "ThresholdedRelu": 10,
 }  # fmt: skip
 """Operators that are steps of 0 alone, with the opset that brought them."""
 
@@ -500,6 +500,64 @@ def test_inputs_that_are_padded_otherwise_join_no_step() -> None:
     assert through(*found, 0, [case.layers, other]) is None
     assert through(*found, 0, [case.layers, ()]) is None
     assert through(*found, 0, [case.layers]) is None
+
+
+CHANNELS = ((0, 0), (0, -1), (0, 0), (0, 0))
+
+
+@pytest.mark.parametrize(
+    ("body", "given", "inputs"),
+    [
+        ("y = Mul (x, c)", "float[2, 1, 1] c = {2, 3}", "x"),
+        ("y = Concat <axis = 1> (a, b)", "", "a b"),
+        ("y, z = Split <axis = 1> (x)", "", "x"),
+    ],
+)
+def test_a_crop_of_other_axes_is_done_first(body: str, given: str, inputs: str) -> None:
+    """What is left of the channels is the data, whether they are cropped before or after."""
+    case = Case(body, given, inputs=inputs, pads=(SPATIAL, CHANNELS), fills=(0, 0))
+    found = step_of(case.model(padded=True), case.op)
+    count = len(data_inputs(*found))
+    first, second = case.layers
+    passed = through(*found, 0, [case.layers] * count)
+    assert passed is not None
+    assert passed.layers == (first,)
+    within = through(*found, 0, [(second,)] * count)
+    assert within is not None
+    assert (within.key, within.layers) == (passed.key, ())
+    elsewhere = through(*found, 0, [(first,)] * count)
+    assert elsewhere is not None
+    assert elsewhere.key != passed.key
+    padded_too = Layer(((0, 0), (1, 0), (0, 0), (0, 0)), 0)
+    assert through(*found, 0, [(first, second, padded_too)] * count) is None
+
+
+def test_what_only_crops_has_no_value() -> None:
+    case = Case("y = Div (c, x)", "float c = {1}", pads=(SPATIAL, UNIT, SPATIAL), fills=(1, 4, 2))
+    told = answers(case)
+    assert told is not None
+    assert [layer.fill for layer in told[0].layers] == [1, 0.25, 0.5]
+    crop = ((0, 0), (0, 0), (0, -1), (0, -2))
+    told = answers(replace(case, pads=(SPATIAL, crop, SPATIAL), fills=(1, 0, 2)))
+    assert told is not None
+    assert [layer.fill for layer in told[0].layers] == [1, 0, 0.5]
+
+
+def test_parts_of_one_tensor_join() -> None:
+    case = Case("y = Concat <axis = 1> (a, b)", inputs="a b")
+    found = step_of(case.model(padded=True), "Concat")
+    rest = Layer(((0, 0), (-2, 0), (0, 0), (0, 0)), 0)
+    parts = [(*case.layers, Layer(CHANNELS, 0)), (*case.layers, rest)]
+    passed, within, turned = (
+        through(*found, 0, each) for each in (parts, [part[1:] for part in parts], parts[::-1])
+    )
+    assert passed is not None
+    assert within is not None
+    assert turned is not None
+    assert passed.layers == case.layers
+    assert passed.key == within.key != turned.key
+    spatial = Layer(((0, 0), (0, 0), (-1, 0), (0, 0)), 0)
+    assert through(*found, 0, [case.layers, (*case.layers, spatial)]) is None
 
 
 def test_a_key_tells_functions_apart() -> None:
