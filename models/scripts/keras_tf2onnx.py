@@ -206,11 +206,8 @@ def fpn_keras():
     third = layers.Conv2D(6, 1, name="lateral_3")(third)
     second = layers.Concatenate(name="join_2")([second, layers.UpSampling2D(name="up_3")(third)])
     x = layers.Concatenate(name="join_1")([x, layers.UpSampling2D(name="up_2")(second)])
-    heads = [
-        layers.Conv2D(4, 3, padding="same", name=f"head_{number}")(features)
-        for number, features in enumerate((x, second, third))
-    ]
-    return keras.Model(inputs, heads, name="fpn_keras")
+    x = layers.Conv2D(4, 3, padding="same", name="head")(x)
+    return keras.Model(inputs, x, name="fpn_keras")
 
 
 # name: network, input shape, opset
