@@ -6,7 +6,7 @@ Run: python describe.py [name ...]
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import onnx
@@ -24,21 +24,24 @@ HEADER = (
 )
 
 
-def every_node(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """These nodes and those of their bodies, and of the bodies' nodes."""
-    for node in nodes:
-        yield node
+def every_graph(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """This graph, the bodies of its nodes and theirs."""
+    yield graph
+    for node in graph.node:
         for attribute in node.attribute:
-            yield from every_node(attribute.g.node)
+            if attribute.HasField("g"):
+                yield from every_graph(attribute.g)
 
 
 def forms(model: onnx.ModelProto) -> str:
     """Count the ways in which padding is written, in bodies and functions too."""
-    held = {tensor.name for tensor in model.graph.initializer}
     count: Counter[str] = Counter()
-    for owner in (model.graph, *model.functions):
-        nodes = list(every_node(owner.node))
-        known = held | {node.output[0] for node in nodes if node.op_type == "Constant"}
+    bodies = [onnx.GraphProto(node=function.node) for function in model.functions]
+    for owner in (model.graph, *bodies):
+        graphs = list(every_graph(owner))
+        nodes = [node for graph in graphs for node in graph.node]
+        known = {tensor.name for graph in graphs for tensor in graph.initializer}
+        known |= {node.output[0] for node in nodes if node.op_type == "Constant"}
         for node in nodes:
             count.update(padding(node, known))
     return ", ".join(f"{number} {form}" for form, number in sorted(count.items()))
