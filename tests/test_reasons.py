@@ -13,7 +13,7 @@ import onnxpad
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.json import check_json, rules_json
-from tests.graphs import draw_model
+from tests.random_models.draw import draw_model
 from tests.support import EXPORTED, PADS, ROOT, W, one
 
 SOURCES = [*(ROOT / "onnxpad").rglob("*.py"), *(ROOT / "passes").glob("*.py")]

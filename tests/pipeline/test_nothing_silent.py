@@ -10,7 +10,7 @@ import onnxpad
 from onnxpad.finding import Severity
 from onnxpad.report import FileReport
 from onnxpad.report.text import file_text
-from tests.graphs import draw_model
+from tests.random_models.draw import draw_model
 from tests.support import PADS, W, one, silent
 
 GIVEN = f"{W}, {PADS}"

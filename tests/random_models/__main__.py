@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.random_models.draw import draw_model
-from tests.random_models.measure import examine
+from tests.random_models.measure import DEPLOYED, OFF, examine
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,7 +49,7 @@ def work(options: argparse.Namespace) -> None:
             seed,
             style=options.style,
             validate=options.validate,
-            deployed=options.deployed,
+            levels=(OFF, DEPLOYED) if options.deployed else (OFF,),
         )
         if outcome.problems and options.dump:
             options.dump.mkdir(parents=True, exist_ok=True)

@@ -59,24 +59,25 @@ class Drawn:
     def feeds(
         self, seed: int, size: int | None = None, data: Data = "integers"
     ) -> dict[str, Array]:
-        """What to feed; open axes are `size` and the numbers after it, or as they were drawn."""
+        """What to feed; open axes are `size` or a little larger, or as they were drawn."""
         numbers = np.random.default_rng([seed, size or 0])
         tensor = self.model.graph.input[0].type.tensor_type
         shape = []
         for axis, dim in enumerate(tensor.shape.dim):
-            chosen = self.sizes[axis] if size is None else size + axis
+            near = self.sizes[axis] if size is None else size + int(numbers.integers(3))
             if size is not None and dim.dim_param == "batch":
-                chosen = 1 + axis
-            shape.append(dim.dim_value if dim.HasField("dim_value") else chosen)
+                near = 1 + axis
+            shape.append(dim.dim_value if dim.HasField("dim_value") else near)
         kind = helper.tensor_dtype_to_np_dtype(tensor.elem_type)
-        low = 0 if np.dtype(kind).kind == "u" else -8
-        if data == "integers" or np.dtype(kind).kind in "ui":
-            drawn = numbers.integers(low, 9, shape).astype(np.float64)
+        signed = np.dtype(kind).kind != "u"
+        whole = np.dtype(kind).kind in "ui"
+        if data in ("integers", "below zero") or whole:
+            drawn = numbers.integers(-8 if signed else 0, 9, shape).astype(np.float64)
         elif data == "fractions":
             drawn = numbers.integers(-24, 25, shape) / 4
         else:
             drawn = numbers.normal(0, 3, shape)
-        if data == "below zero" and low:
+        if data == "below zero" and signed:
             drawn = -np.abs(drawn) - 1
         fed = {name: each.value(numbers) for name, each in self.fed.items()}
         return {self.model.graph.input[0].name: drawn.astype(kind), **fed}
@@ -208,19 +209,30 @@ class _Builder:
         if writer.chance(60):
             if writer.chance(40):
                 parts = [step(writer, part) for part in parts]
-            if {p.axes[:axis] + p.axes[axis + 1 :] for p in parts} == {
-                tensor.axes[:axis] + tensor.axes[axis + 1 :]
-            } and len({p.kind for p in parts}) == 1:
-                name = writer.node("Concat", [part.name for part in parts], axis=axis)
-                size = sum(part.axes[axis].size for part in parts)
-                axes = list(tensor.axes)
-                axes[axis] = replace(axes[axis], size=size)
-                fills = parts[0].fills if parts[0].fills == parts[1].fills else ()
-                exact = all(part.exact for part in parts)
-                return replace(parts[0], name=name, axes=tuple(axes), fills=fills, exact=exact)
+            joined = self.joined(parts, axis)
+            if joined is not None:
+                return joined
         for part in parts[1:]:
             self.finish(self.flow(part, min(steps, 1)))
         return parts[0]
+
+    def joined(self, parts: Sequence[Tensor], axis: int) -> Tensor | None:
+        """A Concat of tensors that differ on one axis only; None if they do elsewhere."""
+        if axis >= min(part.rank for part in parts) or len({part.kind for part in parts}) > 1:
+            return None
+        if len({part.axes[:axis] + part.axes[axis + 1 :] for part in parts}) > 1:
+            return None
+        axes = list(parts[0].axes)
+        axes[axis] = replace(axes[axis], size=sum(part.axes[axis].size for part in parts))
+        return replace(
+            parts[0],
+            name=self.writer.node("Concat", [part.name for part in parts], axis=axis),
+            axes=tuple(axes),
+            exact=all(part.exact for part in parts),
+            fills=tuple(fill for part in parts for fill in part.fills),
+            infinite=any(part.infinite for part in parts),
+            leaked=any(part.leaked for part in parts),
+        )
 
     def alike(self, tensor: Tensor) -> Tensor | None:
         """Two branches that are padded, alike or not, and joined."""
@@ -239,25 +251,16 @@ class _Builder:
             return None
         channel = one.channel
         if writer.chance(70) and channel is not None:
-            apart = [axes[:channel] + axes[channel + 1 :] for axes in (one.axes, other.axes)]
-            if apart[0] != apart[1]:
-                return None
-            axes = list(one.axes)
-            size = one.axes[channel].size + other.axes[channel].size
-            axes[channel] = replace(axes[channel], size=size)
-            name = writer.node("Concat", [one.name, other.name], axis=channel)
-        else:
-            if one.axes != other.axes or writer.opset < 7 or one.kind not in FLOATS:
-                return None
-            axes = list(one.axes)
-            name = writer.node(self.rng.choice(["Add", "Mul", "Sub"]), [one.name, other.name])
+            return self.joined([one, other], channel)
+        if one.axes != other.axes or writer.opset < 7 or one.kind not in FLOATS:
+            return None
         return replace(
             one,
-            name=name,
-            axes=tuple(axes),
+            name=writer.node(self.rng.choice(["Add", "Mul", "Sub"]), [one.name, other.name]),
             exact=one.exact and other.exact,
             fills=(*one.fills, *other.fills),
             infinite=one.infinite or other.infinite,
+            leaked=one.leaked or other.leaked,
         )
 
     # Scopes

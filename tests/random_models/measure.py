@@ -25,9 +25,10 @@ LEVELS: Final = ("ORT_DISABLE_ALL", "ORT_ENABLE_BASIC", "ORT_ENABLE_ALL")
 OFF, DEPLOYED = LEVELS[0], LEVELS[-1]
 UNDONE: Final = {Reason.KERNEL_CRASHES, Reason.INFINITE_DATA}
 """Why a change may be taken back: what onnxruntime would run is known when it is made."""
-KINDS: Final[tuple[Data, ...]] = ("integers", "below zero", "fractions", "floats", "integers")
-GROWN: Final = (None, None, 5, 7, 10)
-"""Where sizes are open, they are as drawn, then these."""
+INPUTS: Final[tuple[tuple[int | None, Data], ...]] = (
+    (None, "integers"), (None, "below zero"), (5, "fractions"), (7, "floats"), (10, "integers"),
+)  # fmt: skip
+"""What a model is run on: about which size open axes have, None for as drawn, and what data."""
 
 
 class Session:
@@ -81,28 +82,23 @@ class Case:
 
     drawn: Drawn
     seed: int
+    sizes: Sequence[tuple[int | None, Data]] = INPUTS
 
     @cached_property
     def inputs(self) -> list[tuple[Feeds, bool]]:
         """What is fed, and whether the results are exact."""
-        sizes = GROWN if self.drawn.open else (None,) * len(KINDS)
         return [
             (
-                self.drawn.feeds(self.seed + i, size, kind),
-                self.drawn.exact and kind != "floats" and kind != "below zero",
+                self.drawn.feeds(self.seed + i, size if self.drawn.open else None, kind),
+                self.drawn.exact and kind != "floats",
             )
-            for i, (size, kind) in enumerate(zip(sizes, KINDS, strict=True))
+            for i, (size, kind) in enumerate(self.sizes)
         ]
 
     @cached_property
     def exact(self) -> list[list[Array] | None]:
         """What it computes without optimisation."""
         return self.results(OFF)
-
-    @cached_property
-    def deployed(self) -> list[list[Array] | None]:
-        """What it computes as deployed."""
-        return self.results(DEPLOYED)
 
     def results(self, level: str) -> list[list[Array] | None]:
         session = Session(self.drawn.model, level)
@@ -119,7 +115,7 @@ class Case:
         optimisation.
         """
         session = Session(model, level)
-        before = self.exact if level == OFF else self.deployed
+        before = self.exact if level == OFF else self.results(level)
         rows = zip(self.inputs, self.exact, before, strict=True)
         for (feeds, exact), expected, here in rows:
             if expected is None or not agree(here, expected):
@@ -176,7 +172,8 @@ def examine(
     *,
     style: str = "fold",
     validate: bool = False,
-    deployed: bool = False,
+    levels: Sequence[str] = (OFF,),
+    inputs: Sequence[tuple[int | None, Data]] = INPUTS,
     missed: bool = True,
 ) -> Outcome:
     """Rewrite a model, check all that is promised of it, and measure what stays.
@@ -186,30 +183,32 @@ def examine(
         seed: What its data is drawn from.
         style: The style to write it in.
         validate: Whether `fix` probes and validates.
-        deployed: Whether to compare at full optimisation too.
+        levels: At which levels of optimisation to compare.
+        inputs: What to run it on.
         missed: Whether to fold naively what stays.
     """
-    case = Case(drawn, seed)
-    if not case.runs:
-        return Outcome(runs=False)
+    case = Case(drawn, seed, inputs)
     model = drawn.model
-    outcome = Outcome(runs=True)
+    outcome = Outcome(case.runs)
     kept = model.SerializeToString()
     try:
         result = outcome.result = onnxpad.fix(model, style=style, validate=validate)
         rewritten = result.model
         outcome.problems += _broken_promises(model, kept, result, style)
     except Exception as error:
+        if not outcome.runs and isinstance(error, onnxpad.OnnxpadError):
+            return outcome
         outcome.problems.append(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}")
         return outcome
     if result.changed:
-        for level in (OFF, DEPLOYED) if deployed else (OFF,):
+        for level in levels:
             difference = case.differs(rewritten, level)
             if difference:
                 outcome.problems.append(f"{difference}, {level}")
     left = pads(rewritten)
-    outcome.removed = max(len(pads(model)) - len(left), 0)
-    if missed and not outcome.problems:
+    if outcome.runs:
+        outcome.removed = max(len(pads(model)) - len(left), 0)
+    if missed and outcome.runs and not outcome.problems:
         outcome.kept = list(_kept(case, result, rewritten, left))
     return outcome
 
@@ -263,7 +262,7 @@ def _codes(result: onnxpad.FixResult, place: Place) -> tuple[str, ...]:
     label = place.name
     told = {
         f"{finding.code} {finding.reason_code}"
-        for finding in result.findings
+        for finding in (*result.findings, *result.undone)
         if finding.node == label or finding.node.endswith(f"Pad '{label}'")
     }
     return tuple(sorted(told)) or ("none",)

@@ -164,6 +164,11 @@ class Fed:
     value: Callable[[np.random.Generator], Array]
 
 
+def always(array: Array) -> Fed:
+    """An input that is fed the same in every run."""
+    return Fed(lambda _: array)
+
+
 @dataclass
 class Writer:
     """A model in the making."""
@@ -276,7 +281,7 @@ class Writer:
         name = self.fresh(stem)
         elem = helper.np_dtype_to_tensor_dtype(array.dtype)
         self.inputs.append(helper.make_tensor_value_info(name, elem, array.shape))
-        self.fed[name] = Fed(draw or (lambda numbers: array))
+        self.fed[name] = Fed(draw) if draw is not None else always(array)
         return self.visible(name)
 
     def overridable(self, array: Array, stem: str) -> str:

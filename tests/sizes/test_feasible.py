@@ -20,7 +20,7 @@ from onnxpad.sizes.analysed import analysed_domains
 from onnxpad.sizes.domain import SizeDomain, in_words
 from onnxpad.sizes.feasible import feasible_sizes
 from onnxpad.validation.inputs import describe, size_choices
-from tests.graphs import draw_model
+from tests.random_models.draw import draw_model
 from tests.support import Array, one, run
 
 SIZES = range(1, 41)
