@@ -34,6 +34,8 @@ class Reason(enum.StrEnum):
     FILL_DIFFERS = "fill-differs", "the Pad writes another value than the padding it would join"
     FILL_UNKNOWN = "fill-unknown", "the value that the Pad writes is known only at run time"
     FILL_WINS = "fill-wins", "the value that the Pad writes may win in a MaxPool"
+    FILL_CHANGES = "fill-changes", "an operator between makes no single certain value of the fill"
+    AXIS_TAKEN = "axis-taken", "an operator between works along a padded axis"
     TYPE_UNKNOWN = "type-unknown", "the element type of the data is not known"
 
     # Amounts and sizes.

@@ -16,6 +16,7 @@ from onnxpad.passes.report_sizes import ReportSizes
 from onnxpad.passes.report_unreadable import ReportUnreadable
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
 from onnxpad.passes.simplify_amounts import SimplifyAmounts
+from onnxpad.passes.sink_pad import SinkPad
 from onnxpad.passes.split_pads import SplitPads
 from onnxpad.rewrite.rule import Pass
 
@@ -24,6 +25,7 @@ PASSES: Final[tuple[type[Pass], ...]] = (
     ResolveAutoPad,
     DropValid,
     FoldPad,
+    SinkPad,
     RecogniseSame,
     SplitPads,
     MergePads,

@@ -22,8 +22,8 @@ class ReportPad(Pass):
     """A `Pad` that reaches no Conv or pool which could take over its padding.
 
     ## What it does
-    Names the readers of the `Pad`, and the nodes between it and the next Conv or pool: a Relu, a
-    Transpose, a QuantizeLinear. A `Pad` that stays because the style wants it there is not
+    Names the readers of the `Pad`, and the nodes between it and the next Conv or pool, such as a
+    Sigmoid or a Resize. A `Pad` that stays because the style wants it there is not
     reported.
 
     ## Why it matters
@@ -49,8 +49,8 @@ class ReportPad(Pass):
             """,
             before="""
                 p = Pad (x, pads)
-                t = Transpose <perm = [0, 1, 3, 2]> (p)
-                y = MaxPool <kernel_shape = [3, 3]> (t)
+                s = Sigmoid (p)
+                y = MaxPool <kernel_shape = [3, 3]> (s)
             """,
         ),
     )

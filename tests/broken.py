@@ -71,21 +71,21 @@ class Cluttering(FoldPad):
 class Halfway(DropEmptyPad):
     """Reroutes one of those that read a `Pad`, and says that all were."""
 
-    def rewrite(self, match: Match, context: Context) -> Tensor:
+    def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...]:
         use = context.graph.uses(match.plan.node.outputs[0])[0]
         data: Tensor = match.plan.data
         context.graph.set_input(use.node, use.index, data)
-        return data
+        return (data,)
 
 
 class Elsewhere(DropEmptyPad):
     """Says that another tensor stands for the `Pad`."""
 
-    def rewrite(self, match: Match, context: Context) -> Tensor:
+    def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...]:
         graph = context.graph
         for use in graph.uses(match.plan.node.outputs[0]):
             graph.set_input(use.node, use.index, graph.tensor("other"))
-        return graph.tensor("other")
+        return (graph.tensor("other"),)
 
 
 class Idle(FoldPad):

@@ -204,7 +204,11 @@ def _is_asked(model: onnx.ModelProto, node: onnx.NodeProto, style: str) -> bool:
 
 def decided(findings: Iterable[onnxpad.Finding]) -> list[onnxpad.Finding]:
     """The findings of rules that decide something, without those that name what is left."""
-    return [finding for finding in findings if finding.code not in {"PAD103", "PAD206"}]
+    return [
+        finding
+        for finding in findings
+        if finding.code not in {"PAD103", "PAD206", "PAD207"} or finding.fixable
+    ]
 
 
 def fixed(

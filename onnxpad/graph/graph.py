@@ -481,6 +481,33 @@ class Graph:
         self._edits.insert(node, before)
         return output
 
+    def insert_like(
+        self,
+        node: Node,
+        inputs: Sequence[Tensor | None],
+        changed: Mapping[str, object | None],
+    ) -> tuple[Tensor, ...]:
+        """Inserts a node with the operator and attributes of another one, in front of it.
+
+        Args:
+            node: The other node.
+            inputs: The inputs of the new one.
+            changed: Attributes with other values; None leaves one out.
+
+        Returns:
+            Its outputs, as many as the other node has; those that it omits are nameless.
+        """
+        kept = {name: value for name, value in node.attrs.items() if name not in changed}
+        given = {name: value for name, value in changed.items() if value is not None}
+        name = self.model.names.fresh(node.name or node.outputs[0].name)
+        new = Node(node.op, name, {**kept, **_normal(given)}, node.domain)
+        new.inputs.extend(tensor or Tensor("") for tensor in inputs)
+        for place, output in enumerate(node.outputs):
+            fresh = f"{name}_output{place or ''}"
+            new.outputs.append(Tensor(self.model.names.fresh(fresh) if output.name else ""))
+        self._edits.insert(new, node)
+        return tuple(new.outputs)
+
     def replace_op(
         self,
         node: Node,

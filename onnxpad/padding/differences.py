@@ -11,6 +11,7 @@ from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
 from onnxpad.operators.read import UnreadableError, WindowOp, read_pad, read_slide, read_window
 from onnxpad.operators.table import CHANNELS_FIRST, Layout, operator_of, uncovered
+from onnxpad.padding.sinking import Sinking
 from onnxpad.sizes.analysed import analysed_domains
 from onnxpad.sizes.domain import SizeDomain
 from onnxpad.validation.result import PaddingDifference
@@ -128,6 +129,7 @@ def _may_be_same(before: Extent, after: Extent) -> bool:
 
 
 def _sites(graph: Graph, analysis: Analysis) -> Iterator[_Site]:
+    sinking = Sinking(graph, analysis)
     for node in graph.nodes:
         if not graph.is_standard(node) or not node.outputs or not node.inputs:
             continue
@@ -140,7 +142,7 @@ def _sites(graph: Graph, analysis: Analysis) -> Iterator[_Site]:
                 own, effect = _resolved(analysis, read_window(graph, analysis, node))
             else:
                 own = effect = _written(analysis, node, layout)
-            front = None if own is None else _front(graph, analysis, node, layout, len(own))
+            front = None if own is None else _front(graph, analysis, sinking, node, len(own))
         except (ModelError, UnreadableError):
             own = effect = front = None
         yield _Site(
@@ -195,30 +197,39 @@ def _resolved(analysis: Analysis, op: WindowOp) -> tuple[Pairs | None, Pairs | N
 
 
 def _front(
-    graph: Graph, analysis: Analysis, node: Node, layout: Layout, count: int
+    graph: Graph, analysis: Analysis, sinking: Sinking, node: Node, count: int
 ) -> Pairs | None:
     """The amounts that `Pad`s in front of an operator add to its spatial axes.
 
-    Transposes in between are followed.
+    Transposes in between are followed, and the steps that a `Pad` can be moved past.
     """
     total: list[tuple[Extent, Extent]] = [(0, 0)] * count
+    row = operator_of(graph, node)
+    layout = CHANNELS_FIRST if row is None else row.layout
     rank = layout.rank(count)
     places = list(range(rank))  # where each axis of the operator's data is
+
+    def add(amounts: Sequence[tuple[Extent, Extent]]) -> None:
+        for each, axis in enumerate(layout.axes(rank)):
+            begin, end = amounts[places[axis]]
+            total[each] = total[each][0] + begin, total[each][1] + end
+
     tensor = node.inputs[0]
     while (producer := graph.producer(tensor)) is not None and graph.is_standard(producer):
         if producer.op == "Pad":
             amounts = read_pad(graph, analysis, producer).extents_over(rank)
             if amounts is None:
                 return None
-            for each, axis in enumerate(layout.axes(rank)):
-                begin, end = amounts[places[axis]]
-                total[each] = total[each][0] + begin, total[each][1] + end
+            add(amounts)
         elif producer.op == "Transpose":
             perm = producer.attrs.get("perm") or list(range(rank))[::-1]
             if sorted(perm) != list(range(rank)):
                 return None
             places = [perm[place] for place in places]
         elif producer.op not in _THROUGH:
+            around = sinking.around(tensor)
+            if around is not None and len(around) == rank:
+                add(around)
             break
         tensor = producer.inputs[0]
     return tuple(total)

@@ -175,21 +175,20 @@ class Editor:
         graph, node = self.context.graph, match.node
         mark, inputs = graph.mark(), dict(graph.inputs)
         sites = [self._site(node, tensor) for tensor in self._kept(node)]
-        root = sites[0].reading.roots[0]
+        first, roots = sites[0].tensor, sites[0].reading.roots
         nodes = rule.computing(match)
-        text = self._describe(node, root, nodes[0])
+        text = self._describe(node, first, roots, nodes[0])
         if (place, text) in self._seen:
             raise UncertifiedError(
                 "the rule finds what it has already rewritten, without end", Reason.WITHOUT_END
             )
-        computing = self._computing(sites[0].tensor, root)
+        computing = self._computing(first, roots[0])
         stands = rule.rewrite(match, self.context) or tuple(site.tensor for site in sites)
         found = [self._proved(node, site, new) for site, new in zip(sites, stands, strict=True)]
         certificate = found[0][0].certificate
         for proof, _ in found:
             self._check_assumptions(proof.certificate)
-        moved = stands[0] is not sites[0].tensor
-        becomes = repr(stands[0].name) if moved else self._describe(node, root, nodes[1])
+        becomes = self._describe(node, stands[0], roots, nodes[1]) or repr(stands[0].name)
         removed = graph.sweep()
         check_accounted(graph, graph.touched(mark), [equal for _, equal in found])
         if graph.inputs != inputs:
@@ -316,24 +315,34 @@ class Editor:
         if any(use.node.inputs[use.index].name != new.name for use in uses):
             raise UncertifiedError(f"not everything that read {old.name!r} reads {new.name!r} now")
 
-    def _describe(self, node: Node, root: str, computing: int = 0) -> str:
-        """The padding of a node in words, from `root` to the node.
+    def _describe(
+        self, node: Node, tensor: Tensor, roots: Sequence[str], computing: int = 0
+    ) -> str:
+        """The padding of a node in words, from the tensors that are padded to the node.
 
         Args:
             node: The node.
-            root: Name of the tensor that is padded.
+            tensor: Its output, or the tensor that replaces it.
+            roots: Names of the tensors that are padded; where several are joined, the first counts.
             computing: How many nodes compute its amounts; 0 where the text need not say it.
         """
         graph = self.context.graph
         slides = operator_of(graph, node) is not None
+        is_step = not slides and node.op != "Pad"
         steps = [self._describe_window(node)] if slides else []
-        tensor = graph.origin(node.inputs[0] if slides else node.outputs[0])
-        while tensor.name != root:
-            pad = graph.producer(tensor)
-            if pad is None or pad.op != "Pad" or not graph.is_standard(pad):
+        tensor = graph.origin(node.inputs[0] if slides else tensor)
+        while tensor.name not in roots:
+            above = graph.producer(tensor)
+            is_pad = above is not None and above.op == "Pad" and graph.is_standard(above)
+            if above is None or not (is_pad or is_step):
                 break
-            steps.append(self._describe_pad(pad, computing if pad is node else 0))
-            tensor = graph.origin(pad.inputs[0])
+            steps.append(
+                self._describe_pad(above, computing if above is node else 0)
+                if is_pad
+                else str(above.op)
+            )
+            data = (each for each in above.inputs if graph.constant(each) is None)
+            tensor = graph.origin(next(data, above.inputs[0]))
         return " -> ".join(reversed(steps))
 
     def _describe_window(self, node: Node) -> str:

@@ -475,7 +475,7 @@ class _StepReader:
         """
         inside = self._inside(tensor, 0)
         self._collect(tensor)
-        if self._found.keys() == {tensor.name}:
+        if not self._roots and self._found.keys() == {tensor.name}:
             raise UncertifiedError(f"the padding of {tensor.name!r} is unknown")
         roots, known = tuple(self._found), (frozenset(self._nodes), frozenset(self._taken))
         return Reading(

@@ -105,12 +105,16 @@ def merged(layers: Layers) -> Layers:
     """Drop empty layers, and join neighbours with equal fill where that is exact.
 
     Joining is exact where, on every side, neither layer crops, or both do, or the outer one crops
-    no more than the inner one pads.
+    no more than the inner one pads. A layer that only crops has any fill.
     """
     found: list[Layer] = []
     for layer in layers:
         if all(begin == 0 and end == 0 for begin, end in layer.amounts):
             continue
+        if _only_crops(layer):
+            layer = layer._replace(fill=found[-1].fill if found else 0)
+        if found and _only_crops(found[-1]):
+            found[-1] = found[-1]._replace(fill=layer.fill)
         if found and found[-1].fill == layer.fill and _summable(found[-1], layer):
             inner = found.pop()
             layer = Layer(
@@ -124,6 +128,10 @@ def merged(layers: Layers) -> Layers:
                 continue
         found.append(layer)
     return tuple(found)
+
+
+def _only_crops(layer: Layer) -> bool:
+    return all(isinstance(n, int) and n <= 0 for pair in layer.amounts for n in pair)
 
 
 def _summable(inner: Layer, outer: Layer) -> bool:

@@ -171,7 +171,7 @@ def sliced(call: StepNode) -> Passed:
 
 
 def crops(call: StepNode) -> Amounts:
-    """What a Slice in steps of 1 takes off each axis, as amounts of padding.
+    """The elements that a Slice in steps of 1 takes off each axis, as amounts of padding.
 
     Raises:
         MeaninglessError: It is no such Slice, or its bounds or the rank are unknown, or it may
@@ -189,7 +189,7 @@ def crops(call: StepNode) -> Amounts:
 
 
 def _cropped(size: Extent, start: Extent, end: Extent) -> tuple[Extent, Extent]:
-    """What a slice in steps of 1 takes off an axis, as amounts of padding.
+    """The elements that a slice in steps of 1 takes off an axis, as amounts of padding.
 
     Raises:
         MeaninglessError: It may be otherwise at some size.

@@ -18,7 +18,7 @@ from onnxpad.proof.meaning import (
 
 
 class Passed(NamedTuple):
-    """What a step makes of padded data.
+    """The result of a step on padded data.
 
     Attributes:
         key: The function that the step computes of the data without its padding. Equal keys give
@@ -143,7 +143,7 @@ def _only_crops(layer: Layer) -> bool:
 
 
 def named(call: StepNode, layers: Layers, *says: object) -> Passed:
-    """What a step computes that depends on its attributes and on its other inputs, by name."""
+    """The part of a step that depends on its attributes and on its other inputs, by name."""
     attributes = sorted((name, *frozen(value)) for name, value in call.node.attrs.items())
     others = tuple(call.others())
     facts = (call.data, tuple(attributes), others, call.output)

@@ -103,7 +103,7 @@ def data_inputs(graph: Graph, analysis: Analysis, node: Node) -> tuple[int, ...]
 def through(
     graph: Graph, analysis: Analysis, node: Node, output_index: int, inner: Sequence[Layers]
 ) -> Passed | None:
-    """What a node makes of padded data, where it is a step.
+    """The result of a node on padded data, where it is a step.
 
     Args:
         graph: The graph that has the node.

@@ -83,7 +83,9 @@ def test_the_example_is_what_fix_does(kind: type[Pass], example: Example) -> Non
         return
     result = fixed(before, style, dynamic=dynamic)
     assert canonical(result.model) == canonical(completed(example, example.after))
-    assert [change.code for change in result.changes] == [kind.code]
+    # What PAD207 moves, another rule folds.
+    last = [kind.code] if kind.code != "PAD207" else ["PAD207", "PAD201"]
+    assert [change.code for change in result.changes] == last
 
 
 @pytest.mark.parametrize(("kind", "example"), EXAMPLES)

@@ -1,0 +1,364 @@
+"""Moves constant `Pad`s downstream, past the steps between them and the operators that could pad.
+
+A step is a node of which `padding.step_table` says what becomes of padding behind it. A *cut* is a
+step behind which the padding is written: the data of the node is read without the `Pad`s, and
+a `Pad` with the layer behind it follows each output. Steps that only each other read need no `Pad`.
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+from onnx.helper import tensor_dtype_to_np_dtype
+
+from onnxpad.analysis import Analysis
+from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.operators.amounts import Pairs, add, is_padded, is_plain_zero, is_same_fill, onnx_order
+from onnxpad.operators.onnxruntime_quirks import check_pads
+from onnxpad.operators.read import PadOp, UnreadableError, read_pad, read_window
+from onnxpad.operators.table import Direction, operator_of
+from onnxpad.padding.site import Sites
+from onnxpad.padding.step_table import Behind, Layer, behind, data_inputs
+from onnxpad.reasons import Reason, RefusalError
+
+# Steps past which a `Pad` is moved at once; the next change goes on from there.
+_MOST_STEPS: Final = 48
+
+
+class Lifted(NamedTuple):
+    """A tensor as data with a layer of padding around it.
+
+    Attributes:
+        layer: The layer.
+        steps: The steps between `Pad`s and the tensor, in order.
+        behind: What becomes of the padding at the last step; None where the tensor is a `Pad`'s.
+    """
+
+    layer: Layer
+    steps: tuple[Node, ...]
+    behind: Behind | None
+
+
+class Cut(NamedTuple):
+    """A step behind which a `Pad` could be written, or why it cannot be moved past this step."""
+
+    step: Node
+    refusal: RefusalError | None = None
+
+
+class Sinking:
+    """Finds and makes cuts in one graph, which must not be edited by others in the meantime."""
+
+    def __init__(self, graph: Graph, analysis: Analysis) -> None:
+        """Caches what it finds in the graph."""
+        self._graph = graph
+        self._analysis = analysis
+        self._known: dict[str, Lifted | RefusalError | None] = {}
+
+    def pad(self, pad: PadOp) -> Layer | None:
+        """The layer of a `Pad`; None unless it is constant padding by known numbers."""
+        amounts = pad.constant_amounts
+        if pad.mode != "constant" or amounts is None or pad.value is None:
+            return None
+        rank = len(amounts)
+        if pad.axes is not None:
+            shape = self._analysis.shape(pad.data)
+            if shape is None:
+                return None
+            rank = len(shape)
+        full = pad.over(rank)
+        return Layer(full, pad.value) if full is not None and is_padded(full) else None
+
+    def lifted(self, tensor: Tensor, depth: int = 0) -> Lifted | None:
+        """A tensor as padded data; None where no `Pad` reaches it through steps.
+
+        Args:
+            tensor: The tensor.
+            depth: The number of steps that were passed upstream to get to it.
+
+        Raises:
+            RefusalError: A `Pad` does, but the last step cannot be passed; the message says why.
+        """
+        tensor = self._graph.origin(tensor)
+        if tensor.name not in self._known:
+            try:
+                found = self._lift(tensor, depth) if depth <= _MOST_STEPS else None
+                self._known[tensor.name] = found
+            except RefusalError as refusal:
+                self._known[tensor.name] = refusal
+        known = self._known[tensor.name]
+        if isinstance(known, RefusalError):
+            raise known
+        return known
+
+    def _lift(self, tensor: Tensor, depth: int) -> Lifted | None:
+        node = self._graph.producer(tensor)
+        if node is None:
+            return None
+        if node.op == "Pad" and self._graph.is_standard(node):
+            try:
+                layer = self.pad(read_pad(self._graph, self._analysis, node))
+            except UnreadableError:
+                return None
+            return None if layer is None else Lifted(layer, (), None)
+        data = data_inputs(self._graph, node)
+        inside = [self._settled(node.inputs[index], depth + 1) for index in data]
+        found = [each for each in inside if each is not None]
+        if not found:
+            return None
+        first = found[0]
+        if len(found) < len(inside) or any(not _alike(each.layer, first.layer) for each in found):
+            label = self._graph.label(node)
+            raise RefusalError(
+                Reason.STEPS_BETWEEN,
+                f"{node.op} {label!r} joins it with what is not padded alike",
+                operator=label,
+            )
+        passed = behind(self._graph, self._analysis, node, data, first.layer)
+        steps = {id(step): step for each in found for step in each.steps}
+        return Lifted(passed.layer, (*steps.values(), node), passed)
+
+    def _settled(self, tensor: Tensor, depth: int) -> Lifted | None:
+        """As `lifted`; None also where a step upstream cannot be passed, or there are too many."""
+        try:
+            found = self.lifted(tensor, depth)
+        except RefusalError:
+            return None
+        return None if found is not None and len(found.steps) >= _MOST_STEPS else found
+
+    def around(self, tensor: Tensor, depth: int = 0) -> Pairs | None:
+        """The amounts around a tensor of all `Pad`s that reach it through steps; None for none.
+
+        Args:
+            tensor: The tensor.
+            depth: The number of nodes that were passed upstream to get to it.
+        """
+        node = self._graph.producer(self._graph.origin(tensor))
+        if node is None or depth > _MOST_STEPS:
+            return None
+        if node.op == "Pad" and self._graph.is_standard(node):
+            own = self.lifted(node.outputs[0])
+            inner = self.around(node.inputs[0], depth + 1)
+            if own is None or inner is None:
+                return inner if own is None else own.layer.amounts
+            return add(own.layer.amounts, inner)
+        data = data_inputs(self._graph, node)
+        inner = self.around(node.inputs[data[0]], depth + 1) if data else None
+        if inner is None:
+            return None
+        try:
+            return behind(self._graph, self._analysis, node, data, Layer(inner, 0)).layer.amounts
+        except RefusalError:
+            return None
+
+    def cuts(self, pad: Node) -> Iterator["Cut"]:
+        """The steps behind which a `Pad` could be written, and those that it cannot be moved past.
+
+        On each branch one or the other ends the way.
+        """
+        pending, seen = list(self._steps_reading(pad.outputs[0])), set[int]()
+        while pending:
+            step = pending.pop(0)
+            if id(step) in seen:
+                continue
+            seen.add(id(step))
+            try:
+                lifted = self.lifted(step.outputs[0])
+            except RefusalError as refusal:
+                yield Cut(step, refusal)
+                continue
+            if lifted is None:
+                continue
+            further = self._only_step(step)
+            if further is None:
+                yield Cut(step)
+            else:
+                pending.append(further)
+
+    def _only_step(self, step: Node) -> Node | None:
+        """The step that alone reads a step's only output, and can be passed too."""
+        if len([each for each in step.outputs if each.name]) != 1:
+            return None
+        tensor = step.outputs[0]
+        readers = list(self.readers(tensor))
+        if len(readers) != 1 or readers[0] is None:
+            return None
+        try:
+            lifted = self.lifted(readers[0].outputs[0])
+        except RefusalError:
+            return None
+        passed = lifted is not None and any(step is each for each in lifted.steps)
+        return readers[0] if passed else None
+
+    def _steps_reading(self, tensor: Tensor) -> Iterator[Node]:
+        for node in self.readers(tensor):
+            if node is not None and data_inputs(self._graph, node):
+                yield node
+
+    def readers(self, tensor: Tensor) -> Iterator[Node | None]:
+        """The readers of a tensor, directly or through Identity; None for outputs and bodies."""
+        graph, pending = self._graph, [tensor]
+        while pending:
+            current = pending.pop()
+            if graph.is_output(current):
+                yield None
+            for use in graph.uses(current):
+                if use.index < 0:
+                    yield None
+                elif use.node.op == "Identity" and graph.is_standard(use.node):
+                    pending += use.node.outputs[:1]
+                else:
+                    yield use.node
+
+    def cut(self, node: Node) -> tuple[Tensor, ...]:
+        """Writes the padding behind a step, and connects all its readers to that.
+
+        Returns:
+            The tensors that replace its outputs.
+
+        Raises:
+            RefusalError: There is no `Pad` for the element type.
+        """
+        graph, dtype = self._graph, self._analysis.dtype(node.outputs[0])
+        lifted = self.lifted(node.outputs[0])
+        assert lifted is not None
+        check_pads(graph.opset, dtype)
+        bare: dict[int, tuple[Tensor, ...]] = {}
+        for step in lifted.steps:
+            bare[id(step)] = self._bare(step, bare)
+        outputs = []
+        for old, new in zip(node.outputs, bare[id(node)], strict=True):
+            if not old.name:
+                continue
+            padded = new
+            if is_padded(lifted.layer.amounts):
+                padded = _insert_pad(graph, node, new, lifted.layer, dtype)
+            for use in graph.uses(old):
+                graph.set_input(use.node, use.index, padded)
+            outputs.append(padded)
+        return tuple(outputs)
+
+    def _bare(self, step: Node, bare: dict[int, tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+        """Inserts a step on data without its padding; returns its outputs."""
+        graph = self._graph
+        lifted = self.lifted(step.outputs[0])
+        assert lifted is not None
+        assert lifted.behind is not None
+        inputs = list(step.inputs)
+        for index in data_inputs(graph, step):
+            inputs[index] = self._source(graph.origin(inputs[index]), bare)
+        if lifted.behind.vanishes:
+            return (inputs[0],)
+        for index, values in lifted.behind.constants.items():
+            name = f"{step.name or step.outputs[0].name}_{index}"
+            inputs[index] = graph.add_initializer(values, name)
+        return graph.insert_like(step, inputs, lifted.behind.attributes)
+
+    def _source(self, tensor: Tensor, bare: dict[int, tuple[Tensor, ...]]) -> Tensor:
+        """A padded tensor without its padding."""
+        node = self._graph.producer(tensor)
+        assert node is not None
+        if id(node) not in bare:
+            return node.inputs[0]
+        (place,) = [i for i, each in enumerate(node.outputs) if each.name == tensor.name]
+        return bare[id(node)][place]
+
+
+def _alike(one: Layer, other: Layer) -> bool:
+    return one.amounts == other.amounts and is_same_fill(one.value, other.value)
+
+
+def _insert_pad(
+    graph: Graph, step: Node, source: Tensor, layer: Layer, dtype: int | None
+) -> Tensor:
+    assert dtype is not None
+    name = f"{step.name or step.outputs[0].name}_pad"
+    amounts = onnx_order(layer.amounts)
+    if graph.opset < 11:
+        attributes = {"mode": "constant", "pads": amounts, "value": float(layer.value)}
+        return graph.insert("Pad", [source], attributes, before=step, name=name)
+    inputs = [source, graph.add_initializer(np.asarray(amounts, np.int64), f"{name}_pads")]
+    if not is_plain_zero(layer.value):
+        value = np.asarray(layer.value, tensor_dtype_to_np_dtype(dtype))
+        inputs.append(graph.add_initializer(value, f"{name}_value"))
+    return graph.insert("Pad", inputs, {"mode": "constant"}, before=step, name=name)
+
+
+def check_taken(graph: Graph, analysis: Analysis, sites: Sites, style: str, step: Node) -> None:
+    """Cuts behind a step, and raises unless all that reads the padding takes it.
+
+    Whoever calls this must roll the graph back. A window operator takes padding if it could have it
+    in this style, a step if all its readers do, and a `Pad` if both could be one.
+
+    Raises:
+        RefusalError: A reader does not take it; the message says which, and why.
+    """
+    pending = [step]
+    while pending:
+        step, sinking = pending.pop(), Sinking(graph, analysis)
+        if any(reader is None for each in step.outputs for reader in sinking.readers(each)):
+            raise RefusalError(
+                Reason.GRAPH_OUTPUT,
+                f"{step.op} {graph.label(step)!r} gives an output of the graph, or is read in a "
+                "body, with the padding",
+            )
+        for tensor in sinking.cut(step):
+            pad = graph.producer(tensor)
+            if pad is None or pad.op != "Pad":
+                continue  # a Slice cropped all of it
+            if not list(sinking.readers(tensor)):
+                raise RefusalError(Reason.UNUSED, "nothing reads what is computed from it")
+            for reader in sinking.readers(tensor):
+                assert reader is not None
+                row = operator_of(graph, reader)
+                if row is not None and row.direction is Direction.GATHERS:
+                    _check_window(graph, analysis, sites, style, tensor, reader)
+                elif data_inputs(graph, reader):
+                    for each in Sinking(graph, analysis).cuts(pad):
+                        if each.refusal is not None:
+                            raise each.refusal
+                        if all(each.step is not other for other in pending):
+                            pending.append(each.step)
+                else:
+                    _check_merges(graph, analysis, pad, reader)
+        pending = [each for each in pending if _is_read(graph, each)]
+
+
+def _is_read(graph: Graph, node: Node) -> bool:
+    return any(graph.uses(each) or graph.is_output(each) for each in node.outputs)
+
+
+def _check_window(
+    graph: Graph, analysis: Analysis, sites: Sites, style: str, padded: Tensor, reader: Node
+) -> None:
+    try:
+        op = read_window(graph, analysis, reader)
+    except UnreadableError as error:
+        raise RefusalError(Reason.READER_UNREADABLE, str(error)) from error
+    if graph.origin(op.data).name != padded.name:
+        raise _stands(graph, reader)
+    try:
+        sites.plan(op, style, sites.outer(op))
+    except RefusalError as refusal:
+        label = f"{reader.op} {graph.label(reader)!r}"
+        raise RefusalError(refusal.code, f"{label}: {refusal}", **refusal.facts) from refusal
+
+
+def _check_merges(graph: Graph, analysis: Analysis, pad: Node, reader: Node) -> None:
+    if reader.op == "Pad" and graph.is_standard(reader):
+        sinking = Sinking(graph, analysis)
+        try:
+            one, other = (sinking.pad(read_pad(graph, analysis, each)) for each in (pad, reader))
+        except UnreadableError as error:
+            raise RefusalError(Reason.READER_UNREADABLE, str(error)) from error
+        alone = len(list(sinking.readers(pad.outputs[0]))) == 1
+        if one is not None and other is not None and alone:
+            crops = min(min(pair) for layer in (one, other) for pair in layer.amounts) < 0
+            if is_same_fill(one.value, other.value) and not crops:
+                return
+    raise _stands(graph, reader)
+
+
+def _stands(graph: Graph, node: Node) -> RefusalError:
+    label = graph.label(node)
+    return RefusalError(Reason.STEPS_BETWEEN, f"{node.op} {label!r} stands between", operator=label)

@@ -1,0 +1,631 @@
+"""Steps: operators that a constant `Pad` upstream can be moved past, downstream.
+
+Each entry says what becomes of a layer of padding behind an operator, and which constants of the
+operator change once its data is not padded. A new step is an entry here, and one in `proof.steps`,
+which shares nothing with this table.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+from onnx import TensorProto
+
+from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.size import Extent, Size
+from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.operators.amounts import Pair, Pairs, is_plain_zero
+from onnxpad.operators.table import FLOATS
+from onnxpad.padding.step_fills import (
+    BINARY,
+    UNARY,
+    Number,
+    UncertainError,
+    computed,
+    dequantised,
+    greater,
+    holds,
+    leaky,
+    lesser,
+    one_of,
+    quantised,
+    says_uncertain,
+)
+from onnxpad.reasons import Reason, RefusalError
+
+_QUANTISED: Final = frozenset(
+    {TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16, TensorProto.UINT16}
+)
+
+
+class Layer(NamedTuple):
+    """Constant padding: (begin, end) for each axis, and the value filled in."""
+
+    amounts: Pairs
+    value: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A node whose data inputs are all padded by one layer.
+
+    Attributes:
+        graph: The graph.
+        analysis: Its analysis.
+        node: The node.
+        data: The indices of its padded inputs.
+        layer: The layer around each of them.
+    """
+
+    graph: Graph
+    analysis: Analysis
+    node: Node
+    data: tuple[int, ...]
+    layer: Layer
+
+    @property
+    def rank(self) -> int:
+        """The number of axes of the data."""
+        return len(self.layer.amounts)
+
+    @property
+    def padded(self) -> tuple[int, ...]:
+        """The axes that the layer pads or crops."""
+        return tuple(axis for axis, pair in enumerate(self.layer.amounts) if pair != (0, 0))
+
+    @property
+    def tensor(self) -> Tensor:
+        """The first padded input."""
+        return self.node.inputs[self.data[0]]
+
+    @property
+    def dtype(self) -> int:
+        """The element type of the data.
+
+        Raises:
+            RefusalError: It is unknown.
+        """
+        dtype = self.analysis.dtype(self.tensor)
+        if dtype is None:
+            raise RefusalError(
+                Reason.TYPE_UNKNOWN,
+                f"the element type of {self.tensor.name!r} is unknown",
+                tensor=self.tensor.name,
+            )
+        return dtype
+
+    def input(self, index: int) -> Tensor | None:
+        """An input; None where it is omitted."""
+        inputs = self.node.inputs
+        return inputs[index] if len(inputs) > index and inputs[index].name else None
+
+    def constant(self, index: int) -> np.ndarray[Any, Any] | None:
+        """The elements of an input; None where it is omitted.
+
+        Raises:
+            RefusalError: It is not constant.
+        """
+        tensor = self.input(index)
+        if tensor is None:
+            return None
+        array = self.graph.constant(tensor)
+        if array is None:
+            raise self.stands(f"reads {tensor.name!r}, which is known only at run time")
+        return array
+
+    def given(self, name: str, index: int, since: int) -> tuple[int, ...] | None:
+        """Integers that are an attribute before an opset, and a constant input since.
+
+        Raises:
+            RefusalError: The input is not constant.
+        """
+        if self.graph.opset < since:
+            value = self.node.attrs.get(name)
+            return None if value is None else tuple(map(int, value))
+        array = self.constant(index)
+        return None if array is None else tuple(map(int, array.reshape(-1)))
+
+    def stands(self, why: str) -> RefusalError:
+        """The refusal of a node that a `Pad` cannot be moved past."""
+        label = self.graph.label(self.node)
+        return RefusalError(
+            Reason.STEPS_BETWEEN,
+            f"{self.node.op} {label!r} stands between, and {why}",
+            operator=label,
+        )
+
+    def along(self, axes: Sequence[int]) -> RefusalError:
+        """The refusal of a node that works along padded axes."""
+        label, told_axes = self.graph.label(self.node), ", ".join(map(str, axes))
+        return RefusalError(
+            Reason.AXIS_TAKEN,
+            f"{self.node.op} {label!r} between works along the padded axis {told_axes}",
+            operator=label,
+            axes=list(axes),
+        )
+
+    def filled(self, make: Callable[[], Number]) -> Layer:
+        """The layer with another value.
+
+        Raises:
+            RefusalError: The value is not certain.
+        """
+        try:
+            return self.layer._replace(value=make())
+        except UncertainError as error:
+            raise says_uncertain(self.node.op, self.layer.value, str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """A layer of padding behind a node, and the node on data without it.
+
+    Attributes:
+        layer: The layer around each output.
+        constants: New constants for inputs, by index.
+        attributes: New values of attributes; None removes one.
+        vanishes: Whether the node does nothing to data without the layer.
+    """
+
+    layer: Layer
+    constants: Mapping[int, np.ndarray[Any, Any]] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    vanishes: bool = False
+
+
+Rule: TypeAlias = Callable[[Case], Behind]
+
+
+def _same(case: Case) -> Behind:
+    return Behind(case.layer)
+
+
+def _unary(case: Case) -> Behind:
+    rule, dtype = UNARY[case.node.op], case.dtype
+    return Behind(case.filled(lambda: rule(case.layer.value, dtype)))
+
+
+def _others(case: Case) -> list[np.ndarray[Any, Any]]:
+    """The constant operands, each of size 1 on the padded axes.
+
+    Raises:
+        RefusalError: One is not constant, or has elements of its own along a padded axis.
+    """
+    if case.graph.opset < 7:
+        raise case.stands(f"broadcasts by its attributes in opset {case.graph.opset}")
+    found = []
+    for index, tensor in enumerate(case.node.inputs):
+        if index in case.data or not tensor.name:
+            continue
+        array = case.constant(index)
+        assert array is not None
+        if array.ndim > case.rank:
+            raise case.stands("its constant has more axes than the data")
+        shift = case.rank - array.ndim
+        taken = [axis for axis in case.padded if axis >= shift and array.shape[axis - shift] != 1]
+        if taken:
+            raise case.along(taken)
+        found.append(array)
+    return found
+
+
+def _elements(array: np.ndarray[Any, Any]) -> list[Number]:
+    kind = int if array.dtype.kind in "iu" else float
+    return [kind(each) for each in array.reshape(-1)]
+
+
+def _binary(case: Case) -> Behind:
+    (other,), dtype, value = _others(case), case.dtype, case.layer.value
+    operation, first = BINARY[case.node.op], case.data == (0,)
+    if case.node.op == "Div" and dtype not in FLOATS:
+        raise case.stands("divides integers")
+
+    def made() -> Number:
+        pairs = ((value, each) if first else (each, value) for each in _elements(other))
+        return one_of(computed(operation, a, b, dtype) for a, b in pairs)
+
+    return Behind(case.filled(made))
+
+
+def _chosen(case: Case) -> Behind:
+    choose = lesser if case.node.op == "Min" else greater
+    others = _others(case)
+
+    def made() -> Number:
+        value = case.layer.value
+        for other in others:
+            value = one_of(choose(value, each) for each in _elements(other))
+        return value
+
+    return Behind(case.filled(made))
+
+
+def _clip(case: Case) -> Behind:
+    bounds: list[Number | None]
+    if case.graph.opset < 11:
+        bounds = [case.node.attrs.get(name) for name in ("min", "max")]
+    else:
+        given = [case.constant(index) for index in (1, 2)]
+        bounds = [None if each is None else one_of(_elements(each)) for each in given]
+    low, high = bounds
+
+    def made() -> Number:
+        value = case.layer.value
+        value = value if low is None else greater(value, low)
+        return value if high is None else lesser(value, high)
+
+    return Behind(case.filled(made))
+
+
+def _leaky(case: Case) -> Behind:
+    slope, dtype = float(np.float32(case.node.attrs.get("alpha", 0.01))), case.dtype
+    return Behind(case.filled(lambda: leaky(case.layer.value, slope, dtype)))
+
+
+def _prelu(case: Case) -> Behind:
+    (slope,), dtype, value = _others(case), case.dtype, case.layer.value
+    return Behind(case.filled(lambda: one_of(leaky(value, s, dtype) for s in _elements(slope))))
+
+
+def _cast(case: Case) -> Behind:
+    to, value = int(case.node.attrs["to"]), case.layer.value
+    known = {case.dtype, to} <= _CASTS
+
+    def made() -> Number:
+        if not known or not holds(value, to):
+            raise UncertainError("a value that the new type does not hold")
+        return float(value) if to in FLOATS else int(value)
+
+    return Behind(case.filled(made))
+
+
+_CASTS: Final = FLOATS | _QUANTISED | {
+    TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32, TensorProto.UINT64,
+}  # fmt: skip
+
+
+def _dropout(case: Case) -> Behind:
+    opset, attributes = case.graph.opset, case.node.attrs
+    if opset >= 12:
+        mode = case.constant(2)
+        trains = mode is not None and bool(mode.reshape(-1)[0])
+    else:
+        trains = opset < 7 and not attributes.get("is_test", 0)
+    if trains:
+        raise case.stands("drops elements at random")
+    _check_first_alone(case)
+    return Behind(case.layer)
+
+
+def _check_first_alone(case: Case) -> None:
+    """Raises RefusalError if anything reads another output than the first."""
+    graph = case.graph
+    for tensor in case.node.outputs[1:]:
+        if tensor.name and (graph.uses(tensor) or graph.is_output(tensor)):
+            raise case.stands(f"{tensor.name!r} is read too")
+
+
+def _batch_normalisation(case: Case) -> Behind:
+    attributes = case.node.attrs
+    if case.graph.opset < 7 or not attributes.get("spatial", 1) or attributes.get("training_mode"):
+        raise case.stands("does not normalise by constants for each channel")
+    _check_first_alone(case)
+    if 1 in case.padded:
+        raise case.along([1])
+    scale, bias, mean, variance = (case.constant(index) for index in (1, 2, 3, 4))
+    parts = [scale, bias, mean, variance]
+    if any(each is None for each in parts):
+        raise case.stands("lacks a constant")
+    epsilon = float(attributes.get("epsilon", 1e-5))
+    sound = (
+        all(is_plain_zero(each) for part in (bias, mean) for each in _elements(part))  # type: ignore[arg-type]
+        and all(each + epsilon > 0 for each in _elements(variance))  # type: ignore[arg-type]
+        and all(np.isfinite(each) for part in parts for each in _elements(part))  # type: ignore[arg-type]
+    )
+
+    def made() -> Number:
+        if not sound or not is_plain_zero(case.layer.value):
+            raise UncertainError("a number that depends on the kernel")
+        return case.layer.value
+
+    return Behind(case.filled(made))
+
+
+def _transpose(case: Case) -> Behind:
+    order = case.node.attrs.get("perm") or list(range(case.rank))[::-1]
+    if sorted(order) != list(range(case.rank)):
+        raise case.stands("its perm does not fit the data")
+    return Behind(case.layer._replace(amounts=tuple(case.layer.amounts[axis] for axis in order)))
+
+
+def _normal(axes: Sequence[int], rank: int, case: Case) -> tuple[int, ...]:
+    if any(not -rank <= axis < rank for axis in axes):
+        raise case.stands("its axes do not fit the data")
+    return tuple(axis % rank for axis in axes)
+
+
+def _unsqueeze(case: Case) -> Behind:
+    axes = case.given("axes", 1, 13)
+    if axes is None:
+        raise case.stands("lacks its axes")
+    rank = case.rank + len(axes)
+    added = set(_normal(axes, rank, case))
+    inner = iter(case.layer.amounts)
+    amounts = tuple((0, 0) if axis in added else next(inner) for axis in range(rank))
+    return Behind(case.layer._replace(amounts=amounts))
+
+
+def _squeeze(case: Case) -> Behind:
+    axes = case.given("axes", 1, 13)
+    if axes is None:
+        return _reshaped(case, lambda shape: Behind(case.layer))
+    dropped = set(_normal(axes, case.rank, case))
+    if not dropped.isdisjoint(case.padded):
+        raise case.along(sorted(dropped & set(case.padded)))
+    kept = (pair for axis, pair in enumerate(case.layer.amounts) if axis not in dropped)
+    return Behind(case.layer._replace(amounts=tuple(kept)))
+
+
+def _reshape(case: Case) -> Behind:
+    if case.graph.opset < 5 or case.node.attrs.get("allowzero"):
+        raise case.stands("its shape has no constant that could be corrected")
+    shape = case.input(1)
+    if shape is not None and case.graph.constant(shape) is None:
+        raise case.stands(f"reads its shape {shape.name!r}, which is known only at run time")
+    return _reshaped(case, lambda wanted: Behind(case.layer, {1: wanted}))
+
+
+def _reshaped(case: Case, made: Callable[[np.ndarray[Any, Any]], Behind]) -> Behind:
+    """The layer behind a node that only adds or drops axes of size 1.
+
+    Args:
+        case: The case.
+        made: Makes the result, without its layer, of the shape that the node has to write once its
+            data is not padded.
+    """
+    before = case.analysis.shape(case.tensor)
+    after = case.analysis.shape(case.node.outputs[0])
+    if before is None or after is None or len(before) != case.rank:
+        raise case.stands("its shape is known only at run time")
+    inner = [axis for axis, size in enumerate(before) if size != 1]
+    outer = [axis for axis, size in enumerate(after) if size != 1]
+    matches = len(inner) == len(outer) and all(
+        isinstance(before[i], int | Size) and before[i] == after[o]
+        for i, o in zip(inner, outer, strict=True)
+    )
+    if not matches or not set(case.padded) <= set(inner):
+        raise case.stands("does more than add or drop axes of size 1")
+    amounts: list[Pair] = [(0, 0)] * len(after)
+    for i, o in zip(inner, outer, strict=True):
+        amounts[o] = case.layer.amounts[i]
+    shape = _written(case, after, amounts)
+    return _replaced(made(shape), tuple(amounts))
+
+
+def _replaced(behind: Behind, amounts: Pairs) -> Behind:
+    return Behind(behind.layer._replace(amounts=amounts), behind.constants, behind.attributes)
+
+
+def _written(case: Case, after: Sequence[Extent], amounts: Sequence[Pair]) -> np.ndarray[Any, Any]:
+    """The constant shape of a Reshape, without the amounts of a layer.
+
+    Its own 0 (a size of the input) and -1 (the rest) stay right without the padding, as long as the
+    input's size is that of the same axis.
+    """
+    said = case.given("shape", 1, 5) if case.node.op == "Reshape" else None
+    sizes: list[int] = []
+    for axis, (size, (begin, end)) in enumerate(zip(after, amounts, strict=True)):
+        if said is not None and said[axis] in (0, -1):
+            sizes.append(said[axis])
+        elif isinstance(size, int):
+            sizes.append(size - begin - end)
+        else:
+            sizes.append(-1)
+    return np.asarray(sizes, np.int64)
+
+
+def _flatten(case: Case) -> Behind:
+    return _reshaped(case, lambda _: Behind(case.layer))
+
+
+def _parts(case: Case) -> tuple[np.ndarray[Any, Any], ...]:
+    """Scale and zero point of QuantizeLinear or DequantizeLinear, and their axis, if there is one.
+
+    Raises:
+        RefusalError: They are not constant, or vary along a padded axis.
+    """
+    scale, zero = case.constant(1), case.constant(2)
+    if scale is None or case.graph.opset < 10:
+        raise case.stands("lacks its scale")
+    attributes = case.node.attrs
+    if attributes.get("block_size"):
+        raise case.stands("has scales for each block")
+    zero = np.zeros(scale.shape, np.uint8) if zero is None else zero
+    if scale.size > 1 or scale.ndim == 1:
+        (axis,) = _normal([attributes.get("axis", 1)], case.rank, case)
+        if scale.size > 1 and axis in case.padded:
+            raise case.along([axis])
+    if scale.size != zero.size:
+        raise case.stands("its scale and zero point differ in size")
+    return scale, zero
+
+
+def _quantise(case: Case) -> Behind:
+    scale, zero = _parts(case)
+    to = case.analysis.dtype(case.node.outputs[0])
+    known = to in _QUANTISED and case.dtype == TensorProto.FLOAT
+    if not known or {"output_dtype", "precision"} & {*case.node.attrs}:
+        raise case.stands("is not of a known type")
+    assert to is not None
+
+    def made() -> Number:
+        each = zip(_elements(scale), _elements(zero), strict=True)
+        return one_of(quantised(case.layer.value, float(s), int(z), to) for s, z in each)
+
+    return Behind(case.filled(made))
+
+
+def _dequantise(case: Case) -> Behind:
+    scale, zero = _parts(case)
+    known = case.dtype in {*_QUANTISED, TensorProto.INT32}
+    to = case.analysis.dtype(case.node.outputs[0])
+    if not known or to != TensorProto.FLOAT or "output_dtype" in case.node.attrs:
+        raise case.stands("is not of a known type")
+
+    def made() -> Number:
+        each = zip(_elements(scale), _elements(zero), strict=True)
+        return one_of(dequantised(int(case.layer.value), float(s), int(z)) for s, z in each)
+
+    return Behind(case.filled(made))
+
+
+def _concat(case: Case) -> Behind:
+    (axis,) = _normal([case.node.attrs.get("axis", 1)], case.rank, case)
+    if axis in case.padded:
+        raise case.along([axis])
+    return Behind(case.layer)
+
+
+def _split(case: Case) -> Behind:
+    (axis,) = _normal([case.node.attrs.get("axis", 0)], case.rank, case)
+    if axis in case.padded:
+        raise case.along([axis])
+    if case.graph.opset >= 13:
+        case.constant(1)
+    return Behind(case.layer)
+
+
+def _slice(case: Case) -> Behind:
+    """A Slice along other axes, or one that crops padded axes.
+
+    On each side it may crop part of the padding, or, where there is none, the data itself.
+    """
+    starts, ends, axes, steps = _bounds(case)
+    amounts, kept = list(case.layer.amounts), []
+    shape = case.analysis.shape(case.tensor)
+    for place, axis in enumerate(axes):
+        begin, end = case.layer.amounts[axis]
+        if (begin, end) == (0, 0):
+            kept.append((starts[place], ends[place]))
+            continue
+        size = shape[axis] if shape is not None else None
+        crop = _crop(starts[place], ends[place], size) if steps[place] == 1 else None
+        if crop is None or min(begin, end) < 0:
+            raise case.along([axis])
+        first, last = crop
+        of_data = max(first - begin, 0), max(last - end, 0)
+        is_short = not isinstance(size, int) or size - begin - end < sum(of_data)
+        if (of_data != (0, 0) and is_short) or any(
+            real and pad for real, pad in zip(of_data, (begin, end), strict=True)
+        ):
+            raise case.along([axis])
+        amounts[axis] = (max(begin - first, 0), max(end - last, 0))
+        kept.append((of_data[0], -of_data[1] or _ALL))
+    layer = case.layer._replace(amounts=tuple(amounts))
+    if {*kept} <= {(0, _ALL)} and {*steps} <= {1}:
+        return Behind(layer, vanishes=True)
+    if kept == list(zip(starts, ends, strict=True)):
+        return Behind(layer)
+    begins, stops = ([pair[side] for pair in kept] for side in (0, 1))
+    if case.graph.opset < 10:
+        return Behind(layer, {}, {"starts": begins, "ends": stops})
+    written = case.constant(1)
+    assert written is not None
+    kind = written.dtype
+    return Behind(layer, {1: np.asarray(begins, kind), 2: np.asarray(stops, kind)})
+
+
+_ALL: Final = 2**31 - 1
+"""An end beyond every axis, which fits an int32."""
+
+
+def _crop(start: int, end: int, size: Extent | None) -> tuple[int, int] | None:
+    """How many elements a Slice of step 1 drops on both sides; None where unknown."""
+    known = size if isinstance(size, int) else None
+    if start < 0 and known is None:
+        return None
+    first = start if start >= 0 else max(start + (known or 0), 0)
+    if end < 0:
+        last = -end
+    elif known is not None:
+        last = max(known - end, 0)
+    elif end >= 2**31 - 1:
+        last = 0
+    else:
+        return None
+    if known is not None and first + last > known:
+        return None
+    return first, last
+
+
+def _bounds(
+    case: Case,
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Starts, ends, axes and steps of a Slice.
+
+    Raises:
+        RefusalError: They are not constant, or contradict one another.
+    """
+    since = 10
+    starts, ends = case.given("starts", 1, since), case.given("ends", 2, since)
+    axes = case.given("axes", 3, since)
+    steps = case.given("steps", 4, since) if case.graph.opset >= since else None
+    if starts is None or ends is None or len(starts) != len(ends):
+        raise case.stands("lacks its bounds")
+    axes = _normal(axes if axes is not None else range(len(starts)), case.rank, case)
+    steps = steps or (1,) * len(starts)
+    if len({*axes}) != len(axes) or not len(axes) == len(starts) == len(steps):
+        raise case.stands("its axes do not fit its bounds")
+    return starts, ends, axes, steps
+
+
+STEPS: Final[Mapping[str, Rule]] = {
+    **dict.fromkeys(UNARY, _unary),
+    **dict.fromkeys(BINARY, _binary),
+    "BatchNormalization": _batch_normalisation,
+    "Cast": _cast,
+    "Clip": _clip,
+    "Concat": _concat,
+    "DequantizeLinear": _dequantise,
+    "Dropout": _dropout,
+    "Flatten": _flatten,
+    "LeakyRelu": _leaky,
+    "Max": _chosen,
+    "Min": _chosen,
+    "PRelu": _prelu,
+    "QuantizeLinear": _quantise,
+    "Reshape": _reshape,
+    "Slice": _slice,
+    "Split": _split,
+    "Squeeze": _squeeze,
+    "Transpose": _transpose,
+    "Unsqueeze": _unsqueeze,
+}
+"""The steps, operators of ONNX's own domain, each with the rule for a layer behind it."""
+
+_JOINS: Final = frozenset({"Concat"})
+_OPERANDS: Final = frozenset({"Max", "Min", *BINARY})
+
+
+def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
+    """The inputs of a node that may be padded; none where it is no step."""
+    if node.op not in STEPS or not graph.is_standard(node) or not node.inputs:
+        return ()
+    if node.op in _JOINS:
+        return tuple(range(len(node.inputs)))
+    if node.op in _OPERANDS:
+        given = enumerate(node.inputs)
+        return tuple(index for index, each in given if graph.constant(each) is None)[:1]
+    return (0,)
+
+
+def behind(
+    graph: Graph, analysis: Analysis, node: Node, data: tuple[int, ...], layer: Layer
+) -> Behind:
+    """The layer behind a node whose data inputs are padded by one layer.
+
+    Raises:
+        RefusalError: The layer cannot be moved past the node; the message says why.
+    """
+    return STEPS[node.op](Case(graph, analysis, node, data, layer))

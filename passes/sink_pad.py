@@ -1,0 +1,107 @@
+"""A `Pad` with other operators between it and the operator that could pad."""
+
+from collections.abc import Iterator
+
+from onnxpad.graph import Node, Tensor
+from onnxpad.operators.amounts import told
+from onnxpad.padding.readers import Readers
+from onnxpad.padding.sinking import Sinking, check_taken
+from onnxpad.reasons import RefusalError
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Example, Match, Pass
+
+
+class SinkPad(Pass):
+    """A `Pad` with other operators between it and the operator that could do its padding.
+
+    ## What it does
+    Moves the `Pad` behind these operators, directly before the Conv or pool, where another rule
+    folds it. Its amounts follow the axes, its value becomes what the operators make of it, and the
+    shape of a Reshape is corrected. A Slice that crops only padding disappears with it.
+
+    ## Why it matters
+    Networks with channels last have a Transpose before each Conv, quantised ones a QuantizeLinear
+    and a DequantizeLinear, and exporters put Unsqueeze and Reshape around one-dimensional
+    convolutions. A `Pad` before them costs a pass over memory, and what follows it computes on the
+    padding too.
+
+    ## When it is exact
+    The `Pad` has mode constant, known amounts and a known value, and the operators work on each
+    element alone, or on axes that are not padded:
+
+    - Transpose; Unsqueeze, Squeeze, Reshape and Flatten that only add or drop axes of size 1.
+    - Concat of data that is all padded alike, Split and Slice along other axes.
+    - Relu, Clip, Neg, Abs, Cast, QuantizeLinear, DequantizeLinear, and arithmetic with constants
+      that do not vary along padded axes, if the value comes out as one certain number. Other
+      functions only where they make 0 of 0: Tanh does, but Sigmoid makes 0.5 of it.
+    - BatchNormalization whose means and biases are 0, and Dropout in inference.
+
+    Everything that reads the padded data must be able to take the padding over, or all stays.
+
+    ## References
+    ONNX Pad-25 and the pages of the operators named.
+    """
+
+    code = "PAD207"
+    examples = (
+        Example(
+            given="""
+                float[1, 8, 8, 2] x
+                float[3, 2, 3, 3] w
+                int64[8] pads = {0, 1, 1, 0, 0, 1, 1, 0}
+            """,
+            before="""
+                p = Pad (x, pads)
+                t = Transpose <perm = [0, 3, 1, 2]> (p)
+                y = Conv (t, w)
+            """,
+            after="""
+                t = Transpose <perm = [0, 3, 1, 2]> (x)
+                y = Conv <pads = [1, 1, 1, 1]> (t, w)
+            """,
+        ),
+    )
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every constant `Pad` that a step reads."""
+        for pad in context.pads():
+            sinking = Sinking(context.graph, context.analysis)
+            if sinking.pad(pad) is not None:
+                match = self._match(context, sinking, pad.node)
+                if match is not None:
+                    yield match
+
+    def _match(self, context: Context, sinking: Sinking, pad: Node) -> Match | None:
+        """The first step behind which a `Pad` can be written, or why there is none."""
+        graph, refusal = context.graph, None
+        layer = sinking.lifted(pad.outputs[0])
+        assert layer is not None
+        message = f"Pad {told(layer.layer.amounts)}"
+        for cut in sinking.cuts(pad):
+            reason = cut.refusal or self._refusal(context, cut.step)
+            if reason is not None:
+                is_near = Readers(graph).path(cut.step.outputs[0]) is not None
+                refusal = refusal or (reason if is_near else None)
+                continue
+            lifted = sinking.lifted(cut.step.outputs[0])
+            assert lifted is not None
+            steps = ", ".join(f"{each.op} {graph.label(each)!r}" for each in lifted.steps)
+            labels = [graph.label(each) for each in lifted.steps]
+            message = f"{message} before {steps}"
+            return self.found(context, pad, message, cut.step, keeps=cut.step, steps=labels)
+        return None if refusal is None else self.refused(context, pad, message, refusal)
+
+    def _refusal(self, context: Context, step: Node) -> RefusalError | None:
+        """Why something that reads the padding behind a step does not take it; None if all does."""
+        mark = context.mark()
+        try:
+            check_taken(context.graph, context.analysis, context.sites, context.style, step)
+        except RefusalError as refusal:
+            return refusal
+        finally:
+            context.rollback(mark)
+        return None
+
+    def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...]:
+        """Writes the padding behind the last step."""
+        return Sinking(context.graph, context.analysis).cut(match.plan)

@@ -1,0 +1,182 @@
+"""A `Pad` moves past what stands between it and its window, or stays with the reason."""
+
+from collections.abc import Sequence
+
+import onnx
+import pytest
+
+import onnxpad
+from tests.support import canonical, fixed, one
+
+NHWC = "float[1, 8, 7, 2] x"
+W = "float[3, 2, 3, 3] w = {" + ", ".join(str(n % 7 - 3) for n in range(54)) + "}"
+PADS = "int64[8] p = {0, 1, 2, 0, 0, 2, 1, 0}"
+SPATIAL = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
+TURN = "Transpose <perm = [0, 3, 1, 2]>"
+BARE = f"t = {TURN} (x) y = Conv <pads = [1, 2, 2, 1]> (t, w)"
+
+FOLDED = [
+    pytest.param(f"a = Pad (x, p) t = {TURN} (a) y = Conv (t, w)", BARE, id="Transpose"),
+    pytest.param(
+        f"a = Pad (x, p) i = Identity (a) t = {TURN} (i) y = Conv (t, w)", BARE, id="Identity"
+    ),
+    pytest.param(
+        f"a = Pad (x, p) r = Relu (a) n = Neg (r) t = {TURN} (n) y = Conv (t, w)",
+        f"r = Relu (x) n = Neg (r) t = {TURN} (n) y = Conv <pads = [1, 2, 2, 1]> (t, w)",
+        id="several in a row",
+    ),
+    pytest.param(
+        f"a = Pad (x, p) t = {TURN} (a) y = Conv (t, w) z = Conv <strides = [2, 2]> (t, w)",
+        f"t = {TURN} (x) y = Conv <pads = [1, 2, 2, 1]> (t, w)"
+        " z = Conv <pads = [1, 2, 2, 1], strides = [2, 2]> (t, w)",
+        id="a shared step",
+    ),
+    pytest.param(
+        f"a = Pad (x, p) t = {TURN} (a) r = Relu (t) n = Neg (t) y = Conv (r, w) z = Conv (n, w)",
+        f"t = {TURN} (x) r = Relu (t) n = Neg (t)"
+        " y = Conv <pads = [1, 2, 2, 1]> (r, w) z = Conv <pads = [1, 2, 2, 1]> (n, w)",
+        id="a shared step before others",
+    ),
+    pytest.param(
+        f"a = Pad (x, p) b = Pad (x, p) c = Concat <axis = 3> (a, b) t = {TURN} (c)"
+        " l, r = Split <axis = 1> (t) y = Conv (l, w) z = Conv (r, w)",
+        f"c = Concat <axis = 3> (x, x) t = {TURN} (c)"
+        " l, r = Split <axis = 1> (t)"
+        " y = Conv <pads = [1, 2, 2, 1]> (l, w) z = Conv <pads = [1, 2, 2, 1]> (r, w)",
+        id="joined and split",
+    ),
+    pytest.param(
+        f"a = Pad (x, p) t = {TURN} (a) b = Pad (t, q) y = Conv (b, w)",
+        f"t = {TURN} (x) y = Conv <pads = [2, 3, 3, 2]> (t, w)",
+        id="another Pad behind",
+    ),
+    pytest.param(
+        f"a = Pad (x, p) y = Identity (a) t = {TURN} (a) z = Conv (t, w)",
+        f"a = Pad (x, p) y = Identity (a) t = {TURN} (x) z = Conv <pads = [1, 2, 2, 1]> (t, w)",
+        id="an output too",
+    ),
+]
+
+
+def model(body: str, inputs: str = NHWC, more: str = "") -> onnx.ModelProto:
+    outputs = "float[] y, float[] z" if " z = " in body else "float[] y"
+    given = f"{W}, {PADS}, int64[8] q = {{0, 0, 1, 1, 0, 0, 1, 1}}{more}"
+    return one(body, inputs=inputs, outputs=outputs, initializers=given)
+
+
+@pytest.mark.parametrize(("before", "after"), FOLDED)
+def test_moves_and_folds(before: str, after: str) -> None:
+    result = fixed(model(before))
+    assert canonical(result.model) == canonical(model(after))
+    assert not onnxpad.check(result.model).failing()
+
+
+@pytest.mark.parametrize(("before", "after"), FOLDED)
+def test_needs_no_run(before: str, after: str) -> None:
+    result = onnxpad.fix(model(before), validate=False, strict=True)
+    assert canonical(result.model) == canonical(model(after))
+
+
+def test_stands_before_its_operator_in_style_pad() -> None:
+    result = fixed(
+        model(f"a = Pad (x, p) t = {TURN} (a) y = Conv <pads = [0, 0, 0, 1]> (t, w)"), "pad"
+    )
+    assert [node.op_type for node in result.model.graph.node] == ["Transpose", "Pad", "Conv"]
+
+
+LINE = "float[1, 2, L] x"
+ONE = "float[3, 2, 1, 3] v = {" + ", ".join(str(n % 5 - 2) for n in range(18)) + "}"
+
+
+@pytest.mark.parametrize(
+    ("there", "length"),
+    [
+        ("Unsqueeze (a, at)", "L"),
+        ("Reshape (a, shape)", "L"),
+        ("Reshape (a, fixed)", "8"),
+    ],
+)
+def test_unit_axes(there: str, length: str) -> None:
+    given = (
+        f"{ONE}, int64[6] p = {{0, 0, 2, 0, 0, 0}}, int64[1] at = {{2}},"
+        " int64[4] shape = {0, 2, 1, -1}, int64[4] fixed = {1, 2, 1, 10}"
+    )
+    before = one(
+        f"a = Pad (x, p) u = {there} c = Conv (u, v) y = Squeeze (c, at)",
+        inputs=LINE.replace("L", length),
+        initializers=given,
+    )
+    result = fixed(before)
+    nodes = result.model.graph.node
+    assert [node.op_type for node in nodes] == [there.split(" ")[0], "Conv", "Squeeze"]
+    (pads,) = [a.ints for a in nodes[1].attribute if a.name == "pads"]
+    assert list(pads) == [0, 2, 0, 0]
+
+
+def test_quantised_and_back() -> None:
+    body = (
+        "a = Pad (x, p) q = QuantizeLinear (a, s, o) d = DequantizeLinear (q, s, o) y = Conv (d, w)"
+    )
+    result = fixed(one(body, initializers=f"{W}, {SPATIAL}, float s = {{0.125}}, uint8 o = {{7}}"))
+    ops = [node.op_type for node in result.model.graph.node]
+    assert ops == ["QuantizeLinear", "DequantizeLinear", "Conv"]
+
+
+CROPS = [
+    ("0, 0, 1, 1, 0, 0, 1, 1", "1, 1", "-1, -1", ["Conv"], [0, 0, 0, 0]),
+    ("0, 0, 2, 2, 0, 0, 2, 2", "1, 1", "-1, -1", ["Conv"], [1, 1, 1, 1]),
+    ("0, 0, 0, 0, 0, 0, 1, 1", "1, 1", "99, 99", ["Slice", "Conv"], [0, 0, 1, 1]),
+    ("0, 0, 1, 0, 0, 0, 0, 1", "0, 0", "-1, -1", ["Slice", "Conv"], [1, 0, 0, 0]),
+]
+
+
+@pytest.mark.parametrize(("amounts", "starts", "ends", "ops", "pads"), CROPS)
+def test_crops_take_padding_away(
+    amounts: str, starts: str, ends: str, ops: Sequence[str], pads: Sequence[int]
+) -> None:
+    given = (
+        f"{W}, int64[8] p = {{{amounts}}}, int64[2] from = {{{starts}}},"
+        f" int64[2] to = {{{ends}}}, int64[2] on = {{2, 3}}"
+    )
+    before = one("a = Pad (x, p) s = Slice (a, from, to, on) y = Conv (s, w)", initializers=given)
+    nodes = fixed(before).model.graph.node
+    assert [node.op_type for node in nodes] == ops
+    found = [list(a.ints) for a in nodes[-1].attribute if a.name == "pads"]
+    assert found in ([list(pads)], [] if not any(pads) else None)
+
+
+STAYS = [
+    pytest.param("s = Sigmoid (a)", "no-window", "Sigmoid", id="half of 0"),
+    pytest.param("s = Add (a, one)", "fill-differs", "pads with 1", id="Add"),
+    pytest.param("s = Mul (a, column)", "axis-taken", "padded axis", id="along a padded axis"),
+    pytest.param("s = Add (a, each)", "fill-changes", "several values", id="of each channel"),
+    pytest.param("s = Exp (a)", "steps-between", "Exp", id="Exp"),
+    pytest.param("s = Concat <axis = 1> (a, b)", "steps-between", "not padded alike", id="Concat"),
+]
+
+
+@pytest.mark.parametrize(("step", "code", "told"), STAYS)
+def test_stays(step: str, code: str, told: str) -> None:
+    given = (
+        f"{W}, {SPATIAL}, float one = {{1}}, float[2, 1, 1] each = {{1, 2}},"
+        f" float[11, 1] column = {{{', '.join(['2'] * 11)}}}, float[4] scales = {{1, 1, 2, 2}}"
+    )
+    before = one(
+        f"a = Pad (x, p) b = Pad (x, p2) t = Neg (a) {step.replace('(a', '(t')}"
+        " y = Conv <dilations = [2, 2]> (s, w)",
+        initializers=given + ", int64[8] p2 = {0, 0, 2, 1, 0, 0, 1, 2}",
+    )
+    result = onnxpad.fix(before)
+    assert not result.changed
+    told_of = {finding.reason_code: finding.reason for finding in result.findings}
+    assert code in told_of or code == "no-window"
+    assert any(told in reason for reason in told_of.values())
+
+
+def test_one_reader_that_declines_keeps_all() -> None:
+    body = f"a = Pad (x, p) t = {TURN} (a) y = Conv (t, w) z = MaxPool <kernel_shape = [3, 3]> (t)"
+    result = onnxpad.fix(model(body))
+    assert not result.changed
+    (finding,) = result.findings
+    assert (finding.code, finding.reason_code) == ("PAD207", "fill-wins")
+    assert "MaxPool" in finding.reason
