@@ -15,6 +15,7 @@ from onnxpad.passes.report_scopes import ReportScopes
 from onnxpad.passes.report_sizes import ReportSizes
 from onnxpad.passes.report_unreadable import ReportUnreadable
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
+from onnxpad.passes.round_down import RoundDown
 from onnxpad.passes.simplify_amounts import SimplifyAmounts
 from onnxpad.passes.sink_pad import SinkPad
 from onnxpad.passes.split_pads import SplitPads
@@ -24,6 +25,7 @@ PASSES: Final[tuple[type[Pass], ...]] = (
     DropEmptyPad,
     ResolveAutoPad,
     DropValid,
+    RoundDown,
     FoldPad,
     SinkPad,
     RecogniseSame,

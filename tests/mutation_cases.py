@@ -16,12 +16,14 @@ class Case:
         model: What `fix` is given.
         style: As for `fix`.
         dynamic: As for `fix`.
+        no_ceil: As for `fix`.
         sizes: What open dimensions are when it runs.
     """
 
     model: onnx.ModelProto
     style: str = "fold"
     dynamic: str = "keep"
+    no_ceil: bool = False
     sizes: tuple[int, ...] = (9,)
 
 
@@ -286,6 +288,53 @@ CASES: Final[dict[str, Case]] = {
             initializers="int64[6] p = {0, 0, 1, 0, 0, 1}",
         )
     ),
+    **{
+        what: Case(one(f"y = {pool}> (x)", inputs=inputs), no_ceil=True, sizes=(3, 5, 6, 9))
+        for what, pool, inputs in (
+            (
+                "MaxPool, ceil_mode",
+                (
+                    "MaxPool <ceil_mode = 1, kernel_shape = [4, 2], strides = [3, 3], "
+                    "pads = [0, 1, 1, 0]"
+                ),
+                "float[1, 2, 8, 10] x",
+            ),
+            (
+                "MaxPool, ceil_mode, any size",
+                "MaxPool <ceil_mode = 1, kernel_shape = [2, 4], strides = [2, 4]",
+                "float[1, 2, height, width] x",
+            ),
+            (
+                "MaxPool, ceil_mode, no window",
+                "MaxPool <ceil_mode = 1, kernel_shape = [5, 5], strides = [2, 2]",
+                "float[1, 2, height, 9] x",
+            ),
+            (
+                "MaxPool, ceil_mode, dilated",
+                (
+                    "MaxPool <ceil_mode = 1, kernel_shape = [2, 2], strides = [4, 4], "
+                    "dilations = [3, 3]"
+                ),
+                "float[1, 2, 9, 9] x",
+            ),
+            (
+                "AveragePool, ceil_mode",
+                (
+                    "AveragePool <ceil_mode = 1, count_include_pad = 1, kernel_shape = [3, 3], "
+                    "strides = [2, 2]"
+                ),
+                "float[1, 2, 8, 8] x",
+            ),
+            (
+                "AveragePool, ceil_mode, counted",
+                (
+                    "AveragePool <ceil_mode = 1, count_include_pad = 1, kernel_shape = [3, 3], "
+                    "strides = [2, 2], pads = [1, 1, 1, 1]"
+                ),
+                "float[1, 2, 8, 8] x",
+            ),
+        )
+    },
     "Pad MaxPool, dilated": Case(
         one(
             "a = Pad (x, p, c) y = MaxPool <kernel_shape = [3], dilations = [4]> (a)",

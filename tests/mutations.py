@@ -29,7 +29,7 @@ from onnxpad.operators import amounts, limits, onnxruntime_quirks, read, table
 from onnxpad.operators.limits import AxisForm
 from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import OPERATORS, Fill
-from onnxpad.padding import pad_limits, plan
+from onnxpad.padding import pad_limits, plan, rounding
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.same_subgraph import Amounts
 from onnxpad.padding.site import Sites
@@ -400,6 +400,35 @@ _WINDOW: Final = (
             "size * window.stride - 1"),
 )
 
+_ROUNDING: Final = (
+    _mutant("ceil_mode changes nothing", "MaxPool, ceil_mode", CERTIFY, window.end_without_ceil,
+            "chosen = max(end, most if read is None else min(read, most))", "chosen = end",
+            "return chosen if all(isinstance(c, int | Size) and c == windows for c in counts)"
+            " else None", "return chosen"),
+    _mutant("the end is as far as the least reach", "MaxPool, ceil_mode, any size", CERTIFY,
+            window.end_without_ceil, "_, read = bounds(", "read, _ = bounds(",
+            "return chosen if all(isinstance(c, int | Size) and c == windows for c in counts)"
+            " else None", "return chosen"),
+    _mutant("a window at sizes that have none", "MaxPool, ceil_mode, no window", CERTIFY,
+            window.end_without_ceil,
+            "return chosen if all(isinstance(c, int | Size) and c == windows for c in counts)"
+            " else None", "return chosen"),
+    _mutant("pads are as far as any window reaches", "MaxPool, ceil_mode, dilated", CERTIFY,
+            rounding._check_reach, "pair[1] >= window.kernel", "False"),
+    _mutant("what is past the padding counts", "AveragePool, ceil_mode", CERTIFY, rounding.floored,
+            "op.count_include_pad and pads == op.pads", "op.count_include_pad"),
+    _mutant("padding that counted does no more", "AveragePool, ceil_mode, counted", CERTIFY,
+            rounding._check_reach, "pair != own and op.count_include_pad", "False"),
+    _mutant("pads that count are as far as windows reach", "AveragePool, ceil_mode, counted",
+            CERTIFY, rounding.floored, "op.count_include_pad and pads == op.pads",
+            "op.count_include_pad", "if plan.reaches_past:", "if False:"),
+    _mutant("rounded-down pads are written axis by axis", "MaxPool, ceil_mode", CERTIFY,
+            rounding.express_floored, "onnx_order(plan.pads)",
+            "[n for pair in plan.pads for n in pair]"),
+    _mutant("ceil_mode goes and no pads come", "MaxPool, ceil_mode", CERTIFY,
+            rounding.express_floored, "if plan.reaches_past:", "if False:"),
+)
+
 _SIGNS: Final = (
     _entry("Tanh is never negative", "Pad MaxPool, 0 behind Tanh", PROBES, BOUNDS, "Tanh",
            BOUNDS["Exp"]),
@@ -459,7 +488,7 @@ _ENGINES: Final = (
 )
 
 MUTANTS: Final = (
-    *_SITES, *_DYNAMIC, *_PASSES, *_OPERATORS, *_WINDOW, *_SIGNS, *_ENGINES
+    *_SITES, *_DYNAMIC, *_PASSES, *_OPERATORS, *_WINDOW, *_ROUNDING, *_SIGNS, *_ENGINES
 )
 
 # Breaks that change what comes out, and nothing of what it computes: all must be accepted.

@@ -212,14 +212,20 @@ def decided(findings: Iterable[onnxpad.Finding]) -> list[onnxpad.Finding]:
 
 
 def fixed(
-    proto: onnx.ModelProto, style: str = "fold", *, dynamic: str = "keep", runs: bool = True
+    proto: onnx.ModelProto,
+    style: str = "fold",
+    *,
+    dynamic: str = "keep",
+    no_ceil: bool = False,
+    runs: bool = True,
 ) -> onnxpad.FixResult:
     """What `fix` makes of a model, after the checks that every rewrite must pass."""
     kept = proto.SerializeToString()
-    result = onnxpad.fix(proto, style=style, dynamic=dynamic)
+    asked: dict[str, Any] = {"style": style, "dynamic": dynamic, "no_ceil": no_ceil}
+    result = onnxpad.fix(proto, **asked)
     assert proto.SerializeToString() == kept, "the input model was changed"
     assert not result.undone
-    again = onnxpad.fix(result.model, style=style, dynamic=dynamic, validate=False)
+    again = onnxpad.fix(result.model, **asked, validate=False)
     assert not again.changed, [c.before + " => " + c.after for c in again.changes]
     assert result.validation is None or result.validation.outcome != "failed"
     if runs:

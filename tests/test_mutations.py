@@ -59,7 +59,7 @@ def difference(case: Case, after: onnx.ModelProto) -> str:
 def trusted(case: Case) -> onnx.ModelProto:
     """What the passes make of a model when nobody checks them, each at most once of a node."""
     graph = Graph.from_proto(case.model)
-    context = Context(graph, case.style, case.dynamic)
+    context = Context(graph, case.style, case.dynamic, no_ceil=case.no_ceil)
     with suppress(ModelError):  # what was made is so wrong that the next pass stops
         for kind in PASSES:
             done: set[int] = set()
@@ -76,7 +76,9 @@ def checked(case: Case, *, probes: bool) -> tuple[onnx.ModelProto, Outcome]:
     """What comes out when every change is certified, and probed if asked for."""
     graph = Graph.from_proto(case.model)
     probe = NeighbourhoodProbe(graph) if probes else None
-    outcome = driver.rewrite(graph, case.style, dynamic=case.dynamic, probe=probe)
+    outcome = driver.rewrite(
+        graph, case.style, dynamic=case.dynamic, no_ceil=case.no_ceil, probe=probe
+    )
     return graph.to_proto(), outcome
 
 
@@ -90,7 +92,7 @@ def test_what_is_wrong_is_noticed(mutant: Mutant, monkeypatch: pytest.MonkeyPatc
     if mutant.killer != VALIDATION:
         assert not difference(case, checked(case, probes=True)[0])
         return
-    result = onnxpad.fix(case.model, style=case.style, dynamic=case.dynamic)
+    result = onnxpad.fix(case.model, style=case.style, dynamic=case.dynamic, no_ceil=case.no_ceil)
     if difference(case, result.model):
         assert result.validation is not None
         assert not result.validation.ok

@@ -172,6 +172,7 @@ def fix(
     shapes: Shapes | None = None,
     dims: Dims | None = None,
     trust_dim_names: bool = False,
+    no_ceil: bool = False,
     validate: bool = True,
     strict: bool = False,
     progress: Progress | None = None,
@@ -192,6 +193,8 @@ def fix(
             prove for: `"32..1024"`, `"32..1024:32"` for the multiples of 32 in it, or a `range`.
         trust_dim_names: Whether to assume that dimensions of the same name have the same size; no
             runtime enforces it. A change that rests on it says so, and `strict` forbids it.
+        no_ceil: Whether to write pools with `ceil_mode` as pools that round down and have end pads,
+            where that is exact.
         validate: Whether to run every change, and the whole model, on onnxruntime.
         strict: Whether to undo changes that rest on an assumption, such as finite data.
         progress: Called with (step, done, total).
@@ -231,6 +234,7 @@ def fix(
                     style,
                     dynamic=dynamic,
                     domain=domain,
+                    no_ceil=no_ceil,
                     strict=strict,
                     probe=probe,
                     progress=progress,
@@ -290,6 +294,7 @@ def check(
     shapes: Shapes | None = None,
     dims: Dims | None = None,
     trust_dim_names: bool = False,
+    no_ceil: bool = False,
     strict: bool = False,
     select: str | Sequence[str] = (),
     ignore: str | Sequence[str] = (),
@@ -306,6 +311,7 @@ def check(
         shapes: As for `fix`.
         dims: As for `fix`.
         trust_dim_names: As for `fix`.
+        no_ceil: As for `fix`.
         strict: Whether padding stays if its rewrite rests on an assumption, as for `fix`.
         select: Codes or prefixes of codes to report; all if empty.
         ignore: Codes or prefixes of codes to leave out.
@@ -330,7 +336,9 @@ def check(
         domain = given_domain(
             graph, shapes, dims, trust_dim_names=trust_dim_names, recorded=recorded
         )
-        found = driver.find(graph, style, dynamic=dynamic, domain=domain, strict=strict)
+        found = driver.find(
+            graph, style, dynamic=dynamic, domain=domain, no_ceil=no_ceil, strict=strict
+        )
     return CheckResult(
         tuple(
             finding

@@ -14,6 +14,7 @@ from onnxpad.cli.options import (
     DynamicOption,
     Format,
     FormatOption,
+    NoCeilOption,
     ShapeOption,
     StrictOption,
     Style,
@@ -45,6 +46,7 @@ def check(
     shape: ShapeOption = None,
     dim: DimOption = None,
     trust_dim_names: TrustOption = False,
+    no_ceil: NoCeilOption = False,
     strict: StrictOption = False,
     form: FormatOption = Format.TEXT,
     fail_on: Annotated[
@@ -76,6 +78,7 @@ def check(
         style=style.value,
         dynamic=dynamic.value,
         trust_dim_names=trust_dim_names,
+        no_ceil=no_ceil,
         strict=strict,
         select=selected,
         ignore=ignored,

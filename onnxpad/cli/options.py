@@ -87,6 +87,14 @@ TrustOption = Annotated[
         "--trust-dim-names", help="Assume that dimensions of the same name have the same size."
     ),
 ]
+NoCeilOption = Annotated[
+    bool,
+    typer.Option(
+        "--no-ceil",
+        help="Write pools that round up (ceil_mode) as pools that round down and have end pads, "
+        "where that is exact.",
+    ),
+]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Refuse rewrites that rest on an assumption.")
 ]

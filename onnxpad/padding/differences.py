@@ -33,6 +33,7 @@ class _Site:
         total: (begin, end) per spatial axis, its own and those in front; None where unknown.
         effect: Constant amounts that read the same at every size; None where there are none.
         windows: The number of windows per spatial axis; None where unknown.
+        rounds_up: Whether it is a pool with `ceil_mode`, whose last window may reach past its pads.
     """
 
     output: str
@@ -42,6 +43,7 @@ class _Site:
     total: Pairs | None
     effect: Pairs | None
     windows: tuple[Extent, ...] | None
+    rounds_up: bool
 
 
 def padding_differences(
@@ -106,7 +108,8 @@ def _is_same(one: _Site, other: _Site) -> bool:
     if one.total == other.total or (one.effect is not None and one.effect == other.effect):
         return True
     sizes = [*_flat(one.total), *_flat(other.total)]
-    if not all(isinstance(size, int) for size in sizes) and _starts_alike(one, other):
+    comparable = all(isinstance(size, int) for size in sizes) and one.rounds_up == other.rounds_up
+    if not comparable and _starts_alike(one, other):
         return True
     pairs = zip(_flat(one.total), _flat(other.total), strict=True)
     return all(_may_be_same(before, after) for before, after in pairs)
@@ -153,6 +156,7 @@ def _sites(graph: Graph, analysis: Analysis) -> Iterator[_Site]:
             _sum(own, front),
             _sum(effect, front),
             None if row is None else _windows(analysis, node, layout),
+            bool(node.attrs.get("ceil_mode", 0)),
         )
 
 

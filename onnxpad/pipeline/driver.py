@@ -52,6 +52,7 @@ def find(
     *,
     dynamic: str = "keep",
     domain: SizeDomain | None = None,
+    no_ceil: bool = False,
     strict: bool = False,
     passes: Passes = PASSES,
 ) -> list[Finding]:
@@ -60,7 +61,7 @@ def find(
     All rewrites are made as in `rewrite`, and undone at the end. Only this shows whether each
     change can be certified, on which assumptions, and whether it can after the other changes.
     """
-    anew = partial(Context, graph, style, dynamic, domain)
+    anew = partial(Context, graph, style, dynamic, domain, no_ceil=no_ceil)
     barred = noted(graph)
     editor = Editor(anew(), strict=strict)
     found = _found(editor.context, [kind for kind in passes if not kind.rest], barred)
@@ -92,6 +93,7 @@ def rewrite(
     *,
     dynamic: str = "keep",
     domain: SizeDomain | None = None,
+    no_ceil: bool = False,
     strict: bool = False,
     probe: Probe | None = None,
     progress: Progress | None = None,
@@ -108,6 +110,7 @@ def rewrite(
         style: Where constant padding goes.
         dynamic: What becomes of padding that depends on an open size.
         domain: The sizes that the user allows; all without it.
+        no_ceil: Whether pools with `ceil_mode` are written as pools that round down.
         strict: Whether a change whose certificate names an assumption is undone.
         probe: Runs each change; without it nothing runs.
         progress: Called with a step, the number of changes made, and how many there may be.
@@ -115,7 +118,7 @@ def rewrite(
         barred: Rewrites not to make, besides those that the model's metadata bars.
         exposing: Asks onnxruntime which `Pad`s its optimiser folds wrongly in the result.
     """
-    anew = partial(Context, graph, style, dynamic, domain)
+    anew = partial(Context, graph, style, dynamic, domain, no_ceil=no_ceil)
     barred = known = {**noted(graph), **barred}
     reports = [kind for kind in passes if not kind.rewrites and not kind.rest]
     mark = graph.mark()

@@ -349,10 +349,11 @@ class Editor:
         op = self.context.window(node)
         if isinstance(op, UnreadableError):
             return str(node.op)
+        rounded = " ceil_mode" if op.ceil_mode else ""
         if op.auto_pad != "NOTSET":
-            return f"{node.op} auto_pad={op.auto_pad}"
+            return f"{node.op} auto_pad={op.auto_pad}{rounded}"
         counted = " counted" if op.count_include_pad and op.pads_written else ""
-        return f"{node.op} pads {told(op.pads)}{counted}"
+        return f"{node.op} pads {told(op.pads)}{counted}{rounded}"
 
     def _describe_pad(self, node: Node, computing: int) -> str:
         pad = self.context.pad(node)

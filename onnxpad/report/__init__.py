@@ -33,6 +33,7 @@ class FixReport:
         model: Path of the input, as given.
         style: The style asked for.
         dynamic: The choice for padding that depends on an open size.
+        no_ceil: Whether no pool was to round up.
         outcome: How it ended; decides the exit code.
         written: Path of the file written; empty if none was.
         older: Path of an older file in the place of a result that was not written; else empty.
@@ -74,6 +75,7 @@ class FixReport:
     data: tuple[str, ...] = ()
     inline: bool = False
     dynamic: str = "keep"
+    no_ceil: bool = False
     declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
     ranges: str = ""
     dims: Mapping[str, range] = field(default_factory=dict)

@@ -37,6 +37,7 @@ def fix_json(report: FixReport) -> str:
         "model": report.model,
         "style": report.style,
         "dynamic": report.dynamic,
+        "no_ceil": report.no_ceil,
         "outcome": report.outcome,
         "written": report.written or None,
         "older": report.older or None,

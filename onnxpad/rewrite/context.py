@@ -42,12 +42,18 @@ class Context:
         style: str = "fold",
         dynamic: str = "keep",
         domain: SizeDomain | None = None,
+        *,
+        no_ceil: bool = False,
     ) -> None:
-        """Analyses a graph for a style, a choice for open sizes, and the sizes a user allows."""
+        """Analyses a graph for a style, a choice for open sizes, and the sizes a user allows.
+
+        `no_ceil` says whether the user wants no pool that rounds up.
+        """
         self.graph = graph
         self.style = style
         # In style `pad` even size-dependent padding goes into a Pad.
         self.dynamic = "pad" if dynamic == "keep" and style == "pad" else dynamic
+        self.no_ceil = no_ceil
         self.domains = analysed_domains(graph, domain)
         self.is_final = all(each.analysis.is_complete for each in self.domains)
         self.analysis = self.domains[-1].analysis

@@ -41,6 +41,7 @@ class Example:
         after: The nodes that they become; empty where they stay.
         style: The `--style`.
         dynamic: The `--dynamic` choice.
+        no_ceil: Whether `--no-ceil` is given.
     """
 
     given: str
@@ -48,12 +49,14 @@ class Example:
     after: str = ""
     style: str = "fold"
     dynamic: str = "keep"
+    no_ceil: bool = False
 
     @property
     def text(self) -> str:
         """The lines of a page: the nodes before and after, then the inputs and initializers."""
         asked = {"style": (self.style, "fold"), "dynamic": (self.dynamic, "keep")}
         options = [f" with `--{name} {it}`" for name, (it, usual) in asked.items() if it != usual]
+        options += [" with `--no-ceil`"] * self.no_ceil
         becomes = ["".join(["becomes", *options]), _indented(self.after)]
         result = becomes if self.after else ["stays"]
         return "\n".join([_indented(self.before), *result, "where", _indented(self.given)])

@@ -15,6 +15,7 @@ from onnxpad.arithmetic.window import (
     Window,
     constant_in_effect,
     end_read,
+    end_without_ceil,
     last_read,
     output_size,
     pool_output_size,
@@ -96,6 +97,47 @@ def test_last_and_end_read(size: int, window: Window, begin: int, output: int) -
     assert isinstance(end, int)
     assert fitting(size, window, begin, end)[:output] == reads
     assert not end or fitting(size, window, begin, end - 1)[:output] != reads
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None)
+@given(
+    windows(max_kernel=5, max_stride=5, max_dilation=2),
+    st.integers(0, 4),
+    st.integers(0, 4),
+    st.integers(1, 4),
+    st.integers(1, 9),
+    st.integers(0, 20),
+)
+@example(Window(2, 2), 0, 0, 1, 1, 20)
+@example(Window(3, 2), 0, 0, 1, 1, 20)
+@example(Window(3, 2), 0, 0, 1, 2, 20)
+@example(Window(3, 2), 0, 0, 2, 3, 20)
+@example(Window(2, 5), 1, 1, 1, 1, 20)
+def test_end_without_ceil_exists_exactly_when_some_end_gives_the_windows(
+    window: Window, begin: int, end: int, step: int, least: int, more: int
+) -> None:
+    assume(max(begin, end) < window.kernel)  # others are refused
+    admitted = list(range(least, least + more + 1, step))
+
+    def is_right(chosen: int) -> bool:
+        return all(
+            pool_output_size(size, window, begin, chosen, ceil_mode=False)
+            == output_size(size, window, begin, chosen)
+            == pool_output_size(size, window, begin, end, ceil_mode=True)
+            for size in admitted
+        )
+
+    size = symbol("n", Sizes(first=least, last=least + more, step=step))
+    chosen = end_without_ceil(size, window, begin, end)
+    right = [each for each in range(end, end + window.extent + 1) if is_right(each)]
+    assert chosen == (right[0] if right else None)
+    if chosen is None:
+        return
+    for each in admitted:
+        count = pool_output_size(each, window, begin, end, ceil_mode=True)
+        assert isinstance(count, int)
+        assert len(fitting(each, window, begin, chosen)) == max(count, 0)
 
 
 def agree(candidate: tuple[int, int], window: Window, odd: Side, admitted: list[int]) -> bool:

@@ -75,13 +75,13 @@ def test_every_pass_has_an_example() -> None:
 @pytest.mark.parametrize(("kind", "example"), EXAMPLES)
 def test_the_example_is_what_fix_does(kind: type[Pass], example: Example) -> None:
     before = completed(example, example.before)
-    style, dynamic = example.style, example.dynamic
-    found = onnxpad.check(before, style=style, dynamic=dynamic).findings
+    style, dynamic, no_ceil = example.style, example.dynamic, example.no_ceil
+    found = onnxpad.check(before, style=style, dynamic=dynamic, no_ceil=no_ceil).findings
     assert kind.code in [finding.code for finding in found]
     if not example.after:
         assert not onnxpad.fix(before, style=style, dynamic=dynamic).changed
         return
-    result = fixed(before, style, dynamic=dynamic)
+    result = fixed(before, style, dynamic=dynamic, no_ceil=no_ceil)
     assert canonical(result.model) == canonical(completed(example, example.after))
     # What PAD207 moves, another rule folds.
     last = [kind.code] if kind.code != "PAD207" else ["PAD207", "PAD201"]

@@ -1,0 +1,124 @@
+"""Pools with `ceil_mode`, planned as pools that round down and have end pads instead."""
+
+from typing import NamedTuple
+
+from onnxpad.arithmetic.window import Window, end_without_ceil
+from onnxpad.graph import Graph
+from onnxpad.operators.amounts import Pairs, is_padded, onnx_order, told
+from onnxpad.operators.read import WindowOp
+from onnxpad.padding.plan import split
+from onnxpad.padding.site import Sites
+from onnxpad.reasons import Reason, RefusalError
+
+
+class Floored(NamedTuple):
+    """A pool that rounds down, with the windows of one that rounds up.
+
+    Attributes:
+        op: The pool that rounds up.
+        pads: The pads of the other, (begin, end) per spatial axis.
+        counts: Whether the other counts its padding.
+    """
+
+    op: WindowOp
+    pads: Pairs
+    counts: bool
+
+    @property
+    def reaches_past(self) -> bool:
+        """Whether a window of the pool that rounds up reaches past its padding."""
+        return self.pads != self.op.pads
+
+
+def floored(sites: Sites, op: WindowOp, style: str) -> Floored:
+    """The plan for a pool with `ceil_mode`, whose pads a style then moves into a `Pad`.
+
+    Raises:
+        RefusalError: The pool cannot round down, or not in this style.
+    """
+    if op.auto_pad != "NOTSET":
+        return _with_auto_pad(op)
+    pads = _pads(sites, op)
+    plan = Floored(op, pads, op.count_include_pad and pads == op.pads)
+    if plan.reaches_past:
+        _check_reach(op, pads)
+    _check_style(sites, plan, style)
+    return plan
+
+
+def _with_auto_pad(op: WindowOp) -> Floored:
+    """The plan for SAME with pads that depend on a size: it rounds nothing unless it crops."""
+    same = op.auto_pad.startswith("SAME")
+    crops_nothing = all(
+        isinstance(window, Window) and window.dilation == 1 and window.kernel >= window.stride
+        for window in op.windows
+    )
+    if not same or not crops_nothing:
+        raise RefusalError(
+            Reason.SAME_STAYS,
+            f"auto_pad={op.auto_pad} stays, and the number of windows depends on it",
+            auto_pad=op.auto_pad,
+        )
+    return Floored(op, op.pads, op.count_include_pad)
+
+
+def _pads(sites: Sites, op: WindowOp) -> Pairs:
+    """The pads with which a pool that rounds down has as many windows."""
+    found = []
+    each = zip(op.axes, op.windows, sites.spatial(op, op.data, 1), op.pads, strict=True)
+    for axis, window, size, (begin, end) in each:
+        chosen = end_without_ceil(size, window, begin, end) if isinstance(window, Window) else None
+        if chosen is None:
+            words, open_axis = sites.wording, {axis: size}
+            raise RefusalError(
+                Reason.SIZE_DEPENDENT,
+                "no end padding gives the same number of windows at every value of "
+                f"{words.sizes(open_axis, op.data)}: rounding down may give one where none fits"
+                f"{words.advice_on(open_axis, op.data)}",
+                axes=[axis],
+                sizes=words.places([size]),
+                ceil_mode=1,
+            )
+        found.append((begin, chosen))
+    return tuple(found)
+
+
+def _check_reach(op: WindowOp, pads: Pairs) -> None:
+    """Raises unless a pool can have pads as far as its windows reach."""
+    for axis, window, own, pair in zip(op.axes, op.windows, op.pads, pads, strict=True):
+        if isinstance(window.kernel, int) and pair[1] >= window.kernel:
+            raise RefusalError(
+                Reason.PADS_NOT_BELOW_KERNEL,
+                f"a window reaches past the data by {pair[1]} on axis {axis}, and a pool's pads "
+                f"must be smaller than its kernel {window.kernel}",
+                axis=axis,
+                pads=pair,
+                kernel=window.kernel,
+            )
+        if pair != own and op.count_include_pad and is_padded(op.pads):
+            raise RefusalError(
+                Reason.DIVISOR_DIFFERS,
+                f"a window reaches past the padding {told(op.pads)} on axis {axis}: the divisor of "
+                "the average counts this padding, and would also count what is past it",
+                axis=axis,
+                pads=onnx_order(op.pads),
+            )
+
+
+def _check_style(sites: Sites, plan: Floored, style: str) -> None:
+    """Raises if a style had the operator's pads as it wants them, and cannot have the new ones."""
+    op, pads, counts = plan
+    if is_padded(split(op.pads, style)[1]) or not is_padded(split(pads, style)[1]):
+        return
+    sites.plan(op._replace(ceil_mode=False, pads=pads, count_include_pad=counts), style, None)
+
+
+def express_floored(graph: Graph, plan: Floored) -> None:
+    """Carries out a plan: the operator loses `ceil_mode` and gets the pads."""
+    op, row = plan.op, plan.op.operator
+    attributes: dict[str, object | None] = {"ceil_mode": None}
+    if plan.reaches_past:
+        attributes["pads"] = onnx_order(plan.pads)
+    if row.counts is not None and plan.counts != op.count_include_pad:
+        attributes[row.counts] = None
+    graph.set_attributes(op.node, attributes)

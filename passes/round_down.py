@@ -1,0 +1,88 @@
+"""Pools that round up, where the user wants none."""
+
+from collections.abc import Iterator
+
+from onnxpad.finding import Severity
+from onnxpad.operators.amounts import onnx_order, told
+from onnxpad.padding.rounding import Floored, express_floored, floored
+from onnxpad.reasons import RefusalError
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Example, Match, Pass
+
+
+class RoundDown(Pass):
+    """`ceil_mode` of a pool, where `--no-ceil` asks for none.
+
+    ## What it does
+    Drops `ceil_mode` and pads the end of each axis as far as the last window reaches: not at all
+    where the sizes leave no remainder. Styles `pad` and `symmetric` then move these pads into a
+    `Pad`. Without `--no-ceil` this rule finds nothing.
+
+    ## Why it matters
+    Runtimes differ on the last window of a pool that rounds up: some count what is past the padding
+    in the divisor of an average, or keep a window that holds no data, and several refuse
+    `ceil_mode`. onnx's shape inference gives wrong sizes for it. onnxruntime 1.21 divides by the
+    whole kernel in an AveragePool that counts its padding, before opset 19: there the finding is an
+    error.
+
+    ## When it is exact
+    The number of windows is the same at every size that the graph admits. It is refused where a
+    pool that rounds down has a window at the least sizes and one that rounds up has none; give such
+    sizes a range (`--dim`). The pads must be smaller than the kernel.
+
+    - MaxPool and LpPool: always; padding never wins, or is 0 like what is past the data.
+    - AveragePool that leaves its padding out of the divisor: always.
+    - AveragePool that counts its padding: where no window reaches past it. Without padding there is
+      nothing to count, so it gets end pads and leaves them out.
+
+    In style `pad` it is refused where the new pads cannot be in a `Pad`, as those of an average
+    that leaves them out.
+
+    ## References
+    ONNX MaxPool-22, AveragePool-22, LpPool-22, "ceil_mode".
+    """
+
+    code = "PAD301"
+    examples = (
+        Example(
+            given="float[1, 2, 8, 8] x",
+            before="y = MaxPool <ceil_mode = 1, kernel_shape = [3, 3], strides = [2, 2]> (x)",
+            after="y = MaxPool <kernel_shape = [3, 3], pads = [0, 0, 1, 1], strides = [2, 2]> (x)",
+            no_ceil=True,
+        ),
+    )
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every operator with `ceil_mode`."""
+        if not context.no_ceil:
+            return
+        for op in context.windows():
+            if not op.ceil_mode:
+                continue
+            padding = told(op.pads) if op.auto_pad == "NOTSET" else op.auto_pad
+            message = f"ceil_mode, pads {padding}"
+            try:
+                plan = floored(context.sites, op, context.style)
+            except RefusalError as refusal:
+                yield self.refused(context, op.node, message, refusal)
+                continue
+            yield self.found(
+                context,
+                op.node,
+                f"{message}: pads {told(plan.pads)} without it" if plan.reaches_past else message,
+                plan,
+                severity=self._severity(plan, context.graph.opset),
+                pads=onnx_order(plan.pads),
+            )
+
+    def _severity(self, plan: Floored, opset: int) -> Severity:
+        wrong = plan.reaches_past and plan.op.count_include_pad and opset < _COUNTED_RIGHT
+        return Severity.ERROR if wrong else self.severity
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        """Drops `ceil_mode` and writes the pads."""
+        express_floored(context.graph, match.plan)
+
+
+_COUNTED_RIGHT = 19
+"""The first opset in which onnxruntime 1.21 divides an average that rounds up as it should."""
