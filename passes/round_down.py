@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from onnxpad.finding import Severity
 from onnxpad.operators.amounts import onnx_order, told
-from onnxpad.padding.rounding import Floored, express_floored, floored
+from onnxpad.padding.ceil_mode import Floored, express_floored, floored
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass

@@ -29,7 +29,7 @@ from onnxpad.operators import amounts, limits, onnxruntime_quirks, read, table
 from onnxpad.operators.limits import AxisForm
 from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import OPERATORS, Fill
-from onnxpad.padding import pad_limits, plan, rounding
+from onnxpad.padding import ceil_mode, pad_limits, plan
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.same_subgraph import Amounts
 from onnxpad.padding.site import Sites
@@ -414,19 +414,19 @@ _ROUNDING: Final = (
             "return chosen if all(isinstance(c, int | Size) and c == windows for c in counts)"
             " else None", "return chosen"),
     _mutant("pads are as far as any window reaches", "MaxPool, ceil_mode, dilated", CERTIFY,
-            rounding._check_reach, "pair[1] >= window.kernel", "False"),
-    _mutant("what is past the padding counts", "AveragePool, ceil_mode", CERTIFY, rounding.floored,
+            ceil_mode._check_reach, "pair[1] >= window.kernel", "False"),
+    _mutant("what is past the padding counts", "AveragePool, ceil_mode", CERTIFY, ceil_mode.floored,
             "op.count_include_pad and pads == op.pads", "op.count_include_pad"),
     _mutant("padding that counted does no more", "AveragePool, ceil_mode, counted", CERTIFY,
-            rounding._check_reach, "pair != own and op.count_include_pad", "False"),
+            ceil_mode._check_reach, "pair != own and op.count_include_pad", "False"),
     _mutant("pads that count are as far as windows reach", "AveragePool, ceil_mode, counted",
-            CERTIFY, rounding.floored, "op.count_include_pad and pads == op.pads",
+            CERTIFY, ceil_mode.floored, "op.count_include_pad and pads == op.pads",
             "op.count_include_pad", "if plan.reaches_past:", "if False:"),
     _mutant("rounded-down pads are written axis by axis", "MaxPool, ceil_mode", CERTIFY,
-            rounding.express_floored, "onnx_order(plan.pads)",
+            ceil_mode.express_floored, "onnx_order(plan.pads)",
             "[n for pair in plan.pads for n in pair]"),
     _mutant("ceil_mode goes and no pads come", "MaxPool, ceil_mode", CERTIFY,
-            rounding.express_floored, "if plan.reaches_past:", "if False:"),
+            ceil_mode.express_floored, "if plan.reaches_past:", "if False:"),
 )
 
 _SIGNS: Final = (

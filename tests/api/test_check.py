@@ -23,7 +23,7 @@ from tests.support import one
 pytestmark = pytest.mark.slow
 
 COMBINATIONS = list(
-    product(("fold", "pad", "symmetric"), ("keep", "pad", "auto-pad"), (False, True))
+    product(("fold", "pad", "symmetric"), ("keep", "pad", "auto-pad"), (False, True), (False, True))
 )
 
 
@@ -51,8 +51,8 @@ def told_truly(model: onnx.ModelProto, **options: Any) -> tuple[Finding, ...]:
 def test_random_models(block: int) -> None:
     for seed in range(20 * block, 20 * block + 20):
         model = draw_model(random.Random(seed)).model
-        for style, dynamic, strict in random.Random(seed).sample(COMBINATIONS, 4):
-            told_truly(model, style=style, dynamic=dynamic, strict=strict)
+        for style, dynamic, strict, no_ceil in random.Random(seed).sample(COMBINATIONS, 4):
+            told_truly(model, style=style, dynamic=dynamic, strict=strict, no_ceil=no_ceil)
 
 
 UNPROVED = [

@@ -128,11 +128,12 @@ class TestFix:
 
     def test_the_options_reach_the_api(self, api: Api, model: Path) -> None:
         onnxpad_runs("fix", model)
-        onnxpad_runs("fix", model, "--style", "pad", "--strict", "--no-validate")
+        onnxpad_runs("fix", model, "--style", "pad", "--strict", "--no-validate", "--no-ceil")
         plain, other = api.asked
         assert plain["model"] == model
         assert (plain["style"], plain["validate"], plain["strict"]) == ("fold", True, False)
         assert (other["style"], other["validate"], other["strict"]) == ("pad", False, True)
+        assert (plain["no_ceil"], other["no_ceil"]) == (False, True)
 
     def test_output_is_written_where_asked(self, api: Api, model: Path, tmp_path: Path) -> None:
         target = tmp_path / "out.onnx"

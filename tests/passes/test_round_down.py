@@ -1,6 +1,8 @@
 """Pools that round up are written as pools that round down, where that is the same."""
 
+import json
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -9,7 +11,7 @@ import pytest
 import onnxpad
 from onnxpad.finding import Severity
 from onnxpad.reasons import Reason
-from tests.support import MODELS, Array, canonical, fixed, one, run
+from tests.support import MODELS, Array, canonical, fixed, one, onnxpad_runs, run
 
 CEIL = "ceil_mode = 1, kernel_shape = [3, 3], strides = [2, 2]"
 FLOOR = "kernel_shape = [3, 3], strides = [2, 2]"
@@ -343,3 +345,22 @@ def test_networks_that_exporters_wrote(name: str) -> None:
     assert len(left) == len(reasons)
     assert set(reasons) <= {Reason.DIVISOR_DIFFERS}
     assert name == "same_paddle" or "PAD301" in {change.code for change in result.changes}
+
+
+def test_the_command(tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    onnx.save(one(f"y = MaxPool <{CEIL}> (x)"), path)
+    assert onnxpad_runs("check", path).exit_code == 0
+    found = onnxpad_runs("check", path, "--no-ceil", "--select", "PAD3")
+    assert found.exit_code == 1
+    assert "PAD301" in found.stdout
+    fix = onnxpad_runs("fix", path, "--no-ceil", "--format", "json")
+    assert fix.exit_code == 0
+    report = json.loads(fix.stdout)
+    assert report["no_ceil"] is True
+    assert [change["code"] for change in report["changes"]] == ["PAD301"]
+    written = onnx.load(report["written"])
+    assert canonical(written) == canonical(one(f"y = MaxPool <{FLOOR}, pads = [0, 0, 0, 1]> (x)"))
+    validated = onnxpad_runs("validate", path, report["written"])
+    assert validated.exit_code == 0
+    assert "padding differs" not in validated.stdout
