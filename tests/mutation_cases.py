@@ -88,6 +88,13 @@ def _conv(nodes: str, initializers: str = f"{W}, {PADS}", **kind: Any) -> Case:
     return Case(one(nodes, initializers=initializers, **given), **kind)
 
 
+def _step(nodes: str, constants: str = "", value: str = "", pads: str = PADS, **kind: Any) -> Case:
+    """A `Pad` of `x` to `a`, nodes that make `t` of it, and a Conv."""
+    first = f"a = Pad (x, p{', c' if value else ''})"
+    given = [kind.pop("weight", W), pads, constants, f"float c = {{{value}}}" if value else ""]
+    return _conv(f"{first} {nodes} y = Conv (t, w)", ", ".join(filter(None, given)), **kind)
+
+
 def _same(side: str, attributes: str = "", weight: str = W, **kind: Any) -> Case:
     """A Conv with SAME."""
     more = f", {attributes}" if attributes else ""
@@ -118,6 +125,10 @@ SAME_CONSTANTS = (
     " float[1] by = {2}, int64[1] one = {1}, int64[1] none = {0}"
 )
 LINE = "float[1, 2, L] x"
+NINE = "float[1, 2, 9] x"
+LINE_PADS = "int64[6] p = {0, 0, 1, 0, 0, 2}"
+WIDE = "float[1, 4, 3, 2] w = {" + ", ".join(str(i * 7 % 11 - 5) for i in range(24)) + "}"
+COLUMN = "float[1, 2, 3, 1] w = {1, -2, 3, 5, -4, 2}"
 
 CASES: Final[dict[str, Case]] = {
     "Pad Conv": _conv("a = Pad (x, p) y = Conv (a, w)"),
@@ -480,6 +491,97 @@ CASES: Final[dict[str, Case]] = {
         dynamic="auto-pad",
         sizes=(7, 8),
     ),
+    "Pad Transpose Conv": _step("t = Transpose <perm = [0, 1, 3, 2]> (a)"),
+    "Pad Transpose Conv, three axes": _step(
+        "t = Transpose <perm = [0, 1, 3, 4, 2]> (a)",
+        pads="int64[10] p = {0, 0, 1, 0, 2, 0, 0, 0, 3, 0}",
+        inputs="float[1, 2, 4, 5, 6] x",
+        weight="float[1, 2, 2, 2, 1] w = {1, -2, 3, 5, -4, 2, 7, -1}",
+    ),
+    "Pad Unsqueeze Conv": _step(
+        "t = Unsqueeze (a, i)", "int64[1] i = {-1}", pads=LINE_PADS, weight=COLUMN, inputs=NINE
+    ),
+    "Pad Squeeze Conv": _step(
+        "t = Squeeze (a, i)",
+        "int64[1] i = {2}",
+        weight="float[1, 2, 3] w = {1, -2, 3, 5, -4, 2}",
+        pads="int64[8] p = {0, 0, 0, 1, 0, 0, 0, 2}",
+        inputs="float[1, 2, 1, 9] x",
+    ),
+    "Pad Reshape Conv": _step(
+        "t = Reshape (a, i)",
+        "int64[4] i = {1, 2, 12, 1}",
+        pads=LINE_PADS,
+        weight=COLUMN,
+        inputs=NINE,
+    ),
+    "Pad Reshape Conv, one axis less": _step(
+        "t = Reshape (a, i)",
+        "int64[4] i = {1, 2, 10, 13}",
+        pads="int64[10] p = {0, 0, 0, 1, 2, 0, 0, 0, 0, 3}",
+        inputs="float[1, 2, 1, 9, 8] x",
+    ),
+    "Pad Reshape Conv, sizes exchanged": _step(
+        "t = Reshape (a, i)",
+        "int64[4] i = {1, 2, 9, 6}",
+        pads="int64[8] p = {0, 0, 1, 0, 0, 0, 1, 2}",
+        inputs="float[1, 2, 4, 7] x",
+    ),
+    "Pad Sigmoid Conv": _step("t = Sigmoid (a)"),
+    "Pad Clip Conv": _step("t = Clip (a, i)", "float i = {1}"),
+    "Pad Clip Conv, below 0": _step("t = Clip (a, , i)", "float i = {-1}"),
+    "Pad LeakyRelu Conv": _step("t = LeakyRelu <alpha = 0.5> (a)", value="-1"),
+    "Pad Abs Conv": _step("t = Abs (a)", value="-5"),
+    "Pad Neg Conv": _step("t = Neg (a)", value="5"),
+    "Pad Ceil Conv": _step("t = Ceil (a)", value="0.5"),
+    "Pad Max Conv": _step("t = Max (a, i)", "float i = {1}"),
+    "Pad Add Conv": _step("t = Add (a, i)", "float i = {2}"),
+    "Pad Add Conv, by channel": _step("t = Add (a, i)", "float[2, 1, 1] i = {0, 2}"),
+    "Pad Div Conv": _step("t = Div (i, a)", "float i = {2}"),
+    "Pad Mul Conv, along the Pad": _step(
+        "t = Mul (a, i)",
+        "float[13] i = {" + ", ".join(str(i % 5 + 1) for i in range(13)) + "}",
+    ),
+    "Pad Cast Conv": Case(
+        one(
+            "a = Pad (x, p, c) t = Cast <to = 1> (a) y = Conv (t, w)",
+            inputs="int32[1, 2, 9, 8] x",
+            initializers=f"{W}, {PADS}, int32 c = {{5}}",
+        )
+    ),
+    "Pad BatchNormalization Conv": _step(
+        "t = BatchNormalization (a, one, shift, zero, one)",
+        "float[2] one = {1, 1}, float[2] shift = {0, 3}, float[2] zero = {0, 0}",
+    ),
+    "Pad DequantizeLinear Conv": Case(
+        one(
+            "a = Pad (x, p) t = DequantizeLinear (a, s, z) y = Conv (t, w)",
+            inputs="uint8[1, 2, 9, 8] x",
+            initializers=f"{W}, {PADS}, float s = {{0.5}}, uint8 z = {{3}}",
+        )
+    ),
+    "Pad QuantizeLinear Conv, along the Pad": _step(
+        "q = QuantizeLinear <axis = 3> (a, s, z) t = DequantizeLinear <axis = 3> (q, s, z)",
+        "float[13] s = {" + ", ".join(str(i % 3 + 1) for i in range(13)) + "}, "
+        "int8[13] z = {" + ", ".join("0" for _ in range(13)) + "}",
+    ),
+    "Pad Concat Conv, along the Pad": _step("n = Abs (a) t = Concat <axis = 2> (a, n)"),
+    "Pad Pad Concat Conv": _conv(
+        "a = Pad (x, p) b = Pad (x, q) t = Concat <axis = 1> (a, b) y = Conv (t, w)",
+        f"{WIDE}, {PADS}, int64[8] q = {{0, 0, 0, 3, 0, 0, 1, 2}}",
+    ),
+    "Pad Split Conv, along the Pad": _step(
+        "u, v = Split <axis = 2> (a) t = Concat <axis = 1> (u, v)",
+        pads="int64[8] p = {0, 0, 1, 2, 0, 0, 2, 3}",
+        weight=WIDE,
+    ),
+    "Pad Slice Conv": _step(
+        "t = Slice (a, s, e, i)", "int64[2] s = {1, 1}, int64[2] e = {9, -2}, int64[2] i = {2, 3}"
+    ),
+    "Pad Slice Conv, of data": _step(
+        "t = Slice (a, s, e, i)", "int64[1] s = {0}, int64[1] e = {-3}, int64[1] i = {2}"
+    ),
+    "Pad Transpose Conv, value 5": _step("t = Transpose <perm = [0, 1, 3, 2]> (a)", value="5"),
     "end by a remainder": _conv(
         "shape = Shape <start = 2> (x) end = Mod (shape, two) p = Concat <axis = 0>"
         " (none, none, none, none, none, end) a = Pad (x, p) y = Conv <strides = [2]> (a, w)",

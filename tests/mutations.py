@@ -29,9 +29,10 @@ from onnxpad.operators import amounts, limits, onnxruntime_quirks, read, table
 from onnxpad.operators.limits import AxisForm
 from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import OPERATORS, Fill
-from onnxpad.padding import ceil_mode, pad_limits, plan
+from onnxpad.padding import ceil_mode, pad_limits, plan, sinking, step_fills, step_table
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.same_subgraph import Amounts
+from onnxpad.padding.sinking import Sinking
 from onnxpad.padding.site import Sites
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fix_amounts import FixAmounts
@@ -324,6 +325,71 @@ _PASSES: Final = (
             "graph.set_input(use.node, 0, data)"),
 )
 
+_STEPS: Final = (
+    _mutant("a Transpose moves no padding", "Pad Transpose Conv", CERTIFY, step_table._transpose,
+            "case.layer.amounts[axis] for axis in order", "case.layer.amounts"),
+    _mutant("a Transpose moves padding the other way", "Pad Transpose Conv, three axes", CERTIFY,
+            step_table._transpose, "case.layer.amounts[axis] for axis in order",
+            "case.layer.amounts[order.index(axis)] for axis in range(case.rank)"),
+    _mutant("an Unsqueeze counts the axes of its input", "Pad Unsqueeze Conv", CERTIFY,
+            step_table._unsqueeze, "set(_normal(axes, rank, case))",
+            "{axis % case.rank for axis in axes}"),
+    _mutant("a Squeeze drops the last axis", "Pad Squeeze Conv", CERTIFY, step_table._squeeze,
+            "if axis not in dropped", "if axis != case.rank - 1"),
+    _mutant("a Reshape keeps its shape", "Pad Reshape Conv", CERTIFY, step_table._written,
+            "size - begin - end", "size"),
+    _mutant("a Reshape keeps axes in place", "Pad Reshape Conv, one axis less", CERTIFY,
+            step_table._reshaped, "case.layer.amounts[i]", "case.layer.amounts[o]"),
+    _mutant("a Reshape may do anything", "Pad Reshape Conv, sizes exchanged", CERTIFY,
+            step_table._reshaped, "if not matches or not", "if not"),
+    Mutant("Sigmoid makes 0 of 0", "Pad Sigmoid Conv", CERTIFY, (
+        Entry(step_table.STEPS, "Sigmoid", step_table._unary),
+        Entry(step_fills.UNARY, "Sigmoid", step_fills.UNARY["Tanh"]))),
+    _mutant("a Clip forgets its lower bound", "Pad Clip Conv", CERTIFY, step_table._clip,
+            "value if low is None else greater(value, low)", "value"),
+    _mutant("a Clip forgets its upper bound", "Pad Clip Conv, below 0", CERTIFY, step_table._clip,
+            "value if high is None else lesser(value, high)", "value"),
+    _mutant("a LeakyRelu is a Relu", "Pad LeakyRelu Conv", CERTIFY, step_fills.leaky,
+            "value if value >= 0 else computed(lambda a, b: a * b, value, slope, dtype)",
+            "max(value, 0)"),
+    *(_entry(f"{op} makes 0", f"Pad {op} Conv", CERTIFY, step_fills.UNARY, op, lambda *_: 0.0)
+      for op in ("Abs", "Ceil", "Neg")),
+    _mutant("Max takes the least", "Pad Max Conv", CERTIFY, step_table._chosen,
+            'case.node.op == "Min"', 'case.node.op == "Max"'),
+    _entry("Add multiplies", "Pad Add Conv", CERTIFY, step_fills.BINARY, "Add",
+           step_fills.BINARY["Mul"]),
+    _mutant("the first channel stands for all", "Pad Add Conv, by channel", CERTIFY,
+            step_fills.one_of, "if len(found) != 1:", "if False:"),
+    _mutant("a quotient is turned round", "Pad Div Conv", CERTIFY, step_table._binary,
+            "if first else (each, value)", ""),
+    _mutant("a constant may lie along the padding", "Pad Mul Conv, along the Pad", CERTIFY,
+            step_table._others, "if taken:", "if False:"),
+    _mutant("a Cast makes 0", "Pad Cast Conv", CERTIFY, step_table._cast,
+            "float(value) if to in FLOATS else int(value)", "0"),
+    _mutant("a bias moves no 0", "Pad BatchNormalization Conv", CERTIFY,
+            step_table._batch_normalisation, "for part in (bias, mean)", "for part in (mean,)"),
+    _mutant("a zero point is forgotten", "Pad DequantizeLinear Conv", CERTIFY,
+            step_fills.dequantised, "float(value - zero_point)", "float(value)"),
+    _mutant("scales may lie along the padding", "Pad QuantizeLinear Conv, along the Pad", CERTIFY,
+            step_table._parts, "if scale.size > 1 and axis in case.padded:", "if False:"),
+    _mutant("a Concat may join padded ends", "Pad Concat Conv, along the Pad", CERTIFY,
+            step_table._concat, "if axis in case.padded:", "if False:"),
+    _mutant("a Concat joins what is padded otherwise", "Pad Pad Concat Conv", CERTIFY,
+            sinking._alike, "one.amounts == other.amounts", "True"),
+    _mutant("a Split may part the padding", "Pad Split Conv, along the Pad", CERTIFY,
+            step_table._split, "if axis in case.padded:", "if False:"),
+    _mutant("a Slice crops nothing", "Pad Slice Conv", CERTIFY, step_table._slice,
+            "(max(begin - first, 0), max(end - last, 0))", "(begin, end)"),
+    _mutant("a Slice crops one more at the end", "Pad Slice Conv", CERTIFY, step_table._crop,
+            "last = -end", "last = 1 - end"),
+    _mutant("a Slice of data goes", "Pad Slice Conv, of data", CERTIFY, step_table._slice,
+            "kept.append((of_data[0], -of_data[1] or _ALL))", "kept.append((0, _ALL))"),
+    _mutant("no Pad is written behind steps", "Pad Transpose Conv", CERTIFY, Sinking.cut,
+            "if is_padded(lifted.layer.amounts):", "if False:"),
+    _mutant("a Pad behind steps writes 0", "Pad Transpose Conv, value 5", CERTIFY,
+            sinking._insert_pad, "if not is_plain_zero(layer.value):", "if False:"),
+)
+
 _OPERATORS: Final = (
     _row("MaxPool pads zeros", "Pad MaxPool, 0", CERTIFY, "MaxPool", padding=Fill.ZERO),
     _row("AveragePool counts its padding", "Pad AveragePool", CERTIFY, "AveragePool",
@@ -488,7 +554,7 @@ _ENGINES: Final = (
 )
 
 MUTANTS: Final = (
-    *_SITES, *_DYNAMIC, *_PASSES, *_OPERATORS, *_WINDOW, *_ROUNDING, *_SIGNS, *_ENGINES
+    *_SITES, *_DYNAMIC, *_PASSES, *_STEPS, *_OPERATORS, *_WINDOW, *_ROUNDING, *_SIGNS, *_ENGINES
 )
 
 # Breaks that change what comes out, and nothing of what it computes: all must be accepted.
