@@ -33,6 +33,10 @@ class Reason(enum.StrEnum):
     CROPS = "crops", "the Pad crops, and pads cannot be negative"
     FILL_DIFFERS = "fill-differs", "the Pad writes another value than the padding it would join"
     FILL_UNKNOWN = "fill-unknown", "the value that the Pad writes is known only at run time"
+    ZERO_POINT_UNKNOWN = (
+        "zero-point-unknown",
+        "the zero point that the operator pads with is not one constant number",
+    )
     FILL_WINS = "fill-wins", "the value that the Pad writes may win in a MaxPool"
     FILL_CHANGES = "fill-changes", "an operator between makes no single certain value of the fill"
     AXIS_TAKEN = "axis-taken", "an operator between works along a padded axis"

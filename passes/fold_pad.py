@@ -64,6 +64,7 @@ class FoldPad(Pass):
         pad_limits.SAME_RESOLVED,
         pad_limits.INDICES_UNREAD,
         pad_limits.FILL_KNOWN,
+        pad_limits.ZERO_POINT_KNOWN,
         pad_limits.ZEROS_FOR_ZEROS,
         pad_limits.TYPE_KNOWN,
         pad_limits.NEVER_WINS,

@@ -58,12 +58,12 @@ def _least(graph: Graph, tensor: Tensor) -> int:
         if tensor.name in graph.inputs:
             return 1
         node = graph.producer(tensor)
-        if node is None or not graph.is_standard(node) or tensor is not node.outputs[0]:
+        if node is None or tensor is not node.outputs[0]:
             return 0
         row = operator_of(graph, node)
         if row is not None and not row.pools:
             return 1  # runtimes refuse a convolution without a window
-        if node.op not in KEEPING or not node.inputs:
+        if not graph.is_standard(node) or node.op not in KEEPING or not node.inputs:
             return 0
         tensor = node.inputs[0]
     return 0

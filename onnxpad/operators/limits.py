@@ -80,6 +80,11 @@ class AxisForm(NamedTuple):
         inner = self.size + (total[0] - pads[0]) + (total[1] - pads[1])
         return pool_output_size(inner, self.window, *pads, ceil_mode=self.form.op.ceil_mode)
 
+    def is_within_padding(self, pads: Pair) -> bool:
+        """Whether no window reaches past all padding if these are the operator's pads."""
+        reach = (self.windows(pads) - 1) * self.window.stride + self.window.extent
+        return always(less_equal(reach, self.size + sum(self.total))) is True
+
 
 def says_power(op: "WindowOp") -> RefusalError:
     """The refusal of an LpPool with p of 0 or less, whose own padding does not equal zeros."""
@@ -98,12 +103,37 @@ POWER_ABOVE_ZERO: Final = Condition[Form](
 )
 """The power of an LpPool is above 0: otherwise the zeros of a `Pad` count."""
 
+
+def article(op: "WindowOp") -> str:
+    """The operator of a node with the article that its name takes."""
+    return f"{'an' if op.node.op[0] in 'AEIOU' else 'a'} {op.node.op}"
+
+
+def says_zero_point(op: "WindowOp") -> RefusalError:
+    """The refusal of data whose zero point, which its padding stands for, is not known."""
+    place = op.operator.inputs.zero_point
+    assert place is not None
+    tensor = op.node.inputs[place].name
+    return RefusalError(
+        Reason.ZERO_POINT_UNKNOWN,
+        f"{op.node.op} pads with its zero point {tensor!r}, which is not one constant number",
+        tensor=tensor,
+    )
+
+
+ZERO_POINT_KNOWN: Final = Condition[Form](
+    when=lambda form: form.inside != form.own,
+    must=lambda form: form.op.zero is not None,
+    said=lambda form: says_zero_point(form.op),
+)
+"""The zero point of the data, with which the operator pads, is known."""
+
 OWN_PADDING_COUNTED: Final = Condition[Form](
     when=lambda form: is_padded(form.own),
     must=lambda form: form.op.padding != "excluded",
     said=lambda form: RefusalError(
         Reason.OWN_PADDING_UNCOUNTED,
-        "an AveragePool with count_include_pad=0 leaves its padding out of the divisor, "
+        f"{article(form.op)} with count_include_pad=0 leaves its padding out of the divisor, "
         "which no Pad can do",
         pads=onnx_order(form.own),
     ),

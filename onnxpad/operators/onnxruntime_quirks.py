@@ -5,7 +5,7 @@ Each row of the operator table refers to its entry here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from onnx import TensorProto
@@ -82,6 +82,8 @@ CONV: Final = Departures(
     folds_pads=True,
     runs_in_blocks=False,
 )
+UNFUSED_CONV: Final = replace(CONV, folds_pads=False)
+"""ConvInteger, QLinearConv and FusedConv, which share Conv's reading of attributes."""
 MAX_POOL: Final = Departures(
     refuses_dilated_same=False,
     same_from=_POOL_FROM,
@@ -109,6 +111,8 @@ LP_POOL: Final = Departures(
     folds_pads=False,
     runs_in_blocks=False,
 )
+QUANTISED_POOL: Final = LP_POOL
+"""NhwcMaxPool and QLinearAveragePool, which share the reading of attributes with pools."""
 
 
 def check_same(op: "WindowOp", sizes: Sequence[Extent], opset: int, dtype: Type) -> None:
@@ -232,6 +236,18 @@ SAME_DIVISOR: Final = Condition[Form](
     said=_says_divisor,
 )
 """Before opset 19 no kernel reaches past the padding of an average that counts it."""
+
+WITHIN_PADDING: Final = Condition[AxisForm](
+    when=lambda on: on.form.counts and not on.form.op.count_include_pad,
+    must=lambda on: on.is_within_padding(on.inside),
+    said=lambda on: RefusalError(
+        Reason.DIVISOR_DIFFERS,
+        f"a window may reach past the padding of axis {on.axis}, and {on.form.op.node.op} then "
+        "divides by the whole kernel if it counts its padding, else by what is there",
+        axis=on.axis,
+    ),
+)
+"""No window of a quantised average that begins to count its padding reaches past all padding."""
 
 # Types for which the CPU provider has a Pad; with others, a new Pad would not run.
 _PADDED_SINCE_2: Final = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})

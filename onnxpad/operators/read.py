@@ -67,7 +67,9 @@ class WindowOp(NamedTuple):
         node: The node.
         operator: Its row.
         windows: As in `Slide`, like the next four.
-        count_include_pad: Whether its own padding is counted as zeros.
+        count_include_pad: Whether its own padding is counted.
+        zero: The number that stands for 0 in its data: the data's zero point, if there is one.
+            None where that is not one constant number.
     """
 
     node: Node
@@ -78,6 +80,7 @@ class WindowOp(NamedTuple):
     pads_written: bool
     ceil_mode: bool
     count_include_pad: bool
+    zero: int | None
 
     @property
     def padding(self) -> Fill:
@@ -89,7 +92,9 @@ class WindowOp(NamedTuple):
         power = self.operator.power
         if power is not None and not _is_positive(self.node.attrs.get(power, 2)):
             return Fill.EXCLUDED
-        return Fill.ZERO if self.count_include_pad else self.operator.padding
+        if self.count_include_pad:
+            return Fill.ZERO if self.operator.inputs.zero_point is None else Fill.ZERO_POINT
+        return self.operator.padding
 
     @property
     def leaves_zeros_out(self) -> bool:
@@ -199,7 +204,7 @@ def _kept(
 def _is_settled(read: object) -> bool:
     """Whether everything is known, so that no edit of another node can add to it."""
     if isinstance(read, WindowOp):
-        return {Window}.issuperset(map(type, read.windows))
+        return {Window}.issuperset(map(type, read.windows)) and read.zero is not None
     return isinstance(read, PadOp) and None not in (read.constant_amounts, read.value)
 
 
@@ -219,7 +224,25 @@ def read_window(graph: Graph, analysis: Known, node: Node) -> WindowOp:
             raise UnreadableError(f"opset {graph.opset} has no attribute {name}")
     slide = read_slide(node, _kernel(analysis, node, operator))
     counts = operator.counts is not None and _flag(node, operator.counts)
-    return WindowOp(node, operator, *slide, count_include_pad=counts)
+    if operator.channels_last is not None:
+        _check_switch(node, operator.channels_last)
+    zero = _zero_point(graph, analysis, node, operator)
+    return WindowOp(node, operator, *slide, count_include_pad=counts, zero=zero)
+
+
+def _zero_point(graph: Graph, analysis: Known, node: Node, operator: Operator) -> int | None:
+    """The number that stands for 0 in the data of a node; None where unknown.
+
+    The specification wants one zero point for all data, and onnxruntime runs no other.
+    """
+    place = operator.inputs.zero_point
+    tensor = None if place is None else _input(node, place)
+    if tensor is None:
+        return 0
+    if analysis.shape(tensor) not in ((), (1,)):
+        return None
+    value = _scalar(graph, analysis, tensor)
+    return value if isinstance(value, int) else None
 
 
 def read_slide(node: Node, kernel: Sequence[int | Size]) -> Slide:
@@ -498,6 +521,14 @@ def _flag(node: Node, name: str) -> bool:
     if type(value) is not int:
         raise ModelError(f"{_where(node)}: {name} must be an integer")
     return value != 0
+
+
+def _check_switch(node: Node, name: str) -> None:
+    """Raises UnreadableError unless an attribute is 0 or 1: runtimes may differ on others."""
+    _flag(node, name)
+    value = node.attrs.get(name, 0)
+    if value not in (0, 1):
+        raise UnreadableError(f"its {name} is {value}, neither 0 nor 1")
 
 
 def _brief(values: Sequence[object]) -> str:

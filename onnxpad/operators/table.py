@@ -9,7 +9,7 @@ where something else is said about them: their shapes (`analysis.rules`), which 
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias, TypeVar
@@ -145,15 +145,27 @@ CHANNELS_LAST: Final = Layout(batch=0, channels=-1)
 class Feed:
     """How a probe feeds an operator, apart from data of one channel.
 
-    A weight becomes small integers, and a bias is left out.
+    A weight becomes small integers, the data's zero point stays, and a bias is left out.
 
     Attributes:
-        kept: Inputs that keep their constants.
         group: The attribute to set to 1 for the one channel; None where channels are independent.
+        scales: The scales of data and weight, which become 1.
+        weight_zero: The zero point of the weight, which becomes one number.
+        result: Scale and zero point of the result, which become such that it does not saturate.
+        left_out: Attributes of a function that is applied to the result, which is left out.
     """
 
-    kept: tuple[int, ...]
     group: str | None
+    scales: tuple[int, ...]
+    weight_zero: int | None
+    result: tuple[int, int] | None
+    left_out: tuple[str, ...]
+
+    @property
+    def quantisation(self) -> frozenset[int]:
+        """The scales and zero points that it names."""
+        zeros = () if self.weight_zero is None else (self.weight_zero,)
+        return frozenset({*self.scales, *zeros, *(self.result or ())})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,10 +177,12 @@ class Operator:
         op_type: Its op type.
         inputs: Its inputs, by role.
         layout: The axes of its data, and of its first output.
+        channels_last: The attribute that puts their channels last, if there is one.
         weight_layout: The axes of its weight; None where it has none.
         direction: Whether its window gathers or scatters.
         padding: The value that its own padding stands for.
-        counts: The attribute that makes this padding count as zeros, if there is one.
+        counts: The attribute that makes this padding count, as zeros or zero points, if there is
+            one.
         power: The attribute of a power to which elements are raised, if there is one. Unless it is
             above 0, the power of a padded 0 is 1, or infinite.
         pools: Whether output sizes are a pool's: divisions truncate, `ceil_mode` rounds them up,
@@ -185,6 +199,7 @@ class Operator:
     op_type: str
     inputs: Inputs
     layout: Layout
+    channels_last: str | None
     weight_layout: Layout | None
     direction: Direction
     padding: Fill
@@ -206,7 +221,7 @@ class Operator:
             and self.inputs.zero_point is None,
             "an attribute that counts, and its opset": self.counts not in {None, *self.since},
             "ceil_mode of a pool": "ceil_mode" in self.since and not self.pools,
-            "constants of a probe": not {*self.probe.kept} <= {*self.inputs.quantisation},
+            "constants of a probe": not self.probe.quantisation <= {*self.inputs.quantisation},
             "a group of a weight": self.probe.group is not None and self.inputs.weight is None,
             "another output than the first": self.indices == 0,
         }
@@ -219,99 +234,161 @@ class Operator:
         """Its key in the table."""
         return self.domain, self.op_type
 
+    def laid_out(self, attributes: Mapping[str, object]) -> "Operator":
+        """The row with the layout that a node's attributes give."""
+        if self.channels_last is None or attributes.get(self.channels_last, 0) != 1:
+            return self
+        return replace(self, layout=CHANNELS_LAST)
+
 
 _DATA: Final = Inputs(data=0, weight=None, bias=None, zero_point=None, quantisation=())
-_APART: Final = Feed(kept=(), group=None)
+_WEIGHED: Final = Inputs(data=0, weight=1, bias=2, zero_point=None, quantisation=())
+_APART: Final = Feed(group=None, scales=(), weight_zero=None, result=None, left_out=())
+_ONE_GROUP: Final = replace(_APART, group="group")
 _POOL_LIMITS: Final = (
     quirks.PADS_BELOW_KERNEL,
     asks.AS_MANY_WINDOWS,
     asks.READS_SOMETHING,
 )
 
+_CONV: Final = Operator(
+    domain="",
+    op_type="Conv",
+    inputs=_WEIGHED,
+    layout=CHANNELS_FIRST,
+    channels_last=None,
+    weight_layout=CHANNELS_FIRST,
+    direction=Direction.GATHERS,
+    padding=Fill.ZERO,
+    counts=None,
+    power=None,
+    pools=False,
+    indices=None,
+    since={},
+    limits=(),
+    axis_limits=(),
+    onnxruntime=quirks.CONV,
+    probe=_ONE_GROUP,
+)
+_MAX_POOL: Final = Operator(
+    domain="",
+    op_type="MaxPool",
+    inputs=_DATA,
+    layout=CHANNELS_FIRST,
+    channels_last=None,
+    weight_layout=None,
+    direction=Direction.GATHERS,
+    padding=Fill.LOWEST,
+    counts=None,
+    power=None,
+    pools=True,
+    indices=1,
+    since={"dilations": 10, "ceil_mode": 10},
+    limits=(asks.INDICES_UNREAD, asks.FINITE_DATA),
+    axis_limits=(*_POOL_LIMITS, asks.MEETS_DATA),
+    onnxruntime=quirks.MAX_POOL,
+    probe=_APART,
+)
+_AVERAGE_POOL: Final = Operator(
+    domain="",
+    op_type="AveragePool",
+    inputs=_DATA,
+    layout=CHANNELS_FIRST,
+    channels_last=None,
+    weight_layout=None,
+    direction=Direction.GATHERS,
+    padding=Fill.EXCLUDED,
+    counts="count_include_pad",
+    power=None,
+    pools=True,
+    indices=None,
+    since={"dilations": 19, "ceil_mode": 10, "count_include_pad": 7},
+    limits=(
+        asks.OWN_PADDING_COUNTED,
+        asks.COUNTING_KNOWN,
+        quirks.SAME_DIVISOR,
+    ),
+    axis_limits=_POOL_LIMITS,
+    onnxruntime=quirks.AVERAGE_POOL,
+    probe=_APART,
+)
+_LP_POOL: Final = Operator(
+    domain="",
+    op_type="LpPool",
+    inputs=_DATA,
+    layout=CHANNELS_FIRST,
+    channels_last=None,
+    weight_layout=None,
+    direction=Direction.GATHERS,
+    padding=Fill.ZERO,
+    counts=None,
+    power="p",
+    pools=True,
+    indices=None,
+    since={"dilations": 18, "ceil_mode": 18},
+    limits=(asks.POWER_ABOVE_ZERO,),
+    axis_limits=_POOL_LIMITS,
+    onnxruntime=quirks.LP_POOL,
+    probe=_APART,
+)
+_CONV_INTEGER: Final = replace(
+    _CONV,
+    op_type="ConvInteger",
+    inputs=Inputs(data=0, weight=1, bias=None, zero_point=2, quantisation=(2, 3)),
+    padding=Fill.ZERO_POINT,
+    limits=(asks.ZERO_POINT_KNOWN,),
+    onnxruntime=quirks.UNFUSED_CONV,
+    probe=replace(_ONE_GROUP, weight_zero=3),
+)
+_QLINEAR_CONV: Final = replace(
+    _CONV_INTEGER,
+    op_type="QLinearConv",
+    inputs=Inputs(data=0, weight=3, bias=8, zero_point=2, quantisation=(1, 2, 4, 5, 6, 7)),
+    probe=replace(_ONE_GROUP, scales=(1, 4), weight_zero=5, result=(6, 7)),
+)
+_MICROSOFT: Final = "com.microsoft"
+
 OPERATORS: Final[Mapping[Key, Operator]] = {
     row.key: row
     for row in (
-        Operator(
-            domain="",
-            op_type="Conv",
-            inputs=Inputs(data=0, weight=1, bias=2, zero_point=None, quantisation=()),
-            layout=CHANNELS_FIRST,
-            weight_layout=CHANNELS_FIRST,
-            direction=Direction.GATHERS,
-            padding=Fill.ZERO,
-            counts=None,
-            power=None,
-            pools=False,
+        _CONV,
+        _MAX_POOL,
+        _AVERAGE_POOL,
+        _LP_POOL,
+        _CONV_INTEGER,
+        _QLINEAR_CONV,
+        replace(_QLINEAR_CONV, domain=_MICROSOFT, channels_last="channels_last"),
+        replace(
+            _CONV,
+            domain=_MICROSOFT,
+            op_type="FusedConv",
+            onnxruntime=quirks.UNFUSED_CONV,
+            probe=replace(_ONE_GROUP, left_out=("activation", "activation_params")),
+        ),
+        replace(
+            _MAX_POOL,
+            domain=_MICROSOFT,
+            op_type="NhwcMaxPool",
+            layout=CHANNELS_LAST,
             indices=None,
             since={},
             limits=(),
-            axis_limits=(),
-            onnxruntime=quirks.CONV,
-            probe=Feed(kept=(), group="group"),
+            onnxruntime=quirks.QUANTISED_POOL,
         ),
-        Operator(
-            domain="",
-            op_type="MaxPool",
-            inputs=_DATA,
-            layout=CHANNELS_FIRST,
-            weight_layout=None,
-            direction=Direction.GATHERS,
-            padding=Fill.LOWEST,
-            counts=None,
-            power=None,
-            pools=True,
-            indices=1,
-            since={"dilations": 10, "ceil_mode": 10},
-            limits=(asks.INDICES_UNREAD, asks.FINITE_DATA),
-            axis_limits=(*_POOL_LIMITS, asks.MEETS_DATA),
-            onnxruntime=quirks.MAX_POOL,
-            probe=_APART,
-        ),
-        Operator(
-            domain="",
-            op_type="AveragePool",
-            inputs=_DATA,
-            layout=CHANNELS_FIRST,
-            weight_layout=None,
-            direction=Direction.GATHERS,
-            padding=Fill.EXCLUDED,
-            counts="count_include_pad",
-            power=None,
-            pools=True,
-            indices=None,
-            since={"dilations": 19, "ceil_mode": 10, "count_include_pad": 7},
-            limits=(
-                asks.OWN_PADDING_COUNTED,
-                asks.COUNTING_KNOWN,
-                quirks.SAME_DIVISOR,
-            ),
-            axis_limits=_POOL_LIMITS,
-            onnxruntime=quirks.AVERAGE_POOL,
-            probe=_APART,
-        ),
-        Operator(
-            domain="",
-            op_type="LpPool",
-            inputs=_DATA,
-            layout=CHANNELS_FIRST,
-            weight_layout=None,
-            direction=Direction.GATHERS,
-            padding=Fill.ZERO,
-            counts=None,
-            power="p",
-            pools=True,
-            indices=None,
-            since={"dilations": 18, "ceil_mode": 18},
-            limits=(asks.POWER_ABOVE_ZERO,),
-            axis_limits=_POOL_LIMITS,
-            onnxruntime=quirks.LP_POOL,
-            probe=_APART,
+        replace(
+            _AVERAGE_POOL,
+            domain=_MICROSOFT,
+            op_type="QLinearAveragePool",
+            inputs=Inputs(data=0, weight=None, bias=None, zero_point=2, quantisation=(1, 2, 3, 4)),
+            channels_last="channels_last",
+            since={"count_include_pad": 0},  # of its own domain, which has one version
+            limits=(asks.OWN_PADDING_COUNTED, asks.ZERO_POINT_KNOWN),
+            axis_limits=(*_POOL_LIMITS, quirks.WITHIN_PADDING),
+            onnxruntime=quirks.QUANTISED_POOL,
+            probe=replace(_APART, scales=(1,), result=(3, 4)),
         ),
     )
 }
-
-_WEIGHED: Final = Inputs(data=0, weight=1, bias=2, zero_point=None, quantisation=())
-_QUANTISED: Final = Inputs(data=0, weight=3, bias=8, zero_point=2, quantisation=(1, 2, 4, 5, 6, 7))
 
 
 class Uncovered(NamedTuple):
@@ -323,21 +400,15 @@ class Uncovered(NamedTuple):
 
 _GATHERS, _SCATTERS = Direction.GATHERS, Direction.SCATTERS
 
+# NhwcConv and NhwcFusedConv have no kernel on the CPU, and what describes them (their page, shape
+# inference, kernels) does not agree on the layout of the weight, which holds the kernel's size.
 UNCOVERED: Final[Mapping[Key, Uncovered]] = MappingProxyType(
     {
-        ("", "ConvInteger"): Uncovered(Inputs(0, 1, None, 2, (2, 3)), _GATHERS),
         ("", "ConvTranspose"): Uncovered(_WEIGHED, _SCATTERS),
         ("", "DeformConv"): Uncovered(Inputs(0, 1, 3, None, ()), _GATHERS),
-        ("", "QLinearConv"): Uncovered(_QUANTISED, _GATHERS),
-        ("com.microsoft", "FusedConv"): Uncovered(_WEIGHED, _GATHERS),
-        ("com.microsoft", "NhwcConv"): Uncovered(_WEIGHED, _GATHERS),
-        ("com.microsoft", "NhwcFusedConv"): Uncovered(_WEIGHED, _GATHERS),
-        ("com.microsoft", "NhwcMaxPool"): Uncovered(_DATA, _GATHERS),
-        ("com.microsoft", "QLinearAveragePool"): Uncovered(
-            Inputs(0, None, None, 2, (1, 2, 3, 4)), _GATHERS
-        ),
-        ("com.microsoft", "QLinearConv"): Uncovered(_QUANTISED, _GATHERS),
-        ("com.microsoft", "ConvTransposeWithDynamicPads"): Uncovered(
+        (_MICROSOFT, "NhwcConv"): Uncovered(_WEIGHED, _GATHERS),
+        (_MICROSOFT, "NhwcFusedConv"): Uncovered(_WEIGHED, _GATHERS),
+        (_MICROSOFT, "ConvTransposeWithDynamicPads"): Uncovered(
             Inputs(0, 1, 3, None, ()), _SCATTERS
         ),
     }
@@ -358,9 +429,10 @@ def uncovered(graph: Graph, node: Node) -> Uncovered | None:
 
 
 def operator_of(graph: Graph, node: Node) -> Operator | None:
-    """The row of a node; None where its operator has none."""
+    """The row of a node, in the node's layout; None where its operator has none."""
     key = key_of(graph, node)
-    return None if key is None else OPERATORS.get(key)
+    row = None if key is None else OPERATORS.get(key)
+    return None if row is None else row.laid_out(node.attrs)
 
 
 def lowest(dtype: int) -> float | int | None:

@@ -20,7 +20,13 @@ from onnxpad.arithmetic.window import (
 from onnxpad.fusion.pad_fusion import misdeclared
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import ExtentPair, is_padded
-from onnxpad.operators.limits import is_never_empty, says_empty, says_power
+from onnxpad.operators.limits import (
+    article,
+    is_never_empty,
+    says_empty,
+    says_power,
+    says_zero_point,
+)
 from onnxpad.operators.onnxruntime_quirks import check_pads, check_runs_same
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
@@ -159,9 +165,11 @@ class DynamicSites:
         if op.padding is Fill.EXCLUDED:
             raise RefusalError(
                 Reason.OWN_PADDING_UNCOUNTED,
-                "an AveragePool with count_include_pad=0 leaves its padding out of the divisor, "
+                f"{article(op)} with count_include_pad=0 leaves its padding out of the divisor, "
                 "which no Pad can do",
             )
+        if op.zero is None:
+            raise says_zero_point(op)
         if op.gives_indices:
             raise RefusalError(
                 Reason.INDICES_READ, "the operator's Indices count positions of the tensor it reads"

@@ -134,7 +134,7 @@ def _may_be_same(before: Extent, after: Extent) -> bool:
 def _sites(graph: Graph, analysis: Analysis) -> Iterator[_Site]:
     sinking = Sinking(graph, analysis)
     for node in graph.nodes:
-        if not graph.is_standard(node) or not node.outputs or not node.inputs:
+        if not node.outputs or not node.inputs:
             continue
         row = operator_of(graph, node)
         if row is None and uncovered(graph, node) is None:

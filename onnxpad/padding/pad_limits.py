@@ -15,7 +15,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph, Tensor
 from onnxpad.operators.amounts import ExtentPair, is_negative_zero, is_padded, onnx_order, told
-from onnxpad.operators.limits import says_power
+from onnxpad.operators.limits import says_power, says_zero_point
 from onnxpad.operators.read import PadOp, WindowOp, pad_giving
 from onnxpad.operators.table import FLOATS, Fill, lowest
 from onnxpad.reasons import Condition, Reason, RefusalError
@@ -136,25 +136,36 @@ def _is_lowest(case: Merge) -> bool:
     return case.op.operator.padding is Fill.LOWEST
 
 
-def _fills_zeros(case: Merge) -> bool:
-    padding = case.op.operator.padding
-    if padding is Fill.ZERO_POINT:
-        return False  # it may be any number
-    # A sum of products cannot tell -0.0 from 0.0, nor can one of magnitudes.
-    negative = is_negative_zero(case.pad.value)
-    return case.pad.value == 0 and not (negative and padding is not Fill.ZERO)
+def _told_zero(op: WindowOp) -> str:
+    told = "" if op.operator.inputs.zero_point is None else "its zero point "
+    return f"{told}{op.zero}"
 
+
+def _fills_zeros(case: Merge) -> bool:
+    # A sum of products cannot tell -0.0 from 0.0, nor can one of magnitudes.
+    negative = is_negative_zero(case.pad.value) and case.op.operator.padding is not Fill.ZERO
+    return case.pad.value == case.op.zero and not negative
+
+
+ZERO_POINT_KNOWN: Final = Condition[Merge](
+    must=lambda case: case.op.zero is not None,
+    said=lambda case: says_zero_point(case.op),
+)
+"""The zero point of the data, with which the operator pads, is known."""
 
 ZEROS_FOR_ZEROS: Final = Condition[Merge](
     when=lambda case: not _is_lowest(case),
     must=_fills_zeros,
     said=lambda case: RefusalError(
         Reason.FILL_DIFFERS,
-        f"it pads with {case.pad.value}, {case.op.node.op} with 0",
+        f"it pads with {case.pad.value}, {case.op.node.op} with {_told_zero(case.op)}",
         value=case.pad.value,
     ),
 )
-"""The `Pad` fills in 0, as the operator does; -0.0 only where the operator cannot tell."""
+"""The `Pad` fills in what the operator does: the zero point, or 0.
+
+-0.0 only where the operator cannot tell it from 0.0.
+"""
 
 
 def _has_lowest(case: Merge) -> bool:
@@ -223,8 +234,8 @@ OWN_PADDING_COUNTED: Final = Condition[Merge](
     must=lambda case: case.op.padding is not Fill.EXCLUDED,
     said=lambda case: RefusalError(
         Reason.OWN_PADDING_UNCOUNTED,
-        "the AveragePool does not count its own padding (count_include_pad=0), but would have to "
-        "count this one",
+        f"the {case.op.node.op} does not count its own padding (count_include_pad=0), but would "
+        "have to count this one",
         operator=case.graph.label(case.op.node),
         pads=onnx_order(case.op.pads),
     ),

@@ -119,7 +119,7 @@ def insert_pad(
     """
     node, dtype = op.node, analysis.dtype(source)
     assert dtype is not None
-    fill = lowest(dtype) if op.operator.padding is Fill.LOWEST else 0
+    fill = lowest(dtype) if op.operator.padding is Fill.LOWEST else op.zero
     assert fill is not None
     name = f"{node.name or node.outputs[0].name}_pad"
     if graph.opset < 11:

@@ -13,7 +13,7 @@ from math import lcm, prod
 from typing import Any, Final
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 from onnx.helper import (
     get_all_tensor_dtypes,
     make_attribute,
@@ -30,6 +30,7 @@ from onnxpad.arithmetic.size import Extent, Size, Symbol, bounds, evaluate, modu
 from onnxpad.engine.sessions import warm
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph.model import DEFAULT_DOMAINS
 from onnxpad.operators.read import (
     UnreadableError,
     WindowOp,
@@ -37,8 +38,8 @@ from onnxpad.operators.read import (
     read_pad,
     read_window,
 )
-from onnxpad.operators.table import FLOATS, Fill, Layout, Operator, operator_of
-from onnxpad.probe.run import ProbeResult, compare_runs
+from onnxpad.operators.table import FLOATS, Fill, Operator, operator_of
+from onnxpad.probe.run import REACH, ProbeResult, compare_runs
 
 # Most elements of a tensor in a cut.
 _LARGE: Final = 1 << 22
@@ -57,6 +58,9 @@ _LONG: Final = 60  # the longest size is at least this much above the threshold
 _FAR: Final = 800  # sizes for the residue classes stay within this range
 _SEARCH: Final = 4096  # values tried to find the first at which a tensor is not empty
 _IR_VERSION: Final = 8  # every supported onnxruntime reads it
+_QUANTISED: Final = frozenset({TensorProto.INT8, TensorProto.UINT8})
+_MIDDLE: Final = 8  # the zero point of an unsigned weight
+_ANY_ZERO: Final = 5  # stands for a zero point that is known only at run time
 
 
 class UnprobeableError(Exception):
@@ -203,7 +207,8 @@ class NeighbourhoodProbe:
 
     def _amounts(self, node: Node | None, root: str) -> Iterator[Extent]:
         """The amounts of the `Pad`s between the root and a node."""
-        while node is not None and self._graph.is_standard(node):
+        graph = self._graph
+        while node is not None and (graph.is_standard(node) or operator_of(graph, node)):
             if node.op == "Pad":
                 with suppress(UnreadableError):
                     pad = read_pad(self._graph, self._analysis, node)
@@ -242,6 +247,9 @@ class NeighbourhoodProbe:
         compares = row is not None and row.padding is Fill.LOWEST
         if compares and self._signs.non_negative(self._graph.tensor(root)):
             cutting.spare_negatives(self._grounds(root))
+        op = self._window(node) if node is not None and row is not None else None
+        if op is not None and op.operator.inputs.zero_point is not None and len(roots) == 1:
+            cutting.centre(_ANY_ZERO if op.zero is None else op.zero)
         return cutting.model(tensor)
 
     def _grounds(self, root: str) -> list[str]:
@@ -349,6 +357,19 @@ def _taps(*kernel: int) -> np.ndarray[Any, Any]:
     return np.random.default_rng(count).choice(nonzero, (2, 1, *kernel))
 
 
+def _result_scale(taps: np.ndarray[Any, Any] | None) -> float:
+    """The scale of a quantised result, a power of 2, with which it seldom saturates."""
+    if taps is None:
+        return 1 / 8
+    greatest = REACH * int(np.abs(taps).reshape(len(taps), -1).sum(axis=1).max())
+    return float(2 ** max((greatest // 128).bit_length(), 0))
+
+
+def _has(node: Node, index: int) -> bool:
+    """Whether an input of a node is there."""
+    return index < len(node.inputs) and bool(node.inputs[index].name)
+
+
 class _Cutting:
     """Builds one cut. Tensors are renamed in order, so that equal cuts are equal bytes."""
 
@@ -380,6 +401,18 @@ class _Cutting:
             self._proto.node.append(make_node("Relu", ["data"], ["positive"]))
             self._names = dict.fromkeys(self._names, "positive")
 
+    def centre(self, zero: int) -> None:
+        """Centres quantised data at its zero point, so that results seldom saturate."""
+        if self._dtype not in _QUANTISED:
+            return
+        limits = np.iinfo(tensor_dtype_to_np_dtype(self._dtype))
+        middle = min(max(zero, int(limits.min) + REACH), int(limits.max) - REACH)
+        self._proto.input[0].type.tensor_type.elem_type = TensorProto.INT32
+        self._proto.initializer.append(from_array(np.asarray(middle, np.int32), "middle"))
+        self._proto.node.append(make_node("Add", ["data", "middle"], ["centred"]))
+        self._proto.node.append(make_node("Cast", ["centred"], ["quantised"], to=self._dtype))
+        self._names = dict.fromkeys(self._names, "quantised")
+
     def model(self, tensor: Tensor) -> ModelProto:
         for node in self._order(tensor):
             self._add(node)
@@ -388,7 +421,10 @@ class _Cutting:
         self._proto.node.append(make_node("Identity", [self._names[tensor.name]], ["result"]))
         self._proto.output.append(make_tensor_value_info("result", self._type(tensor.name), None))
         model = ModelProto(ir_version=_IR_VERSION, graph=self._proto)
+        opsets = self._graph.opsets
         model.opset_import.append(make_opsetid("", self._graph.opset))
+        for domain in sorted({node.domain for node in self._proto.node} - {*DEFAULT_DOMAINS}):
+            model.opset_import.append(make_opsetid(domain, opsets.get(domain, 1)))
         return model
 
     def _type(self, name: str) -> int:
@@ -420,8 +456,8 @@ class _Cutting:
     def _read(self, node: Node) -> list[Tensor]:
         """The inputs of a node that the cut keeps: for a window operator the data at least."""
         row = operator_of(self._graph, node)
-        kept = range(len(node.inputs)) if row is None else (row.inputs.data, *row.probe.kept)
-        return [self._origin(node.inputs[index]) for index in kept if index < len(node.inputs)]
+        kept = range(len(node.inputs)) if row is None else (row.inputs.data,)
+        return [self._origin(node.inputs[index]) for index in kept]
 
     def _origin(self, tensor: Tensor) -> Tensor:
         """The tensor that a tensor is a copy of, unless the cut names it already."""
@@ -496,32 +532,56 @@ class _Cutting:
         self._proto.node.append(kept)
 
     def _feed(self, row: Operator, node: Node, kept: NodeProto) -> None:
-        """Gives a window operator its data with one channel, and a small weight."""
-        names = {
-            index: self._name(node.inputs[index])
-            for index in (row.inputs.data, *row.probe.kept)
-            if index < len(node.inputs) and node.inputs[index].name
-        }
-        if row.inputs.weight is not None and row.weight_layout is not None:
-            shape = self._analysis.shape(node.inputs[row.inputs.weight])
-            kernel: Sequence[Extent] = kernel_shape(node) or row.weight_layout.spatial(shape or ())
-            names[row.inputs.weight] = self._weight(row.weight_layout, kernel)
+        """Gives a window operator its data with one channel, and small constants beside it."""
+        inputs, probe = row.inputs, row.probe
+        names = {inputs.data: self._name(node.inputs[inputs.data])}
+        taps: np.ndarray[Any, Any] | None = None
+        if inputs.weight is not None and row.weight_layout is not None:
+            weight = node.inputs[inputs.weight]
+            shape = self._analysis.shape(weight)
+            taps = self._taps(kernel_shape(node) or row.weight_layout.spatial(shape or ()))
+            dtype = self._analysis.dtype(weight) or self._dtype
+            middle = _MIDDLE if dtype == TensorProto.UINT8 else 0
+            axes = row.weight_layout.batch, row.weight_layout.channels
+            placed = np.moveaxis(taps + middle, (0, 1), axes)
+            names[inputs.weight] = self._small(placed, dtype)
+            if probe.weight_zero is not None and _has(node, probe.weight_zero):
+                names[probe.weight_zero] = self._small(middle, dtype)
+        if inputs.zero_point is not None and _has(node, inputs.zero_point):
+            zero = read_window(self._graph, self._analysis, node).zero
+            dtype = self._type(node.inputs[inputs.zero_point].name)
+            known = _ANY_ZERO if zero is None else zero
+            names[inputs.zero_point] = self._small(known, dtype)
+        for index in probe.scales:
+            names[index] = self._small(1, TensorProto.FLOAT)
+        if probe.result is not None:
+            scale, place = probe.result
+            names[scale] = self._small(_result_scale(taps), TensorProto.FLOAT)
+            if _has(node, place):
+                dtype = self._type(node.inputs[place].name)
+                half = 128 if dtype == TensorProto.UINT8 else 0
+                names[place] = self._small(half, dtype)
         kept.input.extend(names.get(index, "") for index in range(max(names) + 1))
-        if row.probe.group is not None:
-            others = [each for each in kept.attribute if each.name != row.probe.group]
-            del kept.attribute[:]
-            kept.attribute.extend([*others, make_attribute(row.probe.group, 1)])
+        dropped = {probe.group, *probe.left_out}
+        others = [each for each in kept.attribute if each.name not in dropped]
+        del kept.attribute[:]
+        ones = () if probe.group is None else (make_attribute(probe.group, 1),)
+        kept.attribute.extend([*others, *ones])
 
-    def _weight(self, layout: Layout, said: Sequence[Extent]) -> str:
-        """Adds a weight of small integers with one input channel, and returns its name."""
+    def _taps(self, said: Sequence[Extent]) -> np.ndarray[Any, Any]:
+        """The small integers of a weight with two output channels and one input channel."""
         kernel = [k for k in said if isinstance(k, int)]
         if not kernel or len(kernel) != len(said):
             raise UnprobeableError("the kernel's size is known only at run time")
         if prod(kernel) > _LARGE:
             raise UnprobeableError(f"a kernel of {'x'.join(map(str, kernel))} is too large")
-        taps = np.moveaxis(_taps(*kernel), (0, 1), (layout.batch, layout.channels))
-        self._constant("weight", taps.astype(tensor_dtype_to_np_dtype(self._dtype)))
-        return self._names["weight"]
+        return _taps(*kernel)
+
+    def _small(self, values: Any, dtype: int) -> str:
+        """Adds a constant that the graph does not have, and returns its name."""
+        name = f"constant {len(self._names)} of the probe"
+        self._constant(name, np.asarray(values).astype(tensor_dtype_to_np_dtype(dtype)))
+        return self._names[name]
 
     def _name(self, tensor: Tensor) -> str:
         tensor = self._origin(tensor)

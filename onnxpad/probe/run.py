@@ -22,7 +22,9 @@ from onnxpad.validation.compare import compare
 from onnxpad.validation.evaluator import evaluator
 from onnxpad.validation.inputs import Draw, Input, UndrawableError, describe
 
-_REACH = 8  # data are the integers from -8 to 8
+REACH = 8
+"""Data are the integers from minus this number to this number."""
+
 _STEPS = (1, 5, 3, 7, 2)  # a ramp's step along each axis: neighbours differ along all of them
 
 _NO_KERNEL = "Could not find an implementation"
@@ -128,9 +130,9 @@ def _draws(inputs: Sequence[Input], seeds: int) -> Iterator[Draw]:
         if open_sizes := [dim for dim in each.shape if isinstance(dim, str)]:
             raise UndrawableError(f"input {each.name!r} has an open size, {open_sizes[0]}")
     for seed in range(seeds):
-        yield _draw(inputs, f"random integers, seed {seed}", _random(seed, -_REACH, _REACH))
-    yield _draw(inputs, "negative integers", _random(seeds, -_REACH, -1))
-    yield _draw(inputs, "positive integers", _random(seeds, 1, _REACH))
+        yield _draw(inputs, f"random integers, seed {seed}", _random(seed, -REACH, REACH))
+    yield _draw(inputs, "negative integers", _random(seeds, -REACH, -1))
+    yield _draw(inputs, "positive integers", _random(seeds, 1, REACH))
     yield _draw(inputs, "a ramp", lambda each, shape: _ramp(shape))
     yield _draw(inputs, "marked borders", lambda each, shape: _borders(shape))
 
@@ -156,7 +158,7 @@ def _ramp(shape: tuple[int, ...]) -> Array:
     total = np.zeros(shape, np.int64)
     for axis, places in enumerate(np.indices(shape, sparse=True)):
         total = total + _STEPS[axis % len(_STEPS)] * places
-    return total % (2 * _REACH + 1) - _REACH
+    return total % (2 * REACH + 1) - REACH
 
 
 def _borders(shape: tuple[int, ...]) -> Array:
@@ -167,7 +169,7 @@ def _borders(shape: tuple[int, ...]) -> Array:
         if size:
             places[0] += axis + 1
             places[-1] -= axis + 2
-    return np.clip(marks, -_REACH, _REACH)
+    return np.clip(marks, -REACH, REACH)
 
 
 def _typed(integers: Array, elem_type: int) -> Array:
@@ -178,5 +180,5 @@ def _typed(integers: Array, elem_type: int) -> Array:
     if dtype.kind == "b":
         return np.asarray(integers > 0)
     if dtype.kind == "u":
-        return np.asarray(integers + _REACH).astype(dtype)
+        return np.asarray(integers + REACH).astype(dtype)
     return integers.astype(np.float32).astype(dtype)  # bfloat16 and float8 convert from float32

@@ -440,7 +440,7 @@ class Certifier:
         shape = self._analysis.shape(tensor)
         if shape is not None and len(shape) != slide.rank:
             raise UncertifiedError(f"{root!r} has {len(shape)} axes, the window {len(slide.axes)}")
-        axes = range(slide.row.before, slide.rank)
+        axes = slide.spatial
         found = [Unknown("run time alone knows") if shape is None else shape[axis] for axis in axes]
         if not any(isinstance(size, Unknown) for size in found):
             return tuple(found)
@@ -574,7 +574,7 @@ def _names(roots: tuple[str, ...]) -> str:
 
 def _pads_axes_of(slide: Slide, full: Amounts | None) -> bool:
     """Whether a `Pad` pads only axes that a window slides over."""
-    return full is not None and is_empty(full[: slide.row.before])
+    return full is not None and not slide.pads_others(full)
 
 
 def _opaque(pad: Padding, full: Amounts | None) -> tuple[str, Amounts] | None:

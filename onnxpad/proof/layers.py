@@ -12,6 +12,7 @@ Amounts: TypeAlias = tuple[tuple[Extent, Extent], ...]
 EXCLUDED: Final = "excluded"  # counts neither in the sum nor in the divisor
 LEAST: Final = "least"  # loses every comparison
 NEGATIVE_ZERO: Final = "-0"  # equals 0.0 as a number, but is a different fill
+_OF_TENSOR: Final = "the value of "
 
 
 class Layer(NamedTuple):
@@ -27,6 +28,16 @@ Layers: TypeAlias = tuple[Layer, ...]
 def fill_of(value: float | int) -> float | int | str:
     """Return the fill of a layer for the value of a `Pad`; 0.0 and -0.0 are different fills."""
     return NEGATIVE_ZERO if value == 0 and math.copysign(1, value) < 0 else value
+
+
+def fill_of_tensor(name: str) -> str:
+    """Return the fill of a layer whose value a tensor has, unknown until run time."""
+    return f"{_OF_TENSOR}{name!r}"
+
+
+def is_of_tensor(fill: float | int | str) -> bool:
+    """Return whether a tensor has the value of a fill, unknown until run time."""
+    return isinstance(fill, str) and fill.startswith(_OF_TENSOR)
 
 
 def without_sign(layers: Layers) -> Layers:

@@ -9,7 +9,7 @@ kernel's shape or the amounts of a `Pad`. Only running both graphs protects agai
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -23,7 +23,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.unknown_sizes import KEEPING
 from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
 from onnxpad.graph import Graph, Node, Tensor, describe
-from onnxpad.proof.layers import EXCLUDED, LEAST, Amounts
+from onnxpad.proof.layers import EXCLUDED, LEAST, Amounts, fill_of_tensor
 
 FLOATS: Final = frozenset(
     {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16}
@@ -42,39 +42,134 @@ LONGEST: Final = 2**31 - 1  # no axis of a tensor is longer
 _SLIDING: Final = frozenset(
     {"auto_pad", "ceil_mode", "count_include_pad", "dilations", "kernel_shape", "pads", "strides"}
 )
+_CHANNELS_LAST: Final = "channels_last"
+_IN_WEIGHT: Final = 2  # in every weight of the table the kernel begins at this axis
 
 
 class MeaninglessError(Exception):
     """The table has no meaning for a node, so nothing can be proved about it."""
 
 
-@dataclass(frozen=True, slots=True)
+class Schema(NamedTuple):
+    """Attributes and inputs of an operator that onnx has no schema of.
+
+    Attributes:
+        attributes: The types of its attributes.
+        inputs: The number of its inputs.
+    """
+
+    attributes: Mapping[str, _AttrType]
+    inputs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sliding:
     """One operator that slides a window over axes of its first input.
 
     Attributes:
-        versions: The versions of the operator with this meaning, by the schema's `since_version`.
-        before: The number of axes before the spatial ones, which are the last.
-        weight: The input whose spatial axes are the kernel; None where an attribute gives it.
+        versions: The versions of the operator with this meaning, by the schema's `since_version`,
+            or of its domain where onnx has no schema of it.
+        weight: The input whose axes from the third on are the kernel; None where an attribute
+            gives it.
         rounding: How windows are counted: `floor`, or `pool` (which has `ceil_mode`).
-        own: The fill of the operator's own padding: 0, `LEAST`, or `EXCLUDED`, which
-            `count_include_pad` turns into 0.
+        own: The fill of the operator's own padding: `ZERO`, `LEAST`, or `EXCLUDED`, which
+            `count_include_pad` turns into `ZERO`.
+        zero_point: The input with the value that stands for `ZERO` in the data; None where that
+            is 0.
+        last: Whether the channels are the last axis instead of the second one; None where the
+            attribute `channels_last` says that.
+        schema: Its schema; None for those of onnx.
     """
 
     versions: frozenset[int]
-    before: int
     weight: int | None
     rounding: Literal["floor", "pool"]
     own: int | str
+    zero_point: int | None = None
+    last: bool | None = False
+    schema: Schema | None = None
 
 
-SLIDING: Final[Mapping[str, Sliding]] = {
-    "Conv": Sliding(frozenset({1, 11, 22}), 2, 1, "floor", 0),
-    "MaxPool": Sliding(frozenset({1, 8, 10, 11, 12, 22}), 2, None, "pool", LEAST),
-    "AveragePool": Sliding(frozenset({1, 7, 10, 11, 19, 22}), 2, None, "pool", EXCLUDED),
-    "LpPool": Sliding(frozenset({1, 2, 11, 18, 22}), 2, None, "pool", 0),
+_ONNX: Final = ""
+_MICROSOFT: Final = "com.microsoft"
+_FIRST: Final = frozenset({1})
+ZERO: Final = 0
+_POOLING: Final[Mapping[str, _AttrType]] = {
+    "auto_pad": _AttrType.STRING,
+    "ceil_mode": _AttrType.INT,
+    "kernel_shape": _AttrType.INTS,
+    "pads": _AttrType.INTS,
+    "strides": _AttrType.INTS,
 }
-"""Operators with a sliding window. Without a row here, no rewrite of an operator can be proved."""
+_CONVOLVING: Final[Mapping[str, _AttrType]] = {
+    "auto_pad": _AttrType.STRING,
+    "dilations": _AttrType.INTS,
+    "group": _AttrType.INT,
+    "kernel_shape": _AttrType.INTS,
+    "pads": _AttrType.INTS,
+    "strides": _AttrType.INTS,
+}
+_ACTIVATION: Final[Mapping[str, _AttrType]] = {
+    "activation": _AttrType.STRING,
+    "activation_params": _AttrType.FLOATS,
+}
+_LAST: Final[Mapping[str, _AttrType]] = {_CHANNELS_LAST: _AttrType.INT}
+
+SLIDING: Final[Mapping[tuple[str, str], Sliding]] = {
+    (_ONNX, "Conv"): Sliding(versions=frozenset({1, 11, 22}), weight=1, rounding="floor", own=ZERO),
+    (_ONNX, "MaxPool"): Sliding(
+        versions=frozenset({1, 8, 10, 11, 12, 22}), weight=None, rounding="pool", own=LEAST
+    ),
+    (_ONNX, "AveragePool"): Sliding(
+        versions=frozenset({1, 7, 10, 11, 19, 22}), weight=None, rounding="pool", own=EXCLUDED
+    ),
+    (_ONNX, "LpPool"): Sliding(
+        versions=frozenset({1, 2, 11, 18, 22}), weight=None, rounding="pool", own=ZERO
+    ),
+    (_ONNX, "ConvInteger"): Sliding(
+        versions=frozenset({10}), weight=1, rounding="floor", own=ZERO, zero_point=2
+    ),
+    (_ONNX, "QLinearConv"): Sliding(
+        versions=frozenset({10}), weight=3, rounding="floor", own=ZERO, zero_point=2
+    ),
+    (_MICROSOFT, "QLinearConv"): Sliding(
+        versions=_FIRST,
+        weight=3,
+        rounding="floor",
+        own=ZERO,
+        zero_point=2,
+        last=None,
+        schema=Schema({**_CONVOLVING, **_LAST}, inputs=9),
+    ),
+    (_MICROSOFT, "FusedConv"): Sliding(
+        versions=_FIRST,
+        weight=1,
+        rounding="floor",
+        own=ZERO,
+        schema=Schema({**_CONVOLVING, **_ACTIVATION}, inputs=4),
+    ),
+    (_MICROSOFT, "NhwcMaxPool"): Sliding(
+        versions=_FIRST,
+        weight=None,
+        rounding="pool",
+        own=LEAST,
+        last=True,
+        schema=Schema({**_POOLING, "dilations": _AttrType.INTS}, inputs=1),
+    ),
+    (_MICROSOFT, "QLinearAveragePool"): Sliding(
+        versions=_FIRST,
+        weight=None,
+        rounding="pool",
+        own=EXCLUDED,
+        zero_point=2,
+        last=None,
+        schema=Schema({**_POOLING, **_LAST, "count_include_pad": _AttrType.INT}, inputs=5),
+    ),
+}
+"""Operators with a sliding window. Without a row here, no rewrite of an operator can be proved.
+
+Source of those of com.microsoft: onnxruntime, docs/ContribOperators.md.
+"""
 
 _PAD_VERSIONS: Final = frozenset({1, 2, 11, 13, 18, 19, 21, 23, 24, 25})
 _FAR: Final = 64  # operators upstream that are looked at
@@ -100,10 +195,12 @@ class Slide(NamedTuple):
     """How a window operator slides, according to the specification.
 
     Attributes:
-        kind: The operator.
+        kind: The operator, with its domain where that is not ONNX's own.
         row: Its row.
         version: The version of the operator, as the schema numbers it.
         axes: The window along each spatial axis.
+        before: The number of axes before the spatial ones.
+        after: The number of axes after them.
         auto_pad: The attribute `auto_pad`.
         pads: (begin, end) per spatial axis, which apply where `auto_pad` is NOTSET.
         pads_written: Whether the node has the attribute `pads`.
@@ -119,6 +216,8 @@ class Slide(NamedTuple):
     row: Sliding
     version: int
     axes: tuple[Axis, ...]
+    before: int
+    after: int
     auto_pad: AutoPad
     pads: tuple[tuple[int, int], ...]
     pads_written: bool
@@ -132,7 +231,20 @@ class Slide(NamedTuple):
     @property
     def rank(self) -> int:
         """Axes of the data."""
-        return self.row.before + len(self.axes)
+        return self.before + len(self.axes) + self.after
+
+    @property
+    def spatial(self) -> range:
+        """The axes that the window slides over."""
+        return range(self.before, self.before + len(self.axes))
+
+    def over(self, spatial: Iterable[tuple[Extent, Extent]]) -> Amounts:
+        """Amounts for all axes, given those of the spatial ones: zeros on the others."""
+        return (*((0, 0),) * self.before, *spatial, *((0, 0),) * self.after)
+
+    def pads_others(self, amounts: Amounts) -> bool:
+        """Whether amounts for all axes pad or crop any but the spatial ones."""
+        return not is_empty((*amounts[: self.before], *amounts[self.spatial.stop :]))
 
     @property
     def is_same(self) -> bool:
@@ -228,11 +340,12 @@ def least_size(graph: Graph, tensor: Tensor) -> int:
         if tensor.name in graph.inputs:
             return 1
         node = graph.producer(tensor)
-        if node is None or not graph.is_standard(node) or tensor is not node.outputs[0]:
+        if node is None or tensor is not node.outputs[0]:
             return 0
-        if node.op in SLIDING and SLIDING[node.op].rounding == "floor":
+        row = SLIDING.get(_key(graph, node))
+        if row is not None and row.rounding == "floor":
             return 1
-        if node.op not in KEEPING or not node.inputs:
+        if not graph.is_standard(node) or node.op not in KEEPING or not node.inputs:
             return 0
         tensor = node.inputs[0]
     return 0
@@ -240,7 +353,14 @@ def least_size(graph: Graph, tensor: Tensor) -> int:
 
 def slides(graph: Graph, node: Node) -> bool:
     """Whether a node is an operator of this table."""
-    return node.op in SLIDING and graph.is_standard(node)
+    return _key(graph, node) in SLIDING
+
+
+def _key(graph: Graph, node: Node) -> tuple[str, str]:
+    """The key of a node in the table; one that is not there for a function of the model."""
+    if graph.is_standard(node):
+        return _ONNX, node.op
+    return ("a function", "") if graph.is_function(node) else (node.domain or "", node.op)
 
 
 def is_pad(graph: Graph, node: Node | None) -> bool:
@@ -251,20 +371,24 @@ def is_pad(graph: Graph, node: Node | None) -> bool:
 def meaning_of(graph: Graph, analysis: Analysis, node: Node) -> WindowNode:
     """The meaning of a window operator's node.
 
-    Source: the pages of Conv, MaxPool, AveragePool and LpPool in the ONNX specification.
+    Source: the operators' pages in the ONNX specification; of onnxruntime's own operators, in its
+    docs/ContribOperators.md.
 
     Raises:
         MeaninglessError: The node is malformed, or its version is not in the table.
     """
     if not node.inputs or not node.inputs[0].name or not node.outputs:
         raise MeaninglessError(f"node {describe(node)!r} lacks its data input or its output")
-    row = SLIDING[node.op]
-    kernel = None if row.weight is None else _weight_kernel(graph, analysis, node, row)
+    key = _key(graph, node)
+    row = SLIDING[key]
+    kernel = None if row.weight is None else _weight_kernel(graph, analysis, node, row.weight)
     has_indices = len(node.outputs) > 1 and bool(node.outputs[1].name)
     check_arity(graph, node)
+    opset = graph.opset if key[0] == _ONNX else graph.opsets.get(key[0], 0)
+    zero = _zero(graph, analysis, node, row)
     says = tuple([(name, *frozen(value)) for name, value in node.attrs.items()])
     try:
-        slide = _slides_alike(node.op, graph.opset, says, kernel, has_indices)
+        slide = _slides_alike(key, opset, says, kernel, zero, has_indices)
     except MeaninglessError as error:
         raise MeaninglessError(f"node {describe(node)!r}: {error}") from error
     besides = tuple([tensor.name for tensor in node.inputs[1:]])
@@ -282,23 +406,25 @@ def frozen(value: object) -> tuple[type, object]:
 
 @lru_cache(maxsize=4096)
 def _slides_alike(
-    op: str,
+    key: tuple[str, str],
     opset: int,
     says: tuple[tuple[str, type, object], ...],
     weight: tuple[int | Size, ...] | None,
+    zero: int | str,
     has_indices: bool,
 ) -> Slide:
     """How a node with these attributes slides; cached, as networks repeat the same few windows.
 
     Args:
-        op: The operator.
-        opset: The opset.
+        key: The operator.
+        opset: The version of its domain.
         says: The attributes, from `frozen`.
         weight: The kernel as the weight gives it; None for operators without one.
+        zero: The fill that stands for 0 in the data.
         has_indices: Whether the node has an output for the positions of maxima.
     """
-    row, attributes = SLIDING[op], {name: value for name, _, value in says}
-    version = version_of(op, opset, attributes, row.versions)
+    row, attributes = SLIDING[key], {name: value for name, _, value in says}
+    version = version_of(key[1], opset, attributes, row.versions, row.schema)
     kernel = weight or _whole(attributes, "kernel_shape", None, 1)
     if not kernel:
         raise MeaninglessError("there is no kernel_shape")
@@ -310,17 +436,20 @@ def _slides_alike(
     if auto_pad is None:
         raise MeaninglessError(f"auto_pad={attributes['auto_pad']!r} is not specified")
     counts = is_set(attributes, "count_include_pad")
+    last = _has_channels_last(attributes) if row.last is None else row.last
     return Slide(
-        kind=op,
+        kind=".".join(filter(None, key)),
         row=row,
         version=version,
         axes=tuple(map(Axis, kernel, strides, dilations)),
+        before=1 if last else 2,
+        after=1 if last else 0,
         auto_pad=auto_pad,
         pads=tuple(zip(pads[:rank], pads[rank:], strict=True)) if pads else ((0, 0),) * rank,
         pads_written=pads is not None,
         ceil_mode=is_set(attributes, "ceil_mode"),
         counts=counts,
-        own=_own_fill(op, attributes, counts),
+        own=_own_fill(row, attributes, counts, zero),
         has_indices=has_indices,
         empty=frozenset(name for name, value in attributes.items() if value == ()),
         others={name: value for name, value in attributes.items() if name not in _SLIDING},
@@ -389,14 +518,25 @@ def _check_types(graph: Graph, analysis: Analysis, node: Node) -> None:
 
 
 def version_of(
-    op: str, opset: int, attributes: Mapping[str, object], versions: frozenset[int]
+    op: str,
+    opset: int,
+    attributes: Mapping[str, object],
+    versions: frozenset[int],
+    schema: Schema | None = None,
 ) -> int:
     """The version of an operator in an opset, by its schema's `since_version`.
+
+    Args:
+        op: The operator.
+        opset: The version of its domain.
+        attributes: A node's attributes.
+        versions: The versions that are known.
+        schema: Its schema, if onnx has none of it; the version is then that of the domain.
 
     Raises:
         MeaninglessError: It is none of `versions`, or its schema lacks one of the attributes.
     """
-    version, known, _ = _schema(op, opset)
+    version, known = (opset, schema.attributes) if schema else _schema(op, opset)[:2]
     if version not in versions:
         raise MeaninglessError(f"{op} of version {version} is newer than the table of the proof")
     for name, value in attributes.items():
@@ -415,7 +555,9 @@ def check_arity(graph: Graph, node: Node) -> None:
     Raises:
         MeaninglessError: It has fewer.
     """
-    most = _schema(node.op, graph.opset)[2]
+    row = SLIDING.get(_key(graph, node))
+    schema = None if row is None else row.schema
+    most = schema.inputs if schema is not None else _schema(node.op, graph.opset)[2]
     if any(tensor.name for tensor in node.inputs[most:]):
         raise MeaninglessError(f"{node.op} of opset {graph.opset} has {most} inputs at most")
 
@@ -439,16 +581,34 @@ def _is_of(kind: _AttrType, value: object) -> bool:
     return type(value) is {_AttrType.INT: int, _AttrType.FLOAT: float}.get(kind, str)
 
 
+def _zero(graph: Graph, analysis: Analysis, node: Node, row: Sliding) -> int | str:
+    """The fill that stands for 0 in a node's data: a number, or a name where it is unknown.
+
+    The specification wants one zero point for all data.
+
+    Raises:
+        MeaninglessError: It is of another type than the data.
+    """
+    tensor = None if row.zero_point is None else _input(node, row.zero_point)
+    if tensor is None:
+        return ZERO
+    if len({analysis.dtype(tensor), analysis.dtype(node.inputs[0])} - {None}) > 1:
+        raise MeaninglessError(f"{tensor.name!r} is of another type than the data")
+    shape, value = analysis.shape(tensor), _element(graph, analysis, tensor)
+    is_one = shape in ((), (1,))
+    return value if is_one and isinstance(value, int) else fill_of_tensor(tensor.name)
+
+
 def _weight_kernel(
-    graph: Graph, analysis: Analysis, node: Node, row: Sliding
+    graph: Graph, analysis: Analysis, node: Node, place: int
 ) -> tuple[int | Size, ...]:
     """The kernel of a node's weight; a symbol for a size that is unknown until run time."""
-    weight = _input(node, row.weight or 0)
+    weight = _input(node, place)
     if weight is None:
         raise MeaninglessError(f"node {describe(node)!r} has no weight")
     shape, written = analysis.shape(weight), node.attrs.get("kernel_shape")
     if shape is not None:
-        sizes = shape[row.before :]
+        sizes = shape[_IN_WEIGHT:]
         if written and (
             len(sizes) != len(written)
             or any(isinstance(a, int) and a != b for a, b in zip(sizes, written, strict=True))
@@ -466,7 +626,7 @@ def _weight_kernel(
     return tuple(
         [
             size if isinstance(size, int | Size) else symbol(f"{weight.name}[{axis}]")
-            for axis, size in enumerate(sizes, row.before)
+            for axis, size in enumerate(sizes, _IN_WEIGHT)
         ]
     )
 
@@ -477,23 +637,32 @@ def _axes(analysis: Analysis, node: Node) -> int:
         if isinstance(node.attrs.get(name), list):
             return len(node.attrs[name]) // parts
     shape = analysis.shape(node.inputs[0])
-    if shape is None or len(shape) <= SLIDING[node.op].before:
+    if shape is None or len(shape) <= _IN_WEIGHT:
         raise MeaninglessError(f"the number of axes of node {describe(node)!r} is unknown")
-    return len(shape) - SLIDING[node.op].before
+    return len(shape) - _IN_WEIGHT  # batch and channels are two axes of the data too
 
 
-def _own_fill(op: str, attributes: Mapping[str, object], counts: bool) -> int | str:
-    """The fill of an operator's own padding.
+def _own_fill(
+    row: Sliding, attributes: Mapping[str, object], counts: bool, zero: int | str
+) -> int | str:
+    """The fill of an operator's own padding, given the one that stands for 0 in its data.
 
     An LpPool leaves its padding out. With p above 0 that equals zeros, whose power is 0.
     """
-    own = SLIDING[op].own
-    if own == EXCLUDED:
-        return 0 if counts else EXCLUDED
+    if row.own == EXCLUDED:
+        return zero if counts else EXCLUDED
     power = attributes.get("p", 2)
-    if op == "LpPool" and not (isinstance(power, int | float) and power > 0):
+    if row is SLIDING[_ONNX, "LpPool"] and not (isinstance(power, int | float) and power > 0):
         return EXCLUDED
-    return own
+    return zero if row.own == ZERO else row.own
+
+
+def _has_channels_last(attributes: Mapping[str, object]) -> bool:
+    """Whether an attribute puts the channels last; only 0 and 1 are specified."""
+    value = attributes.get(_CHANNELS_LAST, 0)
+    if type(value) is not int or value not in (0, 1):
+        raise MeaninglessError(f"{_CHANNELS_LAST} is {value!r}, neither 0 nor 1")
+    return value == 1
 
 
 def _pairs(

@@ -23,7 +23,6 @@ from onnxpad.proof.layers import (
     EXCLUDED,
     LEAST,
     NEGATIVE_ZERO,
-    Amounts,
     Layer,
     Layers,
     around,
@@ -34,7 +33,7 @@ from onnxpad.proof.layers import (
     total_of,
     without_sign,
 )
-from onnxpad.proof.meaning import Axis, Slide
+from onnxpad.proof.meaning import ZERO, Axis, Slide
 from onnxpad.proof.windows_by_engine import ENGINES, Placed
 from onnxpad.reasons import Reason
 
@@ -95,8 +94,8 @@ class WindowPair:
         if old.slide.compares:
             common = min(common, finite_layers(old.layers))
         self.inner = old.layers[:common]
-        before = old.slide.row.before
-        inner = tuple(size + around(self.inner, axis) for axis, size in enumerate(sizes, before))
+        axes = zip(old.slide.spatial, sizes, strict=True)
+        inner = tuple(size + around(self.inner, axis) for axis, size in axes)
         self.holds = _sizes_told(inner)
         outer = [each._replace(layers=each.layers[common:]) for each in (old, new)]
         self.readings: list[EngineReading] = []
@@ -151,11 +150,11 @@ class EngineReading:
         """
         self.engine = engine
         self._placed = placed
-        self._first_axis = pair[0].slide.row.before
+        self._axis_names = pair[0].slide.spatial
         self._windows = pair[0].slide.axes
         self._sizes = sizes
         defined: list[Extent] = []
-        for axis, old, new in zip(self._axis_names(), *placed, strict=True):
+        for axis, old, new in zip(self._axis_names, *placed, strict=True):
             some = 1 if isinstance(old.runs, Unknown) else old.runs
             if always(where(some, new.runs, 1)) is not True:
                 raise UncertifiedError(
@@ -171,7 +170,7 @@ class EngineReading:
             for each, its in zip(pair, placed, strict=True)
         )
         told = "" if engine == "the specification" else f"according to {engine}, "
-        axes = zip(self._axis_names(), self.first.axes, self.second.axes, strict=True)
+        axes = zip(self._axis_names, self.first.axes, self.second.axes, strict=True)
         for axis, wanted, found in axes:
             for what, is_, was in (
                 ("the output has", found.output, wanted.output),
@@ -193,9 +192,6 @@ class EngineReading:
         if not self.same and not pair[0].slide.compares:
             raise UncertifiedError(f"{told}{self.differs}", engine=engine)
 
-    def _axis_names(self) -> range:
-        return range(self._first_axis, self._first_axis + len(self._windows))
-
     def is_as(self, engine: str, placed: _BothPlaced) -> bool:
         """Whether another engine reads the pair in exactly the same way."""
         return placed == self._placed and not any(
@@ -205,7 +201,7 @@ class EngineReading:
     def blind_axis(self) -> int | None:
         """An axis on which a window may read no data."""
         axes = zip(
-            self._axis_names(),
+            self._axis_names,
             self._windows,
             self.first.axes,
             self._sizes,
@@ -223,7 +219,7 @@ class EngineReading:
         return {
             "axes": [
                 {"axis": axis, "start": _datum(read.start), "windows": _datum(read.output)}
-                for axis, read in zip(self._axis_names(), self.first.axes, strict=True)
+                for axis, read in zip(self._axis_names, self.first.axes, strict=True)
             ],
             "outside": [layer.fill for layer in self.first.layers],
         }
@@ -255,29 +251,27 @@ class _Canonical:
     ) -> None:
         slide, layers = padded
         self._slide = slide
-        before = slide.row.before
-        if slide.row.own == 0:
+        if slide.row.own == ZERO:
             # Conv adds products to 0.0, and LpPool takes powers of magnitudes: neither shows the
             # sign of a zero. Source: onnxruntime.
             layers = without_sign(layers)
         excludes = slide.row.own == EXCLUDED and not self.is_apart(engine)
         axes = []
-        for axis, (window, each) in enumerate(zip(slide.axes, placed, strict=True), before):
+        for axis, window, each in zip(slide.spatial, slide.axes, placed, strict=True):
             inside = total_of(layer.amounts[axis][0] for layer in layers) + each.begin
             last = (each.windows - 1) * window.stride + window.extent - 1 - inside
             axes.append(_Reach(-inside, each.windows, last))
-        none: Amounts = ((0, 0),) * before
         everything = (
             *layers,
-            Layer((*none, *((each.begin, each.end) for each in placed)), slide.own),
+            Layer(slide.over((each.begin, each.end) for each in placed), slide.own),
             # Wide enough to reach past the last position read; `_cut` shortens it.
             Layer(
-                (*none, *((0, maximum(axis.last + 1, 0)) for axis in axes)),
+                slide.over((0, maximum(axis.last + 1, 0)) for axis in axes),
                 EXCLUDED if excludes else slide.own,
             ),
         )
-        cut = _cut(merged(everything), sizes, tuple(axes), before)
-        self.layers = merged(tuple(_where(defined, layer, before) for layer in cut))
+        cut = _cut(merged(everything), sizes, tuple(axes), slide.before)
+        self.layers = merged(tuple(_where(defined, layer, slide) for layer in cut))
         self.axes = tuple(
             _Reach(*(_only(some, each) for each in (axis.start, axis.output, axis.last)))
             for some, axis in zip(defined, axes, strict=True)
@@ -286,12 +280,15 @@ class _Canonical:
     def is_apart(self, engine: str) -> bool:
         """Whether an average divides by its whole kernel even where that reaches past all padding.
 
-        Source: onnxruntime before opset 19. Without ceil_mode this happens for a kernel longer than
-        the padded line, for which the specification has no window.
+        Source: onnxruntime. A quantised average that counts its padding always does so. Others do
+        before opset 19 and without ceil_mode, for a kernel longer than the padded line, for which
+        the specification has no window.
         """
         slide = self._slide
-        counts = slide.row.own == EXCLUDED and slide.counts and not slide.ceil_mode
-        return engine == "onnxruntime" and counts and slide.version < 19
+        counts = slide.row.own == EXCLUDED and slide.counts
+        always_whole = slide.row.zero_point is not None
+        whole = always_whole or (slide.version < 19 and not slide.ceil_mode)
+        return engine == "onnxruntime" and counts and whole
 
 
 def _placed(
@@ -300,7 +297,7 @@ def _placed(
     """The windows on each axis; None where the engine runs the operator at no size."""
     found: list[Placed] = []
     for axis, size in enumerate(sizes):
-        inner = size + around(padded.layers, axis + padded.slide.row.before)
+        inner = size + around(padded.layers, padded.slide.spatial[axis])
         placed = ENGINES[engine](padded.slide, axis, inner, dtype)
         if placed is None or always(placed.runs) is False:
             return None
@@ -313,13 +310,13 @@ def _only(some: Extent, extent: Extent) -> Extent:
     return extent if always(some) is True else where(some, extent, 0)
 
 
-def _where(defined: tuple[Extent, ...], layer: Layer, before: int) -> Layer:
+def _where(defined: tuple[Extent, ...], layer: Layer, slide: Slide) -> Layer:
     """A layer with amounts of 0 at the sizes for which the operator does not run."""
-    spatial = (
-        (_only(some, begin), _only(some, end))
-        for some, (begin, end) in zip(defined, layer.amounts[before:], strict=True)
-    )
-    return layer._replace(amounts=(*layer.amounts[:before], *spatial))
+    amounts = list(layer.amounts)
+    for some, axis in zip(defined, slide.spatial, strict=True):
+        begin, end = amounts[axis]
+        amounts[axis] = _only(some, begin), _only(some, end)
+    return layer._replace(amounts=tuple(amounts))
 
 
 def _cut(
@@ -357,7 +354,8 @@ def _meets_data(window: Axis, size: Extent, first: Extent, last: Extent, some: E
 
 def _told(layers: Layers) -> str:
     fills = [
-        _FILLS[layer.fill] if isinstance(layer.fill, str) else f"{layer.fill:g}" for layer in layers
+        _FILLS.get(layer.fill, layer.fill) if isinstance(layer.fill, str) else f"{layer.fill:g}"
+        for layer in layers
     ]
     return ", then ".join(fills) or "nothing"
 

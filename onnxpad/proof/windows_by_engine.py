@@ -57,7 +57,8 @@ def specification(slide: Slide, axis: int, size: Extent, dtype: int | None) -> P
     """The windows according to the specification.
 
     Source: the pages of Conv, MaxPool, AveragePool and LpPool in the ONNX specification, "auto_pad"
-    and "ceil_mode". `auto_pad` beside `pads`, which it forbids, is read as `auto_pad`.
+    and "ceil_mode", which those of their quantised and fused kin repeat. `auto_pad` beside `pads`,
+    which it forbids, is read as `auto_pad`.
     """
     window, extent = slide.axes[axis], slide.axes[axis].extent
     if slide.is_same:
@@ -78,7 +79,8 @@ def specification(slide: Slide, axis: int, size: Extent, dtype: int | None) -> P
 def onnxruntime(slide: Slide, axis: int, size: Extent, dtype: int | None) -> Placed | None:
     """The windows according to onnxruntime, on the CPU with optimisation off (1.21 to 1.31).
 
-    Source: measured, and onnxruntime's conv_attributes.h and pool_attributes.h.
+    Source: measured, and onnxruntime's conv_attributes.h and pool_attributes.h, which its own
+    operators and the quantised ones share.
     """
     pools = slide.row.rounding == "pool"
     return _pool(slide, axis, size, dtype) if pools else _convolution(slide, axis, size)

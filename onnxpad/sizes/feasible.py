@@ -32,7 +32,7 @@ from onnxpad.arithmetic.size import (
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
 from onnxpad.operators.read import UnreadableError, auto_pad_of
-from onnxpad.operators.table import CHANNELS_FIRST, OPERATORS, operator_of
+from onnxpad.operators.table import operator_of
 
 Conditions: TypeAlias = Iterator[Extent]
 """Conditions on the sizes: each is 1 where it holds and 0 where it does not."""
@@ -68,12 +68,13 @@ def feasible_sizes(graph: Graph, analysis: Analysis) -> Feasible:
     seen: set[Extent] = set()
     large: set[Extent] = set()
     for node in _needed(graph):
-        if not node.inputs or not graph.is_standard(node):
+        slides = operator_of(graph, node) is not None
+        if not node.inputs or not (slides or graph.is_standard(node)):
             continue
         if node.op in _ENLARGING:
             shape = analysis.shape(node.outputs[0]) or ()
             large |= {size for size in shape if (bounds(size)[1] or 0) > LARGEST_SIZE}
-        rule = _RULES.get(node.op)
+        rule = _windowed if slides else _RULES.get(node.op)
         for condition in rule(node, graph, analysis) if rule is not None else ():
             if condition == 0:
                 return Feasible(stops=node)
@@ -256,8 +257,8 @@ def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     least one element on each axis, except pools of an empty batch.
     """
     row = operator_of(graph, node)
-    pools, layout = (False, CHANNELS_FIRST) if row is None else (row.pools, row.layout)
-    data = node.inputs[0 if row is None else row.inputs.data]
+    assert row is not None
+    pools, layout, data = row.pools, row.layout, node.inputs[row.inputs.data]
     shape, read = analysis.shape(node.outputs[0]), analysis.shape(data)
     yield from (_at_least(0 if pools else 1, size) for size in layout.spatial(shape or ()))
     if not read:
@@ -284,8 +285,6 @@ _ENLARGING: Final = ("Concat", "ConvTranspose", "DepthToSpace", "Resize", "Tile"
 
 _RULES: Final[Mapping[str, Callable[[Node, Graph, Analysis], Conditions]]] = {
     **dict.fromkeys(BROADCASTING.split(), _broadcast),
-    **dict.fromkeys((op_type for domain, op_type in OPERATORS if not domain), _windowed),
-    **dict.fromkeys(("ConvInteger", "QLinearConv"), _windowed),
     "Concat": _concatenated,
     "Expand": _expanded,
     "MatMul": _multiplied,

@@ -10,7 +10,6 @@ from onnxpad.operators.table import (
     CHANNELS_LAST,
     OPERATORS,
     UNCOVERED,
-    Direction,
     Feed,
     Fill,
     Inputs,
@@ -19,7 +18,6 @@ from onnxpad.operators.table import (
 )
 
 CONV = OPERATORS["", "Conv"]
-QUANTISED = UNCOVERED["", "QLinearConv"].inputs
 
 
 def traits(row: Operator) -> dict[str, Any]:
@@ -50,8 +48,8 @@ def test_no_trait_is_filled_in(kind: Any) -> None:
         pytest.param("Conv", {"padding": Fill.ZERO_POINT}, id="pads with no input"),
         pytest.param("AveragePool", {"since": {}}, id="counts by an attribute of no opset"),
         pytest.param("Conv", {"since": {"ceil_mode": 10}}, id="rounds up and is no pool"),
-        pytest.param("Conv", {"probe": Feed(kept=(3,), group="group")}, id="keeps no scale"),
-        pytest.param("MaxPool", {"probe": Feed(kept=(), group="group")}, id="groups no weight"),
+        pytest.param("Conv", {"probe": replace(CONV.probe, scales=(3,))}, id="has no scale"),
+        pytest.param("MaxPool", {"probe": CONV.probe}, id="groups no weight"),
         pytest.param("MaxPool", {"indices": 0}, id="Indices are the result"),
     ],
 )
@@ -79,26 +77,18 @@ def test_an_axis_has_one_part() -> None:
         Layout(batch=1, channels=1)
 
 
-def test_a_row_can_be_of_any_operator() -> None:
-    """A quantised convolution pads with an input, a pool may have its channels last."""
-    quantised = replace(
-        CONV,
-        op_type="QLinearConv",
-        inputs=QUANTISED,
-        padding=Fill.ZERO_POINT,
-        probe=Feed(kept=QUANTISED.quantisation, group="group"),
-    )
-    assert quantised.inputs.zero_point == 2
-    last = replace(
-        OPERATORS["", "MaxPool"],
-        domain="com.microsoft",
-        op_type="NhwcMaxPool",
-        layout=CHANNELS_LAST,
-    )
-    assert last.key == ("com.microsoft", "NhwcMaxPool")
-    assert last.layout.axes(4) == (1, 2)
-    transposed = replace(CONV, op_type="ConvTranspose", direction=Direction.SCATTERS)
-    assert transposed.direction is not CONV.direction
+def test_an_attribute_decides_the_layout() -> None:
+    row = OPERATORS["com.microsoft", "QLinearConv"]
+    assert row.laid_out({}) is row
+    assert row.laid_out({"channels_last": 0}) is row
+    assert row.laid_out({"channels_last": 1}).layout is CHANNELS_LAST
+    assert OPERATORS["", "QLinearConv"].laid_out({"channels_last": 1}).layout is CHANNELS_FIRST
+
+
+@pytest.mark.parametrize("row", OPERATORS.values(), ids=lambda row: ".".join(row.key))
+def test_a_probe_feeds_all_of_a_quantised_row(row: Operator) -> None:
+    zero = {row.inputs.zero_point} - {None}
+    assert row.probe.quantisation | zero == {*row.inputs.quantisation}
 
 
 @pytest.mark.parametrize(
@@ -117,3 +107,7 @@ def test_axes_by_layout(layout: Layout, spatial: str, others: str) -> None:
 @pytest.mark.parametrize("rank", [0, 1, 2])
 def test_a_tensor_of_few_axes_has_no_spatial_ones(rank: int) -> None:
     assert CHANNELS_FIRST.axes(rank) == CHANNELS_LAST.axes(rank) == ()
+
+
+def test_an_operator_is_covered_or_not() -> None:
+    assert not OPERATORS.keys() & UNCOVERED.keys()

@@ -4,7 +4,7 @@ These are the ones that its quantiser puts into models, and a few more. Source: 
 docs/ContribOperators.md.
 """
 
-from onnxpad.analysis.rule_api import Ask, Call, DtypeRule, ShapeRule, UndeterminedError, named
+from onnxpad.analysis.rule_api import Ask, Call, DtypeRule, ShapeRule, named
 from onnxpad.analysis.rules.axis_math import broadcast
 from onnxpad.analysis.rules.dtypes import DTYPES, input_dtype
 from onnxpad.analysis.rules.layout_shapes import concatenated
@@ -40,17 +40,6 @@ def _gemm_dtype(call: Call) -> Ask[int]:
     return (yield from call.dtype_of(8)) if call.has(8) else FLOAT
 
 
-def _channels_first(rule: ShapeRule) -> ShapeRule:
-    """Apply a rule only where the channels are axis 1."""
-
-    def guarded(call: Call) -> Ask[Shape]:
-        if call.flag("channels_last"):
-            raise UndeterminedError(f"{call.node.op} with the channels last")
-        return (yield from rule(call))
-
-    return guarded
-
-
 CONTRIB_SHAPES: dict[str, ShapeRule] = {
     **named(
         SHAPES["Relu"],
@@ -58,18 +47,17 @@ CONTRIB_SHAPES: dict[str, ShapeRule] = {
         " QuantizeLinear QuickGelu",
     ),
     **named(_elementwise, "QLinearAdd QLinearMul"),
-    "FusedConv": WINDOWS["Conv"],
     "QGemm": _gemm,
-    "QLinearAveragePool": _channels_first(WINDOWS["AveragePool"]),
     "QLinearConcat": _concat,
-    "QLinearGlobalAveragePool": _channels_first(WINDOWS["GlobalAveragePool"]),
+    "QLinearGlobalAveragePool": WINDOWS["GlobalAveragePool"],
 }
-"""Shape rules by name of the operator, without the domain."""
+"""Shape rules by name of the operator, without the domain; those with a window are in `WINDOWS`."""
 
 CONTRIB_DTYPES: dict[str, DtypeRule] = {
     "DequantizeLinear": DTYPES["DequantizeLinear"],
     "QGemm": _gemm_dtype,
     "QLinearConcat": input_dtype(2),
+    "QLinearConv": DTYPES["QLinearConv"],
     "QuantizeLinear": DTYPES["QuantizeLinear"],
 }
 """Operators whose output type is not that of input 0."""

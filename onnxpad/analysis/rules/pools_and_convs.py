@@ -5,6 +5,7 @@ exception: their size is truncated, as in onnxruntime and shape inference.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -25,6 +26,7 @@ from onnxpad.operators.amounts import is_padded
 from onnxpad.operators.read import Slide, UnreadableError, kernel_shape, read_slide
 from onnxpad.operators.table import (
     CHANNELS_FIRST,
+    CHANNELS_LAST,
     OPERATORS,
     UNCOVERED,
     Direction,
@@ -95,7 +97,19 @@ def _pool(sizes: SizeRule, layout: Layout, least: int) -> ShapeRule:
 
 
 def _of_row(row: Operator) -> ShapeRule:
-    """Make the rule for the shape of an operator of the table."""
+    """Make the rule for the shape of an operator of the table, in either layout."""
+    attribute = row.channels_last
+    if attribute is None:
+        return _of_layout(row)
+    rules = _of_layout(row), _of_layout(replace(row, layout=CHANNELS_LAST))
+
+    def rule(call: Call) -> Ask[Shape]:
+        return (yield from rules[call.flag(attribute)](call))
+
+    return rule
+
+
+def _of_layout(row: Operator) -> ShapeRule:
     if row.weight_layout is not None:
         return _convolution(row.inputs, row.direction, row.layout, row.weight_layout)
     if row.direction is Direction.SCATTERS:
@@ -105,7 +119,8 @@ def _of_row(row: Operator) -> ShapeRule:
 
 def _global_pool(call: Call) -> Ask[Shape]:
     shape = yield from call.shape_of(0)
-    return CHANNELS_FIRST.replaced(shape, [1] * len(CHANNELS_FIRST.axes(len(shape))))
+    layout = CHANNELS_LAST if call.flag("channels_last") else CHANNELS_FIRST
+    return layout.replaced(shape, [1] * len(layout.axes(len(shape))))
 
 
 def _max_unpool(call: Call) -> Ask[Shape]:
@@ -253,7 +268,7 @@ def _uncovered(*op_types: str) -> Iterator[tuple[str, ShapeRule]]:
 
 WINDOWS: dict[str, ShapeRule] = {
     **named(_global_pool, "GlobalAveragePool GlobalLpPool GlobalMaxPool"),
-    **dict(_uncovered("ConvInteger", "ConvTranspose", "DeformConv", "QLinearConv")),
+    **dict(_uncovered("ConvTranspose", "DeformConv")),
     **named(_region_pool, "MaxRoiPool RoiAlign"),
     **named(_resize, "Resize Upsample"),
     "MaxUnpool": _max_unpool,
