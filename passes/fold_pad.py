@@ -27,17 +27,22 @@ class FoldPad(Pass):
     The mode is constant, the amounts are known and not negative, batch and channels are not padded,
     and the value equals the operator's own padding:
 
-    - Conv, and LpPool with p above 0: 0 or -0.0, which they cannot tell apart.
-    - AveragePool: 0, but not -0.0. It counts its padding afterwards (`count_include_pad=1`), so it
-      must not have had uncounted padding before.
-    - MaxPool: the lowest value, or one that no element of the data can lose to. Nothing may read
-      its Indices.
+    - Conv, FusedConv, and LpPool with p above 0: 0 or -0.0, which they cannot tell apart.
+    - ConvInteger and QLinearConv: the zero point of the data, which must be one constant number.
+      Without one it is 0.
+    - AveragePool: 0, but not -0.0; QLinearAveragePool: the zero point. They count their padding
+      afterwards (`count_include_pad=1`), so they must not have had uncounted padding before.
+    - MaxPool, NhwcMaxPool: the lowest value, or one that no element of the data can lose to.
+      Nothing may read the Indices.
 
     A pool's pads must stay below its kernel. The data without the `Pad` must not be empty, as the
-    result of a run-time Slice may be. With `ceil_mode` the number of windows must stay the same.
+    result of a run-time Slice may be. With `ceil_mode` the number of windows must stay the same,
+    and no window of a QLinearAveragePool that begins to count may reach past its padding: there it
+    divides by the whole kernel.
 
     ## References
-    ONNX Pad-25, Conv-22, MaxPool-22, AveragePool-22, LpPool-22.
+    ONNX Pad-25, Conv-22, MaxPool-22, AveragePool-22, LpPool-22, ConvInteger-10, QLinearConv-10;
+    onnxruntime, docs/ContribOperators.md.
     """
 
     code = "PAD201"

@@ -15,8 +15,8 @@ class ReportAutoPad(Pass):
     """`auto_pad` on an operator that onnxpad does not cover.
 
     ## What it does
-    Names the operator; its padding stays as it is. This concerns ConvTranspose, ConvInteger and
-    QLinearConv, operators of com.microsoft and other domains, and functions of the model.
+    Names the operator; its padding stays as it is. This concerns ConvTranspose, NhwcConv and
+    NhwcFusedConv of com.microsoft, operators of other domains, and functions of the model.
 
     ## Why it matters
     `auto_pad` leaves the padding to the runtime here too, and many importers reject it. For an
@@ -26,7 +26,7 @@ class ReportAutoPad(Pass):
     Nothing is changed. NOTSET leaves nothing to the runtime, so it is not reported.
 
     ## References
-    ONNX ConvTranspose-22, ConvInteger-10, QLinearConv-10, "auto_pad".
+    ONNX ConvTranspose-22, "auto_pad".
     """
 
     code = "PAD103"

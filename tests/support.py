@@ -35,6 +35,14 @@ BORDER = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}"
 LOW = "float c = {-inf}"
 """What a MaxPool pads with."""
 
+SLIDING = {
+    *(("", name) for name in ("Conv", "MaxPool", "AveragePool", "LpPool")),
+    *(("", name) for name in ("ConvInteger", "QLinearConv")),
+    *(("com.microsoft", name) for name in ("QLinearConv", "QLinearAveragePool")),
+    *(("com.microsoft", name) for name in ("FusedConv", "NhwcMaxPool")),
+}
+"""The operators that can have padding of their own, by domain and name; input 0 is the data."""
+
 
 def model(text: str) -> onnx.ModelProto:
     """A model from ONNX text, checked."""
@@ -45,7 +53,9 @@ def model(text: str) -> onnx.ModelProto:
 
 def parsed(text: str, *, opset: int = 17, ir: int = 9) -> onnx.ModelProto:
     """A model from the ONNX text of its graph, not checked."""
-    return onnx.parser.parse_model(f'<ir_version: {ir}, opset_import: ["" : {opset}]>\n{text}')
+    further = ', "com.microsoft" : 1' if "com.microsoft." in text else ""
+    opsets = f'["" : {opset}{further}]'
+    return onnx.parser.parse_model(f"<ir_version: {ir}, opset_import: {opsets}>\n{text}")
 
 
 def one(
@@ -136,7 +146,8 @@ def silent(
 ) -> Iterator[str]:
     """The nodes that pad, or may, and that no finding names, those in bodies and functions too.
 
-    In another style than `fold` a constant `Pad` is as asked if only Convs and pools read it.
+    In another style than `fold` a constant `Pad` is as asked if only operators that can pad by
+    themselves read it.
     """
     about = {finding.node for finding in findings}
     yield from (place for place in inner_padding(model) if place not in about)
@@ -188,8 +199,8 @@ def _is_asked(model: onnx.ModelProto, node: onnx.NodeProto, style: str) -> bool:
                 if given == name and other.op_type == "Identity":
                     pending += other.output
                 elif given == name:
-                    slides = other.op_type in {"Conv", "MaxPool", "AveragePool", "LpPool"}
-                    if index or not slides or other.domain:
+                    domain = "" if other.domain == "ai.onnx" else other.domain
+                    if index or (domain, other.op_type) not in SLIDING:
                         return False
                     read += 1
             for attribute in other.attribute:

@@ -212,17 +212,10 @@ SAME = 'auto_pad = "SAME_UPPER", strides = [2, 2]'
     ("body", "code", "reason"),
     [
         (f"[n] y = ConvTranspose <{SAME}> (x, v)", "operator-not-covered", "ConvTranspose"),
-        (f"[n] y = ConvInteger <{SAME}> (q, k)", "operator-not-covered", "ConvInteger"),
         (
-            f"[n] y = QLinearConv <{SAME}> (q, s, o, k, s, o, s, o)",
+            f"[n] y = com.microsoft.NhwcConv <{SAME}> (x, w)",
             "operator-not-covered",
-            "QLinearConv",
-        ),
-        (f"[n] y = com.microsoft.FusedConv <{SAME}> (x, w)", "operator-not-covered", "FusedConv"),
-        (
-            f"[n] y = com.microsoft.NhwcMaxPool <{SAME}, kernel_shape = [2, 2]> (q)",
-            "operator-not-covered",
-            "NhwcMaxPool of com.microsoft",
+            "NhwcConv of com.microsoft",
         ),
         (f"[n] y = mine.Conv <{SAME}> (x, w)", "custom-operator", "only its author defines"),
         (f"[n] y = mine.Anything <{SAME}> (x)", "custom-operator", "Anything"),
