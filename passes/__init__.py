@@ -8,6 +8,7 @@ from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.passes.merge_pads import MergePads
+from onnxpad.passes.part_pad import PartPad
 from onnxpad.passes.recognise_same import RecogniseSame
 from onnxpad.passes.report_auto_pad import ReportAutoPad
 from onnxpad.passes.report_pad import ReportPad
@@ -26,6 +27,7 @@ PASSES: Final[tuple[type[Pass], ...]] = (
     ResolveAutoPad,
     DropValid,
     RoundDown,
+    PartPad,
     FoldPad,
     SinkPad,
     RecogniseSame,

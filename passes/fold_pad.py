@@ -105,11 +105,12 @@ class FoldPad(Pass):
             outer = context.sites.merged(op, pad, self.asked)
             if outer is None:
                 return None
-            plan = context.sites.plan(op, context.style, outer)
+            outer, plan = context.sites.planned(op, context.style, outer)
         except RefusalError as refusal:
             if pad.constant_amounts is None:
                 return None  # the rules on computed amounts report it
             return self.refused(context, pad.node, message, refusal)
+        assert outer is not None
         if plan.outer == outer.amounts and outer.exact:
             return None
         if not outer.exact:

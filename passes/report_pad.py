@@ -98,7 +98,7 @@ class ReportPad(Pass):
         if context.style == "pad":
             return min(map(min, known), default=0) >= 0
         try:
-            plan = context.sites.plan(op, context.style, context.sites.outer(op))
+            _, plan = context.sites.planned(op, context.style, context.sites.outer(op))
         except RefusalError:
             return False
         return plan.keep is pad.node
@@ -178,7 +178,7 @@ def _declined(context: Context, node: Node, name: str) -> _Cause:
         form = f"{{}} reads it, and cannot be read itself: {op}"
         return _cause(Reason.READER_UNREADABLE, form, name, str(node.op))
     try:
-        context.sites.plan(op, context.style, context.sites.outer(op))
+        context.sites.planned(op, context.style, context.sites.outer(op))
     except RefusalError as refusal:
         return _cause(refusal.code, f"{{}}: {refusal}", name, str(node.op))
     form = f"in style {context.style} it stays before {{}}"

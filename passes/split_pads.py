@@ -69,7 +69,7 @@ class SplitPads(Pass):
     def _plan(self, context: Context, op: WindowOp) -> Plan:
         """A plan for both paddings in one `Pad` where possible, else for a `Pad` between."""
         try:
-            return context.sites.plan(op, context.style, context.sites.outer(op))
+            return context.sites.planned(op, context.style, context.sites.outer(op))[1]
         except RefusalError:
             return context.sites.plan(op, context.style, None)
 

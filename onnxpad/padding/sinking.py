@@ -17,6 +17,7 @@ from onnxpad.operators.amounts import Pairs, add, is_padded, is_plain_zero, is_s
 from onnxpad.operators.onnxruntime_quirks import check_pads
 from onnxpad.operators.read import PadOp, UnreadableError, read_pad, read_window
 from onnxpad.operators.table import Direction, operator_of
+from onnxpad.padding.parting import parted
 from onnxpad.padding.site import Sites
 from onnxpad.padding.step_table import Behind, Layer, behind, data_inputs
 from onnxpad.reasons import Reason, RefusalError
@@ -306,10 +307,12 @@ def check_taken(graph: Graph, analysis: Analysis, sites: Sites, style: str, step
             pad = graph.producer(tensor)
             if pad is None or pad.op != "Pad":
                 continue  # a Slice cropped all of it
-            if not list(sinking.readers(tensor)):
+            readers = [each for each in sinking.readers(tensor) if each is not None]
+            if not readers:
                 raise RefusalError(Reason.UNUSED, "nothing reads what is computed from it")
-            for reader in sinking.readers(tensor):
-                assert reader is not None
+            if parted(graph, analysis, sites, style, pad, readers):
+                continue
+            for reader in readers:
                 row = operator_of(graph, reader)
                 if row is not None and row.direction is Direction.GATHERS:
                     _check_window(graph, analysis, sites, style, tensor, reader)
@@ -338,7 +341,7 @@ def _check_window(
     if graph.origin(op.data).name != padded.name:
         raise _stands(graph, reader)
     try:
-        sites.plan(op, style, sites.outer(op))
+        sites.planned(op, style, sites.outer(op))
     except RefusalError as refusal:
         label = f"{reader.op} {graph.label(reader)!r}"
         raise RefusalError(refusal.code, f"{label}: {refusal}", **refusal.facts) from refusal

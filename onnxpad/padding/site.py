@@ -210,9 +210,18 @@ class Sites:
         self, rounding: Rounding, window: AnyWindow, size: Extent, own: Pair, amounts: ExtentPair
     ) -> Pair | None:
         """As `_in_effect`, on one axis; None where there are no such constants."""
-        begin, end = amounts
-        if isinstance(begin, int) and isinstance(end, int):
+        if all(isinstance(amount, int) for amount in amounts):
+            begin, end = amounts
+            assert isinstance(begin, int)
+            assert isinstance(end, int)
             return begin, end
+        return self._pair_read(rounding, window, size, own, amounts)
+
+    def _pair_read(
+        self, rounding: Rounding, window: AnyWindow, size: Extent, own: Pair, amounts: ExtentPair
+    ) -> Pair | None:
+        """The least constant amounts on one axis that read the same; None where there are none."""
+        begin, end = amounts
         count = windows_over(rounding, window, size + begin + end, own)
         if isinstance(begin, int) and begin >= 0 and isinstance(count, int | Size):
             _, greatest = bounds(end_read(size, window, begin + own[0], count))
@@ -221,6 +230,34 @@ class Sites:
                 if count == windows_over(rounding, window, size + begin + least, own):
                     return begin, least
         return None
+
+    def planned(self, op: WindowOp, style: str, outer: Outer | None) -> tuple[Outer | None, Plan]:
+        """As `plan`, perhaps without the end of a `Pad` that no window reads.
+
+        Raises:
+            RefusalError: The operator cannot have that form.
+        """
+        try:
+            return outer, self.plan(op, style, outer)
+        except RefusalError as refusal:
+            less = None if outer is None or not outer.exact else self._read(op, outer)
+            if less is None:
+                raise
+            try:
+                return less, self.plan(op, style, less)
+            except RefusalError:
+                raise refusal from None
+
+    def _read(self, op: WindowOp, outer: Outer) -> Outer | None:
+        """A `Pad` without what no window reads; None where each of its elements is read."""
+        rounding = op.operator.pools, op.ceil_mode
+        sizes, own = self.spatial(op, outer.source), self.own_pads(op)
+        each = zip(op.windows, sizes, own, outer.amounts, strict=True)
+        found = [self._pair_read(rounding, *axis) for axis in each]
+        pairs = tuple(pair for pair in found if pair is not None)
+        if len(pairs) < len(found) or pairs == outer.amounts:
+            return None
+        return outer._replace(amounts=pairs, exact=False)
 
     def pads_nothing(self, pad: PadOp) -> bool:
         """Whether a `Pad` copies its input: its amounts are 0, and fit the rank of its data.
@@ -296,7 +333,7 @@ class Sites:
     def folds(self, op: WindowOp, style: str) -> bool:
         """Whether a site, with the `Pad` in front of it if there is one, can have a style."""
         try:
-            self.plan(op, style, self.outer(op))
+            self.planned(op, style, self.outer(op))
         except RefusalError:
             return False
         return True

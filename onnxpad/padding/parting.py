@@ -1,0 +1,90 @@
+"""Parts a `Pad` in two: what it crops and adds to batch and channels, and the rest.
+
+An operator's own pads cannot be negative, and are those of its spatial axes. So a `Pad` that does
+more can be folded only in part; the other part stays.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onnxpad.analysis import Analysis
+from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.operators.amounts import Pair, Pairs, is_padded, onnx_order
+from onnxpad.operators.read import PadOp, UnreadableError, read_pad, read_window
+from onnxpad.operators.table import Direction, operator_of
+from onnxpad.padding.site import Sites
+from onnxpad.reasons import RefusalError
+
+
+def parts(graph: Graph, pad: PadOp, readers: Sequence[Node]) -> tuple[Pairs, Pairs] | None:
+    """The amounts that stay, and those that window operators could take over.
+
+    Args:
+        graph: The graph.
+        pad: The `Pad`.
+        readers: The window operators that read it.
+
+    Returns:
+        Both over all axes; None where one of them is nothing, or the amounts are unknown.
+    """
+    rows = [operator_of(graph, reader) for reader in readers]
+    known = pad.constant_amounts
+    if not rows or None in rows or known is None or pad.mode != "constant" or pad.axes is not None:
+        return None
+    rank, found = len(known), list[tuple[int, ...]]()
+    for row in rows:
+        assert row is not None
+        if row.direction is not Direction.GATHERS:
+            return None
+        found.append(row.layout.axes(rank))
+    spatial = set(found[0]).intersection(*found)
+    nothing: Pair = (0, 0)
+    stays: list[Pair] = []
+    goes: list[Pair] = []
+    for axis, (begin, end) in enumerate(known):
+        moved = (max(begin, 0), max(end, 0)) if axis in spatial else nothing
+        goes.append(moved)
+        stays.append((begin - moved[0], end - moved[1]))
+    both = tuple(stays), tuple(goes)
+    return both if all(map(is_padded, both)) else None
+
+
+def part(graph: Graph, pad: PadOp, amounts: tuple[Pairs, Pairs]) -> None:
+    """Gives a `Pad` the amounts that could be folded, behind a new one with those that stay."""
+    node, (stays, goes) = pad.node, amounts
+    name = f"{node.name or node.outputs[0].name}_first"
+    if graph.opset < 11:
+        given = {**node.attrs, "pads": onnx_order(stays)}
+        first = graph.insert("Pad", [pad.data], given, before=node, name=name)
+        graph.set_attribute(node, "pads", onnx_order(goes))
+    else:
+        inputs: list[Tensor] = list(node.inputs)
+        inputs[1] = graph.add_initializer(np.asarray(onnx_order(stays), np.int64), f"{name}_pads")
+        first = graph.insert("Pad", inputs, dict(node.attrs), before=node, name=name)
+        rest = np.asarray(onnx_order(goes), np.int64)
+        graph.set_input(node, 1, graph.add_initializer(rest, f"{name}_rest"))
+    graph.set_input(node, 0, first)
+
+
+def parted(
+    graph: Graph, analysis: Analysis, sites: Sites, style: str, pad: Node, readers: Sequence[Node]
+) -> bool:
+    """Parts a `Pad`, and returns whether all its readers could take over their part.
+
+    Whoever calls this must roll the graph back.
+    """
+    try:
+        read = read_pad(graph, analysis, pad)
+        amounts = parts(graph, read, readers)
+        if amounts is None:
+            return False
+        part(graph, read, amounts)
+        for reader in readers:
+            op = read_window(graph, analysis, reader)
+            _, plan = sites.planned(op, style, sites.outer(op))
+            if plan.inner == op.pads:
+                return False  # the style wants it in a Pad
+    except (RefusalError, UnreadableError):
+        return False
+    return True

@@ -1,0 +1,81 @@
+"""A `Pad` of which the operator downstream could do a part."""
+
+from collections.abc import Iterator
+
+from onnxpad.graph import Node
+from onnxpad.operators.amounts import told
+from onnxpad.operators.read import PadOp
+from onnxpad.padding.parting import part, parted, parts
+from onnxpad.padding.sinking import Sinking
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Example, Match, Pass
+
+
+class PartPad(Pass):
+    """A `Pad` that crops, or pads batch or channels, and of which the operator could do the rest.
+
+    ## What it does
+    Parts the `Pad` in two: the first crops, and pads batch and channels; the second pads what the
+    Conv or pool could pad itself, and another rule folds it.
+
+    ## Why it matters
+    Padding of channels copies little and stays small; the spatial padding around it does not.
+
+    ## When it is exact
+    Always: both `Pad`s together do what the one did. It is done only if every reader of the `Pad`
+    is a Conv or pool that can take the second part over.
+
+    ## References
+    ONNX Pad-25, Conv-22.
+    """
+
+    code = "PAD208"
+    examples = (
+        Example(
+            given="""
+                float[1, 2, 8, 8] x
+                float[2, 3, 3, 3] w
+                int64[8] pads = {0, 0, 1, -1, 0, 1, 1, 0}
+                int64[8] rest = {0, 0, 0, -1, 0, 1, 0, 0}
+            """,
+            before="""
+                p = Pad (x, pads)
+                y = Conv (p, w)
+            """,
+            after="""
+                p = Pad (x, rest)
+                y = Conv <pads = [1, 0, 1, 0]> (p, w)
+            """,
+        ),
+    )
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every `Pad` of which all its readers could do a part."""
+        for pad in context.pads():
+            readers = self._readers(context, pad)
+            amounts = parts(context.graph, pad, readers)
+            if amounts is None or not self._is_taken(context, pad, readers):
+                continue
+            spatial = told(amounts[1])
+            yield self.found(context, pad.node, f"Pad, of which {spatial} folds", amounts)
+
+    def _readers(self, context: Context, pad: PadOp) -> list[Node]:
+        """The readers of a `Pad`; none where it is also an output, or a body reads it."""
+        found = Sinking(context.graph, context.analysis).readers(pad.node.outputs[0])
+        readers = list(found)
+        known = [each for each in readers if each is not None]
+        return known if len(known) == len(readers) else []
+
+    def _is_taken(self, context: Context, pad: PadOp, readers: list[Node]) -> bool:
+        mark = context.mark()
+        found = parted(
+            context.graph, context.analysis, context.sites, context.style, pad.node, readers
+        )
+        context.rollback(mark)
+        return found
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        """Writes both `Pad`s."""
+        pad = context.pad(match.node)
+        assert isinstance(pad, PadOp)
+        part(context.graph, pad, match.plan)

@@ -1,0 +1,86 @@
+"""A `Pad` that does more than an operator's pads can is folded in part."""
+
+import onnx
+import pytest
+
+import onnxpad
+from tests.support import canonical, fixed, one
+
+W = "float[3, 3, 3, 3] w = {" + ", ".join(str(n % 5 - 2) for n in range(81)) + "}"
+LOW = "float low = {-3.4028234663852886e38}"
+
+
+def model(body: str, p: str, q: str = "0, 0, 0, 0, 0, 0, 0, 0") -> onnx.ModelProto:
+    outputs = "float[] y, float[] z" if " z = " in body else "float[] y"
+    given = f"{W}, {LOW}, int64[8] p = {{{p}}}, int64[8] q = {{{q}}}"
+    return one(body, inputs="float[1, 2, 9, 8] x", outputs=outputs, initializers=given)
+
+
+PARTED = [
+    pytest.param(
+        model("a = Pad (x, p) y = Conv (a, w)", "0, 0, 1, 1, 0, 1, 0, 2"),
+        model(
+            "a = Pad (x, q) y = Conv <pads = [1, 1, 0, 2]> (a, w)",
+            "0, 0, 0, 0, 0, 0, 0, 0",
+            "0, 0, 0, 0, 0, 1, 0, 0",
+        ),
+        id="channels",
+    ),
+    pytest.param(
+        model("a = Pad (x, p) y = Conv (a, w)", "0, 0, 1, -1, 0, 1, 0, 2"),
+        model(
+            "a = Pad (x, q) y = Conv <pads = [1, 0, 0, 2]> (a, w)",
+            "0, 0, 0, 0, 0, 0, 0, 0",
+            "0, 0, 0, -1, 0, 1, 0, 0",
+        ),
+        id="a crop",
+    ),
+    pytest.param(
+        model(
+            "a = Pad (x, p) y = Conv (a, w) z = Conv <strides = [2, 2]> (a, w)",
+            "0, 0, 1, 1, 0, 1, 0, 2",
+        ),
+        model(
+            "a = Pad (x, q) y = Conv <pads = [1, 1, 0, 2]> (a, w)"
+            " z = Conv <pads = [1, 1, 0, 2], strides = [2, 2]> (a, w)",
+            "0, 0, 0, 0, 0, 0, 0, 0",
+            "0, 0, 0, 0, 0, 1, 0, 0",
+        ),
+        id="two readers",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), PARTED)
+def test_folds_in_part(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
+    result = fixed(before)
+    assert canonical(result.model) == canonical(after)
+    assert result.changes[0].code == "PAD208"
+    assert not onnxpad.check(result.model).failing()
+
+
+@pytest.mark.parametrize(
+    ("body", "style"),
+    [
+        ("a = Pad (x, p) y = Conv (a, w) z = Relu (a)", "fold"),
+        ("a = Pad (x, p, low) y = Conv (a, w)", "fold"),
+        ("a = Pad (x, p) y = Conv (a, w)", "pad"),
+    ],
+)
+def test_stays_whole(body: str, style: str) -> None:
+    assert not onnxpad.fix(model(body, "0, 0, 1, 1, 0, 1, 0, 2"), style=style).changed
+
+
+def test_what_no_window_reads_does_not_count() -> None:
+    """The last column of padding is not read, and a pool of size 1 could not have it."""
+    before = model(
+        "a = Pad (x, p) y = AveragePool <kernel_shape = [1, 1], strides = [3, 7]> (a)",
+        "0, 0, 0, 0, 0, 0, 0, 1",
+    )
+    after = model(
+        "y = AveragePool <kernel_shape = [1, 1], strides = [3, 7]> (x)", "0, 0, 0, 0, 0, 0, 0, 0"
+    )
+    result = fixed(before)
+    nodes = result.model.graph.node
+    assert [node.op_type for node in nodes] == ["AveragePool"]
+    assert list(nodes[0].input) == list(after.graph.node[0].input)
