@@ -1,6 +1,7 @@
 """Small models on which something shows when the package is broken: one or two of each kind."""
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Final
 
 import onnx
@@ -130,7 +131,149 @@ LINE_PADS = "int64[6] p = {0, 0, 1, 0, 0, 2}"
 WIDE = "float[1, 4, 3, 2] w = {" + ", ".join(str(i * 7 % 11 - 5) for i in range(24)) + "}"
 COLUMN = "float[1, 2, 3, 1] w = {1, -2, 3, 5, -4, 2}"
 
+QUANTISED = "float s = {0.5}, float t = {32}, uint8 z = {9}, uint8 r = {128}, uint8 v = {2}"
+SIGNED = "float s = {0.5}, float t = {32}, int8 z = {-9}, int8 r = {0}, int8 v = {1}"
+
+
+def _quantised(op: str, attributes: str = "", pad: str = "", held: str = "", **kind: Any) -> Case:
+    """A quantised operator, behind a `Pad` with the given inputs if there are any."""
+    last = "Nhwc" in op or "channels_last" in attributes
+    given = kind.pop("inputs", f"uint8[{'1, 9, 8, 2' if last else '1, 2, 9, 8'}] x")
+    data = "a" if pad else "x"
+    tail = {
+        "ConvInteger": f"({data}, w, z, v)",
+        "QLinearConv": f"({data}, s, z, w, s, v, t, r)",
+        "com.microsoft.QLinearConv": f"({data}, s, z, w, s, v, t, r)",
+        "com.microsoft.QLinearAveragePool": f"({data}, s, z, s, r)",
+        "com.microsoft.NhwcMaxPool": f"({data})",
+        "com.microsoft.FusedConv": f"({data}, w)",
+    }[op]
+    parsed = one(
+        f"{f'a = Pad ({pad})' if pad else ''} y = {op} <{attributes}> {tail}".replace("<> ", ""),
+        inputs=given,
+        outputs=f"{'int32' if op == 'ConvInteger' else given.split('[')[0]}[] y",
+        initializers=held,
+    )
+    return Case(parsed, **kind)
+
+
+def _weight(kind: str, *shape: int) -> str:
+    """A quantised weight that no turn or swap leaves as it is."""
+    values = ", ".join(str(i * 7 % 11 - (5 if kind == "int8" else 0)) for i in range(prod(shape)))
+    return f"{kind}[{', '.join(map(str, shape))}] w = {{{values}}}"
+
+
+WU = _weight("uint8", 3, 2, 3, 2)
+WI = _weight("int8", 3, 2, 3, 2)
+LAST = "int64[8] p = {0, 1, 2, 0, 0, 0, 3, 0}"
+
 CASES: Final[dict[str, Case]] = {
+    "Pad QLinearConv, value 0": _quantised(
+        "QLinearConv", pad="x, p", held=f"{QUANTISED}, {WU}, {PADS}"
+    ),
+    "Pad QLinearConv, one off": _quantised(
+        "QLinearConv", pad="x, p, c", held=f"{QUANTISED}, {WU}, {PADS}, uint8 c = {{12}}"
+    ),
+    "Pad QLinearConv": _quantised("QLinearConv", pad="x, p, z", held=f"{QUANTISED}, {WU}, {PADS}"),
+    "Pad ConvInteger, zero point fed": Case(
+        one(
+            "a = Pad (x, p) y = ConvInteger (a, w, z)",
+            inputs="uint8[1, 2, 9, 8] x, uint8 z",
+            outputs="int32[] y",
+            initializers=f"{WU}, {PADS}",
+        )
+    ),
+    "QLinearConv, pad": _quantised(
+        "QLinearConv", "pads = [0, 2, 1, 3]", held=f"{QUANTISED}, {WU}", style="pad"
+    ),
+    "ConvInteger int8, pad": _quantised(
+        "ConvInteger",
+        "pads = [0, 2, 1, 3]",
+        held=f"{SIGNED}, {WI}",
+        inputs="int8[1, 2, 9, 8] x",
+        style="pad",
+    ),
+    "QLinearConv last, pad": _quantised(
+        "com.microsoft.QLinearConv",
+        "pads = [0, 2, 1, 3], channels_last = 1",
+        held=f"{QUANTISED}, {WU}",
+        style="pad",
+    ),
+    "Pad QLinearConv, last": _quantised(
+        "com.microsoft.QLinearConv",
+        "channels_last = 1",
+        pad="x, p, z",
+        held=f"{QUANTISED}, {WU}, {LAST}",
+    ),
+    "QLinearConv SAME, kernel far below stride": _quantised(
+        "QLinearConv",
+        'auto_pad = "SAME_UPPER", strides = [5, 5]',
+        held=f"{QUANTISED}, {_weight('uint8', 3, 2, 1, 1)}",
+        inputs="uint8[1, 2, 10, 10] x",
+    ),
+    "FusedConv SAME, kernel far below stride": _quantised(
+        "com.microsoft.FusedConv",
+        'auto_pad = "SAME_UPPER", strides = [5, 5], activation = "Relu"',
+        held=POINT,
+        inputs="float[1, 2, 10, 10] x",
+    ),
+    "Pad FusedConv, lowest": _quantised(
+        "com.microsoft.FusedConv",
+        'activation = "Relu"',
+        pad="x, p, c",
+        held=f"{W}, int64[8] p = {{0, 0, 1, 0, 0, 0, 1, 1}}, {LOW}",
+        inputs="float[1, 2, 9, 8] x",
+    ),
+    "QLinearAveragePool last, pad": _quantised(
+        "com.microsoft.QLinearAveragePool",
+        f"{THREE}, pads = [0, 2, 1, 1], count_include_pad = 1, channels_last = 1",
+        held=QUANTISED,
+        style="pad",
+    ),
+    "QLinearAveragePool, pad": _quantised(
+        "com.microsoft.QLinearAveragePool",
+        f"{THREE}, pads = [0, 2, 1, 1]",
+        held=QUANTISED,
+        style="pad",
+    ),
+    "Pad QLinearAveragePool": _quantised(
+        "com.microsoft.QLinearAveragePool",
+        "kernel_shape = [4, 4]",
+        pad="x, p, z",
+        held=f"{QUANTISED}, {FAR}",
+    ),
+    "Pad QLinearAveragePool, ceil_mode": _quantised(
+        "com.microsoft.QLinearAveragePool",
+        "kernel_shape = [3], strides = [2], ceil_mode = 1",
+        pad="x, p, z",
+        held=f"{QUANTISED}, int64[6] p = {{0, 0, 1, 0, 0, 1}}",
+        inputs="uint8[1, 2, 6] x",
+    ),
+    "NhwcMaxPool, pad": _quantised(
+        "com.microsoft.NhwcMaxPool",
+        f"{THREE}, pads = [0, 2, 1, 1]",
+        inputs="int8[1, 9, 8, 2] x",
+        style="pad",
+    ),
+    "Pad NhwcMaxPool, 0": _quantised(
+        "com.microsoft.NhwcMaxPool",
+        "kernel_shape = [4, 4]",
+        pad="x, p",
+        held="int64[8] p = {0, 3, 3, 0, 0, 3, 3, 0}",
+        inputs="int8[1, 9, 8, 2] x",
+    ),
+    "Pad NhwcMaxPool, wide": _quantised(
+        "com.microsoft.NhwcMaxPool",
+        THREE,
+        pad="x, p, c",
+        held=f"{LAST}, int8 c = {{-128}}",
+        inputs="int8[1, 9, 8, 2] x",
+    ),
+    "NhwcMaxPool SAME, kernel far below stride": _quantised(
+        "com.microsoft.NhwcMaxPool",
+        'auto_pad = "SAME_UPPER", kernel_shape = [1, 1], strides = [5, 5]',
+        inputs="int8[1, 10, 10, 2] x",
+    ),
     "Pad Conv": _conv("a = Pad (x, p) y = Conv (a, w)"),
     "Pad Conv, added": _conv("a = Pad (x, p) y = Conv <pads = [3, 0, 0, 1]> (a, w)"),
     "Pad Conv, symmetric": _conv("a = Pad (x, p) y = Conv (a, w)", style="symmetric"),

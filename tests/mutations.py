@@ -138,7 +138,8 @@ def _held(name: str, case: str, killer: str, *conditions: Condition[Any]) -> Mut
 
 def _row(name: str, case: str, killer: str, op_type: str, **changes: object) -> Mutant:
     """A break of one row of the table of operators."""
-    row = replace(OPERATORS["", op_type], **changes)  # type: ignore[arg-type]
+    domain, _, kind = op_type.rpartition(".")
+    row = replace(OPERATORS[domain, kind], **changes)  # type: ignore[arg-type]
     return _entry(name, case, killer, OPERATORS, row.key, row)
 
 
@@ -434,6 +435,49 @@ _OPERATORS: Final = (
             "np.iinfo(kind).min", "0"),
 )
 
+_QUANTISED: Final = (
+    _mutant("a zero point is not read", "Pad QLinearConv, value 0", CERTIFY, read._zero_point,
+            "return value if isinstance(value, int) else None", "return 0"),
+    _mutant("a zero point of run time is 0", "Pad ConvInteger, zero point fed", CERTIFY,
+            read._zero_point, "isinstance(value, int) else None", "isinstance(value, int) else 0"),
+    _mutant("any value is a zero point", "Pad QLinearConv, one off", CERTIFY,
+            pad_limits._fills_zeros, "case.pad.value == case.op.zero and", "True or"),
+    _mutant("a quantised Pad writes 0", "QLinearConv, pad", CERTIFY, plan.insert_pad,
+            "else op.zero", "else 0"),
+    _mutant("an int8 Pad writes 0", "ConvInteger int8, pad", CERTIFY, plan.insert_pad,
+            "else op.zero", "else 0"),
+    _row("QLinearConv's channels are never last", "QLinearConv last, pad", CERTIFY,
+         "com.microsoft.QLinearConv", channels_last=None),
+    _row("QLinearAveragePool's channels are never last", "QLinearAveragePool last, pad", CERTIFY,
+         "com.microsoft.QLinearAveragePool", channels_last=None),
+    _row("NhwcMaxPool's channels come first", "NhwcMaxPool, pad", CERTIFY,
+         "com.microsoft.NhwcMaxPool", layout=table.CHANNELS_FIRST),
+    _row("NhwcMaxPool pads zeros", "Pad NhwcMaxPool, 0", CERTIFY, "com.microsoft.NhwcMaxPool",
+         padding=Fill.ZERO),
+    _row("NhwcMaxPool admits any pads", "Pad NhwcMaxPool, wide", CERTIFY,
+         "com.microsoft.NhwcMaxPool", axis_limits=()),
+    _row("QLinearAveragePool counts its padding", "Pad QLinearAveragePool", CERTIFY,
+         "com.microsoft.QLinearAveragePool", padding=Fill.ZERO_POINT),
+    _held("a quantised average counts what it did not count", "QLinearAveragePool, pad", CERTIFY,
+          limits.OWN_PADDING_COUNTED),
+    _held("a quantised average divides by what is there", "Pad QLinearAveragePool, ceil_mode",
+          CERTIFY, onnxruntime_quirks.WITHIN_PADDING),
+    _row("QLinearAveragePool pads zeros", "QLinearAveragePool last, pad", CERTIFY,
+         "com.microsoft.QLinearAveragePool",
+         inputs=replace(OPERATORS["com.microsoft", "QLinearAveragePool"].inputs, zero_point=None)),
+    _row("FusedConv's padding never wins", "Pad FusedConv, lowest", CERTIFY,
+         "com.microsoft.FusedConv", padding=Fill.LOWEST),
+    _row("engines agree on FusedConv", "FusedConv SAME, kernel far below stride", CERTIFY,
+         "com.microsoft.FusedConv",
+         onnxruntime=replace(onnxruntime_quirks.UNFUSED_CONV, same_from={"SAME_UPPER": -9})),
+    _row("engines agree on QLinearConv", "QLinearConv SAME, kernel far below stride", CERTIFY,
+         "QLinearConv",
+         onnxruntime=replace(onnxruntime_quirks.UNFUSED_CONV, same_from={"SAME_UPPER": -9})),
+    _row("engines agree on NhwcMaxPool", "NhwcMaxPool SAME, kernel far below stride", CERTIFY,
+         "com.microsoft.NhwcMaxPool",
+         onnxruntime=replace(onnxruntime_quirks.NHWC_MAX_POOL, same_from={"SAME_UPPER": -9})),
+)
+
 _WINDOW: Final = (
     _mutant("the odd element is on the other side", "SAME_UPPER", CERTIFY, window._split,
             'if odd == "end"', 'if odd != "end"'),
@@ -554,7 +598,8 @@ _ENGINES: Final = (
 )
 
 MUTANTS: Final = (
-    *_SITES, *_DYNAMIC, *_PASSES, *_STEPS, *_OPERATORS, *_WINDOW, *_ROUNDING, *_SIGNS, *_ENGINES
+    *_SITES, *_DYNAMIC, *_PASSES, *_STEPS, *_OPERATORS, *_QUANTISED, *_WINDOW, *_ROUNDING,
+    *_SIGNS, *_ENGINES,
 )
 
 # Breaks that change what comes out, and nothing of what it computes: all must be accepted.

@@ -42,6 +42,8 @@ class Departures:
         runs_in_blocks: Whether it runs in blocks of channels (NCHWc) at full optimisation, over two
             spatial axes. Without a window on the first axis the process then dies of SIGFPE, and a
             maximum over only -infinity is the lowest finite number.
+        divides_by_whole_kernels: Whether an average that counts its padding divides by the number
+            of elements of its kernel, even where that reaches past all padding.
     """
 
     refuses_dilated_same: bool
@@ -51,6 +53,7 @@ class Departures:
     refuses_pads_beside_auto_pad: bool
     folds_pads: bool
     runs_in_blocks: bool
+    divides_by_whole_kernels: bool
 
 
 def _never(op: "WindowOp", opset: int, dtype: Type) -> bool:
@@ -81,6 +84,7 @@ CONV: Final = Departures(
     refuses_pads_beside_auto_pad=True,
     folds_pads=True,
     runs_in_blocks=False,
+    divides_by_whole_kernels=False,
 )
 UNFUSED_CONV: Final = replace(CONV, folds_pads=False)
 """ConvInteger, QLinearConv and FusedConv, which share Conv's reading of attributes."""
@@ -92,6 +96,7 @@ MAX_POOL: Final = Departures(
     refuses_pads_beside_auto_pad=False,
     folds_pads=True,
     runs_in_blocks=True,
+    divides_by_whole_kernels=False,
 )
 AVERAGE_POOL: Final = Departures(
     refuses_dilated_same=False,
@@ -101,6 +106,7 @@ AVERAGE_POOL: Final = Departures(
     refuses_pads_beside_auto_pad=False,
     folds_pads=True,
     runs_in_blocks=True,
+    divides_by_whole_kernels=False,
 )
 LP_POOL: Final = Departures(
     refuses_dilated_same=False,
@@ -110,9 +116,12 @@ LP_POOL: Final = Departures(
     refuses_pads_beside_auto_pad=False,
     folds_pads=False,
     runs_in_blocks=False,
+    divides_by_whole_kernels=False,
 )
-QUANTISED_POOL: Final = LP_POOL
-"""NhwcMaxPool and QLinearAveragePool, which share the reading of attributes with pools."""
+NHWC_MAX_POOL: Final = LP_POOL
+"""It shares the reading of attributes with pools, and never stops."""
+QLINEAR_AVERAGE_POOL: Final = replace(NHWC_MAX_POOL, divides_by_whole_kernels=True)
+"""With the channels last, the process dies of SIGFPE where it has no window."""
 
 
 def check_same(op: "WindowOp", sizes: Sequence[Extent], opset: int, dtype: Type) -> None:

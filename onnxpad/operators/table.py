@@ -373,7 +373,7 @@ OPERATORS: Final[Mapping[Key, Operator]] = {
             indices=None,
             since={},
             limits=(),
-            onnxruntime=quirks.QUANTISED_POOL,
+            onnxruntime=quirks.NHWC_MAX_POOL,
         ),
         replace(
             _AVERAGE_POOL,
@@ -384,7 +384,7 @@ OPERATORS: Final[Mapping[Key, Operator]] = {
             since={"count_include_pad": 0},  # of its own domain, which has one version
             limits=(asks.OWN_PADDING_COUNTED, asks.ZERO_POINT_KNOWN),
             axis_limits=(*_POOL_LIMITS, quirks.WITHIN_PADDING),
-            onnxruntime=quirks.QUANTISED_POOL,
+            onnxruntime=quirks.QLINEAR_AVERAGE_POOL,
             probe=replace(_APART, scales=(1,), result=(3, 4)),
         ),
     )

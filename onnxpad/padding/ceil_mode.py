@@ -95,6 +95,15 @@ def _check_reach(op: WindowOp, pads: Pairs) -> None:
                 pads=pair,
                 kernel=window.kernel,
             )
+        whole = op.operator.onnxruntime.divides_by_whole_kernels
+        if whole and op.count_include_pad and pair != own:
+            raise RefusalError(
+                Reason.ENGINES_DISAGREE,
+                f"a window reaches past the padding on axis {axis}: onnxruntime counts all of it "
+                "in the divisor, the specification only what lies in the padding",
+                axis=axis,
+                pads=onnx_order(op.pads),
+            )
         if pair != own and op.count_include_pad and is_padded(op.pads):
             raise RefusalError(
                 Reason.DIVISOR_DIFFERS,

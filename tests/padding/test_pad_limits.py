@@ -283,6 +283,24 @@ def test_a_quantised_average_that_rounds_up_may_divide_by_more() -> None:
     assert [change.code for change in result.changes] == ["PAD201"]
 
 
+@pytest.mark.parametrize(("size", "reasons"), [(8, [Reason.ENGINES_DISAGREE]), (7, [])])
+def test_a_quantised_average_that_counts_rounds_up_in_two_ways(
+    size: int, reasons: list[Reason]
+) -> None:
+    """Past its padding onnxruntime counts, and the specification does not."""
+    model = one(
+        "y = com.microsoft.QLinearAveragePool <kernel_shape = [3], strides = [2], ceil_mode = 1,"
+        " count_include_pad = 1> (x, s, z, s, z)",
+        inputs=f"uint8[1, 2, {size}] x",
+        outputs="uint8[] y",
+        initializers="float s = {0.5}, uint8 z = {9}",
+    )
+    result = onnxpad.fix(model, no_ceil=True)
+    assert not result.undone
+    assert [finding.reason_code for finding in result.findings] == reasons
+    assert len(result.changes) == 1 - len(reasons)
+
+
 def test_a_fused_convolution_keeps_its_activation_and_its_sum() -> None:
     taps = ", ".join(str(i % 5 - 2) for i in range(36))
     model = one(
