@@ -49,9 +49,11 @@ class DropEmptyPad(Pass):
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` whose amounts are known to be zero."""
         for pad in context.pads():
-            amounts = pad.constant_amounts
+            amounts, output = pad.constant_amounts, pad.node.outputs[0]
             if amounts is None or is_padded(amounts):
                 continue
+            if not context.graph.uses(output) and not context.graph.is_output(output):
+                continue  # the rule on what remains reports it
             if context.sites.pads_nothing(pad):
                 yield self.found(context, pad.node, "Pad of nothing", pad)
             else:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -119,13 +119,43 @@ class Signs:
                 continue
             if node.op == "Pad" and self._is_infinite(node):
                 return current
-            if node.op in _PASSING:
+            if node.op in _PASSING or (node.op == "MaxPool" and self._reads_padding_alone(node)):
                 copies = node.op == "Pad" and node.attrs.get("mode", "constant") != "constant"
                 given = node.inputs[:1] if copies else node.inputs  # these modes ignore the fill
                 reads = [each for each in given if each.name and each.name not in seen]
                 seen.update(each.name for each in reads)
                 pending += reads
         return None
+
+    def _reads_padding_alone(self, pool: Node) -> bool:
+        """Whether a window of a MaxPool may lie wholly in the `Pad`s before it and in its own pads.
+
+        Then it passes their value on. `Pad`s with computed amounts, or with axes, do not count.
+        """
+        kernel, pads = pool.attrs.get("kernel_shape"), pool.attrs.get("pads")
+        if not isinstance(kernel, list) or not kernel:
+            return False
+        dilations = pool.attrs.get("dilations") or [1] * len(kernel)
+        total = np.array(pads or [0] * (2 * len(kernel)), np.int64)
+        tensor, found = self._graph.origin(pool.inputs[0]), False
+        while (pad := self._graph.producer(tensor)) is not None and pad.op == "Pad":
+            amounts = self._amounts(pad)
+            if amounts is None or amounts.size != 2 * (len(kernel) + 2):
+                break
+            found = True
+            total = total + amounts.reshape(2, -1)[:, 2:].reshape(-1)
+            tensor = self._graph.origin(pad.inputs[0])
+        spans = [(size - 1) * step + 1 for size, step in zip(kernel, dilations, strict=True)]
+        return found and bool((total.reshape(2, -1) >= np.array(spans)).any())
+
+    def _amounts(self, pad: Node) -> np.ndarray[Any, Any] | None:
+        """The amounts of a `Pad` over all axes; None unless they are constant."""
+        if self._graph.opset < 11:
+            written = pad.attrs.get("pads")
+            return np.array(written, np.int64) if isinstance(written, list) else None
+        if len(pad.inputs) < 2 or (len(pad.inputs) > 3 and pad.inputs[3].name):
+            return None
+        return self._graph.constant(pad.inputs[1])
 
     def _is_infinite(self, node: Node) -> bool:
         """Whether a `Pad` with the fill as an attribute (before opset 11) fills with infinities."""

@@ -5,6 +5,7 @@ operator change once its data is not padded. A new step is an entry here, and on
 which shares nothing with this table.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -252,6 +253,8 @@ def _clip(case: Case) -> Behind:
 
     def made() -> Number:
         value = case.layer.value
+        if not math.isfinite(value) and None in bounds:
+            raise UncertainError("the least or greatest number of its type")
         value = value if low is None else greater(value, low)
         return value if high is None else lesser(value, high)
 

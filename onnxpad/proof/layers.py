@@ -116,7 +116,7 @@ def merged(layers: Layers) -> Layers:
     """Drop empty layers, and join neighbours with equal fill where that is exact.
 
     Joining is exact where, on every side, neither layer crops, or both do, or the outer one crops
-    no more than the inner one pads. A layer that only crops has any fill.
+    no more than the inner one pads. A layer that only crops has any fill; it gets 0.
     """
     found: list[Layer] = []
     for layer in layers:
@@ -138,7 +138,7 @@ def merged(layers: Layers) -> Layers:
             if all(begin == 0 and end == 0 for begin, end in layer.amounts):
                 continue
         found.append(layer)
-    return tuple(found)
+    return tuple(each._replace(fill=0) if _only_crops(each) else each for each in found)
 
 
 def _only_crops(layer: Layer) -> bool:

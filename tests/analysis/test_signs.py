@@ -492,3 +492,15 @@ def test_a_deep_graph_costs_what_its_nodes_cost() -> None:
     signs = Signs(graph, Analysis(graph))
     assert signs.non_negative(graph.tensor("y"))
     assert signs.mark() == count + 1
+
+
+@pytest.mark.parametrize(("amount", "passes"), [(1, False), (3, True)])
+def test_a_pool_passes_on_infinities_that_it_reads_alone(amount: int, passes: bool) -> None:
+    pads = f"int64[8] p = {{0, 0, {amount}, 0, 0, 0, 0, 0}}"
+    graph = Graph.from_proto(
+        one(
+            "a = Pad (x, p, c) y = MaxPool <kernel_shape = [3, 3]> (a)",
+            initializers=f"{pads}, float c = {{-inf}}",
+        )
+    )
+    assert (Signs(graph, Analysis(graph)).infinite(graph.tensor("y")) is not None) is passes

@@ -298,3 +298,11 @@ def test_stays(before: onnx.ModelProto) -> None:
     result = onnxpad.fix(before)
     assert not result.changed
     assert "PAD204" not in [f.code for f in result.findings]
+
+
+def test_what_nothing_reads_is_named_alone() -> None:
+    model = one("a = Pad (x, z) y = Relu (x)", initializers="int64[8] z = {0, 0, 0, 0, 0, 0, 0, 0}")
+    result = onnxpad.fix(model)
+    assert not result.changed
+    assert not result.undone
+    assert [finding.reason_code for finding in result.findings] == ["unused"]
