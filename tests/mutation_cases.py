@@ -58,6 +58,24 @@ TORCH_CONSTANTS = (
 )
 
 
+# The input, three columns narrower, is padded to a square: half of what is lacking on either side.
+LETTERBOX = """
+    narrow = Slice (x, first, stop, last)
+    t = Shape (narrow)
+    size = Slice (t, middle, end)
+    n = ReduceMax <keepdims = 1> (size)
+    lacking = Sub (n, size)
+    half = Div (lacking, middle)
+    rest = Sub (lacking, half)
+    p = Concat <axis = 0> (none, half, none, rest)
+    a = Pad (narrow, p)
+"""
+LETTERBOX_CONSTANTS = (
+    "int64[1] first = {0}, int64[1] stop = {-3}, int64[1] last = {3}, int64[1] middle = {2},"
+    " int64[1] end = {4}, int64[2] none = {0, 0}"
+)
+
+
 def _computed(nodes: str, initializers: str, opset: int = 18, inputs: str = "") -> Case:
     """A `Pad` of the last axes by `p`, which nodes compute, before a Conv."""
     return Case(
@@ -616,6 +634,20 @@ CASES: Final[dict[str, Case]] = {
         " p = Concat <axis = 0> (i, none)",
         "double[2] one = {1, 3}, double[1] two = {2}, int64[2] none = {0, 0}",
         inputs=OPEN,
+    ),
+    "Conv SAME behind a letterbox": _conv(
+        LETTERBOX + ' y = Conv <auto_pad = "SAME_UPPER"> (a, w)',
+        f"{W}, {LETTERBOX_CONSTANTS}",
+        inputs=OPEN,
+        sizes=(8, 9),
+    ),
+    "Conv SAME at half resolution, joined": _conv(
+        'h = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, v)'
+        ' q = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (h, v)'
+        " u = Resize (q, , s) y = Concat <axis = 1> (u, h)",
+        f"{W.replace('3, 2, 3, 2] w', '2, 2, 3, 3] v')}, float[4] s = {{1, 1, 2, 2}}",
+        inputs=OPEN,
+        sizes=(7, 8),
     ),
     "SAME by a formula": _conv(
         SAME_FORMULA, SAME_CONSTANTS, inputs=LINE, dynamic="auto-pad", sizes=(7, 8)

@@ -29,7 +29,7 @@ class InexpressibleError(ArithmeticError):
     """The result does not fit the normal form; never leaves `arithmetic.size`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class QuasiAffine:
     """A function of an index, in normal form.
 

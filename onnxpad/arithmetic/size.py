@@ -2,7 +2,9 @@
 
 A `Size` is a constant plus, for each symbol, an eventually quasi-affine function of it that is 0 at
 the symbol's least value. The parts are unique and each is in normal form, so two sizes are equal
-for every admitted value of their symbols if and only if they compare equal. A result that does not
+for every admitted value of their symbols if and only if they compare equal. Symbols that are
+derived from others, such as the greatest of two sizes, are not independent of these: sizes with
+such symbols that compare equal are equal, but others may be. A result that does not
 vary is always a plain int, never a `Size`. A result that the form cannot hold is an `Unknown` that
 says why.
 
@@ -15,9 +17,12 @@ from itertools import pairwise
 from math import lcm
 from typing import NoReturn, TypeAlias
 
-from onnxpad.arithmetic import quasi_affine, render
+from onnxpad.arithmetic import quasi_affine, render, sums
 from onnxpad.arithmetic.quasi_affine import InexpressibleError, QuasiAffine
-from onnxpad.arithmetic.symbol import ANY, counted
+from onnxpad.arithmetic.sums import GREATEST as GREATEST
+from onnxpad.arithmetic.sums import LEAST as LEAST
+from onnxpad.arithmetic.sums import Sum
+from onnxpad.arithmetic.symbol import ANY, Terms, counted
 from onnxpad.arithmetic.symbol import NMAX as NMAX
 from onnxpad.arithmetic.symbol import Sizes as Sizes
 from onnxpad.arithmetic.symbol import Symbol as Symbol
@@ -97,24 +102,23 @@ class Size(_Arithmetic):
     """
 
     constant: int
-    terms: tuple[tuple[Symbol, QuasiAffine], ...]
+    terms: Terms
 
     @property
     def symbols(self) -> tuple[Symbol, ...]:
-        """The symbols it varies with."""
-        return tuple(symbol for symbol, _ in self.terms)
+        """The symbols it varies with, none of which is derived."""
+        if len(self.terms) == 1:
+            return self.terms[0][0].bases
+        return tuple(sorted({base for symbol, _ in self.terms for base in symbol.bases}))
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """How the symbols are derived in which it is written; empty if none is."""
+        return frozenset().union(*(symbol.kinds for symbol, _ in self.terms))
 
     def __repr__(self) -> str:
         """Return a formula, as `2*ceil(height/2) - 1`; where none fits, `f(height)`."""
-        terms, texts = self.terms, []
-        total = self.constant
-        if len(terms) == 1:  # with the constant inside, `max(n - 1, 4)` needs no second constant
-            terms, total = (_form(self, "a formula"),), 0
-        for symbol, form in terms:
-            found = render.recognise(form, symbol)
-            texts.append(found.text if found else f"f({symbol.name})")
-            total += found.constant if found else 0
-        return render.join(texts, total)
+        return sums.told(_sum(self))
 
 
 Extent: TypeAlias = int | Size | Unknown
@@ -276,12 +280,7 @@ def evaluate(a: Extent, values: Mapping[str, int]) -> int:
         return a
     if isinstance(a, Unknown):
         raise ValueError(f"no value: {a.reason}")
-    total = a.constant
-    for symbol, form in a.terms:
-        if symbol.name not in values:
-            raise ValueError(f"no value is given for `{symbol.name}`")
-        total += form.at(symbol.sizes.index(values[symbol.name]))
-    return total
+    return sums.evaluate(_sum(a), values)
 
 
 def residues(a: Extent) -> dict[Symbol, tuple[int, int]]:
@@ -289,12 +288,19 @@ def residues(a: Extent) -> dict[Symbol, tuple[int, int]]:
 
     Both count in values of the symbol. Two sizes of one symbol are equal everywhere if they are
     equal at all values up to the greater threshold and for two of each one's periods beyond it.
+    A derived symbol lends its period to those from which it is derived.
     """
-    found = {}
+    found: dict[Symbol, tuple[int, int]] = {}
     for symbol, form in a.terms if isinstance(a, Size) else ():
         threshold, period = render.repetition(form, symbol)
         sizes = symbol.sizes
-        found[symbol] = (period // sizes.repeats * sizes.span, sizes.value(threshold))
+        period = period // sizes.repeats * sizes.span
+        if not symbol.kind:
+            known, _ = found.get(symbol, (1, 0))
+            found[symbol] = lcm(known, period), sizes.value(threshold)
+        for base in symbol.bases if symbol.kind else ():
+            known, since = found.get(base, (base.sizes.span, base.sizes.first))
+            found[base] = lcm(known, period), since
     return found
 
 
@@ -335,7 +341,7 @@ def in_terms_of(a: Extent, other: Extent, name: str) -> Extent:
     """
     if isinstance(a, int):
         return a
-    if isinstance(a, Size) and isinstance(other, Size) and a.symbols == other.symbols:
+    if isinstance(a, Size) and isinstance(other, Size) and _terms_of(a) == _terms_of(other):
         f, g = ([form for _, form in size.terms] for size in (a, other))
         found = quasi_affine.through(f[0], g[0]) if len(f) == 1 else None
         if found is not None:
@@ -366,6 +372,18 @@ def _total(operation: Callable[..., _Known], *operands: Extent) -> Extent:
         return Unknown(str(error))
 
 
+def _terms_of(a: Size) -> list[Symbol]:
+    return [symbol for symbol, _ in a.terms]
+
+
+def _sum(a: _Known) -> Sum:
+    return Sum(a, ()) if isinstance(a, int) else Sum(a.constant, a.terms)
+
+
+def _known(a: Sum) -> _Known:
+    return Size(*a) if a.terms else a.constant
+
+
 def _sized(symbol: Symbol, form: QuasiAffine) -> _Known:
     """Return the size that is this function of one symbol."""
     constant = form.values[0]
@@ -387,13 +405,7 @@ def _form(a: Size, what: str) -> tuple[Symbol, QuasiAffine]:
 
 
 def _bounds(a: _Known) -> tuple[int, int]:
-    if isinstance(a, int):
-        return a, a
-    lo = hi = a.constant
-    for _, form in a.terms:
-        least, greatest = form.bounds()
-        lo, hi = lo + least, hi + greatest
-    return lo, hi
+    return (a, a) if isinstance(a, int) else sums.bounds(_sum(a))
 
 
 def _truth(a: _Known) -> bool | None:
@@ -407,16 +419,7 @@ def _add(a: _Known, b: _Known) -> _Known:
         return a + b if isinstance(b, int) else Size(a + b.constant, b.terms)
     if isinstance(b, int):
         return Size(a.constant + b, a.terms)
-    terms = dict(a.terms)
-    for symbol, form in b.terms:
-        terms[symbol] = quasi_affine.add(terms[symbol], form) if symbol in terms else form
-    kept = sorted((term for term in terms.items() if not term[1].is_zero()), key=_by_symbol)
-    constant = a.constant + b.constant
-    return Size(constant, tuple(kept)) if kept else constant
-
-
-def _by_symbol(term: tuple[Symbol, QuasiAffine]) -> Symbol:
-    return term[0]
+    return _known(sums.plus(_sum(a), _sum(b)))
 
 
 def _scale(a: _Known, factor: int) -> _Known:
@@ -424,8 +427,7 @@ def _scale(a: _Known, factor: int) -> _Known:
         return a * factor
     if factor == 0:
         return 0
-    terms = tuple((symbol, quasi_affine.scale(form, factor)) for symbol, form in a.terms)
-    return Size(a.constant * factor, terms)
+    return _known(sums.times(_sum(a), factor))
 
 
 def _subtract(a: _Known, b: _Known) -> _Known:
@@ -458,7 +460,7 @@ def _floor_div(a: _Known, d: _Known) -> _Known:
     rest = tuple(term for term in a.terms if not term[1].is_divisible(d))
     quotient: _Known = a.constant // d
     if rest:
-        symbol, form = _form(Size(a.constant, rest), "a quotient")
+        symbol, form = sums.one_symbol(Sum(a.constant, rest))
         quotient = _sized(symbol, quasi_affine.divide(form, d))
     for symbol, form in whole:
         quotient = _add(quotient, _sized(symbol, quasi_affine.divide(form, d)))
@@ -499,6 +501,8 @@ def _positive_part(a: _Known) -> _Known:
         return a if lo >= 0 else 0
     if hi <= 0:
         return 0
+    if len(a.terms) > 1:
+        return _known(sums.extreme(_sum(a), Sum(0, ()), GREATEST))
     symbol, form = _form(a, "a maximum")
     return _sized(symbol, quasi_affine.positive_part(form))
 
@@ -507,7 +511,7 @@ def _negative(a: _Known) -> _Known:
     lo, hi = _bounds(a)
     if lo >= 0 or hi < 0 or isinstance(a, int):
         return int(hi < 0)
-    symbol, form = _form(a, "a comparison")
+    symbol, form = sums.one_symbol(_sum(a))
     return _sized(symbol, quasi_affine.negative(form))
 
 
@@ -520,7 +524,11 @@ def _maximum(a: _Known, b: _Known) -> _Known:
 
 
 def _minimum(a: _Known, b: _Known) -> _Known:
-    return _subtract(a, _positive_part(_subtract(a, b)))
+    above = _subtract(a, b)
+    lo, hi = _bounds(above)
+    if lo < 0 < hi and isinstance(above, Size) and len(above.terms) > 1:
+        return _known(sums.extreme(_sum(a), _sum(b), LEAST))
+    return _subtract(a, _positive_part(above))
 
 
 def _trunc_div(a: _Known, d: _Known) -> _Known:

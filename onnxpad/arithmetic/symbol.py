@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeAlias
 
 from onnxpad.arithmetic import quasi_affine
 from onnxpad.arithmetic.quasi_affine import QuasiAffine
@@ -177,11 +177,44 @@ ANY = Sizes()
 class Symbol:
     """A number that a graph leaves open.
 
-    Two symbols of one name and the same values are the same symbol.
+    Two symbols of one name and the same values are the same symbol, if both are derived from the
+    same sums, or neither from any.
+
+    Attributes:
+        name: The name, which for a derived symbol says what it stands for.
+        sizes: The values; for a derived symbol some of them may not occur.
+        kind: How it is derived; empty if it is not.
+        of: The sums from which it is derived: a constant and terms each.
     """
 
     name: str
     sizes: Sizes = ANY
+    kind: str = ""
+    of: "tuple[tuple[int, Terms], ...]" = ()
+
+    @property
+    def bases(self) -> "tuple[Symbol, ...]":
+        """The symbols on which it depends that are not derived: itself, if it is not."""
+        if not self.kind:
+            return (self,)
+        parts = [base for _, terms in self.of for symbol, _ in terms for base in symbol.bases]
+        return tuple(sorted({*parts}))
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """How it, and the symbols from which it is derived, are derived."""
+        inner = (symbol.kinds for _, terms in self.of for symbol, _ in terms)
+        return frozenset().union({self.kind} - {""}, *inner)
+
+    @property
+    def depth(self) -> int:
+        """How often symbols are derived from derived ones; 0 if it is not derived."""
+        depths = [symbol.depth for _, terms in self.of for symbol, _ in terms]
+        return 1 + max(depths, default=0) if self.kind else 0
+
+
+Terms: TypeAlias = tuple[tuple[Symbol, QuasiAffine], ...]
+"""Functions of symbols, to be added."""
 
 
 def counted(f: QuasiAffine) -> Sizes | None:

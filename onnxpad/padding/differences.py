@@ -127,6 +127,8 @@ def _may_be_same(before: Extent, after: Extent) -> bool:
     same = always(equal(before, after))
     if same is None:  # they differ at some sizes, if both depend on the same symbols
         sides = [side for side in (before, after) if isinstance(side, Size)]
+        if any(side.kinds for side in sides):
+            return True
         return len(sides) == 2 and sides[0].symbols != sides[1].symbols
     return same
 

@@ -6,7 +6,16 @@ from typing import Final
 
 from onnxpad.analysis import Analysis, OpenAxis, open_axes
 from onnxpad.analysis.provenance import Provenance
-from onnxpad.arithmetic.size import Extent, Size, Unknown, explain, in_terms_of, symbol
+from onnxpad.arithmetic.size import (
+    GREATEST,
+    LEAST,
+    Extent,
+    Size,
+    Unknown,
+    explain,
+    in_terms_of,
+    symbol,
+)
 from onnxpad.arithmetic.window import AnyWindow, Side, same_pads
 from onnxpad.graph import Graph, Tensor
 from onnxpad.operators.amounts import ExtentPair
@@ -16,6 +25,8 @@ from onnxpad.reasons import Reason, RefusalError
 
 _OWN: Final = "the size it reads"
 _ONE_SIZE: Final = 64
+_LONGEST: Final = 240
+"""Longest formula of several sizes, in characters."""
 
 
 class Wording:
@@ -59,8 +70,15 @@ class Wording:
         return f"{what} {'are' if several else 'is'} known only at run time"
 
     def sources(self, extents: Iterable[Extent]) -> str:
-        """The axes of graph inputs that these sizes grow with, in words."""
-        return _and(map(_source, self._sources(extents)))
+        """The axes of graph inputs that these sizes grow with, in words.
+
+        If they depend on which is the greatest or the least of these, that is said: `the greatest
+        of the sizes 'height' (axis 2 of input 'x') and 'width' (axis 3 of input 'x')`.
+        """
+        extents = [*extents]
+        of_several = _extremes(extents)
+        named = _and(map(_source, self._sources(extents)))
+        return f"{of_several} of the sizes {named}" if of_several and named else named
 
     def places(self, extents: Iterable[Extent]) -> list[dict[str, object]]:
         """The axes of graph inputs that these sizes grow with, as data."""
@@ -103,10 +121,11 @@ class Wording:
         if not sources:
             text = "its amounts depend on sizes that are known only at run time"
             return RefusalError(Reason.AMOUNTS_UNKNOWN, text, axes=list(pairs))
-        plural = "s" if " and " in sources else ""
         told = {axis: self._told(pad, axis, pair) for axis, pair in pairs.items()}
         formula = _by_axis({axis: text for axis, text in told.items() if text})
-        what = f"its amounts depend on the size{plural} {sources}{': ' if formula else ''}{formula}"
+        if not _extremes(extents):
+            sources = f"the size{'s' if ' and ' in sources else ''} {sources}"
+        what = f"its amounts depend on {sources}{': ' if formula else ''}{formula}"
         return RefusalError(
             Reason.SIZE_DEPENDENT,
             f"{what}{self.advice(extents, *options)}",
@@ -166,6 +185,10 @@ class Wording:
             if told:
                 return told
         names = _names(pair)
+        if _extremes(pair):
+            begin, end = map(str, pair)
+            text = f"the begin is {begin}, and the end is {end}"
+            return "" if len(text) > _LONGEST or "f(" in text else text
         if len(names) != 1:
             return ""
         known = self._inputs.get(names[0])
@@ -228,6 +251,14 @@ def _names(extents: Iterable[Extent]) -> list[str]:
     """The names of all symbols in these extents, each once."""
     sizes = [extent for extent in extents if isinstance(extent, Size)]
     return list(dict.fromkeys(each.name for size in sizes for each in size.symbols))
+
+
+def _extremes(extents: Iterable[Extent]) -> str:
+    """Whether the greatest or the least of several sizes is needed, in words; empty if none is."""
+    kinds = {kind for each in extents if isinstance(each, Size) for kind in each.kinds}
+    return " and ".join(
+        told for kind, told in ((GREATEST, "the greatest"), (LEAST, "the least")) if kind in kinds
+    )
 
 
 def _varies(pair: ExtentPair) -> bool:

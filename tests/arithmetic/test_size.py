@@ -473,9 +473,98 @@ def test_several_symbols() -> None:
     assert size.less(n, both) == 1
     assert (n + m * 3) // 2 == n // 2 + m // 2 * 3, "32 divides width"
     assert size.where(n % 2, both, both + 1) == both + (n + 1) % 2
-    for extent in (n * m, size.maximum(n, m), (n + m // 32) // 2, size.less(n, m)):
-        assert isinstance(extent, Unknown)
-        assert "height and width" in extent.reason
+    area = n * m
+    assert isinstance(area, Unknown)
+    assert "height and width" in area.reason
+    assert isinstance(size.less(n, size.symbol("depth")), Unknown)
+
+
+def test_the_greatest_and_the_least_of_two_sizes() -> None:
+    n, m = size.symbol("height"), size.symbol("width")
+    side, short = size.maximum(n, m), size.minimum(n, m)
+    assert isinstance(side, Size)
+    assert [symbol.name for symbol in side.symbols] == ["height", "width"]
+    assert (str(side), str(short)) == ("max(height, width)", "min(height, width)")
+    assert side == size.maximum(m, n) == n + size.maximum(m - n, 0) == m + size.maximum(n - m, 0)
+    assert short == size.minimum(m, n) != side
+    assert size.maximum(n + 3, m + 3) == side + 3
+    assert size.minimum(n + m, m * 2) == m + short
+    assert size.maximum(side, m) == side
+    assert size.minimum(short, n) == short
+    assert size.bounds(side - n) == size.bounds(n - short) == (0, NMAX - 1)
+    assert size.less_equal(side, n + m) == 1
+    lacking = side - n
+    half = lacking // 2
+    assert str(half) == "floor((max(height, width) - height)/2)"
+    assert size.bounds(half)[0] == size.bounds(lacking - half)[0] == 0
+    assert n + half + (lacking - half) == side
+    assert half + half == lacking - lacking % 2
+    assert size.evaluate(half, {"height": 5, "width": 14}) == 4
+    # One symbol as any other: SAME's pads of the square depend on its side alone.
+    total = size.maximum((size.ceil_div(side, 2) - 1) * 2 + 3 - side, 0)
+    assert size.explain(total, "its size") == "1 when its size is even, 2 when odd"
+
+
+def test_the_greatest_of_multiples_is_a_multiple() -> None:
+    n, m = (size.symbol(name, Sizes(32, 1024, 32)) for name in ("height", "width"))
+    assert size.maximum(n, m) % 32 == size.minimum(n, m) % 32 == 0
+    assert size.maximum(n, m + 8) % 8 == 0
+    assert isinstance(size.maximum(n, m + 8) % 16, Size)
+    gaps = with_gaps(NMAX)
+    both = size.maximum(size.symbol("height", gaps), size.symbol("width", gaps))
+    assert size.less(both % 4, 1) + size.equal(both % 4, 3) + size.less(both, 3) == 1
+    # Of different sets it may be in either.
+    other = size.maximum(size.symbol("height", gaps), size.symbol("width", Sizes(9, NMAX, 9)))
+    assert isinstance(other % 9, Size)
+
+
+def test_symbols_are_derived_only_so_far() -> None:
+    sizes: list[Extent] = [size.symbol(f"n{index}") for index in range(30)]
+    greatest = sizes[0]
+    for each in sizes[1:]:
+        greatest = size.maximum(greatest, each)
+    assert isinstance(greatest, Unknown)
+    total = sum(sizes, start=size.symbol("n"))
+    assert isinstance(total, Size)
+    assert isinstance(total // 2, Unknown)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_expressions_of_several_symbols_compare_as_their_values(seed: int) -> None:
+    chance = random.Random(seed)
+    domains = [Sizes(1, 2**24), Sizes(32, 1024, 32), Sizes(0, 50), Sizes(4, 2**24, 4)]
+    symbols = [Symbol(name, chance.choice(domains)) for name in ("height", "width", "depth")]
+    samples = [
+        {
+            each.name: each.sizes.value(
+                chance.choice([0, 1, 2, chance.randrange(20), each.sizes.count - 1])
+            )
+            for each in symbols
+        }
+        for _ in range(60)
+    ]
+    known: list[tuple[Extent, list[int]]] = []
+    derived = 0
+    for _ in range(60):
+        expression = random_expression(chance, symbols, depth=chance.randint(2, 4))
+        extent = expression.extent
+        if isinstance(extent, Unknown):
+            continue
+        derived += isinstance(extent, Size) and bool(extent.kinds)
+        values = [expression.at(sample) for sample in samples]
+        assert [size.evaluate(extent, sample) for sample in samples] == values, expression.text
+        lo, hi = size.bounds(extent)
+        assert lo is not None
+        assert hi is not None
+        assert lo <= min(values) <= max(values) <= hi, expression.text
+        for other, others in known:
+            assert extent != other or values == others
+            same = size.always(size.equal(extent, other))
+            assert same is None or {a == b for a, b in zip(values, others, strict=True)} == {same}
+            less = size.always(size.less(extent, other))
+            assert less is None or {a < b for a, b in zip(values, others, strict=True)} == {less}
+        known.append((extent, values))
+    assert derived
 
 
 def test_unknown_absorbs_everything_and_keeps_its_first_reason() -> None:

@@ -188,13 +188,25 @@ STAYS = [
     ),
     pytest.param(
         one(
-            "h = Shape <start = 2, end = 3> (x) v = Shape <start = 3, end = 4> (x) m = Max (h, v)"
+            "h = Shape <start = 2, end = 3> (x) v = Shape <start = 3, end = 4> (x) m = Mul (h, v)"
             " e = Sub (m, h) q = Concat <axis = 0> (z, z, z, z, z, z, e, z) y = Pad (x, q)",
             inputs="float[1, 2, height, width] x",
             initializers="int64[1] z = {0}",
         ),
         "its amounts depend on open sizes, in a way that onnxpad does not work out. Pass --shape "
         "or --dim",
+        id="the product of two sizes",
+    ),
+    pytest.param(
+        one(
+            "h = Shape <start = 2, end = 3> (x) v = Shape <start = 3, end = 4> (x) m = Max (h, v)"
+            " e = Sub (m, h) q = Concat <axis = 0> (z, z, z, z, z, z, e, z) y = Pad (x, q)",
+            inputs="float[1, 2, height, width] x",
+            initializers="int64[1] z = {0}",
+        ),
+        "its amounts depend on the greatest of the sizes 'height' (axis 2 of input 'x') and 'width' "
+        "(axis 3 of input 'x'): on axis 2 the begin is 0, and the end is max(height, width) - "
+        "height. Pass --shape or --dim",
         id="the greater of two sizes",
     ),
     pytest.param(
