@@ -204,9 +204,9 @@ STAYS = [
             inputs="float[1, 2, height, width] x",
             initializers="int64[1] z = {0}",
         ),
-        "its amounts depend on the greatest of the sizes 'height' (axis 2 of input 'x') and 'width' "
-        "(axis 3 of input 'x'): on axis 2 the begin is 0, and the end is max(height, width) - "
-        "height. Pass --shape or --dim",
+        "its amounts depend on the greatest of the sizes 'height' (axis 2 of input 'x') and "
+        "'width' (axis 3 of input 'x'): on axis 2 the begin is 0, and the end is max(height, "
+        "width) - height. Pass --shape or --dim",
         id="the greater of two sizes",
     ),
     pytest.param(
