@@ -428,7 +428,7 @@ class _Builder:
     def pairs(self, tensor: Tensor) -> Pairs:
         """Amounts of a `Pad` for each axis."""
         rng, chance = self.rng, self.writer.chance
-        most = rng.choice([0, 1, 2, 2, 2, 3])
+        most = rng.choice([0, 1, 1, 1, 2, 2, 2, 3])
         pairs = [(0, 0)] * tensor.rank
         for i in tensor.spaces:
             if not tensor.axes[i].unit or chance(15):

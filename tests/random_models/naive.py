@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import onnx
+import onnxruntime
 from onnx import helper, numpy_helper
 
 from tests.support import Array
@@ -24,6 +25,10 @@ POINTWISE: Final = frozenset(
     | {"Relu", "LeakyRelu", "Neg", "Abs", "Tanh", "Sin", "HardSwish", "Sigmoid", "Floor", "Exp"}
     | {"Clip", "Min", "Max", "Mul", "Div", "Add", "Sub", "Expand"}
 )
+EVALUATED: Final = frozenset(
+    {"Concat", "Reshape", "Slice", "Transpose", "Cast", "Add", "Sub", "Mul", "Mod", "Identity"}
+)
+"""How amounts are computed."""
 WINDOWS: Final = frozenset(
     {"Conv", "FusedConv", "ConvInteger", "QLinearConv", "AveragePool", "QLinearAveragePool"}
     | {"MaxPool", "NhwcMaxPool", "LpPool"}
@@ -158,8 +163,13 @@ class Naive:
         return tuple(pairs)
 
     def _constant(self, name: str, why: str) -> Array:
+        """What a tensor holds, if constants alone determine it."""
         if name not in self.constants:
-            raise NotFoldableError(why)
+            maker = self.makers.get(name)
+            if maker is None or maker.op_type not in EVALUATED:
+                raise NotFoldableError(why)
+            given = {each: self._constant(each, why) for each in maker.input if each}
+            self.constants[name] = _evaluated(self.model, maker, given)
         return self.constants[name]
 
     def follow(self, name: str, layer: Layer) -> None:
@@ -370,6 +380,23 @@ def fold(
             naive.drop(holder.node[at])
             break
     return naive.model
+
+
+def _evaluated(model: onnx.ModelProto, node: onnx.NodeProto, given: Mapping[str, Array]) -> Array:
+    """What a node of constants gives."""
+    graph = helper.make_graph(
+        [node],
+        "constants",
+        [],
+        [onnx.ValueInfoProto(name=node.output[0])],
+        [numpy_helper.from_array(array, name) for name, array in given.items()],
+    )
+    imported = [opset for opset in model.opset_import if opset.domain in ("", "ai.onnx")]
+    alone = helper.make_model(graph, ir_version=8, opset_imports=imported)
+    session = onnxruntime.InferenceSession(
+        alone.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    return np.asarray(session.run(None, {})[0])
 
 
 def _attribute(node: onnx.NodeProto, name: str, default: Any = None) -> Any:
