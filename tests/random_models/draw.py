@@ -48,6 +48,7 @@ class Drawn:
         exact: Whether all results are exact on whole numbers and on fractions.
         fed: What is fed to inputs other than the data.
         sizes: The sizes of the data as drawn.
+        half: Whether anything is in half precision.
     """
 
     model: onnx.ModelProto
@@ -55,6 +56,7 @@ class Drawn:
     exact: bool
     fed: dict[str, Fed]
     sizes: tuple[int, ...]
+    half: bool = False
 
     def feeds(
         self, seed: int, size: int | None = None, data: Data = "integers"
@@ -117,7 +119,8 @@ class _Builder:
             tensor = self.scoped(tensor, self.block) if inside else self.block(tensor)
         self.finish(tensor)
         opened = any(not isinstance(size, int) for size in named)
-        return Drawn(self.model(), opened, self.exact, writer.fed, sizes)
+        half = kind == "half" or writer.half
+        return Drawn(self.model(), opened, self.exact and not half, writer.fed, sizes, half)
 
     def _axes(self, spaces: int) -> tuple[Axis, ...]:
         rng, chance = self.rng, self.writer.chance

@@ -177,6 +177,7 @@ def cast(writer: Writer, tensor: Tensor) -> Tensor | None:
         "int32": ["float"],
     }[tensor.kind]
     kind = writer.rng.choice(kinds)
+    writer.half |= kind == "half"
     name = writer.node("Cast", [tensor.name], to=ELEMENTS[kind][1])
     return tensor.through(name, kind=kind)
 

@@ -184,6 +184,7 @@ class Writer:
     domains: set[str] = field(default_factory=set)
     between: dict[str, Tensor] = field(default_factory=dict)  # of the main graph
     known: dict[tuple[str, tuple[int, ...], bytes], tuple[str, Scope]] = field(default_factory=dict)
+    half: bool = False
     scope: Scope = field(init=False)
     counter: int = 0
 
