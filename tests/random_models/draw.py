@@ -29,7 +29,7 @@ from tests.random_models.writer import (
 )
 from tests.support import Array
 
-Data: TypeAlias = Literal["integers", "below zero", "fractions", "floats"]
+Data: TypeAlias = Literal["integers", "below zero", "fractions", "floats", "extremes"]
 Pairs: TypeAlias = list[tuple[int, int]]
 
 NEWEST: Final = 26
@@ -71,18 +71,30 @@ class Drawn:
                 near = 1 + axis
             shape.append(dim.dim_value if dim.HasField("dim_value") else near)
         kind = helper.tensor_dtype_to_np_dtype(tensor.elem_type)
-        signed = np.dtype(kind).kind != "u"
-        whole = np.dtype(kind).kind in "ui"
-        if data in ("integers", "below zero") or whole:
-            drawn = numbers.integers(-8 if signed else 0, 9, shape).astype(np.float64)
-        elif data == "fractions":
-            drawn = numbers.integers(-24, 25, shape) / 4
-        else:
-            drawn = numbers.normal(0, 3, shape)
-        if data == "below zero" and signed:
-            drawn = -np.abs(drawn) - 1
+        drawn = _numbers(numbers, shape, np.dtype(kind), data)
         fed = {name: each.value(numbers) for name, each in self.fed.items()}
         return {self.model.graph.input[0].name: drawn.astype(kind), **fed}
+
+
+def _numbers(
+    numbers: np.random.Generator, shape: Sequence[int], kind: np.dtype[Any], data: Data
+) -> Array:
+    """Small integers; or all below zero; or fractions, half of them zeros of either sign; or any
+    floats; or what is far from zero, mostly below it, of integer types the whole range.
+    """
+    signed, whole = kind.kind != "u", kind.kind in "ui"
+    if data == "extremes" and whole:
+        limits = np.iinfo(kind)
+        return numbers.integers(limits.min, limits.max, shape, endpoint=True)
+    if data == "extremes":
+        return numbers.integers(-300, 30, shape) * 1.0
+    if data == "fractions" and not whole:
+        drawn = numbers.integers(-24, 25, shape) / 4
+        return np.where(numbers.integers(2, size=shape) > 0, drawn, np.copysign(0.0, drawn))
+    if data == "floats" and not whole:
+        return numbers.normal(0, 3, shape)
+    small = numbers.integers(-8 if signed else 0, 9, shape) * 1.0
+    return -np.abs(small) - 1 if data == "below zero" and signed else small
 
 
 def draw_model(rng: random.Random) -> Drawn:
