@@ -72,8 +72,8 @@ def specification(slide: Slide, axis: int, size: Extent, dtype: int | None) -> P
     if slide.ceil_mode:
         count = _without_last(ceil_div(span, window.stride) + 1, window, size + begin)
     else:
-        count = maximum(floor_div(span, window.stride) + 1, 0)
-    return Placed(begin, end, count, less_equal(1, size))
+        count = floor_div(span, window.stride) + 1
+    return Placed(begin, end, maximum(count, 0), less_equal(1, size))
 
 
 def onnxruntime(slide: Slide, axis: int, size: Extent, dtype: int | None) -> Placed | None:

@@ -115,6 +115,11 @@ CASES = [
         id="every size, a stride above the kernel",
     ),
     pytest.param(
+        one("y = MaxPool <ceil_mode = 1, kernel_shape = [5, 5]> (x)", inputs=OPEN),
+        one("y = MaxPool <kernel_shape = [5, 5]> (x)", inputs=OPEN),
+        id="every size, also those that are too short for a window",
+    ),
+    pytest.param(
         one(f"c = MaxPool <{CEIL}> (x) y = Conv (c, w)", inputs=OPEN, initializers=W),
         one(
             f"c = MaxPool <{FLOOR}, pads = [0, 0, 1, 1]> (x) y = Conv (c, w)",
