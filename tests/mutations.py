@@ -259,11 +259,11 @@ _SITES: Final = (
     _mutant("AveragePool stops below zero", "AveragePool SAME, kernel below stride", CERTIFY,
             onnxruntime_quirks._average_stops, "opset < 19", "True"),
     _mutant("a begin that varies is constant", "begin by a formula", CERTIFY,
-            Sites._pair_in_effect,
+            Sites._pair_read,
             "isinstance(begin, int) and begin >= 0 and isinstance(count, int | Size)",
             "(begin := bounds(begin)[1]) is not None and isinstance(count, int | Size)"),
     _mutant("the least end stands for all", "end by a remainder", CERTIFY,
-            Sites._pair_in_effect,
+            Sites._pair_read,
             "_, greatest = bounds(end_read(", "greatest, _ = bounds(end_read(",
             "if count == windows_over(rounding, window, size + begin + least, own):", "if True:"),
 )

@@ -257,6 +257,10 @@ class Sites:
         pairs = tuple(pair for pair in found if pair is not None)
         if len(pairs) < len(found) or pairs == outer.amounts:
             return None
+        # What a window that rounds up reads past the padding does not count in a divisor.
+        grows = any(pair > held for pair, held in zip(pairs, outer.amounts, strict=True))
+        if grows and op.operator.counts is not None:
+            return None
         return outer._replace(amounts=pairs, exact=False)
 
     def pads_nothing(self, pad: PadOp) -> bool:
