@@ -103,17 +103,28 @@ class Pool:
             (count - 1) * stride - begin < size for size, stride, begin, count in each
         )
 
-    def takes(self, style: str) -> bool:
-        """Whether the operator and the `Pad` can have a style's form."""
+    def could_take(self, style: str) -> bool:
+        """Whether any form of a style has the values of this one."""
+        uncounted = self.op == "AveragePool" and any(self.own) and not self.counts
+        return self.has(style) or (self.equals_own() and not uncounted)
+
+    def has(self, style: str) -> bool:
+        """Whether it has a style's form as it is."""
+        inside, outside = self.form(style)
+        return inside == self.own and outside == self.amounts
+
+    def form(self, style: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The operator's own pads, and the amounts of a `Pad`, that a style wants."""
         total = tuple(a + b for a, b in zip(self.own, self.amounts, strict=True))
         least = [min(total[axis], total[axis + 2]) for axis in (0, 1)] * 2
         inside = {"fold": total, "pad": (0,) * 4, "symmetric": tuple(least)}[style]
-        outside = tuple(a - b for a, b in zip(total, inside, strict=True))
-        if inside == self.own and outside == self.amounts:
-            return True
-        return (
-            self.equals_own()
-            and not (self.op == "AveragePool" and any(self.own) and not self.counts)
+        return inside, tuple(a - b for a, b in zip(total, inside, strict=True))
+
+    def takes(self, style: str) -> bool:
+        """Whether the operator and the `Pad` can have all their padding in a style's form."""
+        inside, outside = self.form(style)
+        return self.has(style) or (
+            self.could_take(style)
             and (self.op != "MaxPool" or self.meets_data())
             and max(inside) < self.kernel
             and self.windows(self.own, self.amounts) == self.windows(inside, outside)
@@ -165,12 +176,15 @@ def in_style(model: onnx.ModelProto, style: str) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("start", range(0, len(POOLS), 24))
-def test_padding_moves_exactly_where_it_may(start: int, style: str) -> None:
+def test_padding_moves_where_it_may(start: int, style: str) -> None:
     for pool in POOLS[start : start + 24]:
         model = pool.model
         result = onnxpad.fix(model, style=style, validate=False)
         assert not result.undone, pool
-        assert in_style(result.model, style) is pool.takes(style), pool
+        # Padding that no window reads may go, so that more forms than the plain ones are possible.
+        taken = in_style(result.model, style)
+        assert taken or not pool.takes(style), pool
+        assert pool.could_take(style) or not taken, pool
         assert_same(model, result.model)
 
 
