@@ -62,7 +62,7 @@ class ReportAutoPad(Pass):
         if context.graph.is_function(node):
             return RefusalError(
                 Reason.CUSTOM_OPERATOR,
-                f"{node.op} is a function of the model, and onnxpad rewrites nothing in functions",
+                f"{node.op} is a function of the model: the auto_pad of a call is its attribute",
             )
         if context.graph.is_standard(node):
             return RefusalError(Reason.OPERATOR_NOT_COVERED, f"onnxpad does not cover {node.op}")

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Final
 
 import onnx
 
@@ -17,22 +16,20 @@ from onnxpad.passes.report_pad import described_pad
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
-
-BODIES: Final = "onnxpad rewrites nothing in bodies of nodes"
-FUNCTIONS: Final = "onnxpad rewrites nothing in functions"
+from onnxpad.rewrite.scopes import covers, pads
 
 
 class ReportScopes(Pass):
-    """Padding in a body or a function, where onnxpad rewrites nothing.
+    """Padding in a body or a function that cannot be rewritten as a whole.
 
     ## What it does
-    Names each `Pad`, and each operator with `auto_pad`, in the bodies of If, Loop, Scan,
-    SequenceMap or any other node, and in the functions of the model. It says where each one is, as
-    `If 'x' > then_branch > Conv 'c'`. Padding in a function is named once, however often the
-    function is called.
+    The other rules look into the bodies of If, Loop, Scan and SequenceMap, and into functions. This
+    one names each `Pad`, and each operator with `auto_pad`, where they cannot: in bodies of custom
+    operators, in functions of an unknown opset, and in bodies and functions that are malformed. It
+    says where each one is, as `mine.While 'x' > body > Conv 'c'`.
 
     ## Why it matters
-    The padding that onnxpad finds in the main graph is not all the padding of the model.
+    The padding that the other rules find is not all the padding of the model.
 
     ## When it is exact
     Nothing is changed. Explicit `pads` of a Conv or a pool are not reported.
@@ -44,51 +41,68 @@ class ReportScopes(Pass):
     code = "PAD903"
     severity = Severity.INFO
     rewrites = False
+    scopes = True
     examples = (
         Example(
             given="""
                 float[1, 2, 8, 8] x
-                bool ok = {1}
                 int64[8] pads = {0, 0, 0, 0, 0, 0, 1, 1}
             """,
-            before="""
-                y = If (ok) <then_branch = some () => (float[] y) { y = Pad (x, pads) },
-                    else_branch = none () => (float[] y) { y = Identity (x) }>
-            """,
+            before="y = mine.Run (x) <body = some () => (float[] y) { y = Pad (x, pads) }>",
         ),
     )
 
     def find(self, context: Context) -> Iterator[Match]:
-        """All padding in bodies, in file order, then in functions."""
+        """All padding that no other rule looks at in a graph, its bodies, and the functions."""
         graph = context.graph
-        yield from self._inside(graph, context.analysis, BODIES)
-        for index, light in enumerate(graph.model.skeleton.light.functions):
-            if not _pads(light.node):
-                continue
-            try:
-                function = graph.function(index)
-            except ModelError as error:
-                place = function_label(light)
-                yield self._match(place, Node("function", place, {}, None), str(error), FUNCTIONS)
-                continue
-            analysis = Analysis(function)
-            yield from self._listed(function, analysis, FUNCTIONS)
-            yield from self._inside(function, analysis, FUNCTIONS)
+        if context.closed:
+            yield from self._listed(graph, context.analysis, context.closed)
+        for node in graph.nodes:
+            yield from self._held(graph, context.analysis, node)
+        if graph.is_main:
+            for index, light in enumerate(graph.model.skeleton.light.functions):
+                if pads(light.node):
+                    yield from self._of_function(graph, index, light)
+
+    def _held(self, graph: Graph, analysis: Analysis, node: Node) -> Iterator[Match]:
+        """The padding in the bodies of a node that the other rules do not look into."""
+        if not any(pads(light.node) for _, light in held_bodies(node)):
+            return
+        try:
+            found = list(graph.bodies(node))
+        except ModelError as error:
+            yield self._match(_within(graph, node), node, str(error), "a body is malformed")
+            return
+        if not covers(graph, node):
+            reason = f"only its author defines what {node.op} does with its bodies"
+            yield from self._bodies(found, analysis, reason)
+
+    def _of_function(self, main: Graph, index: int, light: onnx.FunctionProto) -> Iterator[Match]:
+        try:
+            main.function(index)
+        except ModelError as error:
+            place = function_label(light)
+            node = Node("function", place, {}, None)
+            yield self._match(place, node, str(error), "the function is malformed")
+            return
 
     def _inside(self, graph: Graph, analysis: Analysis, reason: str) -> Iterator[Match]:
         """All padding in the bodies of a graph's nodes."""
         for node in graph.nodes:
-            if not any(_pads(light.node) for _, light in held_bodies(node)):
+            if not any(pads(light.node) for _, light in held_bodies(node)):
                 continue
             try:
                 found = list(graph.bodies(node))
             except ModelError as error:
                 yield self._match(_within(graph, node), node, str(error), reason)
                 continue
-            for body in found:
-                inner = Analysis(body, outer=analysis)
-                yield from self._listed(body, inner, reason)
-                yield from self._inside(body, inner, reason)
+            yield from self._bodies(found, analysis, reason)
+
+    def _bodies(self, found: Iterable[Graph], analysis: Analysis, reason: str) -> Iterator[Match]:
+        for body in found:
+            inner = Analysis(body, outer=analysis)
+            yield from self._listed(body, inner, reason)
+            yield from self._inside(body, inner, reason)
 
     def _listed(self, graph: Graph, analysis: Analysis, reason: str) -> Iterator[Match]:
         """The padding of a body or function, without that of bodies inside it."""
@@ -122,18 +136,6 @@ class ReportScopes(Pass):
             reason_code=Reason.OTHER_SCOPE,
         )
         return Match(finding, node)
-
-
-def _pads(nodes: Iterable[onnx.NodeProto]) -> bool:
-    """Whether nodes, or those in their bodies, may pad: a quick look before these are read."""
-    for node in nodes:
-        if node.op_type == "Pad":
-            return True
-        for attribute in node.attribute:
-            held = [attribute.g] if attribute.HasField("g") else attribute.graphs
-            if attribute.name == "auto_pad" or any(_pads(body.node) for body in held):
-                return True
-    return False
 
 
 def _described(

@@ -6,16 +6,19 @@ from onnxpad.finding import Severity
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.rewrite.scopes import PADDING
 
 
 class ReportUnreadable(Pass):
     """A window operator or `Pad` with attributes or inputs that no rule can rely on.
 
     ## What it does
-    Names the node and what is wrong with it. Nothing is rewritten around it.
+    Names the node and what is wrong with it, or which of its attributes each call of the function
+    sets. Nothing is rewritten around it.
 
     ## Why it matters
-    Such a model loads in one runtime, and fails or means something else in another.
+    Such a model loads in one runtime, and fails or means something else in another. An attribute
+    that each call of a function sets has no one value.
 
     ## When it is exact
     Nothing is changed.
@@ -40,5 +43,7 @@ class ReportUnreadable(Pass):
     def find(self, context: Context) -> Iterator[Match]:
         """Every window operator and `Pad` that cannot be read."""
         for node, error in context.unreadable():
+            if context.graph.refers(node) and node.op != "Pad" and not PADDING & node.attrs.keys():
+                continue  # where it reads a Pad, the finding about that says so
             refusal = RefusalError(Reason.UNREADABLE, str(error))
             yield self.refused(context, node, f"{node.op} that no rule reads", refusal)

@@ -1,8 +1,8 @@
 """Models as text, models compared as wholes, and onnxruntime as an oracle, for all tests."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
@@ -150,41 +150,47 @@ def silent(
     themselves read it.
     """
     about = {finding.node for finding in findings}
-    yield from (place for place in inner_padding(model) if place not in about)
-    nodes = model.graph.node
-    for node in nodes:
-        given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
-        label = node.name or f"<{node.output[0]}>"
-        pads = node.op_type == "Pad" and not _is_asked(model, node, style)
-        if label not in about and (
-            pads or given.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"")
-        ):
-            yield f"{label} ({node.op_type})"
+    for place, nodes, outputs in inner_graphs(model):
+        for node in nodes:
+            label = node.name or f"<{next(filter(None, node.output), node.op_type)}>"
+            same = [a for a in node.attribute if a.name == "auto_pad" and a.s != b"NOTSET"]
+            pads = node.op_type == "Pad" and not _is_asked(nodes, outputs, node, style)
+            pads &= not (place and node.domain)
+            named = f"{place} > {node.op_type} {label!r}" if place else label
+            if named not in about and (pads or any(a.s or a.ref_attr_name for a in same)):
+                yield f"{named} ({node.op_type})"
 
 
-def inner_padding(model: onnx.ModelProto) -> Iterator[str]:
-    """Where there is a `Pad` or an `auto_pad` in the bodies and functions of a model."""
+Inner: TypeAlias = tuple[str, Sequence[onnx.NodeProto], Collection[str]]
+"""Where a graph of a model is, empty for the main graph; its nodes; and its outputs."""
 
-    def padding(nodes: Iterable[onnx.NodeProto], place: str) -> Iterator[str]:
+
+def inner_graphs(model: onnx.ModelProto) -> Iterator[Inner]:
+    """The main graph of a model, then its bodies and functions."""
+
+    def inside(place: str, nodes: Sequence[onnx.NodeProto], outputs: Collection[str]) -> Any:
+        yield place, nodes, outputs
         for node in nodes:
             label = repr(node.name or f"<{next(filter(None, node.output), node.op_type)}>")
-            here = f"{place}{node.op_type} {label}"
-            same = [a for a in node.attribute if a.name == "auto_pad" and a.s != b"NOTSET"]
-            if place and (same or (node.op_type == "Pad" and not node.domain)):
-                yield here
+            here = f"{place} > {node.op_type} {label}" if place else f"{node.op_type} {label}"
             for attribute in node.attribute:
                 held = [(attribute.name, attribute.g)] if attribute.HasField("g") else []
                 held += [(f"{attribute.name}[{i}]", g) for i, g in enumerate(attribute.graphs)]
                 for name, body in held:
-                    yield from padding(body.node, f"{here} > {name} > ")
+                    yield from inside(f"{here} > {name}", body.node, named(body.output))
 
-    yield from padding(model.graph.node, "")
+    def named(values: Iterable[onnx.ValueInfoProto]) -> Collection[str]:
+        return {value.name for value in values}
+
+    yield from inside("", model.graph.node, named(model.graph.output))
     for function in model.functions:
         name = f"{function.domain}::{function.name}" if function.domain else function.name
-        yield from padding(function.node, f"{name} > ")
+        yield from inside(name, function.node, function.output)
 
 
-def _is_asked(model: onnx.ModelProto, node: onnx.NodeProto, style: str) -> bool:
+def _is_asked(
+    nodes: Sequence[onnx.NodeProto], outputs: Collection[str], node: onnx.NodeProto, style: str
+) -> bool:
     mode = {a.name: a.s for a in node.attribute}.get("mode", b"constant")
     if style == "fold" or mode != b"constant" or node.domain:
         return False
@@ -192,9 +198,9 @@ def _is_asked(model: onnx.ModelProto, node: onnx.NodeProto, style: str) -> bool:
     read = 0
     while pending:
         name = pending.pop()
-        if any(value.name == name for value in model.graph.output):
+        if name in outputs:
             return False
-        for other in model.graph.node:
+        for other in nodes:
             for index, given in enumerate(other.input):
                 if given == name and other.op_type == "Identity":
                     pending += other.output

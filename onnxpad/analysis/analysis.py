@@ -7,17 +7,18 @@ where an operator runs only if two sizes are equal, either stands for both.
 
 import math
 from collections.abc import Generator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from onnxpad.analysis.bodies_and_calls import NOTHING, Passed, computed_by
 from onnxpad.analysis.open_axes import open_axes
 from onnxpad.analysis.rule_api import (
     CONSTANT_LIMIT,
     LIMIT,
     Ask,
     Call,
-    GraphView,
     Kind,
     UndeterminedError,
     known,
@@ -32,6 +33,7 @@ from onnxpad.analysis.rules.quantised import CONTRIB_VALUES, QUANTISED
 from onnxpad.analysis.rules.shape_table import SHAPES
 from onnxpad.analysis.value import INT64, INTEGERS, Shape, Value, constant_elements
 from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
+from onnxpad.graph import Graph, Node
 
 LARGEST_SIZE = 2**24 - 2**16
 """The greatest size of an open axis, unless `dims` says otherwise.
@@ -51,13 +53,18 @@ _VALUE_RULES |= {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_VALUES.items()}
 
 
 class Analysis:
-    """Shapes, element types and small contents of one graph's tensors: computed lazily, cached."""
+    """Shapes, element types and small contents of one graph's tensors: computed lazily, cached.
+
+    Attributes:
+        outer: For a body, the analysis of the graph around it; else None.
+    """
 
     def __init__(
         self,
-        graph: GraphView,
+        graph: Graph,
         dims: Mapping[str, Extent] | None = None,
         outer: "Analysis | None" = None,
+        given: Mapping[str, Passed] = MappingProxyType({}),
     ) -> None:
         """Analyse a graph.
 
@@ -67,10 +74,13 @@ class Analysis:
                 also stand under the name of a dimension, for all axes that have it.
             outer: For a body of If, Loop or Scan: the analysis of the graph around it, whose
                 tensors the body may read. Where that is rolled back or asked again, so must this.
+            given: For a body or a function: what is known of its inputs, by name.
         """
         self._graph = graph
         self._dims = dict(dims or {})
-        self._outer = outer
+        self.outer = outer
+        self._given = given
+        self._inside: dict[int, list[Passed]] = {}
         self._known: list[dict[Any, Any]] = [{} for _ in Kind]
         self._open: list[tuple[dict[Any, Any], Any]] = []
         self._places: dict[Any, dict[Any, int]] = {}
@@ -131,6 +141,7 @@ class Analysis:
             while len(memory) > count:
                 memory.popitem()
         self._places.clear()
+        self._inside.clear()
 
     def ask_again(self) -> bool:
         """Forget unknown answers, which edits may have made known; return whether any was."""
@@ -138,7 +149,17 @@ class Analysis:
         for memory, tensor in self._open:
             memory.pop(tensor, None)
         self._open.clear()
+        if forgotten:
+            self._inside.clear()
         return forgotten
+
+    def of_body(self, body: Graph, given: Mapping[str, Passed]) -> "Analysis":
+        """Return a new analysis of a body in the graph."""
+        return Analysis(body, outer=self, given=given)
+
+    def of_function(self, function: Graph, given: Mapping[str, Passed]) -> "Analysis":
+        """Return a new analysis of a function of the model."""
+        return Analysis(function, given=given)
 
     def _answer(self, kind: Kind, tensor: Any) -> Any:
         """Answer a request and all that it depends on, with an explicit stack."""
@@ -171,7 +192,7 @@ class Analysis:
         """Begin to answer a request; until then its answer counts as unknown, so cycles end."""
         memory = self._known[kind]
         memory[tensor] = None
-        outer = None if self._outer is None else self._graph.outer(tensor)
+        outer = None if self.outer is None else self._graph.outer(tensor)
         if outer is not None:
             return memory, tensor, self._captured(kind, outer)
         if kind is Kind.SHAPE:
@@ -185,14 +206,16 @@ class Analysis:
     def _captured(self, kind: Kind, tensor: Any) -> Ask[Any]:
         """Answer for a tensor that a body captures from the graph around it."""
         yield from ()
-        assert self._outer is not None
-        return self._outer._answer(kind, tensor)
+        assert self.outer is not None
+        return self.outer._answer(kind, tensor)
 
     def _shape(self, tensor: Any) -> Ask[Shape | None]:
         call = self._call(tensor)
         if call is None:
             return self._declared_shape(tensor)
         rule = _SHAPE_RULES.get(call.op)
+        if rule is None and call.op not in FOLDED:
+            return (yield from self._computed(call)).shape
         shape: Shape | None = None
         if rule is not None:
             try:
@@ -212,9 +235,13 @@ class Analysis:
         call = self._call(tensor)
         if call is None:
             declared = self._graph.declared(tensor)
+            if declared is not None and not declared[0] and self._is_input(tensor):
+                return self._given.get(tensor.name, NOTHING).dtype
             return declared[0] or None if declared else None
         if call.op not in _SHAPE_RULES:
-            value: Value | None = (yield Kind.FOLDED, tensor) if call.op in FOLDED else None
+            if call.op not in FOLDED:
+                return (yield from self._computed(call)).dtype
+            value: Value | None = yield Kind.FOLDED, tensor
             return None if value is None else value.dtype
         return (yield from _DTYPE_RULES.get(call.op, first_input_dtype)(call))
 
@@ -258,6 +285,22 @@ class Analysis:
         operands = None if call is None else (yield from self._constants(call))
         return folded(call, operands) if call and operands else None
 
+    def _computed(self, call: Call) -> Ask[Passed]:
+        """Return what is known of an output of a node with bodies, or of a call of a function."""
+        node: Node = call.node
+        if not self._graph.runs_graphs(node):
+            return NOTHING
+        if id(node) not in self._inside:
+            # All that the bodies will ask for comes first, so that no long chain of nodes needs a
+            # deep Python stack.
+            for tensor in self._graph.sources(node):
+                if tensor.name:
+                    for kind in (Kind.SHAPE, Kind.DTYPE, Kind.VALUE):
+                        yield kind, tensor
+            self._inside[id(node)] = computed_by(self._graph, self, node)
+        found = self._inside[id(node)]
+        return found[call.output] if call.output < len(found) else NOTHING
+
     def _constants(self, call: Call) -> Ask[list[Value | None] | None]:
         """Return a node's inputs, None for one left out; None unless all others are constant."""
         operands: list[Value | None] = []
@@ -273,6 +316,8 @@ class Analysis:
         node = self._graph.producer(tensor)
         if node is None or node.op == "Constant":
             return None
+        if self._graph.refers(node) or self._graph.is_function(node):
+            return Call(node, "", self._graph.opset, self._place(node, tensor))  # no rule is for it
         op = node.op if self._graph.is_standard(node) else f"{node.domain}.{node.op}"
         return Call(node, op, self._graph.opset, self._place(node, tensor))
 
@@ -284,6 +329,9 @@ class Analysis:
         if tensor not in self._places.get(first, ()):
             self._places[first] = {each: place for place, each in enumerate(node.outputs)}
         return self._places[first][tensor]
+
+    def _is_input(self, tensor: Any) -> bool:
+        return tensor.name in self._graph.inputs
 
     def _declared_shape(self, tensor: Any) -> Shape | None:
         """Return the shape of an input, an initializer or a Constant."""
@@ -305,10 +353,15 @@ class Analysis:
             if given is None and isinstance(self._dims.get(label), int):
                 given = self._dims[label]
             shapes[tensor][axis] = symbol(name, _ANY_SIZE) if given is None else given
-        return {tensor: None if shape is None else tuple(shape) for tensor, shape in shapes.items()}
+        passed = {name: self._given[name].shape for name in shapes if name in self._given}
+        found = {each: None if shape is None else tuple(shape) for each, shape in shapes.items()}
+        return found | passed
 
     def _constant_value(self, tensor: Any) -> Value | None:
         """Return the content of a constant that is small enough to be read."""
+        passed = self._given.get(tensor.name)
+        if passed is not None and passed.value is not None and self._is_input(tensor):
+            return passed.value
         declared = self._graph.declared(tensor)
         if declared is None or declared[1] is None:
             return None

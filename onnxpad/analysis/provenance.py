@@ -7,12 +7,16 @@ from onnxpad.graph import Graph, Tensor
 
 
 class Provenance:
-    """Traces the tensors of one graph to what they are computed from."""
+    """Traces the tensors of one graph to what they are computed from.
 
-    def __init__(self, graph: Graph, analysis: Analysis) -> None:
-        """Reads the graph as it is at each call."""
+    What is passed to a body or a function counts as an input of the graph.
+    """
+
+    def __init__(self, graph: Graph, analysis: Analysis, outer: "Provenance | None" = None) -> None:
+        """Reads the graph as it is at each call; `outer` is that of the graph around a body."""
         self._graph = graph
         self._analysis = analysis
+        self._outer = outer
         self._fed: dict[str, bool] = {}
 
     def forget(self) -> None:
@@ -33,7 +37,10 @@ class Provenance:
         if not unknown or any(map(self._is_fed, unknown)):
             return ""
         tensor = unknown[0]
-        while (node := self._graph.producer(tensor)) is not None:
+        while (node := self._graph.producer(tensor)) is not None or tensor.outer is not None:
+            if node is None:
+                assert tensor.outer is not None
+                return "" if self._outer is None else self._outer.obstacle([tensor.outer])
             further = (each for each in self._graph.sources(node) if not self._is_known(each))
             source = next(further, None)
             if source is None:
@@ -53,7 +60,7 @@ class Provenance:
             if name not in fed:
                 sources = self._sources(stack[-1])
                 missing = [source for source in sources if source.name not in fed]
-                if name in self._graph.inputs or any(fed.get(each.name) for each in sources):
+                if self._is_source(stack[-1]) or any(fed.get(each.name) for each in sources):
                     fed[name] = True
                 elif missing:
                     stack += missing
@@ -62,6 +69,12 @@ class Provenance:
                     fed[name] = False
             stack.pop()
         return fed[tensor.name]
+
+    def _is_source(self, tensor: Tensor) -> bool:
+        """Whether a tensor is an input, or captured and depends on one."""
+        if tensor.outer is not None:
+            return self._outer is None or self._outer._is_fed(tensor.outer)
+        return tensor.name in self._graph.inputs
 
     def _sources(self, tensor: Tensor) -> Sequence[Tensor]:
         """The tensors that a tensor's content is computed from."""

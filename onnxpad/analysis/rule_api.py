@@ -7,11 +7,10 @@ deep Python stack. Where a rule cannot tell, it raises `UndeterminedError`.
 
 import enum
 import math
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-import numpy.typing as npt
 import onnx
 
 from onnxpad.analysis.value import INTEGERS, Elements, Shape, Value, filled
@@ -25,36 +24,6 @@ CONSTANT_LIMIT = 4096
 
 T = TypeVar("T")
 Rule = TypeVar("Rule")
-
-Declared: TypeAlias = tuple[int, tuple[int | str | None, ...] | None]
-"""Element type and shape."""
-
-
-class GraphView(Protocol):
-    """The part of a graph that the analysis reads; nodes and tensors are graphsurgeon's."""
-
-    @property
-    def opset(self) -> int:
-        """Version of the standard operators."""
-
-    @property
-    def inputs(self) -> Mapping[str, Declared]:
-        """Declared types and shapes of the inputs, overridable initializers included, in order."""
-
-    def producer(self, tensor: Any) -> Any | None:
-        """Return the node that computes a tensor."""
-
-    def outer(self, tensor: Any) -> Any | None:
-        """Return the tensor of the graph around that a tensor of a body captures; else None."""
-
-    def constant(self, tensor: Any) -> npt.NDArray[Any] | None:
-        """Return the content of a constant that no caller can override; else None."""
-
-    def declared(self, tensor: Any) -> Declared | None:
-        """Return type and shape of an input, an initializer or a Constant."""
-
-    def is_standard(self, node: Any) -> bool:
-        """Whether the node's operator is one of ONNX's own."""
 
 
 class Kind(enum.IntEnum):

@@ -90,7 +90,7 @@ class Signs:
             return self._outer.bound(tensor.outer)
         node = self._graph.producer(tensor)
         bound = NONE
-        if node is not None and self._graph.is_standard(node):
+        if node is not None and self._graph.is_standard(node) and not self._graph.refers(node):
             rule = BOUNDS.get(node.op)
             if rule is not None and (tensor is node.outputs[0] or node.op == "Split"):
                 bound = yield from rule(Case(node, tensor, self._graph, self._analysis))
@@ -115,7 +115,7 @@ class Signs:
                     return found
                 continue
             node = self._graph.producer(current)
-            if node is None or not self._graph.is_standard(node):
+            if node is None or not self._graph.is_standard(node) or self._graph.refers(node):
                 continue
             if node.op == "Pad" and self._is_infinite(node):
                 return current

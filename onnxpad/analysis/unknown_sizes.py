@@ -45,9 +45,9 @@ def spatial_sizes(
     found = (Unknown("known only at run time"),) * axes if shape is None else layout.spatial(shape)
     if {int, Size}.issuperset(map(type, found)):
         return found
-    least = max(least, _least(graph, tensor))
+    least, name = max(least, _least(graph, tensor)), graph.unique(tensor.name)
     return tuple(
-        size if isinstance(size, int | Size) else symbol(f"{tensor.name}[{axis}]", Sizes(least))
+        size if isinstance(size, int | Size) else symbol(f"{name}[{axis}]", Sizes(least))
         for axis, size in zip(layout.axes(layout.rank(axes)), found, strict=True)
     )
 
@@ -55,8 +55,9 @@ def spatial_sizes(
 def _least(graph: Graph, tensor: Tensor) -> int:
     """The least number of elements that a spatial axis of a tensor may have: 0 or 1."""
     for _ in range(_FAR):
+        graph, tensor = graph.home(tensor)
         if tensor.name in graph.inputs:
-            return 1
+            return 1 if graph.is_main else 0  # what is passed to a body or function is computed
         node = graph.producer(tensor)
         if node is None or tensor is not node.outputs[0]:
             return 0

@@ -11,7 +11,7 @@ PadFusion runs after constant folding and after nodes without effect are removed
 it may fold at most, and which it folds for certain. Tried with onnxruntime 1.21.0 and 1.31.1.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
@@ -79,11 +79,30 @@ class Exposed(NamedTuple):
 class Fusion:
     """Predicts what PadFusion does to one graph."""
 
-    def __init__(self, graph: Graph, analysis: Analysis, folds: Folds) -> None:
-        """Reads the graph as it is at each call."""
+    def __init__(
+        self,
+        graph: Graph,
+        analysis: Analysis,
+        folds: Folds,
+        outer: "Fusion | None" = None,
+        fed: Collection[str] | None = None,
+    ) -> None:
+        """Reads the graph as it is at each call.
+
+        Args:
+            graph: The graph.
+            analysis: Its analysis.
+            folds: Decides whether a fold is right.
+            outer: For a body, the same for the graph around it.
+            fed: The inputs that depend on inputs of the model; all without it. A function's inputs
+                may be constants.
+        """
         self._graph = graph
         self._analysis = analysis
         self._folds = folds
+        self._outer = outer
+        self._given = fed
+        self._opened: dict[int, Fusion] = {}
         self._fed: tuple[int, set[str]] | None = None
 
     def exposed(self) -> list[Exposed]:
@@ -101,7 +120,7 @@ class Fusion:
             row = self._fused(node)
             if row is not None:
                 found += self._before(node, row, takes)
-            elif self._is_opened(node) and _folds_inside(self._graph.inner_operators(node)):
+            elif self._is_opened(node) and self._folds_first(node):
                 for pad, way in self._reached_all(self._graph.sources(node)):
                     if takes(pad):
                         why = f"{node.op} contains an operator that it may be folded into"
@@ -126,7 +145,8 @@ class Fusion:
         `Pad`, directly or through Identities, and its amounts and fill are constants of the model.
         """
         row = self._fused(node)
-        if row is None or not _may_fuse(node, row):
+        graph = self._graph
+        if row is None or graph.refers(node) or not _may_fuse(graph, node, row):
             return None
         for index in (row.inputs.data, row.inputs.weight):
             if index is None or index >= len(node.inputs):
@@ -168,7 +188,7 @@ class Fusion:
     def _before(
         self, node: Node, row: Operator, takes: Callable[[PadOp], bool]
     ) -> Iterator[Exposed]:
-        if not _may_fuse(node, row):
+        if not _may_fuse(self._graph, node, row):
             return
         yield from self._along(node, row, self._read(node), takes)
         data = row.inputs.data
@@ -233,7 +253,7 @@ class Fusion:
             if node is None:
                 continue
             if self._is_opened(node):
-                if "Pad" in self._graph.inner_operators(node):
+                if self._pads_last(node):
                     yield _unseen(node), way
                 sources = self._graph.sources(node)
                 pending += ((each, (*way, node)) for each in sources if each.name)
@@ -259,6 +279,74 @@ class Fusion:
         if not self._graph.is_standard(node):
             return self._graph.is_function(node)
         return node.op == "If" and bool(node.inputs) and not self.is_fed(node.inputs[0])
+
+    def _inside(self, node: Node) -> "list[Fusion] | None":
+        """The graphs that may be put in the place of a node; None where one is malformed."""
+        graph = self._graph
+        try:
+            function = graph.called(node)
+            found = [function] if function is not None else list(graph.bodies(node))
+        except ModelError:
+            return None
+        if not found:
+            return None
+        return [self._opened.get(each.offset) or self._open(each) for each in found]
+
+    def _open(self, inner: Graph) -> "Fusion":
+        if inner.parent is None:
+            fusion = Fusion(inner, Analysis(inner), self._folds, fed=())
+        else:
+            fusion = Fusion(inner, self._analysis.of_body(inner, {}), self._folds, self)
+        self._opened[inner.offset] = fusion
+        return fusion
+
+    def _pads_last(self, node: Node) -> bool:
+        """Whether a `Pad` inside a node that may be inlined may come next to what reads that."""
+        found = self._inside(node)
+        if found is None:
+            return "Pad" in self._graph.inner_operators(node)
+        return any(each._gives_pad() for each in found)
+
+    def _gives_pad(self) -> bool:
+        results = map(self._graph.tensor, self._graph.results)
+        return any(True for _ in self._reached_all(results))
+
+    def _folds_first(self, node: Node) -> bool:
+        """Whether an operator inside a node that may be inlined may be next to a `Pad` outside."""
+        found = self._inside(node)
+        if found is None:
+            return _folds_inside(self._graph.inner_operators(node))
+        return any(each._takes_from_outside() for each in found)
+
+    def _takes_from_outside(self) -> bool:
+        """Whether an operator that a `Pad` is folded into reads what comes from outside."""
+        for node in self._graph.nodes:
+            row = self._fused(node)
+            fuses = row is not None and _may_fuse(self._graph, node, row)
+            if fuses or (row is None and self._is_opened(node) and self._folds_first(node)):
+                sources = self._graph.sources(node)
+                if any(self._is_from_outside(tensor) for tensor in sources if tensor.name):
+                    return True
+        return False
+
+    def _is_from_outside(self, tensor: Tensor) -> bool:
+        """Whether the optimiser may find a tensor to be an input or a captured tensor."""
+        graph, pending = self._graph, [tensor]
+        for _ in range(_FAR):
+            if not pending:
+                return False
+            current = graph.origin(pending.pop())
+            node = graph.producer(current)
+            if node is None:
+                if current.name in graph.inputs or current.outer is not None:
+                    return True
+            elif self._is_opened(node):
+                pending += (each for each in graph.sources(node) if each.name)
+            elif graph.is_standard(node) and node.op == "Pad":
+                pending.append(node.inputs[0])
+            elif graph.is_standard(node) and node.op in REMOVABLE:
+                pending += self._passed(node)
+        return bool(pending)
 
     def _passed(self, node: Node) -> Iterator[Tensor]:
         """The inputs that a node may pass on unchanged: those beside which all are constants."""
@@ -323,8 +411,9 @@ class Fusion:
         """
         graph = self._graph
         if self._fed is None or self._fed[0] != graph.version:
-            fed = set(graph.inputs)
-            pending = [graph.tensor(name) for name in graph.inputs]
+            fed = set(graph.inputs if self._given is None else self._given)
+            fed.update(tensor.name for tensor in graph.captured() if self._is_fed_outside(tensor))
+            pending = [graph.tensor(name) for name in fed]
             while pending:
                 for use in graph.uses(pending.pop()):
                     if not _passes_on(graph, use):
@@ -334,6 +423,10 @@ class Fusion:
                     pending += fresh
             self._fed = graph.version, fed
         return tensor.name in self._fed[1]
+
+    def _is_fed_outside(self, tensor: Tensor) -> bool:
+        """Whether a captured tensor depends on inputs of the model."""
+        return self._outer is None or tensor.outer is None or self._outer.is_fed(tensor.outer)
 
     def _is_copied(self, tensor: Tensor) -> bool:
         """Whether a graph output may turn out to be a copy of a tensor, or of its source."""
@@ -412,8 +505,10 @@ def _folds_inside(op_types: frozenset[str]) -> bool:
     return any(row is not None and row.onnxruntime.folds_pads for row in rows)
 
 
-def _may_fuse(node: Node, row: Operator) -> bool:
+def _may_fuse(graph: Graph, node: Node, row: Operator) -> bool:
     """Whether PadFusion considers a window operator: it needs explicit pads and one output."""
+    if graph.refers(node):
+        return True
     if len(node.inputs) <= row.inputs.data or len(node.outputs) > 1:
         return False
     if row.counts is not None and not node.attrs.get(row.counts, 0):

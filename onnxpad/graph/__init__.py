@@ -2,7 +2,7 @@
 
 from onnxpad.graph.graph import Graph
 from onnxpad.graph.journal import Touched
-from onnxpad.graph.model import Model
+from onnxpad.graph.model import Model, normal_domain
 from onnxpad.graph.nodes import (
     Declared,
     Node,
@@ -24,4 +24,5 @@ __all__ = [
     "describe",
     "function_label",
     "held_bodies",
+    "normal_domain",
 ]

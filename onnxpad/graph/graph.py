@@ -22,11 +22,11 @@ from onnxpad.file.proto_walk import bodies, inner_tensors, operators
 from onnxpad.file.skeleton import read_bytes, read_file, read_proto
 from onnxpad.file.wire import WireError
 from onnxpad.graph import attributes
-from onnxpad.graph.encode import is_edited, node_proto
+from onnxpad.graph.encode import edited_section, is_edited, node_proto
 from onnxpad.graph.fresh_names import pinned, referred
 from onnxpad.graph.initializers import Constants, whole_initializer
 from onnxpad.graph.journal import Edits, Touched
-from onnxpad.graph.model import DEFAULT_DOMAINS, Model, imported
+from onnxpad.graph.model import DEFAULT_DOMAINS, Model, imported, normal_domain
 from onnxpad.graph.nodes import (
     Declared,
     Entry,
@@ -54,6 +54,7 @@ class Graph:
 
     Attributes:
         model: The model, with its file.
+        main: The main graph of the model.
         parent: For a body, the graph around it, whose tensors it may read; else None.
         owner: For a body, the node of that graph that has it; else None.
         place: Where in the model it is, as `If 'x' > then_branch`; empty for the main graph.
@@ -64,6 +65,8 @@ class Graph:
             as far as their node determines them. An initializer that is also an input counts as an
             input from IR version 4 on, since a caller may override it.
         outputs: Names of the outputs.
+        results: The same in order; an output may be listed twice.
+        offset: Where it begins in the file; for the main graph -1.
     """
 
     def __init__(
@@ -72,15 +75,20 @@ class Graph:
         view: View | None = None,
         parent: "Graph | None" = None,
         place: str = "",
+        main: "Graph | None" = None,
     ) -> None:
         """Not for direct use: see `load`, `from_proto`, `from_bytes`, `bodies`, `functions`."""
         light = model.skeleton.light
         view = model.main if view is None else view
         self.model = model
         self.parent = parent
+        self.main: Graph = main or self
         self.owner = None if view.outer is None else view.outer[1].node
         self.place = place
         self.inputs, self.outputs = view.inputs, view.outputs
+        named = (e if isinstance(e, str) else e.name for e in view.section.light.output)
+        self.results = tuple(named)
+        self.offset = -1 if view.is_main else view.section.containers[0].begin
         self._view = view
         if isinstance(view.section.light, onnx.FunctionProto):
             self.opsets = imported(view.section.light.opset_import, light.ir_version)
@@ -90,6 +98,7 @@ class Graph:
         is_known = view.is_main or 1 <= opset <= onnx.defs.onnx_opset_version()
         self.opset = opset if is_known else 0
         self._knows_default = is_known
+        self._is_in_function = view.is_in_function
         self._hidden = model.standard_functions
         self._constants: Constants = Constants(
             model.skeleton,
@@ -105,6 +114,7 @@ class Graph:
             self._constants,
             lambda: model.names,
             self.outputs | self.inputs.keys() | stay,
+            self.place_of,
             None if parent is None else parent._edits,
         )
         self._shared: dict[tuple[str, tuple[int, ...], bytes], Tensor] = {}
@@ -197,7 +207,7 @@ class Graph:
             section = self.model.skeleton.body(entry.record, attribute, light, index)
             given = self._given(node, light)
             view = build(section, (self._view, entry), given=given)
-            graph = Graph(self.model, view, self, where)
+            graph = Graph(self.model, view, self, where, self.main)
         entry.bodies[key] = view
         self._bodies[id(node), key] = graph
         return graph
@@ -248,7 +258,7 @@ class Graph:
             place = function_label(section.light)
             with gc_pause.paused(), _one_line(f"function {place}: "):
                 view = build(section, given=())
-                self._functions[index] = Graph(self.model, view, place=place)
+                self._functions[index] = Graph(self.model, view, None, place, self)
             self.model.functions[index] = view
         return self._functions[index]
 
@@ -315,6 +325,24 @@ class Graph:
         """The tensor of the graph around that a tensor of a body captures; else None."""
         return tensor.outer
 
+    def captured(self) -> Iterator[Tensor]:
+        """The tensors of a body that it captures from the graph around."""
+        if self.parent is not None:
+            yield from (
+                tensor for tensor in self._view.tensors.values() if tensor.outer is not None
+            )
+
+    def home(self, tensor: Tensor) -> tuple["Graph", Tensor]:
+        """The graph that defines a tensor, and the tensor there: a body may capture it."""
+        graph = self
+        while tensor.outer is not None and graph.parent is not None:
+            graph, tensor = graph.parent, tensor.outer
+        return graph, tensor
+
+    def unique(self, name: str) -> str:
+        """A name of a tensor made unique in the model: bodies and functions may reuse names."""
+        return f"{self.place} > {name}" if self.place else name
+
     def is_output(self, tensor: Tensor) -> bool:
         """Whether a tensor is an output of the graph."""
         return tensor.name in self.outputs
@@ -334,6 +362,17 @@ class Graph:
             return node.op in self._hidden
         return (node.domain, node.op) in self.model.function_names
 
+    def called(self, node: Node) -> "Graph | None":
+        """The function that a node calls; None where there is none, or several of that name.
+
+        Raises:
+            ModelError: It is not a valid graph.
+        """
+        if not self.is_function(node):
+            return None
+        found = self.model.function_indices.get((normal_domain(node.domain), node.op), ())
+        return self.main.function(found[0]) if len(found) == 1 else None
+
     def inner_operators(self, node: Node) -> frozenset[str]:
         """The op types in the bodies of a node, and in the function that it calls."""
         functions = self.model.light_functions()
@@ -350,9 +389,36 @@ class Graph:
             held += function.node
         return frozenset(operators(held, functions))
 
+    @property
+    def is_main(self) -> bool:
+        """Whether it is the main graph."""
+        return self._view.is_main
+
+    def refers(self, node: Node) -> str:
+        """An attribute of a node whose value each call of the function around gives; else empty."""
+        if not self._is_in_function:
+            return ""
+        given = (
+            name
+            for name, value in node.attrs.items()
+            if isinstance(value, onnx.AttributeProto) and value.ref_attr_name
+        )
+        return next(given, "")
+
+    def is_there(self) -> bool:
+        """Whether the model still has this graph: the node that has a body may be gone."""
+        if self.parent is None or self._view.outer is None:
+            return True
+        return self._view.outer[1].alive and self.parent.is_there()
+
     def label(self, node: Node) -> str:
         """The name of a node, or that of its first output in angle brackets."""
         return describe(node)
+
+    def place_of(self, node: Node) -> str:
+        """The label of a node in reports; in a body or function, with the way to it."""
+        label = describe(node)
+        return f"{self.place} > {node.op} {label!r}" if self.place else label
 
     def notes(self, node: Node) -> dict[object, Any]:
         """A cache for facts derived from a node alone; emptied by an edit of the node."""
@@ -362,6 +428,16 @@ class Graph:
     def is_edited(self, node: Node) -> bool:
         """Whether a node is not in the file, or differs from the file."""
         return is_edited(self.model.skeleton, self._view.entries[id(node)])
+
+    def runs_edited(self, node: Node) -> bool:
+        """Whether a node, a body of it, or a function that these may call differs from the file."""
+        if self.is_edited(node):
+            return True
+        edited = [view for view in self.model.functions.values() if view.touched]
+        if not edited or not self.runs_graphs(node):
+            return False
+        skeleton = self.model.skeleton
+        return any(edited_section(skeleton, view) for view in edited)
 
     def declared(self, tensor: Tensor) -> Declared | None:
         """Type and shape of a graph input, an initializer or a Constant; None for other tensors.
@@ -541,7 +617,7 @@ class Graph:
         if source is None or stays or copy.name in self._inner_names:
             return ()
         self._edits.absorb(node, source, original)
-        return (describe(node),)
+        return (self.place_of(node),)
 
     def add_initializer(self, values: np.ndarray[Any, Any], name: str) -> Tensor:
         """Adds a constant under a fresh name derived from `name`.
@@ -595,12 +671,23 @@ class Graph:
             elif (owner := view.owner_in(self._view)) is not None:
                 inside[id(owner)] = Touched(owner, None)
             elif view.is_in_function:
-                running = filter(self._runs_function, self.nodes)
+                running = filter(self.runs_graphs, self.nodes)
                 inside.update((id(node), Touched(node, None)) for node in running)
         return list({**found, **inside}.values())
 
-    def _runs_function(self, node: Node) -> bool:
-        """Whether a node calls a function of the model, or a body of it may."""
+    def touched_elsewhere(self, mark: int) -> Sequence[tuple[Touched, bool]]:
+        """The nodes of other graphs that edits since a mark touched, but for bodies in this graph.
+
+        Each with whether it is still there.
+        """
+        return [
+            (each, (entry := view.entries.get(id(each.node))) is not None and entry.alive)
+            for view, each in self.model.journal.touched(mark)
+            if view is not self._view and view.owner_in(self._view) is None
+        ]
+
+    def runs_graphs(self, node: Node) -> bool:
+        """Whether a node has bodies, or calls a function of the model."""
         return self.is_function(node) or any(True for _ in held_bodies(node))
 
     def sweep(self) -> tuple[str, ...]:

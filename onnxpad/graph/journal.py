@@ -108,6 +108,7 @@ class Edits:
         constants: Constants,
         names: Callable[[], Names],
         pinned: frozenset[str],
+        label: Callable[[Node], str],
         outer: "Edits | None" = None,
     ) -> None:
         """Edits a graph.
@@ -118,6 +119,7 @@ class Edits:
             constants: Its constants, whose cache edits invalidate.
             names: Returns the names in use in the model.
             pinned: Names of tensors that stay although no node reads them.
+            label: Returns the label of a node in reports.
             outer: For a body, the edits of the graph around it.
         """
         self._journal = journal
@@ -125,6 +127,7 @@ class Edits:
         self._constants = constants
         self._names = names
         self._pinned = pinned
+        self._label = label
         self._outer = outer
 
     def _record(self, undo: Callable[[], object]) -> None:
@@ -336,7 +339,7 @@ class Edits:
             self.remove_initializer(tensor)
         elif tensor.inputs and all(map(self.is_unused, tensor.inputs[0].outputs)):
             self.remove(node := tensor.inputs[0])
-            return (describe(node),)
+            return (self._label(node),)
         return ()
 
     def is_pinned(self, tensor: Tensor) -> bool:

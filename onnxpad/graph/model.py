@@ -5,7 +5,7 @@ encoded again; for a body or a function, so is the node or the function that hol
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
@@ -74,6 +74,14 @@ class Model:
     def function_sections(self) -> tuple[Section, ...]:
         """The functions as they are in the file."""
         return tuple(self.skeleton.functions())
+
+    @cached_property
+    def function_indices(self) -> Mapping[tuple[str, str], Sequence[int]]:
+        """The indices of the functions by domain and name, which overloads share."""
+        found: dict[tuple[str, str], list[int]] = {}
+        for index, each in enumerate(self.skeleton.light.functions):
+            found.setdefault((normal_domain(each.domain), each.name), []).append(index)
+        return found
 
     @cached_property
     def names(self) -> Names:
@@ -196,6 +204,11 @@ class Model:
             found = main_differences(self.skeleton, self.main, functions, self._metadata)
             self._different = version, found
         return self._different[1]
+
+
+def normal_domain(domain: str | None) -> str:
+    """A domain by its usual name: the default one is ""."""
+    return "" if domain is None or domain in DEFAULT_DOMAINS else domain
 
 
 def imported(operator_sets: Iterable[onnx.OperatorSetIdProto], ir_version: int) -> dict[str, int]:

@@ -218,11 +218,12 @@ def read_window(graph: Graph, analysis: Known, node: Node) -> WindowOp:
     """
     operator = operator_of(graph, node)
     assert operator is not None
+    _check_own(graph, node)
     _check_ends(node, operator.inputs.data)
     for name, opset in operator.since.items():
         if name in node.attrs and graph.opset < opset:
             raise UnreadableError(f"opset {graph.opset} has no attribute {name}")
-    slide = read_slide(node, _kernel(analysis, node, operator))
+    slide = read_slide(node, _kernel(analysis, node, operator, graph.unique))
     counts = operator.counts is not None and _flag(node, operator.counts)
     if operator.channels_last is not None:
         _check_switch(node, operator.channels_last)
@@ -307,7 +308,9 @@ def _window(kernel: int | Size, stride: int, dilation: int) -> AnyWindow:
     return OpenWindow(kernel, stride, dilation)
 
 
-def _kernel(analysis: Known, node: Node, operator: Operator) -> tuple[int | Size, ...]:
+def _kernel(
+    analysis: Known, node: Node, operator: Operator, unique: Callable[[str], str]
+) -> tuple[int | Size, ...]:
     written = kernel_shape(node)
     place, layout = operator.inputs.weight, operator.weight_layout
     if place is None or layout is None:
@@ -336,7 +339,7 @@ def _kernel(analysis: Known, node: Node, operator: Operator) -> tuple[int | Size
         if len(numbers) == len(sizes):
             return numbers
         return tuple(
-            size if isinstance(size, int | Size) else symbol(f"{weight.name}[{axis}]")
+            size if isinstance(size, int | Size) else symbol(f"{unique(weight.name)}[{axis}]")
             for axis, size in zip(layout.axes(len(shape)), sizes, strict=True)
         )
     if shape is not None and layout.spatial(shape) != written:
@@ -369,6 +372,7 @@ def read_pad(graph: Graph, analysis: Known, node: Node) -> PadOp:
         ModelError: Amounts that the specification forbids (odd number, wrong type, wrong rank).
         UnreadableError: A mode, axes or amounts that the specification does not define.
     """
+    _check_own(graph, node)
     _check_ends(node, 0)
     mode = _string(node, "mode") or "constant"
     if mode not in {"constant", "reflect", "edge", "wrap"}:
@@ -446,6 +450,14 @@ def _where(node: Node) -> str:
 
 def _input(node: Node, index: int) -> Tensor | None:
     return node.inputs[index] if len(node.inputs) > index and node.inputs[index].name else None
+
+
+def _check_own(graph: Graph, node: Node) -> None:
+    """Raises UnreadableError where an attribute is one of the function around."""
+    if name := graph.refers(node):
+        raise UnreadableError(
+            f"its {name} is an attribute of the function, which each call may set differently"
+        )
 
 
 def _check_ends(node: Node, data: int) -> None:

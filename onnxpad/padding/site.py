@@ -4,7 +4,7 @@ All padding of a site is first brought into one form: for each spatial axis, the
 and the amounts of a `Pad` in front of it. Then it is expressed in the style that the user wants.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TypeAlias
 
 from onnxpad.analysis import Analysis
@@ -41,13 +41,29 @@ Rounding: TypeAlias = tuple[bool, bool]
 class Sites:
     """Reads the sites of one graph, and plans their padding."""
 
-    def __init__(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
-        """Reads the graph as it is at each call."""
+    def __init__(
+        self,
+        graph: Graph,
+        analysis: Analysis,
+        signs: Signs,
+        outer: "Sites | None" = None,
+        fed: Collection[str] | None = None,
+    ) -> None:
+        """Reads the graph as it is at each call.
+
+        Args:
+            graph: The graph.
+            analysis: Its analysis.
+            signs: What is known of signs in it.
+            outer: For a body, the sites of the graph around it.
+            fed: The inputs that depend on inputs of the model; all without it.
+        """
         self._graph = graph
         self._analysis = analysis
         self._signs = signs
-        self.wording = Wording(graph, analysis)
-        self.fusion = Fusion(graph, analysis, self)
+        around = (None, None) if outer is None else (outer.wording, outer.fusion)
+        self.wording: Wording = Wording(graph, analysis, around[0])
+        self.fusion: Fusion = Fusion(graph, analysis, self, around[1], fed)
 
     def own_pads(self, op: WindowOp) -> Pairs:
         """The operator's own padding in numbers, with `auto_pad` resolved.

@@ -615,6 +615,8 @@ def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
     """The inputs of a node that may be padded; none where it is no step."""
     if node.op not in STEPS or not graph.is_standard(node) or not node.inputs:
         return ()
+    if graph.refers(node):
+        return ()
     if node.op in _JOINS:
         return tuple(range(len(node.inputs)))
     if node.op in _OPERANDS:

@@ -1,12 +1,13 @@
-"""Runs the passes to a fixed point: `rewrite` keeps the result, `find` undoes it."""
+"""Runs the passes on all graphs of a model: `rewrite` keeps the result, `find` undoes it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 from typing import TypeAlias
 
 from onnxpad.arithmetic.size import Sizes
+from onnxpad.errors import ModelError
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.fusion.barred import LAYS_OPEN, NOTHING, Barred, Key, code_of, noted, told
 from onnxpad.fusion.pad_fusion import Exposed
@@ -17,10 +18,13 @@ from onnxpad.proof.certify import UncertifiedError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.protect_from_fusion import Exposing, shield
 from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.scopes import contexts
 from onnxpad.sizes.domain import SizeDomain
 
 Passes: TypeAlias = Sequence[type[Pass]]
 Found: TypeAlias = tuple[Place, Match]
+Unprotected: TypeAlias = tuple[Graph, Exposed]
+"""A `Pad` that onnxruntime would fold wrongly, in one of the graphs of a model."""
 Progress: TypeAlias = Callable[[str, int, int], None]
 
 
@@ -61,30 +65,37 @@ def find(
     All rewrites are made as in `rewrite`, and undone at the end. Only this shows whether each
     change can be certified, on which assumptions, and whether it can after the other changes.
     """
-    anew = partial(Context, graph, style, dynamic, domain, no_ceil=no_ceil)
+    anew = partial(contexts, graph, style, dynamic, domain, no_ceil=no_ceil)
     barred = noted(graph)
-    editor = Editor(anew(), strict=strict)
-    found = _found(editor.context, [kind for kind in passes if not kind.rest], barred)
+    rewriting = [kind for kind in passes if kind.rewrites]
+    reports = [kind for kind in passes if not kind.rewrites and not kind.rest]
+
+    def looked(work: _Work) -> list[Found]:
+        found = _found(work.contexts, rewriting, barred)
+        return found + _found(work.contexts, reports, barred)
+
+    work = _Work(anew, strict=strict)
+    found = looked(work)
     if all(match.plan is None for _, match in found):
-        found += _rest(editor.context, passes, found)
+        found += _rest(work.contexts, passes, found)
         return [match.finding for _, match in found]
     mark = graph.mark()
     while True:
-        seen = _settle(editor, passes, anew, barred)
-        version, context, at_last = graph.version, editor.context, seen
-        fresh = _opening(editor, _shielded(editor, anew), barred) if editor.made else {}
+        seen = _settle(work, passes, barred)
+        version, after, at_last = graph.version, work.contexts, seen
+        fresh = _opening(work, _shielded(work), barred) if work.made else {}
         if graph.version != version:
-            context, at_last = _seen_anew(anew(), passes, barred)
-        rest = _rest(context, passes, at_last)
+            after, at_last = _seen_anew(work.anew(), passes, barred)
+        rest = _rest(after, passes, at_last)
         graph.rollback(mark)
         if not fresh:
             break
         barred = {**barred, **fresh}
-        editor = Editor(anew(), strict=strict)
-        found = _found(editor.context, [kind for kind in passes if not kind.rest], barred)
+        work = _Work(anew, strict=strict)
+        found = looked(work)
     told_of = {id(match.about) for _, match in found if match.plan is None}
     left = [match.finding for _, match in rest if id(match.about) not in told_of]
-    return [*_outlook(editor, found, seen), *left]
+    return [*_outlook(work, found, seen), *left]
 
 
 def rewrite(
@@ -118,66 +129,125 @@ def rewrite(
         barred: Rewrites not to make, besides those that the model's metadata bars.
         exposing: Asks onnxruntime which `Pad`s its optimiser folds wrongly in the result.
     """
-    anew = partial(Context, graph, style, dynamic, domain, no_ceil=no_ceil)
+    anew = partial(contexts, graph, style, dynamic, domain, no_ceil=no_ceil)
     barred = known = {**noted(graph), **barred}
     reports = [kind for kind in passes if not kind.rewrites and not kind.rest]
     mark = graph.mark()
     sizes: Mapping[str, Sizes] | None = None
     while True:
-        editor = Editor(anew(), strict=strict, probe=probe)
-        context = editor.context
+        work = _Work(anew, strict=strict, probe=probe)
         if sizes is None:
-            sizes = context.domains[-1].domain.to_draw(graph)
-        total = sum(1 for _ in context.windows()) + sum(1 for _ in context.pads())
-        seen = _settle(editor, passes, anew, barred, partial(_report, progress, editor, total))
+            sizes = work.contexts[0].domains[-1].domain.to_draw(graph)
+        total = sum(map(_count, work.contexts))
+        seen = _settle(work, passes, barred, partial(_report, progress, work, total))
         fresh = {}
-        version, context = graph.version, editor.context
-        if editor.made or (domain is not None and domain.declared):
-            fresh = _opening(editor, _shielded(editor, anew, exposing), barred)
+        version, after = graph.version, work.contexts
+        if work.made or (domain is not None and domain.declared):
+            fresh = _opening(work, _shielded(work, exposing), barred)
         if not fresh:
             break
         graph.rollback(mark)
         barred = {**barred, **fresh}
     if graph.version != version:
-        context, seen = _seen_anew(anew(), passes, barred)
-    seen += _found(context, reports, barred)
-    seen += _rest(context, passes, seen)
+        after, seen = _seen_anew(work.anew(), passes, barred)
+    seen += _found(after, reports, barred)
+    seen += _rest(after, passes, seen)
+    undone = work.undone
     return Outcome(
-        changes=[made.change for made in editor.made],
-        findings=[match.finding for place, match in seen if place not in editor.undone],
-        undone=[_undone(each, "undone") for each in editor.undone.values()],
+        changes=[made.change for made in work.made],
+        findings=[match.finding for place, match in seen if place not in undone],
+        undone=[_undone(each, "undone") for each in undone.values()],
         sizes=sizes,
-        made=list(editor.made),
+        made=work.made,
         barred={key: why for key, why in barred.items() if key not in known},
     )
 
 
-def _report(progress: Progress | None, editor: Editor, total: int) -> None:
-    if progress is not None:
-        progress("rewriting", len(editor.made), total)
+class _Work:
+    """The graphs of a model that are edited, each with its editor; the main graph first."""
+
+    def __init__(
+        self, anew: Callable[[], list[Context]], *, strict: bool, probe: Probe | None = None
+    ) -> None:
+        self._anew = anew
+        self._why: dict[int, str] = {}
+        self.editors = [Editor(each, strict=strict, probe=probe) for each in self.anew()]
+
+    def anew(self) -> list[Context]:
+        """New contexts of all graphs, which know nothing of the edits made."""
+        found = self._anew()
+        for context in found:
+            context.closed = context.closed or self._why.get(context.graph.offset, "")
+        return found
+
+    def take(self, found: Sequence[Context]) -> None:
+        """Goes on with other contexts of the same graphs."""
+        known = {each.graph.offset: each for each in found}
+        self.editors = [each for each in self.editors if each.context.graph.offset in known]
+        for editor in self.editors:
+            editor.take(known[editor.context.graph.offset])
+
+    def close(self, context: Context, why: str) -> None:
+        """Leaves a body or function alone from now on."""
+        context.closed = self._why[context.graph.offset] = why
+
+    @property
+    def contexts(self) -> list[Context]:
+        """The contexts of the graphs, as the editors know them."""
+        return [editor.context for editor in self.editors]
+
+    @property
+    def made(self) -> list[Made]:
+        """The changes made, graph by graph."""
+        return [made for editor in self.editors for made in editor.made]
+
+    @property
+    def undone(self) -> dict[Place, Undone]:
+        """The changes that were taken back, in all graphs."""
+        return {place: each for editor in self.editors for place, each in editor.undone.items()}
 
 
-def _shielded(
-    editor: Editor, anew: Callable[[], Context], exposing: Exposing | None = None
-) -> list[Exposed]:
-    """Protects an edited graph from onnxruntime's PadFusion; returns the unprotected `Pad`s.
-
-    The graph is analysed anew, as the next reader of the result will do, without the size limits of
-    the original. The protections are proved like any other edit. If that fails, all are undone.
-    """
-    graph = editor.context.graph
-    pads = any(node.op == "Pad" for node in graph.nodes)
-    context, mark = anew() if pads else editor.context, graph.mark()
-    left = shield(context, exposing)
+def _count(context: Context) -> int:
+    """How many changes there may be in a graph."""
     try:
-        editor.check_guards(mark)
-    except UncertifiedError:
-        graph.rollback(mark)
-        return context.sites.fusion.exposed()
-    return left
+        return sum(1 for _ in context.windows()) + sum(1 for _ in context.pads())
+    except ModelError:
+        if context.graph.is_main:
+            raise
+        return 0
 
 
-def _opening(editor: Editor, left: Sequence[Exposed], barred: Barred) -> dict[Key, str]:
+def _report(progress: Progress | None, work: _Work, total: int) -> None:
+    if progress is not None:
+        progress("rewriting", len(work.made), total)
+
+
+def _shielded(work: _Work, exposing: Exposing | None = None) -> list[Unprotected]:
+    """Protects the edited graphs from onnxruntime's PadFusion; returns the unprotected `Pad`s.
+
+    The graphs are analysed anew, as the next reader of the result will do, without the size limits
+    of the original. The protections are proved like any other edit. If that fails, those of that
+    graph are undone. Only about the main graph onnxruntime can be asked.
+    """
+    pads = any(node.op == "Pad" for each in work.contexts for node in each.graph.nodes)
+    fresh = {each.graph.offset: each for each in work.anew()} if pads else {}
+    unprotected: list[Unprotected] = []
+    for editor in work.editors:
+        graph = editor.context.graph
+        if not graph.is_there() or editor.context.closed:
+            continue
+        context, mark = fresh.get(graph.offset, editor.context), graph.mark()
+        left = shield(context, exposing if graph.is_main else None)
+        try:
+            editor.check_guards(mark)
+        except UncertifiedError:
+            graph.rollback(mark)
+            left = context.sites.fusion.exposed()
+        unprotected += ((graph, each) for each in left)
+    return unprotected
+
+
+def _opening(work: _Work, left: Sequence[Unprotected], barred: Barred) -> dict[Key, str]:
     """The changes to bar, since they expose `Pad`s that cannot be protected.
 
     Those that touch such a `Pad`; all changes, where none does.
@@ -185,34 +255,63 @@ def _opening(editor: Editor, left: Sequence[Exposed], barred: Barred) -> dict[Ke
     if not left:
         return {}
     places = {
-        tensor.name
-        for each in left
+        graph.unique(tensor.name)
+        for graph, each in left
         for node in (each.pad.node, each.window, *each.way)
         for tensor in node.outputs
     }
-    made = [each for each in editor.made if each.key not in barred]
+    made = [each for each in work.made if each.key not in barred]
     guilty = [each for each in made if not places.isdisjoint(each.tensors)] or made
     return {each.key: LAYS_OPEN for each in guilty}
 
 
 def _settle(
-    editor: Editor,
-    passes: Passes,
-    anew: Callable[[], Context],
-    barred: Barred,
-    report: Callable[[], None] = lambda: None,
+    work: _Work, passes: Passes, barred: Barred, report: Callable[[], None] = lambda: None
 ) -> list[Found]:
     """Applies passes until none finds anything to rewrite; returns their last findings."""
     while True:
-        changes = len(editor.made)
-        seen = _exhaust(editor, passes, barred, report)
-        if len(editor.made) == changes or editor.context.is_final:
+        changes = len(work.made)
+        seen = _settle_all(work, passes, barred, report)
+        main = work.contexts[0]
+        if len(work.made) == changes or main.is_final:
             return seen
         # The rewrites may have shown further limits of the feasible sizes.
-        context = anew()
-        if context.domains[-1].domain == editor.context.domains[-1].domain:
+        found = work.anew()
+        if found[0].domains[-1].domain == main.domains[-1].domain:
             return seen
-        editor.take(context)
+        work.take(found)
+
+
+def _settle_all(
+    work: _Work, passes: Passes, barred: Barred, report: Callable[[], None]
+) -> list[Found]:
+    """Applies passes to each graph, and to all again where a change inside may lead to others."""
+    while True:
+        seen: list[Found] = []
+        inside = len(work.made) - len(work.editors[0].made)
+        for editor in work.editors:
+            seen += _exhaust_or_close(work, editor, passes, barred, report)
+        if len(work.made) - len(work.editors[0].made) == inside:
+            return seen
+
+
+def _exhaust_or_close(
+    work: _Work, editor: Editor, passes: Passes, barred: Barred, report: Callable[[], None]
+) -> list[Found]:
+    """As `_exhaust`; a body or function that turns out to be malformed is left as it was."""
+    context = editor.context
+    if context.closed or not context.graph.is_there():
+        return []
+    if context.graph.is_main:
+        return _exhaust(editor, passes, barred, report)
+    mark, made = context.mark(), len(editor.made)
+    try:
+        return _exhaust(editor, passes, barred, report)
+    except ModelError as error:
+        context.rollback(mark)
+        del editor.made[made:]
+        work.close(context, str(error))
+        return []
 
 
 def _exhaust(
@@ -241,22 +340,46 @@ def _exhaust(
     return seen
 
 
-def _found(context: Context, passes: Passes, barred: Barred) -> list[Found]:
+def _found(found: Iterable[Context], passes: Passes, barred: Barred) -> list[Found]:
+    """The findings of passes in all graphs. In a closed one, only the rule on scopes looks."""
+    seen: list[Found] = []
+    for context in found:
+        if not context.graph.is_there():
+            continue
+        try:
+            if not context.closed:
+                seen += _found_in(context, passes, barred)
+                continue
+        except ModelError as error:
+            if context.graph.is_main:
+                raise
+            context.closed = str(error)
+        seen += _found_in(context, [kind for kind in passes if kind.scopes], barred)
+    return seen
+
+
+def _found_in(context: Context, passes: Passes, barred: Barred) -> list[Found]:
     return [(place_of(rule, match), match) for rule, match in _matches(context, passes, barred)]
 
 
-def _seen_anew(context: Context, passes: Passes, barred: Barred) -> tuple[Context, list[Found]]:
-    """The refusals of the rewriting passes in a graph that has been protected."""
-    seen = _found(context, [kind for kind in passes if kind.rewrites], barred)
-    return context, [(place, match) for place, match in seen if match.plan is None]
+def _seen_anew(
+    found: list[Context], passes: Passes, barred: Barred
+) -> tuple[list[Context], list[Found]]:
+    """The refusals of the rewriting passes in graphs that have been protected."""
+    seen = _found(found, [kind for kind in passes if kind.rewrites], barred)
+    return found, [(place, match) for place, match in seen if match.plan is None]
 
 
-def _rest(context: Context, passes: Passes, seen: Sequence[Found]) -> list[Found]:
+def _rest(found: Iterable[Context], passes: Passes, seen: Sequence[Found]) -> list[Found]:
     """The findings of the passes that report padding about which no rewriting pass has one."""
     rewriting = {kind.code for kind in passes if kind.rewrites}
     told = (match.about for (code, *_), match in seen if code in rewriting)
-    context.told = frozenset(map(id, told))
-    return _found(context, [kind for kind in passes if kind.rest], NOTHING)
+    known = frozenset(map(id, told))
+    rest = []
+    for context in found:
+        context.told = known
+        rest.append(context)
+    return _found(rest, [kind for kind in passes if kind.rest], NOTHING)
 
 
 def _undone(undone: Undone, what: str) -> Finding:
@@ -271,12 +394,12 @@ def _undone(undone: Undone, what: str) -> Finding:
     )
 
 
-def _outlook(editor: Editor, found: Sequence[Found], seen: Sequence[Found]) -> list[Finding]:
+def _outlook(work: _Work, found: Sequence[Found], seen: Sequence[Found]) -> list[Finding]:
     """The first findings, each with its outcome after all rewrites were tried."""
     made: dict[Place, list[Made]] = {}
-    for each in editor.made:
+    for each in work.made:
         made.setdefault(each.place, []).append(each)
-    stays = {place: _undone(each, "fix would undo it") for place, each in editor.undone.items()}
+    stays = {place: _undone(each, "fix would undo it") for place, each in work.undone.items()}
     stays |= {place: match.finding for place, match in seen if match.plan is None}
     return [_told(match, made.get(place, ()), stays.get(place)) for place, match in found]
 
@@ -298,7 +421,8 @@ def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple
     for kind in passes:
         rule = kind()
         for match in rule.find(context):
-            reason = barred.get(key_of(rule, match)) if match.plan is not None else None
+            key = key_of(context.graph, rule, match)
+            reason = barred.get(key) if match.plan is not None else None
             if reason is None:
                 yield rule, match
             else:

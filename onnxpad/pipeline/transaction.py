@@ -14,7 +14,13 @@ from onnxpad.operators.amounts import told
 from onnxpad.operators.read import UnreadableError
 from onnxpad.operators.table import operator_of
 from onnxpad.proof.certify import UncertifiedError
-from onnxpad.proof.edit_coverage import Equal, check_accounted, check_in_place, check_renamed
+from onnxpad.proof.edit_coverage import (
+    Equal,
+    check_accounted,
+    check_elsewhere,
+    check_in_place,
+    check_renamed,
+)
 from onnxpad.proof.prove import Proof, Prover, Readings
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
@@ -30,8 +36,8 @@ _MOST: Final = 16
 class Probe(Protocol):
     """Runs a change's neighbourhood, before and after, on a runtime."""
 
-    def take(self, analysis: Analysis, signs: Signs) -> None:
-        """Use a new analysis of the graph, and from now on only the sizes that it admits."""
+    def take(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
+        """Use a graph of the model from now on, its analysis, and the sizes that this admits."""
 
     def before(self, tensor: Tensor, roots: Sequence[str]) -> Any:
         """The nodes that compute a tensor from `roots`, cut out of the graph as it is now."""
@@ -51,7 +57,8 @@ class Made(NamedTuple):
         change: The change.
         finding: The finding that it settles.
         key: The key under which it can be barred.
-        tensors: Names of the tensors from its root to the output that it keeps.
+        tensors: Names of the tensors from its root to the output that it keeps, and in bodies the
+            outputs of the nodes around; unique in the model.
     """
 
     place: Place
@@ -79,9 +86,12 @@ class Undone(NamedTuple):
     facts: Mapping[str, object]
 
 
-def key_of(rule: Pass, match: Match) -> Key:
-    """The key under which a rewrite can be barred: its code, and the output that it keeps."""
-    return rule.code, match.node.outputs[0].name
+def key_of(graph: Graph, rule: Pass, match: Match) -> Key:
+    """The key under which a rewrite can be barred: its code, and the output that it keeps.
+
+    In a body or a function, the output comes with the way to it.
+    """
+    return rule.code, graph.unique(match.node.outputs[0].name)
 
 
 def place_of(rule: Pass, match: Match) -> Place:
@@ -119,8 +129,6 @@ class Editor:
         self.undone.clear()
         self._outdated = False
         self._certifier = Prover(context.graph, context.domains, context.signs)
-        if self._probe is not None:
-            self._probe.take(context.analysis, context.signs)
 
     def apply(self, rule: Pass, match: Match) -> None:
         """Makes a change or takes it back; one that was taken back is not tried again."""
@@ -128,7 +136,8 @@ class Editor:
         if place in self.undone:
             return
         mark = self.context.mark()
-        key, tensors = key_of(rule, match), self._along(match.node)
+        key = key_of(self.context.graph, rule, match)
+        tensors = self._along(match.node)
         try:
             change = self._apply(rule, match, place)
         except UncertifiedError as error:
@@ -148,7 +157,10 @@ class Editor:
         check_in_place(graph, graph.touched(mark), self._certifier)
 
     def _along(self, node: Node) -> frozenset[str]:
-        """The tensors that belong to a rewrite of a node: its output, and those it pads."""
+        """The tensors that belong to a rewrite of a node: its output, and those it pads.
+
+        In a body, the outputs of the nodes around belong to it too.
+        """
         graph, found = self.context.graph, {node.outputs[0].name}
         tensor = node.inputs[0] if node.inputs else None
         while tensor is not None and tensor.name and tensor.name not in found:
@@ -158,7 +170,12 @@ class Editor:
             tensor = above.inputs[0] if above is not None and pads else None
             if len(found) > _MOST:
                 break
-        return frozenset(found)
+        names = set(map(graph.unique, found))
+        inner: Graph | None = graph
+        while inner is not None and inner.owner is not None and inner.parent is not None:
+            names.update(inner.parent.unique(each.name) for each in inner.owner.outputs)
+            inner = inner.parent
+        return frozenset(names)
 
     def reconsider(self) -> bool:
         """Lets changes that were taken back before the latest one be tried again.
@@ -173,7 +190,9 @@ class Editor:
 
     def _apply(self, rule: Pass, match: Match, place: Place) -> Change:
         graph, node = self.context.graph, match.node
-        mark, inputs = graph.mark(), dict(graph.inputs)
+        mark, inputs = graph.mark(), dict(graph.model.main.inputs)
+        if self._probe is not None:
+            self._probe.take(graph, self.context.analysis, self.context.signs)
         sites = [self._site(node, tensor) for tensor in self._kept(node)]
         first, roots = sites[0].tensor, sites[0].reading.roots
         nodes = rule.computing(match)
@@ -191,7 +210,8 @@ class Editor:
         becomes = self._describe(node, stands[0], roots, nodes[1]) or repr(stands[0].name)
         removed = graph.sweep()
         check_accounted(graph, graph.touched(mark), [equal for _, equal in found])
-        if graph.inputs != inputs:
+        check_elsewhere(graph, mark)
+        if graph.model.main.inputs != inputs:
             raise UncertifiedError("the rewrite also declares other inputs")
         self._check_kernels(computing)
         seen = ""
@@ -204,7 +224,7 @@ class Editor:
             removed += absorbed
         return Change(
             code=rule.code,
-            node=graph.label(node),
+            node=self.context.label(node),
             op_type=node.op,
             before=text,
             after=becomes,

@@ -97,15 +97,15 @@ class NeighbourhoodProbe:
     """Compares neighbourhoods before and after a change; equal ones run once."""
 
     def __init__(self, graph: Graph) -> None:
-        """Cuts out of this graph as it is at each call, at all sizes until `take` limits them."""
-        self._graph = graph
+        """Cuts out of a graph as it is at each call, at all sizes until `take` says otherwise."""
         analysis = Analysis(graph)
-        self.take(analysis, Signs(graph, analysis))
+        self.take(graph, analysis, Signs(graph, analysis))
         self._seen: dict[tuple[bytes, bytes], ProbeResult] = {}
         self.count = 0
 
-    def take(self, analysis: Analysis, signs: Signs) -> None:
-        """Uses this analysis of the graph from now on, and only the sizes that it admits."""
+    def take(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
+        """Uses a graph of the model from now on, its analysis, and the sizes that this admits."""
+        self._graph = graph
         self._analysis = analysis
         self._signs = signs
 

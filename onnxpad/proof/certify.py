@@ -444,9 +444,9 @@ class Certifier:
         found = [Unknown("run time alone knows") if shape is None else shape[axis] for axis in axes]
         if not any(isinstance(size, Unknown) for size in found):
             return tuple(found)
-        least = least_size(self._graph, tensor)
+        least, name = least_size(self._graph, tensor), self._graph.unique(root)
         return tuple(
-            symbol(f"{root}[{axis}]", Sizes(least)) if isinstance(size, Unknown) else size
+            symbol(f"{name}[{axis}]", Sizes(least)) if isinstance(size, Unknown) else size
             for axis, size in zip(axes, found, strict=True)
         )
 

@@ -59,6 +59,24 @@ def check_accounted(graph: Graph, touched: Sequence[Touched], proved: Sequence[E
         account.check(each)
 
 
+def check_elsewhere(graph: Graph, mark: int) -> None:
+    """Raises unless all other graphs of the model are as they were, but for what nothing reads.
+
+    What a body captured may become unused, and is then removed from the graph around.
+
+    Raises:
+        UncertifiedError: A node of another graph was edited or inserted.
+    """
+    for each, is_there in graph.touched_elsewhere(mark):
+        was, now = each.before, each.node
+        if is_there and (was is None or _literally(was) != _literally(now)):
+            raise UncertifiedError(
+                f"the rewrite also touches {now.op} {graph.label(now)!r} outside of its graph",
+                Reason.NOT_CERTIFIED,
+                touched=graph.label(now),
+            )
+
+
 def check_in_place(graph: Graph, touched: Sequence[Touched], prover: Prover) -> None:
     """Raises unless each touched node, taken alone, computes the same as before from its inputs.
 

@@ -334,11 +334,12 @@ def least_of(dtype: int) -> float | int | None:
 def least_size(graph: Graph, tensor: Tensor) -> int:
     """The least size that an axis of a tensor may have: 1 or, where it is computed, 0.
 
-    The axes of graph inputs have elements. Runtimes refuse a convolution that has no window.
+    The axes of the main graph's inputs have elements. Runtimes refuse a convolution without window.
     """
     for _ in range(_FAR):
+        graph, tensor = graph.home(tensor)
         if tensor.name in graph.inputs:
-            return 1
+            return 1 if graph.is_main else 0
         node = graph.producer(tensor)
         if node is None or tensor is not node.outputs[0]:
             return 0
@@ -505,8 +506,8 @@ def _check_types(graph: Graph, analysis: Analysis, node: Node) -> None:
         if tensor is None:
             continue
         known = graph.declared(tensor)
-        dtype = analysis.dtype(tensor) if known is None else known.dtype
-        shape = analysis.shape(tensor) if known is None else known.shape
+        dtype = analysis.dtype(tensor) if known is None or not known.dtype else known.dtype
+        shape = analysis.shape(tensor) if known is None or known.shape is None else known.shape
         if dtype not in types:
             raise MeaninglessError(f"{tensor.name!r} is of a type that Pad does not take")
         if shape is not None and len(shape) != 1 and shape[:-1] != (1,):
@@ -625,7 +626,7 @@ def _weight_kernel(
         return _whole({"kernel_shape": frozen(written)[1]}, "kernel_shape", None, 1) or ()
     return tuple(
         [
-            size if isinstance(size, int | Size) else symbol(f"{weight.name}[{axis}]")
+            size if isinstance(size, int | Size) else symbol(f"{graph.unique(weight.name)}[{axis}]")
             for axis, size in enumerate(sizes, _IN_WEIGHT)
         ]
     )

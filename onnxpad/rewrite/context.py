@@ -1,6 +1,6 @@
-"""The context of a pass: one graph, its analysis, and the style that the user wants."""
+"""The context of a pass: one graph of a model, its analysis, and the style the user wants."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
 from onnxpad.analysis.signs import Signs
@@ -11,7 +11,7 @@ from onnxpad.operators.read import PadOp, UnreadableError, WindowOp, read_pad, r
 from onnxpad.operators.table import Direction, operator_of
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.site import Sites
-from onnxpad.sizes.analysed import analysed_domains
+from onnxpad.sizes.analysed import AnalysedDomains, analysed_domains
 from onnxpad.sizes.domain import SizeDomain
 
 _Read = TypeVar("_Read", WindowOp, PadOp)
@@ -25,8 +25,24 @@ class Mark(NamedTuple):
     proved: int
 
 
+class Around(NamedTuple):
+    """The surroundings of a body or a function.
+
+    Attributes:
+        graph: For a body, the context of the graph around it; None for a function.
+        domains: The domains of the main graph, each with the analysis of the body or function.
+        fed: The inputs that depend on inputs of the model.
+        original: Returns the context of the same body or function before all edits.
+    """
+
+    graph: "Context | None"
+    domains: AnalysedDomains
+    fed: frozenset[str]
+    original: Callable[[], "Context"]
+
+
 class Context:
-    """One graph, its analysis, and the style that the user wants.
+    """One graph of a model, its analysis, and the style that the user wants.
 
     Everything is read from the graph as it is now. So a pass that goes on after one of its findings
     was rewritten sees the rewritten graph.
@@ -34,6 +50,7 @@ class Context:
     Attributes:
         is_final: Whether everything is known, so that no edit can limit the feasible sizes further.
         told: The nodes, by identity, about which a rewriting rule has a finding.
+        closed: Why nothing in this graph is rewritten, although it could be read; empty for most.
     """
 
     def __init__(
@@ -42,30 +59,52 @@ class Context:
         style: str = "fold",
         dynamic: str = "keep",
         domain: SizeDomain | None = None,
+        around: Around | None = None,
         *,
         no_ceil: bool = False,
     ) -> None:
         """Analyses a graph for a style, a choice for open sizes, and the sizes a user allows.
 
         `no_ceil` says whether the user wants no pool that rounds up.
+
+        See `rewrite.scopes` for bodies and functions, which are analysed with what is `around`.
         """
         self.graph = graph
+        outer = None if around is None else around.graph
+        fed = None if around is None else around.fed
         self.style = style
         # In style `pad` even size-dependent padding goes into a Pad.
         self.dynamic = "pad" if dynamic == "keep" and style == "pad" else dynamic
         self.no_ceil = no_ceil
-        self.domains = analysed_domains(graph, domain)
-        self.is_final = all(each.analysis.is_complete for each in self.domains)
+        self.domains = analysed_domains(graph, domain) if around is None else around.domains
+        # The sizes of a body or function are limited by the main graph alone.
+        self.is_final = around is not None or all(e.analysis.is_complete for e in self.domains)
         self.analysis = self.domains[-1].analysis
-        self.signs = Signs(graph, self.analysis)
-        self.sites = Sites(graph, self.analysis, self.signs)
+        known = (None, None) if outer is None else (outer.signs, outer.sites)
+        self.signs: Signs = Signs(graph, self.analysis, known[0])
+        self.sites: Sites = Sites(graph, self.analysis, self.signs, known[1], fed)
         plain = self.domains[0].analysis
         self.blocked_pools = BlockedPools(graph, self.analysis, self.signs)
         self.open_sites = DynamicSites(graph, self.analysis, self.sites, plain)
         self.told: frozenset[int] = frozenset()
+        self.closed = ""
+        self._around = around
+        self._first: Context | None = None
         self._listed: tuple[int, list[tuple[Node, object]]] | None = None
         self._misfolded: dict[str, str] | None = None
         self._asked = graph.version
+
+    @property
+    def original(self) -> "Context":
+        """The same graph as it was loaded, at all sizes."""
+        if self._first is None:
+            around = self._around
+            self._first = around.original() if around else Context(self.graph.pristine())
+        return self._first
+
+    def label(self, node: Node) -> str:
+        """The label of a node in reports; in a body or function, with the way to it."""
+        return self.graph.place_of(node)
 
     def windows(self) -> Iterator[WindowOp]:
         """The readable window operators of the table that gather, in file order.
@@ -137,10 +176,9 @@ class Context:
         if not found or not graph.version:
             return found
         if self._misfolded is None:
-            before = Context(graph.pristine())
             self._misfolded = {
                 each.pad.node.outputs[0].name: each.window.outputs[0].name
-                for each in before.misfolded()
+                for each in self.original.misfolded()
             }
         return [
             each

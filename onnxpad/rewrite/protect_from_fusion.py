@@ -116,7 +116,7 @@ def _laid_open(context: Context) -> list[Exposed]:
     found = context.sites.fusion.exposed()
     if not found:
         return found
-    before = Context(context.graph.pristine())
+    before = context.original
     known = {_signature(before, each) for each in before.sites.fusion.exposed()}
     return [each for each in found if _signature(context, each) not in known]
 
@@ -125,7 +125,7 @@ def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
     """Those that the original does not have in the same way, or around which a node was edited."""
     if not found:
         return []
-    before = Context(context.graph.pristine())
+    before = context.original
     known = {_place(before, each) for each in before.sites.fusion.exposed()}
     return [
         each for each in found if _place(context, each) not in known or _is_touched(context, each)
@@ -147,7 +147,7 @@ def _is_touched(context: Context, exposed: Exposed) -> bool:
     """Whether a node was edited, or may have been, that decides whether a `Pad` is folded."""
     graph = context.graph
     nodes = (exposed.pad.node, exposed.window, *exposed.way)
-    if any(map(graph.is_edited, nodes)):
+    if any(map(graph.runs_edited, nodes)):
         return True
     pending = [each for node in nodes for each in node.inputs[1:]]
     seen = {each.name for each in pending}
@@ -165,6 +165,9 @@ def _is_touched(context: Context, exposed: Exposed) -> bool:
 def _signature(context: Context, exposed: Exposed) -> object:
     """Everything around a `Pad` that decides whether it is folded."""
     graph, pad, window = context.graph, exposed.pad, exposed.window
+    inside = [each for each in (pad.node, window, *exposed.way) if graph.runs_graphs(each)]
+    if any(map(graph.runs_edited, inside)):
+        return object()  # the optimiser may put what is inside in the place of the node
     given = list(pad.node.inputs[1:3]) if graph.opset >= 11 and pad.node.op == "Pad" else []
     beside = [each for node in exposed.way for each in node.inputs[1:]]
     for tensor in (*given, *beside):

@@ -20,7 +20,7 @@ class Match(NamedTuple):
         finding: The finding, for the user.
         node: The node whose outputs must stay the same.
         plan: The data that `rewrite` needs; None for a refusal.
-        about: The node that the finding names; None where it is not in the main graph.
+        about: The node that the finding names; None where it is in no graph that is rewritten.
         barred: Whether it is refused because an earlier `fix` had to take it back.
     """
 
@@ -80,6 +80,8 @@ class Pass:
     last: ClassVar[bool] = False
     # Whether it ever rewrites; a pass that only reports runs once, at the end.
     rewrites: ClassVar[bool] = True
+    # Whether it looks into graphs that the other passes leave alone.
+    scopes: ClassVar[bool] = False
     # Whether it reports padding at the end about which no rewriting pass has a finding.
     rest: ClassVar[bool] = False
 
@@ -112,7 +114,7 @@ class Pass:
         **evidence: object,
     ) -> Match:
         """A match to rewrite; `keeps` is the node whose output must stay, if it is another one."""
-        label, told = context.graph.label(node), MappingProxyType(evidence)
+        label, told = context.label(node), MappingProxyType(evidence)
         severity = severity or self.severity
         finding = Finding(self.code, severity, label, node.op, message, evidence=told)
         return Match(finding, keeps or node, plan, node)
@@ -129,7 +131,7 @@ class Pass:
         finding = Finding(
             self.code,
             Severity.INFO,
-            context.graph.label(node),
+            context.label(node),
             node.op,
             message,
             str(reason),

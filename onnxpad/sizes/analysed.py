@@ -99,5 +99,6 @@ def _analysed(graph: Graph, domain: SizeDomain, wanted: bool = True) -> Analysed
 def _may_gain(graph: Graph) -> bool:
     """Whether padding may depend on an open size other than the batch."""
     return any(axis.axis for axis in open_axes(graph.inputs)) and any(
-        node.op == "Pad" or operator_of(graph, node) is not None for node in graph.nodes
+        node.op == "Pad" or operator_of(graph, node) is not None or graph.runs_graphs(node)
+        for node in graph.nodes
     )

@@ -82,7 +82,7 @@ class SizeDomain:
 
     def _axes(self, graph: Graph) -> Iterator[tuple[OpenAxis, str, Sizes | None]]:
         """The open axes, the name of the symbol of each, and its sizes where they are limited."""
-        for axis in open_axes(graph.inputs):
+        for axis in open_axes(graph.model.main.inputs):
             name = axis.label if self.by_name else axis.symbol
             yield axis, name, self.needed.get(name, self.given.get(axis.label))
 

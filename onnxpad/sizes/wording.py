@@ -32,12 +32,14 @@ _LONGEST: Final = 240
 class Wording:
     """Words for the sizes of one graph."""
 
-    def __init__(self, graph: Graph, analysis: Analysis) -> None:
-        """Reads the graph as it is at each call."""
+    def __init__(self, graph: Graph, analysis: Analysis, outer: "Wording | None" = None) -> None:
+        """Reads the graph as it is at each call; `outer` is that of the graph around a body."""
         self._graph = graph
         self._analysis = analysis
+        self._outer = outer
         self._at_one_size: Analysis | None = None
-        self._provenance = Provenance(graph, analysis)
+        around = None if outer is None else outer._provenance
+        self._provenance: Provenance = Provenance(graph, analysis, around)
 
     def forget(self) -> None:
         """Clears the caches, after edits of the graph were undone."""
@@ -164,8 +166,10 @@ class Wording:
 
     def _analysis_at_one_size(self) -> Analysis:
         if self._at_one_size is None:
-            axes = open_axes(self._graph.inputs)
-            self._at_one_size = Analysis(self._graph, {a.symbol: _ONE_SIZE for a in axes})
+            axes = open_axes(self._graph.model.main.inputs)
+            outer = None if self._outer is None else self._outer._analysis_at_one_size()
+            sizes = {a.symbol: _ONE_SIZE for a in axes}
+            self._at_one_size = Analysis(self._graph, sizes, outer)
         return self._at_one_size
 
     def advice_on(self, axes: Mapping[int, Extent], data: Tensor, *options: str) -> str:
@@ -218,7 +222,7 @@ class Wording:
     @cached_property
     def _places(self) -> Mapping[OpenAxis, int]:
         """The open axes of graph inputs, numbered in order."""
-        return {axis: place for place, axis in enumerate(open_axes(self._graph.inputs))}
+        return {axis: place for place, axis in enumerate(open_axes(self._graph.model.main.inputs))}
 
     @cached_property
     def _inputs(self) -> Mapping[str, OpenAxis]:

@@ -333,6 +333,8 @@ def test_exported_model_agrees_with_onnxruntime(path: Path) -> None:
     sizes = [dict.fromkeys(names, n) for n in (32, 33, 47, 64)] if names else [{}]
     agreement = compare(model, sizes)
     assert agreement.wrong == []
+    if model.functions:
+        return  # an attribute of a function may decide about shapes inside
     for node in graph.nodes:
         assert all(analysis.shape(output) is not None for output in node.outputs)
         if node.op == "Pad" and len(node.inputs) > 1:

@@ -113,7 +113,7 @@ def fold(scope: Graph) -> None:
     conv, pad = named(scope, "conv"), named(scope, "pad")
     scope.set_attribute(conv, "pads", [1, 1, 1, 1])
     scope.set_input(conv, 0, pad.inputs[0])
-    assert scope.sweep() == ("pad",)
+    assert scope.sweep() == (f"{scope.place} > Pad 'pad'",)
 
 
 def future(model: onnx.ModelProto) -> bytes:
@@ -447,7 +447,7 @@ class TestEditing:
         body.set_attribute(conv, "pads", [1, 1, 1, 1])
         body.set_input(conv, 0, pad.inputs[0])
         assert graph.uses(graph.tensor("q"))
-        assert graph.sweep() == ("pad", "<q>")
+        assert graph.sweep() == ("If 'if' > then_branch > Loop 'loop' > body > Pad 'pad'", "<q>")
         assert "p" not in {each.name for each in graph.to_proto().graph.initializer}
         same(parse(text), graph.to_proto())
         graph.rollback(0)

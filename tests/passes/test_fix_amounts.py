@@ -327,11 +327,14 @@ def test_what_a_body_reads_stays() -> None:
         initializers="int64[8] p = {0, 0, 1, 1, 0, 0, 2, 1}",
     )
     result = fixed(before, runs=False)
-    assert [c.code for c in result.changes] == ["PAD205"]
+    assert [c.code for c in result.changes] == ["PAD205", "PAD205"]
     # The node that was dead before is not this change's to remove.
     assert [n.op_type for n in result.model.graph.node] == ["Add", "Neg", "Pad", "If"]
     assert result.model.graph.node[2].input[1] != "q"
-    assert result.model.graph.node[3] == before.graph.node[3]
+    branches = {a.name: a.g for a in result.model.graph.node[3].attribute}
+    amounts, pad = branches["then_branch"].node
+    assert list(pad.input) == ["a", amounts.output[0]]
+    assert branches["else_branch"] == before.graph.node[3].attribute[1].g
     for branch in (True, False):
         feeds = {**feeds_of(before), "c": np.array(branch)}
         np.testing.assert_array_equal(run(before, feeds)[0], run(result.model, feeds)[0])

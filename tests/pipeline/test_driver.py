@@ -158,7 +158,7 @@ class Doubting:
     def __init__(self) -> None:
         self.seen: list[tuple[str, str]] = []
 
-    def take(self, analysis: Analysis, signs: Signs) -> None:
+    def take(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
         self.analysis, self.signs = analysis, signs
 
     def before(self, tensor: Tensor, roots: Sequence[str]) -> Any:

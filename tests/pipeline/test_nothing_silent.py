@@ -254,18 +254,17 @@ def test_functions_are_told_of_once() -> None:
         '<domain: "mine", opset_import: ["" : 17]> Plain (a) => (c) { c = Relu (a) }'
     )
     body = (
-        'a = mine.Pad (x, p) b = mine.Pad (a, p) [n] y = mine.Same <auto_pad = "SAME_UPPER"> (b, w)'
+        "a = mine.Pad (x, p) r = Add (p, p) b = mine.Pad (a, r)"
+        ' [n] y = mine.Same <auto_pad = "SAME_UPPER"> (b, w)'
     )
     model = foreign(body, "mine", functions)
     findings = onnxpad.check(model).findings
-    scopes = [f for f in findings if f.code == "PAD903"]
-    assert [(f.node, f.op_type, f.message) for f in scopes] == [
-        ("mine::Pad > Pad '<c>'", "Pad", "Pad, amounts computed"),
-        ("mine::Same > Conv '<c>'", "Conv", "auto_pad=@auto_pad"),
+    inside = [f for f in findings if f.node.startswith("mine::")]
+    assert [(f.code, f.node, f.reason_code) for f in inside] == [
+        ("PAD205", "mine::Pad > Pad '<c>'", "amounts-unknown"),
+        ("PAD901", "mine::Same > Conv '<c>'", "unreadable"),
     ]
-    assert scopes[0].evidence == {"scope": "mine::Pad", "mode": "constant", "amounts": None}
-    assert scopes[1].evidence == {"scope": "mine::Same", "auto_pad": "@auto_pad"}
-    assert {f.reason for f in scopes} == {"onnxpad rewrites nothing in functions"}
+    assert "auto_pad is an attribute of the function" in inside[1].reason
     (call,) = [f for f in findings if f.code == "PAD103"]
     assert call.reason_code == "custom-operator"
     assert "function" in call.reason
@@ -295,27 +294,25 @@ def test_all_padding_of_bodies_is_told_of() -> None:
         ' y = Pad <mode = "edge"> (v, p) }>',
         initializers=f"{GIVEN}, bool ok = {{1}}",
     )
-    findings = found(model, "PAD903")
-    assert {(f.reason_code, f.severity) for f in findings} == {("other-scope", Severity.INFO)}
-    pads = "Pad (0, 0) (0, 0) (1, 2) (2, 1)"
-    assert [(f.node, f.message) for f in findings] == [
-        (
-            "If 'outer' > then_branch > If '<i>' > then_branch > Pad 'q'",
-            f"{pads} before Conv '<i>'",
-        ),
-        ("If 'outer' > else_branch > Conv 'c'", "auto_pad=SAME_UPPER, strides (2, 2)"),
-        (
-            "If 'outer' > else_branch > Pad '<v>'",
-            f"{pads} before Pad '<y>'",
-        ),
-        ("If 'outer' > else_branch > Pad '<y>'", f"{pads} (edge)"),
+    findings = onnxpad.check(model).findings
+    assert [(f.code, f.node) for f in findings] == [
+        ("PAD201", "If 'outer' > then_branch > If '<i>' > then_branch > Pad 'q'"),
+        ("PAD101", "If 'outer' > else_branch > Conv 'c'"),
+        ("PAD206", "If 'outer' > else_branch > Pad '<v>'"),
+        ("PAD206", "If 'outer' > else_branch > Pad '<y>'"),
     ]
-    scopes = [f.evidence["scope"] for f in findings]
-    assert scopes[0] == "If 'outer' > then_branch > If '<i>' > then_branch"
-    assert set(scopes[1:]) == {"If 'outer' > else_branch"}
-    text = file_text(FileReport("m", tuple(findings)))
-    assert text.count("\n") == 1
-    assert "stays: onnxpad rewrites nothing in bodies of nodes" in text
+    text = file_text(FileReport("m", findings))
+    assert "If 'outer' > else_branch > Pad '<v>'" in text
+
+
+def test_bodies_of_custom_operators_are_told_of() -> None:
+    body = "y = mine.Run (x) <body = b () => (float[] y) { [q] t = Pad (x, p) y = Conv (t, w) }>"
+    (finding,) = found(foreign(body, "mine"), "PAD903")
+    assert finding.node == "Run '<y>' > body > Pad 'q'"
+    assert finding.message == "Pad (0, 0) (0, 0) (1, 2) (2, 1) before Conv '<y>'"
+    assert finding.reason == "only its author defines what Run does with its bodies"
+    assert (finding.reason_code, finding.severity) == ("other-scope", Severity.INFO)
+    assert finding.evidence["scope"] == "Run '<y>' > body"
 
 
 def test_a_body_that_is_no_graph_is_told_of() -> None:

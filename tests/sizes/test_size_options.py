@@ -193,7 +193,7 @@ def test_probes_keep_to_the_range() -> None:
     given = given_domain(graph, dims={"height": "10..18:4", "width": "33..35"})
     probes = NeighbourhoodProbe(graph)
     analysis = Analysis(graph, given.extents(graph))
-    probes.take(analysis, Signs(graph, analysis))
+    probes.take(graph, analysis, Signs(graph, analysis))
     scenes = probes.before(graph.tensor("y"), ("x",)).scenes
     assert {scene.shape[2] for scene, _ in scenes} == {12, 16}
     assert {scene.shape[3] for scene, _ in scenes} == {33, 34, 35}

@@ -1,0 +1,242 @@
+"""The contexts of all graphs of a model: the main graph, bodies of nodes, and functions.
+
+A body knows what the graph around it knows of the tensors that it captures, and what its node
+passes to it. A function knows what all of its calls agree on, wherever in the model they are. What
+happens inside never limits the sizes outside: a branch need not run.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+import onnx
+
+from onnxpad.analysis import Analysis
+from onnxpad.analysis.bodies_and_calls import COVERED, Passed, passed_to_body, passed_to_function
+from onnxpad.errors import ModelError
+from onnxpad.file.proto_walk import bodies
+from onnxpad.graph import Graph, Node, held_bodies, normal_domain
+from onnxpad.operators.table import OPERATORS
+from onnxpad.rewrite.context import Around, Context
+from onnxpad.sizes.domain import SizeDomain
+
+Key: TypeAlias = tuple[str, str]
+"""The domain and the name of a function; overloads count as one."""
+_Call: TypeAlias = tuple[Context, Node]
+
+NO_OPSET: Final = "the function imports no version of ONNX's operators that is known"
+"""Why nothing is rewritten in some functions."""
+
+PADDING: Final = frozenset({"auto_pad", "pads", "paddings"})
+"""Attributes of operators that pad."""
+_OPERATORS: Final = frozenset({"Pad"}) | {op for _, op in OPERATORS}
+
+
+def contexts(
+    graph: Graph,
+    style: str = "fold",
+    dynamic: str = "keep",
+    domain: SizeDomain | None = None,
+    *,
+    no_ceil: bool = False,
+) -> list[Context]:
+    """The contexts of the graphs of a model that pad, and of those around them.
+
+    Args:
+        graph: The main graph.
+        style: Where constant padding goes.
+        dynamic: What becomes of padding that depends on an open size.
+        domain: The sizes that the user allows.
+        no_ceil: Whether the user wants no pool that rounds up.
+
+    Returns:
+        The main graph first, then the bodies in it, each before those inside it, then the
+        functions, each after those that call it.
+    """
+    main = Context(graph, style, dynamic, domain, no_ceil=no_ceil)
+    return _Finder(main).found
+
+
+class _Finder:
+    """Collects the contexts of one model."""
+
+    def __init__(self, main: Context) -> None:
+        self.found: list[Context] = [main]
+        self._main = main
+        self._calls: dict[Key, list[_Call]] = defaultdict(list)
+        self._originals: Mapping[int, Context] | None = None
+        light = main.graph.model.skeleton.light
+        functions = light.functions
+        self._padding = _padding_functions(functions)
+        # Functions with calls in graphs that are not looked into.
+        self._called_unseen: set[Key] = set()
+        for training in light.training_info:
+            self._called_unseen.update(_called(training.initialization.node))
+            self._called_unseen.update(_called(training.algorithm.node))
+        self._enter(main)
+        if self._padding:
+            for index in _callers_first(functions):
+                self._add_function(index)
+
+    def _enter(self, context: Context) -> None:
+        """Adds the bodies in a graph, and notes its calls of functions."""
+        graph = context.graph
+        for node in graph.nodes:
+            if not graph.runs_graphs(node):
+                continue
+            if graph.is_function(node):
+                self._calls[normal_domain(node.domain), node.op].append((context, node))
+            held = [body.node for _, body in held_bodies(node)]
+            if any(pads(nodes, self._padding) for nodes in held):
+                opened = self._opened(graph, node)
+                if not opened:
+                    self._called_unseen.update(key for nodes in held for key in _called(nodes))
+                for body in opened:
+                    self._add_body(context, body)
+
+    @staticmethod
+    def _opened(graph: Graph, node: Node) -> list[Graph]:
+        """The bodies of a node; none where they cannot be rewritten: the rule on scopes says so."""
+        try:
+            return list(graph.bodies(node)) if covers(graph, node) else []
+        except ModelError:
+            return []
+
+    def _add_body(self, outer: Context, body: Graph) -> None:
+        given = [_passed(body, each.analysis) for each in outer.domains]
+        domains = tuple(
+            replace(each, analysis=Analysis(body, outer=each.analysis, given=facts))
+            for each, facts in zip(outer.domains, given, strict=True)
+        )
+        # A body's inputs change from one iteration to the next.
+        around = Around(outer, domains, frozenset(body.inputs), self._original(body))
+        self._add(body, around)
+
+    def _add_function(self, index: int) -> None:
+        light = self._main.graph.model.skeleton.light.functions[index]
+        key = (normal_domain(light.domain), light.name)
+        if key not in self._padding:
+            return
+        try:
+            function = self._main.graph.function(index)
+        except ModelError:  # the rule on scopes reports it
+            self._called_unseen.update(_called(light.node))
+            return
+        calls = [] if key in self._called_unseen else self._calls[key]
+        domains = []
+        for place, each in enumerate(self._main.domains):
+            asked = [(node, context.domains[place].analysis) for context, node in calls]
+            given: Mapping[str, Passed] = passed_to_function(function, asked)
+            domains.append(replace(each, analysis=Analysis(function, given=given)))
+        fed = frozenset(
+            name
+            for place, name in enumerate(function.inputs)
+            if calls and all(_is_fed(call, place) for call in calls)
+        )
+        self._add(function, Around(None, tuple(domains), fed, self._original(function)))
+
+    def _add(self, graph: Graph, around: Around) -> None:
+        main = self._main
+        context = Context(graph, main.style, main.dynamic, None, around, no_ceil=main.no_ceil)
+        if not graph.opset:
+            context.closed = NO_OPSET
+        self.found.append(context)
+        self._enter(context)
+
+    def _original(self, graph: Graph) -> Callable[[], Context]:
+        """Returns the context of the same graph before all edits."""
+
+        def original() -> Context:
+            if self._originals is None:
+                loaded = contexts(self._main.graph.pristine())
+                self._originals = {each.graph.offset: each for each in loaded}
+            return self._originals[graph.offset]
+
+        return original
+
+
+def covers(graph: Graph, node: Node) -> bool:
+    """Whether the bodies of a node can be rewritten: it runs them as the specification says."""
+    return graph.is_standard(node) and node.op in COVERED
+
+
+def pads(nodes: Iterable[onnx.NodeProto], functions: Iterable[Key] = ()) -> bool:
+    """Whether nodes, those in their bodies, or functions among these that they call, may pad.
+
+    Every window operator counts, so that what passes say of a graph does not depend on others.
+    """
+    known = frozenset(functions)
+    pending = [nodes]
+    while pending:
+        for node in pending.pop():
+            if node.op_type in _OPERATORS or (normal_domain(node.domain), node.op_type) in known:
+                return True
+            for attribute in node.attribute:
+                if attribute.name in PADDING:
+                    return True
+                pending += (body.node for body in bodies(attribute))
+    return False
+
+
+def _passed(body: Graph, outer: Analysis) -> Mapping[str, Passed]:
+    """Facts about the inputs of a body; none where a constant in it is malformed."""
+    try:
+        return passed_to_body(body, outer)
+    except ModelError:
+        return {}
+
+
+def _is_fed(call: _Call, place: int) -> bool:
+    """Whether a call passes an input that depends on inputs of the model."""
+    context, node = call
+    return (
+        place < len(node.inputs)
+        and bool(node.inputs[place].name)
+        and context.sites.fusion.is_fed(node.inputs[place])
+    )
+
+
+def _padding_functions(functions: Sequence[onnx.FunctionProto]) -> frozenset[Key]:
+    """The functions that may pad, also by calling others."""
+    found: frozenset[Key] = frozenset()
+    while True:
+        padding = [each for each in functions if pads(each.node, found)]
+        more = frozenset((normal_domain(each.domain), each.name) for each in padding)
+        if more == found:
+            return found
+        found = more
+
+
+def _callers_first(functions: Sequence[onnx.FunctionProto]) -> list[int]:
+    """The indices of functions, each after all functions that call it.
+
+    Functions that call each other in a circle, which no runtime accepts, are left out.
+    """
+    index: dict[Key, list[int]] = defaultdict(list)
+    for place, each in enumerate(functions):
+        index[normal_domain(each.domain), each.name].append(place)
+    called = [
+        {place for key in _called(each.node) for place in index.get(key, ())} for each in functions
+    ]
+    waiting = [sum(place in others for others in called) for place in range(len(functions))]
+    ready = [place for place, count in enumerate(waiting) if not count]
+    found = []
+    while ready:
+        place = ready.pop(0)
+        found.append(place)
+        for other in sorted(called[place]):
+            waiting[other] -= 1
+            if not waiting[other]:
+                ready.append(other)
+    return found
+
+
+def _called(nodes: Iterable[onnx.NodeProto]) -> Iterator[Key]:
+    """The operators of nodes and of those in their bodies."""
+    pending = [nodes]
+    while pending:
+        for node in pending.pop():
+            yield (normal_domain(node.domain), node.op_type)
+            for attribute in node.attribute:
+                pending += (body.node for body in bodies(attribute))
