@@ -30,6 +30,8 @@ class Form:
         counts: Whether it counts its padding in the new form.
         source: The tensor around which all this padding is.
         sizes: The spatial sizes of that tensor.
+        is_whole: Whether its elements are known to be integers, so that a maximum over nothing but
+            padding is the least of them, as the value of a `Pad`.
         opset: The version of the standard operators.
         infinite: Returns the source of infinities in a tensor; None where none is found.
         size_dependent: Makes the refusal for a number of windows that depends on a size.
@@ -42,6 +44,7 @@ class Form:
     counts: bool
     source: Tensor
     sizes: tuple[Extent, ...]
+    is_whole: bool
     opset: int
     infinite: Callable[[Tensor], Tensor | None]
     size_dependent: Callable[[Tensor, int, Extent], RefusalError]
@@ -240,6 +243,7 @@ def _meets_data(on: AxisForm) -> bool:
 
 
 MEETS_DATA: Final = Condition[AxisForm](
+    when=lambda on: not on.form.is_whole,
     must=_meets_data,
     said=lambda on: RefusalError(
         Reason.WINDOW_IN_PADDING,
@@ -249,4 +253,4 @@ MEETS_DATA: Final = Condition[AxisForm](
         padding=on.total,
     ),
 )
-"""Each window of a MaxPool holds an element of the data."""
+"""Each window of a MaxPool holds an element of the data, unless that is of integers."""

@@ -206,7 +206,7 @@ class DynamicSites:
         self, op: WindowOp, source: Tensor, sizes: Sequence[Extent], odd: Side
     ) -> None:
         """Refuses a maximum over padding alone: a `Pad` and SAME give different values there."""
-        if op.operator.padding is not Fill.LOWEST:
+        if op.operator.padding is not Fill.LOWEST or self._sites.is_whole(source):
             return
         self._sites.check_finite(source)
         for axis, window, size in zip(op.axes, op.windows, sizes, strict=True):

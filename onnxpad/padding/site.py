@@ -153,6 +153,10 @@ class Sites:
         if origin is not None:
             raise says_infinite(source, origin)
 
+    def is_whole(self, tensor: Tensor) -> bool:
+        """Whether the elements of a tensor are known to be integers."""
+        return self._analysis.dtype(tensor) not in {None, *FLOATS}
+
     def _says_ceil(self, source: Tensor, axis: int, size: Extent) -> RefusalError:
         """The refusal of a pool with `ceil_mode` whose number of windows depends on a size."""
         return RefusalError(
@@ -337,7 +341,8 @@ class Sites:
             sizes = self._sizes(op, source, read)
             opset, infinite = self._graph.opset, self._signs.infinite
             says = self._says_ceil
-            form = Form(op, own, around, inside, counts, source, sizes, opset, infinite, says)
+            whole, padding = self.is_whole(source), (own, around, inside)
+            form = Form(op, *padding, counts, source, sizes, whole, opset, infinite, says)
             ask(row.limits, form)
             for on in form.along():
                 ask(row.axis_limits, on)

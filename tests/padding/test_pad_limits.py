@@ -301,6 +301,21 @@ def test_a_quantised_average_that_counts_rounds_up_in_two_ways(
     assert len(result.changes) == 1 - len(reasons)
 
 
+@pytest.mark.parametrize("kind", ["uint8", "int8"])
+@pytest.mark.parametrize("operator", ["MaxPool", "com.microsoft.NhwcMaxPool"])
+def test_a_maximum_of_integers_may_see_padding_only(kind: str, operator: str) -> None:
+    """It is the least integer then, as the value of the `Pad`; of floats it may not be."""
+    last = operator != "MaxPool"
+    model = one(
+        f"a = Pad (x, p, c) y = {operator} <kernel_shape = [2], dilations = [3]> (a)",
+        inputs=f"{kind}[1, 2, 2] x",
+        outputs=f"{kind}[] y",
+        initializers=f"int64[6] p = {{0, {'1, 0, 0, 1, 0' if last else '0, 1, 0, 0, 1'}}},"
+        f" {kind} c = {{{0 if kind == 'uint8' else -128}}}",
+    )
+    assert [change.code for change in fixed(model).changes] == ["PAD201"]
+
+
 def test_a_fused_convolution_keeps_its_activation_and_its_sum() -> None:
     taps = ", ".join(str(i % 5 - 2) for i in range(36))
     model = one(
