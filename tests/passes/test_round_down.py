@@ -1,6 +1,7 @@
 """Pools that round up are written as pools that round down, where that is the same."""
 
 import json
+import random
 from itertools import product
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 import onnxpad
 from onnxpad.finding import Severity
 from onnxpad.reasons import Reason
+from tests.random_models.draw import draw_model
 from tests.support import MODELS, Array, canonical, fixed, one, onnxpad_runs, run
 
 CEIL = "ceil_mode = 1, kernel_shape = [3, 3], strides = [2, 2]"
@@ -311,7 +313,7 @@ def test_infinities_and_nan_stay_where_they_are(
     op: str, more: str, dtype: str, optimised: bool
 ) -> None:
     """Neither form of a pool treats windows of -inf or NaN alone in another way."""
-    random = np.random.default_rng(0)
+    drawn = np.random.default_rng(0)
     seen = 0
     for kernel, stride, size in product((2, 3, 4), (2, 3), (5, 6, 7)):
         text = f"{more}ceil_mode = 1, kernel_shape = [{kernel}, 2], strides = [{stride}, 3]"
@@ -324,9 +326,9 @@ def test_infinities_and_nan_stay_where_they_are(
         result = onnxpad.fix(model, no_ceil=True, validate=False)
         assert not any("ceil_mode" in str(node.attribute) for node in result.model.graph.node)
         kind = {"float": np.float32, "float16": np.float16, "double": np.float64}[dtype]
-        data: Array = random.integers(-8, 9, (2, 8, size, 7)).astype(kind)
+        data: Array = drawn.integers(-8, 9, (2, 8, size, 7)).astype(kind)
         for extreme in EXTREMES:
-            data[random.random(data.shape) < 0.3] = extreme
+            data[drawn.random(data.shape) < 0.3] = extreme
         (expected,) = run(model, {"x": data}, optimised=optimised)
         (found,) = run(result.model, {"x": data}, optimised=optimised)
         np.testing.assert_array_equal(found, expected)
@@ -369,3 +371,18 @@ def test_the_command(tmp_path: Path) -> None:
     validated = onnxpad_runs("validate", path, report["written"])
     assert validated.exit_code == 0
     assert "Padding differs" not in validated.stdout
+
+
+@pytest.mark.slow
+def test_random_models() -> None:
+    changed = 0
+    for seed in range(300):
+        drawn = draw_model(random.Random(seed)).model
+        if not any(a.name == "ceil_mode" for node in drawn.graph.node for a in node.attribute):
+            continue
+        style = random.Random(seed).choice(("fold", "pad", "symmetric"))
+        result = onnxpad.fix(drawn, style=style, no_ceil=True)
+        assert not {"PAD301"} & {each.code for each in (*result.undone, *result.barred)}, seed
+        assert result.validation is None or result.validation.outcome != "failed"
+        changed += sum(change.code == "PAD301" for change in result.changes)
+    assert changed > 10
