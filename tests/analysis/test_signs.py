@@ -400,6 +400,38 @@ def test_indices_and_masks_are_not_asked_for() -> None:
     assert not signs.non_negative(graph.tensor("i"))
 
 
+def fused(attributes: str) -> onnx.ModelProto:
+    """A FusedConv of com.microsoft that adds data of both signs before its activation."""
+    proto = one(
+        f"y = com.microsoft.FusedConv <group = 4, {attributes}> (x, w, , z)",
+        inputs="float[2, 4, 6, 6] x, float[2, 4, 6, 6] z",
+        initializers="float[4, 1, 1, 1] w = {-1, 1, -2, 1}",
+        opset=17,
+    )
+    proto.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
+    return proto
+
+
+@pytest.mark.parametrize(
+    ("attributes", "bound"),
+    [
+        ('activation = "Relu"', 0),
+        ('activation = "Sigmoid"', 0),
+        ('activation = "HardSigmoid", activation_params = [0.2, 0.5]', 0),
+        ('activation = "Clip", activation_params = [0.0, 6.0]', 0),
+        ('activation = "Clip", activation_params = [-1.0, 1.0]', -1),
+        ('activation = "Tanh"', -np.inf),
+        ('activation = "LeakyRelu", activation_params = [0.1]', -np.inf),
+    ],
+)
+def test_a_fused_convolution_has_the_bound_of_its_activation(attributes: str, bound: float) -> None:
+    proto = fused(attributes)
+    graph = Graph.from_proto(proto)
+    assert Signs(graph, Analysis(graph)).bound(graph.tensor("y")) == bound
+    assert least(proto) >= bound
+    assert bound >= -1 or least(proto) < -0.5
+
+
 def test_operators_of_other_domains_are_unknown() -> None:
     proto = one("y = vendor.Relu (x)")
     proto.opset_import.append(onnx.helper.make_opsetid("vendor", 1))

@@ -331,6 +331,15 @@ def _filled(case: Case) -> Ask:
     yield
 
 
+def _activated(case: Case) -> Ask:
+    """What the activation, which a FusedConv applies last, gives at least."""
+    kind, limits = case.says.string("activation", ""), case.says.reals("activation_params")
+    if kind == "Clip" and len(limits) == 2:
+        return min(limits)
+    return 0 if kind in {"HardSigmoid", "Relu", "Sigmoid"} else NONE
+    yield
+
+
 def _numbers(array: npt.NDArray[Any]) -> Numbers | None:
     """An array as numbers; None where it holds something else, such as text."""
     if array.dtype.kind in "fiub" or array.dtype.name == "bfloat16":
@@ -389,3 +398,6 @@ BOUNDS: Final[dict[str, Rule]] = {
     "Where": _either,
 }
 """Operators whose result has a lower bound. Others, and further outputs but of Split, have none."""
+
+CONTRIB_BOUNDS: Final[dict[str, Rule]] = {"FusedConv": _activated}
+"""The same for operators of com.microsoft, by name without the domain."""
