@@ -21,7 +21,6 @@ NAMES = [path.stem for path in EXPORTED]
 
 UNTOLD = {
     "branches_torchscript": {"/Pad_1"},
-    "loop_tensorflow": {"Loop > body > while/Pad_1", "Loop > body > while/Pad_2"},
 }
 """The `Pad`s whose naive rewriting onnxruntime cannot tell from the original, by model."""
 
