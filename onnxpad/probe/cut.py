@@ -58,6 +58,7 @@ _LONG: Final = 60  # the longest size is at least this much above the threshold
 _FAR: Final = 800  # sizes for the residue classes stay within this range
 _SEARCH: Final = 4096  # values tried to find the first at which a tensor is not empty
 _IR_VERSION: Final = 8  # every supported onnxruntime reads it
+_OPSET: Final = 17  # of the cut, where the model uses no operator of ONNX's own
 _QUANTISED: Final = frozenset({TensorProto.INT8, TensorProto.UINT8})
 _MIDDLE: Final = 8  # the zero point of an unsigned weight
 _ANY_ZERO: Final = 5  # stands for a zero point that is known only at run time
@@ -422,7 +423,7 @@ class _Cutting:
         self._proto.output.append(make_tensor_value_info("result", self._type(tensor.name), None))
         model = ModelProto(ir_version=_IR_VERSION, graph=self._proto)
         opsets = self._graph.opsets
-        model.opset_import.append(make_opsetid("", self._graph.opset))
+        model.opset_import.append(make_opsetid("", self._graph.opset or _OPSET))
         for domain in sorted({node.domain for node in self._proto.node} - {*DEFAULT_DOMAINS}):
             model.opset_import.append(make_opsetid(domain, opsets.get(domain, 1)))
         return model

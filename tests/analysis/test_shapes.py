@@ -422,6 +422,26 @@ def test_operators_of_onnxruntime_are_followed() -> None:
     assert {"sum", "both", "pool", "real", "fused"} <= agreement.shaped
 
 
+@pytest.mark.parametrize("auto_pad", ["", 'auto_pad = "SAME_LOWER", ', 'auto_pad = "VALID", '])
+def test_channels_may_be_last(auto_pad: str) -> None:
+    given = f"{auto_pad}strides = [2, 3]"
+    text = f"""g (uint8[1, n, 7, 2] x) => () {{
+      s = Constant <value = float {{0.5}}> () z = Constant <value = uint8 {{3}}> ()
+      shape = Constant <value = int64[4] {{5, 2, 3, 2}}> ()
+      w = ConstantOfShape <value = uint8[1] {{1}}> (shape)
+      conv = com.microsoft.QLinearConv <{given}, channels_last = 1> (x, s, z, w, s, z, s, z)
+      pool = com.microsoft.QLinearAveragePool <{given}, kernel_shape = [3, 2], channels_last = 1>
+        (conv, s, z, s, z)
+      most = com.microsoft.NhwcMaxPool <{given}, kernel_shape = [3, 2], ceil_mode = 1> (conv)
+      all = com.microsoft.QLinearGlobalAveragePool <channels_last = 1> (conv, s, z, s, z)
+      turned = Transpose <perm = [0, 3, 1, 2]> (x)
+      first = com.microsoft.QLinearConv <{given}> (turned, s, z, w, s, z, s, z) }}"""
+    agreement = compare(parse(text), [{"n": n} for n in range(8, 16)])
+    assert agreement.wrong == []
+    assert agreement.runs == 8
+    assert {"conv", "pool", "most", "all", "first"} <= agreement.shaped
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -108,6 +108,57 @@ def test_a_cut_runs_and_gives_what_the_whole_has_there(proto: onnx.ModelProto) -
             assert part.shape[:2] == whole.shape[:2]
 
 
+LINEAR = (
+    "float s = {0.003}, float[3] e = {0.1, 7, 30}, float t = {900}, uint8 z = {200},"
+    " uint8[3] v = {1, 200, 7}, uint8 r = {250},"
+    f" uint8[3, 2, 3, 3] w = {{{', '.join(str(i * 53 % 256) for i in range(54))}}}"
+)
+CLOSE = [
+    pytest.param("QLinearConv", "pads = [1, 1, 1, 1]", "(a, s, z, w, e, v, t, r)", id="linear"),
+    pytest.param(
+        "com.microsoft.QLinearConv",
+        "channels_last = 1, pads = [1, 1, 1, 1]",
+        "(a, s, z, w, e, v, t, r)",
+        id="linear, channels last",
+    ),
+    pytest.param("ConvInteger", "pads = [1, 1, 1, 1]", "(a, w, z, v)", id="integer"),
+    pytest.param(
+        "com.microsoft.QLinearAveragePool",
+        "kernel_shape = [3, 3], pads = [1, 1, 1, 1], count_include_pad = 1",
+        "(a, s, z, t, r)",
+        id="average",
+    ),
+]
+
+
+@pytest.mark.parametrize(("op", "attributes", "inputs"), CLOSE)
+@pytest.mark.parametrize("wrong", ["199", "201", "200 elsewhere"])
+def test_a_quantised_cut_shows_small_differences(
+    op: str, attributes: str, inputs: str, wrong: str
+) -> None:
+    """Whatever the scales, which would hide them, and scales for each channel."""
+    last = "last" in attributes
+    shape = "1, 7, 8, 2" if last else "1, 2, 7, 8"
+
+    def cut_of(value: str, amounts: str) -> onnx.ModelProto:
+        pads = f"0, {amounts}, 0, 0, 0, 0, 0" if last else f"0, 0, {amounts}, 0, 0, 0, 0"
+        proto = one(
+            f"a = Pad (x, p, c) y = {op} <{attributes}> {inputs}",
+            inputs=f"uint8[{shape}] x",
+            outputs=f"{'int32' if op == 'ConvInteger' else 'uint8'}[] y",
+            initializers=f"{LINEAR}, int64[8] p = {{{pads}}}, uint8 c = {{{value}}}",
+        )
+        ((_, model),) = cut(proto).scenes
+        return model
+
+    before = cut_of("200", "1, 0")
+    assert compare_runs(before, before).runs == 7
+    after = cut_of("200", "0, 1") if "elsewhere" in wrong else cut_of(wrong, "1, 0")
+    result = compare_runs(before, after)
+    assert not result.ok
+    assert "does not run" not in result.detail
+
+
 def test_channels_and_batch_are_cut_away() -> None:
     proto = one(
         "a = Pad (x, p) y = Conv (a, w)",
