@@ -1,25 +1,27 @@
-"""Amounts of SAME that are computed by more nodes than necessary."""
+"""Amounts that are computed by more nodes than necessary."""
 
 from collections.abc import Iterator
 
-from onnxpad.padding.computed_pads import MANY
+from onnxpad.padding.computed_pads import MANY, SimplerPlan
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
 
 
 class SimplifyAmounts(Pass):
-    """A `Pad` that computes the amounts of SAME in a roundabout way.
+    """A `Pad` that computes its amounts in a roundabout way.
 
     ## What it does
     With `--dynamic pad` a handful of integer nodes compute the amounts, for all axes at once. The
-    nodes that computed them before are removed.
+    nodes that computed them before are removed. This is done for the amounts of SAME, and for those
+    that pad each axis to a multiple, at the begin, at the end or on both sides.
 
     ## Why it matters
     An exported Conv2dSame computes its amounts axis by axis, with casts to floating point and back,
-    in twenty nodes and more.
+    in twenty nodes and more. So does a network that pads its input to a multiple of 32.
 
     ## When it is exact
-    At every size that the graph admits, the amounts are those of SAME, at the begin and at the end.
+    At every size that the graph admits, the amounts are the same as before, at the begin and at the
+    end.
 
     ## References
     ONNX Conv-22, "auto_pad"; timm, layers/padding.py, `pad_same`.
@@ -32,7 +34,7 @@ class SimplifyAmounts(Pass):
                 float[1, 2, height, width] x
                 float[3, 2, 3, 3] w
                 int64[1] one = {1}, int64[1] two = {2}, int64[1] three = {3}
-                int64[2] none = {0, 0}, int64[2] strides = {2, 2}, int64[2] surplus = {1, 1}
+                int64[2] none = {0, 0}, int64[2] strides = {2, 2}, int64[4] ends = {0, 0, 1, 1}
             """,
             before="""
                 size = Shape <start = 2> (x)
@@ -51,11 +53,8 @@ class SimplifyAmounts(Pass):
             after="""
                 size = Shape <start = 2> (x)
                 below = Neg (size)
-                left = Mod (below, strides)
-                total = Add (left, surplus)
-                begin = Div (total, two)
-                end = Sub (total, begin)
-                pads = Concat <axis = 0> (none, begin, none, end)
+                begin = Mod (below, strides)
+                pads = Concat <axis = 0> (none, begin, ends)
                 p = Pad (x, pads)
                 y = Conv <strides = [2, 2]> (p, w)
             """,
@@ -64,15 +63,25 @@ class SimplifyAmounts(Pass):
     )
 
     def find(self, context: Context) -> Iterator[Match]:
-        """Every `Pad` before a window operator whose amounts fewer nodes could compute."""
+        """Every `Pad` whose amounts fewer nodes could compute."""
         if context.dynamic != "pad":
             return
+        seen: set[int] = set()
         for op in context.windows():
             plan = context.open_sites.simpler(op)
             if plan is not None:
-                nodes = f"{plan.nodes}{' or more' if plan.nodes == MANY else ''}"
-                message = f"{nodes} nodes compute the amounts of SAME, {plan.least} could"
-                yield self.found(context, plan.pad.node, message, plan)
+                seen.add(id(plan.pad.node))
+                yield self._told(context, plan)
+        for pad in context.pads():
+            plan = None if id(pad.node) in seen else context.open_sites.simpler_alone(pad)
+            if plan is not None:
+                yield self._told(context, plan)
+
+    def _told(self, context: Context, plan: SimplerPlan) -> Match:
+        nodes = f"{plan.nodes}{' or more' if plan.nodes == MANY else ''}"
+        what = "of SAME" if plan.same else f"of a Pad ({plan.pad.mode})"
+        message = f"{nodes} nodes compute the amounts {what}, {plan.least} could"
+        return self.found(context, plan.pad.node, message, plan)
 
     def computing(self, match: Match) -> tuple[int, int]:
         """The numbers of nodes, as the plan counted them."""

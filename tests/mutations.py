@@ -29,9 +29,17 @@ from onnxpad.operators import amounts, limits, onnxruntime_quirks, read, table
 from onnxpad.operators.limits import AxisForm
 from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import OPERATORS, Fill
-from onnxpad.padding import ceil_mode, pad_limits, plan, sinking, step_fills, step_table
+from onnxpad.padding import (
+    ceil_mode,
+    pad_limits,
+    plan,
+    same_subgraph,
+    sinking,
+    step_fills,
+    step_table,
+)
 from onnxpad.padding.computed_pads import DynamicSites
-from onnxpad.padding.same_subgraph import Amounts
+from onnxpad.padding.same_subgraph import Amounts, formula_of, formula_of_same
 from onnxpad.padding.sinking import Sinking
 from onnxpad.padding.site import Sites
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
@@ -279,14 +287,27 @@ _DYNAMIC: Final = (
     _mutant("the wrong SAME is written", "SAME by a formula", CERTIFY,
             DynamicSites.express_same, "plan.auto_pad)", '"SAME_LOWER")'),
     _mutant("written SAME swaps sides", "SAME_UPPER, dynamic pad", CERTIFY,
-            Amounts.compute, '== "end" else', '!= "end" else'),
+            formula_of_same, '== "end" else', '!= "end" else'),
     _mutant("written SAME swaps strides", "SAME_UPPER, dynamic pad", CERTIFY,
-            Amounts.compute, "[window.stride for window in windows]",
-            "[window.stride for window in windows[::-1]]"),
+            formula_of_same, "tuple(window.stride for window in windows)",
+            "tuple(window.stride for window in windows[::-1])"),
     _mutant("written SAME forgets the stride's part", "SAME_UPPER, dynamic pad", CERTIFY,
-            Amounts.compute, "window.extent - window.stride for", "window.extent - 1 for"),
+            formula_of_same, "window.extent - window.stride for", "window.extent - 1 for"),
     _mutant("written SAME crops", "SAME_LOWER, stride above kernel, dynamic pad", CERTIFY,
-            Amounts.compute, "if self.is_clamped(windows):", "if False:"),
+            Amounts.compute, "if formula.clamped:", "if False:"),
+    _mutant("amounts are on the other side", "Pad to a multiple, dynamic pad", CERTIFY,
+            Amounts.compute, "enumerate((begin, end))", "enumerate((end, begin))"),
+    _mutant("amounts forget the offset", "Pad to a multiple, dynamic pad", CERTIFY,
+            Amounts.compute, "if any(formula.offsets)", "if False"),
+    _mutant("amounts forget the surplus", "SAME_LOWER, dynamic pad", CERTIFY,
+            Amounts.compute, "if any(formula.surplus):", "if False:"),
+    _mutant("amounts swap moduli", "Pad to a multiple, dynamic pad", CERTIFY,
+            Amounts.compute, "constant(formula.moduli)", "constant(formula.moduli[::-1])"),
+    _mutant("amounts forget the constant ones", "Pad to a multiple, dynamic pad", CERTIFY,
+            Amounts.compute, "[pair[side] for pair in formula.constant]",
+            "[0 for _ in formula.constant]"),
+    _mutant("any amounts are remainders", "Pad to a multiple or beyond, dynamic pad", CERTIFY,
+            same_subgraph._remainder, "if fits else None", "if True else None"),
     _mutant("written SAME starts at the channels", "SAME_UPPER, dynamic pad", CERTIFY,
             Amounts._shape, 'else {"start": first}', 'else {"start": 1, "end": 3}'),
     _mutant("written SAME keeps auto_pad", "SAME_UPPER, dynamic pad", CERTIFY,
@@ -612,8 +633,8 @@ HARMLESS: Final = (
             "if fill != 0:", "if True:"),
     _mutant("the least finite number for -inf", "MaxPool, pad", "", plan.insert_pad,
             "lowest(dtype) if", "float(np.finfo(np.float32).min) if"),
-    _mutant("a clamp that never holds", "SAME_LOWER, dynamic pad", "", Amounts.is_clamped,
-            "any(window.extent < window.stride for window in windows)", "True"),
+    _mutant("a clamp that never holds", "SAME_LOWER, dynamic pad", "", formula_of,
+            "split, tuple(constant))", "split, tuple(constant), True)"),
     _mutant("a Pad merged and kept for another", "Pad Pad for two", "", MergePads._sum,
             "if graph.is_output(between) or len(graph.uses(between)) != 1:", "if False:"),
 )

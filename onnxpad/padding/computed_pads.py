@@ -31,7 +31,7 @@ from onnxpad.operators.onnxruntime_quirks import check_pads, check_runs_same
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
 from onnxpad.padding.plan import insert_pad
-from onnxpad.padding.same_subgraph import Amounts
+from onnxpad.padding.same_subgraph import Amounts, Formula, formula_of, formula_of_same
 from onnxpad.padding.site import Rounding, Sites, windows_over
 from onnxpad.process.memoise import remembered
 from onnxpad.reasons import Reason, RefusalError
@@ -65,12 +65,23 @@ class ComputedPlan:
 
 @dataclass(frozen=True, slots=True)
 class SimplerPlan:
-    """A computed `Pad` whose amounts are SAME's, which `least` nodes instead of `nodes` compute."""
+    """A computed `Pad` whose amounts `least` nodes instead of `nodes` compute.
+
+    Attributes:
+        pad: The `Pad`.
+        formula: Its amounts.
+        name: The prefix of the new nodes' names.
+        nodes: The number of nodes that compute them now.
+        least: The number of those that could.
+        same: Whether they are SAME's.
+    """
 
     pad: PadOp
-    computed: ComputedPlan
+    formula: Formula
+    name: str
     nodes: int
     least: int
+    same: bool = True
 
 
 class DynamicSites:
@@ -81,6 +92,7 @@ class DynamicSites:
         self._graph = graph
         self._analysis = analysis
         self._sites = sites
+        self._plain = plain
         self._amounts = Amounts(graph, plain)
 
     def same_of(self, op: WindowOp) -> SamePlan | None:
@@ -245,11 +257,45 @@ class DynamicSites:
                 isinstance(size, int | Size) and self._same(size, window, odd) == pair
                 for window, size, pair in zip(windows, sizes, amounts, strict=True)
             ):
-                nodes, least = self._computing(pad.node.inputs[1]), self._amounts.count(windows)
+                formula = self._formula(op, pad.data, odd)
+                nodes, least = self._computing(pad.node.inputs[1]), self._amounts.count(formula)
                 told = misdeclared(self._graph, self._analysis, pad.data)
                 if nodes > least and told is None:
-                    return SimplerPlan(pad, ComputedPlan(op, pad.data, odd), nodes, least)
+                    return SimplerPlan(pad, formula, _prefix(op), nodes, least)
         return None
+
+    def simpler_alone(self, pad: PadOp) -> SimplerPlan | None:
+        """The plan for a `Pad` whose own nodes compute its amounts in a roundabout way.
+
+        The amounts are remainders of the sizes that it pads, as those of a `Pad` to a multiple.
+        """
+        shape = self._analysis.shape(pad.data)
+        if pad.constant_amounts is not None or shape is None or self._graph.opset < 11:
+            return None
+        amounts = pad.extents_over(len(shape))
+        formula = None if amounts is None else formula_of(amounts, shape)
+        if formula is None or misdeclared(self._graph, self._analysis, pad.data) is not None:
+            return None
+        nodes, least = self._own(pad.node), self._amounts.count(formula)
+        name = f"{pad.node.name or pad.node.outputs[0].name}_amounts"
+        return SimplerPlan(pad, formula, name, nodes, least, same=False) if nodes > least else None
+
+    def _own(self, pad: Node) -> int:
+        """The number of nodes that compute a `Pad`'s amounts and nothing else, up to `MANY`."""
+        own: dict[int, Node] = {}
+        pending = [*pad.inputs[1:2], *pad.inputs[3:4]]
+        while pending and len(own) < MANY:
+            node = self._graph.producer(pending.pop())
+            if node is None or id(node) in own:
+                continue
+            uses = [use for output in node.outputs for use in self._graph.uses(output)]
+            serves = all(
+                id(use.node) in own or (use.node is pad and use.index in {1, 3}) for use in uses
+            )
+            if serves and not any(self._graph.is_output(output) for output in node.outputs):
+                own[id(node)] = node
+                pending += [tensor for tensor in node.inputs if tensor.name]
+        return sum(node.op != "Constant" for node in own.values())
 
     @remembered
     def _same(self, size: Extent, window: Window, odd: Side) -> ExtentPair:
@@ -271,16 +317,27 @@ class DynamicSites:
     def express_simpler(self, plan: SimplerPlan) -> None:
         """Computes the amounts by new nodes in front of the `Pad`."""
         node = plan.pad.node
-        self._graph.set_input(node, 1, self._compute(plan.computed, node))
+        amounts = self._amounts.compute(plan.formula, plan.pad.data, node, plan.name)
+        self._graph.set_input(node, 1, amounts)
         if len(node.inputs) > 3:
             self._graph.set_input(node, 3, None)
 
     def _compute(self, plan: ComputedPlan, before: Node) -> Tensor:
-        node = plan.op.node
-        windows = [window for window in plan.op.windows if isinstance(window, Window)]
-        name = f"{node.name or node.outputs[0].name}_same"
-        layout = plan.op.operator.layout
-        return self._amounts.compute(plan.source, layout, windows, plan.odd, before, name)
+        formula = self._formula(plan.op, plan.source, plan.odd)
+        return self._amounts.compute(formula, plan.source, before, _prefix(plan.op))
+
+    def _formula(self, op: WindowOp, source: Tensor, odd: Side) -> Formula:
+        """The shortest formula for SAME's amounts at all sizes: often one side alone varies."""
+        windows = [window for window in op.windows if isinstance(window, Window)]
+        layout, shape = op.operator.layout, self._plain.shape(source)
+        sizes = layout.spatial(shape or ())
+        if shape is not None and all(isinstance(size, int | Size) for size in sizes):
+            pairs = zip(sizes, windows, strict=True)
+            amounts = [self._same(size, window, odd) for size, window in pairs]
+            found = formula_of(layout.full(amounts, (0, 0)), shape)
+            if found is not None:
+                return found
+        return formula_of_same(layout, windows, odd)
 
     def told(self, op: WindowOp, open_axes: Iterable[int]) -> str:
         """SAME's pads on these axes in words, as formulas of the size of each axis."""
@@ -307,6 +364,11 @@ class DynamicSites:
         except RefusalError:
             return pad
         return plan.pad if plan is not None else None
+
+
+def _prefix(op: WindowOp) -> str:
+    """The prefix for the names of nodes that compute an operator's SAME."""
+    return f"{op.node.name or op.node.outputs[0].name}_same"
 
 
 def _spatial(op: WindowOp, pad: PadOp) -> tuple[ExtentPair, ...] | None:

@@ -1,23 +1,148 @@
-"""Builds the few nodes that compute the amounts of SAME at run time.
+"""Builds the few nodes that compute a `Pad`'s amounts from the size of each axis at run time.
 
-Sites of one graph share nodes: where their axes have the same sizes, the Shape; where strides and
-extents of the windows are the same too, all of them.
+The amounts are those of SAME, or those that pad to a multiple, and what is like these. Sites of one
+graph share nodes: where their axes have the same sizes, the Shape; where all else is the same too,
+all of them.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from onnxpad.analysis import Analysis
-from onnxpad.arithmetic.size import Unknown
+from onnxpad.analysis import Analysis, Shape
+from onnxpad.arithmetic.size import (
+    Extent,
+    Size,
+    Unknown,
+    bounds,
+    evaluate,
+    floor_div,
+    in_terms_of,
+    modulo,
+    period,
+)
 from onnxpad.arithmetic.window import Side, Window
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.operators.amounts import ExtentPair, Pairs
 from onnxpad.operators.table import Layout
+
+Split: TypeAlias = Literal["begin", "end", "odd at begin", "odd at end"]
+"""Which side has the total of both; for halves, which one has the odd element."""
+
+_SPLITS: tuple[Split, ...] = ("end", "begin", "odd at end", "odd at begin")
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """Amounts that depend on the sizes of successive axes.
+
+    The total on such an axis is max((offset - size) mod modulus + surplus, 0).
+
+    Attributes:
+        axes: The axes.
+        offsets: The offset on each.
+        moduli: The modulus on each.
+        surplus: What is added on each.
+        split: How the total is split.
+        constant: (begin, end) of all axes of the tensor, as far as they are constant; else 0.
+        clamped: Whether the total may be negative before it is clamped.
+    """
+
+    axes: range
+    offsets: tuple[int, ...]
+    moduli: tuple[int, ...]
+    surplus: tuple[int, ...]
+    split: Split
+    constant: Pairs
+    clamped: bool = False
+
+
+def formula_of_same(layout: Layout, windows: Sequence[Window], odd: Side) -> Formula:
+    """Return SAME's amounts: the total is max(extent - stride + (-size mod stride), 0).
+
+    Source: ONNX Conv "auto_pad", rewritten without the quotient.
+
+    Args:
+        layout: The layout of the tensor's axes.
+        windows: The window on each spatial axis.
+        odd: The side of the odd element.
+    """
+    rank = layout.rank(len(windows))
+    axes = layout.axes(rank)
+    assert axes == tuple(range(axes[0], axes[0] + len(windows)))
+    return Formula(
+        range(axes[0], axes[-1] + 1),
+        (0,) * len(windows),
+        tuple(window.stride for window in windows),
+        tuple(window.extent - window.stride for window in windows),
+        "odd at end" if odd == "end" else "odd at begin",
+        ((0, 0),) * rank,
+        is_clamped(windows),
+    )
+
+
+def is_clamped(windows: Sequence[Window]) -> bool:
+    """Whether SAME's total may be negative before it is clamped."""
+    return any(window.extent < window.stride for window in windows)
+
+
+def formula_of(amounts: Sequence[ExtentPair], shape: Shape) -> Formula | None:
+    """Return the formula that gives these amounts at every size; None where none does.
+
+    Args:
+        amounts: (begin, end) for each axis of a tensor.
+        shape: The shape of the tensor.
+    """
+    varying = [axis for axis, pair in enumerate(amounts) if {*map(type, pair)} != {int}]
+    if not varying or any(isinstance(each, Unknown) for pair in amounts for each in pair):
+        return None
+    axes = range(varying[0], varying[-1] + 1)
+    for split in _SPLITS:
+        found = [_remainder(amounts[axis], shape[axis], split) for axis in axes]
+        parts = [part for part in found if part is not None]
+        if len(parts) == len(axes):
+            offsets, moduli, surplus, others = zip(*parts, strict=True)
+            constant = [
+                (begin, end) if isinstance(begin, int) and isinstance(end, int) else (0, 0)
+                for begin, end in amounts
+            ]
+            constant[axes.start : axes.stop] = others
+            return Formula(axes, offsets, moduli, surplus, split, tuple(constant))
+    return None
+
+
+def _remainder(
+    pair: ExtentPair, size: Extent, split: Split
+) -> tuple[int, int, int, tuple[int, int]] | None:
+    """Return offset, modulus and surplus of the amounts on an axis, and the constant ones."""
+    begin, end = pair
+    total = begin + end
+    others = (0, 0)
+    if split == "end" and isinstance(begin, int):
+        total, others = end, (begin, 0)
+    elif split == "begin" and isinstance(end, int):
+        total, others = begin, (0, end)
+    elif split in {"begin", "end"} or floor_div(total, 2) != (
+        begin if split == "odd at end" else end
+    ):
+        return None
+    if isinstance(total, int):
+        return 0, 1, total, others
+    own = in_terms_of(total, size, "n")
+    least, surplus = bounds(size)[0], bounds(own)[0]
+    if not isinstance(own, Size) or least is None or surplus is None:
+        return None
+    modulus = period(own)
+    offset = (evaluate(own, {"n": least}) - surplus + least) % modulus
+    fits = modulo(offset - size, modulus) + surplus == total
+    return (offset, modulus, surplus, others) if fits else None
 
 
 class Amounts:
-    """Adds nodes to one graph that compute SAME's amounts, over all axes, in ONNX order."""
+    """Adds nodes to one graph that compute amounts, over all axes, in ONNX order."""
 
     def __init__(self, graph: Graph, analysis: Analysis) -> None:
         """Reads the graph as it is at each call; shares nodes where sizes are known to be equal."""
@@ -25,33 +150,18 @@ class Amounts:
         self._analysis = analysis
         self._known: dict[tuple[object, ...], tuple[Tensor, int]] = {}
 
-    def count(self, windows: Sequence[Window]) -> int:
-        """The number of nodes that compute the amounts for these windows, without sharing."""
-        return 7 + (self._graph.opset < 15) + 2 * self.is_clamped(windows)
+    def count(self, formula: Formula) -> int:
+        """The number of nodes that compute the amounts, without sharing."""
+        halves = formula.split in {"odd at begin", "odd at end"}
+        optional = (self._graph.opset < 15, any(formula.surplus), halves, halves)
+        return 4 + sum(optional) + 2 * formula.clamped
 
-    def is_clamped(self, windows: Sequence[Window]) -> bool:
-        """Whether the total may be negative before it is clamped."""
-        return any(window.extent < window.stride for window in windows)
-
-    def compute(
-        self,
-        source: Tensor,
-        layout: Layout,
-        windows: Sequence[Window],
-        odd: Side,
-        before: Node,
-        name: str,
-    ) -> Tensor:
-        """Adds nodes that compute SAME's amounts, for all axes at once.
-
-        The total is max(extent - stride + (-size mod stride), 0). Source: ONNX Conv "auto_pad",
-        rewritten without the quotient.
+    def compute(self, formula: Formula, source: Tensor, before: Node, name: str) -> Tensor:
+        """Adds nodes that compute amounts, for all axes at once.
 
         Args:
+            formula: The amounts.
             source: The tensor to pad.
-            layout: The layout of its axes.
-            windows: The window on each spatial axis.
-            odd: The side of the odd element.
             before: The node in front of which the new ones go.
             name: The prefix of the new nodes' names.
 
@@ -66,23 +176,37 @@ class Amounts:
         def constant(values: Sequence[int] | int) -> Tensor:
             return self._graph.add_initializer(np.asarray(values, np.int64), f"{name}_constant")
 
-        axes = layout.axes(layout.rank(len(windows)))
-        ahead, behind = axes[0], layout.rank(len(windows)) - 1 - axes[-1]
-        assert axes == tuple(range(ahead, ahead + len(windows)))
-        shape = self._shape(source, axes, behind, before, name)
-        left = add("Mod", add("Neg", shape), constant([window.stride for window in windows]))
-        surplus = [window.extent - window.stride for window in windows]
-        total = add("Add", left, constant(surplus))
-        if self.is_clamped(windows):
+        axes, rank = formula.axes, len(formula.constant)
+        shape = self._shape(source, axes, rank - axes.stop, before, name)
+        negative = (
+            add("Sub", constant(formula.offsets), shape)
+            if any(formula.offsets)
+            else add("Neg", shape)
+        )
+        total = add("Mod", negative, constant(formula.moduli))
+        if any(formula.surplus):
+            total = add("Add", total, constant(formula.surplus))
+        if formula.clamped:
             total = add("Where", add("Less", total, constant([0])), constant([0]), total)
-        less = add("Div", total, constant([2]))
-        more = add("Sub", total, less)
-        begin, end = (less, more) if odd == "end" else (more, less)
-        none = constant([0] * ahead)
-        if not behind:
-            return add("Concat", none, begin, none, end, axis=0)
-        between, last = constant([0] * (behind + ahead)), constant([0] * behind)
-        return add("Concat", none, begin, between, end, last, axis=0)
+        begin: Tensor | None = total if formula.split == "begin" else None
+        end: Tensor | None = total if formula.split == "end" else None
+        if begin is None and end is None:
+            less = add("Div", total, constant([2]))
+            more = add("Sub", total, less)
+            begin, end = (less, more) if formula.split == "odd at end" else (more, less)
+        parts: list[Tensor] = []
+        known: list[int] = []
+        for side, computed in enumerate((begin, end)):
+            amounts = [pair[side] for pair in formula.constant]
+            if computed is None:
+                known += amounts
+                continue
+            known += amounts[: axes.start]
+            parts += [constant(known)] if known else []
+            parts.append(computed)
+            known = amounts[axes.stop :]
+        parts += [constant(known)] if known else []
+        return add("Concat", *parts, axis=0)
 
     def _shape(
         self, source: Tensor, axes: Sequence[int], behind: int, before: Node, name: str

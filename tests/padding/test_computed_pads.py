@@ -158,6 +158,8 @@ SETTLED: list[tuple[str, Mapping[str, int], list[str], list[tuple[int, ...]], in
     ),
 ]
 NAMES = [each[0] for each in SETTLED]
+TO_A_MULTIPLE = {"windows_torchscript": 3, "detector_torchscript": 1}
+"""How many computed Pads get fewer nodes with `--dynamic pad`; by model."""
 
 
 @pytest.mark.slow
@@ -174,7 +176,9 @@ def test_what_is_constant_in_effect_is_written_so(
     before = exported(name)
     result = onnxpad.fix(before, dynamic=dynamic)
     assert not result.undone
-    assert Counter(c.code for c in result.changes) == changes
+    simpler = TO_A_MULTIPLE.get(name, 0) if dynamic == "pad" else 0
+    expected = {**changes, "PAD502": simpler} if simpler else changes
+    assert Counter(c.code for c in result.changes) == expected
     assert [f.code for f in result.findings] == stays
     assert all("the end is " in f.reason for f in result.findings)
     assert agree(before, result.model, shapes) == runs

@@ -7,7 +7,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.window import Side, Window, same_pads
 from onnxpad.graph import Graph
 from onnxpad.operators.table import CHANNELS_FIRST, CHANNELS_LAST, Layout
-from onnxpad.padding.same_subgraph import Amounts
+from onnxpad.padding.same_subgraph import Amounts, formula_of_same
 from tests.support import one, run
 
 WINDOWS = (Window(3, 2), Window(5, 3, 2))
@@ -21,7 +21,8 @@ def test_only_spatial_axes_are_padded(layout: Layout, opset: int, odd: Side) -> 
     graph = Graph.from_proto(proto)
     (node,) = graph.nodes
     data = node.inputs[0]
-    amounts = Amounts(graph, Analysis(graph)).compute(data, layout, WINDOWS, odd, node, "same")
+    formula = formula_of_same(layout, WINDOWS, odd)
+    amounts = Amounts(graph, Analysis(graph)).compute(formula, data, node, "same")
     padded = graph.insert("Pad", [data, amounts], {"mode": "constant"}, before=node, name="p")
     graph.set_input(node, 0, padded)
     for sizes in ((6, 7), (9, 12), (1, 2)):
