@@ -255,17 +255,21 @@ class _Builder:
         one, other = producer(writer, tensor), producer(writer, tensor)
         if one.axes != other.axes or one.kind != other.kind:
             return None
-        same = writer.chance(75)
         pairs = self.pairs(one)
-        mode = "constant" if writer.chance(90) else "edge"
-        one = self.pad(one, pairs, mode)
+        mode = "constant" if writer.chance(95) else "edge"
+        value = self.value(one.kind)
+        one = self.pad(one, pairs, mode, value)
         if writer.chance(25):
             one = step(writer, one)
-        other = self.pad(other, pairs if same else self.pairs(other), mode)
+        if writer.chance(15):
+            pairs = self.pairs(other)
+        if writer.chance(15):
+            value = self.value(other.kind)
+        other = self.pad(other, pairs, mode, value)
         if one.kind != other.kind or one.roles != other.roles:
             return None
         channel = one.channel
-        if writer.chance(70) and channel is not None:
+        if writer.chance(90) and channel is not None:
             return self.joined([one, other], channel)
         if one.axes != other.axes or writer.opset < 7 or one.kind not in FLOATS:
             return None
@@ -473,7 +477,13 @@ class _Builder:
             tensor, {i: (self.rng.randint(0, 2), self.rng.randint(0, 2)) for i in some}
         )
 
-    def pad(self, tensor: Tensor, pairs: Pairs, mode: str) -> Tensor:
+    def pad(
+        self,
+        tensor: Tensor,
+        pairs: Pairs,
+        mode: str,
+        given: tuple[float | None, bool] | None = None,
+    ) -> Tensor:
         """A `Pad`, with its constants in one of the forms in which they come."""
         writer, rng = self.writer, self.rng
         if mode != "constant":  # which needs data to copy
@@ -492,7 +502,7 @@ class _Builder:
         attributes: dict[str, Any] = {}
         if mode != "constant" or writer.chance(50):
             attributes["mode"] = mode
-        value, choose = self.value(tensor.kind)
+        value, choose = given if given is not None else self.value(tensor.kind)
         infinite = tensor.infinite or (value is not None and abs(value) > 1e30)
         if writer.opset < 11:
             attributes["pads"] = [b for b, _ in pairs] + [e for _, e in pairs]
@@ -680,7 +690,7 @@ class _Builder:
             opset_imports=[helper.make_opsetid(*each) for each in opsets.items()],
             functions=writer.functions,
         )
-        return model if writer.chance(2) else pruned(model)
+        return model if writer.rng.randrange(200) == 0 else pruned(model)
 
     def lies(self) -> list[onnx.ValueInfoProto]:
         """Wrong shapes of a few inner tensors, which nobody enforces."""
