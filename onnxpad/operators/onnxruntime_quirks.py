@@ -87,7 +87,10 @@ CONV: Final = Departures(
     divides_by_whole_kernels=False,
 )
 UNFUSED_CONV: Final = replace(CONV, folds_pads=False)
-"""ConvInteger, QLinearConv and FusedConv, which share Conv's reading of attributes."""
+"""ConvInteger, QLinearConv and FusedConv, which share Conv's reading of attributes.
+
+1.21.0 has no ConvInteger of int8. A zero point with more than one element stops the quantised ones.
+"""
 MAX_POOL: Final = Departures(
     refuses_dilated_same=False,
     same_from=_POOL_FROM,
