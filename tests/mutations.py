@@ -30,16 +30,16 @@ from onnxpad.operators.limits import AxisForm
 from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import OPERATORS, Fill
 from onnxpad.padding import (
+    amounts_subgraph,
     ceil_mode,
     pad_limits,
     plan,
-    same_subgraph,
     sinking,
     step_fills,
     step_table,
 )
+from onnxpad.padding.amounts_subgraph import Amounts, formula_of, formula_of_same
 from onnxpad.padding.computed_pads import DynamicSites
-from onnxpad.padding.same_subgraph import Amounts, formula_of, formula_of_same
 from onnxpad.padding.sinking import Sinking
 from onnxpad.padding.site import Sites
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
@@ -307,7 +307,7 @@ _DYNAMIC: Final = (
             Amounts.compute, "[pair[side] for pair in formula.constant]",
             "[0 for _ in formula.constant]"),
     _mutant("any amounts are remainders", "Pad to a multiple or beyond, dynamic pad", CERTIFY,
-            same_subgraph._remainder, "if fits else None", "if True else None"),
+            amounts_subgraph._remainder, "if fits else None", "if True else None"),
     _mutant("written SAME starts at the channels", "SAME_UPPER, dynamic pad", CERTIFY,
             Amounts._shape, 'else {"start": first}', 'else {"start": 1, "end": 3}'),
     _mutant("written SAME keeps auto_pad", "SAME_UPPER, dynamic pad", CERTIFY,

@@ -30,8 +30,8 @@ from onnxpad.operators.limits import (
 from onnxpad.operators.onnxruntime_quirks import check_pads, check_runs_same
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
+from onnxpad.padding.amounts_subgraph import Amounts, Formula, formula_of, formula_of_same
 from onnxpad.padding.plan import insert_pad
-from onnxpad.padding.same_subgraph import Amounts, Formula, formula_of, formula_of_same
 from onnxpad.padding.site import Rounding, Sites, windows_over
 from onnxpad.process.memoise import remembered
 from onnxpad.reasons import Reason, RefusalError

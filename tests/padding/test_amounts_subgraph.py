@@ -7,7 +7,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.window import Side, Window, same_pads
 from onnxpad.graph import Graph
 from onnxpad.operators.table import CHANNELS_FIRST, CHANNELS_LAST, Layout
-from onnxpad.padding.same_subgraph import Amounts, formula_of_same
+from onnxpad.padding.amounts_subgraph import Amounts, formula_of_same
 from tests.support import one, run
 
 WINDOWS = (Window(3, 2), Window(5, 3, 2))
