@@ -489,7 +489,8 @@ class Graph:
     def claimed_outputs(self) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
         """The declared shapes of graph outputs, with their tensors; no runtime enforces them."""
         for value, _ in self._view.section.parts("output"):
-            shape = declaration(value).shape
+            # A function declares only the names of its outputs.
+            shape = None if isinstance(value, str) else declaration(value).shape
             if shape is not None and self.has_tensor(value.name):
                 yield self.tensor(value.name), shape
 

@@ -129,7 +129,7 @@ class _Account:
             UncertifiedError: It is not covered.
         """
         node = each.node
-        if not self._graph.has_node(node):
+        if not self._graph.has_node(node) or self._is_new_constant(each):
             return
         # What is known of a tensor is kept, so what gives it may be made anew, but not altered.
         altered = each.was is not None or each.again
@@ -141,6 +141,12 @@ class _Account:
                 Reason.NOT_CERTIFIED,
                 touched=self._graph.label(node),
             )
+
+    def _is_new_constant(self, each: Touched) -> bool:
+        """Whether a node is a Constant that was inserted: like an initializer, it alters nothing."""
+        node = each.node
+        is_new = each.was is None and not each.again
+        return is_new and node.op == "Constant" and self._graph.is_standard(node)
 
     def _gives_what_is_proved(self, node: Node) -> bool:
         """Whether every output of a node is proved to be the same, or read by nothing."""
