@@ -92,6 +92,35 @@ def disagreements(graph: Graph, analysis: Analysis) -> Iterator[Disagreement]:
         yield from (found[id(node)] for node in graph.nodes if id(node) in found)
 
 
+def refused(graph: Graph, analysis: Analysis) -> Node | None:
+    """The first operator that shape inference refuses at its input sizes; None if it takes all.
+
+    It refuses, for example, a Squeeze of an axis of 3 elements.
+    """
+    inquiry = _Inquiry(graph, analysis)
+    asked: dict[_Question, list[Node]] = {}
+    for node in islice(graph.nodes, NODES):
+        question = inquiry.question(node, complete=False)
+        if question is not None and _is_valid(question, graph.opset):
+            asked.setdefault(question, [node])
+    if not asked or not _complaint(graph, asked):
+        return None
+    for question, nodes in asked.items():
+        # It also complains about types, which are not given here.
+        if "[ShapeInferenceError]" in _complaint(graph, {question: nodes}).rpartition("op_type")[2]:
+            return nodes[0]
+    return None
+
+
+def _complaint(graph: Graph, asked: Mapping[_Question, Sequence[Node]]) -> str:
+    """The message with which shape inference refuses operators; empty if it takes all."""
+    try:
+        shape_inference.infer_shapes(_model(graph, asked), strict_mode=True)
+    except Exception as error:  # it raises anything
+        return str(error)
+    return ""
+
+
 class _Inquiry:
     """Makes the questions about the operators of one graph."""
 
@@ -100,8 +129,13 @@ class _Inquiry:
         self._analysis = analysis
         self._tensors: dict[str, _Known | None] = {}
 
-    def question(self, node: Node) -> _Question | None:
-        """The question about a node; None where the analysis knows too little of it."""
+    def question(self, node: Node, *, complete: bool = True) -> _Question | None:
+        """The question about a node; None where the analysis knows too little of it.
+
+        Args:
+            node: The node.
+            complete: Whether the sizes of its outputs must be known.
+        """
         if not node.inputs or not self._graph.is_standard(node):
             return None
         attributes = []
@@ -112,7 +146,7 @@ class _Inquiry:
         outputs: list[Sizes | None] = []
         for tensor in node.outputs:
             known = self._known(tensor)
-            if tensor.name and (known is None or not known.complete):
+            if complete and tensor.name and (known is None or not known.complete):
                 return None
             outputs.append(known and known.sizes)
         inputs = []

@@ -11,7 +11,7 @@ makes these amounts constant, or removes the `Pad`, can make it choose that kern
 onnxruntime 1.31.1.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from onnx import TensorProto
@@ -28,12 +28,12 @@ from onnxpad.reasons import Reason
 
 
 class Hazard(NamedTuple):
-    """The harm that the NCHWc kernel would do to a pool.
+    """The harm that onnxruntime would do if it knew a shape: to a pool, in its NCHWc kernel.
 
     Attributes:
-        node: The pool.
+        node: The pool, or another node.
         reason: The code of the harm.
-        does: The harm in words; the kernel is the subject.
+        does: The harm in words; onnxruntime is the subject.
     """
 
     node: Node
@@ -42,7 +42,11 @@ class Hazard(NamedTuple):
 
 
 class BlockedPools:
-    """The pools of one graph that must not run in the NCHWc kernel."""
+    """The pools of one graph that must not run in the NCHWc kernel.
+
+    Attributes:
+        inside: For each body in the graph: returns the tensors whose shapes it must not learn.
+    """
 
     def __init__(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
         """Reads the graph as it is at each call."""
@@ -50,6 +54,7 @@ class BlockedPools:
         self._analysis = analysis
         self._signs = signs
         self._found: tuple[int, dict[str, Hazard]] | None = None
+        self.inside: list[Callable[[], Iterator[tuple[Tensor, Hazard]]]] = []
 
     def behind(self, tensor: Tensor, windows: Iterable[WindowOp]) -> Hazard | None:
         """A pool downstream for which onnxruntime would choose NCHWc if it knew a tensor's shape.
@@ -86,7 +91,22 @@ class BlockedPools:
                 node = self._graph.producer(tensor)
                 if node is not None and not self._is_weighed(node):
                     pending += [each for each in node.inputs if each.name]
+        for border in self.inside:
+            for tensor, hazard in border():
+                self._add(found, tensor, hazard)
         return found
+
+    def _add(self, found: dict[str, Hazard], tensor: Tensor, hazard: Hazard) -> None:
+        """Adds all tensors from whose shape onnxruntime infers that of a tensor."""
+        pending = [tensor]
+        while pending:
+            tensor = pending.pop()
+            if tensor.name in found:
+                continue
+            found[tensor.name] = hazard
+            node = self._graph.producer(tensor)
+            if node is not None:
+                pending += [each for each in self._graph.sources(node) if each.name]
 
     def _is_weighed(self, node: Node) -> bool:
         """Whether a node's number of output channels is known from its weight."""
@@ -106,11 +126,12 @@ class BlockedPools:
             return None
         if self._analysis.dtype(op.data) not in {None, TensorProto.FLOAT}:
             return None
+        chosen = f"choose a kernel for {op.node.op} {self._graph.label(op.node)!r} that"
         if self._may_be_empty(op, height):
-            does = "crashes where that holds no window"
+            does = f"{chosen} crashes where that holds no window"
             return Hazard(op.node, Reason.KERNEL_CRASHES, does)
         if row.padding is Fill.LOWEST and self._may_read_infinities(op, shape):
-            does = "gives the lowest finite number for a window that holds only -infinity"
+            does = f"{chosen} gives the lowest finite number for a window of only -infinity"
             return Hazard(op.node, Reason.INFINITE_DATA, does)
         return None
 

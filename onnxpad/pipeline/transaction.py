@@ -320,12 +320,11 @@ class Editor:
         graph = self.context.graph
         for pad, hazard in computing:
             if not graph.has_node(pad) or pad.op != "Pad" or not _computes(graph, pad):
-                pool = hazard.node
+                node = hazard.node
                 raise UncertifiedError(
-                    f"with its amounts constant, onnxruntime would choose a kernel for {pool.op} "
-                    f"{graph.label(pool)!r} that {hazard.does}",
+                    f"with its amounts constant, onnxruntime would {hazard.does}",
                     hazard.reason,
-                    operator=graph.label(pool),
+                    operator=graph.label(node),
                 )
 
     def _check_uses(self, old: Tensor, new: Tensor, uses: Sequence[Use]) -> None:

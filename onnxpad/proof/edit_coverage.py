@@ -143,7 +143,7 @@ class _Account:
             )
 
     def _is_new_constant(self, each: Touched) -> bool:
-        """Whether a node is a Constant that was inserted: like an initializer, it alters nothing."""
+        """Whether a node is an inserted Constant: like an initializer, it alters nothing."""
         node = each.node
         is_new = each.was is None and not each.again
         return is_new and node.op == "Constant" and self._graph.is_standard(node)

@@ -8,18 +8,23 @@ happens inside never limits the sizes outside: a branch need not run.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, TypeAlias
 
 import onnx
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.bodies_and_calls import COVERED, Passed, passed_to_body, passed_to_function
+from onnxpad.analysis.shape_inference_check import disagreements
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import bodies
-from onnxpad.graph import Graph, Node, held_bodies, normal_domain
+from onnxpad.fusion.blocked_pools import Hazard
+from onnxpad.graph import Graph, Node, Tensor, held_bodies, normal_domain
 from onnxpad.operators.table import OPERATORS
+from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Around, Context
 from onnxpad.sizes.domain import SizeDomain
+from onnxpad.sizes.feasible import stopping
 
 Key: TypeAlias = tuple[str, str]
 """The domain and the name of a function; overloads count as one."""
@@ -111,7 +116,8 @@ class _Finder:
         )
         # A body's inputs change from one iteration to the next.
         around = Around(outer, domains, frozenset(body.inputs), self._original(body))
-        self._add(body, around)
+        context = self._add(body, around)
+        outer.blocked_pools.inside.append(partial(_at_border, context))
 
     def _add_function(self, index: int) -> None:
         light = self._main.graph.model.skeleton.light.functions[index]
@@ -136,13 +142,16 @@ class _Finder:
         )
         self._add(function, Around(None, tuple(domains), fed, self._original(function)))
 
-    def _add(self, graph: Graph, around: Around) -> None:
+    def _add(self, graph: Graph, around: Around) -> Context:
         main = self._main
         context = Context(graph, main.style, main.dynamic, None, around, no_ceil=main.no_ceil)
         if not graph.opset:
             context.closed = NO_OPSET
+        else:
+            context.closed = _misjudged(context)
         self.found.append(context)
         self._enter(context)
+        return context
 
     def _original(self, graph: Graph) -> Callable[[], Context]:
         """Returns the context of the same graph before all edits."""
@@ -185,6 +194,41 @@ def _passed(body: Graph, outer: Analysis) -> Mapping[str, Passed]:
         return passed_to_body(body, outer)
     except ModelError:
         return {}
+
+
+def _misjudged(context: Context) -> str:
+    """Why onnxruntime must not learn more about the shapes in a graph; empty if it may.
+
+    It refuses a model with a branch in which a node stops wherever it runs. And it allocates the
+    results of a body in the shapes that onnx's shape inference gives, which is sometimes wrong.
+    """
+    graph, analysis = context.graph, context.analysis
+    try:
+        node = stopping(graph, analysis)
+        if node is not None:
+            return f"{node.op} {graph.label(node)!r} in it stops wherever it runs"
+        for node, *_ in disagreements(graph, analysis):
+            return f"onnx's shape inference is wrong about {node.op} {graph.label(node)!r} in it"
+    except ModelError:
+        return ""  # a constant is malformed, and whoever reads it says so
+    return ""
+
+
+def _at_border(context: Context) -> Iterator[tuple[Tensor, Hazard]]:
+    """The tensors around a body whose shapes it must not learn, each with what would happen."""
+    graph, owner = context.graph, context.graph.owner
+    assert owner is not None
+    for tensor in graph.captured():
+        assert tensor.outer is not None
+        if context.closed:
+            does = f"know the sizes in {graph.place}, but {context.closed}"
+            yield tensor.outer, Hazard(owner, Reason.SHAPE_REFUSED, does)
+        elif hazard := context.blocked_pools.behind(tensor, context.windows()):
+            yield tensor.outer, hazard
+    for tensor in owner.inputs if context.closed else ():
+        if tensor.name:
+            does = f"know the sizes in {graph.place}, but {context.closed}"
+            yield tensor, Hazard(owner, Reason.SHAPE_REFUSED, does)
 
 
 def _is_fed(call: _Call, place: int) -> bool:

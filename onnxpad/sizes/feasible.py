@@ -14,6 +14,7 @@ from math import prod
 from typing import Final, TypeAlias
 
 from onnxpad.analysis import BROADCASTING, LARGEST_SIZE, Analysis, Shape
+from onnxpad.analysis.shape_inference_check import refused
 from onnxpad.arithmetic.size import (
     Extent,
     Size,
@@ -99,6 +100,19 @@ def feasible_sizes(graph: Graph, analysis: Analysis) -> Feasible:
             if limit.first <= greatest < limit.last:
                 short[symbol.name] = limit.until(greatest)
     return Feasible(limits, short)
+
+
+def stopping(graph: Graph, analysis: Analysis) -> Node | None:
+    """A node that stops wherever it runs, by its own sizes or onnx's shape inference; or None.
+
+    A runtime that finds this out when it loads a model refuses it, although a branch with such a
+    node may never be taken.
+    """
+    for node in graph.nodes:
+        rule = _RULES.get(node.op) if node.inputs and graph.is_standard(node) else None
+        if rule is not None and any(condition == 0 for condition in rule(node, graph, analysis)):
+            return node
+    return refused(graph, analysis)
 
 
 def _greatest(size: Size) -> int:
