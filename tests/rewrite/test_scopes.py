@@ -1,0 +1,338 @@
+"""Padding in bodies and functions is rewritten like that of the main graph."""
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import onnxpad
+from onnxpad.fusion.barred import METADATA
+from onnxpad.graph import Graph
+from onnxpad.rewrite.scopes import contexts
+from tests.support import BORDER, PADS, W, feeds_of, run
+
+HEAD = '<ir_version: 9, opset_import: ["" : 17, "f" : 1]>'
+X, ON = "float[1, 2, h, 8] x", "bool on"
+NONE = "else_branch = e () => (float[a, b, c, d] z) { z = Identity (x) }"
+
+
+def graph(
+    body: str, functions: str = "", *, inputs: str = f"{X}, {ON}", held: str = f"{W}, {BORDER}"
+) -> onnx.ModelProto:
+    text = f"{HEAD} g ({inputs}) => (float[a, b, c, d] y) <{held}> {{ {body} }} {functions}"
+    return onnx.parser.parse_model(text)
+
+
+def function(body: str, given: str = "x, w", attributes: str = "") -> str:
+    return f'<domain: "f", opset_import: ["" : 17]> go {attributes} ({given}) => (y) {{ {body} }}'
+
+
+def branch(body: str) -> str:
+    """An If of which one branch has these nodes, which compute `z`."""
+    return f"[if] y = If (on) <then_branch = t () => (float[a, b, c, d] z) {{ {body} }}, {NONE}>"
+
+
+def loop(body: str, carried: str = "x") -> str:
+    """A Loop of two iterations, which carries `s` to `t`."""
+    return (
+        f"n = Constant <value_int = 2> () [loop] y = Loop (n, on, {carried}) <body = b (int64 i, "
+        f"bool go, float[a, b, c, d] s) => (bool go2, float[a, b, c, d] t) "
+        f"{{ go2 = Identity (go) {body} }}>"
+    )
+
+
+def same(before: onnx.ModelProto, after: onnx.ModelProto, **sizes: int) -> None:
+    """Both compute the same bits, whichever branch is taken."""
+    feeds = feeds_of(before, 3, sizes.get("size", 9))
+    for on in (True, False):
+        if "on" in feeds:
+            feeds["on"] = np.array(on)
+        for one, other in zip(run(before, feeds), run(after, feeds), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def fixed(model: onnx.ModelProto, **options: Any) -> onnxpad.FixResult:
+    result = onnxpad.fix(model, **options)
+    assert result.ok
+    assert not result.undone
+    assert not onnxpad.fix(result.model, validate=False, **options).changed
+    onnx.checker.check_model(result.model)
+    same(model, result.model)
+    return result
+
+
+def told(result: onnxpad.FixResult) -> list[tuple[str, str, str]]:
+    return [(change.code, change.node, change.after) for change in result.changes]
+
+
+FOLDED = "Conv pads (1, 1) (1, 1)"
+CASES = {
+    "in a branch": (graph(branch("q = Pad (x, p) [c] z = Conv (q, w)")), "If 'if' > then_branch"),
+    "in a Loop": (
+        graph(
+            loop("q = Pad (s, p) [c] t = Conv (q, v)"),
+            held=f"{BORDER}, float[2, 2, 3, 3] v = {{{', '.join(['1'] * 36)}}}",
+        ),
+        "Loop 'loop' > body",
+    ),
+    "in a function": (
+        graph("y = f.go (x, w)", function(
+            "p = Constant <value_ints = [0, 0, 1, 1, 0, 0, 1, 1]> ()"
+            " q = Pad (x, p) [c] y = Conv (q, w)"
+        )),
+        "f::go",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "place"), list(CASES.values()), ids=list(CASES))
+def test_a_pad_is_folded(model: onnx.ModelProto, place: str) -> None:
+    result = fixed(model)
+    assert told(result) == [("PAD201", f"{place} > Conv 'c'", FOLDED)]
+    (change,) = result.changes
+    assert change.removed[0] == f"{place} > Pad '<q>'"
+    assert change.probe.startswith("equal on")
+    assert not change.certificate.assumptions
+
+
+@pytest.mark.parametrize("style", ["pad", "symmetric"])
+def test_other_styles(style: str) -> None:
+    model = graph(branch('[c] z = Conv <auto_pad = "SAME_UPPER", strides = [1, 2]> (x, w)'))
+    result = fixed(model, style=style)
+    (body, _) = [attribute.g for attribute in result.model.graph.node[0].attribute]
+    assert [node.op_type for node in body.node] == ["Constant", "Pad", "Conv"]
+
+
+def test_what_is_untouched_keeps_its_bytes() -> None:
+    model = graph(branch("q = Pad (x, p) z = Conv (q, w)"))
+    other = model.graph.node.add()
+    other.CopyFrom(model.graph.node[0])
+    other.name, other.output[0] = "kept", "kept"
+    other.attribute[0].g.node[0].input[1] = "r"
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.zeros(8, np.int64), "r"))
+    model.graph.input.append(onnx.helper.make_tensor_value_info("u", 1, [None]))
+    other.attribute[0].g.node[0].input.append("u")
+    after = onnxpad.fix(model, validate=False).model.graph
+    assert after.node[0] != model.graph.node[0]
+    assert after.node[0].attribute[1] == model.graph.node[0].attribute[1]
+    assert after.node[1] == other
+
+
+def test_amounts_that_the_graph_around_computes() -> None:
+    amounts = "r = Cast <to = 7> (f)"
+    held = f"{W}, int32[8] f = {{0, 0, 1, 1, 0, 0, 1, 1}}"
+    model = graph(f"{amounts} {branch('q = Pad (x, r) [c] z = Conv (q, w)')}", held=held)
+    result = fixed(model)
+    assert told(result) == [("PAD201", "If 'if' > then_branch > Conv 'c'", FOLDED)]
+    # The node outside served this `Pad` alone, and is gone too.
+    assert [node.op_type for node in result.model.graph.node] == ["If"]
+    assert not result.model.graph.initializer[1:]
+
+
+def test_a_pad_outside_that_a_body_reads_stays() -> None:
+    result = onnxpad.fix(graph(f"q = Pad (x, p) {branch('z = Conv (q, w)')}"))
+    assert not result.changes
+    assert [(f.code, f.reason_code) for f in result.findings] == [("PAD206", "read-in-body")]
+
+
+def test_a_branch_and_its_sibling_share_names_only() -> None:
+    """`q` is another tensor in each branch."""
+    one = "q = Pad (x, p) z = Conv (q, w)"
+    other = "q = Pad (x, r) z = Conv (q, w)"
+    body = (
+        f"y = If (on) <then_branch = t () => (float[a, b, c, d] z) {{ {one} }},"
+        f" else_branch = e () => (float[a, b, c, d] z) {{ {other} }}>"
+    )
+    held = f"{W}, {BORDER}, {PADS.replace(' p ', ' r ')}"
+    result = fixed(graph(body, held=held))
+    assert [change.after for change in result.changes] == [FOLDED, "Conv pads (1, 2) (2, 1)"]
+
+
+def test_what_a_branch_reads_of_an_if_is_known() -> None:
+    """An If in an If in a Loop in a function."""
+    inner = (
+        "go3 = If (go) <then_branch = t () => (float[a, b, c, d] z)"
+        " { q = Pad (s, p) [c] k = Conv (q, w) z = Relu (k) },"
+        " else_branch = e () => (float[a, b, c, d] z) { z = Identity (s) }>"
+    )
+    body = (
+        "p = Constant <value_ints = [0, 0, 1, 1, 0, 0, 1, 1]> () n = Constant <value_int = 2> ()"
+        " y = Loop (n, on, x) <body = b (int64 i, bool go, float[a, b, c, d] s) =>"
+        f" (bool go2, float[a, b, c, d] go3) {{ go2 = Identity (go) {inner} }}>"
+    )
+    held = f"float[2, 2, 3, 3] w = {{{', '.join(['1'] * 36)}}}"
+    model = graph("y = f.go (x, w, on)", function(body, "x, w, on"), held=held)
+    result = fixed(model)
+    place = "f::go > Loop '<y>' > body > If '<go3>' > then_branch > Conv 'c'"
+    assert told(result) == [("PAD201", place, FOLDED)]
+    assert result.changes[0].probe.startswith("equal on")
+
+
+def test_a_size_that_grows_from_one_iteration_to_the_next_is_unknown() -> None:
+    conv = 'Conv <auto_pad = "SAME_UPPER", strides = [2, 2], kernel_shape = [2, 2]>'
+    grows = f"u = {conv} (s, v) k = Shape (u) t = Pad (s, one)"
+    held = (
+        f"{BORDER}, int64[8] one = {{0, 0, 0, 0, 0, 0, 1, 0}},"
+        f" float[2, 2, 2, 2] v = {{{', '.join(['1'] * 16)}}}"
+    )
+    text = graph(loop(grows), held=held, inputs="float[1, 2, 4, 8] x, bool on")
+    shapes = [context.analysis for context in contexts(Graph.from_proto(text))]
+    body = contexts(Graph.from_proto(text))[1]
+    found = body.analysis.shape(body.graph.tensor("s"))
+    assert len(shapes) == 2
+    assert found is not None
+    assert [str(size) for size in found] == ["1", "2", "unknown (it varies)", "8"]
+
+
+def test_a_scan_takes_its_axis() -> None:
+    body = (
+        "y = Scan <num_scan_inputs = 1, scan_input_axes = [1], body = b (float[a, b, c] s) =>"
+        " (float[a, b, c] t) { u = Unsqueeze (s, zero) q = Pad (u, p) [c] v = Conv (q, w)"
+        " t = Squeeze (v, zero) }> (x)"
+    )
+    held = f"{W}, {BORDER}, int64[1] zero = {{0}}"
+    model = graph(body, held=held, inputs="float[2, 5, 9, h] x")
+    found = contexts(Graph.from_proto(model))[1]
+    shape = found.analysis.shape(found.graph.tensor("s"))
+    assert [str(size) for size in shape or ()] == ["2", "9", "h"]
+    assert [code for code, *_ in told(fixed(model))] == ["PAD201"]
+
+
+CONV_1 = '[c] y = Conv <auto_pad = "SAME_UPPER", strides = [1, 2]> (x, w)'
+
+
+def test_calls_on_different_sizes() -> None:
+    """Both widths are even, so the pads could be the same; but nothing says so for both."""
+    inputs = "float[1, 2, h, 8] x, float[1, 2, h, 6] x2"
+    both = "a = f.go (x, w) b = f.go (x2, w) y = Concat <axis = 3> (a, b)"
+    (finding,) = onnxpad.check(graph(both, function(CONV_1), inputs=inputs)).findings
+    assert finding.reason_code == "size-dependent"
+    once = "a = f.go (x, w) b = f.go (x, w) y = Concat <axis = 3> (a, b)"
+    result = fixed(graph(once, function(CONV_1), inputs="float[1, 2, h, 8] x"))
+    assert told(result) == [("PAD101", "f::go > Conv 'c'", "Conv pads (1, 1) (0, 1)")]
+
+
+def test_a_call_in_a_body_counts() -> None:
+    inputs = "float[1, 2, h, 8] x, float[1, 2, h, 6] x2, bool on"
+    call = "a = f.go (x, w) b = If (on) <then_branch = t () => (float[k] z) { z = f.go (x2, w) },"
+    rest = "else_branch = e () => (float[k] z) { z = Identity (x) }> y = Concat <axis = 3> (a, b)"
+    (finding,) = onnxpad.check(graph(f"{call} {rest}", function(CONV_1), inputs=inputs)).findings
+    assert finding.reason_code == "size-dependent"
+
+
+def test_amounts_that_all_calls_agree_on() -> None:
+    pads = (
+        function("q = Pad (x, w) y = MaxPool <kernel_shape = [3, 3]> (q)")
+        .replace("(x, w)", "(x, k)", 1)
+        .replace("(x, w)", "(x, k)")
+    )
+    model = graph("y = f.go (x, r)", pads, held=PADS.replace(" p ", " r "))
+    (function_,) = contexts(Graph.from_proto(model))[1:]
+    assert function_.analysis.integers(function_.graph.tensor("k")) == (0, 0, 1, 2, 0, 0, 2, 1)
+    twice = graph(
+        "a = f.go (x, r) y = f.go (a, s)",
+        pads,
+        held=f"{PADS.replace(' p ', ' r ')}, {BORDER.replace(' p ', ' s ')}",
+    )
+    (function_,) = contexts(Graph.from_proto(twice))[1:]
+    assert function_.analysis.integers(function_.graph.tensor("k")) is None
+
+
+@pytest.mark.parametrize(
+    ("nodes", "code"),
+    [
+        ("q = Pad (x, p) y = Conv <strides: ints = @s> (q, w)", "PAD206"),
+        ("y = Conv <auto_pad: string = @a> (x, w)", "PAD901"),
+        ("r = Transpose <perm: ints = @s> (x) y = Pad <mode: string = @a> (r, p)", "PAD901"),
+    ],
+)
+def test_attributes_that_a_call_sets(nodes: str, code: str) -> None:
+    amounts = "p = Constant <value_ints = [0, 0, 1, 1, 0, 0, 1, 1]> ()"
+    model = graph(
+        'y = f.go <s = [1, 1], a = "VALID"> (x, w)',
+        function(f"{amounts} {nodes}", attributes="<s, a>"),
+    )
+    result = onnxpad.fix(model, validate=False)
+    assert not result.changed
+    (finding,) = result.findings
+    assert finding.code == code
+    assert "is an attribute of the function" in finding.reason
+
+
+def test_a_function_has_an_opset_of_its_own() -> None:
+    inside = function("q = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 1]> (x) [c] y = Conv (q, w)")
+    model = graph("y = f.go (x, w)", inside.replace('"" : 17', '"" : 10'))
+    assert told(onnxpad.fix(model, validate=False)) == [("PAD201", "f::go > Conv 'c'", FOLDED)]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        graph(branch("q = Pad (x, p) z = MaxPool <kernel_shape = [3, 3]> (q)")),
+        graph(loop("q = Pad (s, p) t = MaxPool <kernel_shape = [3, 3]> (q)")),
+        graph(
+            "y = f.go (x, p)", function("q = Pad (x, w) y = MaxPool <kernel_shape = [3, 3]> (q)")
+        ),
+    ],
+    ids=["a branch", "a Loop", "a function"],
+)
+def test_a_pad_that_onnxruntime_folds_wrongly_is_guarded(model: onnx.ModelProto) -> None:
+    result = onnxpad.fix(model)
+    assert result.ok
+    assert "PAD701" in {change.code for change in result.changes}
+    feeds = feeds_of(model, 1)
+    if "on" in feeds:
+        feeds["on"] = np.array(True)
+    feeds["x"] = -np.abs(feeds["x"]) - 1
+    (expected,), (found,) = run(model, feeds), run(result.model, feeds, optimised=True)
+    np.testing.assert_array_equal(expected, found)
+
+
+def test_a_pad_before_a_call_is_guarded_where_the_function_lays_it_open() -> None:
+    pool = 'y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3]> (x)'
+    model = graph("q = Pad (x, p) y = f.go (q)", function(pool, "x"))
+    for validate in (True, False):
+        result = onnxpad.fix(model, validate=validate)
+        assert [change.code for change in result.changes] == ["PAD101"]
+        feeds = {**feeds_of(model, 1)}
+        feeds["x"] = -np.abs(feeds["x"]) - 1
+        (expected,), (found,) = run(model, feeds), run(result.model, feeds, optimised=True)
+        np.testing.assert_array_equal(expected, found)
+
+
+def test_a_branch_that_never_runs_teaches_nothing() -> None:
+    """Once its sizes were known, onnxruntime would refuse the whole model."""
+    held = f"{W}, int32[8] f = {{0, 0, 1, 1, 0, 0, 1, 1}}, int64[1] one = {{1}}"
+    dead = "r = Cast <to = 7> (f) q = Pad (x, r) k = Squeeze (q, one) z = Conv (q, w)"
+    model = graph(branch(dead), held=held, inputs="float[1, 2, 9, 8] x, bool on")
+    result = onnxpad.fix(model)
+    assert not result.changed
+    (finding,) = result.findings
+    assert (finding.code, finding.reason_code) == ("PAD903", "other-scope")
+    assert finding.reason == "Squeeze '<k>' in it stops wherever it runs"
+
+
+def test_what_is_barred_in_a_body_stays() -> None:
+    model = graph(branch("q = Pad (x, p) [c] z = Conv (q, w)"))
+    entry = '[["If \'if\' > then_branch > z", "PAD201", "differs"]]'
+    model.metadata_props.add(key=METADATA, value=entry)
+    (finding,) = onnxpad.check(model).findings
+    assert (finding.code, finding.reason_code) == ("PAD201", "differs")
+
+
+def test_a_malformed_body_is_left_alone() -> None:
+    body = branch("q = Pad (x, odd) z = Conv (q, w)")
+    held = f"{W}, {BORDER}, int64[7] odd = {{0, 0, 1, 1, 0, 0, 1}}"
+    model = graph(f"q = Pad (x, p) k = Conv (q, w) {body}", held=held)
+    result = onnxpad.fix(model, validate=False)
+    assert [change.code for change in result.changes] == ["PAD201"]
+    assert [finding.code for finding in result.findings] == ["PAD903"]
+
+
+def test_the_output_of_an_if_is_known() -> None:
+    same_shape = branch("q = Pad (x, p) z = Conv (q, v)").replace(" y =", " k =", 1)
+    nodes = f"{same_shape.replace('[if] y', '[if] k')} {CONV_1.replace('(x, w)', '(k, v)')}"
+    held = f"{BORDER}, float[2, 2, 3, 3] v = {{{', '.join(['1'] * 36)}}}"
+    result = fixed(graph(nodes, held=held))
+    assert ("PAD101", "c", "Conv pads (1, 1) (0, 1)") in told(result)
