@@ -130,12 +130,19 @@ class Certifier:
             UncertifiedError: There is no such `Pad`, or the roots are not what is read.
         """
         try:
-            reading = _StepReader(self, self._graph, self._analysis, roots).read(tensor)
+            reading = self._read_steps(tensor, roots)
         except (MeaninglessError, ModelError) as error:
             raise UncertifiedError(str(error)) from error
         if not roots and not reading.layers:
             raise UncertifiedError(f"the padding of {tensor.name!r} is unknown")
         return reading
+
+    def _read_steps(self, tensor: Tensor, roots: Collection[str]) -> Reading:
+        """As `steps`; where not all `Pad`s upstream can be carried through, the nearest alone."""
+        try:
+            return _StepReader(self, self._graph, self._analysis, roots).read(tensor)
+        except UncertifiedError:
+            return _StepReader(self, self._graph, self._analysis, roots, nearest=True).read(tensor)
 
     def layer_of(self, pad: Padding) -> Layer | None:
         """The layer of a `Pad`; None where it is not constant or its facts are unknown."""
@@ -457,9 +464,16 @@ class _StepReader:
     """Reads one tensor through constant `Pad`s, crops, and the steps between them."""
 
     def __init__(
-        self, certifier: Certifier, graph: Graph, analysis: Analysis, roots: Collection[str]
+        self,
+        certifier: Certifier,
+        graph: Graph,
+        analysis: Analysis,
+        roots: Collection[str],
+        *,
+        nearest: bool = False,
     ) -> None:
         self._certifier = certifier
+        self._nearest = nearest
         self._graph = graph
         self._analysis = analysis
         self._roots = roots
@@ -506,15 +520,17 @@ class _StepReader:
             layer = self._certifier.layer_of(pad)
             if layer is None:
                 return None
+            if self._nearest and pad.data.name not in self._roots:
+                source = graph.origin(pad.data).name
+                self._known.setdefault(source, _Inside(source, (), None, (), (), False))
             inner = self._inside(pad.data, steps)
             layers = (*inner.layers, layer)
-            return _Inside(inner.term, layers, node, (pad.data,), (pad.filler,), True)
+            return _Inside(inner.term, layers, node, (pad.data,), (), True)
         crop = crop_of(graph, analysis, node)
         if crop is not None:
             inner = self._inside(node.inputs[0], steps + 1)
             layers = (*inner.layers, Layer(crop, _fill_around(inner.layers)))
-            others = tuple(each.name for each in node.inputs[1:])
-            return _Inside(inner.term, layers, node, (node.inputs[0],), others, True)
+            return _Inside(inner.term, layers, node, (node.inputs[0],), (), True)
         data = [node.inputs[index] for index in data_inputs(graph, analysis, node)]
         inside = [self._inside(each, steps + 1) for each in data]
         if not any(each.counts for each in inside):

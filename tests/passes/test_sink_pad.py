@@ -180,3 +180,14 @@ def test_one_reader_that_declines_keeps_all() -> None:
     (finding,) = result.findings
     assert (finding.code, finding.reason_code) == ("PAD207", "fill-wins")
     assert "MaxPool" in finding.reason
+
+
+def test_a_pad_further_up_that_cannot_be_carried_is_data() -> None:
+    body = (
+        "u = Pad (x, p, nine) n = Neg (u) a = Pad (n, p) h = Tanh (a)"
+        f" t = {TURN} (h) y = Conv (t, w)"
+    )
+    result = fixed(model(body, more=", float nine = {9}"))
+    assert [node.op_type for node in result.model.graph.node] == [
+        "Pad", "Neg", "Tanh", "Transpose", "Conv",
+    ]  # fmt: skip
