@@ -106,6 +106,10 @@ class FixResult:
         """Inputs, nodes and initializers before and after; long tensors lack their elements."""
         return self._graph.model.outlines()
 
+    def functions(self) -> list[tuple[onnx.FunctionProto, onnx.FunctionProto]]:
+        """The functions of the model before and after; long tensors lack their elements."""
+        return self._graph.model.function_outlines()
+
     def save(
         self,
         path: str | os.PathLike[str],

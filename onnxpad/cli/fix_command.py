@@ -124,7 +124,8 @@ def fix(
     if diff:
         from onnxpad.report.diff import unified_diff
 
-        difference = unified_diff(*result.outlines(), (str(model), str(target)))
+        names = str(model), str(target)
+        difference = unified_diff(*result.outlines(), names, result.functions())
     report = FixReport(
         model=str(model),
         style=style.value,

@@ -126,6 +126,11 @@ class Model:
         """Inputs, nodes and initializers before and after the edits, without large weights."""
         return self.skeleton.light.graph, outline(self.skeleton, self.main)
 
+    def function_outlines(self) -> list[tuple[onnx.FunctionProto, onnx.FunctionProto]]:
+        """The functions before and after the edits, without large weights."""
+        now = light_functions(self.skeleton, self.functions)
+        return list(zip(self.skeleton.light.functions, now, strict=True))
+
     def working_copy(self, is_cut: Callable[[str], bool]) -> onnx.ModelProto:
         """The model as it is now, with graph inputs in place of some long or external constants.
 

@@ -6,7 +6,7 @@ shown by value in the line of the node.
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -27,6 +27,8 @@ _INTEGERS: Final = {
 
 Item: TypeAlias = onnx.ValueInfoProto | onnx.NodeProto
 Items: TypeAlias = Mapping[str, Item]
+Held: TypeAlias = onnx.GraphProto | onnx.FunctionProto
+Constants: TypeAlias = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +44,27 @@ class _Side:
     constants: Mapping[str, str]
 
 
-def unified_diff(before: onnx.GraphProto, after: onnx.GraphProto, names: tuple[str, str]) -> str:
+def unified_diff(
+    before: onnx.GraphProto,
+    after: onnx.GraphProto,
+    names: tuple[str, str],
+    functions: Iterable[tuple[onnx.FunctionProto, onnx.FunctionProto]] = (),
+) -> str:
     """A unified diff without context lines; empty if nothing differs.
 
     Nodes are matched by the name of their first output. The line numbers of a hunk count the inputs
-    and then the nodes, from 1.
+    and then the nodes, from 1, in each graph anew. The headings of hunks in bodies and functions
+    say where these are.
 
     Args:
         before: The graph as it was; long tensors may lack their elements.
         after: The graph as it is.
         names: Names of both for the heading.
+        functions: The functions of the model, as they were and as they are.
     """
-    hunks = list(_hunks(_side(before), _side(after)))
+    hunks = list(_all_hunks("", before, after, {}, {}))
+    for was, now in functions:
+        hunks += _all_hunks(_function_label(was), was, now, {}, {})
     if not hunks:
         return ""
     return "\n".join((f"--- {shown(names[0])}", f"+++ {shown(names[1])}", *hunks, ""))
@@ -101,12 +112,51 @@ def _text(item: Item, constants: Mapping[str, str]) -> str:
     return node_text(item, constants) if isinstance(item, onnx.NodeProto) else input_text(item)
 
 
-def _side(graph: onnx.GraphProto) -> _Side:
-    held_inside = {item.name for item in graph.initializer}
-    items: dict[str, Item] = {
-        f"\0input {value.name}": value for value in graph.input if value.name not in held_inside
-    }
-    constants = {item.name: _elements(item) for item in graph.initializer if _is_short(item)}
+def _all_hunks(
+    place: str, before: Held, after: Held, outer: Constants, now_outer: Constants
+) -> Iterator[str]:
+    """The hunks of a graph, then of the bodies in it.
+
+    Args:
+        place: Where the graph is in the model; empty for the main graph.
+        before: The graph as it was.
+        after: The graph as it is.
+        outer: The constants of the graph around it, as it was.
+        now_outer: The constants of the graph around it, as it is.
+    """
+    old, new = _side(before, outer), _side(after, now_outer)
+    yield from _hunks(old, new, shown(place))
+    for was, now in _aligned(old.items, new.items):
+        if isinstance(was, onnx.NodeProto) and isinstance(now, onnx.NodeProto) and was != now:
+            held = dict(_bodies(now))
+            label = was.name or f"<{next(filter(None, was.output), was.op_type)}>"
+            for name, body in _bodies(was):
+                if name in held and body != held[name]:
+                    where = f"{place} > " * bool(place) + f"{was.op_type} {label!r} > {name}"
+                    yield from _all_hunks(where, body, held[name], old.constants, new.constants)
+
+
+def _function_label(function: onnx.FunctionProto) -> str:
+    name = f"{function.domain}::{function.name}" if function.domain else function.name
+    return f"{name}:{function.overload}" if function.overload else name
+
+
+def _bodies(node: onnx.NodeProto) -> Iterator[tuple[str, onnx.GraphProto]]:
+    """The bodies of a node by name of the attribute, with the index if it is a list."""
+    for item in node.attribute:
+        if item.HasField("g"):
+            yield item.name, item.g
+        yield from ((f"{item.name}[{index}]", body) for index, body in enumerate(item.graphs))
+
+
+def _side(graph: Held, outer: Constants) -> _Side:
+    items: dict[str, Item] = {}
+    constants = dict(outer)
+    if isinstance(graph, onnx.GraphProto):
+        held_inside = {item.name for item in graph.initializer}
+        inputs = (value for value in graph.input if value.name not in held_inside)
+        items = {f"\0input {value.name}": value for value in inputs}
+        constants |= {item.name: _elements(item) for item in graph.initializer if _is_short(item)}
     for node in graph.node:
         name = next(filter(None, node.output), "")
         if node.op_type == "Constant" and len(node.attribute) == 1:
@@ -117,7 +167,7 @@ def _side(graph: onnx.GraphProto) -> _Side:
     return _Side(items, constants)
 
 
-def _hunks(before: _Side, after: _Side) -> Iterator[str]:
+def _hunks(before: _Side, after: _Side, place: str) -> Iterator[str]:
     """A hunk for each changed node, with the nodes removed or added right before it."""
     altered = {name for name, _ in before.constants.items() ^ after.constants.items()}
     removed: list[str] = []
@@ -132,11 +182,11 @@ def _hunks(before: _Side, after: _Side) -> Iterator[str]:
             added.append(f"+{_text(now, after.constants)}")
             new += 1
         if was is not None and now is not None and (removed or added):
-            yield _hunk(removed, added, old, new)
+            yield _hunk(removed, added, old, new, place)
             removed, added = [], []
         old, new = old + kept, new + kept
     if removed or added:
-        yield _hunk(removed, added, old, new)
+        yield _hunk(removed, added, old, new, place)
 
 
 def _same(was: Item | None, now: Item | None, altered: Set[str]) -> bool:
@@ -146,7 +196,21 @@ def _same(was: Item | None, now: Item | None, altered: Set[str]) -> bool:
     if isinstance(was, onnx.NodeProto) and not altered.isdisjoint(was.input):
         return False
     # A NaN is not equal to itself, but its bytes are.
-    return was == now or was.SerializePartialToString() == now.SerializePartialToString()
+    if was == now or was.SerializePartialToString() == now.SerializePartialToString():
+        return True
+    return _text(was, {}) == _text(now, {}) and _without_bodies(was) == _without_bodies(now)
+
+
+def _without_bodies(item: Item) -> bytes:
+    """An item as bytes, apart from bodies, whose differences have hunks of their own."""
+    if not isinstance(item, onnx.NodeProto):
+        return bytes(item.SerializePartialToString())
+    copy = onnx.NodeProto()
+    copy.CopyFrom(item)
+    for attribute in copy.attribute:
+        attribute.ClearField("g")
+        attribute.ClearField("graphs")
+    return bytes(copy.SerializePartialToString())
 
 
 def _aligned(old: Items, new: Items) -> Iterator[tuple[Item | None, Item | None]]:
@@ -173,10 +237,10 @@ def _aligned(old: Items, new: Items) -> Iterator[tuple[Item | None, Item | None]
             i += 1
 
 
-def _hunk(removed: list[str], added: list[str], old: int, new: int) -> str:
+def _hunk(removed: list[str], added: list[str], old: int, new: int, place: str) -> str:
     """Lines under their heading; `old` and `new` count the lines passed, including these."""
     spans = f"-{_span(old, len(removed))} +{_span(new, len(added))}"
-    return "\n".join((f"@@ {spans} @@", *removed, *added))
+    return "\n".join((f"@@ {spans} @@{' ' * bool(place)}{place}", *removed, *added))
 
 
 def _span(end: int, length: int) -> str:

@@ -23,7 +23,7 @@ Feeds = dict[str, Array]
 
 LEVELS: Final = ("ORT_DISABLE_ALL", "ORT_ENABLE_BASIC", "ORT_ENABLE_ALL")
 OFF, DEPLOYED = LEVELS[0], LEVELS[-1]
-UNDONE: Final = {Reason.KERNEL_CRASHES, Reason.INFINITE_DATA}
+UNDONE: Final = {Reason.KERNEL_CRASHES, Reason.INFINITE_DATA, Reason.SHAPE_REFUSED}
 """Why a change may be taken back: what onnxruntime would run is known when it is made."""
 INPUTS: Final[tuple[tuple[int | None, Data], ...]] = (
     (None, "integers"), (None, "below zero"), (5, "fractions"), (7, "floats"), (10, "extremes"),

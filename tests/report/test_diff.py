@@ -1,6 +1,7 @@
 """A diff of graphs, applied to the nodes before, gives the nodes after; and what a line holds."""
 
 import re
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,13 @@ def applied(before: list[str], diff: str) -> list[str]:
     return after + before[at:]
 
 
+def of_main_graph(diff: str) -> str:
+    """The part of a diff before the hunks of bodies and functions."""
+    kept = takewhile(lambda line: not re.match(r"@@ .* @@ ", line), diff.splitlines())
+    lines = list(kept)
+    return "\n".join(lines) if len(lines) > 2 else ""
+
+
 def relu(name: str, alpha: float = 0.5) -> onnx.NodeProto:
     return helper.make_node("LeakyRelu", ["x"], [name] if name else [], alpha=alpha)
 
@@ -59,8 +67,9 @@ def graph(nodes: list[onnx.NodeProto], **constants: object) -> onnx.GraphProto:
 def test_the_diff_of_a_model_leads_from_it_to_the_result(path: Path, style: str) -> None:
     result = onnxpad.fix(path, style=style, validate=False)
     before, after = result.outlines()
-    diff = unified_diff(before, after, NAMES)
+    diff = unified_diff(before, after, NAMES, result.functions())
     assert bool(diff) == result.changed
+    diff = of_main_graph(diff)
     assert shown(onnx.load(path).graph) == shown(before)
     saved = result.model.graph
     assert applied(shown(before), diff) == shown(saved) == shown(after)
@@ -180,3 +189,34 @@ def test_many_nodes_and_long_weights() -> None:
     before.initializer.append(weight)
     diff = unified_diff(before, after, NAMES)
     assert applied(shown(before), diff) == shown(after)
+
+
+def test_bodies_and_functions_have_hunks_of_their_own() -> None:
+    held = (
+        "float[1, 1, 3, 3] w = {1, 1, 1, 1, 1, 1, 1, 1, 1}, int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}"
+    )
+    model = onnx.parser.parse_model(f"""
+        <ir_version: 9, opset_import: ["" : 17, "f" : 1]>
+        g (float[1, 1, 8, 8] x, bool on) => (float[a, b, c, d] y) <{held}> {{
+            k = f.go (x)
+            [if] y = If (on) <
+                then_branch = t () => (float[a, b, c, d] z) {{ q = Pad (k, p) z = Conv (q, w) }},
+                else_branch = e () => (float[a, b, c, d] z) {{ z = Identity (k) }}
+            >
+        }}
+        <domain: "f", opset_import: ["" : 17]> go (x) => (c) {{
+            c = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3]> (x)
+        }}
+    """)
+    result = onnxpad.fix(model, validate=False)
+    diff = unified_diff(*result.outlines(), NAMES, result.functions())
+    assert diff.splitlines()[4:] == [
+        "+if: y = If <else_branch = {1 nodes}, then_branch = {1 nodes}> (on)",
+        "@@ -1,2 +1 @@ If 'if' > then_branch",
+        "-q = Pad (k, p = [0, 0, 1, 1, 0, 0, 1, 1])",
+        "-z = Conv (q, w)",
+        "+z = Conv <pads = [1, 1, 1, 1]> (k, w)",
+        "@@ -1 +1 @@ f::go",
+        '-c = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3]> (x)',
+        "+c = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)",
+    ]
