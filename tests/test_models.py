@@ -116,6 +116,17 @@ def attributes(node: onnx.NodeProto) -> dict[str, Any]:
     return {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
 
 
+def with_few_amounts(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with its computed amounts as style `pad` writes them: by the fewest nodes."""
+    return onnxpad.fix(model, dynamic="pad", validate=False).model
+
+
+def same_sizes(model: onnx.ModelProto) -> Counter[tuple[str, bytes]]:
+    """The operators whose padding is SAME."""
+    given = [(node.op_type, attributes(node).get("auto_pad", b"")) for node in model.graph.node]
+    return Counter(each for each in given if each[1].startswith(b"SAME"))
+
+
 def op_types(model: onnx.ModelProto) -> Counter[str]:
     return Counter(node.op_type for node in model.graph.node)
 
@@ -234,10 +245,11 @@ def test_one_style_after_another(name: str, first: str, then: str) -> None:
         # A SAME of open sizes leaves style `pad` as a computed Pad, which is recognised as SAME.
         back = onnxpad.fix(model, dynamic="auto-pad", validate=False).model
         direct = with_auto_pad(name)
+        assert same_sizes(back) == same_sizes(direct)
         if name in MOVED:
             assert op_types(back) == op_types(direct)
         else:
-            assert canonical(back) == canonical(direct)
+            assert canonical(with_few_amounts(back)) == canonical(with_few_amounts(direct))
 
 
 def unguarded(kept: onnx.NodeProto, node: onnx.NodeProto) -> onnx.NodeProto:
