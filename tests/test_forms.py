@@ -1,0 +1,172 @@
+"""The README's tables of forms tell what `fix` does, for every operator and every step."""
+
+import ast
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+import onnxpad
+from onnxpad.operators.table import OPERATORS
+from onnxpad.padding.step_table import STEPS
+from onnxpad.reasons import Reason
+from tests.forms.around import FORMS
+from tests.forms.drawing import drawn
+from tests.forms.operators import BEFORE, OWN, QUESTIONS, SUBJECTS, asked
+from tests.forms.outcome import STYLES, Form, fixed, new_form, why
+from tests.forms.steps import KINDS, Kind
+from tests.forms.tables import BEGIN, END, passing, section
+from tests.support import ROOT, parsed, silent
+
+
+def forms() -> Iterator[tuple[str, Form]]:
+    """Every model of the tables, with a title of its own."""
+    for question in (BEFORE, OWN, *QUESTIONS):
+        for key in SUBJECTS:
+            form = asked(key, question)
+            if form is not None:
+                yield f"{question.title}, {key[0]}.{key[1]}", form
+    for kind in KINDS:
+        for op, step in kind.passed.items():
+            yield op, step.form
+        for step in kind.kept:
+            yield step.title, step.form
+    yield from FORMS.items()
+
+
+ALL: Final = dict(forms())
+every_form = pytest.mark.parametrize("form", ALL.values(), ids=ALL)
+every_kind = pytest.mark.parametrize("kind", KINDS, ids=[next(iter(each.passed)) for each in KINDS])
+
+TOLD_ELSEWHERE: Final = {
+    Reason.INFINITE_DATA,  # in the text below the tables
+    Reason.OPSET_TOO_OLD,  # before opset 11
+    Reason.RANK_DIFFERS,  # no valid model
+    Reason.TYPE_UNKNOWN,  # downstream of custom operators
+    Reason.UNUSED,  # no form of padding
+}
+"""Reasons of operators and steps that the tables do not show."""
+
+DECIDING: Final = (
+    "operators/limits.py",
+    "operators/onnxruntime_quirks.py",
+    "padding/pad_limits.py",
+    "padding/step_table.py",
+    "padding/step_fills.py",
+    "padding/sinking.py",
+)
+"""The modules that refuse what an operator or a step does not allow."""
+
+
+def test_the_readme_has_the_tables_as_they_are_made() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    made = BEGIN + section() + END
+    assert made in readme, f"`python -m tests.forms` writes this into README.md:\n{made}"
+
+
+def test_each_operator_has_a_row() -> None:
+    assert {*SUBJECTS} == {*OPERATORS}
+
+
+def test_each_step_is_in_one_row() -> None:
+    assert sorted(op for kind in KINDS for op in kind.passed) == sorted(STEPS)
+
+
+@every_kind
+def test_a_pad_passes_each_step_of_a_row(kind: Kind) -> None:
+    assert passing(kind) == list(kind.passed)
+
+
+@every_kind
+def test_a_pad_stays_where_a_row_says_so(kind: Kind) -> None:
+    assert kind.kept
+    for step in kind.kept:
+        for style in STYLES:
+            assert not fixed(step.form, style).changed
+            assert why(step.form, style)
+
+
+@pytest.mark.parametrize("key", SUBJECTS, ids=str)
+def test_a_style_leaves_its_own_form(key: tuple[str, str]) -> None:
+    pad, own = asked(key, BEFORE), asked(key, OWN)
+    assert pad is not None
+    assert own is not None
+    assert not new_form(pad, "pad")
+    assert not new_form(own, "fold")
+    assert drawn(fixed(pad, "fold").model).startswith(drawn(own.model))
+
+
+@pytest.mark.slow
+def test_every_reason_of_operators_and_steps_is_shown() -> None:
+    shown = {
+        each.reason_code
+        for form in ALL.values()
+        for style in STYLES
+        for each in fixed(form, style).findings
+    }
+    given = set()
+    for module in DECIDING:
+        tree = ast.parse((ROOT / "onnxpad" / module).read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "Reason":
+                given.add(Reason[node.attr])
+    assert given - shown == TOLD_ELSEWHERE
+
+
+@every_form
+def test_no_padding_of_a_form_is_left_unsaid(form: Form) -> None:
+    for style in STYLES:
+        result = fixed(form, style)
+        assert not list(silent(result.model, result.findings, style))
+
+
+BY_PLACE: Final = {"Asin", "Atan", "Celu", "Elu", "Mish", "Selu", "Sin"}
+"""Functions whose last bit depends on the place of an element, in onnxruntime 1.31.1 on x86-64.
+
+Its kernels compute several elements at once, and the rest of a tensor one by one.
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("title", ALL)
+def test_validation_finds_what_the_tables_say(title: str) -> None:
+    form = ALL[title]
+    for style in STYLES:
+        result = onnxpad.fix(form.model, style=style, **form.options)
+        assert result.validation is None or result.validation.outcome != "failed"
+        undone = {each.reason_code for each in result.undone}
+        assert undone <= ({Reason.PROBE_DIFFERS} if title in BY_PLACE else set())
+        if not undone:
+            assert drawn(result.model) == drawn(fixed(form, style).model)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("a = Pad (x, p, c) y = Conv (a, w)", "Pad (1, 2) of -0.0 → Conv"),
+        ('a = Pad <mode = "edge"> (x, p) y = Conv (a, w)', "Pad (1, 2) edge → Conv"),
+        ("a = Pad (x, q) y = Relu (a)", "Pad (0, 1) on axis 1 and (1, 2) on axes 2, 3 → Relu"),
+        ("a = Pad (x, x) t = Neg (a) y = Relu (t)", "Pad (computed) → Neg → Relu"),
+        (
+            "y = AveragePool <pads = [1, 1, 2, 2], count_include_pad = 1, ceil_mode = 1> (x)",
+            "AveragePool (1, 2) counted ceil_mode",
+        ),
+        ("y = Conv <pads = [1, 0, 2, 0]> (x, w)", "Conv (1, 2), (0, 0)"),
+        (
+            "y = If (x) <then_branch = b () => (float[] t) { t = Conv (x, w) }>",
+            "If { Conv }",
+        ),
+    ],
+)
+def test_draws(body: str, text: str) -> None:
+    given = (
+        "int64[8] p = {0, 0, 1, 1, 0, 0, 2, 2}, int64[8] q = {0, 0, 1, 1, 0, 1, 2, 2},"
+        " float c = {-0.0}, float[1] w = {1}"
+    )
+    assert drawn(parsed(f"g (float[N] x) => (float[N] y) <{given}> {{ {body} }}")) == text
+
+
+def test_draws_a_pad_of_an_old_opset() -> None:
+    pad = "a = Pad <pads = [0, 0, 1, 1, 0, 0, 2, 2], value = 5.0> (x) y = Relu (a)"
+    model = parsed(f"g (float[N] x) => (float[N] y) {{ {pad} }}", opset=9)
+    assert drawn(model) == "Pad (1, 2) of 5 → Relu"
