@@ -26,6 +26,7 @@ from tests.random_models.writer import (
     Fill,
     Tensor,
     Writer,
+    about,
 )
 from tests.support import Array
 
@@ -583,7 +584,7 @@ class _Builder:
         if writer.chance(40):
             return writer.node("Identity", [writer.constant(array, "value")]), None
         if writer.chance(50):
-            return writer.overridable(array, "value"), None
+            return writer.overridable(array, "value", about(array)), None
         integers = array.dtype.kind in "iu"
         low = 0 if integers else -2
         return writer.input(

@@ -169,6 +169,11 @@ def always(array: Array) -> Fed:
     return Fed(lambda _: array)
 
 
+def about(array: Array) -> Callable[[np.random.Generator], Array]:
+    """Draws this array, or one with a little more in every element."""
+    return lambda numbers: (array + numbers.integers(2)).astype(array.dtype)
+
+
 @dataclass
 class Writer:
     """A model in the making."""
@@ -285,9 +290,11 @@ class Writer:
         self.fed[name] = Fed(draw) if draw is not None else always(array)
         return self.visible(name)
 
-    def overridable(self, array: Array, stem: str) -> str:
-        """An initializer that is an input too."""
+    def overridable(self, array: Array, stem: str, draw: Callable[..., Array] | None = None) -> str:
+        """An initializer that is an input too, which `draw` overrides."""
         name = self.fresh(stem)
+        if draw is not None:
+            self.fed[name] = Fed(draw)
         elem = helper.np_dtype_to_tensor_dtype(array.dtype)
         self.inputs.append(helper.make_tensor_value_info(name, elem, array.shape))
         self.main.initializers.append(numpy_helper.from_array(array, name))
@@ -296,9 +303,9 @@ class Writer:
     def operand(self, array: Array, stem: str) -> str:
         """A constant, or now and then what only the run decides."""
         if self.chance(4) and self.ir >= 4:
-            return self.overridable(array, stem)
+            return self.overridable(array, stem, about(array))
         if self.chance(2):
-            return self.input(array, stem)
+            return self.input(array, stem, about(array))
         return self.constant(array, stem)
 
     # Operators whose form depends on the opset
