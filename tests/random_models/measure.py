@@ -235,7 +235,7 @@ def examine(
             return outcome
         outcome.problems.append(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}")
         return outcome
-    if result.changed:
+    if result.changed and outcome.runs:
         for level in levels:
             difference = case.differs(rewritten, level)
             if difference == EXCUSED:
