@@ -215,7 +215,7 @@ class Sinking:
         """Writes the padding behind a step, and connects all its readers to that.
 
         Returns:
-            The tensors that replace its outputs.
+            The tensors that replace its outputs, of those that are read.
 
         Raises:
             RefusalError: There is no `Pad` for the element type.
@@ -229,7 +229,7 @@ class Sinking:
             bare[id(step)] = self._bare(step, bare)
         outputs = []
         for old, new in zip(node.outputs, bare[id(node)], strict=True):
-            if not old.name:
+            if not old.name or not (graph.uses(old) or graph.is_output(old)):
                 continue
             padded = new
             if is_padded(lifted.layer.amounts):
@@ -303,13 +303,15 @@ def check_taken(graph: Graph, analysis: Analysis, sites: Sites, style: str, step
                 f"{step.op} {graph.label(step)!r} gives an output of the graph, or is read in a "
                 "body, with the padding",
             )
-        for tensor in sinking.cut(step):
-            pad = graph.producer(tensor)
-            if pad is None or pad.op != "Pad":
-                continue  # a Slice cropped all of it
+        outputs = sinking.cut(step)
+        pads = [graph.producer(tensor) for tensor in outputs]
+        is_gone = any(pad is None or pad.op != "Pad" for pad in pads)  # a Slice cropped all of it
+        if not is_gone and not any(True for each in outputs for _ in sinking.readers(each)):
+            raise RefusalError(Reason.UNUSED, "nothing reads what is computed from it")
+        for tensor, pad in zip(outputs, pads, strict=True):
+            if is_gone or pad is None:
+                continue
             readers = [each for each in sinking.readers(tensor) if each is not None]
-            if not readers:
-                raise RefusalError(Reason.UNUSED, "nothing reads what is computed from it")
             if parted(graph, analysis, sites, style, pad, readers):
                 continue
             for reader in readers:

@@ -25,11 +25,14 @@ _TIE: Final = 1e-3
 
 KEEPS_ZERO: Final = frozenset(
     {
-        "Asin", "Asinh", "Atan", "Atanh", "Celu", "Elu", "Erf", "Gelu", "HardSwish", "Mish", "Selu",
+        "Asinh", "Atanh", "Celu", "Elu", "Erf", "Gelu", "HardSwish", "Selu",
         "Sin", "Sinh", "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu",
     }
 )  # fmt: skip
-"""Operators that make 0 of 0, though nothing certain of other values."""
+"""Operators that make 0 of 0, though nothing certain of other values.
+
+Not Asin, Atan and Mish: what onnxruntime computes of an element depends on its place in the tensor.
+"""
 
 
 class UncertainError(Exception):

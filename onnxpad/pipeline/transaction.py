@@ -234,14 +234,15 @@ class Editor:
         )
 
     def _kept(self, node: Node) -> Sequence[Tensor]:
-        """The outputs of a node that must stay the same.
+        """The outputs of a node that must stay the same: those that are read.
 
         Other outputs than the first of a window operator or a `Pad` are positions of maxima, about
         which its proof says what is needed.
         """
         graph = self.context.graph
-        slides = operator_of(graph, node) is not None or node.op == "Pad"
-        return [each for each in node.outputs[: 1 if slides else None] if each.name]
+        if operator_of(graph, node) is not None or node.op == "Pad":
+            return node.outputs[:1]
+        return [each for each in node.outputs if graph.uses(each) or graph.is_output(each)]
 
     def _site(self, node: Node, tensor: Tensor) -> "_Site":
         reading = self._certifier.read(node, tensor)

@@ -101,7 +101,7 @@ def _with_constant(op: str, value: float, constant: float) -> Step:
 
 
 _KEEP_ZERO: Final = (
-    "Tanh", "Asin", "Asinh", "Atan", "Atanh", "Celu", "Elu", "Erf", "Gelu", "HardSwish", "Mish",
+    "Tanh", "Asinh", "Atanh", "Celu", "Elu", "Erf", "Gelu", "HardSwish",
     "Selu", "Sin", "Sinh", "Softsign", "Sqrt", "Swish", "Tan", "ThresholdedRelu",
 )  # fmt: skip
 

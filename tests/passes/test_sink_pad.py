@@ -191,3 +191,10 @@ def test_a_pad_further_up_that_cannot_be_carried_is_data() -> None:
     assert [node.op_type for node in result.model.graph.node] == [
         "Pad", "Neg", "Tanh", "Transpose", "Conv",
     ]  # fmt: skip
+
+
+def test_a_part_that_nothing_reads_does_not_count() -> None:
+    body = f"a = Pad (x, p) t = {TURN} (a) l, r = Split <axis = 1> (t) y = Conv (r, v)"
+    given = f", float[3, 1, 3, 3] v = {{{', '.join(['2'] * 27)}}}"
+    result = fixed(model(body, more=given))
+    assert [node.op_type for node in result.model.graph.node] == ["Transpose", "Split", "Conv"]

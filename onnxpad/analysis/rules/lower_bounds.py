@@ -332,7 +332,7 @@ def _filled(case: Case) -> Ask:
 
 
 def _activated(case: Case) -> Ask:
-    """What the activation, which a FusedConv applies last, gives at least."""
+    """The least that the activation gives, which a FusedConv applies last."""
     kind, limits = case.says.string("activation", ""), case.says.reals("activation_params")
     if kind == "Clip" and len(limits) == 2:
         return min(limits)
