@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from onnxpad.finding import Severity
+from onnxpad.graph import Graph, Node
 from onnxpad.operators.onnxruntime_quirks import folding_versions
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.protect_from_fusion import can_guard, guard
+from onnxpad.rewrite.protect_from_fusion import can_guard, guard, takes_empty_fill
 from onnxpad.rewrite.rule import Example, Match, Pass
 
 
@@ -15,8 +16,8 @@ class GuardPad(Pass):
 
     ## What it does
     Gives the `Pad` an empty third input. It means the same as an omitted one, zero, but the
-    optimiser then leaves the `Pad` alone. Before opset 11 the operator gets `auto_pad=VALID`
-    instead, where it has no pads of its own.
+    optimiser then leaves the `Pad` alone. Before opset 11, and in a branch of an If whose condition
+    is constant, the operator gets `auto_pad=VALID` instead, where it has no pads of its own.
 
     ## Why it matters
     From its basic level on, which the default includes, onnxruntime adds the amounts of a `Pad` of
@@ -29,8 +30,8 @@ class GuardPad(Pass):
     Always: the meaning of the model stays the same. It is done where the fold is certain, and wrong
     or not known to be right: amounts and fill are constants, and the operator alone reads the
     `Pad`, directly or through Identity. Tried with onnxruntime 1.31.1, and with 1.21.0, which folds
-    no `Pad` from opset 21 on; the evidence names the versions. Before opset 11 nothing protects a
-    `Pad` before an operator with pads of its own; the finding says so.
+    no `Pad` from opset 21 on; the evidence names the versions. Before opset 11, and in such a
+    branch, nothing protects a `Pad` before an operator with pads of its own; the finding says so.
 
     ## References
     onnxruntime, core/optimizer/pad_fusion.cc; ONNX Pad-25, "constant_value".
@@ -66,7 +67,7 @@ class GuardPad(Pass):
             seen = folding_versions(graph.opset)
             if can_guard(context, exposed):
                 # The node to edit, and so the one whose output must stay the same.
-                kept = node if graph.opset >= 11 else window
+                kept = node if takes_empty_fill(context) else window
                 yield self.found(
                     context,
                     node,
@@ -77,13 +78,20 @@ class GuardPad(Pass):
                     onnxruntime=seen,
                 )
             else:
-                reason = RefusalError(
-                    Reason.OPSET_TOO_OLD,
-                    f"before opset 11 only auto_pad=VALID prevents that, and {window.op} has pads",
-                    opset=graph.opset,
-                )
+                reason = _unguarded(graph, window)
                 yield self.refused(context, node, message, reason, reader=reader, onnxruntime=seen)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the empty third input, or `auto_pad`."""
         guard(context, match.plan)
+
+
+def _unguarded(graph: Graph, window: Node) -> RefusalError:
+    """Why neither an empty third input nor `auto_pad` can protect a `Pad`."""
+    only = f"only auto_pad=VALID prevents that, and {window.op} has pads"
+    if graph.opset < 11:
+        return RefusalError(Reason.OPSET_TOO_OLD, f"before opset 11 {only}", opset=graph.opset)
+    return RefusalError(
+        Reason.OPTIMISER_FOLDS,
+        f"onnxruntime puts this branch in the place of its If, and then {only}",
+    )

@@ -86,6 +86,8 @@ class Fusion:
         folds: Folds,
         outer: "Fusion | None" = None,
         fed: Collection[str] | None = None,
+        *,
+        inlined: bool = False,
     ) -> None:
         """Reads the graph as it is at each call.
 
@@ -96,14 +98,29 @@ class Fusion:
             outer: For a body, the same for the graph around it.
             fed: The inputs that depend on inputs of the model; all without it. A function's inputs
                 may be constants.
+            inlined: For a function, whether it is called in a branch that may take the place of
+                its If.
         """
         self._graph = graph
         self._analysis = analysis
         self._folds = folds
         self._outer = outer
         self._given = fed
+        self._inlined = inlined
         self._opened: dict[int, Fusion] = {}
         self._fed: tuple[int, set[str]] | None = None
+
+    @property
+    def drops_empty(self) -> bool:
+        """Whether onnxruntime may drop the empty inputs of the nodes here.
+
+        It does where it puts a branch, with what functions called there hold, in the place of an
+        If whose condition is constant.
+        """
+        owner, outer = self._graph.owner, self._outer
+        if owner is None or outer is None:
+            return self._inlined
+        return owner.op == "If" and outer._is_opened(owner)
 
     def exposed(self) -> list[Exposed]:
         """The `Pad`s that may be folded and must not, each with the operator it is folded into."""
@@ -294,7 +311,8 @@ class Fusion:
 
     def _open(self, inner: Graph) -> "Fusion":
         if inner.parent is None:
-            fusion = Fusion(inner, Analysis(inner), self._folds, fed=())
+            inlined = self.drops_empty
+            fusion = Fusion(inner, Analysis(inner), self._folds, fed=(), inlined=inlined)
         else:
             fusion = Fusion(inner, self._analysis.of_body(inner, {}), self._folds, self)
         self._opened[inner.offset] = fusion
@@ -382,7 +400,7 @@ class Fusion:
         if len(node.inputs) > _VALUE:
             given = node.inputs[_VALUE]
             if not given.name:
-                return False
+                return self.drops_empty and self._may_be_constant(pad)
             if pad.value is not None:
                 if not is_plain_zero(pad.value):
                     return False

@@ -48,6 +48,8 @@ class Sites:
         signs: Signs,
         outer: "Sites | None" = None,
         fed: Collection[str] | None = None,
+        *,
+        inlined: bool = False,
     ) -> None:
         """Reads the graph as it is at each call.
 
@@ -57,13 +59,15 @@ class Sites:
             signs: What is known of signs in it.
             outer: For a body, the sites of the graph around it.
             fed: The inputs that depend on inputs of the model; all without it.
+            inlined: For a function, whether it is called in a branch that may take the place of
+                its If.
         """
         self._graph = graph
         self._analysis = analysis
         self._signs = signs
         around = (None, None) if outer is None else (outer.wording, outer.fusion)
         self.wording: Wording = Wording(graph, analysis, around[0])
-        self.fusion: Fusion = Fusion(graph, analysis, self, around[1], fed)
+        self.fusion: Fusion = Fusion(graph, analysis, self, around[1], fed, inlined=inlined)
 
     def own_pads(self, op: WindowOp) -> Pairs:
         """The operator's own padding in numbers, with `auto_pad` resolved.
@@ -379,10 +383,10 @@ class Sites:
     def _check_optimiser(self, op: WindowOp, own: Pairs) -> None:
         """Refuses to expose a `Pad` to onnxruntime's optimiser where nothing can protect it.
 
-        From opset 11 on `rewrite.protect_from_fusion` does. Before, only the `auto_pad` downstream
-        of the `Pad` keeps it from being folded.
+        From opset 11 on `rewrite.protect_from_fusion` does. Before, and where onnxruntime may drop
+        what protects it, only the `auto_pad` downstream of the `Pad` keeps it from being folded.
         """
-        if self._graph.opset >= 11:
+        if self._graph.opset >= 11 and not self.fusion.drops_empty:
             return
         exposed = self.fusion.laid_open(op._replace(auto_pad="NOTSET", pads=own))
         if exposed is not None:

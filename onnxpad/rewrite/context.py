@@ -32,12 +32,14 @@ class Around(NamedTuple):
         graph: For a body, the context of the graph around it; None for a function.
         domains: The domains of the main graph, each with the analysis of the body or function.
         fed: The inputs that depend on inputs of the model.
+        inlined: Whether a function is called in a branch that may take the place of its If.
         original: Returns the context of the same body or function before all edits.
     """
 
     graph: "Context | None"
     domains: AnalysedDomains
     fed: frozenset[str]
+    inlined: bool
     original: Callable[[], "Context"]
 
 
@@ -82,7 +84,8 @@ class Context:
         self.analysis = self.domains[-1].analysis
         known = (None, None) if outer is None else (outer.signs, outer.sites)
         self.signs: Signs = Signs(graph, self.analysis, known[0])
-        self.sites: Sites = Sites(graph, self.analysis, self.signs, known[1], fed)
+        inlined = around is not None and around.inlined
+        self.sites: Sites = Sites(graph, self.analysis, self.signs, known[1], fed, inlined=inlined)
         plain = self.domains[0].analysis
         self.blocked_pools = BlockedPools(graph, self.analysis, self.signs)
         self.open_sites = DynamicSites(graph, self.analysis, self.sites, plain)

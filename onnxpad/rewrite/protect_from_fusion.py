@@ -3,8 +3,9 @@
 An exact rewrite can expose a `Pad` to PadFusion (see `fusion.pad_fusion`): it may drop the
 `auto_pad` downstream, make the amounts constant, or remove one of two readers. An empty third input
 of the `Pad` means the same as an absent one, and PadFusion leaves such a `Pad` alone. Before opset
-11, `auto_pad=VALID` on the operator does the same, where that has no pads of its own. Where neither
-is possible, the rewrite must not be made.
+11, `auto_pad=VALID` on the operator does the same, where that has no pads of its own; so it does
+where onnxruntime may drop the empty input (see `Fusion.drops_empty`). Where neither is possible,
+the rewrite must not be made.
 
 The optimiser gets two more things wrong. Where amounts are computed, it folds Shape to the declared
 shape, which no runtime enforces. And where it moves a Transpose past a `Pad` with `axes`, it does
@@ -59,9 +60,14 @@ def shield(context: Context, exposing: Exposing | None = None) -> list[Exposed]:
     return []
 
 
+def takes_empty_fill(context: Context) -> bool:
+    """Whether an empty third input protects a `Pad`; else `auto_pad=VALID` downstream does."""
+    return context.graph.opset >= 11 and not context.sites.fusion.drops_empty
+
+
 def can_guard(context: Context, exposed: Exposed) -> bool:
     """Whether a `Pad` can be protected from being folded."""
-    if context.graph.opset >= 11:
+    if takes_empty_fill(context):
         return is_plain_zero(exposed.pad.value)
     node = exposed.window
     return not any(node.attrs.get("pads") or ()) and node.attrs.get("auto_pad", "") in {
@@ -73,7 +79,7 @@ def can_guard(context: Context, exposed: Exposed) -> bool:
 def guard(context: Context, exposed: Exposed) -> None:
     """Protects a `Pad` from being folded; `can_guard` must hold."""
     graph = context.graph
-    if graph.opset < 11:
+    if not takes_empty_fill(context):
         graph.set_attributes(exposed.window, {"auto_pad": "VALID", "pads": None})
         return
     node = exposed.pad.node
@@ -108,7 +114,7 @@ def _ends(exposed: Exposed) -> tuple[str, str]:
 
 def _is_guarded(context: Context, exposed: Exposed) -> bool:
     """Whether another `Pad`'s protection protects this one too."""
-    return context.graph.opset < 11 and exposed.window.attrs.get("auto_pad", "") == "VALID"
+    return not takes_empty_fill(context) and exposed.window.attrs.get("auto_pad", "") == "VALID"
 
 
 def _laid_open(context: Context) -> list[Exposed]:

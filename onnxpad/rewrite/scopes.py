@@ -115,7 +115,7 @@ class _Finder:
             for each, facts in zip(outer.domains, given, strict=True)
         )
         # A body's inputs change from one iteration to the next.
-        around = Around(outer, domains, frozenset(body.inputs), self._original(body))
+        around = Around(outer, domains, frozenset(body.inputs), False, self._original(body))
         context = self._add(body, around)
         outer.blocked_pools.inside.append(partial(_at_border, context))
 
@@ -140,7 +140,10 @@ class _Finder:
             for place, name in enumerate(function.inputs)
             if calls and all(_is_fed(call, place) for call in calls)
         )
-        self._add(function, Around(None, tuple(domains), fed, self._original(function)))
+        inlined = key in self._called_unseen or any(
+            context.sites.fusion.drops_empty for context, _ in calls
+        )
+        self._add(function, Around(None, tuple(domains), fed, inlined, self._original(function)))
 
     def _add(self, graph: Graph, around: Around) -> Context:
         main = self._main

@@ -282,6 +282,41 @@ def test_a_pad_that_onnxruntime_folds_wrongly_is_guarded(model: onnx.ModelProto)
     np.testing.assert_array_equal(expected, found)
 
 
+POOL = "z = MaxPool <{}kernel_shape = [3, 3]> (q)"
+INLINED = {
+    "in the branch": (
+        branch("q = Pad (x, p) " + POOL.format('auto_pad = "SAME_UPPER", ')), "", ["PAD101"], []
+    ),
+    "in a function called there": (
+        branch("z = f.go (x, p)"),
+        function(
+            "o = Constant <value_ints = [0, 0, 0, 0, 0, 0, 0, 0]> () k = Identity (o) "
+            "m = Constant <value_float = -9.0> () r = Pad (x, p) q = Pad (r, k, m) "
+            + POOL.format("").replace("z =", "y ="),
+            "x, p",
+        ),
+        ["PAD102"],
+        ["PAD204", "PAD205"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "functions", "stays", "made"), INLINED.values(), ids=[*INLINED])
+def test_onnxruntime_drops_empty_inputs_where_a_branch_takes_the_place_of_its_if(
+    body: str, functions: str, stays: list[str], made: list[str]
+) -> None:
+    """There an empty fill does not keep a `Pad` from being folded into a MaxPool."""
+    held = f"{BORDER}, bool on = {{1}}"
+    model = graph(body, functions, inputs="float[1, 2, 8, 8] x", held=held)
+    result = onnxpad.fix(model, validate=False)
+    assert [change.code for change in result.changes] == made
+    assert [each.code for each in result.findings if each.reason_code == "optimiser-folds"] == stays
+    assert not onnxpad.fix(result.model, validate=False).changes
+    feeds = {"x": -1 - np.abs(feeds_of(model, 1)["x"])}
+    (expected,), (found,) = run(model, feeds), run(result.model, feeds, optimised=True)
+    np.testing.assert_array_equal(expected, found)
+
+
 def test_a_pad_before_a_call_is_guarded_where_the_function_lays_it_open() -> None:
     pool = 'y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3]> (x)'
     model = graph("q = Pad (x, p) y = f.go (q)", function(pool, "x"))
