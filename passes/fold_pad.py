@@ -32,7 +32,7 @@ class FoldPad(Pass):
       Without one it is 0.
     - AveragePool: 0, but not -0.0; QLinearAveragePool: the zero point. They count their padding
       afterwards (`count_include_pad=1`), so they must not have had uncounted padding before.
-    - MaxPool, NhwcMaxPool: the lowest value, or one that no element of the data can lose to.
+    - MaxPool, NhwcMaxPool: the lowest value, or one that no element of the data is below.
       Nothing may read the Indices.
 
     A pool's pads must stay below its kernel. The data without the `Pad` must not be empty, as the

@@ -431,6 +431,15 @@ CASES: Final[dict[str, Case]] = {
     "Pad MaxPool, 0 behind Sub": _pool(
         "MaxPool", "kernel_shape = [4, 4]", first="i = Relu (x) j = Abs (x) r = Sub (i, j)"
     ),
+    "Pad MaxPool, 3 behind Max, int8, dilated": Case(
+        one(
+            "r = Max (x, c) a = Pad (r, p, c)"
+            " y = MaxPool <kernel_shape = [2], dilations = [3]> (a)",
+            inputs="int8[1, 2, 2] x",
+            outputs="int8[] y",
+            initializers="int64[6] p = {0, 0, 1, 0, 0, 1}, int8 c = {3}",
+        )
+    ),
     "Pad MaxPool, 5 behind Relu": _pool(
         "MaxPool", "kernel_shape = [4, 4]", value="float c = {5}", first="r = Relu (x)"
     ),

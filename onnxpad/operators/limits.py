@@ -30,8 +30,8 @@ class Form:
         counts: Whether it counts its padding in the new form.
         source: The tensor around which all this padding is.
         sizes: The spatial sizes of that tensor.
-        is_whole: Whether its elements are known to be integers, so that a maximum over nothing but
-            padding is the least of them, as the value of a `Pad`.
+        is_whole: Whether its elements are known to be integers, and the padding around them the
+            least of these, as a maximum over nothing but an operator's own padding is.
         opset: The version of the standard operators.
         infinite: Returns the source of infinities in a tensor; None where none is found.
         size_dependent: Makes the refusal for a number of windows that depends on a size.

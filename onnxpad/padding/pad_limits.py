@@ -190,12 +190,11 @@ def _never_wins(case: Merge) -> bool:
     assert dtype is not None
     if value == lowest(dtype):
         return True
-    if dtype not in FLOATS:
-        return False
-    if dtype != TensorProto.BFLOAT16 and value <= _lowest_finite(dtype):
+    if dtype in FLOATS and dtype != TensorProto.BFLOAT16 and value <= _lowest_finite(dtype):
         return True
-    negative = is_negative_zero(value) or _is_within_negative_zeros(case, case.pad.data)
-    return value <= 0 and not negative and case.signs.non_negative(case.pad.data)
+    if not value <= case.signs.bound(case.pad.data):
+        return False
+    return not (is_negative_zero(value) or _is_within_negative_zeros(case, case.pad.data))
 
 
 def _is_within_negative_zeros(case: Merge, tensor: Tensor) -> bool:
@@ -221,7 +220,7 @@ NEVER_WINS: Final = Condition[Merge](
         value=case.pad.value,
     ),
 )
-"""The `Pad` fills in the lowest value, or one that no element of the data can lose to."""
+"""The `Pad` fills in the lowest value, or one that no element of the data is below."""
 
 POWER_ABOVE_ZERO: Final = Condition[Merge](
     must=lambda case: not case.op.leaves_zeros_out,

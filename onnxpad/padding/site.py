@@ -26,8 +26,15 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, add, is_padded, onnx_order, told
 from onnxpad.operators.limits import Form, says_infinite
 from onnxpad.operators.onnxruntime_quirks import check_pads, check_same
-from onnxpad.operators.read import PadOp, UnreadableError, WindowOp, pad_giving, read_window
-from onnxpad.operators.table import FLOATS, Fill, operator_of
+from onnxpad.operators.read import (
+    PadOp,
+    UnreadableError,
+    WindowOp,
+    pad_giving,
+    read_pad,
+    read_window,
+)
+from onnxpad.operators.table import FLOATS, Fill, lowest, operator_of
 from onnxpad.padding.pad_limits import MERGING, Merge
 from onnxpad.padding.plan import Outer, Plan, SizeDependentError, split
 from onnxpad.process.memoise import remembered
@@ -160,6 +167,12 @@ class Sites:
     def is_whole(self, tensor: Tensor) -> bool:
         """Whether the elements of a tensor are known to be integers."""
         return self._analysis.dtype(tensor) not in {None, *FLOATS}
+
+    def _fills_lowest(self, outer: Outer) -> bool:
+        """Whether a `Pad` fills in the lowest value of its element type."""
+        dtype = self._analysis.dtype(outer.source)
+        value = read_pad(self._graph, self._analysis, outer.node).value
+        return dtype is not None and value is not None and value == lowest(dtype)
 
     def _says_ceil(self, source: Tensor, axis: int, size: Extent) -> RefusalError:
         """The refusal of a pool with `ceil_mode` whose number of windows depends on a size."""
@@ -345,7 +358,8 @@ class Sites:
             sizes = self._sizes(op, source, read)
             opset, infinite = self._graph.opset, self._signs.infinite
             says = self._says_ceil
-            whole, padding = self.is_whole(source), (own, around, inside)
+            whole = self.is_whole(source) and (outer is None or self._fills_lowest(outer))
+            padding = own, around, inside
             form = Form(op, *padding, counts, source, sizes, whole, opset, infinite, says)
             ask(row.limits, form)
             for on in form.along():

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from math import lcm, prod
+from math import inf, lcm, prod
 from typing import Any, Final
 
 import numpy as np
@@ -38,7 +38,7 @@ from onnxpad.operators.read import (
     read_pad,
     read_window,
 )
-from onnxpad.operators.table import FLOATS, Fill, Operator, operator_of
+from onnxpad.operators.table import FLOATS, Fill, Operator, lowest, operator_of
 from onnxpad.probe.run import REACH, ProbeResult, compare_runs
 
 # Most elements of a tensor in a cut.
@@ -246,15 +246,16 @@ class NeighbourhoodProbe:
         node = self._graph.producer(tensor) if tensor.name not in roots else None
         row = operator_of(self._graph, node) if node is not None else None
         compares = row is not None and row.padding is Fill.LOWEST
-        if compares and self._signs.non_negative(self._graph.tensor(root)):
-            cutting.spare_negatives(self._grounds(root))
+        if compares:
+            bound = self._signs.bound(self._graph.tensor(root))
+            cutting.keep_above(bound, self._grounds(root))
         op = self._window(node) if node is not None and row is not None else None
         if op is not None and op.operator.inputs.zero_point is not None and len(roots) == 1:
             cutting.centre(_ANY_ZERO if op.zero is None else op.zero)
         return cutting.model(tensor)
 
     def _grounds(self, root: str) -> list[str]:
-        """The inputs of the elementwise operators that make a tensor non-negative, as a Relu does.
+        """The inputs of the elementwise operators that bound a tensor from below, as a Relu does.
 
         Empty where any other operator is in between.
         """
@@ -390,17 +391,34 @@ class _Cutting:
             self._proto.input.append(info)
         self._dtype = self._type(roots[0])
 
-    def spare_negatives(self, grounds: Sequence[str]) -> None:
-        """Keeps the data non-negative, as the graph does upstream of the root.
+    def keep_above(self, bound: float, grounds: Sequence[str]) -> None:
+        """Keeps the data at a bound or above it, as the graph does upstream of the root.
 
-        Where `grounds` are known, the cut begins there and runs the operators that remove negative
-        values itself; else it adds a Relu.
+        Where `grounds` are known, the cut begins there and runs the operators that bound the data
+        itself; else it adds the bound to data that is not negative.
         """
+        if bound == (-inf if self._dtype in FLOATS else lowest(self._dtype)):
+            return
         if grounds:
             self._names = dict.fromkeys(grounds, "data")
         elif self._dtype in FLOATS:
-            self._proto.node.append(make_node("Relu", ["data"], ["positive"]))
-            self._names = dict.fromkeys(self._names, "positive")
+            self._names = dict.fromkeys(self._names, self._raised("Relu", bound, self._dtype))
+        elif self._dtype in _QUANTISED:
+            greatest = int(np.iinfo(tensor_dtype_to_np_dtype(self._dtype)).max)
+            self._proto.input[0].type.tensor_type.elem_type = TensorProto.INT32
+            raised = self._raised("Abs", min(bound, greatest - REACH), TensorProto.INT32)
+            self._proto.node.append(make_node("Cast", [raised], ["quantised"], to=self._dtype))
+            self._names = dict.fromkeys(self._names, "quantised")
+
+    def _raised(self, op: str, bound: float, dtype: int) -> str:
+        """Adds a bound to what an operator makes of the data; returns the name of the sum."""
+        self._proto.node.append(make_node(op, ["data"], ["positive"]))
+        if bound == 0:
+            return "positive"
+        array = np.asarray(bound, tensor_dtype_to_np_dtype(dtype))
+        self._proto.initializer.append(from_array(array, "bound"))
+        self._proto.node.append(make_node("Add", ["positive", "bound"], ["raised"]))
+        return "raised"
 
     def centre(self, zero: int) -> None:
         """Centres quantised data at its zero point, so that results seldom saturate."""

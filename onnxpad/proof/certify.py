@@ -6,6 +6,7 @@ of the data, and the positions that an average counts. Then it compares both. It
 about rewriting and knows no pass.
 """
 
+import math
 from collections.abc import Collection
 from typing import Final, NamedTuple, TypeAlias
 
@@ -394,24 +395,26 @@ class Certifier:
         assumptions: set[Assumption] = set()
         if self._signs.infinite(root) is not None:
             raise UncertifiedError(f"{root.name!r} holds infinities")
-        floor = all(
-            isinstance(layer.fill, int | float) and layer.fill >= 0 for layer in found.inner
-        )
+        floor = min(self._signs.bound(root), _least_fill(found.inner))
         for reading in found.readings:
             if not reading.same:
                 self._check_reading(root, reading, floor, assumptions)
         return assumptions
 
     def _check_reading(
-        self, root: Tensor, reading: EngineReading, floor: bool, assumptions: set[Assumption]
+        self, root: Tensor, reading: EngineReading, floor: float, assumptions: set[Assumption]
     ) -> None:
-        losing, lost = (
-            merged(tuple(self._losing(layer, root, floor, assumptions) for layer in each.layers))
-            for each in (reading.first, reading.second)
-        )
-        if not same_layers(losing, lost):
+        dtype, replaced = self._analysis.dtype(root), set[float | int | str]()
+        sides = []
+        for each in (reading.first, reading.second):
+            lost = tuple(self._losing(layer, dtype, floor, assumptions) for layer in each.layers)
+            replaced.update(
+                old.fill for old, new in zip(each.layers, lost, strict=True) if old != new
+            )
+            sides.append(merged(lost))
+        if not same_layers(*sides):
             raise UncertifiedError(reading.differs)
-        if self._analysis.dtype(root) not in {None, *FLOATS}:
+        if dtype is not None and dtype not in FLOATS and replaced <= {least_of(dtype)}:
             return  # a maximum of integers over nothing but padding is the least of them
         if (axis := reading.blind_axis()) is not None:
             raise UncertifiedError(
@@ -419,29 +422,25 @@ class Certifier:
             )
 
     def _losing(
-        self, layer: Layer, root: Tensor, floor: bool, assumptions: set[Assumption]
+        self, layer: Layer, dtype: int | None, floor: float, assumptions: set[Assumption]
     ) -> Layer:
         """The layer with the fill `LEAST` instead of one that loses every comparison.
 
         Args:
             layer: The layer.
-            root: The data.
-            floor: Whether the inner layers around the data are non-negative.
+            dtype: The element type of the data.
+            floor: A number that no element of the data and of its inner layers is below.
             assumptions: Receives the assumptions that this needs.
         """
-        dtype = self._analysis.dtype(root)
         if layer.fill == LEAST or dtype is None or isinstance(layer.fill, str):
             return layer
         least = least_of(dtype)
+        loses = layer.fill == least or layer.fill <= floor
         if dtype in FLOATS:
-            if layer.fill == least or (dtype in _LOWEST_FINITE and layer.fill <= _finite(dtype)):
+            loses = loses or (dtype in _LOWEST_FINITE and layer.fill <= _finite(dtype))
+            if loses:
                 assumptions.add(FINITE)
-                return layer._replace(fill=LEAST)
-            if layer.fill <= 0 and floor and self._signs.non_negative(root):
-                assumptions.add(FINITE)
-                return layer._replace(fill=LEAST)
-            return layer
-        return layer._replace(fill=LEAST) if layer.fill == least else layer
+        return layer._replace(fill=LEAST) if loses else layer
 
     def _sizes(self, root: str, slide: Slide) -> tuple[Extent, ...]:
         """The spatial sizes of a tensor; fresh symbols where they are unknown until run time."""
@@ -579,6 +578,16 @@ class _Inside(NamedTuple):
     data: tuple[Tensor, ...]
     others: tuple[str, ...]
     counts: bool
+
+
+def _least_fill(layers: Layers) -> float:
+    """A number that no fill of the layers is below; -inf where one is -0.0 or no number."""
+    least = math.inf
+    for layer in layers:
+        if isinstance(layer.fill, str) or math.isnan(layer.fill):
+            return -math.inf
+        least = min(least, layer.fill)
+    return least
 
 
 def _fill_around(layers: Layers) -> float | int | str:

@@ -127,6 +127,10 @@ QUESTIONS: Final = (
         title="value 0 on data that is never negative", value="0",
         upstream="x = Relu (i)", only=("MaxPool",),
     ),
+    Question(
+        title="value 5 on data that is never below 5", value="5",
+        upstream="x = Max (i, c)", only=_MAXIMA,
+    ),
     Question(title="value 0 on unsigned data", value="0", kind="uint8", only=_MAXIMA),
     Question(title="another value", value="5"),
     Question(title="a value known only at run time", given=("c",)),

@@ -9,6 +9,8 @@ from onnxpad.padding.pad_limits import MERGING
 from onnxpad.passes.fold_pad import FoldPad
 from tests.support import LOW, PADS, W, canonical, feeds_of, fixed, one, run
 
+POOL = "y = MaxPool <kernel_shape = [3, 3]>"
+
 FOLDS = [
     pytest.param(
         one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {PADS}"),
@@ -77,6 +79,36 @@ FOLDS = [
         ),
         one("r = Relu (x) y = MaxPool <kernel_shape = [3, 3], pads = [1, 2, 2, 1]> (r)"),
         id="MaxPool, 0 on data that is never negative",
+    ),
+    *(
+        pytest.param(
+            one(f"{first} a = Pad (s, p, c) {POOL} (a)", initializers=f"{PADS}, float c = {{{c}}}"),
+            one(
+                f"{first} y = MaxPool <kernel_shape = [3, 3], pads = [1, 2, 2, 1]> (s)",
+                initializers=f"float c = {{{c}}}",
+            ),
+            id=f"MaxPool, {c} on data that is never below it",
+        )
+        for first, c in (
+            ("r = Relu (x) s = Add (r, c)", 0.5),
+            ("s = Clip (x, c)", -0.5),
+            ("s = Clip (x, c)", 3),
+        )
+    ),
+    pytest.param(
+        one(
+            f"s = Max (x, c) a = Pad (s, p, c) {POOL} (a)",
+            inputs="int8[1, 2, 9, 8] x",
+            outputs="int8[] y",
+            initializers=f"{PADS}, int8 c = {{3}}",
+        ),
+        one(
+            "s = Max (x, c) y = MaxPool <kernel_shape = [3, 3], pads = [1, 2, 2, 1]> (s)",
+            inputs="int8[1, 2, 9, 8] x",
+            outputs="int8[] y",
+            initializers="int8 c = {3}",
+        ),
+        id="MaxPool of integers that are never below the value",
     ),
     pytest.param(
         one("a = Pad (x, p) y = AveragePool <kernel_shape = [3, 3]> (a)", initializers=PADS),
@@ -341,6 +373,25 @@ STAYS = [
         ),
         "wholly in the padding",
         id="a dilated window may read padding only",
+    ),
+    pytest.param(
+        one(
+            "s = Max (x, c) a = Pad (s, p, c)"
+            " y = MaxPool <kernel_shape = [2], dilations = [3]> (a)",
+            inputs="int8[1, 2, 2] x",
+            outputs="int8[] y",
+            initializers="int64[6] p = {0, 0, 1, 0, 0, 1}, int8 c = {3}",
+        ),
+        "wholly in the padding",
+        id="a dilated window may read padding only, which is not the least integer",
+    ),
+    pytest.param(
+        one(
+            f"s = Clip (x, c) a = Pad (s, p, d) {POOL} (a)",
+            initializers=f"{PADS}, float c = {{-0.5}}, float d = {{-0.25}}",
+        ),
+        "pads with -0.25, which can win",
+        id="data that may be below the value",
     ),
     pytest.param(
         one(

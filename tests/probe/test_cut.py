@@ -222,6 +222,28 @@ def test_data_that_cannot_be_negative_is_not_given_negative() -> None:
     assert change.probe.startswith("equal on")
 
 
+@pytest.mark.parametrize(
+    ("kind", "first", "inside"),
+    [
+        ("float", "s = Max (x, c)", ["Relu", "Add"]),
+        ("int8", "s = Max (x, c)", ["Abs", "Add", "Cast"]),
+        ("float", "r = Relu (x) s = Add (r, c)", ["Relu", "Add"]),
+    ],
+)
+def test_data_that_cannot_be_below_a_bound_is_not_given_so(
+    kind: str, first: str, inside: list[str]
+) -> None:
+    proto = one(
+        f"{first} a = Pad (s, p, c) y = MaxPool <kernel_shape = [3, 3]> (a)",
+        inputs=f"{kind}[1, 2, 9, 8] x",
+        outputs=f"{kind}[] y",
+        initializers=f"{PADS}, {kind} c = {{3}}",
+    )
+    assert operators(cut(proto, "s")) == [[*inside, "Pad", "MaxPool", "Identity"]]
+    (change,) = onnxpad.fix(proto).changes
+    assert change.probe.startswith("equal on")
+
+
 @pytest.fixture
 def probed(monkeypatch: pytest.MonkeyPatch) -> list[ProbeResult]:
     """The result of every pair that was run."""

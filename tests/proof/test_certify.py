@@ -301,6 +301,11 @@ FOLDED = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {amounts('p',
 COUNTED = padded("AveragePool", "kernel_shape = [3]", amounts("p", 1, 2))
 THREE = "float[1, 2, 3] x"
 
+BOUNDED: dict[str, Any] = {
+    "inputs": "int8[1, 2, L] x",
+    "outputs": "int8[] y",
+    "initializers": f"{amounts('p', 1, 1)}, int8 c = {{3}}, int8 d = {{4}}",
+}
 WRONG = [
     pytest.param(
         FOLDED,
@@ -435,6 +440,24 @@ WRONG = [
         pool("MaxPool", "dilations = [4], kernel_shape = [2], pads = [1, 1]"),
         "on axis 2 a window may lie wholly in the padding",
         id="equal from size 4 on, where no window lies in the padding",
+    ),
+    *(
+        pytest.param(
+            one(f"s = Max (x, c) a = Pad (s, p, d) y = MaxPool <{kernel}> (a)", **(BOUNDED | says)),
+            one(f"s = Max (x, c) y = MaxPool <{kernel}, pads = [1, 1]> (s)", **(BOUNDED | says)),
+            told,
+            id=told_id,
+        )
+        for kernel, says, told, told_id in (
+            ("kernel_shape = [2]", {}, "instead of 4", "4 where the data may be 3"),
+            (
+                "kernel_shape = [2], dilations = [3]",
+                {"inputs": "int8[1, 2, 2] x", "initializers": f"{amounts('p', 1, 1)},"
+                " int8 c = {3}, int8 d = {3}"},
+                "on axis 2 a window may lie wholly in the padding",
+                "integers that are at least 3, and a window that reads only the padding",
+            ),
+        )
     ),
     pytest.param(
         conv('auto_pad = "SAME_UPPER", strides = [2]'),
