@@ -60,8 +60,12 @@ def _never(op: "WindowOp", opset: int, dtype: Type) -> bool:
     return False
 
 
+CHANGED: Final[Mapping[str, int]] = {"AveragePool": 19}
+"""The opset in which onnxruntime begins to compute something else for the same node."""
+
+
 def _average_stops(op: "WindowOp", opset: int, dtype: Type) -> bool:
-    return opset < 19 and not (op.ceil_mode and op.count_include_pad)
+    return opset < CHANGED["AveragePool"] and not (op.ceil_mode and op.count_include_pad)
 
 
 def _maximum_stops(op: "WindowOp", opset: int, dtype: Type) -> bool:
@@ -222,7 +226,7 @@ PADS_BELOW_KERNEL: Final = Condition[AxisForm](
 def _divides_by_whole_kernels(form: Form) -> bool:
     """Whether an average that begins to count its padding would always divide by whole kernels."""
     becomes = form.counts and not form.op.count_include_pad
-    return becomes and not form.op.ceil_mode and form.opset < 19
+    return becomes and not form.op.ceil_mode and form.opset < CHANGED["AveragePool"]
 
 
 def _reaches_past(form: Form, place: int) -> bool:

@@ -20,6 +20,7 @@ from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import bodies
 from onnxpad.fusion.blocked_pools import Hazard
 from onnxpad.graph import Graph, Node, Tensor, held_bodies, normal_domain
+from onnxpad.operators.onnxruntime_quirks import CHANGED
 from onnxpad.operators.table import OPERATORS
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Around, Context
@@ -151,7 +152,7 @@ class _Finder:
         if not graph.opset:
             context.closed = NO_OPSET
         else:
-            context.closed = _misjudged(context)
+            context.closed = _runs_otherwise(graph, main.graph.opset) or _misjudged(context)
         self.found.append(context)
         self._enter(context)
         return context
@@ -197,6 +198,21 @@ def _passed(body: Graph, outer: Analysis) -> Mapping[str, Passed]:
         return passed_to_body(body, outer)
     except ModelError:
         return {}
+
+
+def _runs_otherwise(graph: Graph, opset: int) -> str:
+    """Why onnxruntime computes something else in a function than it says; empty if it does not.
+
+    It runs the nodes of a function with the model's opset, whatever the function imports.
+    """
+    for node in graph.nodes:
+        since = CHANGED.get(node.op) if graph.is_standard(node) else None
+        if since is not None and (graph.opset < since) != (opset < since):
+            return (
+                f"its opset is {graph.opset}, and onnxruntime runs {node.op} "
+                f"{graph.label(node)!r} in it with the model's, {opset}"
+            )
+    return ""
 
 
 def _misjudged(context: Context) -> str:

@@ -259,6 +259,19 @@ def test_a_function_has_an_opset_of_its_own() -> None:
     assert told(onnxpad.fix(model, validate=False)) == [("PAD201", "f::go > Conv 'c'", FOLDED)]
 
 
+@pytest.mark.parametrize("opset", [19, 22])
+def test_a_function_whose_average_runs_with_another_opset_is_left_alone(opset: int) -> None:
+    """At size 1 a counted average divides by the whole kernel with the model's opset, 17."""
+    pool = "[a] y = AveragePool <kernel_shape = [4, 4], strides = [3, 3]> (q)"
+    inside = function(f"q = Pad (x, w) {pool}").replace('"" : 17', f'"" : {opset}')
+    for style in ("fold", "pad", "symmetric"):
+        result = onnxpad.fix(graph("y = f.go (x, p)", inside), style=style, validate=False)
+        assert not result.changed
+        (finding,) = result.findings
+        assert (finding.code, finding.node) == ("PAD903", "f::go > Pad '<q>'")
+        assert f"its opset is {opset}" in finding.reason
+
+
 @pytest.mark.parametrize(
     "model",
     [
