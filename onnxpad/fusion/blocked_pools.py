@@ -45,7 +45,8 @@ class BlockedPools:
     """The pools of one graph that must not run in the NCHWc kernel.
 
     Attributes:
-        inside: For each body in the graph: returns the tensors whose shapes it must not learn.
+        inside: Return further tensors whose shapes onnxruntime must not learn, those that bodies
+            in the graph capture among them.
     """
 
     def __init__(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:

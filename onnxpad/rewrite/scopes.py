@@ -6,7 +6,7 @@ happens inside never limits the sizes outside: a branch need not run.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final, TypeAlias
@@ -15,7 +15,9 @@ import onnx
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.bodies_and_calls import COVERED, Passed, passed_to_body, passed_to_function
+from onnxpad.analysis.rules.pools_and_convs import DISPUTED
 from onnxpad.analysis.shape_inference_check import disagreements
+from onnxpad.arithmetic.size import Unknown
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import bodies
 from onnxpad.fusion.blocked_pools import Hazard
@@ -75,6 +77,7 @@ class _Finder:
         light = main.graph.model.skeleton.light
         functions = light.functions
         self._padding = _padding_functions(functions)
+        self._misjudged: set[Key] = set()
         # Functions with calls in graphs that are not looked into.
         self._called_unseen: set[Key] = set()
         for training in light.training_info:
@@ -84,6 +87,10 @@ class _Finder:
         if self._padding:
             for index in _callers_first(functions):
                 self._add_function(index)
+        wrong = self._misjudged_functions(functions)
+        for context in self.found:
+            if not context.closed:
+                context.blocked_pools.inside.append(_Misjudged(context, wrong).before)
 
     def _enter(self, context: Context) -> None:
         """Adds the bodies in a graph, and notes its calls of functions."""
@@ -144,7 +151,19 @@ class _Finder:
         inlined = key in self._called_unseen or any(
             context.sites.fusion.drops_empty for context, _ in calls
         )
-        self._add(function, Around(None, tuple(domains), fed, inlined, self._original(function)))
+        around = Around(None, tuple(domains), fed, inlined, self._original(function))
+        context = self._add(function, around)
+        if context.closed or any(True for _ in _disputed(context)):
+            self._misjudged.add(key)
+
+    def _misjudged_functions(self, functions: Sequence[onnx.FunctionProto]) -> frozenset[Key]:
+        """The functions with sizes that onnxruntime must not learn, also in others they call."""
+        found = set(self._misjudged)
+        for index in reversed(_callers_first(functions)) if found else ():
+            each = functions[index]
+            if not found.isdisjoint(_called(each.node)):
+                found.add((normal_domain(each.domain), each.name))
+        return frozenset(found)
 
     def _add(self, graph: Graph, around: Around) -> Context:
         main = self._main
@@ -233,6 +252,17 @@ def _misjudged(context: Context) -> str:
     return ""
 
 
+def _disputed(context: Context) -> Iterator[Node]:
+    """The pools to which onnxruntime gives another size than the specification."""
+    try:
+        for op in context.windows():
+            shape = context.analysis.shape(op.node.outputs[0]) or ()
+            if any(isinstance(n, Unknown) and n.reason.startswith(DISPUTED) for n in shape):
+                yield op.node
+    except ModelError:
+        return  # a constant is malformed, and whoever reads it says so
+
+
 def _at_border(context: Context) -> Iterator[tuple[Tensor, Hazard]]:
     """The tensors around a body whose shapes it must not learn, each with what would happen."""
     graph, owner = context.graph, context.graph.owner
@@ -244,10 +274,81 @@ def _at_border(context: Context) -> Iterator[tuple[Tensor, Hazard]]:
             yield tensor.outer, Hazard(owner, Reason.SHAPE_REFUSED, does)
         elif hazard := context.blocked_pools.behind(tensor, context.windows()):
             yield tensor.outer, hazard
-    for tensor in owner.inputs if context.closed else ():
-        if tensor.name:
-            does = f"know the sizes in {graph.place}, but {context.closed}"
-            yield tensor, Hazard(owner, Reason.SHAPE_REFUSED, does)
+    given: Hazard | None = None
+    if context.closed:
+        does = f"know the sizes in {graph.place}, but {context.closed}"
+        given = Hazard(owner, Reason.SHAPE_REFUSED, does)
+    else:
+        behind = (
+            context.blocked_pools.behind(graph.tensor(name), context.windows())
+            for name in graph.inputs
+        )
+        given = next(filter(None, behind), None)
+    if given is not None:
+        yield from ((tensor, given) for tensor in owner.inputs if tensor.name)
+
+
+class _Misjudged:
+    """The nodes of one graph that onnx's shape inference is wrong about, where that does harm.
+
+    Where an If, Loop or Scan hands on their results, onnxruntime allocates these in the wrong
+    shape, and stops.
+    """
+
+    def __init__(self, context: Context, functions: Collection[Key]) -> None:
+        """Looks for the nodes at the first question.
+
+        Args:
+            context: The graph.
+            functions: The functions that such nodes are in.
+        """
+        self._context = context
+        self._functions = functions
+        self._found: list[tuple[Node, Hazard]] | None = None
+
+    def before(self) -> Iterator[tuple[Tensor, Hazard]]:
+        """The tensors that these nodes read, each with what would happen."""
+        if self._found is None:
+            self._found = list(self._find())
+        for node, hazard in self._found:
+            if self._context.graph.has_node(node):
+                yield from ((tensor, hazard) for tensor in node.inputs if tensor.name)
+
+    def _find(self) -> Iterator[tuple[Node, Hazard]]:
+        graph = self._context.graph
+        if graph.is_main and not any(map(graph.runs_graphs, graph.nodes)):
+            return
+        for node in graph.nodes:
+            key = (normal_domain(node.domain), node.op)
+            if graph.is_function(node) and key in self._functions and self._is_handed_on(node):
+                yield node, self._hazard(node)
+        try:
+            wrong = [each.node for each in disagreements(graph, self._context.analysis)]
+            for node in (*_disputed(self._context), *wrong):
+                if self._is_handed_on(node):
+                    yield node, self._hazard(node)
+        except ModelError:
+            return  # a constant is malformed, and whoever reads it says so
+
+    def _is_handed_on(self, node: Node) -> bool:
+        """Whether an If, Loop or Scan may hand on what a node computes."""
+        graph = self._context.graph
+        if not graph.is_main or not COVERED.isdisjoint(graph.inner_operators(node)):
+            return True  # it is inside one, or may be, or has one inside
+        pending, seen = list(node.outputs), {id(node)}
+        while pending:
+            for use in graph.uses(pending.pop()):
+                if use.node.op in COVERED or graph.is_function(use.node):
+                    return True
+                if id(use.node) not in seen:
+                    seen.add(id(use.node))
+                    pending += use.node.outputs
+        return False
+
+    def _hazard(self, node: Node) -> Hazard:
+        label = self._context.graph.label(node)
+        does = f"give a body wrong sizes: onnx's shape inference is wrong about {node.op} {label!r}"
+        return Hazard(node, Reason.SHAPE_REFUSED, does)
 
 
 def _is_fed(call: _Call, place: int) -> bool:

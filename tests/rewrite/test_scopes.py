@@ -354,6 +354,49 @@ def test_a_branch_that_never_runs_teaches_nothing() -> None:
     assert finding.reason == "Squeeze '<k>' in it stops wherever it runs"
 
 
+COMPUTED = "int32[8] f = {0, 0, 0, 1, 0, 0, 0, 0}"
+CEIL = "MaxPool <ceil_mode = 1, kernel_shape = [2, 4], strides = [3, 2]> (q)"
+SAME = 'MaxPool <auto_pad = "SAME_UPPER", dilations = [2, 2], kernel_shape = [3, 2]> (q)'
+SCANNED = (
+    "[scan] y = Scan <num_scan_inputs = 1, body = b (float[a, b, c, d] s) => (float[a, b, c, d] t) "
+    "{{ {} }}> (r)"
+)
+MISSIZED = {
+    "a pool that an If hands on": (
+        f"q = Identity (r) k = {SAME} "
+        + branch("z = Identity (k)").replace("Identity (x)", "Identity (k)"),
+        "",
+    ),
+    "a pool in a branch": (branch(f"q = Identity (r) z = {SAME}"), ""),
+    "a pool in a Scan": (SCANNED.format(f"q = Identity (s) t = {SAME}"), ""),
+    "a pool in a function in a Scan": (
+        SCANNED.format("t = f.go (s)"), function(f"y = {CEIL}", "q")
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("nodes", "functions"), MISSIZED.values(), ids=[*MISSIZED])
+def test_onnxruntime_learns_no_sizes_that_shape_inference_gets_wrong(
+    nodes: str, functions: str
+) -> None:
+    """It gives the results of bodies the inferred sizes, and stops where these are wrong."""
+    scan = "Scan" in nodes
+    pad = "g = Cast <to = 7> (f) " + ("r = Pad (x, g, , e) " if scan else "r = Pad (x, g) ")
+    rank = "float[2, 1, 2, h, 11] x" if scan else "float[1, 2, h, 11] x, bool on"
+    held = f"{COMPUTED}, int64[4] e = {{1, 2, 3, 4}}"
+    head = HEAD.replace('"" : 17', '"" : 18')
+    text = f"{head} g ({rank.replace('h', '9')}) => (float[] y) <{held}> {{ {pad}{nodes} }}"
+    model = onnx.parser.parse_model(f"{text} {functions.replace(': 17', ': 18')}")
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    feeds = feeds_of(model, 1)
+    if not scan:
+        feeds["on"] = np.array(True)
+    result = onnxpad.fix(model, validate=False)
+    (expected,), (found,) = run(model, feeds), run(result.model, feeds)
+    np.testing.assert_array_equal(expected, found)
+    assert [each.reason_code for each in result.undone] == ["shape-refused"]
+
+
 def test_what_is_barred_in_a_body_stays() -> None:
     model = graph(branch("q = Pad (x, p) [c] z = Conv (q, w)"))
     entry = '[["If \'if\' > then_branch > z", "PAD201", "differs"]]'

@@ -6,7 +6,7 @@ exception: their size is truncated, as in onnxruntime and shape inference.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,9 @@ from onnxpad.operators.table import (
 
 P = ParamSpec("P")
 T = TypeVar("T")
+DISPUTED: Final = "runtimes differ on"
+"""How the reason begins for which a size is unknown that onnxruntime computes in its own way."""
+
 SizeRule = Callable[[Call, Shape, Slide], list[Extent]]
 """Computes the output's spatial sizes from the data's and from how the window slides."""
 
@@ -177,7 +180,7 @@ def _convolution_sizes(call: Call, data: Shape, slide: Slide) -> list[Extent]:
 def _pool_sizes(call: Call, data: Shape, slide: Slide) -> list[Extent]:
     if slide.auto_pad.startswith("SAME"):
         if any(window.dilation > 1 and window.kernel > 1 for window in _windows(slide)):
-            raise UndeterminedError("runtimes differ on a pool with SAME and dilations")
+            raise UndeterminedError(f"{DISPUTED} a pool with SAME and dilations")
         return list(map(same_output_size, data, slide.windows))
     ceil_mode = slide.ceil_mode
     if ceil_mode:
@@ -203,7 +206,7 @@ def _transposed_sizes(call: Call, data: Shape, slide: Slide) -> list[Extent]:
         if not is_same:
             sizes.append(transposed_output_size(size, window, *pads, padding))
         elif window.extent + padding < window.stride:
-            sizes.append(Unknown("runtimes differ on SAME with a kernel below the stride"))
+            sizes.append(Unknown(f"{DISPUTED} SAME with a kernel below the stride"))
         else:
             sizes.append(size * window.stride)
     return sizes
