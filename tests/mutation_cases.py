@@ -330,13 +330,15 @@ CASES: Final[dict[str, Case]] = {
     ),
     "Pad Conv, reflect": _conv('a = Pad <mode = "reflect"> (x, p) y = Conv (a, w)'),
     "Pad Conv, crop": _conv(
-        "a = Pad (x, p) y = Conv <pads = [1, 1, 1, 1]> (a, w)",
+        "a = Pad (x, p) y = Conv <pads = [1, 1, 1, 1]> (a, w) z = Sigmoid (a)",
         f"{W}, int64[8] p = {{0, 0, -1, 0, 0, 0, 1, 0}}",
+        outputs="float[] y, float[] z",
     ),
     "Pad Conv, channels": _conv(
-        "a = Pad (x, p) y = Conv (a, w)",
+        "a = Pad (x, p) y = Conv (a, w) z = Sigmoid (a)",
         f"{W}, int64[8] p = {{0, 1, 1, 1, 0, 0, 1, 1}}",
         inputs="float[1, 1, 9, 8] x",
+        outputs="float[] y, float[] z",
     ),
     "Conv, symmetric": _conv("y = Conv <pads = [0, 2, 1, 3]> (x, w)", W, style="symmetric"),
     "Conv, pad": _conv("y = Conv <pads = [0, 2, 1, 3]> (x, w)", W, style="pad"),

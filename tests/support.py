@@ -1,5 +1,6 @@
 """Models as text, models compared as wholes, and onnxruntime as an oracle, for all tests."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,6 +22,9 @@ MODELS = ROOT / "models"
 
 EXPORTED = sorted(path for path in MODELS.glob("*.onnx") if "." not in path.stem)
 """The models that exporters wrote, without what `onnxpad fix` has left beside them."""
+
+QUANTISED = re.compile("_(qdq|qoperator|dynamic_int8)")
+"""In the names of the models that onnxruntime quantised after training."""
 
 
 W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"

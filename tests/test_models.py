@@ -26,6 +26,7 @@ from onnxpad.finding import Severity
 from tests.support import (
     EXPORTED,
     MODELS,
+    QUANTISED,
     Array,
     canonical,
     inner_graphs,
@@ -43,8 +44,6 @@ STYLES = ("fold", "pad", "symmetric")
 ROUNDING = 1e-6
 """What another order of summation may change, of an output's greatest magnitude."""
 
-QUANTISED = re.compile("_(qdq|qoperator|dynamic_int8)")
-"""In the names of the models that onnxruntime quantised after training."""
 
 EXACTNESS = {"deconv_paddle": np.inf} | {name: 0.05 for name in NAMES if QUANTISED.search(name)}
 """How far from its framework an export is; 1e-5 where nothing is said. See models/README.md."""
