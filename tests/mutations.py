@@ -572,7 +572,7 @@ _SIGNS: Final = (
     _mutant("a Pad keeps signs whatever its value", "Pad MaxPool, 0 behind Pad", PROBES,
             lower_bounds._pad, "min(data, 0 if fill is None else (yield fill))", "data"),
     _mutant("a sum keeps the sign of one", "Pad MaxPool, 0 behind Add", VALIDATION,
-            lower_bounds._sum, "if bound < 0:", "if bound > 0:"),
+            lower_bounds._sum, "min(least, bound)", "max(least, bound)"),
     _entry("the least is never below any", "Pad MaxPool, 0 behind Min", VALIDATION, BOUNDS, "Min",
            BOUNDS["Max"]),
     _mutant("the signs of a Concat are those of its first input",

@@ -95,6 +95,7 @@ NON_NEGATIVE = [
     "y = Add (r, q)",
     "y = Add (r, two)",
     "y = Mul (r, q)",
+    "t = Add (r, three) y = Sub (t, half)",
     "y = Mul (r, scale)",
     "y = Mul (x, x)",
     "j = Identity (x) y = Mul (j, x)",
@@ -494,6 +495,34 @@ def test_random_graphs(choices: list[tuple[str, tuple[int, ...]]]) -> None:
     assume(not any(np.isnan(array).any() for array in arrays))
     for name, array in zip(names[2:], arrays, strict=True):
         assert not (array < signs.bound(graph.tensor(name))).any(), name
+
+
+@pytest.mark.parametrize(
+    ("body", "bound"),
+    [
+        ("y = Add (r, minus)", -1),
+        ("y = Add (r, small)", np.float32(1e-5)),
+        ("a = Add (r, three) y = Add (a, minus)", 2),
+        ("y = Sub (r, mixed)", -4),
+        ("y = Sub (r, z)", -np.inf),
+        ("a = Add (r, minus) y = Mul (a, mixed)", -4),
+        ("a = Add (r, minus) y = Mul (mixed, a)", -4),
+        ("a = Add (r, minus) y = Mul (a, r)", -np.inf),
+        ("a = Add (r, minus) y = Mul (a, signed)", -np.inf),
+        ("a = Add (r, three) b = Add (q, half) y = Mul (a, b)", 1.5),
+        ("a = Add (r, minus) b = Add (q, minus) y = Sum (a, b)", -2),
+        ("a = Add (r, minus) y = Sum (a, r, r)", -np.inf),
+        ("a = Add (r, minus) y = Dropout (a)", -np.inf),
+        ("a = Add (r, minus) y = Transpose (a)", -1),
+        ("y = Add (r, none)", -np.inf),
+    ],
+)
+def test_bounds_are_those_of_the_arithmetic(body: str, bound: float) -> None:
+    inputs = "float[2, 4, 6, 6] x, float[2, 4, 6, 6] z"
+    proto = one(f"{BEFORE} {body}", inputs=inputs, initializers=CONSTANTS)
+    graph = Graph.from_proto(proto)
+    assert Signs(graph, Analysis(graph)).bound(graph.tensor("y")) == bound
+    assert not least(proto) < bound
 
 
 def test_what_was_not_proved_is_asked_again() -> None:

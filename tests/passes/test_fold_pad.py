@@ -93,6 +93,7 @@ FOLDS = [
             ("r = Relu (x) s = Add (r, c)", 0.5),
             ("s = Clip (x, c)", -0.5),
             ("s = Clip (x, c)", 3),
+            ("r = Relu (x) s = Add (r, c)", -3),
         )
     ),
     pytest.param(

@@ -142,24 +142,45 @@ def _never_negative(case: Case) -> Ask:
 
 
 def _sum(case: Case) -> Ask:
-    """The greatest bound, where no input is negative: no sum of these is below one of them."""
-    greatest: Bound = 0
+    """The sum of two bounds; of several inputs that are not negative the greatest bound."""
+    greatest, least, total = 0.0, math.inf, 0.0
     for tensor in case.inputs() if case.is_float else ():
         bound = yield tensor
-        if bound < 0:
+        greatest, least = max(greatest, bound), min(least, bound)
+        total += bound
+        if least == NONE:
             return NONE
-        greatest = max(greatest, bound)
-    return greatest if case.is_float else NONE
+    if not case.is_float:
+        return NONE
+    rounded = _rounded(case, total) if len(case.inputs()) == 2 else NONE
+    return max(rounded, greatest) if least >= 0 else rounded
+
+
+def _difference(case: Case) -> Ask:
+    """The bound of the first input less the greatest element of the second one, a constant."""
+    subtracted = case.content(1)
+    if subtracted is None or subtracted.size == 0 or not case.is_float:
+        return NONE
+    return _rounded(case, (yield case.node.inputs[0]) - float(subtracted.max()))
 
 
 def _product(case: Case) -> Ask:
-    """0 for a square, and where no factor is negative."""
+    """0 for a square; the product of two bounds of which one, that of a constant, is not negative.
+
+    Data that may be negative is lowest times the greatest element of that constant.
+    """
     if not case.is_float:
         return NONE
     inputs = [case.graph.origin(tensor) for tensor in case.node.inputs]
     if len(inputs) == 2 and inputs[0] is inputs[1]:
         return 0
-    return 0 if (yield from _least(inputs)) >= 0 else NONE
+    one, other = (yield inputs[0]), (yield inputs[1])
+    if min(one, other) >= 0:
+        return max(_rounded(case, one * other), 0)
+    if min(one, other) == NONE or max(one, other) < 0:
+        return NONE
+    factors = case.content(0 if one >= 0 else 1)
+    return NONE if factors is None else _rounded(case, min(one, other) * float(factors.max()))
 
 
 def _quotient(case: Case) -> Ask:
@@ -167,6 +188,22 @@ def _quotient(case: Case) -> Ask:
     if not case.is_float or (yield case.node.inputs[1]) <= 0:
         return NONE
     return 0 if (yield case.node.inputs[0]) >= 0 else NONE
+
+
+def _rounded(case: Case, bound: float) -> Bound:
+    """A result of one operation on bounds, as IEEE 754 rounds it, which keeps their order.
+
+    `NONE` in types of 16 bits, where engines may round twice, and for subnormal numbers, which some
+    make 0.
+    """
+    dtype = case.analysis.dtype(case.tensor)
+    if dtype not in {TensorProto.FLOAT, TensorProto.DOUBLE} or math.isnan(bound):
+        return NONE
+    narrow = dtype == TensorProto.FLOAT
+    with np.errstate(all="ignore"):
+        found = float(np.float32(bound)) if narrow else float(bound)
+    least = np.finfo(np.float32 if narrow else np.float64).tiny
+    return found if found == 0 or abs(found) >= float(least) else NONE
 
 
 def _reciprocal(case: Case) -> Ask:
@@ -373,7 +410,8 @@ BOUNDS: Final[dict[str, Rule]] = {
     ),
     **named(_reduced_magnitude, "ReduceL1 ReduceL2 ReduceSumSquare"),
     **named(_norm, "GlobalLpPool LpPool"),
-    **named(_with_zeros, "Dropout Trilu"),
+    "Dropout": _keeps_sign,
+    "Trilu": _with_zeros,
     **named(_sum, "Add Sum"),
     **named(_resized, "Resize Upsample"),
     **named(_cast, "Cast CastLike"),
@@ -394,6 +432,7 @@ BOUNDS: Final[dict[str, Rule]] = {
     "Reciprocal": _reciprocal,
     "ReduceMax": _reduced_maximum,
     "Relu": _relu,
+    "Sub": _difference,
     "ThresholdedRelu": _thresholded,
     "Where": _either,
 }
