@@ -432,7 +432,7 @@ def operator_of(graph: Graph, node: Node) -> Operator | None:
     """The row of a node, in the node's layout; None where its operator has none."""
     key = key_of(graph, node)
     row = None if key is None else OPERATORS.get(key)
-    return None if row is None else row.laid_out(node.attrs)
+    return row if row is None or row.channels_last is None else row.laid_out(node.attrs)
 
 
 def lowest(dtype: int) -> float | int | None:

@@ -159,14 +159,17 @@ class Editor:
     def _along(self, node: Node) -> frozenset[str]:
         """The tensors that belong to a rewrite of a node: its output, and those it pads.
 
+        Where the node has no window, they are those of the steps that a `Pad` is moved past.
         In a body, the outputs of the nodes around belong to it too.
         """
         graph, found = self.context.graph, {node.outputs[0].name}
         tensor = node.inputs[0] if node.inputs else None
+        is_step = node.op != "Pad" and operator_of(graph, node) is None
         while tensor is not None and tensor.name and tensor.name not in found:
             found.add(tensor.name)
             above = graph.producer(tensor)
-            pads = above is not None and above.op in {"Pad", "Identity"} and above.inputs
+            passes = above is not None and (is_step or above.op in {"Pad", "Identity"})
+            pads = above is not None and passes and above.inputs
             tensor = above.inputs[0] if above is not None and pads else None
             if len(found) > _MOST:
                 break

@@ -352,9 +352,12 @@ def least_size(graph: Graph, tensor: Tensor) -> int:
     return 0
 
 
+_SLIDING_OPS: Final = frozenset(op for _, op in SLIDING)
+
+
 def slides(graph: Graph, node: Node) -> bool:
     """Whether a node is an operator of this table."""
-    return _key(graph, node) in SLIDING
+    return node.op in _SLIDING_OPS and _key(graph, node) in SLIDING
 
 
 def _key(graph: Graph, node: Node) -> tuple[str, str]:
