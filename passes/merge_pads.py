@@ -104,7 +104,7 @@ class MergePads(Pass):
                         Reason.CROPS, f"on axis {axis} one crops what the other pads", axis=axis
                     )
             crop = sum(min(a + b, 0) for a, b in zip(inner, outer, strict=True))
-            if crop or min(*inner, *outer) < 0:
+            if crop or min(inner) < 0:
                 size = shape[axis] if shape is not None else None
                 if not isinstance(size, int) or size + crop < 0 or size + sum(inner) < 0:
                     raise RefusalError(

@@ -53,7 +53,7 @@ class PartPad(Pass):
         """Every `Pad` of which all its readers could do a part."""
         for pad in context.pads():
             readers = self._readers(context, pad)
-            amounts = parts(context.graph, pad, readers)
+            amounts = parts(context.graph, context.analysis, pad, readers)
             if amounts is None or not self._is_taken(context, pad, readers):
                 continue
             spatial = told(amounts[1])

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from onnxpad.graph import Node, Tensor
 from onnxpad.operators.amounts import told
+from onnxpad.operators.read import PadOp
 from onnxpad.padding.readers import Readers
 from onnxpad.padding.sinking import Sinking, check_taken
 from onnxpad.reasons import RefusalError
@@ -64,19 +65,22 @@ class SinkPad(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every constant `Pad` that a step reads."""
+        graph = context.graph
         for pad in context.pads():
-            sinking = Sinking(context.graph, context.analysis)
-            if sinking.pad(pad) is not None:
-                match = self._match(context, sinking, pad.node)
+            version = -1
+            while version != graph.version and graph.has_node(pad.node):
+                match = self._match(context, Sinking(graph, context.analysis), pad)
+                version = graph.version
                 if match is not None:
-                    yield match
+                    yield match  # which may be made at once, and there may be others behind it
 
-    def _match(self, context: Context, sinking: Sinking, pad: Node) -> Match | None:
+    def _match(self, context: Context, sinking: Sinking, op: PadOp) -> Match | None:
         """The first step behind which a `Pad` can be written, or why there is none."""
-        graph, refusal = context.graph, None
-        layer = sinking.lifted(pad.outputs[0])
-        assert layer is not None
-        message = f"Pad {told(layer.layer.amounts)}"
+        graph, pad, refusal = context.graph, op.node, None
+        layer = sinking.pad(op)
+        if layer is None:
+            return None
+        message = f"Pad {told(layer.amounts)}"
         for cut in sinking.cuts(pad):
             reason = cut.refusal or self._refusal(context, cut.step)
             if reason is not None:

@@ -347,6 +347,10 @@ class Graph:
         """Whether a tensor is an output of the graph."""
         return tensor.name in self.outputs
 
+    def is_read(self, tensor: Tensor) -> bool:
+        """Whether anything reads a tensor, or it is an output of the graph."""
+        return bool(tensor.name) and (bool(tensor.uses) or self.is_output(tensor))
+
     def has_default(self, name: str) -> bool:
         """Whether an input is also an initializer, so that a caller may omit it."""
         return name in self._view.initializers

@@ -17,11 +17,14 @@ from onnxpad.padding.site import Sites
 from onnxpad.reasons import RefusalError
 
 
-def parts(graph: Graph, pad: PadOp, readers: Sequence[Node]) -> tuple[Pairs, Pairs] | None:
+def parts(
+    graph: Graph, analysis: Analysis, pad: PadOp, readers: Sequence[Node]
+) -> tuple[Pairs, Pairs] | None:
     """The amounts that stay, and those that window operators could take over.
 
     Args:
         graph: The graph.
+        analysis: Its analysis.
         pad: The `Pad`.
         readers: The window operators that read it.
 
@@ -30,7 +33,10 @@ def parts(graph: Graph, pad: PadOp, readers: Sequence[Node]) -> tuple[Pairs, Pai
     """
     rows = [operator_of(graph, reader) for reader in readers]
     known = pad.constant_amounts
-    if not rows or None in rows or known is None or pad.mode != "constant" or pad.axes is not None:
+    if pad.axes is not None:
+        shape = analysis.shape(pad.data)
+        known = None if shape is None else pad.over(len(shape))
+    if not rows or None in rows or known is None or pad.mode != "constant":
         return None
     rank, found = len(known), list[tuple[int, ...]]()
     for row in rows:
@@ -59,11 +65,15 @@ def part(graph: Graph, pad: PadOp, amounts: tuple[Pairs, Pairs]) -> None:
         first = graph.insert("Pad", [pad.data], given, before=node, name=name)
         graph.set_attribute(node, "pads", onnx_order(goes))
     else:
-        inputs: list[Tensor] = list(node.inputs)
+        inputs: list[Tensor] = list(node.inputs[:3])
+        if not inputs[-1].name:
+            inputs.pop()
         inputs[1] = graph.add_initializer(np.asarray(onnx_order(stays), np.int64), f"{name}_pads")
         first = graph.insert("Pad", inputs, dict(node.attrs), before=node, name=name)
         rest = np.asarray(onnx_order(goes), np.int64)
         graph.set_input(node, 1, graph.add_initializer(rest, f"{name}_rest"))
+        if len(node.inputs) > 3:
+            graph.set_input(node, 3, None)
     graph.set_input(node, 0, first)
 
 
@@ -76,7 +86,7 @@ def parted(
     """
     try:
         read = read_pad(graph, analysis, pad)
-        amounts = parts(graph, read, readers)
+        amounts = parts(graph, analysis, read, readers)
         if amounts is None:
             return False
         part(graph, read, amounts)

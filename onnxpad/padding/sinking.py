@@ -178,9 +178,10 @@ class Sinking:
 
     def _only_step(self, step: Node) -> Node | None:
         """The step that alone reads a step's only output, and can be passed too."""
-        if len([each for each in step.outputs if each.name]) != 1:
+        read = [each for each in step.outputs if self._graph.is_read(each)]
+        if len(read) != 1:
             return None
-        tensor = step.outputs[0]
+        (tensor,) = read
         readers = list(self.readers(tensor))
         if len(readers) != 1 or readers[0] is None:
             return None
@@ -229,7 +230,7 @@ class Sinking:
             bare[id(step)] = self._bare(step, bare)
         outputs = []
         for old, new in zip(node.outputs, bare[id(node)], strict=True):
-            if not old.name or not (graph.uses(old) or graph.is_output(old)):
+            if not graph.is_read(old):
                 continue
             padded = new
             if is_padded(lifted.layer.amounts):
@@ -326,11 +327,7 @@ def check_taken(graph: Graph, analysis: Analysis, sites: Sites, style: str, step
                             pending.append(each.step)
                 else:
                     _check_merges(graph, analysis, pad, reader)
-        pending = [each for each in pending if _is_read(graph, each)]
-
-
-def _is_read(graph: Graph, node: Node) -> bool:
-    return any(graph.uses(each) or graph.is_output(each) for each in node.outputs)
+        pending = [each for each in pending if any(map(graph.is_read, each.outputs))]
 
 
 def _check_window(
@@ -358,7 +355,8 @@ def _check_merges(graph: Graph, analysis: Analysis, pad: Node, reader: Node) -> 
             raise RefusalError(Reason.READER_UNREADABLE, str(error)) from error
         alone = len(list(sinking.readers(pad.outputs[0]))) == 1
         if one is not None and other is not None and alone:
-            crops = min(min(pair) for layer in (one, other) for pair in layer.amounts) < 0
+            sums = (*one.amounts, *add(one.amounts, other.amounts))
+            crops = min(map(min, sums)) < 0
             if is_same_fill(one.value, other.value) and not crops:
                 return
     raise _stands(graph, reader)

@@ -6,7 +6,7 @@ which shares nothing with this table.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -14,7 +14,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxpad.analysis import Analysis
-from onnxpad.arithmetic.size import Extent, Size
+from onnxpad.arithmetic.size import Extent, Size, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import Pair, Pairs, is_plain_zero
 from onnxpad.operators.table import FLOATS
@@ -248,7 +248,9 @@ def _clip(case: Case) -> Behind:
         bounds = [case.node.attrs.get(name) for name in ("min", "max")]
     else:
         given = [case.constant(index) for index in (1, 2)]
-        bounds = [None if each is None else one_of(_elements(each)) for each in given]
+        if any(each is not None and each.size != 1 for each in given):
+            raise case.stands("has a bound that is not one number")
+        bounds = [None if each is None else _elements(each)[0] for each in given]
     low, high = bounds
 
     def made() -> Number:
@@ -305,7 +307,7 @@ def _check_first_alone(case: Case) -> None:
     """Raises RefusalError if anything reads another output than the first."""
     graph = case.graph
     for tensor in case.node.outputs[1:]:
-        if tensor.name and (graph.uses(tensor) or graph.is_output(tensor)):
+        if graph.is_read(tensor):
             raise case.stands(f"{tensor.name!r} is read too")
 
 
@@ -362,12 +364,23 @@ def _unsqueeze(case: Case) -> Behind:
 def _squeeze(case: Case) -> Behind:
     axes = case.given("axes", 1, 13)
     if axes is None:
-        return _reshaped(case, lambda shape: Behind(case.layer))
+        return _squeeze_all(case)
     dropped = set(_normal(axes, case.rank, case))
     if not dropped.isdisjoint(case.padded):
         raise case.along(sorted(dropped & set(case.padded)))
     kept = (pair for axis, pair in enumerate(case.layer.amounts) if axis not in dropped)
     return Behind(case.layer._replace(amounts=tuple(kept)))
+
+
+def _squeeze_all(case: Case) -> Behind:
+    """A Squeeze of every axis of size 1, provided that no padded axis has this size by itself."""
+    shape = case.analysis.shape(case.tensor)
+    for axis in case.padded:
+        size = None if shape is None else shape[axis]
+        bare = size - sum(case.layer.amounts[axis]) if isinstance(size, int | Size) else 1
+        if always(less_equal(2, bare)) is not True:
+            raise case.along([axis])
+    return _reshaped(case, lambda _: Behind(case.layer))
 
 
 def _reshape(case: Case) -> Behind:
@@ -402,7 +415,8 @@ def _reshaped(case: Case, made: Callable[[np.ndarray[Any, Any]], Behind]) -> Beh
     amounts: list[Pair] = [(0, 0)] * len(after)
     for i, o in zip(inner, outer, strict=True):
         amounts[o] = case.layer.amounts[i]
-    shape = _written(case, after, amounts)
+    moved = {o for i, o in zip(inner, outer, strict=True) if i != o}
+    shape = _written(case, after, amounts, moved)
     return _replaced(made(shape), tuple(amounts))
 
 
@@ -410,16 +424,18 @@ def _replaced(behind: Behind, amounts: Pairs) -> Behind:
     return Behind(behind.layer._replace(amounts=amounts), behind.constants, behind.attributes)
 
 
-def _written(case: Case, after: Sequence[Extent], amounts: Sequence[Pair]) -> np.ndarray[Any, Any]:
+def _written(
+    case: Case, after: Sequence[Extent], amounts: Sequence[Pair], moved: Collection[int]
+) -> np.ndarray[Any, Any]:
     """The constant shape of a Reshape, without the amounts of a layer.
 
-    Its own 0 (a size of the input) and -1 (the rest) stay right without the padding, as long as the
-    input's size is that of the same axis.
+    Its own -1 (the rest) stays right without the padding, and so does its own 0 (a size of the
+    input), except on an axis that is moved to another place: that size may be another one then.
     """
     said = case.given("shape", 1, 5) if case.node.op == "Reshape" else None
     sizes: list[int] = []
     for axis, (size, (begin, end)) in enumerate(zip(after, amounts, strict=True)):
-        if said is not None and said[axis] in (0, -1):
+        if said is not None and (said[axis] == -1 or (said[axis] == 0 and axis not in moved)):
             sizes.append(said[axis])
         elif isinstance(size, int):
             sizes.append(size - begin - end)

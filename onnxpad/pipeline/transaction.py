@@ -245,7 +245,7 @@ class Editor:
         graph = self.context.graph
         if operator_of(graph, node) is not None or node.op == "Pad":
             return node.outputs[:1]
-        return [each for each in node.outputs if graph.uses(each) or graph.is_output(each)]
+        return list(filter(graph.is_read, node.outputs))
 
     def _site(self, node: Node, tensor: Tensor) -> "_Site":
         reading = self._certifier.read(node, tensor)
@@ -333,7 +333,7 @@ class Editor:
 
     def _check_uses(self, old: Tensor, new: Tensor, uses: Sequence[Use]) -> None:
         graph = self.context.graph
-        if graph.is_output(old) or graph.uses(old):
+        if graph.is_read(old):
             raise UncertifiedError(f"{old.name!r} is still read")
         if any(use.node.inputs[use.index].name != new.name for use in uses):
             raise UncertifiedError(f"not everything that read {old.name!r} reads {new.name!r} now")

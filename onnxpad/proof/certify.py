@@ -522,13 +522,15 @@ class _StepReader:
             if self._nearest and pad.data.name not in self._roots:
                 source = graph.origin(pad.data).name
                 self._known.setdefault(source, _Inside(source, (), None, (), (), False))
-            inner = self._inside(pad.data, steps)
+            inner = self._inside(pad.data, steps + 1)
             layers = (*inner.layers, layer)
             return _Inside(inner.term, layers, node, (pad.data,), (), True)
         crop = crop_of(graph, analysis, node)
         if crop is not None:
             inner = self._inside(node.inputs[0], steps + 1)
-            layers = (*inner.layers, Layer(crop, _fill_around(inner.layers)))
+            layers = inner.layers
+            if not is_empty(crop):
+                layers = (*layers, Layer(crop, _fill_around(layers)))
             return _Inside(inner.term, layers, node, (node.inputs[0],), (), True)
         data = [node.inputs[index] for index in data_inputs(graph, analysis, node)]
         inside = [self._inside(each, steps + 1) for each in data]

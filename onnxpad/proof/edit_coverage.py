@@ -153,7 +153,7 @@ class _Account:
         graph = self._graph
         return all(
             tensor.name not in self._taken
-            and (tensor.name in self._proved or not (graph.uses(tensor) or graph.is_output(tensor)))
+            and (tensor.name in self._proved or not graph.is_read(tensor))
             for tensor in node.outputs
             if tensor.name
         )

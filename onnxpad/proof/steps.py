@@ -16,7 +16,7 @@ from typing import Final
 
 from onnxpad.analysis import Analysis
 from onnxpad.errors import ModelError
-from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph import Graph, Node
 from onnxpad.proof.computing_steps import (
     batch_normalization,
     cast,
@@ -84,7 +84,7 @@ def data_inputs(graph: Graph, analysis: Analysis, node: Node) -> tuple[int, ...]
         check_arity(graph, node)
     except MeaninglessError:
         return ()
-    if not step.parts and any(_is_used(graph, output) for output in node.outputs[1:]):
+    if not step.parts and any(map(graph.is_read, node.outputs[1:])):
         return ()
     found: tuple[int, ...] = (0,)
     if step.data == "all":
@@ -166,10 +166,6 @@ def crop_of(graph: Graph, analysis: Analysis, node: Node) -> Amounts | None:
         return crops(call)
     except (MeaninglessError, ModelError):
         return None
-
-
-def _is_used(graph: Graph, tensor: Tensor) -> bool:
-    return bool(tensor.name) and (graph.is_output(tensor) or bool(graph.uses(tensor)))
 
 
 _TYPES_ONLY: Final = frozenset({21, 23, 24, 25})  # versions that only added element types

@@ -21,6 +21,19 @@ def pads(name: str, *amounts: int) -> str:
 MERGED = [
     pytest.param(
         one(
+            "a = Pad (x, p) b = Pad (a, q) y = Relu (b)",
+            inputs="float[1, 2, h, w] x",
+            initializers=f"{pads('p', 1, 2, 1, 2)}, {pads('q', -1, 0, -1, -1)}",
+        ),
+        one(
+            "b = Pad (x, p) y = Relu (b)",
+            inputs="float[1, 2, h, w] x",
+            initializers=pads("p", 0, 2, 0, 1),
+        ),
+        id="a crop of nothing but padding, at every size",
+    ),
+    pytest.param(
+        one(
             "a = Pad (x, p, c) y = Pad (a, q, c)",
             initializers=f"{FIRST}, {SECOND}, float c = {{-0.0}}",
         ),

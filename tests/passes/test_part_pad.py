@@ -71,6 +71,23 @@ def test_stays_whole(body: str, style: str) -> None:
     assert not onnxpad.fix(model(body, "0, 0, 1, 1, 0, 1, 0, 2"), style=style).changed
 
 
+def test_of_named_axes() -> None:
+    named = "int64[6] p = {1, 1, 1, 0, 2, 2}, int64[3] at = {-3, 2, 3}"
+    rest = "int64[8] p = {0, 1, 0, 0, 0, 0, 0, 0}"
+    before, after = (
+        one(body, inputs="float[1, 2, 9, w] x", initializers=f"{W}, {given}", opset=18)
+        for body, given in (
+            ("a = Pad (x, p, , at) y = Conv (a, w)", named),
+            ("a = Pad (x, p) y = Conv <pads = [1, 1, 2, 2]> (a, w)", rest),
+        )
+    )
+    result = fixed(before)
+    assert canonical(result.model) == canonical(after)
+    assert result.changes[0].after == (
+        "Pad (0, 0) (1, 0) (0, 0) (0, 0) -> Pad (0, 0) (0, 0) (1, 2) (1, 2)"
+    )
+
+
 def test_what_no_window_reads_does_not_count() -> None:
     """The last column of padding is not read, and a pool of size 1 could not have it."""
     before = model(

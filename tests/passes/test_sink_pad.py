@@ -1,17 +1,21 @@
 """A `Pad` moves past what stands between it and its window, or stays with the reason."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import onnx
 import pytest
 
 import onnxpad
+from onnxpad.passes.sink_pad import SinkPad
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Match
 from tests.support import canonical, fixed, one
 
 NHWC = "float[1, 8, 7, 2] x"
 W = "float[3, 2, 3, 3] w = {" + ", ".join(str(n % 7 - 3) for n in range(54)) + "}"
 PADS = "int64[8] p = {0, 1, 2, 0, 0, 2, 1, 0}"
 SPATIAL = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
+MORE_PADS = "int64[8] q = {0, 0, 1, 1, 0, 0, 1, 1}, int64[8] crop = {0, 0, -1, 0, 0, 0, 0, -1}"
 TURN = "Transpose <perm = [0, 3, 1, 2]>"
 BARE = f"t = {TURN} (x) y = Conv <pads = [1, 2, 2, 1]> (t, w)"
 
@@ -51,6 +55,23 @@ FOLDED = [
         id="another Pad behind",
     ),
     pytest.param(
+        f"a = Pad (x, p) d, mask = Dropout (a) t = {TURN} (d) y = Conv (t, w)",
+        f"d, mask = Dropout (x) t = {TURN} (d) y = Conv <pads = [1, 2, 2, 1]> (t, w)",
+        id="a mask that nothing reads",
+    ),
+    pytest.param(
+        f"a = Pad (x, p) t = {TURN} (a) u, v = Split <axis = 1> (t)"
+        " r = Concat <axis = 1> (u, u) y = Conv (r, w)",
+        f"t = {TURN} (x) u, v = Split <axis = 1> (t)"
+        " r = Concat <axis = 1> (u, u) y = Conv <pads = [1, 2, 2, 1]> (r, w)",
+        id="a part that nothing reads",
+    ),
+    pytest.param(
+        f"a = Pad (x, p) r = Relu (a) t = {TURN} (r) b = Pad (t, crop) y = Conv (b, w)",
+        f"r = Relu (x) t = {TURN} (r) y = Conv <pads = [0, 2, 2, 0]> (t, w)",
+        id="a crop of the padding behind",
+    ),
+    pytest.param(
         f"a = Pad (x, p) y = Identity (a) t = {TURN} (a) z = Conv (t, w)",
         f"a = Pad (x, p) y = Identity (a) t = {TURN} (x) z = Conv <pads = [1, 2, 2, 1]> (t, w)",
         id="an output too",
@@ -60,7 +81,7 @@ FOLDED = [
 
 def model(body: str, inputs: str = NHWC, more: str = "") -> onnx.ModelProto:
     outputs = "float[] y, float[] z" if " z = " in body else "float[] y"
-    given = f"{W}, {PADS}, int64[8] q = {{0, 0, 1, 1, 0, 0, 1, 1}}{more}"
+    given = f"{W}, {PADS}, {MORE_PADS}{more}"
     return one(body, inputs=inputs, outputs=outputs, initializers=given)
 
 
@@ -198,3 +219,78 @@ def test_a_part_that_nothing_reads_does_not_count() -> None:
     given = f", float[3, 1, 3, 3] v = {{{', '.join(['2'] * 27)}}}"
     result = fixed(model(body, more=given))
     assert [node.op_type for node in result.model.graph.node] == ["Transpose", "Split", "Conv"]
+
+
+def test_a_size_copied_from_another_axis() -> None:
+    """The 0 of a Reshape copies the size of an axis that was equal only with the padding."""
+    before = one(
+        "a = Pad (x, p) r = Reshape (a, shape) t = Transpose <perm = [0, 3, 1, 2]> (r)"
+        " y = Conv (t, w)",
+        inputs="float[4, 6, 2] x",
+        initializers=f"{W}, int64[6] p = {{1, 0, 0, 1, 0, 0}}, int64[4] shape = {{1, 0, 6, 2}}",
+    )
+    result = fixed(before)
+    assert [node.op_type for node in result.model.graph.node] == ["Reshape", "Transpose", "Conv"]
+
+
+@pytest.mark.parametrize("height", ["1", "h"])
+def test_a_padded_axis_that_squeeze_would_drop(height: str) -> None:
+    """Without its padding the axis would have size 1, at least at some sizes."""
+    before = one(
+        "a = Pad (x, p) s = Squeeze (a) u = Unsqueeze (s, at) y = Conv (u, w)",
+        inputs=f"float[1, 2, {height}, 5] x",
+        initializers=f"{W}, {SPATIAL}, int64[1] at = {{0}}",
+    )
+    result = onnxpad.fix(before)
+    assert not result.changed
+    (finding,) = result.findings
+    assert (finding.code, finding.reason_code) == ("PAD207", "axis-taken")
+
+
+@pytest.mark.parametrize("bound", ["float[2] low = {0, 1}", "float[0] low = {}"])
+def test_a_bound_that_is_not_one_number(bound: str) -> None:
+    before = one(
+        "a = Pad (x, p) c = Clip (a, low) y = Conv (c, w)",
+        inputs="float[1, 2, 8, 8] x",
+        initializers=f"{W}, {SPATIAL}, {bound}",
+    )
+    (finding,) = onnxpad.fix(before, validate=False).findings
+    assert (finding.code, finding.reason_code) == ("PAD207", "steps-between")
+
+
+def test_a_concat_of_data_from_a_slice_of_all() -> None:
+    """A Slice that takes nothing off is no layer for the proof."""
+    body = (
+        f"a = Pad (x, p) t = {TURN} (a) s = Slice (t, from, to, at) r = Relu (s)"
+        " c = Concat <axis = 0> (t, r) y = Conv (c, w)"
+    )
+    more = ", int64[1] from = {0}, int64[1] to = {2}, int64[1] at = {1}"
+    result = fixed(model(body, more=more))
+    assert "Pad" not in [node.op_type for node in result.model.graph.node]
+
+
+def test_many_pads_above() -> None:
+    """The proof looks only so far up, however many Pads there are."""
+    pads = [f"b{i + 1} = Pad (b{i}, p, v{i % 2})" for i in range(1200)]
+    body = f"b0 = Relu (x) {' '.join(pads)} a = Pad (b1200, p) t = {TURN} (a) y = Conv (t, w)"
+    before = model(body, "float[1, h, i, 2] x", ", float v0 = {1}, float v1 = {2}")
+    result = onnxpad.fix(before, validate=False)
+    assert [change.code for change in result.changes] == ["PAD207", "PAD201"]
+
+
+def test_all_branches_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rule looks for its Pads a few times, however many branches read one."""
+    looked: list[Context] = []
+    find = SinkPad.find
+
+    def counted(rule: SinkPad, context: Context) -> Iterator[Match]:
+        looked.append(context)
+        return find(rule, context)
+
+    monkeypatch.setattr(SinkPad, "find", counted)
+    branches = [f"t{i} = Abs (a) y{i} = Conv (t{i}, w)" for i in range(20)]
+    body = f"a = Pad (x, p) {' '.join(branches)} y = Sum ({', '.join(f'y{i}' for i in range(20))})"
+    before = one(body, inputs="float[1, 2, 8, 8] x", initializers=f"{W}, {SPATIAL}")
+    result = onnxpad.fix(before, validate=False)
+    assert "Pad" not in [node.op_type for node in result.model.graph.node]
+    assert len(looked) < 10
