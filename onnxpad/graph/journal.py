@@ -226,8 +226,9 @@ class Edits:
         self._detach(entry)
         del self._view.entries[id(entry.node)]
         for tensor in reversed(entry.node.outputs):
-            del self._view.gone[tensor.name]
-            self._names().release(tensor.name)
+            if tensor.name:
+                del self._view.gone[tensor.name]
+                self._names().release(tensor.name)
         self._names().release(entry.node.name)
 
     def remove(self, node: Node) -> None:

@@ -108,7 +108,9 @@ class Sinking:
         if not found:
             return None
         first = found[0]
-        if len(found) < len(inside) or any(not _alike(each.layer, first.layer) for each in found):
+        if len(found) < len(inside) or any(
+            not _alike(each.layer, first.layer) for each in found[1:]
+        ):
             label = self._graph.label(node)
             raise RefusalError(
                 Reason.STEPS_BETWEEN,

@@ -8,9 +8,11 @@ which shares nothing with this table.
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
+import onnx
 from onnx import TensorProto
 
 from onnxpad.analysis import Analysis
@@ -112,7 +114,11 @@ class Case:
             return None
         array = self.graph.constant(tensor)
         if array is None:
-            raise self.stands(f"reads {tensor.name!r}, which is known only at run time")
+            raise self.stands(
+                f"reads {tensor.name!r}, which is known only at run time, or is large"
+            )
+        if array.dtype.kind in "OSUc":
+            raise self.stands(f"reads {tensor.name!r}, which holds no real numbers")
         return array
 
     def given(self, name: str, index: int, since: int) -> tuple[int, ...] | None:
@@ -125,6 +131,8 @@ class Case:
             value = self.node.attrs.get(name)
             return None if value is None else tuple(map(int, value))
         array = self.constant(index)
+        if array is not None and array.dtype.kind not in "iu":
+            raise self.stands(f"its {name} are no integers")
         return None if array is None else tuple(map(int, array.reshape(-1)))
 
     def stands(self, why: str) -> RefusalError:
@@ -294,7 +302,7 @@ def _dropout(case: Case) -> Behind:
     opset, attributes = case.graph.opset, case.node.attrs
     if opset >= 12:
         mode = case.constant(2)
-        trains = mode is not None and bool(mode.reshape(-1)[0])
+        trains = mode is not None and bool(mode.any() or mode.size != 1)
     else:
         trains = opset < 7 and not attributes.get("is_test", 0)
     if trains:
@@ -356,6 +364,8 @@ def _unsqueeze(case: Case) -> Behind:
         raise case.stands("lacks its axes")
     rank = case.rank + len(axes)
     added = set(_normal(axes, rank, case))
+    if len(added) != len(axes):
+        raise case.stands("names an axis twice")
     inner = iter(case.layer.amounts)
     amounts = tuple((0, 0) if axis in added else next(inner) for axis in range(rank))
     return Behind(case.layer._replace(amounts=amounts))
@@ -631,7 +641,7 @@ def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
     """The inputs of a node that may be padded; none where it is no step."""
     if node.op not in STEPS or not graph.is_standard(node) or not node.inputs:
         return ()
-    if graph.refers(node):
+    if graph.refers(node) or not _is_whole(graph, node):
         return ()
     if node.op in _JOINS:
         return tuple(range(len(node.inputs)))
@@ -639,6 +649,23 @@ def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
         given = enumerate(node.inputs)
         return tuple(index for index, each in given if graph.constant(each) is None)[:1]
     return (0,)
+
+
+def _is_whole(graph: Graph, node: Node) -> bool:
+    """Whether a node has as many inputs as its operator takes, and the attributes it needs."""
+    form = _form(node.op, graph.opset)
+    return form is not None and len(node.inputs) in form[0] and form[1] <= {*node.attrs}
+
+
+@lru_cache(maxsize=256)
+def _form(op: str, opset: int) -> tuple[range, frozenset[str]] | None:
+    """How many inputs an operator takes, and the attributes it needs; None where it is unknown."""
+    try:
+        schema = onnx.defs.get_schema(op, opset, "")
+    except onnx.defs.SchemaError:
+        return None
+    needed = (name for name, attribute in schema.attributes.items() if attribute.required)
+    return range(schema.min_input, schema.max_input + 1), frozenset(needed)
 
 
 def behind(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import onnx
 import pytest
 
@@ -294,3 +295,60 @@ def test_all_branches_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     result = onnxpad.fix(before, validate=False)
     assert "Pad" not in [node.op_type for node in result.model.graph.node]
     assert len(looked) < 10
+
+
+@pytest.mark.parametrize(
+    "step", ["Dropout (a)", "BatchNormalization (a, even, none, none, even)"], ids=lambda s: s[:7]
+)
+def test_outputs_without_a_name(step: str) -> None:
+    given = f"{W}, {SPATIAL}, float[2] even = {{1, 1}}, float[2] none = {{0, 0}}"
+    before = one(
+        f"a = Pad (x, p) s = {step} y = Conv (s, w)",
+        inputs="float[1, 2, h, 8] x",
+        initializers=given,
+        opset=13,
+    )
+    before.graph.node[1].output.extend([""] * (4 if "Batch" in step else 1))
+    result = onnxpad.fix(before, validate=False)
+    assert [node.op_type for node in result.model.graph.node] == [step.split()[0], "Conv"]
+
+
+MALFORMED = [
+    "Cast (a)",
+    "Add (a)",
+    "Add (a, one, one)",
+    "PRelu (a)",
+    "Add (a, text)",
+    "Add (a, imaginary)",
+    "Slice (a, one, one)",
+    "Unsqueeze (a, twice)",
+    "Dropout (a, one, empty)",
+    "Concat (a)",
+]
+
+
+@pytest.mark.parametrize("step", MALFORMED)
+def test_what_no_specification_allows_is_no_step(step: str) -> None:
+    before = one(
+        f"a = Pad (x, p) s = {step} y = Conv (s, w)",
+        inputs="float[1, 2, 8, 8] x",
+        initializers=f'{W}, {SPATIAL}, float[1] one = {{1}}, string[1] text = {{"a"}}',
+    )
+    for name, values in {
+        "imaginary": np.array([1j], np.complex64),
+        "twice": np.array([0, 0]),
+        "empty": np.zeros(0, bool),
+    }.items():
+        before.graph.initializer.append(onnx.numpy_helper.from_array(values, name))
+    result = onnxpad.fix(before, validate=False)
+    assert not result.changed
+    assert not result.undone
+    assert [finding.op_type for finding in result.findings] == ["Pad"]
+
+
+def test_a_pad_of_nan_is_padded_alike() -> None:
+    (finding,) = onnxpad.fix(
+        model(f"a = Pad (x, p, v) t = {TURN} (a) y = Conv (t, w)", more=", float v = {nan}"),
+        validate=False,
+    ).findings
+    assert (finding.code, finding.reason_code) == ("PAD207", "fill-differs")
