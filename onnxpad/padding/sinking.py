@@ -12,6 +12,7 @@ import numpy as np
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.size import always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import Pairs, add, is_padded, is_plain_zero, is_same_fill, onnx_order
 from onnxpad.operators.onnxruntime_quirks import check_pads
@@ -57,18 +58,24 @@ class Sinking:
         self._known: dict[str, Lifted | RefusalError | None] = {}
 
     def pad(self, pad: PadOp) -> Layer | None:
-        """The layer of a `Pad`; None unless it is constant padding by known numbers."""
+        """The layer of a `Pad`; None unless it is constant padding by known numbers.
+
+        Nor is there one where it may crop more than there is.
+        """
         amounts = pad.constant_amounts
         if pad.mode != "constant" or amounts is None or pad.value is None:
             return None
-        rank = len(amounts)
-        if pad.axes is not None:
-            shape = self._analysis.shape(pad.data)
-            if shape is None:
+        shape = self._analysis.shape(pad.data)
+        if pad.axes is not None and shape is None:
+            return None
+        full = pad.over(len(amounts) if shape is None else len(shape))
+        if full is None or not is_padded(full):
+            return None
+        for place, (begin, end) in enumerate(full):
+            least = -min(begin, 0) - min(end, 0)
+            if least and (shape is None or always(less_equal(least, shape[place])) is not True):
                 return None
-            rank = len(shape)
-        full = pad.over(rank)
-        return Layer(full, pad.value) if full is not None and is_padded(full) else None
+        return Layer(full, pad.value)
 
     def lifted(self, tensor: Tensor, depth: int = 0) -> Lifted | None:
         """A tensor as padded data; None where no `Pad` reaches it through steps.

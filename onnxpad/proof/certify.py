@@ -527,11 +527,15 @@ class _StepReader:
             return _Inside(inner.term, layers, node, (pad.data,), (), True)
         crop = crop_of(graph, analysis, node)
         if crop is not None:
+            amounts, others = crop
             inner = self._inside(node.inputs[0], steps + 1)
             layers = inner.layers
-            if not is_empty(crop):
-                layers = (*layers, Layer(crop, _fill_around(layers)))
-            return _Inside(inner.term, layers, node, (node.inputs[0],), (), True)
+            if any(layer.amounts[axis] != (0, 0) for layer in layers for axis, _ in others):
+                return None
+            if not is_empty(amounts):
+                layers = (*layers, Layer(amounts, _fill_around(layers)))
+            term = (("Slice", others), inner.term) if others else inner.term
+            return _Inside(term, layers, node, (node.inputs[0],), (), True)
         data = [node.inputs[index] for index in data_inputs(graph, analysis, node)]
         inside = [self._inside(each, steps + 1) for each in data]
         if not any(each.counts for each in inside):

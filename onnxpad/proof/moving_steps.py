@@ -4,6 +4,7 @@ Source: the operators' pages of the ONNX specification.
 """
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from onnx import TensorProto
 
@@ -22,6 +23,9 @@ from onnxpad.proof.step_node import (
     named,
     numbers_of,
 )
+
+Bounds: TypeAlias = tuple[tuple[int, tuple[Extent, Extent, int]], ...]
+"""Start, end and step of a Slice on each of some axes."""
 
 
 def transpose(call: StepNode) -> Passed:
@@ -170,22 +174,28 @@ def sliced(call: StepNode) -> Passed:
     return Passed(("Slice", tuple(sorted(found.items()))), call.layers, ())
 
 
-def crops(call: StepNode) -> Amounts:
-    """The elements that a Slice in steps of 1 takes off each axis, as amounts of padding.
+def crops(call: StepNode) -> tuple[Amounts, Bounds]:
+    """The elements that a Slice takes off each axis, as amounts of padding; and its other bounds.
+
+    Those are start, end and step on axes that it takes in other steps than 1, or may leave less of
+    than its bounds say.
 
     Raises:
-        MeaninglessError: It is no such Slice, or its bounds or the rank are unknown, or it may
-            leave less than its bounds say.
+        MeaninglessError: Its bounds or the rank are unknown.
     """
     shape = call.analysis.shape(call.source)
     if shape is None:
         raise MeaninglessError("the rank is unknown")
     amounts: list[tuple[Extent, Extent]] = [(0, 0)] * len(shape)
-    for axis, (start, end, step) in _slices(call).items():
-        if step != 1:
-            raise MeaninglessError("a Slice in other steps than 1")
-        amounts[axis] = _cropped(shape[axis], start, end)
-    return tuple(amounts)
+    others = []
+    for axis, (start, end, step) in sorted(_slices(call).items()):
+        try:
+            if step != 1:
+                raise MeaninglessError("a Slice in other steps than 1")
+            amounts[axis] = _cropped(shape[axis], start, end)
+        except MeaninglessError:
+            others.append((axis, (start, end, step)))
+    return tuple(amounts), tuple(others)
 
 
 def _cropped(size: Extent, start: Extent, end: Extent) -> tuple[Extent, Extent]:

@@ -38,6 +38,7 @@ from onnxpad.proof.computing_steps import (
 from onnxpad.proof.layers import NEGATIVE_ZERO, Amounts, Layers, without_crops
 from onnxpad.proof.meaning import MeaninglessError, check_arity, version_of
 from onnxpad.proof.moving_steps import (
+    Bounds,
     concat,
     crops,
     dropout,
@@ -146,7 +147,7 @@ def _tried(
         return None
 
 
-def crop_of(graph: Graph, analysis: Analysis, node: Node) -> Amounts | None:
+def crop_of(graph: Graph, analysis: Analysis, node: Node) -> tuple[Amounts, Bounds] | None:
     """The amounts, 0 or below, that a Slice of constant bounds takes off each axis of its data.
 
     Args:
@@ -155,15 +156,18 @@ def crop_of(graph: Graph, analysis: Analysis, node: Node) -> Amounts | None:
         node: Any node.
 
     Returns:
-        (begin, end) for each axis. None where the node is no Slice in steps of 1, or where its
-        bounds or the rank are unknown, or where it may leave less than it says.
+        (begin, end) for each axis, and the bounds of a Slice of further axes, which must not be
+        padded. None where the node is no Slice, where its bounds or the rank are unknown, or where
+        nothing but such further axes is sliced.
     """
     if node.op != "Slice" or not data_inputs(graph, analysis, node):
         return None
     version = version_of(node.op, graph.opset, node.attrs, STEPS["Slice"].versions)
     call = StepNode(graph, analysis, node, version, 0, (0,), ())
     try:
-        return crops(call)
+        amounts, others = crops(call)
+        nothing = others and all(pair == (0, 0) for pair in amounts)
+        return None if nothing else (amounts, others)
     except (MeaninglessError, ModelError):
         return None
 

@@ -352,3 +352,26 @@ def test_a_pad_of_nan_is_padded_alike() -> None:
         validate=False,
     ).findings
     assert (finding.code, finding.reason_code) == ("PAD207", "fill-differs")
+
+
+def test_a_crop_beside_a_slice_that_may_be_longer_than_its_axis() -> None:
+    """n may be 1, of which 1:-1 leaves nothing."""
+    body = "a = Pad (x, p) s = Slice (a, from, to, on) i = Neg (s) y = Conv (i, v)"
+    given = (
+        "int64[8] p = {0, 0, 1, 0, 0, 0, 0, 0}, int64[2] from = {1, 0}, int64[2] to = {-1, -1},"
+        " int64[2] on = {0, 2}, float[1, 2, 1, 1] v = {2, 3}"
+    )
+    before = one(body, inputs="float[n, 2, 8, 7] x", initializers=given)
+    result = onnxpad.fix(before, validate=False)
+    assert not result.undone
+    assert [node.op_type for node in result.model.graph.node] == ["Slice", "Neg", "Conv"]
+    fixed(before)
+
+
+def test_a_pad_that_may_crop_more_than_there_is_stays() -> None:
+    given = f"{W}, int64[8] p = {{0, 0, -1, 1, 0, 0, -1, 0}}"
+    before = one("a = Pad (x, p) n = Neg (a) y = Conv (n, w)", initializers=given)
+    before.graph.input[0].type.tensor_type.ClearField("shape")
+    result = onnxpad.fix(before, validate=False)
+    assert not result.changed
+    assert not result.undone

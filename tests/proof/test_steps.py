@@ -726,7 +726,8 @@ def test_open_sizes_pass() -> None:
 
 def crop(body: str, given: str = "", shape: str = "2, 3, 9, 8", opset: int = 17) -> object:
     model = one(body, inputs=f"float[{shape}] x", initializers=given, opset=opset)
-    return crop_of(*step_of(model, body.partition("= ")[2].split()[0]))
+    found = crop_of(*step_of(model, body.partition("= ")[2].split()[0]))
+    return found[0] if found is not None and not found[1] else found
 
 
 BOUNDS = "int64[1] s = {{{}}}, int64[1] e = {{{}}}, int64[1] a = {{{}}}"
@@ -779,6 +780,16 @@ def test_crops_of_open_sizes() -> None:
 )
 def test_is_no_crop(body: str, given: str) -> None:
     assert crop(body, given) is None
+
+
+def test_a_slice_of_other_axes_is_a_step_beside_the_crop() -> None:
+    """h may be 1, of which 1:-1 leaves nothing; and no crop takes every other element."""
+    given = (
+        "int64[3] s = {1, 1, 0}, int64[3] e = {-1, -1, 99}, int64[3] a = {2, 1, 3}, "
+        "int64[3] t = {1, 1, 2}"
+    )
+    found = crop("y = Slice (x, s, e, a, t)", given, "2, 3, h, 8")
+    assert found == (((0, 0), (-1, -1), (0, 0), (0, 0)), ((2, (1, -1, 1)), (3, (0, 99, 2))))
 
 
 def test_crops_by_numbers_known_at_run_time_are_none() -> None:
