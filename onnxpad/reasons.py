@@ -108,7 +108,7 @@ class Reason(enum.StrEnum):
     # The operator, and the readers of the Pad.
     OPERATOR_NOT_COVERED = "operator-not-covered", "onnxpad does not cover the operator"
     CUSTOM_OPERATOR = "custom-operator", "an operator of another domain, or a function of the model"
-    UNREADABLE = "unreadable", "the node has something that the specification does not allow"
+    UNREADABLE = "unreadable", "the node has an attribute or input that no rule can rely on"
     READER_UNREADABLE = "reader-unreadable", "the operator that reads the Pad cannot be read itself"
     STEPS_BETWEEN = "steps-between", "other operators stand between the Pad and the next window"
     NO_WINDOW = "no-window", "no window operator reads the Pad or is near downstream"

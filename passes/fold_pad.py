@@ -99,7 +99,11 @@ class FoldPad(Pass):
         is_padding = pad.mode == "constant" and known is not None and min(map(min, known)) >= 0
         if is_padding and context.style == "pad":
             return None  # the style wants it in a Pad, whatever its value
-        amounts = f" {told(op.operator.layout.spatial(known))}" if known is not None else ""
+        amounts = ""
+        if known is not None:
+            layout = op.operator.layout
+            is_spatial = not any(map(any, layout.others(known)))
+            amounts = f" {told(layout.spatial(known) if is_spatial else known)}"
         message = f"Pad{amounts} before {op.node.op} {context.graph.label(op.node)!r}"
         try:
             outer = context.sites.merged(op, pad, self.asked)

@@ -43,7 +43,7 @@ def says_uncertain(op: str, value: Number, why: str) -> RefusalError:
     """The refusal of a fill of which an operator makes nothing certain."""
     return RefusalError(
         Reason.FILL_CHANGES,
-        f"{op} between makes of its value {value} {why}",
+        f"{op} between turns its value {value} into {why}",
         value=value,
         operator=op,
     )
@@ -164,7 +164,7 @@ def zero_to_zero(value: Number) -> Number:
         UncertainError: The value is not 0, or -0.0.
     """
     if not is_plain_zero(value):
-        raise UncertainError("a number that depends on the kernel")
+        raise UncertainError("a number that runtimes may compute differently")
     return value
 
 

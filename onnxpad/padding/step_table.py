@@ -339,7 +339,7 @@ def _batch_normalisation(case: Case) -> Behind:
 
     def made() -> Number:
         if not sound or not is_plain_zero(case.layer.value):
-            raise UncertainError("a number that depends on the kernel")
+            raise UncertainError("a number that runtimes may compute differently")
         return case.layer.value
 
     return Behind(case.filled(made))

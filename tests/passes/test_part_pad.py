@@ -101,3 +101,9 @@ def test_what_no_window_reads_does_not_count() -> None:
     nodes = result.model.graph.node
     assert [node.op_type for node in nodes] == ["AveragePool"]
     assert list(nodes[0].input) == list(after.graph.node[0].input)
+
+
+def test_the_finding_shows_the_amounts_of_all_axes() -> None:
+    parted = model("a = Pad (x, p) y = Conv (a, w)", "0, 0, 1, 1, 0, 1, 0, 2")
+    (finding,) = onnxpad.fix(parted, validate=False).findings
+    assert finding.message == "Pad (0, 0) (0, 1) (0, 0) (0, 0) before Conv '<y>'"
