@@ -82,7 +82,8 @@ class SinkPad(Pass):
             return None
         message = f"Pad {told(layer.amounts)}"
         for cut in sinking.cuts(pad):
-            reason = cut.refusal or self._refusal(context, cut.step)
+            known = pad.outputs[0].name in context.promised
+            reason = cut.refusal or (None if known else self._refusal(context, cut.step))
             if reason is not None:
                 is_near = Readers(graph).path(cut.step.outputs[0]) is not None
                 refusal = refusal or (reason if is_near else None)
@@ -108,4 +109,6 @@ class SinkPad(Pass):
 
     def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...]:
         """Writes the padding behind the last step."""
-        return Sinking(context.graph, context.analysis).cut(match.plan)
+        outputs = Sinking(context.graph, context.analysis).cut(match.plan)
+        context.promised.update(each.name for each in outputs)
+        return outputs

@@ -192,6 +192,9 @@ def _same(case: Case) -> Behind:
 
 def _unary(case: Case) -> Behind:
     rule, dtype = UNARY[case.node.op], case.dtype
+    factors = [case.node.attrs.get(name, 1.0) for name in ("alpha", "gamma")]
+    if not all(isinstance(factor, float) and factor > 0 for factor in factors):
+        raise case.stands("a factor of it is not above 0")
     return Behind(case.filled(lambda: rule(case.layer.value, dtype)))
 
 
@@ -238,6 +241,8 @@ def _binary(case: Case) -> Behind:
 
 
 def _chosen(case: Case) -> Behind:
+    if case.graph.opset < 8:
+        raise case.stands("does not broadcast before opset 8")
     choose = lesser if case.node.op == "Min" else greater
     others = _others(case)
 
@@ -260,6 +265,8 @@ def _clip(case: Case) -> Behind:
             raise case.stands("has a bound that is not one number")
         bounds = [None if each is None else _elements(each)[0] for each in given]
     low, high = bounds
+    if low is not None and high is not None and not low <= high:
+        raise case.stands("its bounds cross")
 
     def made() -> Number:
         value = case.layer.value
@@ -477,6 +484,8 @@ def _parts(case: Case) -> tuple[np.ndarray[Any, Any], ...]:
             raise case.along([axis])
     if scale.size != zero.size:
         raise case.stands("its scale and zero point differ in size")
+    if not all(0 < each < math.inf for each in _elements(scale)):
+        raise case.stands("a scale of it is not above 0")
     return scale, zero
 
 

@@ -52,6 +52,7 @@ class Context:
     Attributes:
         is_final: Whether everything is known, so that no edit can limit the feasible sizes further.
         told: The nodes, by identity, about which a rewriting rule has a finding.
+        promised: Names of padded tensors of which all that reads them is known to take the padding.
         closed: Why nothing in this graph is rewritten, although it could be read; empty for most.
     """
 
@@ -90,6 +91,7 @@ class Context:
         self.blocked_pools = BlockedPools(graph, self.analysis, self.signs)
         self.open_sites = DynamicSites(graph, self.analysis, self.sites, plain)
         self.told: frozenset[int] = frozenset()
+        self.promised: set[str] = set()
         self.closed = ""
         self._around = around
         self._first: Context | None = None
