@@ -32,9 +32,8 @@ def parts(
         Both over all axes; None where one of them is nothing, or the amounts are unknown.
     """
     rows = [operator_of(graph, reader) for reader in readers]
-    known = pad.constant_amounts
+    known, shape = pad.constant_amounts, analysis.shape(pad.data)
     if pad.axes is not None:
-        shape = analysis.shape(pad.data)
         known = None if shape is None else pad.over(len(shape))
     if not rows or None in rows or known is None or pad.mode != "constant":
         return None
@@ -52,6 +51,10 @@ def parts(
         moved = (max(begin, 0), max(end, 0)) if axis in spatial else nothing
         goes.append(moved)
         stays.append((begin - moved[0], end - moved[1]))
+    for axis, pair in enumerate(stays):
+        size = shape[axis] if shape is not None and axis < len(shape) else None
+        if isinstance(size, int) and size + min(pair[0], 0) + min(pair[1], 0) < 0:
+            return None  # it crops what it pads on the other side
     both = tuple(stays), tuple(goes)
     return both if all(map(is_padded, both)) else None
 
