@@ -7,9 +7,9 @@ of the `Pad` means the same as an absent one, and PadFusion leaves such a `Pad` 
 where onnxruntime may drop the empty input (see `Fusion.drops_empty`). Where neither is possible,
 the rewrite must not be made.
 
-The optimiser gets two more things wrong. Where amounts are computed, it folds Shape to the declared
-shape, which no runtime enforces. And where it moves a Transpose past a `Pad` with `axes`, it does
-not permute these.
+The optimiser gets two more things wrong. It believes declared shapes, which no runtime enforces:
+it folds Shape to them, for example, where amounts are computed. And where it moves a Transpose past
+a `Pad` with `axes`, it does not permute these.
 """
 
 from collections.abc import Callable, Sequence
@@ -194,14 +194,14 @@ def _is_stored(graph: Graph, tensor: Tensor) -> bool:
 
 
 def _correct_claims(context: Context) -> None:
-    """Drops `value_info` that contradicts the operators, where Shape may be folded to it.
+    """Drops `value_info` that contradicts the operators.
 
-    The Shape may be new, or come within the optimiser's reach as amounts become constant.
+    Once a `Pad` is gone or its amounts are constant, shape inference carries such a shape further,
+    and the optimiser folds Shape to it and chooses kernels by it.
     """
     graph = context.graph
-    if any(node.op in {"Shape", "Size"} for node in graph.nodes):
-        for tensor in list(lies(graph.claims(), context.analysis)):
-            graph.undeclare(tensor)
+    for tensor in list(lies(graph.claims(), context.analysis)):
+        graph.undeclare(tensor)
 
 
 def _name_all_axes(context: Context) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 
@@ -27,7 +28,7 @@ from tests.broken import (
     Reweighted,
     Swapped,
 )
-from tests.support import PADS, W, assert_same, canonical, fixed, one
+from tests.support import PADS, W, assert_same, canonical, feeds_of, fixed, one, run
 
 PADDED = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {PADS}")
 
@@ -251,6 +252,42 @@ def test_what_value_info_says_decides_nothing(
     assert canonical(misled.model) == canonical(honest.model)
     assert misled.findings == honest.findings
     assert_same(before, honest.model)
+
+
+def test_wrong_value_info_goes_with_a_change() -> None:
+    """Without the Pad of computed amounts, shape inference would carry it on to the Add."""
+    nodes = (
+        "s = Slice (x, from, to) r = Relu (s) z = Identity (zeros) a = Pad (r, z) y = Add (a, c)"
+    )
+    body = (
+        f"k = If (on) <then_branch = t () => (float[] u) {{ {nodes} u = Identity (y) }}, "
+        "else_branch = e () => (float[] v) { v = Identity (x) }>"
+    )
+    held = (
+        "int64[8] zeros = {0, 0, 0, 0, 0, 0, 0, 0}, float[8] c = {1, 2, 3, 4, 5, 6, 7, 8}, "
+        "int64[4] from = {0, 0, 1, 0}, int64[4] to = {9, 9, 9, 9}"
+    )
+    main = one(nodes, initializers=held)
+    inside = one(
+        body, inputs="float[1, 2, 9, 8] x, bool on", outputs="float[] k", initializers=held
+    )
+    for before in (main, inside):
+        graphs = [before.graph]
+        if before is inside:
+            graphs = [attribute.g for attribute in before.graph.node[0].attribute]
+            for each in graphs:
+                each.output[0].type.tensor_type.ClearField("shape")
+        kind = onnx.TensorProto.FLOAT
+        graphs[0].value_info.append(onnx.helper.make_tensor_value_info("r", kind, [3, 30, 4]))
+        graphs[0].value_info.append(onnx.helper.make_tensor_value_info("s", kind, [1, 2, 8, "w"]))
+        result = onnxpad.fix(before, validate=False)
+        assert [change.code for change in result.changes] == ["PAD204"]
+        after = result.model.graph
+        after = after if before is main else after.node[0].attribute[0].g
+        assert [each.name for each in after.value_info] == ["s"]
+        run(
+            result.model, {**feeds_of(before), **({} if before is main else {"on": np.array(True)})}
+        )
 
 
 def renamed(proto: onnx.ModelProto, name: Callable[[int], str]) -> onnx.ModelProto:
