@@ -331,10 +331,11 @@ class Certifier:
             shared = count_shared(before.layers, after.layers)
             if merged(before.layers[shared:]) != merged(after.layers[shared:]):
                 raise UncertifiedError("the padding differs")
+            facts = {"kind": "padding", "root": before.root, "roots": list(before.roots)}
             return Certificate(
                 f"{before.direct!r} holds the same elements of {_names(before.roots)}, and the "
                 "same fill, at the same places",
-                facts={"kind": "padding", "root": before.root},
+                facts=facts,
             )
         return self._certify_window(before, before.slide, after, after.slide)
 

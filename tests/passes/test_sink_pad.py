@@ -375,3 +375,13 @@ def test_a_pad_that_may_crop_more_than_there_is_stays() -> None:
     result = onnxpad.fix(before, validate=False)
     assert not result.changed
     assert not result.undone
+
+
+def test_the_certificate_names_all_that_is_read() -> None:
+    body = (
+        f"n = Neg (x) a = Pad (x, p) b = Pad (n, p) c = Concat <axis = 3> (a, b) t = {TURN} (c)"
+        " l, r = Split <axis = 1> (t) y = Conv (l, w) z = Conv (r, w)"
+    )
+    change = fixed(model(body)).changes[0]
+    assert change.code == "PAD207"
+    assert change.certificate.facts["roots"] == ["x", "n"]
