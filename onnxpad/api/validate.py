@@ -274,11 +274,11 @@ def _domain(models: Sequence[Source], shapes: Shapes, dims: Dims) -> _Domain:
     untouched = original.mark()
     domain = given_domain(original, shapes, dims, recorded=both.recorded)
     require_within(domain, original, rewritten)
-    original.rollback(untouched)
     padding: tuple[PaddingDifference, ...] = ()
     if len(graphs) == 2:
         limits = SizeDomain(given=domain.given)
         padding = padding_differences(original, rewritten, domain=limits)
+    original.rollback(untouched)
     return _Domain(domain, both.limits, padding, tuple(both.told(domain.given)), both.warnings)
 
 

@@ -1,5 +1,7 @@
 """A verdict has evidence: outputs that tell nothing, other names, other paddings, excuses."""
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -407,6 +409,22 @@ class TestPadding:
             for body in (before, after)
         )
         assert self.listed(before, after) == [pads]
+
+    @pytest.mark.parametrize("given", [{"shapes": (1, 2, 8, 8)}, {"dims": {"h": 8, "v": 8}}])
+    def test_sizes_given_decide_the_padding(self, given: dict[str, Any]) -> None:
+        values = ", ".join(str(n % 5 - 2) for n in range(54))
+        body = "y = Conv <{}, strides = [2,2]> (x, w)"
+        models = [
+            one(
+                body.format(pads),
+                inputs="float[1, 2, h, v] x",
+                initializers=f"float[3, 2, 3, 3] w = {{{values}}}",
+            )
+            for pads in ('auto_pad = "SAME_UPPER"', "pads = [0,0,1,1]")
+        ]
+        found = onnxpad.validate(*models, **given)
+        assert found.ok
+        assert not found.padding
 
     def test_sites_are_listed_though_the_numbers_agree(self) -> None:
         # what the end has more than the other is behind the last window
