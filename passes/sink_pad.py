@@ -33,8 +33,9 @@ class SinkPad(Pass):
     - Transpose; Unsqueeze, Squeeze, Reshape and Flatten that only add or drop axes of size 1.
     - Concat of data that is all padded alike, Split and Slice along other axes.
     - Relu, Clip, Neg, Abs, Cast, QuantizeLinear, DequantizeLinear, and arithmetic with constants
-      that do not vary along padded axes, if the value comes out as one certain number. Other
-      functions only where they make 0 of 0: Tanh does, but Sigmoid makes 0.5 of it.
+      that do not vary along padded axes, or of two tensors padded by the same amounts, if the value
+      comes out as one certain number. Other functions only where they make 0 of 0: Tanh does, but
+      Sigmoid makes 0.5 of it.
     - BatchNormalization whose means and biases are 0, and Dropout in inference.
 
     Everything that reads the padded data must be able to take the padding over, or all stays.

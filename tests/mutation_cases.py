@@ -788,6 +788,11 @@ CASES: Final[dict[str, Case]] = {
         "a = Pad (x, p) b = Pad (x, q) t = Concat <axis = 1> (a, b) y = Conv (t, w)",
         f"{WIDE}, {PADS}, int64[8] q = {{0, 0, 0, 3, 0, 0, 1, 2}}",
     ),
+    "Pad Pad Concat Conv, values": _conv(
+        "a = Pad (x, p) b = Pad (x, p, c) t = Concat <axis = 1> (a, b) y = Conv (t, w)",
+        f"{WIDE}, {PADS}, float c = {{2}}",
+    ),
+    "Pad Pad Sub Conv": _step("b = Pad (x, p, one) t = Sub (a, b)", "float one = {1}"),
     "Pad Split Conv, along the Pad": _step(
         "u, v = Split <axis = 2> (a) t = Concat <axis = 1> (u, v)",
         pads="int64[8] p = {0, 0, 1, 2, 0, 0, 2, 3}",

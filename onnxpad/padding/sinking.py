@@ -20,7 +20,7 @@ from onnxpad.operators.read import PadOp, UnreadableError, read_pad, read_window
 from onnxpad.operators.table import Direction, operator_of
 from onnxpad.padding.parting import parted
 from onnxpad.padding.site import Sites
-from onnxpad.padding.step_table import Behind, Layer, behind, data_inputs
+from onnxpad.padding.step_table import Behind, Layer, behind, data_inputs, joins_otherwise
 from onnxpad.reasons import Reason, RefusalError
 
 # Steps past which a `Pad` is moved at once; the next change goes on from there.
@@ -114,17 +114,10 @@ class Sinking:
         found = [each for each in inside if each is not None]
         if not found:
             return None
-        first = found[0]
-        if len(found) < len(inside) or any(
-            not _alike(each.layer, first.layer) for each in found[1:]
-        ):
-            label = self._graph.label(node)
-            raise RefusalError(
-                Reason.STEPS_BETWEEN,
-                f"{node.op} {label!r} joins it with what is not padded alike",
-                operator=label,
-            )
-        passed = behind(self._graph, self._analysis, node, data, first.layer)
+        if len(found) < len(inside):
+            raise joins_otherwise(self._graph, node)
+        layers = [each.layer for each in found]
+        passed = behind(self._graph, self._analysis, node, data, layers)
         steps = {id(step): step for each in found for step in each.steps}
         return Lifted(passed.layer, (*steps.values(), node), passed)
 
@@ -157,7 +150,8 @@ class Sinking:
         if inner is None:
             return None
         try:
-            return behind(self._graph, self._analysis, node, data, Layer(inner, 0)).layer.amounts
+            layers = [Layer(inner, 0)] * len(data)
+            return behind(self._graph, self._analysis, node, data, layers).layer.amounts
         except RefusalError:
             return None
 
@@ -273,10 +267,6 @@ class Sinking:
             return node.inputs[0]
         (place,) = [i for i, each in enumerate(node.outputs) if each.name == tensor.name]
         return bare[id(node)][place]
-
-
-def _alike(one: Layer, other: Layer) -> bool:
-    return one.amounts == other.amounts and is_same_fill(one.value, other.value)
 
 
 def _insert_pad(

@@ -18,7 +18,7 @@ from onnx import TensorProto
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Size, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.amounts import Pair, Pairs, is_plain_zero
+from onnxpad.operators.amounts import Pair, Pairs, is_plain_zero, is_same_fill
 from onnxpad.operators.table import FLOATS
 from onnxpad.padding.step_fills import (
     BINARY,
@@ -51,21 +51,26 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A node whose data inputs are all padded by one layer.
+    """A node whose data inputs are all padded by the same amounts.
 
     Attributes:
         graph: The graph.
         analysis: Its analysis.
         node: The node.
         data: The indices of its padded inputs.
-        layer: The layer around each of them.
+        layers: The layer around each of them; only their values may differ.
     """
 
     graph: Graph
     analysis: Analysis
     node: Node
     data: tuple[int, ...]
-    layer: Layer
+    layers: tuple[Layer, ...]
+
+    @property
+    def layer(self) -> Layer:
+        """The layer around the first padded input."""
+        return self.layers[0]
 
     @property
     def rank(self) -> int:
@@ -222,16 +227,40 @@ def _others(case: Case) -> list[np.ndarray[Any, Any]]:
     return found
 
 
+def _values(case: Case) -> list[Number]:
+    """The values around each of the operands that are padded.
+
+    Raises:
+        RefusalError: One of several such operands may be broadcast along a padded axis.
+    """
+    first, *others = (case.analysis.shape(case.node.inputs[index]) for index in case.data)
+    for other in others:
+        if first is None or other is None or not len(first) == len(other) == case.rank:
+            raise case.stands("the shapes of its operands are known only at run time")
+        taken = [
+            axis
+            for axis in case.padded
+            if not (first[axis] == other[axis] and isinstance(first[axis], int | Size))
+        ]
+        if taken:
+            raise case.along(taken)
+    return [layer.value for layer in case.layers]
+
+
 def _elements(array: np.ndarray[Any, Any]) -> list[Number]:
     kind = int if array.dtype.kind in "iu" else float
     return [kind(each) for each in array.reshape(-1)]
 
 
 def _binary(case: Case) -> Behind:
-    (other,), dtype, value = _others(case), case.dtype, case.layer.value
+    others, dtype, value = _others(case), case.dtype, case.layer.value
     operation, first = BINARY[case.node.op], case.data == (0,)
     if case.node.op == "Div" and dtype not in FLOATS:
         raise case.stands("divides integers")
+    if not others:
+        one, two = _values(case)
+        return Behind(case.filled(lambda: computed(operation, one, two, dtype)))
+    (other,) = others
 
     def made() -> Number:
         pairs = ((value, each) if first else (each, value) for each in _elements(other))
@@ -247,7 +276,9 @@ def _chosen(case: Case) -> Behind:
     others = _others(case)
 
     def made() -> Number:
-        value = case.layer.value
+        value, *further = _values(case)
+        for each in further:
+            value = choose(value, each)
         for other in others:
             value = one_of(choose(value, each) for each in _elements(other))
         return value
@@ -522,7 +553,19 @@ def _concat(case: Case) -> Behind:
     (axis,) = _normal([case.node.attrs.get("axis", 1)], case.rank, case)
     if axis in case.padded:
         raise case.along([axis])
+    if not all(is_same_fill(case.layer.value, layer.value) for layer in case.layers):
+        raise joins_otherwise(case.graph, case.node)
     return Behind(case.layer)
+
+
+def joins_otherwise(graph: Graph, node: Node) -> RefusalError:
+    """The refusal of a node whose data inputs are not padded alike."""
+    label = graph.label(node)
+    return RefusalError(
+        Reason.STEPS_BETWEEN,
+        f"{node.op} {label!r} joins it with what is not padded alike",
+        operator=label,
+    )
 
 
 def _split(case: Case) -> Behind:
@@ -656,7 +699,7 @@ def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
         return tuple(range(len(node.inputs)))
     if node.op in _OPERANDS:
         given = enumerate(node.inputs)
-        return tuple(index for index, each in given if graph.constant(each) is None)[:1]
+        return tuple(i for i, each in given if each.name and graph.constant(each) is None)
     return (0,)
 
 
@@ -678,11 +721,13 @@ def _form(op: str, opset: int) -> tuple[range, frozenset[str]] | None:
 
 
 def behind(
-    graph: Graph, analysis: Analysis, node: Node, data: tuple[int, ...], layer: Layer
+    graph: Graph, analysis: Analysis, node: Node, data: tuple[int, ...], layers: Sequence[Layer]
 ) -> Behind:
-    """The layer behind a node whose data inputs are padded by one layer.
+    """The layer behind a node of which each data input is padded by one layer.
 
     Raises:
-        RefusalError: The layer cannot be moved past the node; the message says why.
+        RefusalError: The layers cannot be moved past the node; the message says why.
     """
-    return STEPS[node.op](Case(graph, analysis, node, data, layer))
+    if any(layer.amounts != layers[0].amounts for layer in layers):
+        raise joins_otherwise(graph, node)
+    return STEPS[node.op](Case(graph, analysis, node, data, tuple(layers)))

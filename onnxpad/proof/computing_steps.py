@@ -4,12 +4,13 @@ Sources: the operators' pages of the ONNX specification, and IEEE 754 for what b
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 from onnx import TensorProto
 
+from onnxpad.arithmetic.size import Size
 from onnxpad.proof import fill_arithmetic as fills
 from onnxpad.proof.fill_arithmetic import Number
 from onnxpad.proof.meaning import (
@@ -153,6 +154,21 @@ def _check_along(call: StepNode, place: int) -> None:
             raise MeaninglessError("an operand varies along a padded axis")
 
 
+def _check_equally_long(call: StepNode) -> None:
+    """Checks that none of several padded operands is broadcast along a padded axis.
+
+    Raises:
+        MeaninglessError: One may be.
+    """
+    first, *others = (call.analysis.shape(call.node.inputs[place]) for place in call.data)
+    for other in others:
+        if first is None or other is None or not len(first) == len(other) == call.rank:
+            raise MeaninglessError("the shapes of the operands are unknown")
+        for axis, (one, two) in enumerate(zip(first, other, strict=True)):
+            if call.is_padded(axis) and not (one == two and isinstance(one, int | Size)):
+                raise MeaninglessError("an operand may be broadcast along a padded axis")
+
+
 def _only(results: Iterator[Number]) -> Number:
     """The one number that all results are; 0.0 and -0.0 are two.
 
@@ -171,6 +187,7 @@ def with_constants(function: Callable[[StepNode, Number, Number], Number]) -> Ru
     def rule(call: StepNode) -> Passed:
         if not call.layers:
             return named(call, ())
+        _check_equally_long(call)
         constants = []
         for place, _ in call.others():
             _check_along(call, place)
@@ -178,19 +195,22 @@ def with_constants(function: Callable[[StepNode, Number, Number], Number]) -> Ru
             if call.dtype in FLOATS and not all(map(math.isfinite, constants[-1])):
                 raise MeaninglessError("an operand is not finite")
 
-        def mapped(number: Number) -> Number:
+        def combined(numbers: Sequence[Number]) -> Number:
+            number, *others = numbers
+            for other in others:
+                number = function(call, number, other)
             for elements in constants:
                 number = _only(function(call, number, element) for element in elements)
             return number
 
-        return named(call, call.mapped(mapped))
+        return named(call, call.combined(combined))
 
     return rule
 
 
 def operated(call: StepNode, number: Number, operand: Number) -> Number:
-    """Add, Sub, Mul or Div of the data and a constant, in the order of the inputs."""
-    pair = (number, operand) if call.data == (0,) else (operand, number)
+    """Add, Sub, Mul or Div of the data and another operand, in the order of the inputs."""
+    pair = (number, operand) if call.data[0] == 0 else (operand, number)
     return fills.computed(call.node.op, *pair, call.dtype)
 
 

@@ -42,7 +42,8 @@ class StepNode(NamedTuple):
         version: The version of its operator.
         output: Which of its outputs is asked about.
         data: The inputs that are padded.
-        layers: The padding, the same for all of these inputs.
+        inner: The padding of each of these inputs: the same amounts, and for operators of several
+            operands perhaps other fills.
     """
 
     graph: Graph
@@ -51,7 +52,12 @@ class StepNode(NamedTuple):
     version: int
     output: int
     data: tuple[int, ...]
-    layers: Layers
+    inner: tuple[Layers, ...]
+
+    @property
+    def layers(self) -> Layers:
+        """The padding of the first of these inputs."""
+        return self.inner[0] if self.inner else ()
 
     @property
     def source(self) -> Tensor:
@@ -124,13 +130,19 @@ class StepNode(NamedTuple):
         Raises:
             MeaninglessError: The element type holds a fill not exactly, or the function raises it.
         """
+        return self.combined(lambda numbers: function(numbers[0]), result)
+
+    def combined(
+        self, function: Callable[[Sequence[Number]], Number], result: int | None = None
+    ) -> Layers:
+        """As `mapped`, of the numbers that all padded inputs have in a layer."""
         found = []
-        for layer in self.layers:
+        for layers in zip(*self.inner, strict=True):
             number: Number = 0
-            if not _only_crops(layer):
-                number = function(fills.number_of(layer.fill, self.dtype))
+            if not _only_crops(layers[0]):
+                number = function([fills.number_of(layer.fill, self.dtype) for layer in layers])
                 number = fills.held(number, self.dtype if result is None else result)
-            found.append(layer._replace(fill=fill_of(number)))
+            found.append(layers[0]._replace(fill=fill_of(number)))
         return tuple(found)
 
 

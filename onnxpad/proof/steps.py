@@ -59,7 +59,8 @@ class Step:
     Attributes:
         versions: The versions of the operator with this meaning, by the schema's `since_version`.
         rule: What it makes of padded data; raises MeaninglessError where it is no step.
-        data: The inputs that may be padded: the first, all, or the only one that is not constant.
+        data: The inputs that may be padded: the first, all, or the operands that are not constant.
+            Operands may be padded with different fills.
         parts: Whether all of its outputs are parts of the data.
     """
 
@@ -90,14 +91,14 @@ def data_inputs(graph: Graph, analysis: Analysis, node: Node) -> tuple[int, ...]
     found: tuple[int, ...] = (0,)
     if step.data == "all":
         found = tuple(range(len(node.inputs)))
-    elif step.data == "one":
+    elif step.data == "operands":
         try:
             varying = [graph.constant(tensor) is None for tensor in node.inputs if tensor.name]
         except ModelError:
             return ()
-        if len(varying) < len(node.inputs) or varying.count(True) != 1:
+        if len(varying) < len(node.inputs):
             return ()
-        found = (varying.index(True),)
+        found = tuple(place for place, varies in enumerate(varying) if varies)
     return found if all(node.inputs[place].name for place in found) else ()
 
 
@@ -113,7 +114,7 @@ def through(
         output_index: Which of its outputs is asked about.
         inner: The layers around each of `data_inputs`, with amounts over all axes of that input;
             none of them where it is not padded. They must be the same for all, apart from crops of
-            axes that no layer pads.
+            axes that no layer pads, and the fills of several operands.
 
     Returns:
         None where it is not known to be a step for these layers.
@@ -133,16 +134,20 @@ def _tried(
     graph: Graph, analysis: Analysis, node: Node, output_index: int, inner: Sequence[Layers]
 ) -> Passed | None:
     data = data_inputs(graph, analysis, node)
-    if not data or len(inner) != len(data) or any(layers != inner[0] for layers in inner):
+    if not data or len(inner) != len(data):
         return None
-    if any(isinstance(layer.fill, str) and layer.fill != NEGATIVE_ZERO for layer in inner[0]):
+    step, every = STEPS[node.op], [layer for layers in inner for layer in layers]
+    if any(isinstance(layer.fill, str) and layer.fill != NEGATIVE_ZERO for layer in every):
         return None
-    step = STEPS[node.op]
+    around = [[layer.amounts for layer in layers] for layers in inner]
+    compared = around if step.data == "operands" else inner
+    if any(each != compared[0] for each in compared):
+        return None
     if not 0 <= output_index < len(node.outputs) or (output_index and not step.parts):
         return None
     try:
         version = version_of(node.op, graph.opset, node.attrs, step.versions)
-        return step.rule(StepNode(graph, analysis, node, version, output_index, data, inner[0]))
+        return step.rule(StepNode(graph, analysis, node, version, output_index, data, tuple(inner)))
     except (MeaninglessError, ModelError):
         return None
 
@@ -216,12 +221,12 @@ STEPS: Final[dict[str, Step]] = {
     "Ceil": Step(frozenset({6, 13}), to_whole_numbers(math.ceil)),
     "Round": Step(frozenset({11, 22}), to_whole_numbers(round)),
     "Clip": Step(frozenset({6, 11, 12, 13}), clip),
-    "Add": Step(frozenset({7, 13, 14}), with_constants(operated), data="one"),
-    "Sub": Step(frozenset({7, 13, 14}), with_constants(operated), data="one"),
-    "Mul": Step(frozenset({7, 13, 14}), with_constants(operated), data="one"),
-    "Div": Step(frozenset({7, 13, 14}), with_constants(operated), data="one"),
-    "Min": Step(frozenset({8, 12, 13}), with_constants(least), data="one"),
-    "Max": Step(frozenset({8, 12, 13}), with_constants(greatest), data="one"),
+    "Add": Step(frozenset({7, 13, 14}), with_constants(operated), data="operands"),
+    "Sub": Step(frozenset({7, 13, 14}), with_constants(operated), data="operands"),
+    "Mul": Step(frozenset({7, 13, 14}), with_constants(operated), data="operands"),
+    "Div": Step(frozenset({7, 13, 14}), with_constants(operated), data="operands"),
+    "Min": Step(frozenset({8, 12, 13}), with_constants(least), data="operands"),
+    "Max": Step(frozenset({8, 12, 13}), with_constants(greatest), data="operands"),
     "PRelu": Step(frozenset({7, 9, 16}), with_constants(sloped)),
     "BatchNormalization": Step(frozenset({7, 9, 14, 15}), batch_normalization),
     "QuantizeLinear": Step(frozenset({10, 13, 19, 21, 23, 24, 25, 28}), quantize),

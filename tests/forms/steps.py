@@ -187,7 +187,8 @@ KINDS: Final = (
         (Step("t = Floor (a)", value=0.5, title="Floor of 0.5"),),
     ),
     Kind(
-        "the other operand is constant, of size 1 along padded axes, and one value comes out",
+        "the other operand is constant, of size 1 along padded axes, or padded by the same "
+        "amounts; one value comes out",
         {
             "Add": _with_constant("Add", -3, 3), "Sub": _with_constant("Sub", 3, 3),
             "Mul": Step("t = Mul (a, k)", _EACH), "Div": _with_constant("Div", 0, 3),

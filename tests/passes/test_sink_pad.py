@@ -51,6 +51,16 @@ FOLDED = [
         id="joined and split",
     ),
     pytest.param(
+        f"n = Neg (x) a = Pad (x, p) b = Pad (n, p) c = Sub (a, b) t = {TURN} (c) y = Conv (t, w)",
+        f"n = Neg (x) c = Sub (x, n) t = {TURN} (c) y = Conv <pads = [1, 2, 2, 1]> (t, w)",
+        id="two operands",
+    ),
+    pytest.param(
+        f"a = Pad (x, p) c = Mul (a, a) t = {TURN} (c) y = Conv (t, w)",
+        f"c = Mul (x, x) t = {TURN} (c) y = Conv <pads = [1, 2, 2, 1]> (t, w)",
+        id="a square",
+    ),
+    pytest.param(
         f"a = Pad (x, p) t = {TURN} (a) b = Pad (t, q) y = Conv (b, w)",
         f"t = {TURN} (x) y = Conv <pads = [2, 3, 3, 2]> (t, w)",
         id="another Pad behind",
@@ -97,6 +107,12 @@ def test_moves_and_folds(before: str, after: str) -> None:
 def test_needs_no_run(before: str, after: str) -> None:
     result = onnxpad.fix(model(before), validate=False, strict=True)
     assert canonical(result.model) == canonical(model(after))
+
+
+def test_values_of_two_operands_cancel() -> None:
+    body = "n = Neg (x) a = Pad (x, p, nine) b = Pad (n, p, nine) c = Sub (a, b)"
+    result = fixed(model(f"{body} t = {TURN} (c) y = Conv (t, w)", more=", float nine = {9}"))
+    assert [node.op_type for node in result.model.graph.node] == ["Neg", "Sub", "Transpose", "Conv"]
 
 
 def test_stands_before_its_operator_in_style_pad() -> None:
@@ -173,6 +189,7 @@ STAYS = [
     pytest.param("s = Mul (a, column)", "axis-taken", "padded axis", id="along a padded axis"),
     pytest.param("s = Add (a, each)", "fill-changes", "several values", id="of each channel"),
     pytest.param("s = Exp (a)", "steps-between", "Exp", id="Exp"),
+    pytest.param("s = Add (a, b)", "steps-between", "not padded alike", id="two operands"),
     pytest.param("s = Concat <axis = 1> (a, b)", "steps-between", "not padded alike", id="Concat"),
 ]
 

@@ -175,6 +175,11 @@ STEADY = [
     Case("y, m = Dropout (x)", opset=10),
     Case("y = Dropout (x, r, t)", "float r = {0.5}, bool t = {0}"),
     Case("y = Concat <axis = 1> (a, b, a)", inputs="a b", fills=(NEGATIVE_ZERO,)),
+    Case("y = Mul (x, x)", fills=(3,)),
+    Case("y = Add (a, b)", inputs="a b", fills=(NEGATIVE_ZERO,)),
+    Case("y = Add (a, b)", inputs="a b", fills=(2.5,)),
+    Case("y = Max (a, c, b)", C, inputs="a b", fills=(0.25,)),
+    Case("y = Min (b, a)", inputs="a b", fills=(1, 2), pads=(SPATIAL, UNIT)),
     Case("y = Concat <axis = -3> (a, b)", inputs="a b", fills=(-np.inf,), opset=11),
     Case("y, z = Split <axis = 1> (x, s)", "int64[2] s = {1, 2}", outputs="y z"),
     Case("y, z = Split <axis = -4> (x)", outputs="y z", fills=(7,)),
@@ -321,8 +326,8 @@ REFUSED = [
     pytest.param(
         Case("y = Mul (x, c)", "float[3, 1, 1] c = {1, -1, 1}"), id="signs of zeros that vary"
     ),
-    pytest.param(Case("y = Mul (x, x)"), id="no constant"),
-    pytest.param(Case("y = Mul (a, b)", inputs="a b"), id="two that vary"),
+    pytest.param(Case("y = Sub (a, b)", inputs="a b", fills=(np.inf,)), id="NaN of two that vary"),
+    pytest.param(Case("y = Div (a, b)", inputs="a b"), id="0 divided by 0"),
     pytest.param(Case("y = Mul (x, c)", "float c = {0}", fills=(np.inf,)), id="NaN"),
     pytest.param(Case("y = Mul (x, c)", "float c = {1e30}", fills=(1e30,)), id="overflow"),
     pytest.param(
@@ -500,6 +505,59 @@ def test_inputs_that_are_padded_otherwise_join_no_step() -> None:
     assert through(*found, 0, [case.layers, other]) is None
     assert through(*found, 0, [case.layers, ()]) is None
     assert through(*found, 0, [case.layers]) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "fills", "fill"),
+    [
+        ("y = Sub (a, b)", (2, 3), -1),
+        ("y = Sub (b, a)", (2, 3), 1),
+        ("y = Div (b, a)", (2, 3), 1.5),
+        ("y = Mul (a, b)", (NEGATIVE_ZERO, 3), NEGATIVE_ZERO),
+        ("y = Max (a, b)", (2, -np.inf), 2),
+        ("y = Min (a, b)", (2, 3), 2),
+        ("y = Max (a, b)", (0, NEGATIVE_ZERO), None),
+        ("y = Div (b, a)", (0, 3), None),
+    ],
+)
+def test_operands_may_have_fills_of_their_own(
+    body: str, fills: tuple[float | str, float | str], fill: float | str | None
+) -> None:
+    """Named in the order of the inputs: `a` has the first fill, `b` the second one."""
+    case = Case(body, inputs="a b")
+    found = step_of(case.model(padded=True), case.op)
+    held = {"a": (Layer(SPATIAL, fills[0]),), "b": (Layer(SPATIAL, fills[1]),)}
+    inner = [held[tensor.name] for tensor in found[2].inputs]
+    passed = through(*found, 0, inner)
+    assert fill is None if passed is None else passed.layers == (Layer(SPATIAL, fill or 0),)
+    if passed is not None:
+        feeds = data(case)
+        wide = {name: padded(array, held[name]) for name, array in feeds.items()}
+        (before,) = run(case.model(padded=True), wide)
+        (after,) = run(case.model(padded=False), feeds)
+        assert before.tobytes() == padded(after, passed.layers).tobytes()
+    narrower = (Layer(((0, 0), (0, 0), (1, 1), (0, 3)), fills[1]),)
+    assert through(*found, 0, [inner[0], narrower]) is None
+    assert through(*found, 0, [inner[0], ()]) is None
+
+
+@pytest.mark.parametrize(
+    ("inputs", "passes"),
+    [
+        ("float[2, 3, 7, 8] a, float[2, 3, 7, 8] b", True),
+        ("float[2, 3, 7, 8] a, float[1, 1, 7, 8] b", True),
+        ("float[N, 3, H, 8] a", True),
+        ("float[2, 3, 7, 8] a, float[2, 3, 1, 8] b", False),
+        ("float[2, 3, 7, 8] a, float[2, 3, H, 8] b", False),
+        ("float[2, 3, 7, 8] a, float[3, 7, 8] b", False),
+        ("float[2, 3, 7, 8] a, float[] b", False),
+    ],
+)
+def test_no_operand_is_broadcast_along_a_padded_axis(inputs: str, passes: bool) -> None:
+    proto = one("y = Add (a, b)" if " b" in inputs else "b = Neg (a) y = Add (a, b)", inputs=inputs)
+    found = step_of(proto, "Add")
+    layers = (Layer(SPATIAL, 1),)
+    assert (through(*found, 0, [layers, layers]) is not None) == passes
 
 
 CHANNELS = ((0, 0), (0, -1), (0, 0), (0, 0))
