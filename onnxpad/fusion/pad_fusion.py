@@ -109,6 +109,7 @@ class Fusion:
         self._inlined = inlined
         self._opened: dict[int, Fusion] = {}
         self._fed: tuple[int, set[str]] | None = None
+        self._answers: tuple[int, dict[str, bool]] = -1, {}
 
     @property
     def drops_empty(self) -> bool:
@@ -272,8 +273,9 @@ class Fusion:
             if self._is_opened(node):
                 if self._pads_last(node):
                     yield _unseen(node), way
-                sources = self._graph.sources(node)
-                pending += ((each, (*way, node)) for each in sources if each.name)
+                if self._passes_on(node):
+                    sources = self._graph.sources(node)
+                    pending += ((each, (*way, node)) for each in sources if each.name)
                 continue
             if not self._graph.is_standard(node):
                 continue
@@ -323,7 +325,25 @@ class Fusion:
         found = self._inside(node)
         if found is None:
             return "Pad" in self._graph.inner_operators(node)
-        return any(each._gives_pad() for each in found)
+        return any(each._kept("gives a Pad", each._gives_pad) for each in found)
+
+    def _passes_on(self, node: Node) -> bool:
+        """Whether a node that may be inlined may give what comes from outside as it is."""
+        found = self._inside(node)
+        return found is None or any(each._kept("passes on", each._gives_outside) for each in found)
+
+    def _gives_outside(self) -> bool:
+        return any(map(self._is_from_outside, map(self._graph.tensor, self._graph.results)))
+
+    def _kept(self, question: str, answer: Callable[[], bool]) -> bool:
+        """The answer to a question about this graph, until the next edit."""
+        version = self._graph.version
+        if self._answers[0] != version:
+            self._answers = version, {}
+        known = self._answers[1]
+        if question not in known:
+            known[question] = answer()
+        return known[question]
 
     def _gives_pad(self) -> bool:
         results = map(self._graph.tensor, self._graph.results)
@@ -334,7 +354,7 @@ class Fusion:
         found = self._inside(node)
         if found is None:
             return _folds_inside(self._graph.inner_operators(node))
-        return any(each._takes_from_outside() for each in found)
+        return any(each._kept("takes from outside", each._takes_from_outside) for each in found)
 
     def _takes_from_outside(self) -> bool:
         """Whether an operator that a `Pad` is folded into reads what comes from outside."""

@@ -259,6 +259,18 @@ def test_a_function_has_an_opset_of_its_own() -> None:
     assert told(onnxpad.fix(model, validate=False)) == [("PAD201", "f::go > Conv 'c'", FOLDED)]
 
 
+def test_a_function_is_rewritten_however_many_calls_follow_one_another() -> None:
+    """What the Conv at its end gives hides every call upstream from onnxruntime's PadFusion."""
+    amounts = "p = Constant <value_ints = [0, 0, 1, 1, 0, 0, 1, 1]> ()"
+    inside = function(f"{amounts} q = Pad (x, p) [c] y = Conv (q, w)")
+    calls = " ".join(f"x{i + 1} = f.go (x{i}, v)" for i in range(600))
+    held = f"{BORDER}, float[2, 2, 3, 3] v = {{{', '.join(['1'] * 36)}}}"
+    body = f"x0 = Identity (x) {calls} y = Identity (x600)"
+    model = graph(body, inside, held=held)
+    result = onnxpad.fix(model, validate=False)
+    assert told(result) == [("PAD201", "f::go > Conv 'c'", FOLDED)]
+
+
 @pytest.mark.parametrize("opset", [19, 22])
 def test_a_function_whose_average_runs_with_another_opset_is_left_alone(opset: int) -> None:
     """At size 1 a counted average divides by the whole kernel with the model's opset, 17."""
