@@ -1,9 +1,10 @@
 """Reads the nodes of window operators and `Pad` nodes: everything but the proof uses this."""
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import cache, wraps
 from typing import Final, NamedTuple, Protocol, TypeVar
 
+import onnx
 from onnx import TensorProto
 
 from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
@@ -219,6 +220,7 @@ def read_window(graph: Graph, analysis: Known, node: Node) -> WindowOp:
     operator = operator_of(graph, node)
     assert operator is not None
     _check_own(graph, node)
+    _check_version(graph, node)
     _check_ends(node, operator.inputs.data)
     for name, opset in operator.since.items():
         if name in node.attrs and graph.opset < opset:
@@ -229,6 +231,29 @@ def read_window(graph: Graph, analysis: Known, node: Node) -> WindowOp:
         _check_switch(node, operator.channels_last)
     zero = _zero_point(graph, analysis, node, operator)
     return WindowOp(node, operator, *slide, count_include_pad=counts, zero=zero)
+
+
+def _check_version(graph: Graph, node: Node) -> None:
+    """Raises unless the operator exists in the version of its domain that the graph imports.
+
+    Raises:
+        UnreadableError: It does not, or its meaning in that version is unknown.
+    """
+    if graph.is_standard(node):
+        if not _exists(node.op, graph.opset):
+            raise UnreadableError(f"opset {graph.opset} has no {node.op}")
+    elif (version := graph.opsets.get(node.domain or "", 1)) != 1:
+        raise UnreadableError(f"{node.op} of version {version} of {node.domain} is unknown")
+
+
+@cache
+def _exists(op: str, opset: int) -> bool:
+    """Whether an opset of ONNX's own domain has an operator."""
+    try:
+        onnx.defs.get_schema(op, opset, "")
+    except onnx.defs.SchemaError:
+        return False
+    return True
 
 
 def _zero_point(graph: Graph, analysis: Known, node: Node, operator: Operator) -> int | None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.size import always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import Pair, Pairs, is_padded, onnx_order
 from onnxpad.operators.read import PadOp, UnreadableError, read_pad, read_window
@@ -52,9 +53,9 @@ def parts(
         goes.append(moved)
         stays.append((begin - moved[0], end - moved[1]))
     for axis, pair in enumerate(stays):
-        size = shape[axis] if shape is not None and axis < len(shape) else None
-        if isinstance(size, int) and size + min(pair[0], 0) + min(pair[1], 0) < 0:
-            return None  # it crops what it pads on the other side
+        crop = -min(pair[0], 0) - min(pair[1], 0)
+        if crop and (shape is None or always(less_equal(crop, shape[axis])) is not True):
+            return None  # it crops what it pads on the other side, or may do so
     both = tuple(stays), tuple(goes)
     return both if all(map(is_padded, both)) else None
 

@@ -107,3 +107,15 @@ def test_the_finding_shows_the_amounts_of_all_axes() -> None:
     parted = model("a = Pad (x, p) y = Conv (a, w)", "0, 0, 1, 1, 0, 1, 0, 2")
     (finding,) = onnxpad.fix(parted, validate=False).findings
     assert finding.message == "Pad (0, 0) (0, 1) (0, 0) (0, 0) before Conv '<y>'"
+
+
+def test_a_crop_that_may_be_longer_than_the_data_is_not_parted() -> None:
+    """Of data of unknown rank nothing is known: the proof would refuse."""
+    before = one(
+        "a = Pad (x, p) y = Conv (a, w)",
+        initializers=f"{W}, int64[8] p = {{0, -1, 1, 1, 0, 0, 1, 1}}",
+    )
+    before.graph.input[0].type.tensor_type.ClearField("shape")
+    result = onnxpad.fix(before, validate=False)
+    assert not result.changed
+    assert not result.undone

@@ -1,6 +1,7 @@
 """What no rule reads: it is named, with what is wrong, and nothing around it is touched."""
 
 import re
+from itertools import starmap
 
 import onnx
 import pytest
@@ -181,3 +182,38 @@ def test_what_the_specification_forbids_is_an_error(before: onnx.ModelProto, mes
         with pytest.raises(onnxpad.ModelError, match=re.escape(message)) as caught:
             call(before)
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("domain", "opsets", "told"),
+    [
+        ("", {"": 9}, "opset 9 has no QLinearConv"),
+        ("com.microsoft", {"": 17, "com.microsoft": 2}, "QLinearConv of version 2"),
+    ],
+)
+@pytest.mark.parametrize("padded", [False, True])
+def test_an_operator_that_the_import_does_not_have(
+    domain: str, opsets: dict[str, int], told: str, padded: bool
+) -> None:
+    """Nothing is offered that the proof would refuse."""
+    model = one(
+        f"y = {domain + '.' if domain else ''}QLinearConv "
+        + ("" if padded else '<auto_pad = "SAME_UPPER"> ')
+        + f"({'a' if padded else 'x'}, s, z, w, s, z, s, z)",
+        inputs="uint8[1, 1, 9, 8] x",
+        outputs="uint8[] y",
+        initializers="float s = {1}, uint8 z = {0}, uint8[1, 1, 1, 2] w = {1, 2}, "
+        "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}",
+    )
+    if padded:
+        old = opsets[""] < 11
+        pad = onnx.helper.make_node("Pad", ["x"] if old else ["x", "p", "z"], ["a"])
+        if old:
+            pad.attribute.append(onnx.helper.make_attribute("pads", [0, 0, 1, 1, 0, 0, 1, 1]))
+        model.graph.node.insert(0, pad)
+    del model.opset_import[:]
+    model.opset_import.extend(starmap(onnx.helper.make_opsetid, opsets.items()))
+    result = onnxpad.fix(model, validate=False)
+    assert not result.changed
+    assert not result.undone
+    assert any(told in f"{finding.message} {finding.reason}" for finding in result.findings)
