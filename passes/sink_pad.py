@@ -81,6 +81,8 @@ class SinkPad(Pass):
         layer = sinking.pad(op)
         if layer is None:
             return None
+        if context.style == "pad" and len(list(sinking.readers(pad.outputs[0]))) > 1:
+            return None  # where nothing folds, one Pad before a branch is less than one behind each
         message = f"Pad {told(layer.amounts)}"
         for cut in sinking.cuts(pad):
             known = pad.outputs[0].name in context.promised

@@ -361,6 +361,7 @@ class Editor:
                 break
             steps.append(
                 self._describe_pad(above, computing if above is node else 0)
+                + (self._described_fill(above) if is_step else "")
                 if is_pad
                 else str(above.op)
             )
@@ -377,6 +378,12 @@ class Editor:
             return f"{node.op} auto_pad={op.auto_pad}{rounded}"
         counted = " counted" if op.count_include_pad and op.pads_written else ""
         return f"{node.op} pads {told(op.pads)}{counted}{rounded}"
+
+    def _described_fill(self, node: Node) -> str:
+        """The value of a `Pad` in words; empty for 0."""
+        pad = self.context.pad(node)
+        known = not isinstance(pad, UnreadableError) and bool(pad.value)
+        return f" with {pad.value}" if known and not isinstance(pad, UnreadableError) else ""
 
     def _describe_pad(self, node: Node, computing: int) -> str:
         pad = self.context.pad(node)

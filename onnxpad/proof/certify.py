@@ -332,9 +332,10 @@ class Certifier:
             if merged(before.layers[shared:]) != merged(after.layers[shared:]):
                 raise UncertifiedError("the padding differs")
             facts = {"kind": "padding", "root": before.root, "roots": list(before.roots)}
+            holds = "holds" if isinstance(before.term, str) else "is computed in the same way from"
             return Certificate(
-                f"{before.direct!r} holds the same elements of {_names(before.roots)}, and the "
-                "same fill, at the same places",
+                f"{before.direct!r} {holds} the same elements of {_names(before.roots)}, with the "
+                "same fill at the same places",
                 facts=facts,
             )
         return self._certify_window(before, before.slide, after, after.slide)

@@ -402,3 +402,18 @@ def test_the_certificate_names_all_that_is_read() -> None:
     change = fixed(model(body)).changes[0]
     assert change.code == "PAD207"
     assert change.certificate.facts["roots"] == ["x", "n"]
+
+
+def test_the_report_says_what_becomes_of_the_value() -> None:
+    body = f"a = Pad (x, p, low) t = Add (a, three) r = {TURN} (t) y = Conv (r, w)"
+    change = fixed(model(body, more=", float low = {-3}, float three = {3}")).changes[0]
+    assert change.before == "Pad (0, 0) (1, 2) (2, 1) (0, 0) with -3.0 -> Add -> Transpose"
+    assert change.after == "Add -> Transpose -> Pad (0, 0) (0, 0) (1, 2) (2, 1)"
+    assert "computed in the same way from" in change.certificate.statement
+
+
+def test_one_pad_before_a_branch_stays_one_in_style_pad() -> None:
+    body = (
+        f"a = Pad (x, p) t = {TURN} (a) n = Neg (a) u = {TURN} (n) y = Conv (t, w) z = Conv (u, w)"
+    )
+    assert not onnxpad.fix(model(body), style="pad").changed
