@@ -389,6 +389,8 @@ def meaning_of(graph: Graph, analysis: Analysis, node: Node) -> WindowNode:
     has_indices = len(node.outputs) > 1 and bool(node.outputs[1].name)
     check_arity(graph, node)
     opset = graph.opset if key[0] == _ONNX else graph.opsets.get(key[0], 0)
+    if not opset:
+        raise MeaninglessError(f"node {describe(node)!r}: its domain {key[0]} is not imported")
     zero = _zero(graph, analysis, node, row)
     says = tuple([(name, *frozen(value)) for name, value in node.attrs.items()])
     try:

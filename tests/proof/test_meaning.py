@@ -259,6 +259,18 @@ def test_what_the_specification_forbids_has_no_meaning(body: str, told: str) -> 
         Certifier(graph, Analysis(graph), Signs(graph, Analysis(graph))).window(graph.tensor("y"))
 
 
+def test_an_operator_of_a_domain_that_is_not_imported_has_no_meaning() -> None:
+    """It has no version; onnxruntime runs it all the same."""
+    body = "y = com.microsoft.FusedConv (x, w)"
+    model = one(body, inputs="float[1, 1, L] x, float[1, 1, 3] w")
+    kept = [each for each in model.opset_import if each.domain != "com.microsoft"]
+    del model.opset_import[:]
+    model.opset_import.extend(kept)
+    graph = Graph.from_proto(model)
+    with pytest.raises(UncertifiedError, match=r"its domain com\.microsoft is not imported"):
+        Certifier(graph, Analysis(graph), Signs(graph, Analysis(graph))).window(graph.tensor("y"))
+
+
 def test_an_operator_newer_than_the_table_has_no_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = Graph.from_proto(one("y = MaxPool <kernel_shape = [3]> (x)", inputs="float[1, 1, L] x"))
     meaning._slides_alike.cache_clear()
