@@ -267,7 +267,7 @@ _SITES: Final = (
             "if any(window.dilation != 1 and window.kernel != 1 for window in op.windows):",
             "if False:"),
     _mutant("AveragePool stops below zero", "AveragePool SAME, kernel below stride", CERTIFY,
-            onnxruntime_quirks._average_stops, "opset < 19", "True"),
+            onnxruntime_quirks._average_stops, 'opset < CHANGED["AveragePool"]', "True"),
     _mutant("a begin that varies is constant", "begin by a formula", CERTIFY,
             Sites._pair_read,
             "isinstance(begin, int) and begin >= 0 and isinstance(count, int | Size)",
