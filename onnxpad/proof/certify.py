@@ -517,7 +517,10 @@ class _StepReader:
         if node is None or steps > _MOST_STEPS:
             return None
         if is_pad(graph, node):
-            pad = padding_of(graph, analysis, node)
+            try:
+                pad = padding_of(graph, analysis, node)
+            except MeaninglessError:
+                return None  # whatever it computes is data
             layer = self._certifier.layer_of(pad)
             if layer is None:
                 return None

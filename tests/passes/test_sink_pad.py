@@ -417,3 +417,18 @@ def test_one_pad_before_a_branch_stays_one_in_style_pad() -> None:
         f"a = Pad (x, p) t = {TURN} (a) n = Neg (a) u = {TURN} (n) y = Conv (t, w) z = Conv (u, w)"
     )
     assert not onnxpad.fix(model(body), style="pad").changed
+
+
+def test_a_pad_further_up_whose_mode_each_call_gives_is_data() -> None:
+    text = (
+        '<ir_version: 9, opset_import: ["" : 17, "f" : 1]> '
+        f"g (float[1, 2, 9, 8] x) => (float[a, b, c, d] y) <{W}, {SPATIAL}> "
+        '{ y = f.go <how = "edge"> (x, w, p) } '
+        '<domain: "f", opset_import: ["" : 17]> go <how> (x, w, p) => (y) '
+        "{ u = Pad <mode : string = @how> (x, p) n = Cast <to = 1> (u) "
+        "o = Constant <value_ints = [0, 0, 1, 1, 0, 0, 1, 1]> () "
+        "a = Pad (n, o) t = Neg (a) y = Conv (t, w) }"
+    )
+    result = onnxpad.fix(onnx.parser.parse_model(text), validate=False)
+    assert not result.undone
+    assert [each.code for each in result.changes if each.code != "PAD205"] == ["PAD207", "PAD201"]
