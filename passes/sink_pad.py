@@ -7,7 +7,7 @@ from onnxpad.operators.amounts import told
 from onnxpad.operators.read import PadOp
 from onnxpad.padding.readers import Readers
 from onnxpad.padding.sinking import Sinking, check_taken
-from onnxpad.reasons import RefusalError
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
 
@@ -86,7 +86,8 @@ class SinkPad(Pass):
         message = f"Pad {told(layer.amounts)}"
         for cut in sinking.cuts(pad):
             known = pad.outputs[0].name in context.promised
-            reason = cut.refusal or (None if known else self._refusal(context, cut.step))
+            reason = cut.refusal or _shared(context, sinking, cut.step)
+            reason = reason or (None if known else self._refusal(context, cut.step))
             if reason is not None:
                 is_near = Readers(graph).path(cut.step.outputs[0]) is not None
                 refusal = refusal or (reason if is_near else None)
@@ -115,3 +116,16 @@ class SinkPad(Pass):
         outputs = Sinking(context.graph, context.analysis).cut(match.plan)
         context.promised.update(each.name for each in outputs)
         return outputs
+
+
+def _shared(context: Context, sinking: Sinking, step: Node) -> RefusalError | None:
+    """Why a step cannot be cut yet, or at all: a step before it is read elsewhere; else None."""
+    shared = sinking.shared(step)
+    if not shared:
+        return None
+    label = context.graph.label(shared[0])
+    return RefusalError(
+        Reason.READ_ELSEWHERE,
+        f"{shared[0].op} {label!r} between is read elsewhere too, where the padding is not taken",
+        operator=label,
+    )

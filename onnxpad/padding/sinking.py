@@ -215,6 +215,25 @@ class Sinking:
                 else:
                     yield use.node
 
+    def shared(self, step: Node) -> list[Node]:
+        """The steps between `Pad`s and a step that something else reads too.
+
+        They would have to be computed twice, with the padding and without it.
+        """
+        lifted = self.lifted(step.outputs[0])
+        steps = () if lifted is None else lifted.steps
+        known = {id(each) for each in steps}
+        return [
+            each
+            for each in steps
+            if each is not step
+            and any(
+                reader is None or id(reader) not in known
+                for output in each.outputs
+                for reader in self.readers(output)
+            )
+        ]
+
     def cut(self, node: Node) -> tuple[Tensor, ...]:
         """Writes the padding behind a step, and connects all its readers to that.
 
@@ -297,6 +316,12 @@ def check_taken(graph: Graph, analysis: Analysis, sites: Sites, style: str, step
     pending = [step]
     while pending:
         step, sinking = pending.pop(), Sinking(graph, analysis)
+        if sinking.lifted(step.outputs[0]) is None:
+            continue  # a Slice upstream has cropped all of it
+        if shared := sinking.shared(step):
+            # What is read elsewhere too must be taken there as well, so it comes first.
+            pending += [step, shared[0]]
+            continue
         if any(reader is None for each in step.outputs for reader in sinking.readers(each)):
             raise RefusalError(
                 Reason.GRAPH_OUTPUT,

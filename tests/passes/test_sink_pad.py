@@ -432,3 +432,26 @@ def test_a_pad_further_up_whose_mode_each_call_gives_is_data() -> None:
     result = onnxpad.fix(onnx.parser.parse_model(text), validate=False)
     assert not result.undone
     assert [each.code for each in result.changes if each.code != "PAD205"] == ["PAD207", "PAD201"]
+
+
+JOINED = (
+    "a = Pad (x, p) b = Pad (x, p) r = Relu (a) n = Abs (b) c = Concat <axis = 3> (r, n)"
+    f" t = {TURN} (c) l, e = Split <axis = 1> (t) s = Add (l, e) y = Conv (s, w)"
+)
+
+
+def test_what_is_joined_is_not_computed_twice() -> None:
+    result = onnxpad.fix(model(f"{JOINED} z = Exp (r)"))
+    assert not result.changed
+    assert "read-elsewhere" in {finding.reason_code for finding in result.findings}
+
+
+def test_branches_that_are_joined_and_read_elsewhere() -> None:
+    """Each of the two is read by a Conv of its own, so that neither can wait for the other."""
+    body = (
+        f"{JOINED} u = {TURN} (r) f = Conv (u, w) v = {TURN} (n) g = Conv (v, w)"
+        " h = Add (f, g) z = Neg (h)"
+    )
+    result = fixed(model(body))
+    assert "Pad" not in [node.op_type for node in result.model.graph.node]
+    assert [node.op_type for node in result.model.graph.node].count("Relu") == 1
