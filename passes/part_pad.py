@@ -6,7 +6,7 @@ from onnxpad.graph import Node
 from onnxpad.operators.amounts import told
 from onnxpad.operators.read import PadOp
 from onnxpad.padding.parting import part, parted, parts
-from onnxpad.padding.sinking import Sinking
+from onnxpad.padding.readers import readers_of
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
 
@@ -61,10 +61,9 @@ class PartPad(Pass):
 
     def _readers(self, context: Context, pad: PadOp) -> list[Node]:
         """The readers of a `Pad`; none where it is also an output, or a body reads it."""
-        found = Sinking(context.graph, context.analysis).readers(pad.node.outputs[0])
-        readers = list(found)
-        known = [each for each in readers if each is not None]
-        return known if len(known) == len(readers) else []
+        found = list(readers_of(context.graph, pad.node.outputs[0]))
+        known = [node for node, index in found if node is not None and index >= 0]
+        return known if len(known) == len(found) else []
 
     def _is_taken(self, context: Context, pad: PadOp, readers: list[Node]) -> bool:
         mark = context.mark()

@@ -84,8 +84,8 @@ class SinkPad(Pass):
         if context.style == "pad" and len(list(sinking.readers(pad.outputs[0]))) > 1:
             return None  # where nothing folds, one Pad before a branch is less than one behind each
         message = f"Pad {told(layer.amounts)}"
+        known = pad.outputs[0].name in context.promised
         for cut in sinking.cuts(pad):
-            known = pad.outputs[0].name in context.promised
             reason = cut.refusal or _shared(context, sinking, cut.step)
             reason = reason or (None if known else self._refusal(context, cut.step))
             if reason is not None:

@@ -34,7 +34,6 @@ from onnxpad.padding import (
     ceil_mode,
     pad_limits,
     plan,
-    sinking,
     step_fills,
     step_table,
 )
@@ -202,7 +201,7 @@ _SITES: Final = (
             "Fill.LOWEST else", "Fill.ZERO else"),
     _mutant("a Conv's Pad writes the lowest", "Conv, pad", CERTIFY, plan.insert_pad,
             "Fill.LOWEST else", "Fill.ZERO else"),
-    _mutant("a Conv's Pad writes ones, opset 9", "Conv, pad, opset 9", CERTIFY, plan.insert_pad,
+    _mutant("a Conv's Pad writes ones, opset 9", "Conv, pad, opset 9", CERTIFY, plan.write_pad,
             '"value": float(fill)', '"value": float(fill) + 1'),
     _held("padded channels fold", "Pad Conv, channels", CERTIFY, pad_limits.SPATIAL_ONLY),
     _held("reflect folds", "Pad Conv, reflect", CERTIFY, pad_limits.COPIES_NOTHING),
@@ -415,7 +414,7 @@ _STEPS: Final = (
     _mutant("no Pad is written behind steps", "Pad Transpose Conv", CERTIFY, Sinking.cut,
             "if is_padded(lifted.layer.amounts):", "if False:"),
     _mutant("a Pad behind steps writes 0", "Pad Transpose Conv, value 5", CERTIFY,
-            sinking._insert_pad, "if not is_plain_zero(layer.value):", "if False:"),
+            plan.write_pad, "if not is_plain_zero(fill):", "if False:"),
 )
 
 _OPERATORS: Final = (
@@ -635,8 +634,8 @@ HARMLESS: Final = (
             "return begin, end", "return begin, end + 1"),
     _mutant("zeros written out", "Conv, VALID", "", plan.express,
             "is_padded(plan.inner) or plan.op.pads_written", "True"),
-    _mutant("a value of 0 written out", "Conv, pad", "", plan.insert_pad,
-            "if fill != 0:", "if True:"),
+    _mutant("a value of 0 written out", "Conv, pad", "", plan.write_pad,
+            "if not is_plain_zero(fill):", "if True:"),
     _mutant("the least finite number for -inf", "MaxPool, pad", "", plan.insert_pad,
             "lowest(dtype) if", "float(np.finfo(np.float32).min) if"),
     _mutant("a clamp that never holds", "SAME_LOWER, dynamic pad", "", formula_of,

@@ -18,6 +18,23 @@ from onnxpad.padding.site import Sites
 from onnxpad.reasons import RefusalError
 
 
+def sound_amounts(analysis: Analysis, pad: PadOp) -> Pairs | None:
+    """(begin, end) for each axis of a `Pad`'s data.
+
+    None where they are unknown, or where it may crop more than the data has, and so what it pads on
+    the other side.
+    """
+    known, shape = pad.constant_amounts, analysis.shape(pad.data)
+    if known is None or (pad.axes is not None and shape is None):
+        return None
+    full = pad.over(len(known) if shape is None else len(shape))
+    for axis, (begin, end) in enumerate(full or ()):
+        crop = -min(begin, 0) - min(end, 0)
+        if crop and (shape is None or always(less_equal(crop, shape[axis])) is not True):
+            return None
+    return full
+
+
 def parts(
     graph: Graph, analysis: Analysis, pad: PadOp, readers: Sequence[Node]
 ) -> tuple[Pairs, Pairs] | None:
@@ -33,9 +50,7 @@ def parts(
         Both over all axes; None where one of them is nothing, or the amounts are unknown.
     """
     rows = [operator_of(graph, reader) for reader in readers]
-    known, shape = pad.constant_amounts, analysis.shape(pad.data)
-    if pad.axes is not None:
-        known = None if shape is None else pad.over(len(shape))
+    known = sound_amounts(analysis, pad)
     if not rows or None in rows or known is None or pad.mode != "constant":
         return None
     rank, found = len(known), list[tuple[int, ...]]()
@@ -52,10 +67,6 @@ def parts(
         moved = (max(begin, 0), max(end, 0)) if axis in spatial else nothing
         goes.append(moved)
         stays.append((begin - moved[0], end - moved[1]))
-    for axis, pair in enumerate(stays):
-        crop = -min(pair[0], 0) - min(pair[1], 0)
-        if crop and (shape is None or always(less_equal(crop, shape[axis])) is not True):
-            return None  # it crops what it pads on the other side, or may do so
     both = tuple(stays), tuple(goes)
     return both if all(map(is_padded, both)) else None
 

@@ -9,7 +9,7 @@ from onnx.helper import tensor_dtype_to_np_dtype
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.amounts import Pairs, is_padded, onnx_order
+from onnxpad.operators.amounts import Pairs, is_padded, is_plain_zero, onnx_order
 from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import Fill, lowest
 from onnxpad.reasons import Reason, RefusalError
@@ -121,14 +121,38 @@ def insert_pad(
     assert dtype is not None
     fill = lowest(dtype) if op.operator.padding is Fill.LOWEST else op.zero
     assert fill is not None
-    name = f"{node.name or node.outputs[0].name}_pad"
+    return write_pad(graph, node, source, amounts, fill, dtype)
+
+
+def write_pad(
+    graph: Graph,
+    before: Node,
+    source: Tensor,
+    amounts: Tensor | Sequence[int],
+    fill: float | int,
+    dtype: int,
+) -> Tensor:
+    """Inserts a constant `Pad`.
+
+    Args:
+        graph: The graph, which is edited.
+        before: The node in front of which it is to stand.
+        source: The tensor to pad.
+        amounts: Amounts over all axes in ONNX order, or the tensor that holds them.
+        fill: The value to fill in.
+        dtype: The element type of the tensor.
+
+    Returns:
+        The output of the `Pad`.
+    """
+    name = f"{before.name or before.outputs[0].name}_pad"
     if graph.opset < 11:
         attributes = {"mode": "constant", "pads": amounts, "value": float(fill)}
-        return graph.insert("Pad", [source], attributes, before=node, name=name)
+        return graph.insert("Pad", [source], attributes, before=before, name=name)
     if not isinstance(amounts, Tensor):
         amounts = graph.add_initializer(np.asarray(amounts, np.int64), f"{name}_pads")
     inputs = [source, amounts]
-    if fill != 0:
+    if not is_plain_zero(fill):
         value = np.asarray(fill, tensor_dtype_to_np_dtype(dtype))
         inputs.append(graph.add_initializer(value, f"{name}_value"))
-    return graph.insert("Pad", inputs, {"mode": "constant"}, before=node, name=name)
+    return graph.insert("Pad", inputs, {"mode": "constant"}, before=before, name=name)

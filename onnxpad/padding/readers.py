@@ -1,6 +1,7 @@
 """The readers of a tensor, and the path from it to the next window operator."""
 
 from collections import deque
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -59,6 +60,21 @@ class Path(NamedTuple):
     window: Node
 
 
+def readers_of(graph: Graph, tensor: Tensor) -> Iterator[Reader]:
+    """The places where a tensor is read, directly or through Identity, in no particular order."""
+    pending = [tensor]
+    while pending:
+        current = pending.pop()
+        if graph.is_output(current):
+            yield Reader(None, 0)
+        for use in graph.uses(current):
+            is_copied = use.node.op == "Identity" and graph.is_standard(use.node)
+            if is_copied and use.index == 0:
+                pending += use.node.outputs[:1]
+            else:
+                yield Reader(use.node, use.index)
+
+
 class Readers:
     """Looks downstream in one graph, which must stay as it is."""
 
@@ -77,16 +93,14 @@ class Readers:
     def _look(self, tensor: Tensor) -> list[Reader]:
         found: dict[tuple[int, int], Reader] = {}
         is_output = False
-        pending = [tensor]
-        while pending:
-            current = pending.pop()
-            is_output |= self._graph.is_output(current)
-            for use in self._graph.uses(current):
-                if self._is_identity(use.node) and use.index == 0:
-                    pending += use.node.outputs[:1]
-                else:
-                    found[id(use.node), use.index] = Reader(use.node, use.index)
-        listed = sorted(found.values(), key=lambda each: (self._places[id(each.node)], each.index))
+        for reader in readers_of(self._graph, tensor):
+            if reader.node is None:
+                is_output = True
+            else:
+                found[id(reader.node), reader.index] = reader
+        listed = list(found.values())
+        if len(listed) > 1:  # the places of all nodes are looked up only where order matters
+            listed.sort(key=lambda each: (self._places[id(each.node)], each.index))
         return [*listed, Reader(None, 0)] if is_output else listed
 
     def path(self, tensor: Tensor) -> Path | None:
@@ -120,9 +134,6 @@ class Readers:
         if key is None or key[0] not in _DOMAINS:
             return False
         return index >= 0 if node.op in _ANY else index == 0 and node.op in _FIRST
-
-    def _is_identity(self, node: Node) -> bool:
-        return node.op == "Identity" and self._graph.is_standard(node)
 
     @cached_property
     def _places(self) -> dict[int, int]:

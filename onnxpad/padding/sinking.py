@@ -8,17 +8,15 @@ a `Pad` with the layer behind it follows each output. Steps that only each other
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-import numpy as np
-from onnx.helper import tensor_dtype_to_np_dtype
-
 from onnxpad.analysis import Analysis
-from onnxpad.arithmetic.size import always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.amounts import Pairs, add, is_padded, is_plain_zero, is_same_fill, onnx_order
+from onnxpad.operators.amounts import Pairs, add, is_padded, is_same_fill, onnx_order
 from onnxpad.operators.onnxruntime_quirks import check_pads
 from onnxpad.operators.read import PadOp, UnreadableError, read_pad, read_window
 from onnxpad.operators.table import Direction, operator_of
-from onnxpad.padding.parting import parted
+from onnxpad.padding.parting import parted, sound_amounts
+from onnxpad.padding.plan import write_pad
+from onnxpad.padding.readers import readers_of
 from onnxpad.padding.site import Sites
 from onnxpad.padding.step_table import Behind, Layer, behind, data_inputs, joins_otherwise
 from onnxpad.reasons import Reason, RefusalError
@@ -62,19 +60,11 @@ class Sinking:
 
         Nor is there one where it may crop more than there is.
         """
-        amounts = pad.constant_amounts
-        if pad.mode != "constant" or amounts is None or pad.value is None:
+        if pad.mode != "constant" or pad.value is None:
             return None
-        shape = self._analysis.shape(pad.data)
-        if pad.axes is not None and shape is None:
-            return None
-        full = pad.over(len(amounts) if shape is None else len(shape))
+        full = sound_amounts(self._analysis, pad)
         if full is None or not is_padded(full):
             return None
-        for place, (begin, end) in enumerate(full):
-            least = -min(begin, 0) - min(end, 0)
-            if least and (shape is None or always(less_equal(least, shape[place])) is not True):
-                return None
         return Layer(full, pad.value)
 
     def lifted(self, tensor: Tensor, depth: int = 0) -> Lifted | None:
@@ -202,18 +192,8 @@ class Sinking:
 
     def readers(self, tensor: Tensor) -> Iterator[Node | None]:
         """The readers of a tensor, directly or through Identity; None for outputs and bodies."""
-        graph, pending = self._graph, [tensor]
-        while pending:
-            current = pending.pop()
-            if graph.is_output(current):
-                yield None
-            for use in graph.uses(current):
-                if use.index < 0:
-                    yield None
-                elif use.node.op == "Identity" and graph.is_standard(use.node):
-                    pending += use.node.outputs[:1]
-                else:
-                    yield use.node
+        for reader in readers_of(self._graph, tensor):
+            yield reader.node if reader.index >= 0 else None
 
     def shared(self, step: Node) -> list[Node]:
         """The steps between `Pad`s and a step that something else reads too.
@@ -256,7 +236,9 @@ class Sinking:
                 continue
             padded = new
             if is_padded(lifted.layer.amounts):
-                padded = _insert_pad(graph, node, new, lifted.layer, dtype)
+                assert dtype is not None
+                amounts = onnx_order(lifted.layer.amounts)
+                padded = write_pad(graph, node, new, amounts, lifted.layer.value, dtype)
             for use in graph.uses(old):
                 graph.set_input(use.node, use.index, padded)
             outputs.append(padded)
@@ -286,22 +268,6 @@ class Sinking:
             return node.inputs[0]
         (place,) = [i for i, each in enumerate(node.outputs) if each.name == tensor.name]
         return bare[id(node)][place]
-
-
-def _insert_pad(
-    graph: Graph, step: Node, source: Tensor, layer: Layer, dtype: int | None
-) -> Tensor:
-    assert dtype is not None
-    name = f"{step.name or step.outputs[0].name}_pad"
-    amounts = onnx_order(layer.amounts)
-    if graph.opset < 11:
-        attributes = {"mode": "constant", "pads": amounts, "value": float(layer.value)}
-        return graph.insert("Pad", [source], attributes, before=step, name=name)
-    inputs = [source, graph.add_initializer(np.asarray(amounts, np.int64), f"{name}_pads")]
-    if not is_plain_zero(layer.value):
-        value = np.asarray(layer.value, tensor_dtype_to_np_dtype(dtype))
-        inputs.append(graph.add_initializer(value, f"{name}_value"))
-    return graph.insert("Pad", inputs, {"mode": "constant"}, before=step, name=name)
 
 
 def check_taken(graph: Graph, analysis: Analysis, sites: Sites, style: str, step: Node) -> None:

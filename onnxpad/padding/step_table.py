@@ -428,7 +428,7 @@ def _squeeze_all(case: Case) -> Behind:
         bare = size - sum(case.layer.amounts[axis]) if isinstance(size, int | Size) else 1
         if always(less_equal(2, bare)) is not True:
             raise case.along([axis])
-    return _reshaped(case, lambda _: Behind(case.layer))
+    return Behind(_reshaped(case)[0])
 
 
 def _reshape(case: Case) -> Behind:
@@ -437,16 +437,15 @@ def _reshape(case: Case) -> Behind:
     shape = case.input(1)
     if shape is not None and case.graph.constant(shape) is None:
         raise case.stands(f"reads its shape {shape.name!r}, which is known only at run time")
-    return _reshaped(case, lambda wanted: Behind(case.layer, {1: wanted}))
+    layer, sizes = _reshaped(case)
+    return Behind(layer, {1: sizes})
 
 
-def _reshaped(case: Case, made: Callable[[np.ndarray[Any, Any]], Behind]) -> Behind:
+def _reshaped(case: Case) -> tuple[Layer, np.ndarray[Any, Any]]:
     """The layer behind a node that only adds or drops axes of size 1.
 
-    Args:
-        case: The case.
-        made: Makes the result, without its layer, of the shape that the node has to write once its
-            data is not padded.
+    Returns:
+        The layer, and the shape that the node has to write once its data is not padded.
     """
     before = case.analysis.shape(case.tensor)
     after = case.analysis.shape(case.node.outputs[0])
@@ -464,12 +463,8 @@ def _reshaped(case: Case, made: Callable[[np.ndarray[Any, Any]], Behind]) -> Beh
     for i, o in zip(inner, outer, strict=True):
         amounts[o] = case.layer.amounts[i]
     moved = {o for i, o in zip(inner, outer, strict=True) if i != o}
-    shape = _written(case, after, amounts, moved)
-    return _replaced(made(shape), tuple(amounts))
-
-
-def _replaced(behind: Behind, amounts: Pairs) -> Behind:
-    return Behind(behind.layer._replace(amounts=amounts), behind.constants, behind.attributes)
+    layer = case.layer._replace(amounts=tuple(amounts))
+    return layer, _written(case, after, amounts, moved)
 
 
 def _written(
@@ -493,7 +488,7 @@ def _written(
 
 
 def _flatten(case: Case) -> Behind:
-    return _reshaped(case, lambda _: Behind(case.layer))
+    return Behind(_reshaped(case)[0])
 
 
 def _parts(case: Case) -> tuple[np.ndarray[Any, Any], ...]:

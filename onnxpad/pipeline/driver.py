@@ -370,16 +370,14 @@ def _seen_anew(
     return found, [(place, match) for place, match in seen if match.plan is None]
 
 
-def _rest(found: Iterable[Context], passes: Passes, seen: Sequence[Found]) -> list[Found]:
+def _rest(found: Sequence[Context], passes: Passes, seen: Sequence[Found]) -> list[Found]:
     """The findings of the passes that report padding about which no rewriting pass has one."""
     rewriting = {kind.code for kind in passes if kind.rewrites}
     told = (match.about for (code, *_), match in seen if code in rewriting)
     known = frozenset(map(id, told))
-    rest = []
     for context in found:
         context.told = known
-        rest.append(context)
-    return _found(rest, [kind for kind in passes if kind.rest], NOTHING)
+    return _found(found, [kind for kind in passes if kind.rest], NOTHING)
 
 
 def _undone(undone: Undone, what: str) -> Finding:

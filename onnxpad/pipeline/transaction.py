@@ -382,8 +382,8 @@ class Editor:
     def _described_fill(self, node: Node) -> str:
         """The value of a `Pad` in words; empty for 0."""
         pad = self.context.pad(node)
-        known = not isinstance(pad, UnreadableError) and bool(pad.value)
-        return f" with {pad.value}" if known and not isinstance(pad, UnreadableError) else ""
+        value = None if isinstance(pad, UnreadableError) else pad.value
+        return f" with {value}" if value else ""
 
     def _describe_pad(self, node: Node, computing: int) -> str:
         pad = self.context.pad(node)

@@ -267,23 +267,19 @@ def _at_border(context: Context) -> Iterator[tuple[Tensor, Hazard]]:
     """The tensors around a body whose shapes it must not learn, each with what would happen."""
     graph, owner = context.graph, context.graph.owner
     assert owner is not None
-    for tensor in graph.captured():
-        assert tensor.outer is not None
-        if context.closed:
-            does = f"know the sizes in {graph.place}, but {context.closed}"
-            yield tensor.outer, Hazard(owner, Reason.SHAPE_REFUSED, does)
-        elif hazard := context.blocked_pools.behind(tensor, context.windows()):
-            yield tensor.outer, hazard
-    given: Hazard | None = None
+    shut: Hazard | None = None
     if context.closed:
         does = f"know the sizes in {graph.place}, but {context.closed}"
-        given = Hazard(owner, Reason.SHAPE_REFUSED, does)
-    else:
-        behind = (
-            context.blocked_pools.behind(graph.tensor(name), context.windows())
-            for name in graph.inputs
-        )
-        given = next(filter(None, behind), None)
+        shut = Hazard(owner, Reason.SHAPE_REFUSED, does)
+
+    def behind(tensor: Tensor) -> Hazard | None:
+        return shut or context.blocked_pools.behind(tensor, context.windows())
+
+    for tensor in graph.captured():
+        assert tensor.outer is not None
+        if hazard := behind(tensor):
+            yield tensor.outer, hazard
+    given = next(filter(None, map(behind, map(graph.tensor, graph.inputs))), shut)
     if given is not None:
         yield from ((tensor, given) for tensor in owner.inputs if tensor.name)
 
