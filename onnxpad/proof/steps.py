@@ -17,7 +17,9 @@ from typing import Final
 from onnxpad.analysis import Analysis
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
-from onnxpad.proof.computing_steps import (
+from onnxpad.proof.layers import NEGATIVE_ZERO, Amounts, Layers, without_crops
+from onnxpad.proof.meaning import MeaninglessError, check_arity, version_of
+from onnxpad.proof.step_rules.computing_steps import (
     batch_normalization,
     cast,
     clip,
@@ -35,9 +37,7 @@ from onnxpad.proof.computing_steps import (
     unary,
     with_constants,
 )
-from onnxpad.proof.layers import NEGATIVE_ZERO, Amounts, Layers, without_crops
-from onnxpad.proof.meaning import MeaninglessError, check_arity, version_of
-from onnxpad.proof.moving_steps import (
+from onnxpad.proof.step_rules.moving_steps import (
     Bounds,
     concat,
     crops,
@@ -49,7 +49,7 @@ from onnxpad.proof.moving_steps import (
     transpose,
     unsqueeze,
 )
-from onnxpad.proof.step_node import Passed, Rule, StepNode
+from onnxpad.proof.step_rules.step_node import Passed, Rule, StepNode
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import symbol
 from onnxpad.graph import Graph, Node
 from onnxpad.proof.layers import EXCLUDED, LEAST, NEGATIVE_ZERO, Layer, Layers
-from onnxpad.proof.step_node import Passed
+from onnxpad.proof.step_rules.step_node import Passed
 from onnxpad.proof.steps import STEPS, crop_of, data_inputs, through
 from tests.support import Array, one, run
 

@@ -15,7 +15,7 @@ from onnxpad.proof.meaning import (
     MeaninglessError,
     is_set,
 )
-from onnxpad.proof.step_node import (
+from onnxpad.proof.step_rules.step_node import (
     Passed,
     StepNode,
     axes_of,

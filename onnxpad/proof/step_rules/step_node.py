@@ -8,13 +8,13 @@ import numpy as np
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.proof import fill_arithmetic as fills
-from onnxpad.proof.fill_arithmetic import Number
 from onnxpad.proof.layers import Amounts, Layer, Layers, fill_of
 from onnxpad.proof.meaning import (
     MeaninglessError,
     frozen,
 )
+from onnxpad.proof.step_rules import fill_arithmetic as fills
+from onnxpad.proof.step_rules.fill_arithmetic import Number
 
 
 class Passed(NamedTuple):

@@ -11,14 +11,14 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxpad.arithmetic.size import Size
-from onnxpad.proof import fill_arithmetic as fills
-from onnxpad.proof.fill_arithmetic import Number
 from onnxpad.proof.meaning import (
     FLOATS,
     MeaninglessError,
     is_set,
 )
-from onnxpad.proof.step_node import (
+from onnxpad.proof.step_rules import fill_arithmetic as fills
+from onnxpad.proof.step_rules.fill_arithmetic import Number
+from onnxpad.proof.step_rules.step_node import (
     Passed,
     Rule,
     StepNode,
