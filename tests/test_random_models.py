@@ -161,6 +161,34 @@ def test_what_has_no_naive_rewriting(body: str, why: str) -> None:
         told_apart(body, f"{PADS}, {W}, float[1, 12, 1, 1] z = {{{zeros}}}")
 
 
+NEVER = (
+    "y = If (no) <then_branch = g () => (float[] u)"
+    " { a = Pad (x, p, v) u = Conv (a, w) }, else_branch = h () => (float[] e)"
+    " { e = Neg (x) }>"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "chance"),
+    [
+        ("m = Min (x, top) a = Pad (m, p, low) y = MaxPool <kernel_shape = [4, 4]> (a)", "lowest"),
+        (NEVER, "integers, in other branches"),
+        ("a = Pad (x, p, v) y = Conv (a, nought)", ""),
+    ],
+)
+def test_what_is_missed_by_chance(body: str, chance: str) -> None:
+    """A value below all that is fed, and a branch that never runs."""
+    zeros = ", ".join(["0"] * 18)
+    constants = (
+        f"{PADS}, {W}, float low = {{-1000}}, float top = {{-1}}, float v = {{1}}, bool no = {{0}},"
+        f" float[1, 2, 3, 3] nought = {{{zeros}}}"
+    )
+    model = one(body, initializers=constants)
+    (kept,) = examine(Drawn(model, open=False, exact=True, fed={}, sizes=(1, 2, 9, 8)), 0).kept
+    assert kept.missed
+    assert kept.chance == chance
+
+
 def test_a_wrong_result_is_noticed() -> None:
     """Bits count where all is exact, values elsewhere, and whether it still runs."""
     model = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{BORDER}, {W}")

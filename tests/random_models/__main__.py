@@ -60,7 +60,9 @@ def work(options: argparse.Namespace) -> None:
             "problems": outcome.problems,
             "removed": outcome.removed,
             "excused": outcome.excused,
-            "kept": [(list(k.codes), k.missed, k.why, k.place.name) for k in outcome.kept],
+            "kept": [
+                (list(k.codes), k.missed, k.why, k.chance, k.place.name) for k in outcome.kept
+            ],
         }
         print(json.dumps(told), flush=True)
 
@@ -74,6 +76,7 @@ def supervise(options: argparse.Namespace) -> int:
     problems: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     missed: Counter[str] = Counter()
+    chances: Counter[str] = Counter()
     whys: Counter[str] = Counter()
     while seed < last and (left := options.seconds - (time.monotonic() - begun)) > 0:
         command = [sys.executable, "-m", "tests.random_models", "--worker", f"--seed={seed}"]
@@ -94,13 +97,17 @@ def supervise(options: argparse.Namespace) -> int:
                 for problem in told["problems"]:
                     problems[problem] += 1
                     print(f"seed {told['seed']}: {problem}", flush=True)
-                for codes, is_missed, why, name in told["kept"]:
+                for codes, is_missed, why, chance, name in told["kept"]:
                     counts["kept"] += 1
                     reasons[", ".join(codes)] += 1
                     if is_missed:
                         missed[", ".join(codes)] += 1
+                        if chance:
+                            chances[", ".join(codes)] += 1
                         if options.missed:
-                            print(f"seed {told['seed']}: missed {name}: {', '.join(codes)}")
+                            told_by = f" (told apart by further inputs: {chance})" if chance else ""
+                            place = f"seed {told['seed']}: missed {name}"
+                            print(f"{place}: {', '.join(codes)}{told_by}")
                     else:
                         whys[why] += 1
         if worker.returncode:
@@ -109,7 +116,7 @@ def supervise(options: argparse.Namespace) -> int:
             seed += 1
         else:
             break
-    report(counts, problems, reasons, missed, whys, time.monotonic() - begun)
+    report(counts, problems, reasons, missed, chances, whys, time.monotonic() - begun)
     return 1 if problems else 0
 
 
@@ -118,6 +125,7 @@ def report(
     problems: Counter[str],
     reasons: Counter[str],
     missed: Counter[str],
+    chances: Counter[str],
     whys: Counter[str],
     seconds: float,
 ) -> None:
@@ -129,15 +137,23 @@ def report(
     print(f"wrong: {sum(problems.values())}; onnxruntime cannot load: {counts['excused']}")
     for text, count in problems.most_common():
         print(f"  {count:6} {text}")
-    total = counts["removed"] + sum(missed.values())
-    share = 100 * counts["removed"] / max(total, 1)
-    print(f"Pads removed: {counts['removed']}, kept: {counts['kept']}")
-    print(f"of those that could go, {share:.1f} % are removed; missed, by reason:")
+    removed, apart = counts["removed"], sum(chances.values())
+    total = removed + sum(missed.values())
+    print(f"Pads removed: {removed}, kept: {counts['kept']}")
+    print(
+        f"of those that could go, {_percent(removed, total)} are removed;"
+        f" {_percent(removed, total - apart)} without the {apart} that further inputs tell apart"
+    )
+    print("missed, by reason, and how many of them further inputs tell apart:")
     for text, count in missed.most_common():
-        print(f"  {count:6} of {reasons[text]:6} {text}")
+        print(f"  {count:6} of {reasons[text]:6} {text}: {chances[text]}")
     print("kept and not missed, by what the naive rewriting does:")
     for text, count in whys.most_common():
         print(f"  {count:6} {text}")
+
+
+def _percent(part: int, total: int) -> str:
+    return f"{100 * part / max(total, 1):.1f} %"
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ cannot tell that from the original, `fix` has missed it.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
@@ -16,7 +16,7 @@ import onnxruntime
 import onnxpad
 from onnxpad.reasons import Reason
 from tests.random_models.draw import Data, Drawn
-from tests.random_models.naive import NotFoldableError, Place, fold, pads
+from tests.random_models.naive import NotFoldableError, Place, fold, pads, walk
 from tests.support import Array, silent
 
 Feeds = dict[str, Array]
@@ -29,6 +29,11 @@ INPUTS: Final[tuple[tuple[int | None, Data], ...]] = (
     (None, "integers"), (None, "below zero"), (5, "fractions"), (7, "floats"), (10, "extremes"),
 )  # fmt: skip
 """What a model is run on: about which size open axes have, None for as drawn, and what data."""
+FURTHER: Final[tuple[Data, ...]] = (
+    "integers", "below zero", "fractions", "floats", "extremes", "zeros", "lowest", "infinities",
+)  # fmt: skip
+FURTHER_SIZES: Final = (None, 6, 9, 12, 17)
+"""What a naive rewriting that `INPUTS` cannot tell apart is run on: all data at all sizes."""
 
 
 EXCUSED: Final = "onnxruntime's optimiser cannot load it"
@@ -118,7 +123,7 @@ class Case:
                     size if self.drawn.open else None,
                     "fractions" if self.drawn.half and kind == "floats" else kind,
                 ),
-                self.drawn.exact and kind != "floats",
+                self.drawn.exact and kind not in ("floats", "lowest"),
             )
             for i, (size, kind) in enumerate(self.sizes)
         ]
@@ -170,14 +175,18 @@ class Kept:
     Attributes:
         place: Which it is.
         codes: Codes of the reasons that are given for it.
-        missed: Whether onnxruntime cannot tell the naive rewriting from the original.
+        missed: Whether onnxruntime cannot tell the naive rewriting from the original on `INPUTS`.
         why: Why it is not missed, in words.
+        chance: Data of `FURTHER` on which onnxruntime can tell, though it cannot on `INPUTS`, or
+            that it can where each If takes its other branch: leaving the `Pad` is right, and only
+            chance hid that. Empty where nothing tells.
     """
 
     place: Place
     codes: tuple[str, ...]
     missed: bool
     why: str = ""
+    chance: str = ""
 
 
 @dataclass
@@ -291,7 +300,37 @@ def _kept(
             why = case.differs(folded, signs=True)
         except NotFoldableError as refusal:
             why = str(refusal)
-        yield Kept(place, codes, not why, why)
+        yield Kept(place, codes, not why, why, "" if why else _told_by_more(case, folded))
+
+
+def _told_by_more(case: Case, folded: onnx.ModelProto) -> str:
+    """Data of `FURTHER` on which two models differ that agree on fewer inputs; empty if none."""
+    drawn = case.drawn
+    turned = replace(drawn, model=_turned(drawn.model)), _turned(folded)
+    for taken, (one, other) in {"": (drawn, folded), ", in other branches": turned}.items():
+        for place, data in enumerate(FURTHER, 1):
+            sizes = [(size, data) for size in FURTHER_SIZES]
+            further = Case(one, case.seed + 1000 * place, sizes)
+            if further.runs and further.differs(other, signs=True):
+                return data + taken
+    return ""
+
+
+def _turned(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with the condition of each If negated: a constant one takes the other branch."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    nodes = [(holder, holder.node[at]) for holder, at, _ in walk(copy)]
+    for count, (holder, node) in enumerate(nodes):
+        if node.op_type != "If":
+            continue
+        name = f"other_branch_{count}"
+        holder.node.insert(
+            [each is node or each == node for each in holder.node].index(True),
+            onnx.helper.make_node("Not", [node.input[0]], [name]),
+        )
+        node.input[0] = name
+    return copy
 
 
 def _codes(result: onnxpad.FixResult, place: Place) -> tuple[str, ...]:
