@@ -30,7 +30,8 @@ class SinkPad(Pass):
     The `Pad` has mode constant, known amounts and a known value, and the operators work on each
     element alone, or on axes that are not padded:
 
-    - Transpose; Unsqueeze, Squeeze, Reshape and Flatten that only add or drop axes of size 1.
+    - Transpose; Unsqueeze, Squeeze, Reshape and Flatten that only add or drop axes of size 1;
+      Expand that repeats only what is not padded.
     - Concat of data that is all padded alike, Split and Slice along other axes.
     - Relu, Clip, Neg, Abs, Cast, QuantizeLinear, DequantizeLinear, and arithmetic with constants
       that do not vary along padded axes, or of two tensors padded by the same amounts, if the value

@@ -745,6 +745,21 @@ CASES: Final[dict[str, Case]] = {
         pads="int64[8] p = {0, 0, 1, 0, 0, 0, 1, 2}",
         inputs="float[1, 2, 4, 7] x",
     ),
+    "Pad Expand Conv": _step(
+        "t = Expand (a, i)",
+        "int64[4] i = {1, 2, 10, 1}",
+        inputs="float[1, 1, 9, 8] x",
+    ),
+    "Pad Expand Conv, along the Pad": _step(
+        "t = Expand (a, i)",
+        "int64[1] i = {4}",
+        pads="int64[8] p = {0, 0, 1, 0, 0, 0, 0, 1}",
+        inputs="float[1, 2, 9, 0] x",
+    ),
+    "Pad Mul Reshape Conv, more axes": _step(
+        "m = Mul (a, i) t = Squeeze (m, j)",
+        "float[1, 1, 1, 1, 1] i = {2}, int64[1] j = {0}",
+    ),
     "Pad Sigmoid Conv": _step("t = Sigmoid (a)"),
     "Pad Clip Conv": _step("t = Clip (a, i)", "float i = {1}"),
     "Pad Clip Conv, below 0": _step("t = Clip (a, , i)", "float i = {-1}"),

@@ -365,6 +365,13 @@ _STEPS: Final = (
             step_table._reshaped, "case.layer.amounts[i]", "case.layer.amounts[o]"),
     _mutant("a Reshape may do anything", "Pad Reshape Conv, sizes exchanged", CERTIFY,
             step_table._reshaped, "if not matches or not", "if not"),
+    _mutant("an Expand keeps its shape", "Pad Expand Conv", CERTIFY, step_table._expand,
+            "{} if is_same else", "{} if True else"),
+    _mutant("an Expand may repeat what is padded", "Pad Expand Conv, along the Pad", CERTIFY,
+            step_table._expand, "if not is_kept or written[place] < 1:", "if False:"),
+    _mutant("an operand adds axes behind", "Pad Mul Reshape Conv, more axes", CERTIFY,
+            step_table._broadcast, "((0, 0),) * added + layer.amounts",
+            "layer.amounts + ((0, 0),) * added"),
     Mutant("Sigmoid makes 0 of 0", "Pad Sigmoid Conv", CERTIFY, (
         Entry(step_table.STEPS, "Sigmoid", step_table._unary),
         Entry(step_fills.UNARY, "Sigmoid", step_fills.UNARY["Tanh"]))),

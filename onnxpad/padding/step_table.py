@@ -217,8 +217,6 @@ def _others(case: Case) -> list[np.ndarray[Any, Any]]:
             continue
         array = case.constant(index)
         assert array is not None
-        if array.ndim > case.rank:
-            raise case.stands("its constant has more axes than the data")
         shift = case.rank - array.ndim
         taken = [axis for axis in case.padded if axis >= shift and array.shape[axis - shift] != 1]
         if taken:
@@ -247,6 +245,12 @@ def _values(case: Case) -> list[Number]:
     return [layer.value for layer in case.layers]
 
 
+def _broadcast(layer: Layer, others: Sequence[np.ndarray[Any, Any]]) -> Layer:
+    """The layer with an axis in front for each axis that a constant has more than the data."""
+    added = max([each.ndim - len(layer.amounts) for each in others], default=0)
+    return layer._replace(amounts=((0, 0),) * added + layer.amounts)
+
+
 def _elements(array: np.ndarray[Any, Any]) -> list[Number]:
     kind = int if array.dtype.kind in "iu" else float
     return [kind(each) for each in array.reshape(-1)]
@@ -266,7 +270,7 @@ def _binary(case: Case) -> Behind:
         pairs = ((value, each) if first else (each, value) for each in _elements(other))
         return one_of(computed(operation, a, b, dtype) for a, b in pairs)
 
-    return Behind(case.filled(made))
+    return Behind(_broadcast(case.filled(made), others))
 
 
 def _chosen(case: Case) -> Behind:
@@ -283,7 +287,7 @@ def _chosen(case: Case) -> Behind:
             value = one_of(choose(value, each) for each in _elements(other))
         return value
 
-    return Behind(case.filled(made))
+    return Behind(_broadcast(case.filled(made), others))
 
 
 def _clip(case: Case) -> Behind:
@@ -316,6 +320,8 @@ def _leaky(case: Case) -> Behind:
 
 def _prelu(case: Case) -> Behind:
     (slope,), dtype, value = _others(case), case.dtype, case.layer.value
+    if slope.ndim > case.rank:
+        raise case.stands("its slope has more axes than the data")
     return Behind(case.filled(lambda: one_of(leaky(value, s, dtype) for s in _elements(slope))))
 
 
@@ -485,6 +491,31 @@ def _written(
         else:
             sizes.append(-1)
     return np.asarray(sizes, np.int64)
+
+
+def _expand(case: Case) -> Behind:
+    """An Expand that repeats only what is not padded; its shape is corrected."""
+    given, sizes = case.input(1), case.analysis.shape(case.tensor)
+    if given is not None and case.graph.constant(given) is None:
+        raise case.stands("its shape is known only at run time")
+    shape = case.given("shape", 1, 8)
+    if shape is None or min(shape, default=1) < 1:
+        raise case.stands("its shape is none")
+    written, taken = list(shape), []
+    added = len(written) - case.rank
+    for axis in case.padded:
+        place = axis + added
+        if place < 0 or written[place] == 1:
+            continue
+        is_kept = sizes is not None and sizes[axis] == written[place]
+        written[place] -= sum(case.layer.amounts[axis])
+        if not is_kept or written[place] < 1:
+            taken.append(axis)
+    if taken:
+        raise case.along(taken)
+    layer = case.layer._replace(amounts=((0, 0),) * added + case.layer.amounts)
+    is_same = tuple(written) == shape
+    return Behind(layer, {} if is_same else {1: np.asarray(written, np.int64)})
 
 
 def _flatten(case: Case) -> Behind:
@@ -665,6 +696,7 @@ STEPS: Final[Mapping[str, Rule]] = {
     "Concat": _concat,
     "DequantizeLinear": _dequantise,
     "Dropout": _dropout,
+    "Expand": _expand,
     "Flatten": _flatten,
     "LeakyRelu": _leaky,
     "Max": _chosen,

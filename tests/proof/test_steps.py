@@ -171,6 +171,17 @@ STEADY = [
     Case("y = Reshape (x, s)", "int64[3] s = {0, 0, -1}", shape=(2, 3, 1, 1), pads=(UNIT,)),
     Case("y = Flatten <axis = 1> (x)", shape=(4, 1, 5), pads=(((0, 0), (0, 0), (1, 2)),)),
     Case("y = Flatten <axis = 0> (x)", shape=(1, 1, 5), pads=(((0, 0), (0, 0), (1, 2)),)),
+    Case("y = Expand (x, s)", "int64[1] s = {1}", fills=(2.5,)),
+    Case("y = Expand (x, s)", "int64[6] s = {2, 1, 1, 1, 1, 1}"),
+    Case("y = Expand (x, s)", "int64[4] s = {2, 3, 1, 1}", shape=(1, 3, 4, 5), opset=8),
+    Case("y = Expand (x, s)", "int64[2] s = {7, 8}", "int64[2] s = {4, 5}"),
+    Case(
+        "y = Expand (x, s)",
+        "int64[3] s = {4, 1, 8}",
+        "int64[3] s = {4, 1, 5}",
+        shape=(2, 1, 4, 5),
+        fills=(NEGATIVE_ZERO,),
+    ),
     Case("y = Dropout (x)", fills=(2.5,)),
     Case("y, m = Dropout (x)", opset=10),
     Case("y = Dropout (x, r, t)", "float r = {0.5}, bool t = {0}"),
@@ -217,6 +228,15 @@ STEADY = [
     Case("y = Mul (x, c)", "float[3, 1, 1] c = {1, 2, 3}"),
     Case("y = Mul (x, c)", "float[2, 1, 1, 1] c = {1, 2}"),
     Case("y = Mul (x, c)", "float c = {0.1}", fills=(0.30000001192092896,)),
+    Case("y = Mul (x, c)", "float[1, 1, 1, 1, 1] c = {1}"),
+    Case("y = Mul (c, x)", "float[3, 1, 2, 1, 1, 1] c = {1, 2, 3, 4, 5, 6}"),
+    Case("y = Sub (c, x)", "float[2, 1, 1, 1, 1] c = {3, 3}", fills=(1,)),
+    Case(
+        "y = Max (c, x, d)",
+        "float[1, 1, 1, 1, 1] c = {-1}, float[2, 1, 1, 1, 1, 1] d = {1, 1}",
+        fills=(0.25,),
+    ),
+    Case("y = Min (a, c, b)", "float[2, 1, 1, 1, 1] c = {1, 1}", inputs="a b", fills=(2,)),
     Case("y = Div (x, c)", "float c = {3}", fills=(1,)),
     Case("y = Div (c, x)", "float c = {3}", fills=(np.inf,)),
     Case("y = Add (x, c)", "int32 c = {-7}", fills=(9,), dtype="int32"),
@@ -320,8 +340,36 @@ REFUSED = [
     pytest.param(Case("y = LeakyRelu <alpha = 0.0> (x)", fills=(-1,)), id="LeakyRelu to -0.0"),
     pytest.param(Case("y = Mul (x, c)", "float[4, 1] c = {1, 1, 1, 1}"), id="a padded axis"),
     pytest.param(
-        Case("y = Mul (x, c)", "float[1, 1, 1, 1, 1] c = {1}"), id="more axes than the data"
+        Case("y = Mul (x, c)", "float[1, 1, 1, 1, 8] c = {1, 1, 1, 1, 1, 1, 1, 1}"),
+        id="more axes than the data, and one along a padded axis",
     ),
+    pytest.param(
+        Case("y = Add (x, c)", "float[2, 1, 1, 1, 1] c = {1, 2}"), id="fills that vary in front"
+    ),
+    pytest.param(
+        Case("y = PRelu (x, c)", "float[1, 1, 1, 1, 1] c = {1}", fills=(1,)),
+        id="a slope with more axes than the data",
+    ),
+    pytest.param(
+        Case(
+            "y = Expand (x, s)",
+            "int64[1] s = {4}",
+            shape=(2, 3, 4, 0),
+            pads=(((0, 0), (0, 0), (0, 0), (1, 0)),),
+        ),
+        id="Expand of a padded axis",
+    ),
+    pytest.param(
+        Case(
+            "y = Expand (x, s)",
+            "int64[1] s = {2}",
+            shape=(2, 3, 4, 0),
+            pads=(((0, 0), (0, 0), (0, 0), (1, 1)),),
+        ),
+        id="Expand of an axis of padding alone",
+    ),
+    pytest.param(Case("y = Expand (x, s)", inputs="x s"), id="Expand to an input"),
+    pytest.param(Case("y = Expand (x, s)", "int64[1] s = {0}"), id="Expand to nothing"),
     pytest.param(Case("y = Add (x, c)", "float[3, 1, 1] c = {0, 0, 1}"), id="fills that vary"),
     pytest.param(
         Case("y = Mul (x, c)", "float[3, 1, 1] c = {1, -1, 1}"), id="signs of zeros that vary"

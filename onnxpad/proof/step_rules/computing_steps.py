@@ -24,6 +24,7 @@ from onnxpad.proof.step_rules.step_node import (
     StepNode,
     axis_of,
     named,
+    widened,
 )
 
 _CASTS: Final = FLOATS | {
@@ -138,20 +139,21 @@ def _elements(call: StepNode, place: int) -> list[Number]:
     return [fills.held(number, call.dtype) for number in flat.tolist()]
 
 
-def _check_along(call: StepNode, place: int) -> None:
-    """Checks that a constant operand is the same all along each padded axis.
+def _axes_in_front(call: StepNode, place: int) -> int:
+    """How many axes a constant operand has more than the data, which broadcasting puts in front.
 
     Raises:
-        MeaninglessError: It is not, or it has more axes than the data.
+        MeaninglessError: It is unknown, or not the same all along each padded axis.
     """
     tensor = call.given(place)
     array = None if tensor is None else call.graph.constant(tensor)
-    rank = call.rank or 0
-    if array is None or array.ndim > rank:
-        raise MeaninglessError("an operand is unknown, or has more axes than the data")
+    rank = call.rank
+    if array is None or rank is None:
+        raise MeaninglessError("an operand or the rank is unknown")
     for axis, size in enumerate(array.shape, rank - array.ndim):
-        if size != 1 and call.is_padded(axis):
+        if size != 1 and axis >= 0 and call.is_padded(axis):
             raise MeaninglessError("an operand varies along a padded axis")
+    return max(array.ndim - rank, 0)
 
 
 def _check_equally_long(call: StepNode) -> None:
@@ -188,9 +190,9 @@ def with_constants(function: Callable[[StepNode, Number, Number], Number]) -> Ru
         if not call.layers:
             return named(call, ())
         _check_equally_long(call)
-        constants = []
+        constants, added = [], 0
         for place, _ in call.others():
-            _check_along(call, place)
+            added = max(added, _axes_in_front(call, place))
             constants.append(_elements(call, place))
             if call.dtype in FLOATS and not all(map(math.isfinite, constants[-1])):
                 raise MeaninglessError("an operand is not finite")
@@ -203,7 +205,7 @@ def with_constants(function: Callable[[StepNode, Number, Number], Number]) -> Ru
                 number = _only(function(call, number, element) for element in elements)
             return number
 
-        return named(call, call.combined(combined))
+        return named(call, widened(call.combined(combined), added))
 
     return rule
 
@@ -214,8 +216,14 @@ def operated(call: StepNode, number: Number, operand: Number) -> Number:
     return fills.computed(call.node.op, *pair, call.dtype)
 
 
-def sloped(call: StepNode, number: Number, slope: Number) -> Number:
-    """PRelu of a number."""
+def prelu(call: StepNode) -> Passed:
+    """The rule of PRelu, whose slope is broadcast to the data, and not the data to the slope."""
+    if call.layers and _axes_in_front(call, 1):
+        raise MeaninglessError("a slope that has more axes than the data")
+    return with_constants(_sloped)(call)
+
+
+def _sloped(call: StepNode, number: Number, slope: Number) -> Number:
     return fills.leaky(number, slope, call.dtype)
 
 

@@ -22,6 +22,7 @@ from onnxpad.proof.step_rules.step_node import (
     axis_of,
     named,
     numbers_of,
+    widened,
 )
 
 Bounds: TypeAlias = tuple[tuple[int, tuple[Extent, Extent, int]], ...]
@@ -102,6 +103,29 @@ def reshape(call: StepNode) -> Passed:
     layers = call.moved(placed)
     shape = tuple(size - around(layers, axis) for axis, size in enumerate(after))
     return Passed(("Reshape", shape), layers, ())
+
+
+def expand(call: StepNode) -> Passed:
+    """The rule of Expand, which repeats data along axes that are not padded.
+
+    A padded axis keeps its size: the shape says 1 there, or the size itself, padding included.
+    """
+    shape = list(numbers_of(call, 1))
+    if any(entry < 1 for entry in shape):
+        raise MeaninglessError("an Expand to a size below 1")
+    if not call.layers:
+        return Passed(("Expand", tuple(shape)), (), ())
+    sizes, rank = call.analysis.shape(call.source), len(call.layers[0].amounts)
+    for back in range(1, min(rank, len(shape)) + 1):
+        if not call.is_padded(rank - back) or shape[-back] == 1:
+            continue
+        bare = shape[-back] - around(call.layers, rank - back)
+        if sizes is None or len(sizes) != rank or sizes[-back] != shape[-back]:
+            raise MeaninglessError("a padded axis that may be repeated")
+        if not isinstance(bare, int) or bare < 1:
+            raise MeaninglessError("a padded axis that may have nothing else")
+        shape[-back] = bare
+    return Passed(("Expand", tuple(shape)), widened(call.layers, len(shape) - rank), ())
 
 
 def dropout(call: StepNode) -> Passed:

@@ -163,6 +163,12 @@ def named(call: StepNode, layers: Layers, *says: object) -> Passed:
     return Passed(key, layers, tuple(name for _, name in others))
 
 
+def widened(layers: Layers, added: int) -> Layers:
+    """The layers around data that gets axes in front, as broadcasting adds them."""
+    new: Amounts = ((0, 0),) * added
+    return tuple(layer._replace(amounts=new + layer.amounts) for layer in layers)
+
+
 def axis_of(axis: int, rank: int | None) -> int:
     """An axis, counted from the first one where the rank is known.
 
