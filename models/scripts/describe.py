@@ -44,7 +44,7 @@ def forms(model: onnx.ModelProto) -> str:
         known |= {node.output[0] for node in nodes if node.op_type == "Constant"}
         for node in nodes:
             count.update(padding(node, known))
-    return ", ".join(f"{number} {form}" for form, number in sorted(count.items()))
+    return ", ".join(f"{number} {form}" for form, number in sorted(count.items())) or "none"
 
 
 def padding(node: onnx.NodeProto, known: set[str]) -> Iterator[str]:
@@ -72,6 +72,9 @@ def padding(node: onnx.NodeProto, known: set[str]) -> Iterator[str]:
             yield f"{kind} pads" + " (unequal)" * (not equal)
         if attributes.get("ceil_mode"):
             yield f"{kind} ceil_mode"
+        for form in ("output_padding", "output_shape"):
+            if any(attributes.get(form, [])):
+                yield f"{kind} {form}"
 
 
 def distance(results: list[np.ndarray], expected: list[np.ndarray]) -> str:

@@ -2,7 +2,7 @@
 
 nn.Pad2D is left out on purpose: this Paddle2ONNX writes uninitialised memory as its Pad value.
 A dilation with padding="SAME" is left out because Paddle2ONNX refuses it (Paddle itself then
-convolves with dilation 1).
+convolves with dilation 1), and output_size because Paddle2ONNX leaves it out.
 
 Environment: Python 3.11, pip install paddlepaddle==3.3.1 paddle2onnx==2.1.0 onnx==1.17.0 \
     numpy==2.4.6 protobuf==7.36.2 setuptools
@@ -48,12 +48,26 @@ class Deconvolution(nn.Layer):
         return self.up(functional.relu(self.down(image)))
 
 
+class Upsampling(nn.Layer):
+    """Transposed convolutions with pads of one and four numbers, output padding, and a crop."""
+
+    def __init__(self):
+        super().__init__()
+        self.up_one = nn.Conv2DTranspose(3, 6, 3, stride=2, padding=1, output_padding=1)
+        self.up_four = nn.Conv2DTranspose(6, 5, 4, stride=2, padding=[1, 0, 2, 1])
+        self.up_valid = nn.Conv2DTranspose(5, 4, 3, stride=2, padding="VALID")
+
+    def forward(self, image):
+        x = functional.relu(self.up_four(functional.relu(self.up_one(image))))
+        return self.up_valid(x)[:, :, 1:-2, :-1]
+
+
 def seed(network, number):
     """Replace every parameter by seeded values."""
     rng = np.random.default_rng(number)
     for name, tensor in network.state_dict().items():
         shape = tuple(tensor.shape)
-        fan_in = shape[0] * 4 if name.startswith("up.") else int(np.prod(shape[1:]))
+        fan_in = shape[0] * 4 if name.startswith("up") else int(np.prod(shape[1:]))
         tensor.set_value(record.draw(rng, name, shape, fan_in))
 
 
@@ -71,4 +85,5 @@ def export(name, network, declared, shape):
 
 if __name__ == "__main__":
     export("same_paddle", Same(), [-1, 3, 56, 68], (1, 3, 56, 68))
+    export("upsampling_paddle", Upsampling(), [1, 3, 5, 7], (1, 3, 5, 7))
     export("deconv_paddle", Deconvolution(), [1, 3, -1, -1], (1, 3, 9, 14))
