@@ -271,12 +271,23 @@ class NeighbourhoodProbe:
             if node is None or not self._graph.is_standard(node):
                 return []
             if node.op in _CURVES:
-                grounds.append(node.inputs[0].name)
+                given = node.inputs[0]
+                # A Tanh, for one, is bounded only where its input is.
+                if self._is_bounded(given):
+                    pending.append(given)
+                else:
+                    grounds.append(given.name)
             elif node.op in _SUMS:
                 pending += node.inputs
             else:
                 return []
         return []
+
+    def _is_bounded(self, tensor: Tensor) -> bool:
+        """Whether more bounds a tensor from below than its element type."""
+        dtype = self._analysis.dtype(tensor)
+        least = None if dtype is None else lowest(dtype)
+        return least is not None and self._signs.bound(tensor) > least
 
 
 def _values(shape: Sequence[Extent], involved: Sequence[Extent]) -> dict[str, list[int]]:
