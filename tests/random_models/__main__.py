@@ -1,7 +1,8 @@
 """Long runs: `python -m tests.random_models --count 1000 --seed 1 [--validate] [--deployed]`.
 
-Prints every model that comes out wrong, with its seed, and a table of the `Pad`s that stay. A
-crash of onnxruntime ends only the worker: the run goes on with the next seed.
+Prints every model that comes out wrong, with its seed, a table of the `Pad`s that stay, and one of
+what stays at transposed convolutions: attributes, and crops and `Pad`s downstream of them. A crash
+of onnxruntime ends only the worker: the run goes on with the next seed.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.random_models.draw import draw_model
@@ -59,12 +61,58 @@ def work(options: argparse.Namespace) -> None:
             "runs": outcome.runs,
             "problems": outcome.problems,
             "removed": outcome.removed,
+            "resolved": outcome.resolved,
             "excused": outcome.excused,
             "kept": [
-                (list(k.codes), k.missed, k.why, k.chance, k.place.name) for k in outcome.kept
+                (list(k.codes), k.missed, k.why, k.chance, k.place.name, k.site and k.site.what)
+                for k in outcome.kept
             ],
         }
         print(json.dumps(told), flush=True)
+
+
+@dataclass
+class Measure:
+    """How much of one kind of padding goes.
+
+    Attributes:
+        removed: How much is gone.
+        kept: What stays, by the reasons given.
+        missed: What of it onnxruntime cannot tell from the naive rewriting, by the reasons given.
+        chances: What of that it can tell on further inputs, by the reasons given.
+        whys: Why the rest is not missed.
+    """
+
+    removed: int = 0
+    kept: Counter[str] = field(default_factory=Counter)
+    missed: Counter[str] = field(default_factory=Counter)
+    chances: Counter[str] = field(default_factory=Counter)
+    whys: Counter[str] = field(default_factory=Counter)
+
+    def count(self, codes: str, why: str, chance: str, *, missed: bool) -> None:
+        self.kept[codes] += 1
+        if missed:
+            self.missed[codes] += 1
+            self.chances[codes] += bool(chance)
+        else:
+            self.whys[why] += 1
+
+    def report(self, what: str) -> None:
+        """Print it."""
+        apart = sum(self.chances.values())
+        total = self.removed + sum(self.missed.values())
+        print(f"{what} removed: {self.removed}, kept: {sum(self.kept.values())}")
+        print(
+            f"of those that could go, {_percent(self.removed, total)} are removed;"
+            f" {_percent(self.removed, total - apart)} without the {apart} that further inputs"
+            " tell apart"
+        )
+        print("missed, by reason, and how many of them further inputs tell apart:")
+        for text, count in self.missed.most_common():
+            print(f"  {count:6} of {self.kept[text]:6} {text}: {self.chances[text]}")
+        print("kept and not missed, by what the naive rewriting does:")
+        for text, count in self.whys.most_common():
+            print(f"  {count:6} {text}")
 
 
 def supervise(options: argparse.Namespace) -> int:
@@ -74,10 +122,7 @@ def supervise(options: argparse.Namespace) -> int:
     seed = options.seed
     counts: Counter[str] = Counter()
     problems: Counter[str] = Counter()
-    reasons: Counter[str] = Counter()
-    missed: Counter[str] = Counter()
-    chances: Counter[str] = Counter()
-    whys: Counter[str] = Counter()
+    pads, transposed = Measure(), Measure()
     while seed < last and (left := options.seconds - (time.monotonic() - begun)) > 0:
         command = [sys.executable, "-m", "tests.random_models", "--worker", f"--seed={seed}"]
         command += [f"--count={last - seed}", f"--style={options.style}", f"--seconds={left}"]
@@ -92,44 +137,25 @@ def supervise(options: argparse.Namespace) -> int:
                     continue
                 counts["models"] += 1
                 counts["run"] += told["runs"]
-                counts["removed"] += told["removed"]
                 counts["excused"] += told["excused"]
+                pads.removed += told["removed"]
+                transposed.removed += told["resolved"]
                 for problem in told["problems"]:
                     problems[problem] += 1
                     print(f"seed {told['seed']}: {problem}", flush=True)
-                for codes, is_missed, why, chance, name in told["kept"]:
-                    counts["kept"] += 1
-                    reasons[", ".join(codes)] += 1
-                    if is_missed:
-                        missed[", ".join(codes)] += 1
-                        if chance:
-                            chances[", ".join(codes)] += 1
-                        if options.missed:
-                            told_by = f" (told apart by further inputs: {chance})" if chance else ""
-                            place = f"seed {told['seed']}: missed {name}"
-                            print(f"{place}: {', '.join(codes)}{told_by}")
-                    else:
-                        whys[why] += 1
+                for codes, missed, why, chance, name, what in told["kept"]:
+                    reasons = f"{what}: " * bool(what) + ", ".join(codes)
+                    (transposed if what else pads).count(reasons, why, chance, missed=missed)
+                    if missed and options.missed:
+                        told_by = f" (told apart by further inputs: {chance})" if chance else ""
+                        print(f"seed {told['seed']}: missed {name}: {reasons}{told_by}", flush=True)
         if worker.returncode:
             problems[f"crash {worker.returncode}"] += 1
             print(f"seed {seed}: the process ended with {worker.returncode}", flush=True)
             seed += 1
         else:
             break
-    report(counts, problems, reasons, missed, chances, whys, time.monotonic() - begun)
-    return 1 if problems else 0
-
-
-def report(
-    counts: Counter[str],
-    problems: Counter[str],
-    reasons: Counter[str],
-    missed: Counter[str],
-    chances: Counter[str],
-    whys: Counter[str],
-    seconds: float,
-) -> None:
-    """Print what came of a run."""
+    seconds = time.monotonic() - begun
     rate = counts["models"] / max(seconds, 1e-9)
     print(
         f"{counts['models']} models in {seconds:.0f} s ({rate:.1f}/s), of which {counts['run']} run"
@@ -137,19 +163,9 @@ def report(
     print(f"wrong: {sum(problems.values())}; onnxruntime cannot load: {counts['excused']}")
     for text, count in problems.most_common():
         print(f"  {count:6} {text}")
-    removed, apart = counts["removed"], sum(chances.values())
-    total = removed + sum(missed.values())
-    print(f"Pads removed: {removed}, kept: {counts['kept']}")
-    print(
-        f"of those that could go, {_percent(removed, total)} are removed;"
-        f" {_percent(removed, total - apart)} without the {apart} that further inputs tell apart"
-    )
-    print("missed, by reason, and how many of them further inputs tell apart:")
-    for text, count in missed.most_common():
-        print(f"  {count:6} of {reasons[text]:6} {text}: {chances[text]}")
-    print("kept and not missed, by what the naive rewriting does:")
-    for text, count in whys.most_common():
-        print(f"  {count:6} {text}")
+    pads.report("Pads")
+    transposed.report("transposed: attributes, crops and Pads")
+    return 1 if problems else 0
 
 
 def _percent(part: int, total: int) -> str:

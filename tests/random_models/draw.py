@@ -1,8 +1,8 @@
 """Random small models with padding in every form, each valid as far as the generator can tell.
 
-A model is one to three blocks. A block pads something, takes it through steps to one or more window
-operators, over branches, and may lie in a body or a function. Values are small integers and mostly
-stay so: sums are exact in any order.
+A model is one or two blocks. A block pads something, takes it through steps to one or more window
+operators, over branches; or it crops and pads the result of a transposed convolution. It may lie in
+a body or a function. Values are small integers and mostly stay so: sums are exact in any order.
 """
 
 import random
@@ -16,6 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.random_models.shrink import pruned
 from tests.random_models.steps import producer, step
+from tests.random_models.transposed import amounts, crop, filled_to_scaled, scatter
 from tests.random_models.windows import arrange, window
 from tests.random_models.writer import (
     FLOATS,
@@ -39,6 +40,8 @@ NEWEST: Final = 26
 """The newest operator set that onnxruntime loads."""
 OPSETS: Final = (*range(7, NEWEST + 1), 10, 11, 11, 12, 13, 13, 13, 15, 17, 17, 17, 18, 18, 19, 21)
 OLD: Final = (2, 4, 6)
+REFERRED: Final = ("strides", "pads", "kernel_shape", "mode", "auto_pad", "output_padding")
+"""Attributes that may be those of a function."""
 
 
 @dataclass
@@ -166,8 +169,10 @@ class _Builder:
     # Blocks
 
     def block(self, tensor: Tensor) -> Tensor:
-        """Something padded, and what reads it."""
+        """Something padded, and what reads it; or a transposed convolution, and what crops it."""
         writer = self.writer
+        if writer.chance(25):
+            return self.scattered(tensor)
         tensor = producer(writer, tensor)
         if writer.chance(12):
             tensor = step(writer, tensor)
@@ -178,6 +183,36 @@ class _Builder:
         elif writer.chance(95):
             tensor = self.padded(tensor)
         return self.flow(tensor, self.rng.choice([0, 0, 1, 1, 1, 2, 2, 3, 4]))
+
+    def scattered(self, tensor: Tensor) -> Tensor:
+        """A transposed convolution, and what crops, pads and reads its result."""
+        writer, rng = self.writer, self.rng
+        tensor = producer(writer, tensor)
+        if writer.chance(15):
+            tensor = self.padded(tensor)
+        if writer.chance(15):
+            tensor = step(writer, tensor)
+        made = scatter(writer, tensor)
+        if made is None:
+            return self.flow(tensor, rng.choice([0, 1, 2]))
+        tensor = made.tensor
+        for _ in range(rng.choice([0, 1, 1, 2, 2, 3, 4])):
+            roll = rng.randrange(100)
+            if roll < 40:
+                tensor = crop(writer, tensor, made)
+            elif roll < 60:
+                pairs, fill = amounts(writer, tensor, made)
+                tensor = self.pad(tensor, pairs, "constant", fill)
+            elif roll < 65:
+                tensor = filled_to_scaled(writer, tensor, made) or tensor
+            elif roll < 67:
+                tensor = self.padded(tensor)
+            elif roll < 75 and self.forks:
+                self.forks -= 1
+                tensor = self.forked(tensor, 1)
+            else:
+                tensor = step(writer, tensor)
+        return self.flow(tensor, rng.choice([0, 0, 1])) if writer.chance(30) else tensor
 
     def flow(self, tensor: Tensor, steps: int) -> Tensor:
         """Through steps, more `Pad`s and branches to a window operator."""
@@ -442,7 +477,7 @@ class _Builder:
             attribute
             for node in function.node
             for attribute in node.attribute
-            if attribute.name in ("strides", "pads", "kernel_shape", "mode", "auto_pad")
+            if attribute.name in REFERRED
         ]
         if not places:
             return {}

@@ -1,12 +1,13 @@
 """What `fix` does to one random model: whether it is right, and which `Pad`s it leaves.
 
 The oracle is onnxruntime in this process. A `Pad` that stays is folded naively; where onnxruntime
-cannot tell that from the original, `fix` has missed it.
+cannot tell that from the original, `fix` has missed it. The same goes for what sizes, crops and
+pads the result of a ConvTranspose; that is counted apart.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 import numpy as np
@@ -16,7 +17,16 @@ import onnxruntime
 import onnxpad
 from onnxpad.reasons import Reason
 from tests.random_models.draw import Data, Drawn
-from tests.random_models.naive import NotFoldableError, Place, fold, pads, walk
+from tests.random_models.naive import Layer, NotFoldableError, Place, fold, pads, walk
+from tests.random_models.naive_transposed import (
+    CROPS,
+    Observed,
+    Site,
+    fold_site,
+    layer_of,
+    sites,
+)
+from tests.random_models.observe import seen
 from tests.support import Array, silent
 
 Feeds = dict[str, Array]
@@ -170,7 +180,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Kept:
-    """A `Pad` that `fix` leaves.
+    """Padding that `fix` leaves.
 
     Attributes:
         place: Which it is.
@@ -180,6 +190,7 @@ class Kept:
         chance: Data of `FURTHER` on which onnxruntime can tell, though it cannot on `INPUTS`, or
             that it can where each If takes its other branch: leaving the `Pad` is right, and only
             chance hid that. Empty where nothing tells.
+        site: For what is downstream of a ConvTranspose or an attribute of one: which it is.
     """
 
     place: Place
@@ -187,6 +198,7 @@ class Kept:
     missed: bool
     why: str = ""
     chance: str = ""
+    site: Site | None = None
 
 
 @dataclass
@@ -197,7 +209,8 @@ class Outcome:
         runs: Whether the original runs.
         problems: What is wrong with the result.
         excused: Whether it is right, and onnxruntime's optimiser cannot load it.
-        removed: How many `Pad`s are gone.
+        removed: How many `Pad`s are gone, but for those downstream of a ConvTranspose.
+        resolved: How many attributes of ConvTranspose, and crops and `Pad`s downstream, are gone.
         kept: Those that stay.
         result: What `fix` returned.
     """
@@ -206,6 +219,7 @@ class Outcome:
     problems: list[str] = field(default_factory=list)
     excused: bool = False
     removed: int = 0
+    resolved: int = 0
     kept: list[Kept] = field(default_factory=list)
     result: onnxpad.FixResult | None = None
 
@@ -251,12 +265,19 @@ def examine(
                 outcome.excused = True
             elif difference:
                 outcome.problems.append(f"{difference}, {level}")
-    left = pads(rewritten)
+    left, still = plain_pads(rewritten), sites(rewritten)
     if outcome.runs:
-        outcome.removed = max(len(pads(model)) - len(left), 0)
+        outcome.removed = max(len(plain_pads(model)) - len(left), 0)
+        outcome.resolved = max(len(sites(model)) - len(still), 0)
     if missed and outcome.runs and not outcome.problems:
-        outcome.kept = list(_kept(case, result, rewritten, left))
+        outcome.kept = list(_kept(case, result, rewritten, left, still))
     return outcome
+
+
+def plain_pads(model: onnx.ModelProto) -> list[Place]:
+    """Every `Pad` that is not downstream of a ConvTranspose."""
+    scattered = {site.place.index for site in sites(model)}
+    return [place for place in pads(model) if place.index not in scattered]
 
 
 def _broken_promises(
@@ -286,21 +307,37 @@ def _broken_promises(
 
 
 def _kept(
-    case: Case, result: onnxpad.FixResult, model: onnx.ModelProto, left: Sequence[Place]
+    case: Case,
+    result: onnxpad.FixResult,
+    model: onnx.ModelProto,
+    left: Sequence[Place],
+    still: Sequence[Site],
 ) -> Iterator[Kept]:
-    if not left:
+    if not left and not still:
         return
     shapes = _shapes(model, case)
     amounts = _computed(model, case)
-    for place in left:
-        codes = _codes(result, place)
-        why = ""
+
+    def told_apart(rewrite: Callable[[], onnx.ModelProto]) -> tuple[str, str]:
+        """How the naive rewriting differs, and if it does not: on what more it does."""
         try:
-            folded = fold(model, place, shapes, amounts)
+            folded = rewrite()
             why = case.differs(folded, signs=True)
         except NotFoldableError as refusal:
             why = str(refusal)
-        yield Kept(place, codes, not why, why, "" if why else _told_by_more(case, folded))
+        return why, "" if why else _told_by_more(case, folded)
+
+    for place in left:
+        why, chance = told_apart(partial(fold, model, place, shapes, amounts))
+        yield Kept(place, _codes(result, place.name, "Pad"), not why, why, chance)
+    known = observed(model, case) if still else ({}, {})
+    for site in still:
+        why, chance = told_apart(partial(fold_site, model, site, known))
+        if why and site.what == "Pad":
+            downstream, chance = told_apart(partial(fold, model, site.place, shapes, amounts))
+            why = downstream and why
+        codes = _codes(result, site.place.name, site.op)
+        yield Kept(site.place, codes, not why, why, chance, site)
 
 
 def _told_by_more(case: Case, folded: onnx.ModelProto) -> str:
@@ -333,13 +370,12 @@ def _turned(model: onnx.ModelProto) -> onnx.ModelProto:
     return copy
 
 
-def _codes(result: onnxpad.FixResult, place: Place) -> tuple[str, ...]:
-    """The codes of the reasons that are given for a `Pad`."""
-    label = place.name
+def _codes(result: onnxpad.FixResult, label: str, op: str) -> tuple[str, ...]:
+    """The codes of the reasons that are given for a node."""
     told = {
         f"{finding.code} {finding.reason_code}"
         for finding in (*result.findings, *result.undone)
-        if finding.node == label or finding.node.endswith(f"Pad '{label}'")
+        if finding.node == label or finding.node.endswith(f"{op} '{label}'")
     }
     return tuple(sorted(told)) or ("none",)
 
@@ -430,4 +466,22 @@ def _computed(model: onnx.ModelProto, case: Case) -> dict[str, Array]:
         name: arrays[0]
         for name, arrays in found.items()
         if arrays and all(np.array_equal(each, arrays[0]) for each in arrays)
+    }
+
+
+def observed(model: onnx.ModelProto, case: Case) -> Observed:
+    """Shapes of all tensors, and what Slices and `Pad`s do, in bodies and functions too."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    layers: dict[str, set[Layer | None]] = {}
+    for (feeds, _), found in zip(case.inputs, case.exact, strict=True):
+        if found is None:
+            continue
+        for holder in seen(model, feeds):
+            shapes = {name: array.shape for name, array in holder.tensors.items()} | shapes
+            for node in holder.nodes:
+                known = holder.tensors.keys() >= set(filter(None, node.input))
+                if node.op_type in CROPS and not node.domain and known:
+                    layers.setdefault(node.output[0], set()).add(layer_of(node, holder.tensors))
+    return shapes, {
+        name: next(iter(each)) if len(each) == 1 else None for name, each in layers.items()
     }

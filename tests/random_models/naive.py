@@ -135,9 +135,9 @@ class Naive:
 
     def drop(self, node: onnx.NodeProto) -> None:
         """Drop a `Pad` and put its amounts where they belong."""
-        if _attribute(node, "mode", b"constant") != b"constant":
+        if attribute_of(node, "mode", b"constant") != b"constant":
             raise NotFoldableError("it copies data")
-        layer = self._layer(node)
+        layer = self.layer(node)
         self.dropped.add(node.output[0])
         data = node.input[0]
         del node.input[:]
@@ -146,14 +146,15 @@ class Naive:
         node.input.append(data)
         self.follow(node.output[0], layer)
 
-    def _layer(self, node: onnx.NodeProto) -> Layer:
+    def layer(self, node: onnx.NodeProto) -> Layer:
+        """What a `Pad` adds to each axis; amounts below 0 crop."""
         shape = self.shapes.get(node.output[0]) or self.shapes.get(node.input[0])
-        listed = _attribute(node, "pads")
+        listed = attribute_of(node, "pads")
         if listed is None:
-            listed = self._constant(node.input[1], "its amounts are not constant").tolist()
+            listed = self.constant(node.input[1], "its amounts are not constant").tolist()
         pairs = list(zip(listed[: len(listed) // 2], listed[len(listed) // 2 :], strict=True))
         if len(node.input) > 3 and node.input[3]:
-            axes = self._constant(node.input[3], "its axes are not constant").tolist()
+            axes = self.constant(node.input[3], "its axes are not constant").tolist()
             if shape is None:
                 raise NotFoldableError("the rank is not known")
             full = [(0, 0)] * len(shape)
@@ -162,13 +163,13 @@ class Naive:
             return tuple(full)
         return tuple(pairs)
 
-    def _constant(self, name: str, why: str) -> Array:
+    def constant(self, name: str, why: str) -> Array:
         """What a tensor holds, if constants alone determine it."""
         if name not in self.constants:
             maker = self.makers.get(name)
             if maker is None or maker.op_type not in EVALUATED:
                 raise NotFoldableError(why)
-            given = {each: self._constant(each, why) for each in maker.input if each}
+            given = {each: self.constant(each, why) for each in maker.input if each}
             self.constants[name] = _evaluated(self.model, maker, given)
         return self.constants[name]
 
@@ -191,7 +192,7 @@ class Naive:
         if op in WINDOWS and index == 0:
             self._into_window(node, layer)
         elif op == "Transpose":
-            perm = _attribute(node, "perm", list(range(len(layer)))[::-1])
+            perm = attribute_of(node, "perm", list(range(len(layer)))[::-1])
             self.follow(node.output[0], tuple(layer[i] for i in perm))
         elif op in ("Unsqueeze", "Squeeze") and index == 0:
             self.follow(node.output[0], self._renumbered(node, layer))
@@ -202,12 +203,12 @@ class Naive:
         elif op == "Slice" and index == 0:
             self.follow(node.output[0], self._cropped(node, layer, holder))
         elif op == "Split" and index == 0:
-            if any(layer[_attribute(node, "axis", 0)]):
+            if any(layer[attribute_of(node, "axis", 0)]):
                 raise NotFoldableError("a Split on its axis")
             for each in node.output:
                 self.follow(each, layer)
         elif op == "Concat":
-            if any(layer[_attribute(node, "axis", 0)]):
+            if any(layer[attribute_of(node, "axis", 0)]):
                 raise NotFoldableError("a Concat on its axis")
             self._join(node, index, layer)
         elif op in POINTWISE and (index == 0 or len(node.input) == 2):
@@ -242,7 +243,7 @@ class Naive:
             if maker.output[0] in self.dropped:
                 return
             if maker.op_type == "Pad" and not maker.domain:
-                if self._layer(maker) != layer and found == name:
+                if self.layer(maker) != layer and found == name:
                     raise NotFoldableError("another operand is padded otherwise")
                 self.drop(maker)
                 return
@@ -252,11 +253,11 @@ class Naive:
         raise NotFoldableError("another operand is not padded")
 
     def _renumbered(self, node: onnx.NodeProto, layer: Layer) -> Layer:
-        axes = _attribute(node, "axes")
+        axes = attribute_of(node, "axes")
         if axes is None:
             if len(node.input) < 2:
                 raise NotFoldableError("a Squeeze of all unit axes")
-            axes = self._constant(node.input[1], "axes are not constant").tolist()
+            axes = self.constant(node.input[1], "axes are not constant").tolist()
         pairs = list(layer)
         if node.op_type == "Squeeze":
             gone = {axis % len(pairs) for axis in axes}
@@ -280,12 +281,12 @@ class Naive:
         for place, i in zip(places, large, strict=True):
             pairs[place] = layer[i]
         if node.op_type == "Reshape":
-            target = self._constant(node.input[1], "a computed Reshape").copy()
+            target = self.constant(node.input[1], "a computed Reshape").copy()
             for i, pair in enumerate(pairs):
                 if target[i] > 0:
                     target[i] -= sum(pair)
             name = f"{node.output[0]}_shape"
-            self._constant_node(holder, node, name, target)
+            self.constant_node(holder, node, name, target)
             node.input[1] = name
         return tuple(pairs)
 
@@ -295,9 +296,9 @@ class Naive:
         names = ("starts", "ends", "axes", "steps")
         read: dict[str, list[int]] = {}
         for at, name in enumerate(names):
-            value = _attribute(node, name)
+            value = attribute_of(node, name)
             if value is None and len(node.input) > at + 1 and node.input[at + 1]:
-                value = self._constant(node.input[at + 1], "a computed Slice").tolist()
+                value = self.constant(node.input[at + 1], "a computed Slice").tolist()
             if value is not None:
                 read[name] = value
         axes = read.get("axes", list(range(len(read["starts"]))))
@@ -319,14 +320,14 @@ class Naive:
             if len(node.input) > 1:
                 for at, values in ((1, starts), (2, ends)):
                     name = f"{node.output[0]}_cut{at}"
-                    self._constant_node(holder, node, name, np.asarray(values, np.int64))
+                    self.constant_node(holder, node, name, np.asarray(values, np.int64))
                     node.input[at] = name
             else:
-                _set(node, "starts", starts)
-                _set(node, "ends", ends)
+                set_attribute(node, "starts", starts)
+                set_attribute(node, "ends", ends)
         return tuple(pairs)
 
-    def _constant_node(
+    def constant_node(
         self, holder: Holder, before: onnx.NodeProto, name: str, array: Array
     ) -> None:
         made = helper.make_node("Constant", [], [name], value=numpy_helper.from_array(array))
@@ -334,27 +335,27 @@ class Naive:
 
     def _into_window(self, node: onnx.NodeProto, layer: Layer) -> None:
         """Add a layer to the `pads` of a window operator."""
-        auto = _attribute(node, "auto_pad", b"NOTSET")
+        auto = attribute_of(node, "auto_pad", b"NOTSET")
         if auto not in (b"NOTSET", b"VALID", b""):
             raise NotFoldableError("the operator is SAME")
         for attribute in node.attribute:
             if attribute.ref_attr_name:
                 raise NotFoldableError("an attribute of a function")
-        last = node.op_type == "NhwcMaxPool" or _attribute(node, "channels_last", 0) == 1
+        last = node.op_type == "NhwcMaxPool" or attribute_of(node, "channels_last", 0) == 1
         spatial = layer[1:-1] if last else layer[2:]
         others = (layer[0], layer[-1]) if last else layer[:2]
         if any(map(any, others)):
             raise NotFoldableError("it is on batch or channels")
-        old = _attribute(node, "pads", [0] * 2 * len(spatial))
+        old = attribute_of(node, "pads", [0] * 2 * len(spatial))
         if auto == b"VALID":
             old = [0] * 2 * len(spatial)
         added = [b for b, _ in spatial] + [e for _, e in spatial]
         if node.op_type in ("AveragePool", "QLinearAveragePool") and not any(old):
-            _set(node, "count_include_pad", 1)
+            set_attribute(node, "count_include_pad", 1)
         kept = [a for a in node.attribute if a.name != "auto_pad"]
         del node.attribute[:]
         node.attribute.extend(kept)
-        _set(node, "pads", [one + other for one, other in zip(old, added, strict=True)])
+        set_attribute(node, "pads", [one + other for one, other in zip(old, added, strict=True)])
 
 
 def fold(
@@ -399,7 +400,8 @@ def _evaluated(model: onnx.ModelProto, node: onnx.NodeProto, given: Mapping[str,
     return np.asarray(session.run(None, {})[0])
 
 
-def _attribute(node: onnx.NodeProto, name: str, default: Any = None) -> Any:
+def attribute_of(node: onnx.NodeProto, name: str, default: Any = None) -> Any:
+    """The value of an attribute; raises NotFoldableError where a function's caller sets it."""
     for attribute in node.attribute:
         if attribute.name == name:
             if attribute.ref_attr_name:
@@ -408,7 +410,8 @@ def _attribute(node: onnx.NodeProto, name: str, default: Any = None) -> Any:
     return default
 
 
-def _set(node: onnx.NodeProto, name: str, value: int | Sequence[int]) -> None:
+def set_attribute(node: onnx.NodeProto, name: str, value: int | Sequence[int]) -> None:
+    """Set an attribute of a node."""
     kept = [attribute for attribute in node.attribute if attribute.name != name]
     del node.attribute[:]
     node.attribute.extend([*kept, helper.make_attribute(name, value)])
