@@ -48,14 +48,24 @@ def decoder_open():
     return decoder((None, None, 5))
 
 
-def gaps():
+def gaps(shape):
     """Kernels shorter than their strides: Keras fills the gaps and the end with the bias."""
-    inputs = keras.Input((5, 4, 4), batch_size=1, name="input")
+    inputs = keras.Input(shape, batch_size=1, name="input")
     up = layers.Conv2DTranspose
     x = up(6, 2, strides=3, padding="same", name="same_2_3")(inputs)
     x = layers.Conv2D(6, 3, strides=2, padding="same", activation="relu", name="mix")(x)
     x = up(4, (1, 3), strides=(2, 4), padding="valid", name="valid_1_2")(x)
     return keras.Model(inputs, x)
+
+
+def gaps_static():
+    """Features of one size."""
+    return gaps((5, 4, 4))
+
+
+def gaps_open():
+    """Features of any size, where tf2onnx fills the end with 0, since it adds the bias before."""
+    return gaps((None, None, 4))
 
 
 def series():
@@ -102,7 +112,8 @@ MODELS = {
     "decoder_keras": (decoder_static, (1, 3, 4, 5), 17),
     "decoder_keras_open": (decoder_open, (1, 3, 4, 5), 18),
     "decoder_keras_torch": (decoder_open, (1, 3, 4, 5), 18),
-    "gaps_keras_torch": (gaps, (1, 5, 4, 4), 18),
+    "gaps_keras_open": (gaps_open, (1, 5, 4, 4), 17),
+    "gaps_keras_torch": (gaps_static, (1, 5, 4, 4), 18),
     "series_keras": (series, (1, 11, 4), 17),
     "series_keras_torch": (series, (1, 11, 4), 20),
 }
