@@ -232,6 +232,8 @@ class Certifier:
             seen += 1
             if not root and seen > _MOST_PADS:
                 break
+            if self._graph.refers(node):
+                break  # each call of the function sets an attribute: whatever it computes is data
             pad = padding_of(self._graph, self._analysis, node)
             empty = pad.amounts is not None and is_empty(pad.amounts)
             if empty and self._fits(node, pad, rank):
@@ -286,9 +288,48 @@ class Certifier:
         if rank is None and pad.axes is None and pad.amounts is not None:
             rank = len(pad.amounts)
         if rank is None:
-            shape = self._analysis.shape(pad.data)
-            rank = None if shape is None else len(shape)
+            rank = self._rank(pad.data)
         return None if rank is None else pad.over(rank)
+
+    def _rank(self, tensor: Tensor) -> int | None:
+        """The rank of a tensor, from the analysis or from the `Pad`s that write it."""
+        for _ in range(_MOST_PADS):
+            shape = self._analysis.shape(tensor)
+            if shape is not None:
+                return len(shape)
+            pad = self._pad_writing(tensor)
+            if pad is None:
+                return None
+            if pad.axes_known and pad.axes is None and pad.amounts is not None:
+                return len(pad.amounts)
+            tensor = pad.data
+        return None
+
+    def _pad_writing(self, tensor: Tensor) -> Padding | None:
+        """The `Pad` that writes a tensor; None where none does, or it cannot be read."""
+        node = self._graph.producer(self._graph.origin(tensor))
+        if node is None or not is_pad(self._graph, node):
+            return None
+        try:
+            return padding_of(self._graph, self._analysis, node)
+        except MeaninglessError:
+            return None
+
+    def _least_sizes(self, tensor: Tensor, rank: int) -> tuple[Extent, ...]:
+        """Sizes that the axes of a tensor reach at least: those known, or as much as is added.
+
+        A `Pad` that does not crop leaves no axis shorter than what it adds.
+        """
+        pad = self._pad_writing(tensor)
+        full = pad.over(rank) if pad is not None and pad.is_plain else None
+        added = (0,) * rank if full is None else tuple(begin + end for begin, end in full)
+        shape = self._analysis.shape(tensor)
+        if shape is None or len(shape) != rank:
+            return added
+        return tuple(
+            more if isinstance(size, Unknown) else size
+            for size, more in zip(shape, added, strict=True)
+        )
 
     def _layer(self, pad: Padding, full: Amounts | None) -> Layer | None:
         """The layer of a constant `Pad`; None where it is not constant or its facts are unknown.
@@ -303,10 +344,9 @@ class Certifier:
         crops = [minimum(begin, 0) + minimum(end, 0) for begin, end in full]
         if all(crop == 0 for crop in crops):
             return layer
-        shape = self._analysis.shape(pad.data)
-        fits = shape is not None and all(
+        fits = all(
             crop == 0 or always(less_equal(0, size + crop)) is True
-            for size, crop in zip(shape, crops, strict=True)
+            for size, crop in zip(self._least_sizes(pad.data, len(full)), crops, strict=True)
         )
         return layer if fits else None
 

@@ -110,3 +110,17 @@ def test_pads_that_say_otherwise_stay(operator: str, does: str) -> None:
     assert (finding.code, finding.severity) == ("PAD102", "info")
     assert does in finding.reason
     assert "(1, 0) (0, 1)" in finding.reason
+
+
+def test_a_pad_whose_mode_each_call_gives_is_data() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["" : 17, "f" : 1]> '
+        f"g (float[1, 2, 9, 8] x) => (float[a, b, c, d] y) <{W}> "
+        '{ y = f.go <how = "edge"> (x, w) } '
+        '<domain: "f", opset_import: ["" : 17]> go <how> (x, w) => (y) '
+        "{ o = Constant <value_ints = [0, 0, 1, 1, 0, 0, 1, 1]> () "
+        'u = Pad <mode : string = @how> (x, o) y = Conv <auto_pad = "VALID"> (u, w) }'
+    )
+    result = onnxpad.fix(model)
+    assert [change.code for change in result.changes] == ["PAD102"]
+    assert not result.undone

@@ -276,3 +276,22 @@ def test_a_crop_past_the_data_stays() -> None:
     assert not result.changed
     assert "may be too small" in result.findings[0].reason
     assert run(before, feeds_of(before))[0].shape == (1,)
+
+
+@pytest.mark.parametrize(
+    ("second", "amounts", "becomes"),
+    [
+        ("b = Pad (a, q)", pads("q", -1, 2, 0, -1), pads("p", 0, 4, 3, 3)),
+        ("b = Pad (a, q, , t)", "int64[2] q = {1, 0}, int64[1] t = {-2}", pads("p", 2, 2, 3, 4)),
+    ],
+    ids=["a crop of padding", "axes"],
+)
+def test_data_of_unknown_rank(second: str, amounts: str, becomes: str) -> None:
+    inputs = "float[1, 2, 9, 8] x, int64[n] s"
+    first = f"r = Reshape (x, s) a = Pad (r, p) {second} y = Neg (b)"
+    held = f"{pads('p', 1, 2, 3, 4)}, {amounts}"
+    result = onnxpad.fix(one(first, inputs=inputs, initializers=held, opset=18), validate=False)
+    merged = "r = Reshape (x, s) b = Pad (r, p) y = Neg (b)"
+    after = one(merged, inputs=inputs, initializers=becomes, opset=18)
+    assert not result.undone
+    assert canonical(result.model) == canonical(after)
