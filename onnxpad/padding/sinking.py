@@ -163,7 +163,8 @@ class Sinking:
                 continue
             if lifted is None:
                 continue
-            further = self._only_step(step)
+            # A Slice ends the run: only without it can the proof tell padding from what is cropped.
+            further = None if step.op == "Slice" else self._only_step(step)
             if further is None:
                 yield Cut(step)
             else:

@@ -140,10 +140,22 @@ class Certifier:
 
     def _read_steps(self, tensor: Tensor, roots: Collection[str]) -> Reading:
         """As `steps`; where not all `Pad`s upstream can be carried through, the nearest alone."""
-        try:
-            return _StepReader(self, self._graph, self._analysis, roots).read(tensor)
-        except UncertifiedError:
-            return _StepReader(self, self._graph, self._analysis, roots, nearest=True).read(tensor)
+        readers = [
+            _StepReader(self, self._graph, self._analysis, roots, nearest=nearest)
+            for nearest in (False, True)
+        ]
+        found = []
+        for reader in readers:
+            try:
+                found.append(reader.read(tensor))
+            except UncertifiedError as error:
+                refusal = error
+                continue
+            if not reader.is_cut_short:
+                return found[-1]
+        if not found:
+            raise refusal
+        return found[0]
 
     def layer_of(self, pad: Padding) -> Layer | None:
         """The layer of a `Pad`; None where it is not constant or its facts are unknown."""
@@ -515,6 +527,7 @@ class _StepReader:
     ) -> None:
         self._certifier = certifier
         self._nearest = nearest
+        self.is_cut_short = False  # whether a step cannot be passed, or only what was cropped
         self._graph = graph
         self._analysis = analysis
         self._roots = roots
@@ -587,6 +600,7 @@ class _StepReader:
             return None
         (place,) = [i for i, each in enumerate(node.outputs) if each.name == tensor.name]
         passed = through(graph, analysis, node, place, [each.layers for each in inside])
+        self.is_cut_short |= passed is None or passed.crops
         if passed is None:
             return None
         term = (passed.key, *[each.term for each in inside])

@@ -128,7 +128,8 @@ def through(
     passed = _tried(graph, analysis, node, output_index, [layers for _, layers in apart])
     if passed is None:
         return None
-    return passed._replace(key=("cropped", tuple(crops for crops, _ in apart), *passed.key))
+    key = "cropped", tuple(crops for crops, _ in apart), *passed.key
+    return passed._replace(key=key, crops=True)
 
 
 def _tried(

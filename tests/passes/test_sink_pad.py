@@ -434,6 +434,41 @@ def test_a_pad_further_up_whose_mode_each_call_gives_is_data() -> None:
     assert [each.code for each in result.changes if each.code != "PAD205"] == ["PAD207", "PAD201"]
 
 
+@pytest.mark.parametrize(
+    ("steps", "ops"),
+    [
+        pytest.param(
+            "a = Pad (x, p) c = Slice (a, from, to, on) d = Slice (c, one, two, rows)"
+            " t = Squeeze (d, rows)",
+            ["Slice", "Slice", "Squeeze", "Conv"],
+            id="rows that go beside padded columns",
+        ),
+        pytest.param(
+            "u = Pad (x, p, nine) n = Neg (u) a = Pad (n, p) l = Tanh (a)"
+            " t = Slice (l, from, to, on)",
+            ["Pad", "Neg", "Tanh", "Slice", "Conv"],
+            id="a Pad further up whose value is not certain",
+        ),
+    ],
+)
+def test_a_slice_of_data_before_other_steps(steps: str, ops: Sequence[str]) -> None:
+    shape = "3, 2, 2" if "Squeeze" in steps else "3, 2, 1, 2"
+    weight = f"float[{shape}] w = {{{', '.join(str(n % 5 - 2) for n in range(12))}}}"
+    given = (
+        "int64[8] p = {0, 0, 2, 0, 0, 0, 0, 2}, int64[2] from = {2, 2}, int64[2] to = {-1, -2},"
+        " int64[2] on = {-1, 2}, int64[1] one = {1}, int64[1] two = {2},"
+        " int64[1] rows = {2}, float nine = {9}"
+    )
+    before = one(
+        f"{steps} y = Conv (t, w)",
+        inputs="float[1, 2, 7, 5] x",
+        initializers=f"{weight}, {given}",
+    )
+    result = fixed(before)
+    assert not result.undone
+    assert [node.op_type for node in result.model.graph.node] == ops
+
+
 JOINED = (
     "a = Pad (x, p) b = Pad (x, p) r = Relu (a) n = Abs (b) c = Concat <axis = 3> (r, n)"
     f" t = {TURN} (c) l, e = Split <axis = 1> (t) s = Add (l, e) y = Conv (s, w)"

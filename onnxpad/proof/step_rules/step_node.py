@@ -25,11 +25,13 @@ class Passed(NamedTuple):
             equal tensors for equal data.
         layers: The padding around that tensor.
         taken: Names of the node's other inputs that the key holds by name.
+        crops: Whether the key also holds what layers crop off axes that none of them pads.
     """
 
     key: tuple[object, ...]
     layers: Layers
     taken: tuple[str, ...]
+    crops: bool = False
 
 
 class StepNode(NamedTuple):
