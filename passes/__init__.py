@@ -16,21 +16,25 @@ from onnxpad.passes.report_scopes import ReportScopes
 from onnxpad.passes.report_sizes import ReportSizes
 from onnxpad.passes.report_unreadable import ReportUnreadable
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
+from onnxpad.passes.resolve_transposed import ResolveTransposed
 from onnxpad.passes.round_down import RoundDown
 from onnxpad.passes.simplify_amounts import SimplifyAmounts
 from onnxpad.passes.sink_pad import SinkPad
 from onnxpad.passes.split_pads import SplitPads
+from onnxpad.passes.take_crop import TakeCrop
 from onnxpad.rewrite.rule import Pass
 
 PASSES: Final[tuple[type[Pass], ...]] = (
     DropEmptyPad,
     ResolveAutoPad,
+    ResolveTransposed,
     DropValid,
     RoundDown,
     PartPad,
     FoldPad,
     SinkPad,
     RecogniseSame,
+    TakeCrop,
     SplitPads,
     MergePads,
     SimplifyAmounts,

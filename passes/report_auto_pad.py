@@ -15,8 +15,8 @@ class ReportAutoPad(Pass):
     """`auto_pad` on an operator that onnxpad does not cover.
 
     ## What it does
-    Names the operator; its padding stays as it is. This concerns ConvTranspose, NhwcConv and
-    NhwcFusedConv of com.microsoft, operators of other domains, and functions of the model.
+    Names the operator; its padding stays as it is. This concerns NhwcConv and NhwcFusedConv
+    of com.microsoft, operators of other domains, and functions of the model.
 
     ## Why it matters
     `auto_pad` leaves the padding to the runtime here too, and many importers reject it. For an
@@ -26,7 +26,7 @@ class ReportAutoPad(Pass):
     Nothing is changed. NOTSET leaves nothing to the runtime, so it is not reported.
 
     ## References
-    ONNX ConvTranspose-22, "auto_pad".
+    onnxruntime, docs/ContribOperators.md, NhwcConv.
     """
 
     code = "PAD103"
@@ -36,10 +36,10 @@ class ReportAutoPad(Pass):
     examples = (
         Example(
             given="""
-                float[1, 2, 8, 8] x
-                float[2, 3, 3, 3] w
+                float[1, 8, 8, 2] x
+                float[3, 3, 3, 2] w
             """,
-            before='y = ConvTranspose <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)',
+            before='y = com.microsoft.NhwcConv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)',
         ),
     )
 

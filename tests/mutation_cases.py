@@ -130,6 +130,18 @@ def _step(nodes: str, constants: str = "", value: str = "", pads: str = PADS, **
     return _conv(f"{first} {nodes} y = Conv (t, w)", ", ".join(filter(None, given)), **kind)
 
 
+def _behind(nodes: str) -> Case:
+    """Nodes behind a transposed convolution over one axis of 8, whose result is 19 long or so."""
+    taps = ", ".join(str(i * 7 % 11 - 5) for i in range(24))
+    constants = (
+        f"float[2, 3, 4] w = {{{taps}}}, int64[1] s = {{1}}, int64[1] e = {{-3}}, "
+        "int64[1] i = {2}, int64[1] one = {1}, "
+        "int64[2] h = {3, 18}, int64[6] p = {0, 0, 0, 0, 0, 2}, float c = {5}, "
+        "float[3] b = {1, 2, 3}"
+    )
+    return Case(one(nodes, inputs="float[1, 2, 8] x", initializers=constants))
+
+
 def _same(side: str, attributes: str = "", weight: str = W, **kind: Any) -> Case:
     """A Conv with SAME."""
     more = f", {attributes}" if attributes else ""
@@ -820,6 +832,34 @@ CASES: Final[dict[str, Case]] = {
         "t = Slice (a, s, e, i)", "int64[1] s = {0}, int64[1] e = {-3}, int64[1] i = {2}"
     ),
     "Pad Transpose Conv, value 5": _step("t = Transpose <perm = [0, 1, 3, 2]> (a)", value="5"),
+    "ConvTranspose SAME_UPPER": _behind(
+        'y = ConvTranspose <auto_pad = "SAME_UPPER", strides = [3]> (x, w)'
+    ),
+    "ConvTranspose SAME_LOWER, output_padding": _behind(
+        'y = ConvTranspose <auto_pad = "SAME_LOWER", strides = [2], output_padding = [1]> (x, w)'
+    ),
+    "ConvTranspose output_shape": _behind(
+        "y = ConvTranspose <output_shape = [16], strides = [2], output_padding = [1]> (x, w)"
+    ),
+    "ConvTranspose Slice": _behind(
+        "a = ConvTranspose <strides = [2]> (x, w) y = Slice (a, s, e, i)"
+    ),
+    "ConvTranspose Reshape Slice": _behind(
+        "a = ConvTranspose <strides = [2]> (x, w) t = Reshape (a, h) y = Slice (t, s, e, one)"
+    ),
+    "ConvTranspose Pad": _behind("a = ConvTranspose <strides = [3]> (x, w) y = Pad (a, p)"),
+    "ConvTranspose Pad, value": _behind(
+        "a = ConvTranspose <strides = [3]> (x, w) y = Pad (a, p, c)"
+    ),
+    "ConvTranspose Pad, cropped": _behind(
+        "a = ConvTranspose <strides = [3], pads = [0, 2]> (x, w) y = Pad (a, p)"
+    ),
+    "ConvTranspose Pad, bias": _behind(
+        "a = ConvTranspose <strides = [3]> (x, w, b) y = Pad (a, p)"
+    ),
+    "ConvTranspose Add Pad": _behind(
+        "a = ConvTranspose <strides = [3]> (x, w) t = Add (a, c) y = Pad (t, p)"
+    ),
     "end by a remainder": _conv(
         "shape = Shape <start = 2> (x) end = Mod (shape, two) p = Concat <axis = 0>"
         " (none, none, none, none, none, end) a = Pad (x, p) y = Conv <strides = [2]> (a, w)",

@@ -45,6 +45,8 @@ from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.merge_pads import MergePads
 from onnxpad.reasons import Condition
+from onnxpad.transposed import cropped_form, crops_behind
+from onnxpad.transposed.crops_behind import CropsBehind
 
 CERTIFY: Final = "certify"
 PROBES: Final = "probes"
@@ -630,9 +632,38 @@ _ENGINES: Final = (
             "return exact if", "return exact + 1 if"),
 )
 
+_TRANSPOSED: Final = (
+    _mutant("the odd element goes to the other end", "ConvTranspose SAME_UPPER", CERTIFY,
+            cropped_form._odd, '"end" if op', '"begin" if op', 'else "begin"', 'else "end"'),
+    _mutant("SAME forgets output_padding", "ConvTranspose SAME_LOWER, output_padding", CERTIFY,
+            cropped_form.crop_of, "found.append((begin, end - more))",
+            "found.append((begin, end))"),
+    _mutant("output_padding is not read", "ConvTranspose SAME_LOWER, output_padding", CERTIFY,
+            read.read_transposed,
+            '_integers(node, "output_padding", rank, least=0) or (0,) * rank', "(0,) * rank"),
+    _mutant("output_shape crops the other end", "ConvTranspose output_shape", CERTIFY,
+            cropped_form._crop_to_shape, "(begin, end - more)", "(end, begin - more)"),
+    _mutant("nothing is appended", "ConvTranspose Pad", CERTIFY, cropped_form.form_of,
+            "more = max(-end, 0)", "more = 0"),
+    _mutant("zeros stand for what was cropped", "ConvTranspose Pad, cropped", CERTIFY,
+            CropsBehind._after, "own > 0 and more > 0", "False"),
+    _mutant("any value is appended", "ConvTranspose Pad, value", CERTIFY,
+            CropsBehind._is_filled, "is_same_fill(fill, pad.value)", "True"),
+    _mutant("a bias is 0", "ConvTranspose Pad, bias", CERTIFY, crops_behind._fill,
+            "if bias is None:", "if True:"),
+    _mutant("a step keeps the value", "ConvTranspose Add Pad", CERTIFY, CropsBehind._through,
+            "value = None if layer is None else layer.value", "value = fill"),
+    _mutant("a Slice crops the other end", "ConvTranspose Slice", CERTIFY, crops_behind._sliced,
+            "-begin, -cut", "-cut, -begin"),
+    _mutant("a Reshape behind keeps its shape", "ConvTranspose Reshape Slice", CERTIFY,
+            crops_behind.take, "taking.stages[number:]", "()"),
+    _mutant("the form before is written", "ConvTranspose Slice", CERTIFY, crops_behind.take,
+            "attributes_of(op, taking.form)", "{}"),
+)
+
 MUTANTS: Final = (
     *_SITES, *_DYNAMIC, *_PASSES, *_STEPS, *_OPERATORS, *_QUANTISED, *_WINDOW, *_ROUNDING,
-    *_SIGNS, *_ENGINES,
+    *_SIGNS, *_ENGINES, *_TRANSPOSED,
 )
 
 # Breaks that change what comes out, and nothing of what it computes: all must be accepted.

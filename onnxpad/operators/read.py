@@ -12,7 +12,7 @@ from onnxpad.arithmetic.window import AnyWindow, OpenWindow, Window, window_of
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.operators.amounts import ExtentPair, Pairs, is_plain_zero, over_axes, pairs_of
-from onnxpad.operators.table import Fill, Operator, operator_of
+from onnxpad.operators.table import CONV_TRANSPOSE, Fill, Operator, operator_of
 
 _Read = TypeVar("_Read")
 
@@ -129,6 +129,44 @@ class WindowOp(NamedTuple):
         return index is not None and len(outputs) > index and bool(outputs[index].name)
 
 
+class TransposedOp(NamedTuple):
+    """The node of a transposed convolution, with defaults for absent attributes.
+
+    Attributes:
+        node: The node.
+        windows: One per spatial axis; a kernel that is unknown until run time is a symbol.
+        auto_pad: `NOTSET`, `VALID`, `SAME_UPPER` or `SAME_LOWER`.
+        pads: (begin, end) per spatial axis that crop the output, as written; zeros where absent.
+        pads_written: Whether the node has the attribute `pads`.
+        output_padding: The elements appended on each spatial axis.
+        output_shape: The size asked for on each spatial axis; None where it is absent.
+    """
+
+    node: Node
+    windows: tuple[AnyWindow, ...]
+    auto_pad: str
+    pads: Pairs
+    pads_written: bool
+    output_padding: tuple[int, ...]
+    output_shape: tuple[int, ...] | None
+
+    @property
+    def data(self) -> Tensor:
+        """The tensor whose elements are spread over windows."""
+        return self.node.inputs[CONV_TRANSPOSE.inputs.data]
+
+    @property
+    def bias(self) -> Tensor | None:
+        """The bias, if there is one."""
+        place = CONV_TRANSPOSE.inputs.bias
+        return None if place is None else _input(self.node, place)
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The spatial axes of data and output."""
+        return CONV_TRANSPOSE.layout.axes(CONV_TRANSPOSE.layout.rank(len(self.windows)))
+
+
 class PadOp(NamedTuple):
     """A `Pad` node.
 
@@ -231,6 +269,30 @@ def read_window(graph: Graph, analysis: Known, node: Node) -> WindowOp:
         _check_switch(node, operator.channels_last)
     zero = _zero_point(graph, analysis, node, operator)
     return WindowOp(node, operator, *slide, count_include_pad=counts, zero=zero)
+
+
+def is_transposed(graph: Graph, node: Node) -> bool:
+    """Whether a node is a transposed convolution."""
+    return node.op == CONV_TRANSPOSE.op_type and graph.is_standard(node)
+
+
+def read_transposed(graph: Graph, analysis: Known, node: Node) -> TransposedOp:
+    """Reads the node of a transposed convolution.
+
+    Raises:
+        ModelError: An attribute that the specification forbids (length, type, sign).
+        UnreadableError: The node cannot be interpreted.
+    """
+    _check_own(graph, node)
+    _check_version(graph, node)
+    _check_ends(node, CONV_TRANSPOSE.inputs.data)
+    kernel = _kernel(analysis, node, CONV_TRANSPOSE, graph.unique)
+    slide, rank = read_slide(node, kernel), len(kernel)
+    appended = _integers(node, "output_padding", rank, least=0) or (0,) * rank
+    wanted = _integers(node, "output_shape", rank, least=1)
+    return TransposedOp(
+        node, slide.windows, slide.auto_pad, slide.pads, slide.pads_written, appended, wanted
+    )
 
 
 def _check_version(graph: Graph, node: Node) -> None:

@@ -1,10 +1,11 @@
 """The table of window operators: each row states every trait of one operator.
 
 A new operator is a new row here and a second row in `proof.meaning`, which shares nothing with this
-table. The passes take the rows that gather. No other module infers one trait from another, or
-assumes that batch and channels are the first two axes. Names of operators stand elsewhere only
-where something else is said about them: their shapes (`analysis.rules`), which of them keep signs
-(`analysis.signs`), and which the reference evaluator computes correctly (`validation.evaluator`).
+table. The passes take the rows that gather; rules of their own take ConvTranspose. No other module
+infers one trait from another, or assumes that batch and channels are the first two axes. Names of
+operators stand elsewhere only where something else is said about them: their shapes
+(`analysis.rules`), which of them keep signs (`analysis.signs`), and which the reference evaluator
+computes correctly (`validation.evaluator`).
 """
 
 import enum
@@ -346,6 +347,14 @@ _QLINEAR_CONV: Final = replace(
     inputs=Inputs(data=0, weight=3, bias=8, zero_point=2, quantisation=(1, 2, 4, 5, 6, 7)),
     probe=replace(_ONE_GROUP, scales=(1, 4), weight_zero=5, result=(6, 7)),
 )
+CONV_TRANSPOSE: Final = replace(
+    _CONV,
+    op_type="ConvTranspose",
+    weight_layout=Layout(batch=1, channels=0),
+    direction=Direction.SCATTERS,
+    onnxruntime=quirks.UNFUSED_CONV,
+)
+"""The row of ConvTranspose. Its pads crop, so it is apart from those that take a `Pad`."""
 _MICROSOFT: Final = "com.microsoft"
 
 OPERATORS: Final[Mapping[Key, Operator]] = {
@@ -392,7 +401,7 @@ OPERATORS: Final[Mapping[Key, Operator]] = {
 
 
 class Uncovered(NamedTuple):
-    """An operator with a window but without a row: its padding is only reported."""
+    """An operator with a window that takes no `Pad` in front of it."""
 
     inputs: Inputs
     direction: Direction

@@ -160,11 +160,13 @@ class Case:
         )
 
     def filled(self, make: Callable[[], Number]) -> Layer:
-        """The layer with another value.
+        """The layer with another value; a layer that only crops has none.
 
         Raises:
             RefusalError: The value is not certain.
         """
+        if max(map(max, self.layer.amounts)) <= 0:
+            return self.layer
         try:
             return self.layer._replace(value=make())
         except UncertainError as error:

@@ -11,7 +11,7 @@ from onnxpad.fusion.barred import Key
 from onnxpad.fusion.blocked_pools import Hazard
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.operators.amounts import told
-from onnxpad.operators.read import UnreadableError
+from onnxpad.operators.read import UnreadableError, is_transposed
 from onnxpad.operators.table import operator_of
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.proof.edit_coverage import (
@@ -25,6 +25,7 @@ from onnxpad.proof.prove import Proof, Prover, Readings
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.transposed.cropped_form import told_appended
 
 Place: TypeAlias = tuple[str, str, int]
 """Where a pass found something: its code, the label of the node, and the node's identity."""
@@ -196,7 +197,7 @@ class Editor:
         mark, inputs = graph.mark(), dict(graph.model.main.inputs)
         if self._probe is not None:
             self._probe.take(graph, self.context.analysis, self.context.signs)
-        sites = [self._site(node, tensor) for tensor in self._kept(node)]
+        sites = [self._site(node, tensor, rule) for tensor in self._kept(node)]
         first, roots = sites[0].tensor, sites[0].reading.roots
         nodes = rule.computing(match)
         text = self._describe(node, first, roots, nodes[0])
@@ -206,7 +207,8 @@ class Editor:
             )
         computing = self._computing(first, roots[0])
         stands = rule.rewrite(match, self.context) or tuple(site.tensor for site in sites)
-        found = [self._proved(node, site, new) for site, new in zip(sites, stands, strict=True)]
+        pairs = zip(sites, stands, strict=True)
+        found = [self._proved(node, site, new, rule) for site, new in pairs]
         certificate = found[0][0].certificate
         for proof, _ in found:
             self._check_assumptions(proof.certificate)
@@ -247,13 +249,13 @@ class Editor:
             return node.outputs[:1]
         return list(filter(graph.is_read, node.outputs))
 
-    def _site(self, node: Node, tensor: Tensor) -> "_Site":
-        reading = self._certifier.read(node, tensor)
+    def _site(self, node: Node, tensor: Tensor, rule: Pass) -> "_Site":
+        reading = self._certifier.read(node, tensor, steps=rule.behind)
         probe = self._probe
         cut = probe.before(tensor, reading.roots) if probe is not None else None
         return _Site(tensor, reading, cut, self.context.graph.uses(tensor))
 
-    def _proved(self, node: Node, site: "_Site", new: Tensor) -> tuple[Proof, Equal]:
+    def _proved(self, node: Node, site: "_Site", new: Tensor, rule: Pass) -> tuple[Proof, Equal]:
         """The proof that a tensor equals the one before the change.
 
         Raises:
@@ -261,7 +263,7 @@ class Editor:
         """
         if new is not site.tensor:
             self._check_uses(site.tensor, new, site.uses)
-        after = self._certifier.read(node, new, site.reading.roots)
+        after = self._certifier.read(node, new, site.reading.roots, steps=rule.behind)
         proof = self._certifier.certify(site.reading, after)
         return proof, Equal(proof.reading, site.tensor, new)
 
@@ -363,7 +365,7 @@ class Editor:
                 self._describe_pad(above, computing if above is node else 0)
                 + (self._described_fill(above) if is_step else "")
                 if is_pad
-                else str(above.op)
+                else self._describe_step(above)
             )
             data = (each for each in above.inputs if graph.constant(each) is None)
             tensor = graph.origin(next(data, above.inputs[0]))
@@ -378,6 +380,17 @@ class Editor:
             return f"{node.op} auto_pad={op.auto_pad}{rounded}"
         counted = " counted" if op.count_include_pad and op.pads_written else ""
         return f"{node.op} pads {told(op.pads)}{counted}{rounded}"
+
+    def _describe_step(self, node: Node) -> str:
+        if not is_transposed(self.context.graph, node):
+            return str(node.op)
+        op = self.context.transposed_of(node)
+        if isinstance(op, UnreadableError):
+            return str(node.op)
+        said = f" auto_pad={op.auto_pad}" if op.auto_pad != "NOTSET" else ""
+        if op.output_shape is not None:
+            said += f" output_shape ({', '.join(map(str, op.output_shape))})"
+        return f"{node.op}{said or f' pads {told(op.pads)}'}{told_appended(op.output_padding)}"
 
     def _described_fill(self, node: Node) -> str:
         """The value of a `Pad` in words; empty for 0."""

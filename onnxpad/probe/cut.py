@@ -34,11 +34,12 @@ from onnxpad.graph.model import DEFAULT_DOMAINS
 from onnxpad.operators.read import (
     UnreadableError,
     WindowOp,
+    is_transposed,
     kernel_shape,
     read_pad,
     read_window,
 )
-from onnxpad.operators.table import FLOATS, Fill, Operator, lowest, operator_of
+from onnxpad.operators.table import CONV_TRANSPOSE, FLOATS, Fill, Operator, lowest, operator_of
 from onnxpad.probe.run import REACH, ProbeResult, compare_runs
 
 # Most elements of a tensor in a cut.
@@ -58,6 +59,7 @@ _LONG: Final = 60  # the longest size is at least this much above the threshold
 _FAR: Final = 800  # sizes for the residue classes stay within this range
 _SEARCH: Final = 4096  # values tried to find the first at which a tensor is not empty
 _IR_VERSION: Final = 8  # every supported onnxruntime reads it
+_EXPANDS: Final = 8  # the first opset with Expand
 _OPSET: Final = 17  # of the cut, where the model uses no operator of ONNX's own
 _QUANTISED: Final = frozenset({TensorProto.INT8, TensorProto.UINT8})
 _MIDDLE: Final = 8  # the zero point of an unsigned weight
@@ -486,6 +488,8 @@ class _Cutting:
     def _read(self, node: Node) -> list[Tensor]:
         """The inputs of a node that the cut keeps: for a window operator the data at least."""
         row = operator_of(self._graph, node)
+        if row is None and is_transposed(self._graph, node):
+            row = CONV_TRANSPOSE
         kept = range(len(node.inputs)) if row is None else (row.inputs.data,)
         return [self._origin(node.inputs[index]) for index in kept]
 
@@ -553,6 +557,8 @@ class _Cutting:
         row = operator_of(self._graph, node)
         if row is not None:
             self._feed(row, node, kept)
+        elif is_transposed(self._graph, node):
+            self._feed_transposed(node, kept)
         else:
             kept.input.extend(self._name(t) if t.name else "" for t in node.inputs)
         for output in node.outputs:
@@ -597,6 +603,36 @@ class _Cutting:
         del kept.attribute[:]
         ones = () if probe.group is None else (make_attribute(probe.group, 1),)
         kept.attribute.extend([*others, *ones])
+
+    def _feed_transposed(self, node: Node, kept: NodeProto) -> None:
+        """Gives a transposed convolution its data, and the same small taps for all channels.
+
+        The steps behind it may have constants for each channel, so all channels stay.
+        """
+        inputs = CONV_TRANSPOSE.inputs
+        assert inputs.weight is not None
+        assert inputs.bias is not None
+        weight = node.inputs[inputs.weight]
+        shape = self._analysis.shape(weight)
+        if shape is None:
+            raise UnprobeableError(f"the shape of {weight.name!r} is unknown")
+        sizes = self._numbers(shape, weight.name)
+        if prod(sizes) > _LARGE or self._graph.opset < _EXPANDS:
+            raise UnprobeableError(f"a weight of {'x'.join(map(str, sizes))} is too large")
+        one = self._small(self._taps(kernel_shape(node) or shape[2:])[:1], self._dtype)
+        all_ = self._small(sizes, TensorProto.INT64)
+        name = f"weight {len(self._names)}"
+        self._names[name] = f"t{len(self._names)}"
+        self._proto.node.append(make_node("Expand", [one, all_], [self._names[name]]))
+        kept.input.extend([self._name(node.inputs[inputs.data]), self._names[name]])
+        if _has(node, inputs.bias):
+            bias = node.inputs[inputs.bias]
+            if self._graph.constant(bias) is not None:
+                kept.input.append(self._name(bias))
+            else:  # one for each output channel
+                group = int(node.attrs.get("group", 1))
+                values = np.arange(sizes[1] * group) % REACH - 1
+                kept.input.append(self._small(values, self._dtype))
 
     def _taps(self, said: Sequence[Extent]) -> np.ndarray[Any, Any]:
         """The small integers of a weight with two output channels and one input channel."""

@@ -44,6 +44,7 @@ from onnxpad.proof.meaning import (
     padding_of,
     slides,
 )
+from onnxpad.proof.scattering import scattered, scatters
 from onnxpad.proof.sliding import EngineReading, Padded, WindowPair
 from onnxpad.proof.sliding import UncertifiedError as UncertifiedError
 from onnxpad.proof.steps import crop_of, data_inputs, through
@@ -583,6 +584,8 @@ class _StepReader:
             inner = self._inside(pad.data, steps + 1)
             layers = (*inner.layers, layer)
             return _Inside(inner.term, layers, node, (pad.data,), (), True)
+        if scatters(graph, node):
+            return self._scattered(node, tensor)
         crop = crop_of(graph, analysis, node)
         if crop is not None:
             amounts, others = crop
@@ -605,6 +608,24 @@ class _StepReader:
             return None
         term = (passed.key, *[each.term for each in inside])
         return _Inside(term, passed.layers, node, tuple(data), passed.taken, True)
+
+    def _scattered(self, node: Node, tensor: Tensor) -> "_Inside | None":
+        """A transposed convolution as its full result with a layer around it; its data is a root.
+
+        None where it cannot be read, or where its data is padded: its windows spread that too.
+        """
+        try:
+            found = scattered(self._graph, self._analysis, node)
+        except (MeaninglessError, ModelError):
+            return None
+        data = node.inputs[0]
+        root = data if data.name in self._roots else self._graph.origin(data)
+        bare = _Inside(root.name, (), None, (), (), root.name in self._roots)
+        inner = self._known.setdefault(root.name, bare)
+        if inner.node is not None or tensor.name != node.outputs[0].name:
+            return None
+        term = (found.key, inner.term)
+        return _Inside(term, (found.layer,), node, (data,), found.taken, True)
 
     def _collect(self, tensor: Tensor) -> None:
         """Notes the nodes, roots and other tensors that the reading of a tensor rests on."""

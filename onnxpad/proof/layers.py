@@ -115,8 +115,8 @@ def without_crops(layers: Layers) -> tuple[Amounts, Layers]:
 def merged(layers: Layers) -> Layers:
     """Drop empty layers, and join neighbours with equal fill where that is exact.
 
-    Joining is exact where, on every side, neither layer crops, or both do, or the outer one crops
-    no more than the inner one pads. A layer that only crops has any fill; it gets 0.
+    Joining is exact where, on every side, both layers crop, or the inner one does not. A layer that
+    only crops has any fill; it gets 0.
     """
     found: list[Layer] = []
     for layer in layers:
@@ -149,7 +149,7 @@ def _summable(inner: Layer, outer: Layer) -> bool:
     def sums(one: Extent, other: Extent) -> bool:
         if not (isinstance(one, int) and isinstance(other, int)):
             return always(less_equal(0, one)) is True and always(less_equal(0, other)) is True
-        return (one <= 0 and other <= 0) or (one >= 0 and one + other >= 0)
+        return one >= 0 or other <= 0
 
     return all(
         sums(b0, b1) and sums(e0, e1)

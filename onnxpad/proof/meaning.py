@@ -385,7 +385,7 @@ def meaning_of(graph: Graph, analysis: Analysis, node: Node) -> WindowNode:
         raise MeaninglessError(f"node {describe(node)!r} lacks its data input or its output")
     key = _key(graph, node)
     row = SLIDING[key]
-    kernel = None if row.weight is None else _weight_kernel(graph, analysis, node, row.weight)
+    kernel = None if row.weight is None else weight_kernel(graph, analysis, node, row.weight)
     has_indices = len(node.outputs) > 1 and bool(node.outputs[1].name)
     check_arity(graph, node)
     opset = graph.opset if key[0] == _ONNX else graph.opsets.get(key[0], 0)
@@ -431,13 +431,13 @@ def _slides_alike(
     """
     row, attributes = SLIDING[key], {name: value for name, _, value in says}
     version = version_of(key[1], opset, attributes, row.versions, row.schema)
-    kernel = weight or _whole(attributes, "kernel_shape", None, 1)
+    kernel = weight or whole(attributes, "kernel_shape", None, 1)
     if not kernel:
         raise MeaninglessError("there is no kernel_shape")
     rank = len(kernel)
-    strides = _whole(attributes, "strides", rank, 1) or (1,) * rank
-    dilations = _whole(attributes, "dilations", rank, 1) or (1,) * rank
-    pads = _whole(attributes, "pads", 2 * rank, 0)
+    strides = whole(attributes, "strides", rank, 1) or (1,) * rank
+    dilations = whole(attributes, "dilations", rank, 1) or (1,) * rank
+    pads = whole(attributes, "pads", 2 * rank, 0)
     auto_pad = _AUTO_PADS.get(str(attributes.get("auto_pad", "")))
     if auto_pad is None:
         raise MeaninglessError(f"auto_pad={attributes['auto_pad']!r} is not specified")
@@ -483,7 +483,7 @@ def padding_of(graph: Graph, analysis: Analysis, node: Node) -> Padding:
     if version < 11:
         name = "pads" if version > 1 else "paddings"
         written = node.attrs.get(name)
-        flat = _whole({name: frozen(written)[1]}, name, None, -LONGEST)
+        flat = whole({name: frozen(written)[1]}, name, None, -LONGEST)
         given = node.attrs.get("value", 0.0)
         value = float(given) if isinstance(given, int | float) else None
         if flat is None or value is None:
@@ -605,10 +605,14 @@ def _zero(graph: Graph, analysis: Analysis, node: Node, row: Sliding) -> int | s
     return value if is_one and isinstance(value, int) else fill_of_tensor(tensor.name)
 
 
-def _weight_kernel(
+def weight_kernel(
     graph: Graph, analysis: Analysis, node: Node, place: int
 ) -> tuple[int | Size, ...]:
-    """The kernel of a node's weight; a symbol for a size that is unknown until run time."""
+    """The kernel of a node's weight; a symbol for a size that is unknown until run time.
+
+    Raises:
+        MeaninglessError: There is no weight, or it contradicts `kernel_shape`.
+    """
     weight = _input(node, place)
     if weight is None:
         raise MeaninglessError(f"node {describe(node)!r} has no weight")
@@ -628,7 +632,7 @@ def _weight_kernel(
     if not written and len(numbers) == len(sizes):
         return numbers
     if written:
-        return _whole({"kernel_shape": frozen(written)[1]}, "kernel_shape", None, 1) or ()
+        return whole({"kernel_shape": frozen(written)[1]}, "kernel_shape", None, 1) or ()
     return tuple(
         [
             size if isinstance(size, int | Size) else symbol(f"{graph.unique(weight.name)}[{axis}]")
@@ -709,10 +713,20 @@ def _element(graph: Graph, analysis: Analysis, tensor: Tensor) -> float | int | 
     return element if isinstance(element, int | float) else None
 
 
-def _whole(
+def whole(
     attributes: Mapping[str, object], name: str, count: int | None, least: int
 ) -> tuple[int, ...] | None:
-    """An attribute of integers; None where it is absent or empty, which means the default."""
+    """An attribute of integers; None where it is absent or empty, which means the default.
+
+    Args:
+        attributes: The attributes, lists as tuples.
+        name: Its name.
+        count: How many integers it must have; None for any number.
+        least: The least of them that is allowed.
+
+    Raises:
+        MeaninglessError: It is not such a list.
+    """
     value = attributes.get(name)
     if value is None:
         return None

@@ -38,12 +38,18 @@ class Prover:
         self._domains = [(each.domain, each.domain.facts(graph)) for each in domains]
         self._certifiers = [Certifier(graph, each.analysis, signs) for each in domains]
 
-    def read(self, node: Node, tensor: Tensor, roots: Collection[str] = ()) -> Readings:
+    def read(
+        self, node: Node, tensor: Tensor, roots: Collection[str] = (), *, steps: bool = False
+    ) -> Readings:
         """Derives what a tensor is computed from, back to `roots`; as `Certifier.read`.
+
+        With `steps`, as `Certifier.steps`, whatever the node is.
 
         Raises:
             UncertifiedError: Nothing can be proved about the nodes there.
         """
+        if steps:
+            return self._read(lambda certifier: certifier.steps(tensor, roots))
         return self._read(lambda certifier: certifier.read(node, tensor, roots))
 
     def of_node(self, node: Node) -> Readings:

@@ -7,14 +7,23 @@ from onnxpad.analysis.signs import Signs
 from onnxpad.fusion.blocked_pools import BlockedPools
 from onnxpad.fusion.pad_fusion import Exposed
 from onnxpad.graph import Graph, Node
-from onnxpad.operators.read import PadOp, UnreadableError, WindowOp, read_pad, read_window
+from onnxpad.operators.read import (
+    PadOp,
+    TransposedOp,
+    UnreadableError,
+    WindowOp,
+    is_transposed,
+    read_pad,
+    read_transposed,
+    read_window,
+)
 from onnxpad.operators.table import Direction, operator_of
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.site import Sites
 from onnxpad.sizes.analysed import AnalysedDomains, analysed_domains
 from onnxpad.sizes.domain import SizeDomain
 
-_Read = TypeVar("_Read", WindowOp, PadOp)
+_Read = TypeVar("_Read", WindowOp, PadOp, TransposedOp)
 
 
 class Mark(NamedTuple):
@@ -65,10 +74,12 @@ class Context:
         around: Around | None = None,
         *,
         no_ceil: bool = False,
+        symmetric: bool = False,
     ) -> None:
         """Analyses a graph for a style, a choice for open sizes, and the sizes a user allows.
 
-        `no_ceil` says whether the user wants no pool that rounds up.
+        `no_ceil` says whether the user wants no pool that rounds up, `symmetric` whether pads of a
+        transposed convolution must be equal at both ends.
 
         See `rewrite.scopes` for bodies and functions, which are analysed with what is `around`.
         """
@@ -79,6 +90,7 @@ class Context:
         # In style `pad` even size-dependent padding goes into a Pad.
         self.dynamic = "pad" if dynamic == "keep" and style == "pad" else dynamic
         self.no_ceil = no_ceil
+        self.symmetric = symmetric
         self.domains = analysed_domains(graph, domain) if around is None else around.domains
         # The sizes of a body or function are limited by the main graph alone.
         self.is_final = around is not None or all(e.analysis.is_complete for e in self.domains)
@@ -123,8 +135,12 @@ class Context:
         """The readable `Pad` nodes, in file order."""
         return self._each(PadOp)
 
+    def transposed(self) -> Iterator[TransposedOp]:
+        """The readable transposed convolutions, in file order."""
+        return self._each(TransposedOp)
+
     def unreadable(self) -> Iterator[tuple[Node, UnreadableError]]:
-        """The window operators and `Pad`s that cannot be read, in file order, and why."""
+        """The operators with a window and `Pad`s that cannot be read, in file order, and why."""
         for node, read in self._reads():
             if isinstance(read, UnreadableError):
                 yield node, read
@@ -147,19 +163,29 @@ class Context:
             self._listed = version, [(node, read) for node, read in found if read is not None]
         return self._listed[1]
 
-    def _read(self, node: Node) -> WindowOp | PadOp | UnreadableError | None:
-        """Reads a node; None where it is neither a window operator nor a `Pad`, or was removed."""
+    def _read(self, node: Node) -> WindowOp | PadOp | TransposedOp | UnreadableError | None:
+        """Reads a node; None where it has no window and is no `Pad`, or was removed."""
         is_pad = node.op == "Pad" and self.graph.is_standard(node)
-        if not is_pad and operator_of(self.graph, node) is None:
+        crops = is_transposed(self.graph, node)
+        if not is_pad and not crops and operator_of(self.graph, node) is None:
             return None
         if not self.graph.has_node(node):
             return None
+        if crops:
+            return self.transposed_of(node)
         return self.pad(node) if is_pad else self.window(node)
 
     def window(self, node: Node) -> WindowOp | UnreadableError:
         """Reads a window operator's node, or says why it cannot be read."""
         try:
             return read_window(self.graph, self.analysis, node)
+        except UnreadableError as error:
+            return error
+
+    def transposed_of(self, node: Node) -> TransposedOp | UnreadableError:
+        """Reads a transposed convolution's node, or says why it cannot be read."""
+        try:
+            return read_transposed(self.graph, self.analysis, node)
         except UnreadableError as error:
             return error
 

@@ -82,6 +82,8 @@ class Pass:
     rewrites: ClassVar[bool] = True
     # Whether it looks into graphs that the other passes leave alone.
     scopes: ClassVar[bool] = False
+    # Whether the padding that it takes stands behind its operator, so that proofs read further up.
+    behind: ClassVar[bool] = False
     # Whether it reports padding at the end about which no rewriting pass has a finding.
     rest: ClassVar[bool] = False
 

@@ -133,5 +133,22 @@ FORMS: Final[dict[str, Form]] = {
     "in a function": _called(),
     "the calls set `pads`": _called("<pads: ints = @pads>", "<pads>", "<pads = [0, 0, 0, 0]>"),
     "before ConvTranspose": _form("a = Pad (x, p) y = ConvTranspose (a, w)", weight=_TURNED),
+    "SAME of ConvTranspose": _form(
+        'y = ConvTranspose <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)',
+        "",
+        inputs=_OPEN,
+        weight=_TURNED,
+    ),
+    "a Slice behind it": _form(
+        "a = ConvTranspose <strides = [2, 2]> (x, w) y = Slice (a, from, to, on)",
+        "int64[2] from = {1, 1}, int64[2] to = {-1, -1}, int64[2] on = {2, 3}",
+        inputs=_OPEN,
+        weight=_TURNED,
+    ),
+    "a `Pad` behind it": _form(
+        "a = ConvTranspose <strides = [2, 2]> (x, w) y = Pad (a, p)",
+        _sides(0, 0, 0, 0, 0, 0, 1, 1),
+        weight=_TURNED,
+    ),
 }
 """The forms, by what they are, in the order in which the README tells them."""

@@ -66,7 +66,7 @@ def _node(
         function = functions[node.domain, node.op_type]
         inside.append(_graph(function.node, function.output, {}, functions))
     words = [node.op_type, *(f"{{ {each} }}" for each in dict.fromkeys(inside) if each)]
-    if (node.domain, node.op_type) in SLIDING:
+    if (node.domain, node.op_type) in {*SLIDING, ("", "ConvTranspose")}:
         words += _window(attributes)
         words += ["(of the call)" for a in node.attribute if a.ref_attr_name == "pads"]
     return " ".join(words)
@@ -88,6 +88,8 @@ def _window(attributes: Mapping[str, Any]) -> Iterator[str]:
         yield auto_pad
     if attributes.get("ceil_mode"):
         yield "ceil_mode"
+    if any(attributes.get("output_padding", ())):
+        yield f"output_padding ({', '.join(map(str, attributes['output_padding']))})"
 
 
 def _pad(

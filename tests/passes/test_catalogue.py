@@ -59,13 +59,15 @@ EXAMPLES = [
 def completed(example: Example, body: str) -> onnx.ModelProto:
     """The nodes of an example with what they are given, and an output where the last one writes."""
     given = example.given.strip().splitlines()
-    last = re.findall(r"(\w+) = [A-Z]", body)[-1]
-    return one(
+    last = re.findall(r"(\w+) = (?:[\w.]+\.)?[A-Z]", body)[-1]
+    model = one(
         body,
         inputs=", ".join(line for line in given if "=" not in line),
         outputs=f"float[] {last}",
         initializers=", ".join(line for line in given if "=" in line),
     )
+    model.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
+    return model
 
 
 def test_every_pass_has_an_example() -> None:

@@ -211,7 +211,6 @@ SAME = 'auto_pad = "SAME_UPPER", strides = [2, 2]'
 @pytest.mark.parametrize(
     ("body", "code", "reason"),
     [
-        (f"[n] y = ConvTranspose <{SAME}> (x, v)", "operator-not-covered", "ConvTranspose"),
         (
             f"[n] y = com.microsoft.NhwcConv <{SAME}> (x, w)",
             "operator-not-covered",

@@ -227,13 +227,20 @@ def test_every_row_of_the_passes_is_written_a_second_time() -> None:
     assert set(SLIDING) == set(OPERATORS)
 
 
-def test_a_row_of_the_passes_alone_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    row = replace(OPERATORS["", "Conv"], op_type="ConvTranspose")
-    monkeypatch.setitem(OPERATORS, row.key, row)
+def unknown() -> onnx.ModelProto:
+    """A `Pad` before an operator that no table has."""
     model = one(
-        "a = Pad (x, p) y = ConvTranspose (a, w)",
-        initializers=W.replace("[3, 2", "[2, 3") + ", int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}",
+        "a = Pad (x, p) y = mine.Unknown (a, w)",
+        initializers=f"{W}, int64[8] p = {{0, 0, 1, 2, 0, 0, 2, 1}}",
     )
+    model.opset_import.append(onnx.helper.make_opsetid("mine", 1))
+    return model
+
+
+def test_a_row_of_the_passes_alone_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = replace(OPERATORS["", "Conv"], op_type="Unknown", domain="mine")
+    monkeypatch.setitem(OPERATORS, row.key, row)
+    model = unknown()
     graph = Graph.from_proto(model)
     outcome = driver.rewrite(graph, "fold")
     assert outcome.changes == []
@@ -297,12 +304,11 @@ def test_equal_numbers_of_two_types_are_two(value: str) -> None:
 
 
 def test_passes_leave_out_rows_that_scatter(monkeypatch: pytest.MonkeyPatch) -> None:
-    row = replace(OPERATORS["", "Conv"], op_type="ConvTranspose", direction=Direction.SCATTERS)
-    monkeypatch.setitem(OPERATORS, row.key, row)
-    model = one(
-        "a = Pad (x, p) y = ConvTranspose (a, w)",
-        initializers=W.replace("[3, 2", "[2, 3") + ", int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}",
+    row = replace(
+        OPERATORS["", "Conv"], op_type="Unknown", domain="mine", direction=Direction.SCATTERS
     )
+    monkeypatch.setitem(OPERATORS, row.key, row)
+    model = unknown()
     graph = Graph.from_proto(model)
     outcome = driver.rewrite(graph, "fold")
     assert outcome.changes == []

@@ -1,0 +1,169 @@
+"""The meaning of transposed convolutions for the proof, from the specification's text.
+
+A transposed convolution spreads each element over one window of a line that has no end on either
+side. Where no window reaches, the line holds the bias alone. `pads`, `output_padding`,
+`output_shape` and `auto_pad` only say which part of the line is the output. So the output is the
+full result (all that windows reach) with a layer around it: negative amounts crop, positive ones
+append the bias, or 0.
+
+Like the rest of the proof's reading, this knows nothing of passes, and shares no line with the
+formulas that they use (`arithmetic.window`).
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.size import Extent, Unknown, always, floor_div, less_equal
+from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.proof.layers import Amounts, Layer, fill_of_tensor
+from onnxpad.proof.meaning import (
+    Axis,
+    MeaninglessError,
+    check_arity,
+    frozen,
+    version_of,
+    weight_kernel,
+    whole,
+)
+
+_VERSIONS: Final = frozenset({1, 11, 22})
+_WEIGHT: Final = 1
+_BIAS: Final = 2
+_PLACING: Final = frozenset(
+    {"auto_pad", "dilations", "kernel_shape", "output_padding", "output_shape", "pads", "strides"}
+)
+_AUTO_PADS: Final = frozenset({"", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"})
+_BEFORE: Final = 2  # batch and channels
+
+
+class Scattered(NamedTuple):
+    """A transposed convolution as its full result with a layer around it.
+
+    Attributes:
+        key: The function that gives the full result of the data. Where the output may be empty,
+            which onnxruntime refuses, it also holds the part of the line that is the output.
+        layer: The layer around the full result, over all axes.
+        taken: Names of the other inputs, which the key holds.
+    """
+
+    key: tuple[object, ...]
+    layer: Layer
+    taken: tuple[str, ...]
+
+
+def scatters(graph: Graph, node: Node) -> bool:
+    """Whether a node is a transposed convolution."""
+    return node.op == "ConvTranspose" and graph.is_standard(node)
+
+
+def scattered(graph: Graph, analysis: Analysis, node: Node) -> Scattered:
+    """The meaning of a transposed convolution, on which onnxruntime and the specification agree.
+
+    Source: the page of ConvTranspose in the ONNX specification; what onnxruntime does was measured,
+    and is in its conv_transpose_attributes.h.
+
+    Raises:
+        MeaninglessError: The node is malformed, its version is not in the table, onnxruntime does
+            not run it, or computes something else than the specification says.
+    """
+    if len(node.inputs) <= _WEIGHT or not all(each.name for each in node.inputs[: _WEIGHT + 1]):
+        raise MeaninglessError("a transposed convolution lacks its data or its weight")
+    attributes = {name: frozen(value)[1] for name, value in node.attrs.items()}
+    version = version_of(node.op, graph.opset, node.attrs, _VERSIONS)
+    check_arity(graph, node)
+    kernel = weight_kernel(graph, analysis, node, _WEIGHT)
+    rank = len(kernel)
+    strides = whole(attributes, "strides", rank, 1) or (1,) * rank
+    dilations = whole(attributes, "dilations", rank, 1) or (1,) * rank
+    axes = tuple(map(Axis, kernel, strides, dilations))
+    ends = tuple(_ends(graph, analysis, node, attributes, axes))
+    others = tuple(tensor.name for tensor in node.inputs[1:])
+    says = sorted(
+        (name, *frozen(value)) for name, value in node.attrs.items() if name not in _PLACING
+    )
+    key: tuple[object, ...] = ("ConvTranspose", version, axes, tuple(says), others)
+    if not _always_gives(analysis, node, axes, ends):
+        key = (*key, "perhaps nothing of", ends)
+    amounts: Amounts = (*((0, 0),) * _BEFORE, *ends)
+    return Scattered(key, Layer(amounts, _fill(graph, node, ends)), others)
+
+
+def _ends(
+    graph: Graph,
+    analysis: Analysis,
+    node: Node,
+    attributes: dict[str, object],
+    axes: tuple[Axis, ...],
+) -> Iterator[tuple[Extent, Extent]]:
+    """How much the output is longer than the full result, at the begin and end of each axis."""
+    rank = len(axes)
+    auto_pad = attributes.get("auto_pad", "")
+    if auto_pad not in _AUTO_PADS:
+        raise MeaninglessError(f"auto_pad={auto_pad!r} is not specified")
+    pads = whole(attributes, "pads", 2 * rank, 0)
+    appended = whole(attributes, "output_padding", rank, 0) or (0,) * rank
+    wanted = whole(attributes, "output_shape", rank, 1)
+    if auto_pad not in ("", "NOTSET") and pads is not None:
+        raise MeaninglessError("auto_pad and pads are both there")
+    if any(more >= axis.stride for more, axis in zip(appended, axes, strict=True)):
+        raise MeaninglessError("onnxruntime takes no output_padding of a stride or more")
+    shape = analysis.shape(node.inputs[0])
+    for place, (axis, more) in enumerate(zip(axes, appended, strict=True)):
+        if wanted is not None or auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+            if wanted is None:
+                # The size n cancels out of s(n - 1) + extent + output_padding - sn.
+                total: Extent = axis.extent + more - axis.stride
+            elif shape is None:
+                raise MeaninglessError("the size of the data is unknown")
+            else:
+                full = axis.stride * (shape[_BEFORE + place] - 1) + axis.extent
+                total = full + more - wanted[place]
+            if isinstance(total, Unknown) or always(less_equal(0, total)) is not True:
+                # There onnxruntime appends, and the specification divides a negative number.
+                raise MeaninglessError("the full result is shorter than the output asked for")
+            half = floor_div(total, 2)
+            begin = half if auto_pad == "SAME_UPPER" else total - half
+            yield -begin, more - (total - begin)
+        else:
+            begin, end = (pads[place], pads[rank + place]) if pads else (0, 0)
+            yield -begin, more - end
+
+
+def _always_gives(
+    analysis: Analysis,
+    node: Node,
+    axes: tuple[Axis, ...],
+    ends: tuple[tuple[Extent, Extent], ...],
+) -> bool:
+    """Whether the output has elements on every axis at every size that is meant."""
+    shape = analysis.shape(node.inputs[0])
+    if shape is None or len(shape) != _BEFORE + len(axes):
+        return False
+    sizes = (
+        axis.stride * (size - 1) + axis.extent + begin + end
+        for axis, size, (begin, end) in zip(axes, shape[_BEFORE:], ends, strict=True)
+    )
+    return all(always(less_equal(1, size)) is True for size in sizes)
+
+
+def _fill(graph: Graph, node: Node, ends: tuple[tuple[Extent, Extent], ...]) -> float | str:
+    """The value of the line where no window reaches: that of the bias, if there is one.
+
+    Both engines add the bias to 0, so a bias of -0.0 gives 0.0.
+    """
+    bias = _bias(node)
+    if bias is None or all(always(less_equal(n, 0)) is True for pair in ends for n in pair):
+        return 0.0
+    array = graph.constant(bias)
+    if array is None or not array.size or array.dtype.kind != "f":
+        return fill_of_tensor(bias.name)
+    values = np.unique(array)
+    return float(values[0]) + 0.0 if len(values) == 1 else fill_of_tensor(bias.name)
+
+
+def _bias(node: Node) -> Tensor | None:
+    given = node.inputs[_BIAS : _BIAS + 1]
+    return given[0] if given and given[0].name else None

@@ -1,0 +1,184 @@
+"""The part of its full result that a transposed convolution gives, and the attributes that say so.
+
+The full result is all that windows reach: `(n - 1) * stride + extent` elements on an axis of `n`.
+`pads` crop it at both ends, `output_padding` appends to it. Both ends as one number each are its
+*crop*; below 0 it appends. Several forms have one crop: pads (1, 1) with output_padding 1 crop as
+pads (1, 0) do.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.window import (
+    AnyWindow,
+    Side,
+    Window,
+    transposed_output_size,
+    transposed_pads_for_output,
+    transposed_same_pads,
+)
+from onnxpad.graph import Graph
+from onnxpad.operators.amounts import Pair, Pairs, is_padded, onnx_order, told
+from onnxpad.operators.read import TransposedOp
+from onnxpad.reasons import Reason, RefusalError
+
+
+class Form(NamedTuple):
+    """Attributes of a transposed convolution without `auto_pad` and `output_shape`.
+
+    Attributes:
+        pads: (begin, end) per spatial axis.
+        output_padding: The elements appended on each spatial axis.
+    """
+
+    pads: Pairs
+    output_padding: tuple[int, ...]
+
+    def __str__(self) -> str:
+        """The form as reports have it."""
+        return f"pads {told(self.pads)}{told_appended(self.output_padding)}"
+
+
+def told_appended(output_padding: Sequence[int]) -> str:
+    """An `output_padding` as reports have it behind the pads; empty where it appends nothing."""
+    appended = ", ".join(map(str, output_padding))
+    return f", output_padding ({appended})" if any(output_padding) else ""
+
+
+def crop_of(analysis: Analysis, op: TransposedOp) -> Pairs:
+    """(begin, end) per spatial axis by which an operator crops its full result.
+
+    Raises:
+        RefusalError: It depends on a size that is open, or engines disagree on it.
+    """
+    if op.auto_pad != "NOTSET" and op.pads_written:
+        raise RefusalError(
+            Reason.AUTO_PAD_AND_PADS,
+            f"it has both auto_pad={op.auto_pad} and pads, which the specification forbids and "
+            "onnxruntime refuses",
+        )
+    if op.output_shape is not None:
+        return _crop_to_shape(analysis, op, op.output_shape)
+    if not op.auto_pad.startswith("SAME"):
+        return tuple(
+            (begin, end - more)
+            for (begin, end), more in zip(op.pads, op.output_padding, strict=True)
+        )
+    found = []
+    for window, more in zip(_known(op.windows), op.output_padding, strict=True):
+        if window.extent + more < window.stride:
+            raise RefusalError(
+                Reason.ENGINES_DISAGREE,
+                f"its kernel spans {window.extent}, less than its stride {window.stride}: "
+                "onnxruntime gives a shorter output than the specification, which appends",
+                extent=window.extent,
+                stride=window.stride,
+            )
+        begin, end = transposed_same_pads(window, more, odd=_odd(op))
+        found.append((begin, end - more))
+    return tuple(found)
+
+
+def _crop_to_shape(analysis: Analysis, op: TransposedOp, wanted: Sequence[int]) -> Pairs:
+    shape = analysis.shape(op.data)
+    found: list[Pair] = []
+    for place, (axis, window) in enumerate(zip(op.axes, _known(op.windows), strict=True)):
+        size = None if shape is None else shape[axis]
+        if not isinstance(size, int):
+            raise RefusalError(
+                Reason.SIZE_DEPENDENT,
+                f"its output_shape is fixed, but axis {axis} of its data is open",
+                axes=[axis],
+            )
+        more = op.output_padding[place]
+        full = transposed_output_size(size, window, 0, 0, more)
+        if not isinstance(full, int) or full < wanted[place]:
+            raise RefusalError(
+                Reason.ENGINES_DISAGREE,
+                f"its output_shape asks for {wanted[place]} elements on axis {axis}, and it has "
+                f"{full}: onnxruntime appends the rest, the specification leaves it open",
+                axis=axis,
+                wanted=wanted[place],
+            )
+        ends = transposed_pads_for_output(size, window, wanted[place], more, odd=_odd(op))
+        begin, end, more = (each for each in ends if isinstance(each, int))
+        found.append((begin, end - more))
+    return tuple(found)
+
+
+def _odd(op: TransposedOp) -> Side:
+    """The end at which the odd element of an odd total is cropped."""
+    return "end" if op.auto_pad == "SAME_UPPER" else "begin"
+
+
+def _known(windows: Sequence[AnyWindow]) -> list[Window]:
+    """Windows with a known kernel.
+
+    Raises:
+        RefusalError: A kernel is known only at run time.
+    """
+    known = [window for window in windows if isinstance(window, Window)]
+    if len(known) < len(windows):
+        raise RefusalError(
+            Reason.KERNEL_UNKNOWN, "the size of its kernel is known only at run time"
+        )
+    return known
+
+
+def form_of(op: TransposedOp, crop: Pairs, *, symmetric: bool = False) -> Form:
+    """The form with the least numbers that has a crop.
+
+    Args:
+        op: The operator.
+        crop: (begin, end) per spatial axis; below 0 it appends.
+        symmetric: Whether pads must be equal at both ends.
+
+    Raises:
+        RefusalError: There is none.
+    """
+    pads, appended = list[Pair](), list[int]()
+    for axis, window, (begin, end) in zip(op.axes, op.windows, crop, strict=True):
+        more = max(-end, 0)
+        if symmetric and begin != max(end, 0):
+            more = begin - end
+        if begin < 0 or more < 0:
+            told_crop = f"({begin}, {end})"
+            raise RefusalError(
+                Reason.CROPS,
+                f"no symmetric pads crop axis {axis} by {told_crop}"
+                if begin >= 0
+                else f"it would have to prepend {-begin} elements on axis {axis}, and pads cannot "
+                "be negative",
+                axis=axis,
+                crop=[begin, end],
+            )
+        if more >= window.stride:
+            raise RefusalError(
+                Reason.CROPS,
+                f"it would have to append {more} elements on axis {axis}, and output_padding must "
+                f"stay below the stride {window.stride}",
+                axis=axis,
+                crop=[begin, end],
+            )
+        pads.append((begin, end + more))
+        appended.append(more)
+    return Form(tuple(pads), tuple(appended))
+
+
+def attributes_of(op: TransposedOp, form: Form) -> dict[str, object | None]:
+    """The attributes to change for a form; None removes one."""
+    changed: dict[str, object | None] = {}
+    if op.auto_pad != "NOTSET":
+        changed["auto_pad"] = None
+    if op.output_shape is not None:
+        changed["output_shape"] = None
+    written = is_padded(form.pads) or op.pads_written
+    changed["pads"] = onnx_order(form.pads) if written else None
+    changed["output_padding"] = form.output_padding if any(form.output_padding) else None
+    return changed
+
+
+def express(graph: Graph, op: TransposedOp, form: Form) -> None:
+    """Writes a form into an operator's attributes."""
+    graph.set_attributes(op.node, attributes_of(op, form))

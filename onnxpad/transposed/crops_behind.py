@@ -1,0 +1,434 @@
+"""Crops and constant padding behind a transposed convolution, which its attributes can do.
+
+From its output a way leads downstream, over steps that nothing else reads, to Slices and `Pad`s.
+All that they crop and append on its spatial axes is its own crop, if no element is appended that
+was cropped before, and what is appended has the value of the result where no window reaches.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal
+from onnxpad.arithmetic.window import Window, transposed_output_size
+from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.operators.amounts import Pair, Pairs, is_same_fill
+from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, read_pad
+from onnxpad.padding.parting import sound_amounts
+from onnxpad.padding.readers import Reader, readers_of
+from onnxpad.padding.step_table import Layer, behind, data_inputs
+from onnxpad.reasons import Reason, RefusalError
+from onnxpad.transposed.cropped_form import Form, attributes_of, crop_of, form_of
+
+_MOST_STEPS: Final = 32
+_MOST_ASKING: Final = 64
+_ASKING: Final = frozenset({"Shape", "Size"})
+_ENDLESS: Final = 2**31 - 1  # a Slice that ends there or later goes to the end
+_MAY_PASS: Final = frozenset({Reason.CROPS, Reason.READ_ELSEWHERE})  # with what is further behind
+_WRITES_SIZES: Final = frozenset({"Expand", "Reshape"})
+
+
+class Stage(NamedTuple):
+    """One node behind a transposed convolution.
+
+    Attributes:
+        node: The node.
+        place: Its input that is on the way.
+        places: For each axis of the transposed convolution's output, that of this input; None
+            where it is not an axis of it any more, or works as one of a kind.
+        amounts: For a Slice or a `Pad` on spatial axes, (begin, end) for each axis of the
+            transposed convolution's output; None for a step.
+    """
+
+    node: Node
+    place: int
+    places: tuple[int | None, ...]
+    amounts: Pairs | None
+
+
+class Taking(NamedTuple):
+    """A crop and padding that a transposed convolution takes over.
+
+    Attributes:
+        op: The transposed convolution.
+        form: Its form after that.
+        stages: The nodes behind it, in order, up to the last one that is taken over.
+    """
+
+    op: TransposedOp
+    form: Form
+    stages: tuple[Stage, ...]
+
+    @property
+    def last(self) -> Node:
+        """The last Slice or `Pad`, whose result stays."""
+        return self.stages[-1].node
+
+    @property
+    def taken(self) -> list[Node]:
+        """The Slices and `Pad`s that are taken over."""
+        return [stage.node for stage in self.stages if stage.amounts is not None]
+
+
+class Left(NamedTuple):
+    """A Slice or `Pad` behind a transposed convolution that stays, and why."""
+
+    node: Node
+    refusal: RefusalError
+
+
+@dataclass(frozen=True, slots=True)
+class CropsBehind:
+    """Looks downstream from transposed convolutions in one graph.
+
+    Attributes:
+        graph: The graph.
+        analysis: Its analysis.
+        symmetric: Whether pads must be equal at both ends.
+    """
+
+    graph: Graph
+    analysis: Analysis
+    symmetric: bool = False
+
+    def taking(self, op: TransposedOp) -> tuple[Taking | None, Left | None]:
+        """All that an operator can take over, and the first thing on the way that it cannot.
+
+        Raises:
+            RefusalError: The operator's own crop is not known.
+        """
+        own = crop = crop_of(self.analysis, op)
+        found, left = None, None
+        stages: list[Stage] = []
+        for stage, refusal in self._stages(op):
+            stages.append(stage)
+            if refusal is None and stage.amounts is None:
+                continue
+            try:
+                if refusal is not None:
+                    raise refusal
+                crop = self._after(op, crop, stage)
+                form = form_of(op, crop, symmetric=self.symmetric)
+                if crop != own:
+                    self._check_gives(op, crop)
+                self._check_lone(op, stages)
+            except RefusalError as why:
+                left = left or Left(stage.node, why)
+                if why.code not in _MAY_PASS or refusal is not None:
+                    break
+            else:
+                found, left = Taking(op, form, tuple(stages)), None
+        return found, left
+
+    def _after(self, op: TransposedOp, crop: Pairs, stage: Stage) -> Pairs:
+        """The crop with that of a Slice or `Pad`.
+
+        Raises:
+            RefusalError: It appends where elements were cropped, which are not restored.
+        """
+        assert stage.amounts is not None
+        summed: list[Pair] = []
+        for axis, ends in zip(op.axes, crop, strict=True):
+            added = stage.amounts[axis]
+            if any(own > 0 and more > 0 for own, more in zip(ends, added, strict=True)):
+                raise RefusalError(
+                    Reason.CROPPED_BEFORE,
+                    f"it pads axis {axis} where elements were cropped before",
+                    axis=axis,
+                )
+            summed.append((ends[0] - added[0], ends[1] - added[1]))
+        return tuple(summed)
+
+    def _check_gives(self, op: TransposedOp, crop: Pairs) -> None:
+        """Raises RefusalError unless elements are left on every axis at every size."""
+        shape = self.analysis.shape(op.data)
+        for axis, window, ends in zip(op.axes, op.windows, crop, strict=True):
+            size = Unknown("a rank known only at run time") if shape is None else shape[axis]
+            given: Extent = Unknown("a kernel known only at run time")
+            if isinstance(window, Window):
+                given = transposed_output_size(size, window, *ends)
+            if always(less_equal(1, given)) is not True:
+                raise _leaves_nothing(axis)
+
+    def _stages(self, op: TransposedOp) -> Iterator[tuple[Stage, RefusalError | None]]:
+        """The nodes behind an operator, one after the other, and why one cannot be taken over."""
+        graph, rank = self.graph, len(op.axes) + 2
+        tensor, places = op.node.outputs[0], tuple[int | None, ...](range(rank))
+        fill = _fill(graph, op.bias)
+        for _ in range(_MOST_STEPS):
+            readers = [each for each in readers_of(graph, tensor) if not self._asks(each)]
+            if len(readers) != 1 or readers[0].node is None or readers[0].index < 0:
+                nodes = [each.node for each in readers if each.node is not None]
+                yield from self._shared(op, nodes, tensor, places)
+                return
+            node, index = readers[0].node, readers[0].index
+            amounts = self._amounts(node, index, tensor)
+            own = None if amounts is None else _in_front(amounts, places, op.axes)
+            if own is not None and amounts is not None:
+                refusal = None
+                if max(map(max, own)) > 0 and not self._is_filled(node, fill):
+                    refusal = _fills_otherwise(fill)
+                elif (axis := self._short(tensor, amounts)) is not None:
+                    refusal = _leaves_nothing(axis)
+                yield Stage(node, index, places, own), refusal
+                if refusal is not None:
+                    return
+            else:
+                if data_inputs(graph, node) != (index,) or not self._is_lone(node):
+                    return
+                yield Stage(node, index, places, None), None
+                places, fill = self._through(node, index, places, fill, tensor)
+                if not any(places[axis] is not None for axis in op.axes):
+                    return
+            tensor = node.outputs[0]
+
+    def _asks(self, reader: Reader) -> bool:
+        """Whether a reader asks for the shape of a tensor alone."""
+        node = reader.node
+        return node is not None and node.op in _ASKING and self.graph.is_standard(node)
+
+    def _check_lone(self, op: TransposedOp, stages: Sequence[Stage]) -> None:
+        """Raises RefusalError if something asks for a shape that changes, but to crop by it."""
+        ends = {id(stage.node) for stage in stages if stage.amounts is not None}
+        tensors = [op.node.outputs[0], *(stage.node.outputs[0] for stage in stages[:-1])]
+        for tensor in tensors:
+            for reader in filter(self._asks, readers_of(self.graph, tensor)):
+                if reader.node is None or not self._leads_to(reader.node, ends):
+                    raise _read_elsewhere(tensor)
+
+    def _leads_to(self, node: Node, ends: Collection[int]) -> bool:
+        """Whether all that a node computes leads to some nodes alone, as their bounds."""
+        pending, seen = [node], set[int]()
+        while pending:
+            node = pending.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            for reader in (r for each in node.outputs for r in readers_of(self.graph, each)):
+                if reader.node is None or reader.index < 0 or len(seen) > _MOST_ASKING:
+                    return False
+                if id(reader.node) not in ends:
+                    pending.append(reader.node)
+                elif reader.index == 0:
+                    return False
+        return True
+
+    def _short(self, tensor: Tensor, amounts: Pairs) -> int | None:
+        """The first axis of a tensor that may be shorter than what is cropped; None without any."""
+        shape = self.analysis.shape(tensor) or ()
+        for axis, (begin, end) in enumerate(amounts):
+            crop = -min(begin, 0) - min(end, 0)
+            if crop and (not shape or always(less_equal(crop, shape[axis])) is not True):
+                return axis
+        return None
+
+    def _shared(
+        self,
+        op: TransposedOp,
+        nodes: Sequence[Node],
+        tensor: Tensor,
+        places: tuple[int | None, ...],
+    ) -> Iterator[tuple[Stage, RefusalError | None]]:
+        """The first Slice or `Pad` among several readers of a tensor, which stays."""
+        for node in nodes:
+            amounts = self._amounts(node, 0, tensor)
+            own = None if amounts is None else _in_front(amounts, places, op.axes)
+            if own is not None and node.inputs[0].name == tensor.name:
+                yield Stage(node, 0, places, own), _read_elsewhere(tensor)
+                return
+
+    def _is_lone(self, node: Node) -> bool:
+        return not any(map(self.graph.is_read, node.outputs[1:]))
+
+    def _amounts(self, node: Node, index: int, tensor: Tensor) -> Pairs | None:
+        """The amounts that a Slice or constant `Pad` adds to each axis; negative ones crop."""
+        graph, analysis = self.graph, self.analysis
+        if index != 0 or not graph.is_standard(node):
+            return None
+        if node.op == "Slice":
+            return _sliced(graph, analysis, node)
+        pad = self._pad(node)
+        return None if pad is None or pad.mode != "constant" else sound_amounts(analysis, pad)
+
+    def _pad(self, node: Node) -> PadOp | None:
+        if node.op != "Pad":
+            return None
+        try:
+            return read_pad(self.graph, self.analysis, node)
+        except UnreadableError:
+            return None
+
+    def _is_filled(self, node: Node, fill: float | int | None) -> bool:
+        pad = self._pad(node)
+        return pad is not None and None not in (fill, pad.value) and is_same_fill(fill, pad.value)
+
+    def _through(
+        self,
+        node: Node,
+        index: int,
+        places: tuple[int | None, ...],
+        fill: float | int | None,
+        tensor: Tensor,
+    ) -> tuple[tuple[int | None, ...], float | int | None]:
+        """The axes behind a step, and the value there where no window reaches, if it is known."""
+        shape = self.analysis.shape(tensor)
+        known = [place for place in places if place is not None]
+        rank = len(shape) if shape is not None else max(known) + 1
+        found: list[int | None] = []
+        for place in places:
+            layer = None if place is None else self._behind(node, index, rank, place, (-1, 0), 0)
+            padded = [] if layer is None else [a for a, p in enumerate(layer.amounts) if any(p)]
+            found.append(padded[0] if len(padded) == 1 else None)
+        value, kept = None, [p for p, f in zip(places, found, strict=True) if f is not None]
+        if fill is not None and kept and kept[-1] is not None:
+            layer = self._behind(node, index, rank, kept[-1], (0, 1), fill)
+            value = None if layer is None else layer.value
+        return tuple(found), value
+
+    def _behind(
+        self, node: Node, index: int, rank: int, axis: int, pair: Pair, value: float | int
+    ) -> Layer | None:
+        amounts = tuple(pair if each == axis else (0, 0) for each in range(rank))
+        try:
+            return behind(self.graph, self.analysis, node, (index,), [Layer(amounts, value)]).layer
+        except RefusalError:
+            return None
+
+
+def take(graph: Graph, analysis: Analysis, taking: Taking) -> None:
+    """Writes the form of what an operator takes over; the last Slice or `Pad` becomes a copy.
+
+    The operator and the steps behind it are inserted anew, since they give other sizes; the old
+    ones are left unread.
+    """
+    op = taking.op
+    (tensor,) = graph.insert_like(op.node, op.node.inputs, attributes_of(op, taking.form))
+    for number, stage in enumerate(taking.stages):
+        if stage.amounts is not None:
+            continue
+        inputs: list[Tensor | None] = list(stage.node.inputs)
+        inputs[stage.place] = tensor
+        after = None
+        if stage.node.op in _WRITES_SIZES:
+            layer = _later(taking.stages[number:], stage.places, _rank(analysis, stage))
+            after = behind(graph, analysis, stage.node, (stage.place,), [layer])
+        for index, values in ({} if after is None else after.constants).items():
+            name = f"{stage.node.name or stage.node.outputs[0].name}_{index}"
+            inputs[index] = graph.add_initializer(values, name)
+        tensor = graph.insert_like(stage.node, inputs, {})[0]
+    graph.replace_op(taking.last, "Identity", [tensor], {})
+
+
+def _rank(analysis: Analysis, stage: Stage) -> int:
+    shape = analysis.shape(stage.node.inputs[stage.place])
+    assert shape is not None  # a Reshape is no step otherwise
+    return len(shape)
+
+
+def _later(stages: Sequence[Stage], places: tuple[int | None, ...], rank: int) -> Layer:
+    """The difference between the input of a step today and afterwards, as a layer of padding."""
+    amounts = [[0, 0] for _ in range(rank)]
+    for stage in stages:
+        for place, pair in zip(places, stage.amounts or (), strict=False):
+            if place is not None:
+                amounts[place][0] -= pair[0]
+                amounts[place][1] -= pair[1]
+    return Layer(tuple((begin, end) for begin, end in amounts), 0)
+
+
+def _in_front(
+    amounts: Pairs, places: tuple[int | None, ...], spatial: tuple[int, ...]
+) -> Pairs | None:
+    """Amounts over the axes of an operator's output; None where another axis has any."""
+    own = tuple(
+        amounts[place] if place is not None and place < len(amounts) else (0, 0) for place in places
+    )
+    reached = {places[axis] for axis in spatial}
+    others = any(any(pair) for axis, pair in enumerate(amounts) if axis not in reached)
+    return None if others else own
+
+
+def _fill(graph: Graph, bias: Tensor | None) -> float | None:
+    """The value of a result where no window reaches; None where that is not one known number."""
+    if bias is None:
+        return 0.0
+    array = graph.constant(bias)
+    if array is None or not array.size or array.dtype.kind != "f":
+        return None
+    first = float(array.reshape(-1)[0])
+    return first + 0.0 if bool((array == array.reshape(-1)[0]).all()) else None
+
+
+def _read_elsewhere(tensor: Tensor) -> RefusalError:
+    return RefusalError(Reason.READ_ELSEWHERE, f"{tensor.name!r} is read elsewhere too")
+
+
+def _leaves_nothing(axis: int) -> RefusalError:
+    return RefusalError(
+        Reason.MAY_BE_EMPTY,
+        f"at some size nothing may be left of axis {axis}, which a ConvTranspose cannot give",
+        axis=axis,
+    )
+
+
+def _fills_otherwise(fill: float | int | None) -> RefusalError:
+    if fill is None:
+        return RefusalError(
+            Reason.FILL_DIFFERS, "where no window reaches, the result is not one known number"
+        )
+    return RefusalError(
+        Reason.FILL_DIFFERS, f"it pads with another value than {fill}, that of the result there"
+    )
+
+
+def _sliced(graph: Graph, analysis: Analysis, node: Node) -> Pairs | None:
+    """The amounts, 0 or less, of a Slice in steps of 1, provided that the axes are long enough."""
+    shape = analysis.shape(node.inputs[0])
+    bounds = _bounds(graph, analysis, node)
+    if shape is None or bounds is None:
+        return None
+    found: list[Pair] = [(0, 0)] * len(shape)
+    for axis, start, end, step in bounds:
+        if step != 1 or not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
+            return None
+        size = shape[axis]
+        begin = size + start if always(less_equal(start, -1)) is True else start
+        cut: Extent
+        if always(less_equal(end, -1)) is True:
+            cut = -end
+        elif always(less_equal(_ENDLESS, end)) is True or always(less_equal(size, end)) is True:
+            cut = 0
+        else:
+            cut = size - end
+        if not isinstance(begin, int) or not isinstance(cut, int) or begin < 0 or cut < 0:
+            return None
+        if found[axis] != (0, 0):
+            return None
+        found[axis] = -begin, -cut
+    return tuple(found)
+
+
+def _bounds(
+    graph: Graph, analysis: Analysis, node: Node
+) -> list[tuple[Extent, Extent, Extent, Extent]] | None:
+    """Axis, start, end and step for each axis that a Slice names; None where unknown."""
+    given: list[Sequence[Extent] | None] = []
+    for place, name in enumerate(("starts", "ends", "axes", "steps"), 1):
+        if graph.opset < 10:
+            given.append(node.attrs.get(name))
+            continue
+        tensor = node.inputs[place] if len(node.inputs) > place else None
+        is_given = tensor is not None and bool(tensor.name)
+        values = analysis.integers(tensor) if is_given and tensor is not None else None
+        if is_given and values is None:
+            return None
+        given.append(values)
+    starts, ends, axes, steps = given
+    if starts is None or ends is None:
+        return None
+    axes = tuple(range(len(starts))) if axes is None else axes
+    steps = (1,) * len(starts) if steps is None else steps
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        return None
+    return list(zip(axes, starts, ends, steps, strict=True))

@@ -1,0 +1,79 @@
+"""`auto_pad` and `output_shape` of a transposed convolution."""
+
+from collections.abc import Iterator
+
+from onnxpad.operators.amounts import onnx_order
+from onnxpad.operators.read import TransposedOp
+from onnxpad.reasons import RefusalError
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.transposed.cropped_form import crop_of, express, form_of
+
+
+class ResolveTransposed(Pass):
+    """`auto_pad` or `output_shape` of a ConvTranspose, which leave its pads to the runtime.
+
+    ## What it does
+    Replaces them by `pads` and, where the output is longer than the full result, `output_padding`.
+    Where both could be there, `output_padding` is taken off the end pads.
+
+    ## Why it matters
+    Importers reject `auto_pad` and `output_shape`, or read them in another way. onnxruntime before
+    1.13 exchanged SAME_UPPER and SAME_LOWER, and before 2020 took SAME for VALID. onnx's shape
+    inference gives a wrong size for SAME with `output_padding`. Explicit pads are read alike by
+    all.
+
+    ## When it is exact
+    - VALID: always.
+    - SAME: at every size, since the size cancels out: the total is the extent of the kernel plus
+      `output_padding` minus the stride. If that is below 0, onnxruntime's output is shorter than
+      that of the specification, and it is refused.
+    - `output_shape`: where the size of the data is fixed, and the full result is not shorter. The
+      odd element goes to the end for SAME_UPPER and to the begin otherwise; `pads` beside it have
+      no effect.
+
+    ## References
+    ONNX ConvTranspose-22, "auto_pad", "output_shape", "output_padding".
+    """
+
+    code = "PAD401"
+    examples = (
+        Example(
+            given="""
+                float[1, 2, 8, 8] x
+                float[2, 3, 3, 3] w
+            """,
+            before='y = ConvTranspose <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)',
+            after="y = ConvTranspose <pads = [0, 0, 1, 1], strides = [2, 2]> (x, w)",
+        ),
+    )
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every transposed convolution with an `auto_pad` other than NOTSET or `output_shape`."""
+        for op in context.transposed():
+            if op.auto_pad == "NOTSET" and op.output_shape is None:
+                continue
+            message = described(op)
+            try:
+                form = form_of(op, crop_of(context.analysis, op))
+            except RefusalError as refusal:
+                yield self.refused(context, op.node, message, refusal, auto_pad=op.auto_pad)
+                continue
+            pads = onnx_order(form.pads)
+            yield self.found(context, op.node, f"{message}: {form}", (op, form), pads=pads)
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        """Writes the pads."""
+        express(context.graph, *match.plan)
+
+
+def described(op: TransposedOp) -> str:
+    """The attributes that say how much a transposed convolution gives, in words."""
+    said = []
+    if op.auto_pad != "NOTSET":
+        said.append(f"auto_pad={op.auto_pad}")
+    if op.output_shape is not None:
+        said.append(f"output_shape ({', '.join(map(str, op.output_shape))})")
+    if any(op.output_padding):
+        said.append(f"output_padding ({', '.join(map(str, op.output_padding))})")
+    return ", ".join(said)

@@ -1,0 +1,84 @@
+"""A Slice or `Pad` behind a transposed convolution, which crops and appends by itself."""
+
+from collections.abc import Iterator
+
+from onnxpad.graph import Node
+from onnxpad.operators.amounts import onnx_order
+from onnxpad.reasons import RefusalError
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.transposed.crops_behind import CropsBehind, Left, Taking, take
+
+
+class TakeCrop(Pass):
+    """A Slice or `Pad` behind a ConvTranspose that its own `pads` could do.
+
+    ## What it does
+    Adds what a Slice or a negative `Pad` crops to the `pads` of the ConvTranspose upstream, and
+    what a `Pad` appends to its `output_padding`, directly or past operators that work on each
+    element alone or only move axes.
+
+    ## Why it matters
+    TensorFlow has no padding for a transposed convolution of VALID: a network crops its result.
+    Causal decoders (EnCodec) trim the end of each. The crop costs a pass over memory, and the
+    convolution computes what is thrown away.
+
+    ## When it is exact
+    - The Slice has steps of 1 and crops by the same amounts at every size.
+    - What is cropped is not padded again behind it, as elements would be lost.
+    - A `Pad` is at the end, its value is that of the result where no window reaches (0, or the
+      bias if it is one number), and it appends less than a stride.
+    - At every size something is left.
+    - Nothing else reads what lies between.
+
+    ## References
+    ONNX ConvTranspose-22, "output_shape"; Slice-13, Pad-25.
+    """
+
+    code = "PAD402"
+    behind = True
+    examples = (
+        Example(
+            given="""
+                float[1, 2, 8] x
+                float[2, 3, 4] w
+                int64[1] starts = {1}
+                int64[1] ends = {-1}
+                int64[1] axes = {2}
+            """,
+            before="""
+                full = ConvTranspose <strides = [2]> (x, w)
+                y = Slice (full, starts, ends, axes)
+            """,
+            after="y = ConvTranspose <pads = [1, 1], strides = [2]> (x, w)",
+        ),
+    )
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every transposed convolution with a Slice or `Pad` behind it."""
+        crops = CropsBehind(context.graph, context.analysis, symmetric=context.symmetric)
+        for op in context.transposed():
+            try:
+                taking, left = crops.taking(op)
+            except RefusalError:
+                continue  # the rule on its own padding reports it
+            if taking is not None:
+                yield self._found(context, taking)
+            elif left is not None:
+                yield self._refused(context, op.node, left)
+
+    def _found(self, context: Context, taking: Taking) -> Match:
+        graph, node = context.graph, taking.op.node
+        behind = " and ".join(f"{each.op} {graph.label(each)!r}" for each in taking.taken)
+        message = f"{behind} behind ConvTranspose {graph.label(node)!r}: {taking.form}"
+        pads = onnx_order(taking.form.pads)
+        return self.found(context, taking.last, message, taking, pads=pads)
+
+    def _refused(self, context: Context, node: Node, left: Left) -> Match:
+        label = context.graph.label(node)
+        message = f"{left.node.op} behind ConvTranspose {label!r}"
+        return self.refused(context, left.node, message, left.refusal, transposed=label)
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        """Writes the new form, and connects what follows the last crop to it."""
+        take(context.graph, context.analysis, match.plan)

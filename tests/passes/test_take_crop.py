@@ -1,0 +1,211 @@
+"""Slices and `Pad`s behind a ConvTranspose become its own pads and output_padding."""
+
+from typing import Any
+
+import onnx
+import pytest
+
+import onnxpad
+from tests.passes.test_resolve_transposed import attributes
+from tests.support import assert_same, one
+
+W = "float[2, 3, 7] w = {" + ", ".join(str(n % 11 - 5) for n in range(42)) + "}"
+INNER = "int64[1] s = {9}, int64[1] e = {-9}, int64[1] a = {2}"
+TRIM = "int64[1] s = {0}, int64[1] e = {-3}, int64[1] a = {2}"
+ENDS = "int64[6] p = {0, 0, 0, 0, 0, 4}"
+BIAS = "float[3] b = {1, 2, 3}"
+EVEN = "float[3] b = {5, 5, 5}"
+SPREAD = "ConvTranspose <strides = [6]> (x, w)"
+
+
+def behind(
+    nodes: str, constants: str = TRIM, *, size: int | str = 5, opset: int = 17, **options: Any
+) -> onnx.ModelProto:
+    """Nodes that make `y` of `x`, of two channels and one axis."""
+    return one(
+        nodes,
+        inputs=f"float[1, 2, {size}] x",
+        outputs="float[] y, float[] z" if "z = " in nodes else "float[] y",
+        initializers=f"{W}, {constants}",
+        opset=opset,
+    )
+
+
+TAKEN = [
+    pytest.param(
+        behind(f"f = {SPREAD} q = Pad (f, p) y = Slice (q, s, e, a)", f"{ENDS}, {INNER}", size=249),
+        [9, 5],
+        [],
+        id="TensorFlow's VALID, a Pad and a Slice",
+    ),
+    pytest.param(
+        behind(f"f = {SPREAD} y = Slice (f, s, e, a)", size="n"), [0, 3], [], id="a causal trim"
+    ),
+    pytest.param(
+        behind(
+            "f = ConvTranspose <strides = [6], pads = [1, 2], output_padding = [1]> (x, w)"
+            " y = Slice (f, s, e, a)",
+        ),
+        [1, 4],
+        [],
+        id="added to pads, and taken off output_padding",
+    ),
+    pytest.param(behind(f"f = {SPREAD} y = Pad (f, p)", ENDS), [], [4], id="zeros at the end"),
+    pytest.param(
+        behind(f"f = {SPREAD[:-1]}, b) y = Pad (f, p, c)", f"{EVEN}, {ENDS}, float c = {{5}}"),
+        [],
+        [4],
+        id="the bias at the end",
+    ),
+    pytest.param(
+        behind(f"f = {SPREAD} y = Pad (f, p)", "int64[6] p = {0, 0, -2, 0, 0, -1}", size="n"),
+        [2, 1],
+        [],
+        id="a negative Pad",
+    ),
+    pytest.param(
+        behind(
+            f"f = {SPREAD} t = Transpose <perm = [0, 2, 1]> (f) r = Relu (t) q = Tanh (r)"
+            " y = Slice (q, s, e, a)",
+            "int64[1] s = {1}, int64[1] e = {-3}, int64[1] a = {1}",
+            size="n",
+        ),
+        [1, 3],
+        [],
+        id="behind a Transpose and a function",
+    ),
+    pytest.param(
+        behind(
+            f"f = {SPREAD} g = Unsqueeze (f, t) r = Reshape (g, h) y = Slice (r, s, e, a)",
+            f"{TRIM}, int64[1] t = {{1}}, int64[3] h = {{1, 3, 31}}",
+        ),
+        [0, 3],
+        [],
+        id="behind a Reshape that is corrected",
+    ),
+    pytest.param(
+        behind(
+            f"f = {SPREAD} g = Add (f, c) r = Relu (g) y = Slice (r, s, e, a)",
+            f"{TRIM}, float[3, 1] c = {{1, -2, 3}}",
+            size="n",
+        ),
+        [0, 3],
+        [],
+        id="behind a bias for each channel",
+    ),
+    pytest.param(
+        behind(
+            f"f = {SPREAD} h = Shape (f) l = Gather (h, a) e = Sub (l, three)"
+            " y = Slice (f, s, e, a)",
+            "int64[1] s = {0}, int64[1] a = {2}, int64[1] three = {3}",
+            size="n",
+        ),
+        [0, 3],
+        [],
+        id="an end that is computed",
+    ),
+    pytest.param(
+        behind(
+            f"f = {SPREAD} y = Slice (f, s, e, a)",
+            "int64[1] s = {0}, int64[1] e = {9223372036854775807}, int64[1] a = {2}",
+            size="n",
+        ),
+        [],
+        [],
+        id="a Slice of everything",
+    ),
+    pytest.param(
+        behind(
+            f"f = {SPREAD} y = Slice <starts = [1], ends = [-1], axes = [2]> (f)", ENDS, opset=9
+        ),
+        [1, 1],
+        [],
+        id="bounds as attributes",
+    ),
+    pytest.param(
+        behind(
+            f"f = {SPREAD} q = Pad (f, p) y = Slice (q, s, e, a)",
+            f"int64[6] p = {{0, 0, 2, 0, 0, 8}}, {INNER}",
+            size=249,
+        ),
+        [7, 1],
+        [],
+        id="a Pad at both ends, all of it cropped at the begin",
+    ),
+]
+
+
+@pytest.mark.parametrize(("model", "pads", "appended"), TAKEN)
+def test_taken(model: onnx.ModelProto, pads: list[int], appended: list[int]) -> None:
+    result = onnxpad.fix(model)
+    assert {change.code for change in result.changes} <= {"PAD401", "PAD402"}
+    assert not result.undone
+    written = attributes(result.model)
+    assert written.get("pads", []) == pads
+    assert written.get("output_padding", []) == appended
+    assert not {"Slice", "Pad"} & {node.op_type for node in result.model.graph.node}
+    assert result.ok
+    assert all("equal on" in change.probe for change in result.changes)
+    assert_same(model, result.model, 7)
+    assert not onnxpad.check(result.model).failing()
+
+
+def test_the_length_of_1481() -> None:
+    result = onnxpad.fix(TAKEN[0].values[0])  # type: ignore[arg-type]
+    (node,) = result.model.graph.node
+    inferred = onnx.shape_inference.infer_shapes(result.model)
+    assert node.op_type == "ConvTranspose"
+    assert inferred.graph.output[0].type.tensor_type.shape.dim[2].dim_value == 1481
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        pytest.param(
+            behind(f"f = {SPREAD} y = Slice (f, s, e, a)", INNER, size="n"),
+            "may-be-empty",
+            id="short data leaves nothing",
+        ),
+        pytest.param(
+            behind(f"f = {SPREAD} y = Pad (f, p)", "int64[6] p = {0, 0, 0, 0, 0, 6}"),
+            "crops",
+            id="a whole stride at the end",
+        ),
+        pytest.param(
+            behind(f"f = {SPREAD} y = Pad (f, p)", "int64[6] p = {0, 0, 1, 0, 0, 0}"),
+            "crops",
+            id="zeros at the begin",
+        ),
+        pytest.param(
+            behind(f"f = {SPREAD[:-1]}, b) y = Pad (f, p)", f"{BIAS}, {ENDS}"),
+            "fill-differs",
+            id="zeros where there is a bias",
+        ),
+        pytest.param(
+            behind(f"f = {SPREAD} y = Pad (f, p, c)", f"{ENDS}, float c = {{5}}"),
+            "fill-differs",
+            id="another value",
+        ),
+        pytest.param(
+            behind(f"f = {SPREAD} q = Cos (f) r = Neg (f) y = Add (q, r) z = Slice (f, s, e, a)"),
+            "read-elsewhere",
+            id="others read the full result",
+        ),
+        pytest.param(
+            behind("f = ConvTranspose <strides = [6], pads = [0, 1]> (x, w) y = Pad (f, p)", ENDS),
+            "cropped-before",
+            id="zeros where elements were cropped",
+        ),
+    ],
+)
+def test_refused(model: onnx.ModelProto, reason: str) -> None:
+    findings = onnxpad.check(model).findings
+    assert reason in {each.reason_code for each in findings if each.code == "PAD402"}, findings
+    result = onnxpad.fix(model, validate=False)
+    assert result.model.SerializeToString() == model.SerializeToString()
+
+
+def test_a_crop_of_the_data_is_not_one_of_the_result() -> None:
+    """Behind a function that is not 0 at 0, zeros at the end are no zeros of the result."""
+    model = behind(f"f = {SPREAD} q = Exp (f) y = Pad (q, p)", ENDS)
+    assert not onnxpad.fix(model, validate=False).changed
