@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from onnxpad.api.fix import CheckResult, FixResult, check, fix
     from onnxpad.api.validate import ValidationResult, validate
+    from onnxpad.arguments import ModelSource
     from onnxpad.errors import (
         ModelError,
         OnnxpadError,
@@ -25,6 +26,7 @@ __all__ = [
     "Finding",
     "FixResult",
     "ModelError",
+    "ModelSource",
     "OnnxpadError",
     "OutputError",
     "ProviderError",
@@ -38,6 +40,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "arguments": {"ModelSource"},
     "errors": {"ModelError", "OnnxpadError", "OutputError", "ProviderError", "UsageError"}
     | {"ValidationError"},
     "finding": {"Certificate", "Change", "Finding", "Severity"},

@@ -3,8 +3,9 @@
 import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from onnxpad.errors import UsageError
 from onnxpad.messages import meant
@@ -14,16 +15,71 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-Model: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | onnx.ModelProto"
-Source: TypeAlias = "Path | bytes | onnx.ModelProto"
+
+@dataclass(frozen=True, slots=True)
+class InFolder:
+    """A model in memory whose external data lies in a folder.
+
+    Attributes:
+        data: The model, serialised.
+        folder: The folder to which the locations of its external data are relative.
+    """
+
+    data: bytes
+    folder: Path
+
+
+class GraphsurgeonGraph(Protocol):
+    """A model of the package onnx_graphsurgeon, its class `Graph`."""
+
+    @property
+    def nodes(self) -> Any:
+        """The nodes."""
+
+    @property
+    def import_domains(self) -> Any:
+        """The imported opsets."""
+
+
+class IrModel(Protocol):
+    """A model of the package onnx_ir, its class `Model`."""
+
+    @property
+    def graph(self) -> Any:
+        """The main graph."""
+
+    @property
+    def opset_imports(self) -> Any:
+        """The imported opsets."""
+
+
+class TorchProgram(Protocol):
+    """The result of `torch.onnx.export(..., dynamo=True)`, an `ONNXProgram`."""
+
+    @property
+    def model(self) -> Any:
+        """The model, of the package onnx_ir."""
+
+    @property
+    def exported_program(self) -> Any:
+        """The program that was exported."""
+
+
+ModelSource: TypeAlias = (
+    "str | os.PathLike[str] | bytes | bytearray | memoryview | onnx.ModelProto"
+    " | GraphsurgeonGraph | IrModel | TorchProgram"
+)
+"""A model in any form that `fix`, `check` and `validate` take."""
+
+Source: TypeAlias = "Path | bytes | InFolder | onnx.ModelProto"
 
 Shape: TypeAlias = str | Sequence[int | None]
 Shapes: TypeAlias = Mapping[str, Shape] | Shape
 Dims: TypeAlias = Mapping[str, str | int | range]
 
 
-def source(model: "Model", call: str) -> "Source":
-    """The model that a caller gave: a path, its bytes, or a model in memory.
+def source(model: "ModelSource", call: str) -> "Source":
+    """The model that a caller gave: a path, its bytes, or an `onnx.ModelProto`.
 
     Args:
         model: The argument as given.
@@ -47,8 +103,8 @@ def source(model: "Model", call: str) -> "Source":
     elif callable(getattr(model, "read", None)):
         hint = "; give the path of an open file, or what its read() returns"
     raise UsageError(
-        f"{call} takes the path of a model, an onnx.ModelProto or the bytes of one, not "
-        f"{_kind(model)}{hint}"
+        f"{call} takes the path of a model, an onnx.ModelProto or the bytes of one, a graphsurgeon "
+        f"Graph, an onnx_ir.Model or a torch ONNXProgram, not {_kind(model)}{hint}"
     )
 
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import onnx
 
-from onnxpad.arguments import Model, Source, codes_given, source
+from onnxpad.api import kinds
+from onnxpad.arguments import ModelSource, Source, codes_given
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError, UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
@@ -74,6 +75,7 @@ class FixResult:
     nodes_before: int
     nodes_after: int
     _graph: Graph
+    _given: kinds.Given
 
     @property
     def ok(self) -> bool:
@@ -101,6 +103,18 @@ class FixResult:
     def model(self) -> onnx.ModelProto:
         """The rewritten model, a new copy at each access; the original if nothing changed."""
         return self._graph.to_proto()
+
+    def as_same_kind(self) -> Any:
+        """The rewritten model as the kind of object that was given, always a new one.
+
+        It is an `onnx.ModelProto`, bytes, a graphsurgeon `Graph`, an `onnx_ir.Model` or a torch
+        `ONNXProgram`. Weights that are the same are not copied: the last three share them with the
+        model that was given.
+
+        Raises:
+            UsageError: The model was given by its path.
+        """
+        return self._given.same_kind(self._graph.model)
 
     def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
         """Inputs, nodes and initializers before and after; long tensors lack their elements."""
@@ -169,7 +183,7 @@ class CheckResult:
 
 
 def fix(
-    model: Model,
+    model: ModelSource,
     *,
     style: str = "fold",
     dynamic: str = "keep",
@@ -184,7 +198,8 @@ def fix(
     """Write all padding of a model in one style; every rewrite is proved, probed and validated.
 
     Args:
-        model: Path of an .onnx file, the bytes of one, or a model, which is not changed.
+        model: Path of an .onnx file, the bytes of one, or a model, which is not changed: an
+            `onnx.ModelProto`, a graphsurgeon `Graph`, an `onnx_ir.Model` or a torch `ONNXProgram`.
         style: `fold` (in the operator's pads), `pad` (in a `Pad` node) or `symmetric` (the part
             equal on both sides in the operator, the rest in a `Pad`).
         dynamic: What to do with padding that depends on an open size: `keep` it, write it as a
@@ -212,9 +227,10 @@ def fix(
         ModelError: The model cannot be read, or the specification forbids it.
     """
     start = time.perf_counter()
-    given = source(model, "fix")
     _check_choice("style", style, STYLES)
     _check_choice("dynamic", dynamic, DYNAMIC)
+    held = kinds.given(model, "fix")
+    given = held.source
     with _naming(given), gc_pause.paused():
         graph = Graph.read(given)
         nodes = sum(1 for _ in graph.nodes)
@@ -287,11 +303,12 @@ def fix(
         nodes_before=nodes,
         nodes_after=sum(1 for _ in graph.nodes),
         _graph=graph,
+        _given=held,
     )
 
 
 def check(
-    model: Model,
+    model: ModelSource,
     *,
     style: str = "fold",
     dynamic: str = "keep",
@@ -309,7 +326,7 @@ def check(
     `fix` would undo is reported as staying. Unlike `fix`, `check` does not run onnxruntime.
 
     Args:
-        model: Path of an .onnx file, the bytes of one, or a model.
+        model: As for `fix`.
         style: As for `fix`.
         dynamic: As for `fix`.
         shapes: As for `fix`.
@@ -327,9 +344,9 @@ def check(
         UsageError: As for `fix`, or an unknown code.
         ModelError: The model cannot be read, or the specification forbids it.
     """
-    given = source(model, "check")
     _check_choice("style", style, STYLES)
     _check_choice("dynamic", dynamic, DYNAMIC)
+    given = kinds.given(model, "check").source
     chosen, left_out = (
         codes_given(option, codes, catalogue().keys()) if codes else ()
         for option, codes in (("select", select), ("ignore", ignore))

@@ -8,7 +8,8 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from onnxpad.arguments import Dims, Model, Shapes, Source, dims_given, shapes_given, source
+from onnxpad.api import kinds
+from onnxpad.arguments import Dims, ModelSource, Shapes, Source, dims_given, shapes_given
 from onnxpad.errors import UsageError, ValidationError
 from onnxpad.validation.result import (
     Divergence,
@@ -101,8 +102,8 @@ class ValidationResult:
 
 
 def validate(
-    original: Model,
-    rewritten: "Model | None" = None,
+    original: ModelSource,
+    rewritten: "ModelSource | None" = None,
     *,
     providers: str | Sequence[str] = ("cpu",),
     inputs: "Arrays | None" = None,
@@ -118,8 +119,7 @@ def validate(
     """Compare the outputs of a model with those of another model, or with a framework's.
 
     Args:
-        original: Path of an .onnx file, the bytes of one, or a model. External data is found
-            relative to the path.
+        original: A model in any form that `fix` takes. External data is found relative to the path.
         rewritten: The same for the model to compare; may be None if a reference is given.
         providers: `cpu`, `cuda`, `auto` (CUDA if it runs, and the CPU), or onnxruntime's names.
         inputs: Inputs to use: a .npz or .npy file, a folder of ONNX test data, or arrays by name;
@@ -144,9 +144,9 @@ def validate(
         ProviderError: A provider asked for by name does not run on this machine.
     """
     start = time.perf_counter()
-    models = [source(original, "validate")]
+    models = [kinds.given(original, "validate").source]
     if rewritten is not None:
-        models.append(source(rewritten, "validate"))
+        models.append(kinds.given(rewritten, "validate").source)
     _check(models, reference, rtol, atol)
     shapes, dims = shapes_given(shapes), dims_given(dims)
     drawn = {"samples": samples, "seed": seed, "shapes": shapes or None, "dims": dims or None}

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import onnx
 from google.protobuf.message import DecodeError, EncodeError  # type: ignore[import-untyped]
 
+from onnxpad.arguments import InFolder
 from onnxpad.engine import pool
 from onnxpad.engine.channel import Blob
 from onnxpad.engine.runtime import (
@@ -42,6 +43,7 @@ __all__ = [
     "available_providers",
     "cuda_version",
     "first_line",
+    "folder_of",
     "known_providers",
     "open_session",
     "optimised",
@@ -52,7 +54,7 @@ __all__ = [
     "warm",
 ]
 
-Source: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto
+Source: TypeAlias = str | os.PathLike[str] | bytes | InFolder | onnx.ModelProto
 Array: TypeAlias = npt.NDArray[Any]
 Value: TypeAlias = "Array | Sequence[Value] | Mapping[Any, Any] | None"
 """The value of an output: a tensor, a sequence, a map, or None for an empty optional."""
@@ -323,6 +325,8 @@ def read_proto(source: Source) -> onnx.ModelProto:
     """
     if isinstance(source, onnx.ModelProto):
         return source
+    if isinstance(source, InFolder):
+        source = source.data
     try:
         if isinstance(source, bytes):
             return onnx.load_model_from_string(source)
@@ -342,6 +346,8 @@ def payload(source: Source) -> str | bytes:
     """
     if isinstance(source, bytes):
         return source
+    if isinstance(source, InFolder):
+        return source.data
     if not isinstance(source, onnx.ModelProto):
         return os.fspath(source)
     try:
@@ -351,6 +357,18 @@ def payload(source: Source) -> str | bytes:
             "the model is over 2 GiB, more than fits one message: save it and give its path"
         ) from None
     return data
+
+
+def folder_of(source: Source, otherwise: Path | None = None) -> Path | None:
+    """The folder in which the external data of a model lies.
+
+    Args:
+        source: The model.
+        otherwise: The folder for a model that does not say.
+    """
+    if isinstance(source, InFolder):
+        return source.folder
+    return Path(source).parent if isinstance(source, str | os.PathLike) else otherwise
 
 
 def _opening(
@@ -363,6 +381,8 @@ def _opening(
     data = payload(source)
     if isinstance(data, str):  # external data is found relative to the path
         return Opening(str(Path(data).absolute()), provider, optimisation, threads)
+    if isinstance(source, InFolder):
+        folder = source.folder
     place = None if folder is None else str(Path(folder).absolute())
     return Opening(Blob(data), provider, optimisation, threads, place)
 

@@ -35,7 +35,7 @@ def contents(
 
     Args:
         skeleton: The model.
-        source: Its file; None for a model without one, whose data cannot be found.
+        source: Its file, or a path beside its data; None where its data cannot be found.
         replaced: As for `Skeleton.splice`.
         appended: As for `Skeleton.splice`.
         target: The file to write; the last of the result.
@@ -130,7 +130,7 @@ def _shares_data(source: Path, target: Path, tensors: Iterable[onnx.TensorProto]
     Raises:
         OutputError: It is in the same folder, but runtimes would not follow the links to the data.
     """
-    if target.exists() and target.samefile(source):
+    if target.exists() and source.exists() and target.samefile(source):
         return True
     if not target.parent.is_dir() or not target.parent.samefile(source.parent):
         return False

@@ -77,6 +77,7 @@ def reference(tensor: onnx.TensorProto) -> Reference:
 def check_external(tensors: Iterable[onnx.TensorProto], model: Path) -> None:
     """Checks that the files that hold the elements of `tensors` are there and long enough.
 
+    There need not be a file at `model`, if it is in memory.
     Symbolic links may lead into the folder of `model`, and, where `model` is a link itself, into
     the folder that it leads to: download caches are made of such links.
 
@@ -121,7 +122,7 @@ def _size(location: PurePosixPath, model: Path, what: str) -> int:
     if not stat.S_ISREG(status.st_mode):
         kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
         raise ModelError(f"{what}, which is {kind} in {folder}; put a file beside the model")
-    if os.path.samestat(status, model.stat()):
+    if model.exists() and os.path.samestat(status, model.stat()):
         raise ModelError(f"{what}, which is the model file itself; export the model again")
     real = Path(os.path.realpath(path))
     homes = {Path(os.path.realpath(folder)), Path(os.path.realpath(model)).parent}

@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from onnxpad.arguments import Source
+from onnxpad.arguments import InFolder, Source
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.file.copy_external import ExternalData, Progress
 from onnxpad.file.proto_walk import bodies, inner_tensors, operators
@@ -47,6 +47,9 @@ __all__ = ["Declared", "ExternalData", "Graph", "Node", "Tensor", "Use", "descri
 
 SHARE_LIMIT: Final = 1024
 """Equal initializers of at most this many bytes are added only once."""
+
+_NO_FILE: Final = "(model in memory)"
+"""Stands for the file of a model in memory whose external data lies in a folder."""
 
 
 class Graph:
@@ -150,14 +153,19 @@ class Graph:
             return cls(Model(read_proto(proto), None))
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> "Graph":
+    def from_bytes(cls, data: bytes, folder: Path | None = None) -> "Graph":
         """The main graph of a serialised model.
 
+        Args:
+            data: The model.
+            folder: The folder in which its external data lies, if it is known.
+
         Raises:
-            ModelError: It is not a valid model.
+            ModelError: It is not a valid model, or lacks its external data.
         """
+        path = None if folder is None else folder / _NO_FILE
         with gc_pause.paused(), _one_line(""):
-            return cls(Model(read_bytes(memoryview(data), "the model"), None))
+            return cls(Model(read_bytes(memoryview(data), "the model"), path))
 
     @classmethod
     def read(cls, source: Source) -> "Graph":
@@ -168,6 +176,8 @@ class Graph:
         """
         if isinstance(source, Path):
             return cls.load(source)
+        if isinstance(source, InFolder):
+            return cls.from_bytes(source.data, source.folder)
         return cls.from_bytes(source) if isinstance(source, bytes) else cls.from_proto(source)
 
     def pristine(self) -> "Graph":

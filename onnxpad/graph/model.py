@@ -36,7 +36,8 @@ class Model:
 
     Attributes:
         skeleton: The file, as it was loaded.
-        path: The path of the file, or None.
+        path: The path of the file, or None. There need not be a file: for a model in memory, the
+            path says in which folder its external data lies.
         ir_version: The IR version.
         opsets: Version of each opset that the model imports, by domain; the default one is "".
         has_external_data: Whether any tensor has external data.

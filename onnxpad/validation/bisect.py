@@ -16,6 +16,7 @@ from onnxpad.engine.sessions import (
     EngineError,
     Source,
     Value,
+    folder_of,
     open_session,
     payload,
     read_proto,
@@ -379,9 +380,8 @@ class _Side:
         own = [self._pairing.outputs.get(name, name) for name in names]
         asked = [onnx.ValueInfoProto(name=name) for name in own if name not in self._outputs]
         addition = onnx.ModelProto(graph=onnx.GraphProto(output=asked)).SerializeToString()
-        data, folder = payload(self._source), self._folder
+        data, folder = payload(self._source), folder_of(self._source, self._folder)
         if isinstance(data, str):
-            folder = Path(data).parent
             data = Path(data).read_bytes()
         try:
             # Serialized messages one after the other are merged: their lists are joined.

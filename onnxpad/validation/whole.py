@@ -6,7 +6,6 @@ model, so a difference counts only if the original does not show it too.
 """
 
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from onnxpad.engine.sessions import (
     Array,
     Optimisation,
     Source,
+    folder_of,
     read_proto,
     require_provider,
     settings_text,
@@ -116,8 +116,8 @@ def validate_models(
     require_within(limits or {}, found.draws)
     if rewritten is None and not found.expected:
         raise UsageError("one model alone has nothing to be compared with; give a reference")
-    if folder is None and isinstance(original, str | os.PathLike):
-        folder = Path(original).parent
+    if folder is None:
+        folder = folder_of(original)
     check = _Check(original, rewritten, model, folder, tolerance or Tolerance(), progress, pairing)
     check.notes += [*notes, *pairing.notes, *found.notes]
     check.expected = found.expected
@@ -527,13 +527,12 @@ class _Check:
                 if data is None:
                     self._unquantised[provider] = (False,) * len(self._draws)
                     return self._unquantised[provider]
-                path = Path(source) if isinstance(source, str | os.PathLike) else None
                 answers = ask(
                     data,
                     self._draws,
                     provider,
                     level,
-                    folder=path.parent if path else self._folder,
+                    folder=folder_of(source, self._folder),
                     pairing=self._pairings.get(name, Pairing()),
                 )
                 results.append(answers.results)

@@ -1,0 +1,95 @@
+"""The kinds of model that callers hold, and how a result becomes one of the same kind.
+
+A kind is told by its class, which is looked up only in packages that are loaded already: whoever
+has such an object has loaded its package.
+"""
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from onnxpad.arguments import ModelSource, Source, source
+from onnxpad.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from onnxpad.graph.model import Model
+
+_PARTS: Final = (
+    ("onnx_graphsurgeon", "Function", "graphsurgeon Graph"),
+    ("onnx_ir", "Function", "onnx_ir.Model"),
+    ("onnx_ir", "Graph", "onnx_ir.Model"),
+)
+"""Classes that hold a part of a model: package, name, and the class of the whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A model that a caller gave.
+
+    Attributes:
+        source: The model in a form that onnxpad reads.
+        same_kind: Makes a result the kind of object that was given.
+    """
+
+    source: Source
+    same_kind: "Callable[[Model], Any]"
+
+
+def given(model: ModelSource, call: str) -> Given:
+    """A model in whatever form a caller gave it; it is only read.
+
+    Args:
+        model: The argument as given.
+        call: Name of the call, for messages.
+
+    Raises:
+        UsageError: It is no model in any form that onnxpad knows.
+        ModelError: It cannot be serialised.
+    """
+    for package, name, whole in _PARTS:
+        if _is_a(model, package, name):
+            raise UsageError(f"{call} takes a whole {whole}, not a {name} of one")
+    if _is_a(model, "onnx_graphsurgeon", "Graph"):
+        from onnxpad.api import graphsurgeon_graph
+
+        return Given(
+            graphsurgeon_graph.serialised(model),
+            lambda now: graphsurgeon_graph.rebuilt(now.to_proto(), model),
+        )
+    if _is_a(model, "onnx_ir", "Model"):
+        from onnxpad.api import ir_model
+
+        saving = "onnx_ir.save(model, path, external_data='weights.data')"
+        read = ir_model.serialised(model, "onnx_ir.Model", saving)
+        return Given(read, lambda now: ir_model.rebuilt(now.to_proto(), model))
+    if _is_a(model, "torch.onnx", "ONNXProgram"):
+        from onnxpad.api import ir_model
+
+        return Given(ir_model.serialised_program(model), lambda now: ir_model.program(now, model))
+    return Given(source(model, call), _plain(model))
+
+
+def _is_a(model: object, package: str, name: str) -> bool:
+    """Whether a model is of a class of a package that may not be installed."""
+    kind = getattr(sys.modules.get(package), name, None)
+    return isinstance(kind, type) and isinstance(model, kind)
+
+
+def _plain(model: object) -> "Callable[[Model], Any]":
+    """Gives a result back as bytes or as an `onnx.ModelProto`; there is no path of it yet."""
+    if isinstance(model, str | os.PathLike):
+        return _refuse_path
+    if isinstance(model, bytes | bytearray | memoryview):
+        kind: Callable[[bytes], Any] = type(model)
+        return lambda now: kind(now.to_bytes())
+    return lambda now: now.to_proto()
+
+
+def _refuse_path(_: "Model") -> Any:
+    raise UsageError(
+        "the model was given by its path, and the result has none yet: save(path) writes it, and "
+        "model is the onnx.ModelProto"
+    )
