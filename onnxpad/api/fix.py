@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,6 +18,7 @@ from onnxpad.file.copy_external import ExternalData
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.fusion.barred import NOTHING, Barred, note, noted
 from onnxpad.graph import Graph
+from onnxpad.graph.model import Model
 from onnxpad.messages import meant
 from onnxpad.padding.computed_pads import DYNAMIC
 from onnxpad.padding.plan import STYLES
@@ -75,7 +76,7 @@ class FixResult:
     nodes_before: int
     nodes_after: int
     _graph: Graph
-    _given: kinds.Given
+    _same_kind: Callable[[Model], Any] = field(repr=False)
 
     @property
     def ok(self) -> bool:
@@ -114,7 +115,7 @@ class FixResult:
         Raises:
             UsageError: The model was given by its path.
         """
-        return self._given.same_kind(self._graph.model)
+        return self._same_kind(self._graph.model)
 
     def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
         """Inputs, nodes and initializers before and after; long tensors lack their elements."""
@@ -303,7 +304,7 @@ def fix(
         nodes_before=nodes,
         nodes_after=sum(1 for _ in graph.nodes),
         _graph=graph,
-        _given=held,
+        _same_kind=held.same_kind,
     )
 
 

@@ -75,8 +75,8 @@ def _model(graph: Any) -> onnx.ModelProto:
     """The model of a graph."""
     opsets = _imported(graph)
     model = onnx.ModelProto(
-        producer_name=graph.producer_name,
-        producer_version=graph.producer_version,
+        producer_name=graph.producer_name or None,
+        producer_version=graph.producer_version or None,
         graph=_graph(graph, opsets, frozenset()),
         opset_import=opsets,
     )
@@ -115,7 +115,7 @@ def _graph(graph: Any, opsets: Opsets, around: frozenset[int]) -> onnx.GraphProt
 
     tensors = _tensors(graph)
     inside = around | {id(each) for each in tensors.values()}
-    found = onnx.GraphProto(name=graph.name, doc_string=graph.doc_string)
+    found = onnx.GraphProto(name=graph.name or None, doc_string=graph.doc_string or None)
     for borders, declared in ((graph.inputs, found.input), (graph.outputs, found.output)):
         declared.extend(_declared(each, is_body=bool(around)) for each in borders)
     for tensor in tensors.values():
@@ -140,7 +140,7 @@ def _function(function: Any, ir_version: int) -> onnx.FunctionProto:
     found = onnx.FunctionProto(
         name=function.name,
         domain=function.domain,
-        doc_string=function.doc_string,
+        doc_string=function.doc_string or None,
         input=[each.name for each in function.inputs],
         output=[each.name for each in function.outputs],
         opset_import=opsets,
@@ -166,7 +166,7 @@ def _node(node: Any, opsets: Opsets, around: frozenset[int]) -> onnx.NodeProto:
     """A node with its bodies."""
     found = onnx.NodeProto(
         op_type=node.op,
-        name=node.name,
+        name=node.name or None,
         input=[each.name for each in node.inputs],
         output=[each.name for each in node.outputs],
     )
@@ -243,9 +243,8 @@ def _constant(tensor: Any) -> onnx.TensorProto | onnx.SparseTensorProto:
         found.CopyFrom(OnnxExporter.export_tensor_proto(tensor))
         found.ClearField("data_location")
     else:
-        found = numpy_helper.from_array(
-            values.astype(object) if values.dtype.kind in "SU" else values
-        )
+        kind = np.dtype(object) if values.dtype.kind in "SU" else values.dtype.newbyteorder("=")
+        found = numpy_helper.from_array(values.astype(kind, copy=False))
     found.name = tensor.name
     return found
 
@@ -307,7 +306,7 @@ def _element_type(dtype: Any) -> int:
     if isinstance(dtype, int):
         return dtype
     try:
-        return int(onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+        return int(onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype).newbyteorder("=")))
     except (KeyError, TypeError):
         raise ValueError(f"ONNX has no element type {dtype}") from None
 

@@ -1,0 +1,100 @@
+"""Models of all kinds: a result is of the kind that was given, and `validate` takes any two."""
+
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnx_graphsurgeon as gs
+import onnx_ir
+import pytest
+
+import onnxpad
+from onnxpad.errors import UsageError
+
+PADDED = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 17]>
+g (float[1, 1, 9, 9] x) => (float[1, 1, 5, 5] y)
+<float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}, int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}>
+{ q = Pad (x, p) y = Conv <strides = [2, 2]> (q, w) }""")
+RAW = PADDED.SerializeToString()
+
+KINDS: dict[str, Any] = {
+    "proto": lambda: PADDED,
+    "bytes": lambda: RAW,
+    "bytearray": lambda: bytearray(RAW),
+    "memoryview": lambda: memoryview(RAW),
+    "graphsurgeon": lambda: gs.import_onnx(PADDED),
+    "onnx_ir": lambda: onnx_ir.from_proto(PADDED),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_result_is_of_the_kind_given(kind: str) -> None:
+    given = KINDS[kind]()
+    result = onnxpad.fix(given)
+    assert result.ok
+    assert [change.code for change in result.changes] == ["PAD201"]
+    fixed = result.as_same_kind()
+    assert type(fixed) is type(given)
+    assert fixed is not given
+    assert not onnxpad.check(fixed).findings
+    assert len(onnxpad.check(given).findings) == 1  # it is as it was
+    assert [node.op_type for node in result.model.graph.node] == ["Conv"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_needs_no_change_comes_back_too(kind: str) -> None:
+    again = onnxpad.fix(onnxpad.fix(KINDS[kind](), validate=False).as_same_kind())
+    assert not again.changed
+    assert not onnxpad.check(again.as_same_kind()).findings
+
+
+def test_bytes_that_need_no_change_are_the_same() -> None:
+    fixed = onnxpad.fix(RAW, validate=False).as_same_kind()
+    assert onnxpad.fix(fixed).as_same_kind() == fixed
+
+
+def test_a_path_is_saved(tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    path.write_bytes(RAW)
+    with pytest.raises(UsageError, match=r"given by its path.* save\(path\) writes it"):
+        onnxpad.fix(path, validate=False).as_same_kind()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("one", "other"), list(itertools.permutations(KINDS, 2)))
+def test_validate_takes_any_two_kinds(one: str, other: str, tmp_path: Path) -> None:
+    fixed = onnxpad.fix(KINDS[other](), validate=False).as_same_kind()
+    assert onnxpad.validate(KINDS[one](), fixed).ok
+    path = tmp_path / "net.onnx"
+    path.write_bytes(RAW)
+    assert onnxpad.validate(path, fixed).ok
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (lambda: onnx_ir.from_proto(PADDED).graph, "a whole onnx_ir.Model, not a Graph of one"),
+        (lambda: gs.Function("f", "d"), "a whole graphsurgeon Graph, not a Function of one"),
+        (lambda: gs.import_onnx(PADDED).nodes[0], "graphsurgeon Graph, .*ONNXProgram, not a Node"),
+    ],
+)
+def test_a_part_of_a_model_is_refused(given: Any, says: str) -> None:
+    for call in (onnxpad.fix, onnxpad.check, lambda each: onnxpad.validate(each, each)):
+        with pytest.raises(UsageError, match=says):
+            call(given())
+
+
+@pytest.mark.slow
+def test_no_package_is_imported_unless_it_is_needed(tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    path.write_bytes(RAW)
+    code = f"""if True:
+        import sys, onnxpad
+        onnxpad.fix({str(path)!r})
+        print([name for name in ("onnx_ir", "torch", "sympy") if name in sys.modules])
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["[]"]
