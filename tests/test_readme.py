@@ -3,10 +3,13 @@
 import re
 import shlex
 import subprocess
+from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
 
+import onnxpad
 from tests.support import ROOT, onnxpad_runs
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -79,6 +82,30 @@ def test_the_models_it_names_are_there() -> None:
     named = [word for line in SHELL for word in line.split() if word.startswith("models/")]
     assert named
     assert all((ROOT / path).is_file() for path in named)
+
+
+def test_the_python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    onnx.save(onnx.parser.parse_model(BEFORE), "model.onnx")
+    examples = [text for kind, text in BLOCKS if kind == "python" and "torch" not in text]
+    names: dict[str, Any] = {}
+    for example in examples:
+        exec(example, names)
+    assert type(names["model"]).__name__ == "Model"
+    assert [node.op for node in names["graph"].nodes] == ["Conv", "MaxPool"]
+    assert Path("model.fixed.onnx").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # of torch itself
+def test_the_example_with_torch_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("onnxscript")
+    monkeypatch.chdir(tmp_path)
+    (example,) = [text for kind, text in BLOCKS if kind == "python" and "torch" in text]
+    net = torch.nn.Sequential(torch.nn.ZeroPad2d(1), torch.nn.Conv2d(1, 1, 3)).eval()
+    exec(example, {"onnxpad": onnxpad, "torch": torch, "net": net, "image": torch.ones(1, 1, 8, 8)})
+    assert [node.op_type for node in onnx.load("net.onnx").graph.node] == ["Conv"]
 
 
 def test_the_codes_are_those_of_the_catalogue() -> None:
