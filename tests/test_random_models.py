@@ -6,6 +6,7 @@
 import json
 import random
 from collections import Counter
+from itertools import groupby
 
 import numpy as np
 import onnx
@@ -13,7 +14,19 @@ import pytest
 
 from tests.random_models.__main__ import main
 from tests.random_models.draw import Drawn, draw_model
-from tests.random_models.measure import DEPLOYED, OFF, Case, Session, examine
+from tests.random_models.measure import (
+    DEPLOYED,
+    EXPOSED,
+    FIX,
+    NAIVE,
+    OFF,
+    ORIGINAL,
+    RESULT,
+    ROUNDED,
+    Case,
+    Session,
+    examine,
+)
 from tests.random_models.naive import NotFoldableError, fold, pads
 from tests.random_models.shrink import shrink
 from tests.support import BORDER, PADS, W, one
@@ -210,6 +223,49 @@ def test_a_wrong_result_is_noticed() -> None:
     ]:
         other = one(body, initializers=f"{BORDER}, {W}, float f = {{1.0000001}}")
         assert case.differs(other) == how
+
+
+def test_weights_that_the_optimiser_rounds_are_no_defect() -> None:
+    """Where nothing else is between them, it folds the `Pad` itself, and rounds them too."""
+    weights = "float[1, 2, 3, 3] w = {" + ", ".join(map(str, [*range(17), 1000])) + "}"
+    ends = "d = DequantizeLinear (x, one) {} e = QuantizeLinear (c, one) y = Cast <to = 1> (e)"
+    before, after, wrong = (
+        one(
+            ends.format(nodes),
+            inputs="uint8[1, 2, 9, 8] x",
+            initializers=f"{BORDER}, {weights}, float one = {{1}}, float[1, 1, 1, 1] zero = {{0}}",
+        )
+        for nodes in (
+            "n = Neg (d) a = Pad (n, p) b = Neg (a) c = Conv (b, w)",
+            "c = Conv <pads = [1, 1, 1, 1]> (d, w)",
+            "c = Conv <pads = [1, 1, 0, 2]> (d, w)",
+        )
+    )
+    case = Case(Drawn(before, open=False, exact=True, fed={}, sizes=(1, 2, 9, 8)), 0)
+    assert case.differs(after) == ""
+    assert case.differs(after, DEPLOYED) == ROUNDED
+    assert case.differs(wrong, DEPLOYED) == "computes something else"
+
+
+def test_what_runs_next_is_told() -> None:
+    """So that a crash is laid to what crashed."""
+    told: list[str] = []
+    held = f"{BORDER}, {W}, float v = {{1}}"
+    body = (
+        "a = Pad (x, p) y = Conv (a, w) b = Pad (x, p, v) z = MaxPool <kernel_shape = [2, 2]> (b)"
+    )
+    model = one(body, outputs="float[] y, float[] z", initializers=held)
+    drawn = Drawn(model, open=False, exact=True, fed={}, sizes=(1, 2, 9, 8))
+    examine(drawn, 0, levels=(OFF, DEPLOYED), tell=told.append)
+    assert [what for what, _ in groupby(told)] == [
+        ORIGINAL,
+        FIX,
+        RESULT,
+        ORIGINAL,
+        RESULT,
+        EXPOSED,
+        NAIVE,
+    ]
 
 
 def test_a_model_is_shrunk_to_what_is_wrong() -> None:
