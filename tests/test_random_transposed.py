@@ -22,6 +22,7 @@ CONSTANTS = (
     " int64[2] k = {2, 3}, int64[2] z = {0, 0}, int64[2] f = {9223372036854775807, 99},"
     " int64[8] q = {0, 0, 0, 0, 0, 0, 0, 1}, int64[8] r = {0, 0, -1, 0, 0, 0, -2, -1},"
     " int64[8] m = {0, 0, 1, 0, 0, 0, 0, 0}, int64[1] u = {4}, int64[2] h = {1, 2},"
+    " float[1, 1, 1, 1, 1] five = {1}, int64[2] five_k = {3, 4},"
     " int64[8] a1 = {0, 1, 0, 0, 0, 0, 0, 0}, int64[5] s = {1, 1, 17, -1, 1}"
 )
 PLAIN = "c = ConvTranspose <strides = [2, 2]> (x, w)"
@@ -64,6 +65,10 @@ IN_BODY = (
         (
             f"{PLAIN} a = Slice (c, o, e, k) d = Reshape (a, s) g = Relu (d) y = Squeeze (g, u)",
             ["Slice a"],
+        ),
+        (
+            f"{PLAIN} a = Slice (c, o, e, k) d = Add (a, five) y = Slice (d, o, e, five_k)",
+            ["Slice y"],
         ),
         ('y = ConvTranspose <strides = [2, 2], auto_pad = "SAME_UPPER"> (x, w)', ["auto_pad y"]),
         (

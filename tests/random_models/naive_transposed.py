@@ -205,6 +205,10 @@ def _into(naive: Naive, node: onnx.NodeProto, layer: Layer, between: Mapping[str
         name = each.output[0]
         if len(naive.readers.get(name, [])) != 1 or name in naive.outputs:
             raise NotFoldableError("something else reads it")
+        rank = len(naive.shapes[name]) if name in naive.shapes else len(layer)
+        if any(map(any, layer[: len(layer) - rank])):
+            raise NotFoldableError("it crops or pads an axis that an operand adds")
+        layer = layer[len(layer) - rank :]
         if name in between:
             pairs = zip(layer, between[name], strict=True)
             layer = tuple((one[0] + two[0], one[1] + two[1]) for one, two in pairs)
