@@ -39,6 +39,24 @@ class Assumption(enum.StrEnum):
     NOT_PROBED = "not-probed", "the proof alone, since no runtime here runs the probe"
     SHORT_AXES = "short-axes", "no axis is longer than 16,711,680"
     EQUAL_NAMES = "equal-names", "equal dimension names are equal sizes"
+    TRUSTS_SPEC = "trusts-spec", "the specification, where onnxruntime computes something else"
+    TRUSTS_ONNXRUNTIME = (
+        "trusts-onnxruntime",
+        "onnxruntime, where the specification says something else",
+    )
+
+
+class Trust(enum.StrEnum):
+    """Whose reading of an operator counts where onnxruntime and the specification disagree."""
+
+    SPEC = "spec"
+    ONNXRUNTIME = "onnxruntime"
+
+    @property
+    def assumption(self) -> Assumption:
+        """The assumption of a change that rests on it."""
+        is_spec = self is Trust.SPEC
+        return Assumption.TRUSTS_SPEC if is_spec else Assumption.TRUSTS_ONNXRUNTIME
 
 
 @dataclass(frozen=True, slots=True)

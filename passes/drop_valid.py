@@ -48,7 +48,10 @@ class DropValid(Pass):
             except RefusalError as refusal:
                 yield self.refused(context, op.node, "auto_pad=VALID", refusal)
             else:
-                yield self.found(context, op.node, "auto_pad=VALID: no padding", plan)
+                decided = context.sites.decided(op) is not None
+                trusts = f"; by --trust {context.trust}" if decided else ""
+                message = f"auto_pad=VALID: no padding{trusts}"
+                yield self.found(context, op.node, message, plan, decides=decided)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Drops `auto_pad`."""

@@ -25,7 +25,7 @@ from onnxpad.analysis.rules import (
 from onnxpad.analysis.rules.lower_bounds import BOUNDS
 from onnxpad.arithmetic import window
 from onnxpad.arithmetic.window import Window
-from onnxpad.operators import amounts, limits, onnxruntime_quirks, read, table
+from onnxpad.operators import amounts, limits, onnxruntime_quirks, read, same_by_engine, table
 from onnxpad.operators.limits import AxisForm
 from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import OPERATORS, Fill
@@ -164,7 +164,7 @@ _VALUES: MutableMapping[str, Any] = analysis._VALUE_RULES
 # fmt: off
 _SITES: Final = (
     _mutant("split takes the greater side", "Conv, symmetric", CERTIFY, plan.split,
-            "(min(pair), min(pair))", "(max(pair), max(pair))"),
+            "max(min(pair), 0)", "max(max(pair), 0)"),
     _mutant("split swaps the sides of the Pad", "Pad Conv, symmetric", CERTIFY, plan.split,
             "(b - i, e - j)", "(e - j, b - i)"),
     _mutant("split leaves all in the Pad too", "Conv, symmetric", CERTIFY, plan.split,
@@ -264,9 +264,7 @@ _SITES: Final = (
     _row("engines agree on Conv", "SAME_UPPER, kernel far below stride", CERTIFY, "Conv",
          onnxruntime=replace(onnxruntime_quirks.CONV, same_from={"SAME_UPPER": -9})),
     _mutant("engines agree on dilated pools", "MaxPool SAME, dilated", CERTIFY,
-            onnxruntime_quirks.check_same,
-            "if any(window.dilation != 1 and window.kernel != 1 for window in op.windows):",
-            "if False:"),
+            same_by_engine.disagreement, "if _is_spread(window):", "if False:"),
     _mutant("AveragePool stops below zero", "AveragePool SAME, kernel below stride", CERTIFY,
             onnxruntime_quirks._average_stops, 'opset < CHANGED["AveragePool"]', "True"),
     _mutant("a begin that varies is constant", "begin by a formula", CERTIFY,

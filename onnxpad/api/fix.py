@@ -15,21 +15,23 @@ from onnxpad.arguments import ModelSource, Source, codes_given
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError, UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
-from onnxpad.finding import Change, Finding, Severity
+from onnxpad.finding import Assumption, Change, Finding, Severity, Trust
 from onnxpad.fusion.barred import NOTHING, Barred, note, noted
 from onnxpad.graph import Graph
 from onnxpad.graph.model import Model
 from onnxpad.messages import meant
 from onnxpad.padding.computed_pads import DYNAMIC
 from onnxpad.padding.plan import STYLES
+from onnxpad.passes import PASSES
 from onnxpad.pipeline import driver
 from onnxpad.pipeline.catalogue import catalogue
+from onnxpad.pipeline.decide import DECIDING
 from onnxpad.pipeline.heal import failed, healed
 from onnxpad.process import gc_pause
 from onnxpad.sizes.domain import SizeDomain
 from onnxpad.sizes.recorded import METADATA, Recorded, record_sizes, recorded_sizes
 from onnxpad.sizes.size_options import Dims, Shapes, given_domain
-from onnxpad.validation.result import why_not
+from onnxpad.validation.result import not_validated, why_not
 
 if TYPE_CHECKING:
     from onnxpad.validation.result import Validation
@@ -192,6 +194,7 @@ def fix(
     dims: Dims | None = None,
     trust_dim_names: bool = False,
     no_ceil: bool = False,
+    trust: str | None = None,
     validate: bool = True,
     strict: bool = False,
     progress: Progress | None = None,
@@ -215,6 +218,9 @@ def fix(
             runtime enforces it. A change that rests on it says so, and `strict` forbids it.
         no_ceil: Whether to write pools with `ceil_mode` as pools that round down and have end pads,
             where that is exact.
+        trust: Whose reading to write, `spec` or `onnxruntime`, where they compute different things.
+            A change that rests on it says so, and `strict` forbids it. Without it, such padding
+            stays.
         validate: Whether to run every change, and the whole model, on onnxruntime.
         strict: Whether to undo changes that rest on an assumption, such as finite data.
         progress: Called with (step, done, total).
@@ -230,6 +236,7 @@ def fix(
     start = time.perf_counter()
     _check_choice("style", style, STYLES)
     _check_choice("dynamic", dynamic, DYNAMIC)
+    trusted = _trusted(trust)
     held = kinds.given(model, "fix")
     given = held.source
     with _naming(given), gc_pause.paused():
@@ -246,8 +253,9 @@ def fix(
 
             probe, exposing = NeighbourhoodProbe(graph), misfolded
         untouched = graph.mark()
+        decided: list[Change] = []
 
-        def rewrite(barred: Barred) -> driver.Outcome:
+        def rewrite(barred: Barred, passes: driver.Passes = PASSES) -> driver.Outcome:
             graph.rollback(untouched)
             with gc_pause.paused():
                 outcome = driver.rewrite(
@@ -256,18 +264,26 @@ def fix(
                     dynamic=dynamic,
                     domain=domain,
                     no_ceil=no_ceil,
+                    trust=trusted,
                     strict=strict,
                     probe=probe,
                     progress=progress,
                     barred=barred,
                     exposing=exposing,
+                    passes=passes,
                 )
             if exposing is not None:  # only asking onnxruntime tells which changes are barred
                 note(graph, {**noted(graph), **outcome.barred})
-            if any(change.certificate.within for change in outcome.changes):
+            if any(change.certificate.within for change in (*decided, *outcome.changes)):
                 record_sizes(graph, domain.given, recorded)
             return outcome
 
+        reference: Source = given
+        if trusted is Trust.SPEC:
+            decided = rewrite(NOTHING, DECIDING).changes
+            if decided:
+                reference, _ = graph.model.to_run()
+            untouched = graph.mark()
         outcome = rewrite(NOTHING)
     verdict = None
     barred: tuple[Finding, ...] = ()
@@ -276,18 +292,20 @@ def fix(
 
         def validated(outcome: driver.Outcome) -> "Validation":
             probes = probe.count if probe is not None else 0
-            return _validate(given, graph, outcome.sizes, samples, probes, progress)
+            unseen = _specified(decided, outcome.changes)
+            if unseen:
+                return not_validated(unseen, probes=probes)
+            found = _validate(reference, graph, outcome.sizes, samples, probes, progress)
+            return replace(found, notes=(*found.notes, *_said(decided)))
 
         verdict = validated(outcome)
         if failed(verdict):
             outcome, verdict, barred = healed(graph, rewrite, validated, outcome, verdict)
     elif validate and outcome.undone:
-        from onnxpad.validation.result import not_validated
-
         probes = probe.count if probe is not None else 0
         verdict = not_validated("no change was kept", probes=probes)
     return FixResult(
-        changes=tuple(outcome.changes),
+        changes=(*decided, *outcome.changes),
         findings=tuple(outcome.findings),
         undone=tuple(outcome.undone),
         validation=verdict,
@@ -317,6 +335,7 @@ def check(
     dims: Dims | None = None,
     trust_dim_names: bool = False,
     no_ceil: bool = False,
+    trust: str | None = None,
     strict: bool = False,
     select: str | Sequence[str] = (),
     ignore: str | Sequence[str] = (),
@@ -334,6 +353,7 @@ def check(
         dims: As for `fix`.
         trust_dim_names: As for `fix`.
         no_ceil: As for `fix`.
+        trust: As for `fix`.
         strict: Whether padding stays if its rewrite rests on an assumption, as for `fix`.
         select: Codes or prefixes of codes to report; all if empty.
         ignore: Codes or prefixes of codes to leave out.
@@ -352,6 +372,7 @@ def check(
         codes_given(option, codes, catalogue().keys()) if codes else ()
         for option, codes in (("select", select), ("ignore", ignore))
     )
+    trusted = _trusted(trust)
     with _naming(given), gc_pause.paused():
         graph = Graph.read(given)
         recorded = recorded_sizes(graph)
@@ -359,7 +380,13 @@ def check(
             graph, shapes, dims, trust_dim_names=trust_dim_names, recorded=recorded
         )
         found = driver.find(
-            graph, style, dynamic=dynamic, domain=domain, no_ceil=no_ceil, strict=strict
+            graph,
+            style,
+            dynamic=dynamic,
+            domain=domain,
+            no_ceil=no_ceil,
+            trust=trusted,
+            strict=strict,
         )
     return CheckResult(
         tuple(
@@ -371,6 +398,31 @@ def check(
         _notes(recorded, domain),
         _warnings(recorded),
     )
+
+
+def _trusted(trust: str | None) -> Trust | None:
+    if trust is None:
+        return None
+    _check_choice("trust", trust, tuple(Trust))
+    return Trust(trust)
+
+
+def _specified(decided: Sequence[Change], others: Sequence[Change]) -> str:
+    """Why onnxruntime cannot show that a model decided by the specification is right, if so."""
+    late = [each for each in others if Assumption.TRUSTS_SPEC in each.certificate.assumptions]
+    if not late and (others or not decided):
+        return ""
+    nodes = ", ".join(each.node for each in (*decided, *late))
+    return f"onnxruntime computes something else than the specification for {nodes} in the original"
+
+
+def _said(decided: Sequence[Change]) -> Iterator[str]:
+    """A line on the changes with which both models of a validation run."""
+    if decided:
+        yield (
+            "compared with the original with pads as specified (--trust spec) for "
+            f"{', '.join(each.node for each in decided)}, which onnxruntime reads otherwise"
+        )
 
 
 def _notes(recorded: Recorded, domain: SizeDomain) -> tuple[str, ...]:
@@ -411,7 +463,6 @@ def _validate(
     progress: Progress | None,
 ) -> "Validation":
     from onnxpad.engine.wheels import warnings
-    from onnxpad.validation.result import not_validated
     from onnxpad.validation.whole import validate_models
 
     if graph.model.has_external_data and graph.model.path is None:

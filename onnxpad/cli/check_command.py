@@ -12,6 +12,7 @@ from onnxpad.cli.options import (
     DimOption,
     Dynamic,
     DynamicOption,
+    EngineOption,
     Format,
     FormatOption,
     NoCeilOption,
@@ -47,6 +48,7 @@ def check(
     dim: DimOption = None,
     trust_dim_names: TrustOption = False,
     no_ceil: NoCeilOption = False,
+    trust: EngineOption = None,
     strict: StrictOption = False,
     form: FormatOption = Format.TEXT,
     fail_on: Annotated[
@@ -79,6 +81,7 @@ def check(
         dynamic=dynamic.value,
         trust_dim_names=trust_dim_names,
         no_ceil=no_ceil,
+        trust=trust,
         strict=strict,
         select=selected,
         ignore=ignored,
@@ -97,7 +100,7 @@ def check(
             from onnxpad.report.text import file_text
 
             write(file_text(file, paint))
-    report = CheckReport(style.value, fail_on, tuple(files))
+    report = CheckReport(style.value, fail_on, tuple(files), trust=trust or "")
     if form is Format.JSON:
         from onnxpad.report.json import check_json
 

@@ -12,6 +12,7 @@ import typer
 
 from onnxpad.arguments import codes_given
 from onnxpad.errors import UsageError
+from onnxpad.finding import Trust
 
 
 class Style(enum.StrEnum):
@@ -93,6 +94,14 @@ NoCeilOption = Annotated[
         "--no-ceil",
         help="Write pools that round up (ceil_mode) as pools that round down and have end pads, "
         "where that is exact.",
+    ),
+]
+EngineOption = Annotated[
+    Trust | None,
+    typer.Option(
+        "--trust",
+        help="Where onnxruntime and the specification compute different things, write what this "
+        "one computes. Without it such padding stays.",
     ),
 ]
 StrictOption = Annotated[

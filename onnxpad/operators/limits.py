@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from onnxpad.arithmetic.size import Extent, Size, always, less_equal
 from onnxpad.arithmetic.window import AnyWindow, meets_data, pool_output_size
 from onnxpad.graph import Tensor
-from onnxpad.operators.amounts import Pair, Pairs, add, is_padded, onnx_order
+from onnxpad.operators.amounts import Pair, Pairs, add, onnx_order
 from onnxpad.reasons import Condition, Reason, RefusalError
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ ZERO_POINT_KNOWN: Final = Condition[Form](
 """The zero point of the data, with which the operator pads, is known."""
 
 OWN_PADDING_COUNTED: Final = Condition[Form](
-    when=lambda form: is_padded(form.own),
+    when=lambda form: any(max(pair) > 0 for pair in form.own),
     must=lambda form: form.op.padding != "excluded",
     said=lambda form: RefusalError(
         Reason.OWN_PADDING_UNCOUNTED,

@@ -131,51 +131,6 @@ QLINEAR_AVERAGE_POOL: Final = replace(NHWC_MAX_POOL, divides_by_whole_kernels=Tr
 """With the channels last, the process dies of SIGFPE where it has no window."""
 
 
-def check_same(op: "WindowOp", sizes: Sequence[Extent], opset: int, dtype: Type) -> None:
-    """Raises unless onnxruntime, if it runs a SAME operator, follows the specification.
-
-    Where it does not run the operator, writing the pads is a repair.
-
-    Args:
-        op: The operator, with SAME.
-        sizes: The spatial sizes of its data.
-        opset: The version of the standard operators.
-        dtype: Asked for the data's element type, where that matters.
-
-    Raises:
-        RefusalError: It computes something else.
-    """
-    departs = op.operator.onnxruntime
-    if departs.refuses_dilated_same and op.is_dilated:
-        return
-    if any(window.dilation != 1 and window.kernel != 1 for window in op.windows):
-        raise RefusalError(
-            Reason.ENGINES_DISAGREE,
-            f"{op.auto_pad} with dilation on a pool: onnxruntime pads for the undilated "
-            "kernel, the specification for the dilated one, so the sizes differ",
-            auto_pad=op.auto_pad,
-            dilations=[window.dilation for window in op.windows],
-        )
-    if departs.stops(op, opset, dtype):
-        return
-    least = departs.same_from[op.auto_pad]
-    for axis, window, size in zip(op.axes, op.windows, sizes, strict=True):
-        # The raw total is never below kernel - stride.
-        if isinstance(window.kernel, int) and window.kernel - window.stride >= least:
-            continue
-        if always(less_equal(least, same_raw_total(size, window))) is not True:
-            raise RefusalError(
-                Reason.ENGINES_DISAGREE,
-                f"{op.auto_pad} with kernel {window.kernel} below stride {window.stride} on "
-                f"axis {axis}: onnxruntime starts inside the data, the specification at its first "
-                "element",
-                auto_pad=op.auto_pad,
-                axis=axis,
-                kernel=window.kernel if isinstance(window.kernel, int) else None,
-                stride=window.stride,
-            )
-
-
 def check_runs_same(op: "WindowOp", sizes: Sequence[Extent], auto_pad: str) -> None:
     """Raises unless onnxruntime would run an operator with SAME as the specification says.
 

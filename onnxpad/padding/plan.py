@@ -69,13 +69,16 @@ class Plan(NamedTuple):
 
 
 def split(total: Pairs, style: str) -> tuple[Pairs, Pairs]:
-    """Splits padding into (the operator's own, that of a `Pad` in front), as a style wants it."""
+    """Splits padding into (the operator's own, that of a `Pad` in front), as a style wants it.
+
+    An operator's own pads cannot crop, so negative amounts go to the `Pad` in every style.
+    """
     if style == "fold":
-        inside = total
+        inside = tuple((max(begin, 0), max(end, 0)) for begin, end in total)
     elif style == "pad":
         inside = ((0, 0),) * len(total)
     else:
-        inside = tuple((min(pair), min(pair)) for pair in total)
+        inside = tuple((max(min(pair), 0),) * 2 for pair in total)
     return inside, tuple((b - i, e - j) for (b, e), (i, j) in zip(total, inside, strict=True))
 
 

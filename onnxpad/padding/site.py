@@ -21,11 +21,12 @@ from onnxpad.arithmetic.window import (
     same_output_size,
 )
 from onnxpad.errors import ModelError
+from onnxpad.finding import Trust
 from onnxpad.fusion.pad_fusion import Fusion
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, add, is_padded, onnx_order, told
 from onnxpad.operators.limits import Form, says_infinite
-from onnxpad.operators.onnxruntime_quirks import check_pads, check_same
+from onnxpad.operators.onnxruntime_quirks import check_pads
 from onnxpad.operators.read import (
     PadOp,
     UnreadableError,
@@ -34,6 +35,7 @@ from onnxpad.operators.read import (
     read_pad,
     read_window,
 )
+from onnxpad.operators.same_by_engine import disagreement, pads_of_onnxruntime, repair
 from onnxpad.operators.table import FLOATS, Fill, lowest, operator_of
 from onnxpad.padding.pad_limits import MERGING, Merge
 from onnxpad.padding.plan import Outer, Plan, SizeDependentError, split
@@ -57,6 +59,7 @@ class Sites:
         fed: Collection[str] | None = None,
         *,
         inlined: bool = False,
+        trust: Trust | None = None,
     ) -> None:
         """Reads the graph as it is at each call.
 
@@ -68,8 +71,10 @@ class Sites:
             fed: The inputs that depend on inputs of the model; all without it.
             inlined: For a function, whether it is called in a branch that may take the place of
                 its If.
+            trust: Whose reading counts where the engines disagree; without it neither does.
         """
         self._graph = graph
+        self._trust = trust
         self._analysis = analysis
         self._signs = signs
         around = (None, None) if outer is None else (outer.wording, outer.fusion)
@@ -81,6 +86,7 @@ class Sites:
 
         SAME resolves as the specification says, provided that its pads are constant for every
         admitted size, and that onnxruntime, if it runs the operator at all, computes the same.
+        Where that is to be trusted, it resolves as onnxruntime reads it, and may crop.
 
         Raises:
             RefusalError: The pads depend on a size, or the engines disagree.
@@ -88,18 +94,63 @@ class Sites:
         if op.auto_pad == "NOTSET":
             return op.pads
         pads = self._auto_pads(op)
-        if op.pads_written and op.pads != pads and (is_padded(op.pads) or is_padded(pads)):
-            refuses = op.operator.onnxruntime.refuses_pads_beside_auto_pad
-            does = "refuses it" if refuses else "uses auto_pad"
-            raise RefusalError(
-                Reason.AUTO_PAD_AND_PADS,
-                f"auto_pad={op.auto_pad} and pads {told(op.pads)} are both there and disagree: the "
-                f"specification forbids that, onnxruntime {does}, shape inference uses pads; "
-                "remove one of them",
-                auto_pad=op.auto_pad,
-                pads=onnx_order(op.pads),
-            )
+        self._check_beside(op, pads)
         return pads
+
+    def _check_beside(self, op: WindowOp, pads: Pairs | None) -> None:
+        """Raises unless `pads` beside `auto_pad` say the same, or onnxruntime decides.
+
+        Args:
+            op: The operator.
+            pads: The pads as which its `auto_pad` resolves; None where they depend on a size.
+
+        Raises:
+            RefusalError: They differ.
+        """
+        refuses = op.operator.onnxruntime.refuses_pads_beside_auto_pad
+        refusal = self._beside(op, pads)
+        if refusal is not None and (refuses or self._trust is not Trust.ONNXRUNTIME):
+            raise refusal
+
+    def _beside(self, op: WindowOp, pads: Pairs | None) -> RefusalError | None:
+        """The refusal of `pads` beside an `auto_pad` that resolves to others; None without them."""
+        if not op.pads_written or op.pads == pads:
+            return None
+        if pads is not None and not is_padded(op.pads) and not is_padded(pads):
+            return None
+        refuses = op.operator.onnxruntime.refuses_pads_beside_auto_pad
+        uses = "uses auto_pad" if pads is None else f"uses auto_pad, {told(pads)}"
+        does = "refuses it" if refuses else uses
+        decides = "" if refuses else ", or --trust onnxruntime decides"
+        said = (
+            f"auto_pad={op.auto_pad} and pads {told(op.pads)} are both there and disagree: the "
+            f"specification forbids that, onnxruntime {does}, shape inference uses pads"
+        )
+        return RefusalError(
+            Reason.AUTO_PAD_AND_PADS,
+            f"{said}; remove one of them{decides}",
+            auto_pad=op.auto_pad,
+            pads=onnx_order(op.pads),
+            resolved=None if pads is None else onnx_order(pads),
+            disagreement=said,
+        )
+
+    def decided(self, op: WindowOp) -> RefusalError | None:
+        """The disagreement of the engines on an operator that the trusted one decides."""
+        if self._trust is None or op.auto_pad == "NOTSET":
+            return None
+        found = self._disagreement(op, self.spatial(op, op.data, 1))
+        if found is not None or not op.pads_written:
+            return found
+        try:
+            return self._beside(op, self._auto_pads(op))
+        except SizeDependentError:
+            return self._beside(op, None)
+
+    def repair(self, op: WindowOp) -> str:
+        """Why onnxruntime does not run an operator with `auto_pad`; empty where it may run it."""
+        sizes = self.spatial(op, op.data, 1)
+        return repair(op, sizes, self._graph.opset, lambda: self._analysis.dtype(op.data))
 
     def _auto_pads(self, op: WindowOp) -> Pairs:
         # Neither a pool nor SAME is defined on an empty axis.
@@ -133,11 +184,16 @@ class Sites:
                 if isinstance(output, Unknown) or output != same_output_size(size, window):
                     raise self._says_ceil(op.data, axis, size)
             resolved.append(pads)
+        disputed = self._disagreement(op, sizes)
+        if disputed is not None and self._trust is Trust.ONNXRUNTIME:
+            return self._pads_of_onnxruntime(op, sizes)
         if open_sizes:
             told_sizes = self.wording.sizes(open_sizes, op.data)
             sources = self.wording.places(open_sizes.values())
             raise SizeDependentError(open_sizes, told_sizes, sizes=sources)
-        self._check_same(op, sizes)
+        if disputed is not None and self._trust is None:
+            raise disputed
+        self._check_below_kernel(op, resolved)
         crops = any(always(less_equal(w.stride, w.extent)) is not True for w in op.windows)
         if crops and op.operator.padding is Fill.LOWEST and self._analysis.dtype(op.data) in FLOATS:
             self.check_finite(op.data)  # with a negative total, SAME runs in another kernel
@@ -148,15 +204,57 @@ class Sites:
         return constant_in_effect(size, window, odd=odd)
 
     def check_same(self, op: WindowOp) -> None:
-        """Raises unless onnxruntime, if it runs a SAME operator, follows the specification.
+        """Raises unless a SAME operator means to all, or to who is trusted, what is specified.
 
         Raises:
-            RefusalError: It computes something else.
+            RefusalError: onnxruntime computes something else.
         """
-        self._check_same(op, self.spatial(op, op.data, 1))
+        disputed = self._disagreement(op, self.spatial(op, op.data, 1))
+        if disputed is not None and self._trust is not Trust.SPEC:
+            raise disputed
+        if op.pads_written:
+            self._check_beside(op, None)
 
-    def _check_same(self, op: WindowOp, sizes: tuple[Extent, ...]) -> None:
-        check_same(op, sizes, self._graph.opset, lambda: self._analysis.dtype(op.data))
+    def _disagreement(self, op: WindowOp, sizes: tuple[Extent, ...]) -> RefusalError | None:
+        if not op.auto_pad.startswith("SAME"):
+            return None
+        return disagreement(op, sizes, self._graph.opset, lambda: self._analysis.dtype(op.data))
+
+    def _pads_of_onnxruntime(self, op: WindowOp, sizes: tuple[Extent, ...]) -> Pairs:
+        """The pads as which onnxruntime reads SAME where it departs from the specification.
+
+        Raises:
+            RefusalError: They depend on an open size, or no window may fit.
+        """
+        pads = []
+        for axis, window, size in zip(op.axes, op.windows, sizes, strict=True):
+            pair = pads_of_onnxruntime(op, window, size)
+            if pair is None:
+                raise RefusalError(
+                    Reason.SIZE_DEPENDENT,
+                    f"on axis {axis} onnxruntime's {op.auto_pad} depends on the size, or leaves no "
+                    f"window{self.wording.advice_on({axis: size}, op.data)}",
+                    auto_pad=op.auto_pad,
+                    axis=axis,
+                    sizes=self.wording.places([size]),
+                )
+            pads.append(pair)
+        if op.operator.padding is Fill.LOWEST and self._analysis.dtype(op.data) in FLOATS:
+            self.check_finite(op.data)  # padded and cropped maxima run in different kernels
+        return tuple(pads)
+
+    def _check_below_kernel(self, op: WindowOp, pads: Sequence[Pair]) -> None:
+        """Raises unless a pool can have the pads of a SAME with dilation."""
+        for axis, window, pair in zip(op.axes, op.windows, pads, strict=True):
+            if op.operator.pools and isinstance(window.kernel, int) and max(pair) >= window.kernel:
+                raise RefusalError(
+                    Reason.PADS_NOT_BELOW_KERNEL,
+                    f"the pads on axis {axis} would be {pair}, and a pool's must be smaller "
+                    f"than its kernel {window.kernel}",
+                    axis=axis,
+                    pads=pair,
+                    kernel=window.kernel,
+                )
 
     def check_finite(self, source: Tensor) -> None:
         """Refuses data with infinities: the forms of a maximum differ on windows of only these."""

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError
-from onnxpad.finding import Change, Finding, Severity
+from onnxpad.finding import Change, Finding, Severity, Trust
 from onnxpad.fusion.barred import LAYS_OPEN, NOTHING, Barred, Key, code_of, noted, told
 from onnxpad.fusion.pad_fusion import Exposed
 from onnxpad.graph import Graph
@@ -57,6 +57,7 @@ def find(
     dynamic: str = "keep",
     domain: SizeDomain | None = None,
     no_ceil: bool = False,
+    trust: Trust | None = None,
     strict: bool = False,
     passes: Passes = PASSES,
 ) -> list[Finding]:
@@ -65,7 +66,7 @@ def find(
     All rewrites are made as in `rewrite`, and undone at the end. Only this shows whether each
     change can be certified, on which assumptions, and whether it can after the other changes.
     """
-    anew = partial(contexts, graph, style, dynamic, domain, no_ceil=no_ceil)
+    anew = partial(contexts, graph, style, dynamic, domain, no_ceil=no_ceil, trust=trust)
     barred = noted(graph)
     rewriting = [kind for kind in passes if kind.rewrites]
     reports = [kind for kind in passes if not kind.rewrites and not kind.rest]
@@ -105,6 +106,7 @@ def rewrite(
     dynamic: str = "keep",
     domain: SizeDomain | None = None,
     no_ceil: bool = False,
+    trust: Trust | None = None,
     strict: bool = False,
     probe: Probe | None = None,
     progress: Progress | None = None,
@@ -122,6 +124,7 @@ def rewrite(
         dynamic: What becomes of padding that depends on an open size.
         domain: The sizes that the user allows; all without it.
         no_ceil: Whether pools with `ceil_mode` are written as pools that round down.
+        trust: Whose reading counts where the engines disagree; without it neither does.
         strict: Whether a change whose certificate names an assumption is undone.
         probe: Runs each change; without it nothing runs.
         progress: Called with a step, the number of changes made, and how many there may be.
@@ -129,7 +132,7 @@ def rewrite(
         barred: Rewrites not to make, besides those that the model's metadata bars.
         exposing: Asks onnxruntime which `Pad`s its optimiser folds wrongly in the result.
     """
-    anew = partial(contexts, graph, style, dynamic, domain, no_ceil=no_ceil)
+    anew = partial(contexts, graph, style, dynamic, domain, no_ceil=no_ceil, trust=trust)
     barred = known = {**noted(graph), **barred}
     reports = [kind for kind in passes if not kind.rewrites and not kind.rest]
     mark = graph.mark()

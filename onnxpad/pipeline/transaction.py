@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
-from onnxpad.finding import Assumption, Certificate, Change, Finding
+from onnxpad.finding import Assumption, Certificate, Change, Finding, Trust
 from onnxpad.fusion.barred import Key
 from onnxpad.fusion.blocked_pools import Hazard
 from onnxpad.graph import Graph, Node, Tensor, Use
@@ -48,6 +48,11 @@ class Probe(Protocol):
 
         The first is None if the models could not be run.
         """
+
+    def after_specified(
+        self, tensor: Tensor, roots: Sequence[str], before: Any
+    ) -> tuple[bool | None, str]:
+        """As `after`, if the runtime does not compute the original as specified."""
 
 
 class Made(NamedTuple):
@@ -207,8 +212,9 @@ class Editor:
             )
         computing = self._computing(first, roots[0])
         stands = rule.rewrite(match, self.context) or tuple(site.tensor for site in sites)
+        trust = self.context.trust if match.decides else None
         pairs = zip(sites, stands, strict=True)
-        found = [self._proved(node, site, new, rule) for site, new in pairs]
+        found = [self._proved(node, site, new, rule, trust) for site, new in pairs]
         certificate = found[0][0].certificate
         for proof, _ in found:
             self._check_assumptions(proof.certificate)
@@ -255,8 +261,10 @@ class Editor:
         cut = probe.before(tensor, reading.roots) if probe is not None else None
         return _Site(tensor, reading, cut, self.context.graph.uses(tensor))
 
-    def _proved(self, node: Node, site: "_Site", new: Tensor, rule: Pass) -> tuple[Proof, Equal]:
-        """The proof that a tensor equals the one before the change.
+    def _proved(
+        self, node: Node, site: "_Site", new: Tensor, rule: Pass, trust: Trust | None
+    ) -> tuple[Proof, Equal]:
+        """The proof that a tensor equals the one before the change, as the one trusted reads that.
 
         Raises:
             UncertifiedError: It differs, or something still reads the old one.
@@ -264,7 +272,7 @@ class Editor:
         if new is not site.tensor:
             self._check_uses(site.tensor, new, site.uses)
         after = self._certifier.read(node, new, site.reading.roots, steps=rule.behind)
-        proof = self._certifier.certify(site.reading, after)
+        proof = self._certifier.certify(site.reading, after, trust)
         return proof, Equal(proof.reading, site.tensor, new)
 
     def _probed(
@@ -277,7 +285,9 @@ class Editor:
         """
         if self._probe is None:
             return "", certificate
-        same, seen = self._probe.after(new, site.reading.roots, site.cut)
+        is_specified = Assumption.TRUSTS_SPEC in certificate.assumptions
+        compare = self._probe.after_specified if is_specified else self._probe.after
+        same, seen = compare(new, site.reading.roots, site.cut)
         if same is False:
             raise UncertifiedError(f"its probe differs: {seen}", Reason.PROBE_DIFFERS, probe=seen)
         if same is None and Assumption.NOT_PROBED not in certificate.assumptions:

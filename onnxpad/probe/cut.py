@@ -103,7 +103,7 @@ class NeighbourhoodProbe:
         """Cuts out of a graph as it is at each call, at all sizes until `take` says otherwise."""
         analysis = Analysis(graph)
         self.take(graph, analysis, Signs(graph, analysis))
-        self._seen: dict[tuple[bytes, bytes], ProbeResult] = {}
+        self._seen: dict[tuple[bytes, bytes, bool], ProbeResult] = {}
         self.count = 0
 
     def take(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
@@ -129,12 +129,23 @@ class NeighbourhoodProbe:
             Whether both compute the same (None where one side could not be cut out or run), and
             the result in words.
         """
+        return self._after(tensor, roots, before, specified=False)
+
+    def after_specified(
+        self, tensor: Tensor, roots: Sequence[str], before: Cut
+    ) -> tuple[bool | None, str]:
+        """As `after`, with the reference evaluator for the side before."""
+        return self._after(tensor, roots, before, specified=True)
+
+    def _after(
+        self, tensor: Tensor, roots: Sequence[str], before: Cut, *, specified: bool
+    ) -> tuple[bool | None, str]:
         if not before.scenes:
             return None, f"not probed: {before.why}"
         runs, reasons = 0, []
         for scene, model in before.scenes:
             try:
-                result = self._compare(model, self._cut(tensor, roots, scene))
+                result = self._compare(model, self._cut(tensor, roots, scene), specified)
             except UnprobeableError as error:
                 return None, f"not probed: {error}"
             if not result.ok:
@@ -146,13 +157,14 @@ class NeighbourhoodProbe:
         if not runs:
             return None, reasons[0] if reasons else "not probed"
         self.count += 1
-        return True, f"equal on {runs} inputs"
+        by = ", by onnx's reference evaluator" if specified else ""
+        return True, f"equal on {runs} inputs{by}"
 
-    def _compare(self, before: ModelProto, after: ModelProto) -> ProbeResult:
-        key = (before.SerializeToString(), after.SerializeToString())
+    def _compare(self, before: ModelProto, after: ModelProto, specified: bool) -> ProbeResult:
+        key = (before.SerializeToString(), after.SerializeToString(), specified)
         result = self._seen.get(key)
         if result is None:
-            result = self._seen[key] = compare_runs(before, after)
+            result = self._seen[key] = compare_runs(before, after, specified=specified)
         return result
 
     def _scenes(self, tensor: Tensor, roots: Sequence[str]) -> list[Scene]:

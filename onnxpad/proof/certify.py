@@ -18,7 +18,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.size import Extent, Sizes, Unknown, always, less_equal, minimum, symbol
 from onnxpad.errors import ModelError
-from onnxpad.finding import Assumption, Certificate
+from onnxpad.finding import Assumption, Certificate, Trust
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.proof.layers import (
     LEAST,
@@ -45,9 +45,10 @@ from onnxpad.proof.meaning import (
     slides,
 )
 from onnxpad.proof.scattering import scattered, scatters
-from onnxpad.proof.sliding import EngineReading, Padded, WindowPair
+from onnxpad.proof.sliding import EngineReading, Padded, WindowPair, compared, says_twice
 from onnxpad.proof.sliding import UncertifiedError as UncertifiedError
 from onnxpad.proof.steps import crop_of, data_inputs, through
+from onnxpad.proof.windows_by_engine import ENGINE_OF
 
 # Longer chains of Pads are proved piece by piece, which keeps the cost linear.
 _MOST_PADS: Final = 16
@@ -363,8 +364,13 @@ class Certifier:
         )
         return layer if fits else None
 
-    def certify(self, before: Reading, after: Reading) -> Certificate:
+    def certify(self, before: Reading, after: Reading, trust: Trust | None = None) -> Certificate:
         """Certifies that `after` computes the same as `before`, wherever `before` is defined.
+
+        Args:
+            before: The original.
+            after: What replaces it.
+            trust: Whose reading of the original counts where the engines disagree about it.
 
         Raises:
             UncertifiedError: They differ, or cannot be compared; the message says how.
@@ -391,10 +397,10 @@ class Certifier:
                 "same fill at the same places",
                 facts=facts,
             )
-        return self._certify_window(before, before.slide, after, after.slide)
+        return self._certify_window(before, before.slide, after, after.slide, trust)
 
     def _certify_window(
-        self, before: Reading, old: Slide, after: Reading, new: Slide
+        self, before: Reading, old: Slide, after: Reading, new: Slide, trust: Trust | None
     ) -> Certificate:
         if (old.kind, old.axes, old.others) != (new.kind, new.axes, new.others):
             raise UncertifiedError("the window itself differs")
@@ -402,7 +408,7 @@ class Certifier:
             raise UncertifiedError(f"{', '.join(new.empty - old.empty)} became an empty list")
         if before.besides != after.besides:
             raise UncertifiedError("the operator's other inputs differ")
-        if new.auto_pad != "NOTSET" and new.pads_written and not _says_twice(old):
+        if says_twice(new) and not says_twice(old):
             raise UncertifiedError("auto_pad and pads are both there, and engines differ on that")
         if old.has_indices and before.direct != after.direct:
             raise UncertifiedError("the indices count positions of another tensor")
@@ -411,18 +417,25 @@ class Certifier:
         dtype = self._analysis.dtype(root) if old.compares else None
         # Networks repeat the same few windows, each of which is one object.
         pair = Padded(old, before.layers), Padded(new, after.layers)
-        key = (id(old), before.layers, id(new), after.layers, sizes, dtype)
+        key = (id(old), before.layers, id(new), after.layers, sizes, dtype, trust)
         found = self._compared.get(key)
         if found is None:
-            found = self._compared[key] = WindowPair(*pair, sizes, dtype)
+            found = self._compared[key] = compared(*pair, sizes, dtype, trust)
         outside = found.readings[0].outside
         statement = f"each window reads the same positions of {before.root!r}, {outside}"
         if found.is_repair:
-            statement += ", by the specification alone: onnxruntime does not run the original"
+            statement += (
+                "; a repair by the specification alone: onnxruntime does not run the original"
+            )
+        if found.trust is not None:
+            other = "onnxruntime does not" if found.trust is Trust.SPEC else "not as specified"
+            statement += f", as {ENGINE_OF[found.trust]} reads the original ({other})"
         if found.same:
             assumptions = self._check_crop(old, new, root)
         else:
             assumptions = self._check_losing(root, found)
+        if found.trust is not None:
+            assumptions.add(found.trust.assumption)
         facts = {"kind": "windows", "root": before.root, **found.facts}
         return Certificate(statement, found.holds, tuple(sorted(assumptions)), facts)
 
@@ -714,8 +727,3 @@ def _crops(old: Slide, new: Slide) -> bool:
         and old.is_same != new.is_same
         and any(always(less_equal(each.stride, each.extent)) is not True for each in old.axes)
     )
-
-
-def _says_twice(slide: Slide) -> bool:
-    """Whether a node has both `auto_pad` and `pads`, which the specification forbids."""
-    return slide.auto_pad != "NOTSET" and slide.pads_written

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from onnxpad.analysis.signs import Signs
-from onnxpad.finding import Certificate
+from onnxpad.finding import Certificate, Trust
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.proof.certify import Certifier, Reading, UncertifiedError
 from onnxpad.sizes.analysed import AnalysedDomains
@@ -71,8 +71,14 @@ class Prover:
         reading = read(last)
         return Readings((*found, reading), reading.roots)
 
-    def certify(self, before: Readings, after: Readings) -> Proof:
+    def certify(self, before: Readings, after: Readings, trust: Trust | None = None) -> Proof:
         """Certifies that two tensors are the same, under the weakest assumptions.
+
+        Args:
+            before: The tensor before the change.
+            after: The tensor that replaces it.
+            trust: Whose reading of `before` counts where onnxruntime and the specification
+                disagree; without it, nothing is proved there.
 
         Raises:
             UncertifiedError: They differ, or cannot be compared; the message says how.
@@ -85,7 +91,7 @@ class Prover:
             if old is None or new is None:
                 continue
             try:
-                certificate = certifier.certify(old, new)
+                certificate = certifier.certify(old, new, trust)
             except UncertifiedError as error:
                 failure = error
                 continue

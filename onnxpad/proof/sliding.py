@@ -19,6 +19,7 @@ from onnxpad.arithmetic.size import (
     minimum,
     where,
 )
+from onnxpad.finding import Trust
 from onnxpad.proof.layers import (
     EXCLUDED,
     LEAST,
@@ -34,7 +35,7 @@ from onnxpad.proof.layers import (
     without_sign,
 )
 from onnxpad.proof.meaning import ZERO, Axis, Slide
-from onnxpad.proof.windows_by_engine import ENGINES, Placed
+from onnxpad.proof.windows_by_engine import ENGINE_OF, ENGINES, Placed
 from onnxpad.reasons import Reason
 
 _BothPlaced: TypeAlias = tuple[list[Placed], list[Placed]]
@@ -77,13 +78,21 @@ class WindowPair:
         inner: The inner layers that both share; they are treated as data.
         readings: The pair according to each engine that runs the first window.
         is_repair: Whether onnxruntime does not run the first window.
+        trust: Whose reading of the first window counts, where the engines disagree about it.
         holds: The sizes for which the comparison holds, in words.
     """
 
     def __init__(
-        self, old: Padded, new: Padded, sizes: tuple[Extent, ...], dtype: int | None
+        self,
+        old: Padded,
+        new: Padded,
+        sizes: tuple[Extent, ...],
+        dtype: int | None,
+        trust: Trust | None = None,
     ) -> None:
         """Compares both windows over data of these sizes and this element type.
+
+        With `trust`, both engines must read the new window as that one reads the old.
 
         Raises:
             UncertifiedError: They do not read the same positions, or they read different fills and
@@ -100,8 +109,11 @@ class WindowPair:
         outer = [each._replace(layers=each.layers[common:]) for each in (old, new)]
         self.readings: list[EngineReading] = []
         self.is_repair = False
+        self.trust = trust
         for engine in ENGINES:
-            first, second = (_placed(engine, each, inner, dtype) for each in outer)
+            judge = engine if trust is None else ENGINE_OF[trust]
+            first = _placed(judge, outer[0], inner, dtype)
+            second = _placed(engine, outer[1], inner, dtype)
             if first is None and self.readings:
                 self.is_repair = True  # the specification alone decides
                 continue
@@ -111,7 +123,7 @@ class WindowPair:
             placed = first, second
             if self.readings and self.readings[0].is_as(engine, placed):
                 continue
-            self.readings.append(EngineReading(engine, outer, placed, inner))
+            self.readings.append(EngineReading((judge, engine), outer, placed, inner))
 
     @property
     def same(self) -> bool:
@@ -121,14 +133,77 @@ class WindowPair:
     @cached_property
     def facts(self) -> Mapping[str, object]:
         """The first of the readings, as data."""
-        return {**self.readings[0].facts(), "repair": self.is_repair}
+        facts = {**self.readings[0].facts(), "repair": self.is_repair}
+        return facts if self.trust is None else {**facts, "trusts": str(self.trust)}
+
+
+def compared(
+    old: Padded,
+    new: Padded,
+    sizes: tuple[Extent, ...],
+    dtype: int | None,
+    trust: Trust | None,
+) -> WindowPair:
+    """Compares two windows according to both engines, or if they disagree, to the trusted one.
+
+    Raises:
+        UncertifiedError: The windows are not the same, or the engines do not disagree about the
+            old one.
+    """
+    disputed = (
+        says_twice(old.slide) and not says_twice(new.slide) and not _agree(old, new, sizes, dtype)
+    )
+    try:
+        if not disputed:
+            return WindowPair(old, new, sizes, dtype)
+    except UncertifiedError:
+        if trust is None or not _is_disputed(old, sizes, dtype):
+            raise
+    if trust is None:
+        raise UncertifiedError("auto_pad and pads are both there and disagree")
+    if disputed and trust is Trust.SPEC:
+        raise UncertifiedError("auto_pad and pads are both there, which the specification forbids")
+    return WindowPair(old, new, sizes, dtype, trust)
+
+
+def says_twice(slide: Slide) -> bool:
+    """Whether a node has both `auto_pad` and `pads`, which the specification forbids."""
+    return slide.auto_pad != "NOTSET" and slide.pads_written
+
+
+def _agree(old: Padded, new: Padded, sizes: tuple[Extent, ...], dtype: int | None) -> bool:
+    """Whether the `pads` of the old window say the same as the new one."""
+    explicit = old._replace(slide=old.slide._replace(auto_pad="NOTSET"))
+    try:
+        WindowPair(explicit, new, sizes, dtype)
+    except UncertifiedError:
+        return False
+    return True
+
+
+def _is_disputed(window: Padded, sizes: tuple[Extent, ...], dtype: int | None) -> bool:
+    """Whether both engines run a window, and place or fill it differently."""
+    specified, ours = (_placed(engine, window, sizes, dtype) for engine in ENGINES)
+    if specified is None or ours is None:
+        return False
+    if any(
+        (one.begin, one.windows) != (other.begin, other.windows)
+        for one, other in zip(specified, ours, strict=True)
+    ):
+        return True
+    anywhere = (1,) * len(sizes)
+    forms = [
+        _Canonical(engine, window, placed, sizes, anywhere)
+        for engine, placed in zip(ENGINES, (specified, ours), strict=True)
+    ]
+    return forms[0].layers != forms[1].layers
 
 
 class EngineReading:
     """Two windows over layers of padding, in canonical form, according to one engine.
 
     Attributes:
-        engine: The engine.
+        engine: The engine that reads the second window.
         first: The first window.
         second: The second one.
         same: Whether they read the same fills outside of the data too.
@@ -138,17 +213,17 @@ class EngineReading:
 
     def __init__(
         self,
-        engine: str,
+        engines: tuple[str, str],
         pair: list[Padded],
         placed: _BothPlaced,
         sizes: tuple[Extent, ...],
     ) -> None:
-        """Compares both windows over data of these sizes.
+        """Compares both windows, each as one of the engines reads it, over data of these sizes.
 
         Raises:
             UncertifiedError: They do not read the same positions.
         """
-        self.engine = engine
+        self.engine = engine = engines[1]
         self._placed = placed
         self._axis_names = pair[0].slide.spatial
         self._windows = pair[0].slide.axes
@@ -166,8 +241,8 @@ class EngineReading:
             defined.append(some)
         self._defined = tuple(defined)
         self.first, self.second = (
-            _Canonical(engine, each, its, sizes, self._defined)
-            for each, its in zip(pair, placed, strict=True)
+            _Canonical(by, each, its, sizes, self._defined)
+            for by, each, its in zip(engines, pair, placed, strict=True)
         )
         told = "" if engine == "the specification" else f"according to {engine}, "
         axes = zip(self._axis_names, self.first.axes, self.second.axes, strict=True)

@@ -4,7 +4,8 @@ One engine is the specification. The other is onnxruntime's CPU provider with op
 which departs from the specification, has limits, and does not run some models at all. A rewrite is
 proved for both: where the original has a result, the rewritten model must have the same one. Only
 where onnxruntime does not run the original is the specification alone enough, and the rewrite a
-repair.
+repair. Where both have a result, but not the same, and the user trusts one of them, the rewritten
+model must have that one's result in both.
 
 Positions count from the first element of the data. The formulas repeat those of
 `arithmetic.window` on purpose: the passes decide by those, and the proof must not share a mistake.
@@ -27,6 +28,7 @@ from onnxpad.arithmetic.size import (
     trunc_div,
     where,
 )
+from onnxpad.finding import Trust
 from onnxpad.proof.meaning import Axis, Slide
 
 
@@ -90,6 +92,8 @@ ENGINES: Final[dict[str, Engine]] = {
     "the specification": specification,
     "onnxruntime": onnxruntime,
 }
+ENGINE_OF: Final = {Trust.SPEC: "the specification", Trust.ONNXRUNTIME: "onnxruntime"}
+"""The engine that is trusted, by what the user chose."""
 
 
 def _convolution(slide: Slide, axis: int, size: Extent) -> Placed | None:

@@ -34,6 +34,7 @@ class FixReport:
         style: The style asked for.
         dynamic: The choice for padding that depends on an open size.
         no_ceil: Whether no pool was to round up.
+        trust: Whose reading was to count where the engines disagree; else empty.
         outcome: How it ended; decides the exit code.
         written: Path of the file written; empty if none was.
         older: Path of an older file in the place of a result that was not written; else empty.
@@ -76,6 +77,7 @@ class FixReport:
     inline: bool = False
     dynamic: str = "keep"
     no_ceil: bool = False
+    trust: str = ""
     declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
     ranges: str = ""
     dims: Mapping[str, range] = field(default_factory=dict)
@@ -118,11 +120,13 @@ class CheckReport:
         style: The style asked for.
         fail_on: The least severity that fails the check.
         files: One report for each file, sorted by path within each argument.
+        trust: As for `FixReport`.
     """
 
     style: str
     fail_on: Severity
     files: tuple[FileReport, ...]
+    trust: str = ""
 
     @property
     def exit_code(self) -> int:

@@ -38,6 +38,7 @@ def fix_json(report: FixReport) -> str:
         "style": report.style,
         "dynamic": report.dynamic,
         "no_ceil": report.no_ceil,
+        "trust": report.trust or None,
         "outcome": report.outcome,
         "written": report.written or None,
         "older": report.older or None,
@@ -69,6 +70,7 @@ def check_json(report: CheckReport) -> str:
     document = {
         **_head("check", report.exit_code),
         "style": report.style,
+        "trust": report.trust or None,
         "fail_on": report.fail_on,
         "files": [_file(file) for file in report.files],
         "summary": {

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
 from onnxpad.analysis.signs import Signs
+from onnxpad.finding import Trust
 from onnxpad.fusion.blocked_pools import BlockedPools
 from onnxpad.fusion.pad_fusion import Exposed
 from onnxpad.graph import Graph, Node
@@ -75,11 +76,13 @@ class Context:
         *,
         no_ceil: bool = False,
         symmetric: bool = False,
+        trust: Trust | None = None,
     ) -> None:
         """Analyses a graph for a style, a choice for open sizes, and the sizes a user allows.
 
         `no_ceil` says whether the user wants no pool that rounds up, `symmetric` whether pads of a
-        transposed convolution must be equal at both ends.
+        transposed convolution must be equal at both ends, and `trust` whose reading counts where
+        onnxruntime and the specification disagree.
 
         See `rewrite.scopes` for bodies and functions, which are analysed with what is `around`.
         """
@@ -91,6 +94,7 @@ class Context:
         self.dynamic = "pad" if dynamic == "keep" and style == "pad" else dynamic
         self.no_ceil = no_ceil
         self.symmetric = symmetric
+        self.trust = trust
         self.domains = analysed_domains(graph, domain) if around is None else around.domains
         # The sizes of a body or function are limited by the main graph alone.
         self.is_final = around is not None or all(e.analysis.is_complete for e in self.domains)
@@ -98,7 +102,9 @@ class Context:
         known = (None, None) if outer is None else (outer.signs, outer.sites)
         self.signs: Signs = Signs(graph, self.analysis, known[0])
         inlined = around is not None and around.inlined
-        self.sites: Sites = Sites(graph, self.analysis, self.signs, known[1], fed, inlined=inlined)
+        self.sites: Sites = Sites(
+            graph, self.analysis, self.signs, known[1], fed, inlined=inlined, trust=trust
+        )
         plain = self.domains[0].analysis
         self.blocked_pools = BlockedPools(graph, self.analysis, self.signs)
         self.open_sites = DynamicSites(graph, self.analysis, self.sites, plain)

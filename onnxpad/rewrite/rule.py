@@ -22,6 +22,7 @@ class Match(NamedTuple):
         plan: The data that `rewrite` needs; None for a refusal.
         about: The node that the finding names; None where it is in no graph that is rewritten.
         barred: Whether it is refused because an earlier `fix` had to take it back.
+        decides: Whether the plan rests on the engine that is trusted where two disagree.
     """
 
     finding: Finding
@@ -29,6 +30,7 @@ class Match(NamedTuple):
     plan: Any = None
     about: Node | None = None
     barred: bool = False
+    decides: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,13 +115,18 @@ class Pass:
         *,
         severity: Severity | None = None,
         keeps: Node | None = None,
+        decides: bool = False,
         **evidence: object,
     ) -> Match:
-        """A match to rewrite; `keeps` is the node whose output must stay, if it is another one."""
+        """A match to rewrite.
+
+        `keeps` is the node whose output must stay, if it is another one. `decides` says that the
+        plan rests on the engine that is trusted.
+        """
         label, told = context.label(node), MappingProxyType(evidence)
         severity = severity or self.severity
         finding = Finding(self.code, severity, label, node.op, message, evidence=told)
-        return Match(finding, keeps or node, plan, node)
+        return Match(finding, keeps or node, plan, node, decides=decides)
 
     def refused(
         self,

@@ -20,6 +20,7 @@ from onnxpad.analysis.shape_inference_check import disagreements
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import bodies
+from onnxpad.finding import Trust
 from onnxpad.fusion.blocked_pools import Hazard
 from onnxpad.graph import Graph, Node, Tensor, held_bodies, normal_domain
 from onnxpad.operators.onnxruntime_quirks import CHANGED
@@ -48,6 +49,7 @@ def contexts(
     domain: SizeDomain | None = None,
     *,
     no_ceil: bool = False,
+    trust: Trust | None = None,
 ) -> list[Context]:
     """The contexts of the graphs of a model that pad, and of those around them.
 
@@ -57,12 +59,13 @@ def contexts(
         dynamic: What becomes of padding that depends on an open size.
         domain: The sizes that the user allows.
         no_ceil: Whether the user wants no pool that rounds up.
+        trust: Whose reading counts where the engines disagree.
 
     Returns:
         The main graph first, then the bodies in it, each before those inside it, then the
         functions, each after those that call it.
     """
-    main = Context(graph, style, dynamic, domain, no_ceil=no_ceil)
+    main = Context(graph, style, dynamic, domain, no_ceil=no_ceil, trust=trust)
     return _Finder(main).found
 
 
@@ -167,7 +170,8 @@ class _Finder:
 
     def _add(self, graph: Graph, around: Around) -> Context:
         main = self._main
-        context = Context(graph, main.style, main.dynamic, None, around, no_ceil=main.no_ceil)
+        asked = main.style, main.dynamic, None, around
+        context = Context(graph, *asked, no_ceil=main.no_ceil, trust=main.trust)
         if not graph.opset:
             context.closed = NO_OPSET
         else:

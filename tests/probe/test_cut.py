@@ -253,8 +253,10 @@ def probed(monkeypatch: pytest.MonkeyPatch) -> list[ProbeResult]:
     results: list[ProbeResult] = []
     original = compare_runs
 
-    def counting(before: onnx.ModelProto, after: onnx.ModelProto) -> ProbeResult:
-        results.append(original(before, after))
+    def counting(
+        before: onnx.ModelProto, after: onnx.ModelProto, *, specified: bool
+    ) -> ProbeResult:
+        results.append(original(before, after, specified=specified))
         return results[-1]
 
     monkeypatch.setattr(cutting, "compare_runs", counting)
