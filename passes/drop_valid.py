@@ -48,10 +48,7 @@ class DropValid(Pass):
             except RefusalError as refusal:
                 yield self.refused(context, op.node, "auto_pad=VALID", refusal)
             else:
-                decided = context.sites.decided(op) is not None
-                trusts = f"; by --trust {context.trust}" if decided else ""
-                message = f"auto_pad=VALID: no padding{trusts}"
-                yield self.found(context, op.node, message, plan, decides=decided)
+                yield self.resolved(context, op, "auto_pad=VALID: no padding", plan)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Drops `auto_pad`."""

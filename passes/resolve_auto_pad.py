@@ -1,10 +1,8 @@
 """SAME_UPPER and SAME_LOWER, written out."""
 
 from collections.abc import Iterator
-from typing import Any
 
-from onnxpad.finding import Severity
-from onnxpad.operators.amounts import Pairs, add, onnx_order, told
+from onnxpad.operators.amounts import add, onnx_order, told
 from onnxpad.operators.read import WindowOp
 from onnxpad.padding.computed_pads import ComputedPlan
 from onnxpad.padding.plan import Plan, SizeDependentError, express
@@ -65,29 +63,9 @@ class ResolveAutoPad(Pass):
                 yield self.refused(context, op.node, message, refusal)
                 continue
             pads = add(plan.inner, plan.outer)
-            yield self._resolved(context, op, f"{message}: pads {told(pads)}", plan, pads)
-
-    def _resolved(
-        self, context: Context, op: WindowOp, message: str, plan: object, pads: Pairs | None = None
-    ) -> Match:
-        """The finding of an operator whose padding can be written."""
-        repair, decided = context.sites.repair(op), context.sites.decided(op)
-        facts: dict[str, Any] = {} if pads is None else {"pads": onnx_order(pads)}
-        if repair:
-            message += f"; a repair, since onnxruntime does not run {repair}"
-            facts["repair"] = repair
-        if decided is not None:
-            message += f"; by --trust {context.trust}: {decided.facts['disagreement']}"
-            facts = {**decided.facts, **facts, "trusts": context.trust}
-        return self.found(
-            context,
-            op.node,
-            message,
-            plan,
-            severity=Severity.ERROR if repair else Severity.WARNING,
-            decides=decided is not None,
-            **facts,
-        )
+            yield self.resolved(
+                context, op, f"{message}: pads {told(pads)}", plan, pads=onnx_order(pads)
+            )
 
     def _plan(self, context: Context, op: WindowOp) -> Plan:
         """The plan for the style; where the operator cannot have that, pads in the operator."""
@@ -110,7 +88,7 @@ class ResolveAutoPad(Pass):
             hindrance = f"; no Pad can compute them: {other}"
             hindered = {"no_pad": other.code}
         if plan is not None and context.dynamic == "pad":
-            return self._resolved(context, op, f"{message}: {formula}", plan)
+            return self.resolved(context, op, f"{message}: {formula}", plan)
         options = ["--dynamic pad"] if plan is not None and context.dynamic == "keep" else []
         advice = context.sites.wording.advice_on(refusal.sizes, op.data, *options)
         asked = "this is what --dynamic auto-pad asks for; " * (context.dynamic == "auto-pad")

@@ -86,13 +86,16 @@ def computed(op: "WindowOp", window: AnyWindow, size: Extent) -> Placed:
 def pads_of_onnxruntime(op: "WindowOp", window: AnyWindow, size: Extent) -> Pair | None:
     """The constant pads (begin, end) by which onnxruntime reads SAME, negative where it crops.
 
-    None where they depend on an open size, or no window may fit.
+    None where they depend on an open size, or leave no room for a window: of the explicit pads too,
+    onnxruntime then makes something else than the specification. None also where its number of
+    windows is unknown.
     """
     placed = computed(op, window, size)
     begin, end = _constant(placed.begin), _constant(placed.end)
-    if begin is None or end is None or always(less_equal(1, placed.windows)) is not True:
+    if begin is None or end is None or isinstance(placed.windows, Unknown):
         return None
-    return begin, end
+    fits = always(less_equal(window.extent, size + begin + end)) is True
+    return (begin, end) if fits else None
 
 
 def disagreement(

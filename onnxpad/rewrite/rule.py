@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node, Tensor
+from onnxpad.operators.read import WindowOp
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 
@@ -127,6 +128,28 @@ class Pass:
         severity = severity or self.severity
         finding = Finding(self.code, severity, label, node.op, message, evidence=told)
         return Match(finding, keeps or node, plan, node, decides=decides)
+
+    def resolved(
+        self, context: Context, op: WindowOp, message: str, plan: Any, **evidence: object
+    ) -> Match:
+        """A match to rewrite an `auto_pad`, which says whether it is a repair, and who decides."""
+        repair, decided = context.sites.repair(op), context.sites.decided(op)
+        facts: dict[str, Any] = evidence
+        if repair:
+            message += f"; a repair, since onnxruntime does not run {repair}"
+            facts = {**facts, "repair": repair}
+        if decided is not None:
+            message += f"; by --trust {context.trust}: {decided.facts['disagreement']}"
+            facts = {**decided.facts, **facts, "trusts": context.trust}
+        return self.found(
+            context,
+            op.node,
+            message,
+            plan,
+            severity=Severity.ERROR if repair else self.severity,
+            decides=decided is not None,
+            **facts,
+        )
 
     def refused(
         self,
