@@ -118,6 +118,11 @@ class Context:
         self._asked = graph.version
 
     @property
+    def outer(self) -> "Context | None":
+        """For a body, the context of the graph around it."""
+        return None if self._around is None else self._around.graph
+
+    @property
     def original(self) -> "Context":
         """The same graph as it was loaded, at all sizes."""
         if self._first is None:

@@ -33,6 +33,8 @@ from onnxpad.sizes.feasible import stopping
 Key: TypeAlias = tuple[str, str]
 """The domain and the name of a function; overloads count as one."""
 _Call: TypeAlias = tuple[Context, Node]
+_Given: TypeAlias = tuple[Context, Tensor, Tensor]
+"""A tensor of another graph, with the context of that graph, and what it is in this one."""
 
 NO_OPSET: Final = "the function imports no version of ONNX's operators that is known"
 """Why nothing is rewritten in some functions."""
@@ -81,6 +83,8 @@ class _Finder:
         functions = light.functions
         self._padding = _padding_functions(functions)
         self._misjudged: set[Key] = set()
+        # The calls of each function that is looked into, by its context.
+        self._callers: dict[int, list[_Call]] = {}
         # Functions with calls in graphs that are not looked into.
         self._called_unseen: set[Key] = set()
         for training in light.training_info:
@@ -91,9 +95,12 @@ class _Finder:
             for index in _callers_first(functions):
                 self._add_function(index)
         wrong = self._misjudged_functions(functions)
+        judged: dict[int, _Misjudged] = {}
         for context in self.found:
+            given = partial(self._given, context)
+            each = judged[id(context)] = _Misjudged(context, wrong, given, judged)
             if not context.closed:
-                context.blocked_pools.inside.append(_Misjudged(context, wrong).before)
+                context.blocked_pools.inside += [each.before, each.downstream]
 
     def _enter(self, context: Context) -> None:
         """Adds the bodies in a graph, and notes its calls of functions."""
@@ -156,8 +163,23 @@ class _Finder:
         )
         around = Around(None, tuple(domains), fed, inlined, self._original(function))
         context = self._add(function, around)
+        self._callers[id(context)] = calls
         if context.closed or any(True for _ in _disputed(context)):
             self._misjudged.add(key)
+
+    def _given(self, context: Context) -> Iterator["_Given"]:
+        """The tensors of other graphs that a body captures, or that are passed to a graph."""
+        graph, outer = context.graph, context.outer
+        if outer is not None and graph.owner is not None:
+            for tensor in graph.captured():
+                assert tensor.outer is not None
+                yield outer, tensor.outer, tensor
+            # Which becomes which does not matter: all of them count where one does.
+            for tensor in graph.owner.inputs:
+                yield from ((outer, tensor, graph.tensor(name)) for name in graph.inputs)
+        for caller, node in self._callers.get(id(context), ()):
+            for tensor, name in zip(node.inputs, graph.inputs, strict=False):
+                yield caller, tensor, graph.tensor(name)
 
     def _misjudged_functions(self, functions: Sequence[onnx.FunctionProto]) -> frozenset[Key]:
         """The functions with sizes that onnxruntime must not learn, also in others they call."""
@@ -295,24 +317,67 @@ class _Misjudged:
     shape, and stops.
     """
 
-    def __init__(self, context: Context, functions: Collection[Key]) -> None:
+    def __init__(
+        self,
+        context: Context,
+        functions: Collection[Key],
+        given: Callable[[], Iterator[_Given]],
+        others: Mapping[int, "_Misjudged"],
+    ) -> None:
         """Looks for the nodes at the first question.
 
         Args:
             context: The graph.
             functions: The functions that such nodes are in.
+            given: Returns what the graph reads of others.
+            others: Those of all graphs, by the identity of the context.
         """
         self._context = context
         self._functions = functions
+        self._given = given
+        self._others = others
         self._found: list[tuple[Node, Hazard]] | None = None
 
     def before(self) -> Iterator[tuple[Tensor, Hazard]]:
         """The tensors that these nodes read, each with what would happen."""
+        for node, hazard in self._nodes():
+            if self._is_handed_on(node):
+                yield from ((tensor, hazard) for tensor in node.inputs if tensor.name)
+
+    def downstream(self) -> Iterator[tuple[Tensor, Hazard]]:
+        """The results of `Pad`s downstream of these nodes, in whatever graph they are.
+
+        Computed amounts hide the wrong size from a body that hands on such a result.
+        """
+        for tensor, hazard in self._wrong().values():
+            node = self._context.graph.producer(tensor)
+            if node is not None and node.op == "Pad" and self._is_handed_on(node):
+                yield tensor, hazard
+
+    def _wrong(self) -> dict[str, tuple[Tensor, Hazard]]:
+        """The tensors whose sizes follow from a wrong one, by name, each with its hazard."""
+        graph = self._context.graph
+        pending = [(out, hazard) for node, hazard in self._nodes() for out in node.outputs]
+        outside: dict[int, dict[str, tuple[Tensor, Hazard]]] = {}
+        for context, theirs, ours in self._given():
+            other = id(context)
+            if other not in outside:
+                outside[other] = self._others[other]._wrong()
+            if theirs.name in outside[other]:
+                pending.append((ours, outside[other][theirs.name][1]))
+        found: dict[str, tuple[Tensor, Hazard]] = {}
+        while pending:
+            tensor, hazard = pending.pop()
+            if tensor.name and tensor.name not in found:
+                found[tensor.name] = tensor, hazard
+                pending += [(out, hazard) for use in graph.uses(tensor) for out in use.node.outputs]
+        return found
+
+    def _nodes(self) -> list[tuple[Node, Hazard]]:
+        """The nodes that the graph still has."""
         if self._found is None:
             self._found = list(self._find())
-        for node, hazard in self._found:
-            if self._context.graph.has_node(node):
-                yield from ((tensor, hazard) for tensor in node.inputs if tensor.name)
+        return [each for each in self._found if self._context.graph.has_node(each[0])]
 
     def _find(self) -> Iterator[tuple[Node, Hazard]]:
         graph = self._context.graph
@@ -320,13 +385,12 @@ class _Misjudged:
             return
         for node in graph.nodes:
             key = (normal_domain(node.domain), node.op)
-            if graph.is_function(node) and key in self._functions and self._is_handed_on(node):
+            if graph.is_function(node) and key in self._functions:
                 yield node, self._hazard(node)
         try:
             wrong = [each.node for each in disagreements(graph, self._context.analysis)]
             for node in (*_disputed(self._context), *wrong):
-                if self._is_handed_on(node):
-                    yield node, self._hazard(node)
+                yield node, self._hazard(node)
         except ModelError:
             return  # a constant is malformed, and whoever reads it says so
 

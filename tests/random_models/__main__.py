@@ -143,7 +143,7 @@ def supervise(options: argparse.Namespace) -> int:
                     continue
                 counts["models"] += 1
                 counts["run"] += told["runs"]
-                excuses[told["excused"]] += bool(told["excused"])
+                excuses.update([told["excused"]] if told["excused"] else [])
                 pads.removed += told["removed"]
                 transposed.removed += told["resolved"]
                 for problem in told["problems"]:

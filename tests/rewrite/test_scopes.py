@@ -409,6 +409,49 @@ def test_onnxruntime_learns_no_sizes_that_shape_inference_gets_wrong(
     assert [each.reason_code for each in result.undone] == ["shape-refused"]
 
 
+POOL_OF_X = CEIL.replace("(q)", "(x)")
+PADDED = "g = Cast <to = 7> (f) z = Pad ({}, g)"
+HIDDEN = {
+    "from a pool outside the branch": (
+        f"k = {POOL_OF_X} " + branch(PADDED.format("k")).replace("Identity (x)", "Identity (k)"),
+        "",
+    ),
+    "from a pool in a function": (
+        "k = f.go (x) " + branch(PADDED.format("k")).replace("Identity (x)", "Identity (k)"),
+        function(f"y = {CEIL}", "q"),
+    ),
+    "outside the branch": (
+        f"k = {POOL_OF_X} {PADDED.format('k').replace('z =', 'r =')} "
+        + branch("z = Identity (r)").replace("Identity (x)", "Identity (r)"),
+        "",
+    ),
+    "in a function that the branch calls": (
+        f"k = {POOL_OF_X} " + branch("z = f.go (k, f)").replace("Identity (x)", "Identity (k)"),
+        function(PADDED.format("q").replace("z =", "y ="), "q, f"),
+    ),
+    "in a Scan": (
+        f"k = {POOL_OF_X} u = Concat <axis = 0> (k, k) r = Unsqueeze (u, two) "
+        + SCANNED.format(PADDED.format("s").replace("z =", "t =")),
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize(("nodes", "functions"), HIDDEN.values(), ids=[*HIDDEN])
+def test_computed_amounts_that_hide_a_wrong_size_stay(nodes: str, functions: str) -> None:
+    """From a body that hands on the result of the `Pad`, which is allocated in the known size."""
+    head = HEAD.replace('"" : 17', '"" : 18')
+    held = f"{COMPUTED}, int64[1] two = {{1}}"
+    text = f"{head} g (float[1, 2, 9, 11] x, bool on) => (float[] y) <{held}> {{ {nodes} }}"
+    model = onnx.parser.parse_model(f"{text} {functions.replace(': 17', ': 18')}")
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    feeds = {**feeds_of(model, 1), "on": np.array(True)}
+    result = onnxpad.fix(model, validate=False)
+    (expected,), (found,) = run(model, feeds), run(result.model, feeds)
+    np.testing.assert_array_equal(expected, found)
+    assert [each.reason_code for each in result.undone] == ["shape-refused"]
+
+
 def test_what_is_barred_in_a_body_stays() -> None:
     model = graph(branch("q = Pad (x, p) [c] z = Conv (q, w)"))
     entry = '[["If \'if\' > then_branch > z", "PAD201", "differs"]]'
