@@ -107,17 +107,23 @@ class FixResult:
         """The rewritten model, a new copy at each access; the original if nothing changed."""
         return self._graph.to_proto()
 
-    def as_same_kind(self) -> Any:
+    def as_same_kind(self, *, keep_invalid: bool = False) -> Any:
         """The rewritten model as the kind of object that was given, always a new one.
 
         It is an `onnx.ModelProto`, bytes, a graphsurgeon `Graph`, an `onnx_ir.Model` or a torch
         `ONNXProgram`. Weights that are the same are not copied: the last three share them with the
         model that was given.
 
+        Args:
+            keep_invalid: Whether to return a model whose validation failed, as for `save`.
+
         Raises:
+            ValidationError: The validation failed.
             UsageError: The model was given by its path.
         """
-        return self._same_kind(self._graph.model)
+        self._refuse_invalid(keep_invalid)
+        with gc_pause.paused():
+            return self._same_kind(self._graph.model)
 
     def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
         """Inputs, nodes and initializers before and after; long tensors lack their elements."""
@@ -157,12 +163,15 @@ class FixResult:
             UsageError: `external_data` is none of the three.
             OutputError: A file cannot be written, or a different file has the name of a data file.
         """
-        failed = self.validation is not None and self.validation.outcome == "failed"
-        if self.validation is not None and failed and not keep_invalid:
-            raise ValidationError(
-                f"{why_not(self.validation)}; keep_invalid=True writes it all the same"
-            )
+        self._refuse_invalid(keep_invalid)
         return self._graph.write(path, external_data=external_data, progress=progress)
+
+    def _refuse_invalid(self, keep_invalid: bool) -> None:
+        if self.validation is None or keep_invalid or self.validation.outcome != "failed":
+            return
+        raise ValidationError(
+            f"{why_not(self.validation)}; keep_invalid=True gives the model all the same"
+        )
 
 
 @dataclass(frozen=True)

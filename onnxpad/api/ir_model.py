@@ -29,11 +29,14 @@ def serialised(model: Any, kind: str, saving: str) -> bytes | InFolder:
         saving: How such an object is saved with external data, for messages.
 
     Raises:
-        ModelError: It is over 2 GiB without its external data, or cannot be serialised, or its
-            external data lies in several folders.
+        ModelError: It is over 2 GiB without its external data, or cannot be serialised, or an
+            initializer has no values, or its external data lies in several folders.
     """
     import onnx_ir
 
+    missing = next(_without_values(model), None)
+    if missing is not None:
+        raise ModelError(f"initializer {missing!r} of the {kind} has no values; give it some")
     tensors = list(_tensors(model))
     external = [each for each in tensors if isinstance(each, onnx_ir.ExternalTensor)]
     require_room(
@@ -165,6 +168,12 @@ def _tensors(model: Any) -> Iterator[Any]:
                     yield attribute.value
                 elif attribute.type == onnx_ir.AttributeType.TENSORS:
                     yield from attribute.value
+
+
+def _without_values(model: Any) -> Iterator[str]:
+    """The names of initializers that onnx_ir would leave out, as they have no values."""
+    for graph in _graphs(model):
+        yield from (name for name, value in graph.initializers.items() if value.const_value is None)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from onnxpad.arguments import ModelSource, Source, source
 from onnxpad.errors import UsageError
+from onnxpad.process import gc_pause
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +50,11 @@ def given(model: ModelSource, call: str) -> Given:
         UsageError: It is no model in any form that onnxpad knows.
         ModelError: It cannot be serialised.
     """
+    with gc_pause.paused():
+        return _given(model, call)
+
+
+def _given(model: ModelSource, call: str) -> Given:
     for package, name, whole in _PARTS:
         if _is_a(model, package, name):
             raise UsageError(f"{call} takes a whole {whole}, not a {name} of one")

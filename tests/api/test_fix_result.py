@@ -34,11 +34,12 @@ def test_passed(result: onnxpad.FixResult, tmp_path: Path) -> None:
 def test_failed_is_not_saved_unless_told(result: onnxpad.FixResult, tmp_path: Path) -> None:
     failed, path = replace(result, validation=FAILED), tmp_path / "out.onnx"
     assert not failed.ok
-    for act in (failed.raise_for_failure, lambda: failed.save(path)):
+    for act in (failed.raise_for_failure, lambda: failed.save(path), failed.as_same_kind):
         with pytest.raises(ValidationError, match=r"differs from the original .*1.0 became 2.0"):
             act()
     assert list(tmp_path.iterdir()) == []
     failed.save(path, keep_invalid=True)
+    assert failed.as_same_kind(keep_invalid=True) == failed.model
     assert path.exists()
 
 

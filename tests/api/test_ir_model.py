@@ -269,6 +269,13 @@ def test_a_model_that_onnx_ir_cannot_write() -> None:
         onnxpad.fix(given)
 
 
+def test_an_initializer_without_values() -> None:
+    given = onnx_ir.from_proto(PADDED)
+    given.graph.initializers["w"].const_value = None
+    with pytest.raises(ModelError, match=r"initializer 'w' of the onnx_ir\.Model has no values"):
+        onnxpad.fix(given)
+
+
 # Programs of torch
 
 
