@@ -27,6 +27,9 @@ _KIND: Final = "graphsurgeon Graph"
 _SAVING: Final = "onnx.save(gs.export_onnx(graph), path, save_as_external_data=True)"
 _STANDARD: Final = (None, "", "ai.onnx")
 
+_FREE: Final = 4
+"""The first IR version in which an initializer need not be an input."""
+
 _WITH_FUNCTIONS: Final = 8
 _TYPES_IN_FUNCTIONS: Final = 10
 """The IR versions that brought functions, and the types of tensors in them."""
@@ -57,7 +60,7 @@ def rebuilt(proto: onnx.ModelProto, before: Any) -> Any:
     import onnx_graphsurgeon as gs
 
     graph = gs.import_onnx(proto)
-    graph.ir_version, graph.name_idx = before.ir_version, before.name_idx
+    graph.ir_version, graph.name_idx = _ir_version(before), before.name_idx
     if before.import_domains is None:
         graph.opset, graph.import_domains = before.opset, None
     _keep(before, graph)
@@ -81,13 +84,23 @@ def _model(graph: Any) -> onnx.ModelProto:
         opset_import=opsets,
     )
     # A new graph has no IR version: the lowest that has all that it needs runs everywhere.
-    least = max(onnx.helper.find_min_ir_version_for(opsets, ignore_unknown=True), 3)
+    least = max(onnx.helper.find_min_ir_version_for(opsets, ignore_unknown=True), _FREE)
     if graph.functions:
         least = max(least, _WITH_FUNCTIONS)
-    model.ir_version = least if graph.ir_version is None else graph.ir_version
+    model.ir_version = _ir_version(graph) or least
+    if model.ir_version < _FREE:
+        for each in model.graph.initializer:
+            declared = onnx.helper.make_tensor_value_info(each.name, each.data_type, each.dims)
+            model.graph.input.append(declared)
     for function in graph.functions:
         model.functions.append(_function(function, model.ir_version))
     return model
+
+
+def _ir_version(graph: Any) -> int | None:
+    """The IR version of a graph; those of older versions of graphsurgeon have none."""
+    found: int | None = vars(graph).get("ir_version")
+    return found
 
 
 def _imported(graph: Any) -> list[onnx.OperatorSetIdProto]:

@@ -147,9 +147,15 @@ def _serialised(export: Callable[[], onnx.ModelProto], kind: str) -> bytes:
 
 def _graphs(model: Any) -> Iterator[Any]:
     """All graphs of a model: the main graph, functions, and the bodies in both."""
-    for graph in (model.graph, *(each.graph for each in model.functions.values())):
-        yield graph
-        yield from graph.subgraphs()
+    for whole in (model.graph, *model.functions.values()):
+        yield whole
+        yield from whole.subgraphs()
+
+
+def _initializers(graph: Any) -> Mapping[str, Any]:
+    """The initializers of a graph by name; a function has none."""
+    found: Mapping[str, Any] = getattr(graph, "initializers", {})
+    return found
 
 
 def _tensors(model: Any) -> Iterator[Any]:
@@ -157,7 +163,7 @@ def _tensors(model: Any) -> Iterator[Any]:
     import onnx_ir
 
     for graph in _graphs(model):
-        for value in graph.initializers.values():
+        for value in _initializers(graph).values():
             if value.const_value is not None:
                 yield value.const_value
         for node in graph:
@@ -173,7 +179,9 @@ def _tensors(model: Any) -> Iterator[Any]:
 def _without_values(model: Any) -> Iterator[str]:
     """The names of initializers that onnx_ir would leave out, as they have no values."""
     for graph in _graphs(model):
-        yield from (name for name, value in graph.initializers.items() if value.const_value is None)
+        for name, value in _initializers(graph).items():
+            if value.const_value is None:
+                yield name
 
 
 @contextmanager
@@ -194,8 +202,8 @@ def _keep(before: Any, now: Any) -> None:
 
     for store, other in ((now, before), *_values(before, now)):
         store.meta.update(other.meta)
-    for name, value in getattr(now, "initializers", {}).items():
-        known = before.initializers.get(name)
+    for name, value in _initializers(now).items():
+        known = _initializers(before).get(name)
         if known is not None and _equal(known.const_value, value.const_value):
             value.const_value = known.const_value
     producers = _producers(before)
@@ -226,7 +234,7 @@ def _values(before: Any, now: Any) -> Iterator[tuple[Any, Any]]:
 
 def _named(graph: Any) -> Mapping[str, Any]:
     outputs = chain.from_iterable(node.outputs for node in graph)
-    initializers = getattr(graph, "initializers", {}).values()
+    initializers = _initializers(graph).values()
     return {each.name: each for each in chain(graph.inputs, initializers, outputs) if each.name}
 
 

@@ -206,6 +206,14 @@ def test_a_new_graph_gets_the_lowest_version_that_fits() -> None:
     assert (fixed.ir_version, fixed.import_domains, fixed.opset) == (None, None, 13)
 
 
+def test_initializers_of_an_old_graph_are_inputs() -> None:
+    """Before IR version 4 they had to be, and graphsurgeon removes them from the inputs."""
+    model = parsed("g (float[2] x) => (float[2] y) { y = Add (x, w) }", opset=8, ir=3)
+    model.graph.initializer.append(numpy_helper.from_array(np.ones(2, np.float32), "w"))
+    model.graph.input.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, [2]))
+    assert fields(exported(gs.import_onnx(model))) == fields(model)
+
+
 def test_the_graph_given_is_not_changed() -> None:
     model = onnx.ModelProto.FromString(PADDED.SerializeToString())
     graph = gs.import_onnx(model)
