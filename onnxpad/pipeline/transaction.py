@@ -63,8 +63,8 @@ class Made(NamedTuple):
         change: The change.
         finding: The finding that it settles.
         key: The key under which it can be barred.
-        tensors: Names of the tensors from its root to the output that it keeps, and in bodies the
-            outputs of the nodes around; unique in the model.
+        tensors: Names of the tensors from its root, which is left out, to the output that it keeps,
+            and in bodies the outputs of the nodes around; unique in the model.
     """
 
     place: Place
@@ -143,9 +143,8 @@ class Editor:
             return
         mark = self.context.mark()
         key = key_of(self.context.graph, rule, match)
-        tensors = self._along(match.node)
         try:
-            change = self._apply(rule, match, place)
+            change, tensors = self._apply(rule, match, place)
         except UncertifiedError as error:
             self.context.rollback(mark)
             self.undone[place] = Undone(match.finding, str(error), error.code, error.facts)
@@ -162,16 +161,17 @@ class Editor:
         graph = self.context.graph
         check_in_place(graph, graph.touched(mark), self._certifier)
 
-    def _along(self, node: Node) -> frozenset[str]:
+    def _along(self, node: Node, roots: Sequence[str]) -> frozenset[str]:
         """The tensors that belong to a rewrite of a node: its output, and those it pads.
 
-        Where the node has no window, they are those of the steps that a `Pad` is moved past.
+        Where the node has no window, they are those of the steps that a `Pad` is moved past. The
+        roots, which are computed as before, do not belong to it.
         In a body, the outputs of the nodes around belong to it too.
         """
         graph, found = self.context.graph, {node.outputs[0].name}
         tensor = node.inputs[0] if node.inputs else None
         is_step = node.op != "Pad" and operator_of(graph, node) is None
-        while tensor is not None and tensor.name and tensor.name not in found:
+        while tensor is not None and tensor.name and tensor.name not in {*roots, *found}:
             found.add(tensor.name)
             above = graph.producer(tensor)
             passes = above is not None and (is_step or above.op in {"Pad", "Identity"})
@@ -197,13 +197,15 @@ class Editor:
             self.undone.clear()
         return outdated
 
-    def _apply(self, rule: Pass, match: Match, place: Place) -> Change:
+    def _apply(self, rule: Pass, match: Match, place: Place) -> tuple[Change, frozenset[str]]:
+        """Makes a change; returns it, and the tensors that belong to it."""
         graph, node = self.context.graph, match.node
         mark, inputs = graph.mark(), dict(graph.model.main.inputs)
         if self._probe is not None:
             self._probe.take(graph, self.context.analysis, self.context.signs)
         sites = [self._site(node, tensor, rule) for tensor in self._kept(node)]
         first, roots = sites[0].tensor, sites[0].reading.roots
+        tensors = self._along(node, roots)
         nodes = rule.computing(match)
         text = self._describe(node, first, roots, nodes[0])
         if (place, text) in self._seen:
@@ -233,7 +235,7 @@ class Editor:
         if absorbed := graph.absorb(node):
             check_renamed(graph, graph.touched(mark))
             removed += absorbed
-        return Change(
+        change = Change(
             code=rule.code,
             node=self.context.label(node),
             op_type=node.op,
@@ -243,6 +245,7 @@ class Editor:
             removed=removed,
             probe=seen,
         )
+        return change, tensors
 
     def _kept(self, node: Node) -> Sequence[Tensor]:
         """The outputs of a node that must stay the same: those that are read.

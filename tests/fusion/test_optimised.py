@@ -551,3 +551,18 @@ def test_amounts_stay_computed_where_a_pool_without_windows_would_crash(validate
 def test_amounts_are_written_where_each_size_has_a_window() -> None:
     result = onnxpad.fix(CRASHING, shapes={"x": (1, 16, 8, 8)})
     assert [change.code for change in result.changes] == ["PAD205"]
+
+
+@pytest.mark.parametrize("validate", [True, False], ids=["validated", "proofs alone"])
+def test_a_rewrite_downstream_of_one_that_is_barred_is_made(validate: bool) -> None:
+    """Before opset 11 nothing protects a `Pad` before a pool that has pads of its own."""
+    model = one(
+        "s = Softmax (x) a = Pad <pads = [0, 0, 0, 0, 0, 0, 2, 0]> (s)"
+        " t = Transpose <perm = [0, 1, 3, 2]> (a) b = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 1]> (t)"
+        " m = MaxPool <kernel_shape = [3, 3]> (b) c = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 1]> (m)"
+        " y = Conv (c, w)",
+        initializers="float[1, 2, 3, 3] w = {" + ", ".join(map(str, range(18))) + "}",
+        opset=9,
+    )
+    result = demand(model, "fold", validate=validate)
+    assert ("PAD201", "<y>") in [(change.code, change.node) for change in result.changes]
