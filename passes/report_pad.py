@@ -7,6 +7,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.finding import Severity
 from onnxpad.graph import Node
 from onnxpad.operators.amounts import told
+from onnxpad.operators.no_padding import why_no_padding
 from onnxpad.operators.read import PadOp, UnreadableError, WindowOp
 from onnxpad.operators.table import Direction, Inputs, uncovered
 from onnxpad.padding.readers import Path, Reader, Readers
@@ -150,12 +151,27 @@ def _causes(
             is_cropped = other is not None and other.direction is Direction.SCATTERS
             crops = ", and its pads crop" if is_cropped else ""
             form = f"{{}} reads it, which onnxpad does not cover{crops}"
+            why = why_no_padding(context.graph, node, index)
+            form += f": {why}" * bool(why)
             yield _cause(Reason.OPERATOR_NOT_COVERED, form, name, general)
         elif inputs is not None:
             form = f"{{}} reads it as {_operand(inputs, index)}"
             yield _cause(Reason.READ_AS_OPERAND, form, name, general)
         elif path is None or not path.steps or path.steps[0] is not node:
-            yield _cause(Reason.NO_WINDOW, "{} reads it, which has no window", name, general)
+            yield _windowless(context, readers, node, index)
+
+
+def _windowless(context: Context, readers: Readers, node: Node, index: int) -> _Cause:
+    """Why an operator without a window does not take over the padding that it reads."""
+    graph, name, general = context.graph, _named(context, node), str(node.op)
+    if why := why_no_padding(graph, node, index):
+        return _cause(Reason.TAKES_NO_PADDING, f"{{}} reads it: {why}", name, general)
+    end = readers.dead_end(node.outputs[0]) if readers.hands_on(node, index) else None
+    if end is None:
+        return _cause(Reason.NO_WINDOW, "{} reads it, which has no window", name, general)
+    form = f"{{}} hands it on to {{}}: {why_no_padding(graph, end.window, end.index)}"
+    named = form.format(name, _named(context, end.window))
+    return _Cause(Reason.TAKES_NO_PADDING, named, form.format(general, end.window.op))
 
 
 def _between(context: Context, readers: Readers, path: Path) -> _Cause:
@@ -163,6 +179,8 @@ def _between(context: Context, readers: Readers, path: Path) -> _Cause:
     stands = "stand" if len(path.steps) > 1 else "stands"
     uncovered = "" if readers.slides(path.window) else ", which onnxpad does not cover"
     form = f"{{}} {stands} between it and {{}}{uncovered}"
+    for op, why in {step.op: why_no_padding(context.graph, step, 0) for step in path.steps}.items():
+        form += f"; {op}: {why}" * bool(why)
     steps = [_named(context, step) for step in path.steps]
     return _Cause(
         Reason.STEPS_BETWEEN,

@@ -1,11 +1,12 @@
 """The readers of a tensor, and the path from it to the next window operator."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Final, NamedTuple
 
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.operators.no_padding import why_no_padding
 from onnxpad.operators.table import Inputs, key_of, operator_of, uncovered
 
 # Operators that pass elements on, changed one by one or moved: of the first input, or of any.
@@ -54,10 +55,12 @@ class Path(NamedTuple):
     Attributes:
         steps: The nodes in between, in order.
         window: The window operator.
+        index: The input by which it reads.
     """
 
     steps: tuple[Node, ...]
     window: Node
+    index: int  # type: ignore[assignment]
 
 
 def readers_of(graph: Graph, tensor: Tensor) -> Iterator[Reader]:
@@ -105,6 +108,17 @@ class Readers:
 
     def path(self, tensor: Tensor) -> Path | None:
         """The shortest path from a tensor to a window operator; None where none is near."""
+        return self._path(tensor, self._reads_data)
+
+    def dead_end(self, tensor: Tensor) -> Path | None:
+        """The shortest path to an operator known to take no padding; None where none is near."""
+        return self._path(tensor, lambda node, i: bool(why_no_padding(self._graph, node, i)))
+
+    def _reads_data(self, node: Node, index: int) -> bool:
+        inputs = self.inputs(node)
+        return inputs is not None and index == inputs.data
+
+    def _path(self, tensor: Tensor, is_end: Callable[[Node, int], bool]) -> Path | None:
         pending: deque[tuple[Tensor, tuple[Node, ...]]] = deque([(tensor, ())])
         seen: set[int] = set()
         while pending:
@@ -112,10 +126,9 @@ class Readers:
             for node, index in self.of(current):
                 if node is None or id(node) in seen or len(seen) > _MOST_NODES:
                     continue
-                inputs = self.inputs(node)
-                if inputs is not None and index == inputs.data:
-                    return Path(steps, node)
-                if len(steps) < _MOST_STEPS and self._hands_on(node, index):
+                if is_end(node, index):
+                    return Path(steps, node, index)
+                if len(steps) < _MOST_STEPS and self.hands_on(node, index):
                     seen.add(id(node))
                     pending += [(output, (*steps, node)) for output in node.outputs if output.name]
         return None
@@ -129,7 +142,8 @@ class Readers:
         found = operator_of(self._graph, node) or uncovered(self._graph, node)
         return found and found.inputs
 
-    def _hands_on(self, node: Node, index: int) -> bool:
+    def hands_on(self, node: Node, index: int) -> bool:
+        """Whether a node passes the elements of an input on, changed one by one or moved."""
         key = key_of(self._graph, node)
         if key is None or key[0] not in _DOMAINS:
             return False

@@ -67,8 +67,8 @@ LEFT = [
     pytest.param(
         "[p1] a = Pad (x, p) [g1] y = GlobalAveragePool (a)",
         "p1",
-        "no-window",
-        ["GlobalAveragePool 'g1'"],
+        "takes-no-padding",
+        ["GlobalAveragePool 'g1' reads it: it reduces all elements"],
         id="GlobalAveragePool",
     ),
     pytest.param("[p1] y = Pad (x, p)", "p1", "graph-output", ["an output"], id="graph output"),
@@ -92,7 +92,11 @@ LEFT = [
         id="bias",
     ),
     pytest.param(
-        "[p1] a = Pad (x, p) [s1] y = Shape (a)", "p1", "no-window", ["Shape 's1'"], id="Shape"
+        "[p1] a = Pad (x, p) [s1] y = Shape (a)",
+        "p1",
+        "takes-no-padding",
+        ["Shape 's1' reads it: it reads the size"],
+        id="Shape",
     ),
     pytest.param(
         '[p1] a = Pad <mode = "reflect"> (x, p) [a1] b = Abs (a) [c1] y = Conv (b, w)',
