@@ -294,3 +294,17 @@ def test_the_command_tells_what_came_of_a_run(capfd: pytest.CaptureFixture[str])
     lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
     assert lines[0] == {"start": 5}
     assert lines[1]["seed"] == 5
+
+
+def test_onnxruntime_is_the_oracle_for_its_own_reading() -> None:
+    """Where it crops instead of padding by nothing, only trust in it makes this explicit."""
+    one_pixel = "float[1, 2, 1, 1] w = {1, 2}"
+    body = 'y = Conv <auto_pad = "SAME_UPPER", strides = [4, 4]> (x, w)'
+    model = one(body, initializers=one_pixel, inputs="float[1, 2, 8, 8] x")
+    drawn = Drawn(model, open=False, exact=True, fed={}, sizes=(1, 2, 8, 8))
+    refused, trusted = (examine(drawn, 0, trust=trust) for trust in (None, "onnxruntime"))
+    assert not refused.problems
+    assert not trusted.problems
+    assert refused.result is not None
+    assert trusted.result is not None
+    assert (refused.result.changed, trusted.result.changed) == (False, True)

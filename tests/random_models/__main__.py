@@ -25,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=200, help="how many models to draw")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--style", default="fold", help="fold, pad, symmetric")
+    parser.add_argument("--trust", help="onnxruntime: write its reading where engines disagree")
     parser.add_argument("--validate", action="store_true", help="with probes and validation")
     parser.add_argument("--deployed", action="store_true", help="also at full optimisation")
     parser.add_argument("--dump", type=Path, help="a folder for models that come out wrong")
@@ -50,6 +51,7 @@ def work(options: argparse.Namespace) -> None:
             drawn,
             seed,
             style=options.style,
+            trust=options.trust,
             validate=options.validate,
             levels=(OFF, DEPLOYED) if options.deployed else (OFF,),
             tell=lambda what: print(json.dumps({"runs next": what}), flush=True),
@@ -129,6 +131,7 @@ def supervise(options: argparse.Namespace) -> int:
     while seed < last and (left := options.seconds - (time.monotonic() - begun)) > 0:
         command = [sys.executable, "-m", "tests.random_models", "--worker", f"--seed={seed}"]
         command += [f"--count={last - seed}", f"--style={options.style}", f"--seconds={left}"]
+        command += [f"--trust={options.trust}"] * bool(options.trust)
         command += ["--validate"] * options.validate + ["--deployed"] * options.deployed
         command += [f"--dump={options.dump}"] * bool(options.dump)
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:

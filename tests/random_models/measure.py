@@ -268,6 +268,7 @@ def examine(
     seed: int,
     *,
     style: str = "fold",
+    trust: str | None = None,
     validate: bool = False,
     levels: Sequence[str] = (OFF,),
     inputs: Sequence[tuple[int | None, Data]] = INPUTS,
@@ -280,6 +281,7 @@ def examine(
         drawn: The model.
         seed: What its data is drawn from.
         style: The style to write it in.
+        trust: Whose reading to write where engines disagree: nobody's, or `onnxruntime`.
         validate: Whether `fix` probes and validates.
         levels: At which levels of optimisation to compare.
         inputs: What to run it on.
@@ -292,9 +294,9 @@ def examine(
     kept = model.SerializeToString()
     tell(FIX)
     try:
-        result = outcome.result = onnxpad.fix(model, style=style, validate=validate)
+        result = outcome.result = onnxpad.fix(model, style=style, trust=trust, validate=validate)
         rewritten = result.model
-        outcome.problems += _broken_promises(model, kept, result, style)
+        outcome.problems += _broken_promises(model, kept, result, style, trust)
     except Exception as error:
         if not outcome.runs and isinstance(error, onnxpad.OnnxpadError):
             return outcome
@@ -323,7 +325,7 @@ def plain_pads(model: onnx.ModelProto) -> list[Place]:
 
 
 def _broken_promises(
-    model: onnx.ModelProto, kept: bytes, result: onnxpad.FixResult, style: str
+    model: onnx.ModelProto, kept: bytes, result: onnxpad.FixResult, style: str, trust: str | None
 ) -> Iterator[str]:
     if model.SerializeToString() != kept:
         yield "the input was changed"
@@ -338,10 +340,10 @@ def _broken_promises(
     rewritten = result.model
     if not result.changed and rewritten.SerializeToString() != kept:
         yield "unchanged, but with other bytes"
-    again = onnxpad.fix(rewritten, style=style, validate=False)
+    again = onnxpad.fix(rewritten, style=style, trust=trust, validate=False)
     for change in again.changes:
         yield f"changed again: {change.code}"
-    for finding in onnxpad.check(rewritten, style=style).failing():
+    for finding in onnxpad.check(rewritten, style=style, trust=trust).failing():
         yield f"check fails: {finding.code}"
     if style == "fold":
         for node in silent(rewritten, [*result.findings, *result.undone], style):
