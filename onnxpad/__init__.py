@@ -4,9 +4,11 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from onnxpad.api.extensions import register, register_entry_points, registered, unregister
     from onnxpad.api.fix import CheckResult, FixResult, check, fix
     from onnxpad.api.validate import ValidationResult, validate
     from onnxpad.arguments import ModelSource
+    from onnxpad.declared import Row, Step
     from onnxpad.errors import (
         ModelError,
         OnnxpadError,
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
         ValidationError,
     )
     from onnxpad.finding import Certificate, Change, Finding, Severity
+    from onnxpad.rewrite.context import Context
+    from onnxpad.rewrite.rule import Example, Match, Pass
 
 __version__ = "0.1.0"
 
@@ -23,19 +27,29 @@ __all__ = [
     "Certificate",
     "Change",
     "CheckResult",
+    "Context",
+    "Example",
     "Finding",
     "FixResult",
+    "Match",
     "ModelError",
     "ModelSource",
     "OnnxpadError",
     "OutputError",
+    "Pass",
     "ProviderError",
+    "Row",
     "Severity",
+    "Step",
     "UsageError",
     "ValidationError",
     "ValidationResult",
     "check",
     "fix",
+    "register",
+    "register_entry_points",
+    "registered",
+    "unregister",
     "validate",
 ]
 
@@ -43,7 +57,11 @@ _MODULES = {
     "arguments": {"ModelSource"},
     "errors": {"ModelError", "OnnxpadError", "OutputError", "ProviderError", "UsageError"}
     | {"ValidationError"},
+    "declared": {"Row", "Step"},
     "finding": {"Certificate", "Change", "Finding", "Severity"},
+    "rewrite.context": {"Context"},
+    "rewrite.rule": {"Example", "Match", "Pass"},
+    "api.extensions": {"register", "register_entry_points", "registered", "unregister"},
     "api.validate": {"ValidationResult", "validate"},
     "api.fix": {"CheckResult", "FixResult", "check", "fix"},
 }

@@ -39,6 +39,7 @@ class Assumption(enum.StrEnum):
     NOT_PROBED = "not-probed", "the proof alone, since no runtime here runs the probe"
     SHORT_AXES = "short-axes", "no axis is longer than 16,711,680"
     EQUAL_NAMES = "equal-names", "equal dimension names are equal sizes"
+    DECLARED = "declared-operator", "the user's own operators compute as declared"
     TRUSTS_SPEC = "trusts-spec", "the specification, where onnxruntime computes something else"
     TRUSTS_ONNXRUNTIME = (
         "trusts-onnxruntime",
@@ -106,6 +107,7 @@ class Certificate:
             graphs read. For windows, `axes` gives the start of the first window on each axis and
             the number of windows, `outside` is the value read outside the data, and `repair` says
             that onnxruntime does not run the original, so that the specification alone decided.
+            `declared` lists the operators about which only the user's declarations say something.
         within: The ranges given by the user that the proof needs, by name of the dimension: first,
             last and step.
     """

@@ -73,6 +73,7 @@ class Reason(enum.StrEnum):
     OPTIMISER_FOLDS = "optimiser-folds", "onnxruntime's optimiser would fold the Pad then exposed"
     RANK_DIFFERS = "rank-differs", "the amounts are for data of another number of axes"
     RANK_UNKNOWN = "rank-unknown", "the rank that the amounts must fit is known only at run time"
+    DECLARED_LIMIT = "declared-limit", "the declaration of the operator rules such pads out"
     POWER_NOT_POSITIVE = "power-not-positive", "LpPool with p of 0 or less counts its padding"
     NOT_EVALUATED = "not-evaluated", "constants determine it by an operator that is not evaluated"
     WRONG_DECLARATION = (
@@ -106,6 +107,8 @@ class Reason(enum.StrEnum):
     PROBE_DIFFERS = "probe-differs", "the change computed something else when it was run"
     WITHOUT_END = "without-end", "the rule finds again what it has already rewritten"
 
+    PASS_RAISED = "pass-raised", "the user's own pass that made the change raised an error"
+
     # The operator, and the readers of the Pad.
     OPERATOR_NOT_COVERED = "operator-not-covered", "onnxpad does not cover the operator"
     CUSTOM_OPERATOR = "custom-operator", "an operator of another domain, or a function of the model"
@@ -123,6 +126,7 @@ class Reason(enum.StrEnum):
     AS_ASKED = "as-asked", "the style, or the choice for open sizes, keeps the padding as it is"
     UNUSED = "unused", "nothing reads the Pad"
     SHAPE_REFUSED = "shape-refused", "onnxruntime would refuse a body if it knew the sizes there"
+    OWN_RULE = "own-rule", "a user's own pass reports it"
     OTHER_SCOPE = "other-scope", "the padding is in a body or function that cannot be rewritten"
 
 

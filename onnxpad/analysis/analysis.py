@@ -8,7 +8,7 @@ where an operator runs only if two sizes are equal, either stands for both.
 import math
 from collections.abc import Generator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,10 +20,12 @@ from onnxpad.analysis.rule_api import (
     Ask,
     Call,
     Kind,
+    ShapeRule,
     UndeterminedError,
     known,
 )
 from onnxpad.analysis.rules.contrib import CONTRIB_DTYPES, CONTRIB_SHAPES, DOMAIN
+from onnxpad.analysis.rules.declared_shapes import declared_shape
 from onnxpad.analysis.rules.dtypes import DTYPES, first_input_dtype
 from onnxpad.analysis.rules.elementwise import ARITHMETIC
 from onnxpad.analysis.rules.folding import FOLDED, folded, is_constant
@@ -34,6 +36,10 @@ from onnxpad.analysis.rules.shape_table import SHAPES
 from onnxpad.analysis.value import INT64, INTEGERS, Shape, Value, constant_elements
 from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
 from onnxpad.graph import Graph, Node
+from onnxpad.graph.declared_nodes import row_declared, step_declared
+
+if TYPE_CHECKING:
+    from onnxpad.declared import Declaration
 
 LARGEST_SIZE = 2**24 - 2**16
 """The greatest size of an open axis, unless `dims` says otherwise.
@@ -57,6 +63,7 @@ class Analysis:
 
     Attributes:
         outer: For a body, the analysis of the graph around it; else None.
+        declared: What users declared of operators whose shapes were asked for.
     """
 
     def __init__(
@@ -79,6 +86,7 @@ class Analysis:
         self._graph = graph
         self._dims = dict(dims or {})
         self.outer = outer
+        self.declared: set[Declaration] = set() if outer is None else outer.declared
         self._given = given
         self._inside: dict[int, list[Passed]] = {}
         self._known: list[dict[Any, Any]] = [{} for _ in Kind]
@@ -213,7 +221,7 @@ class Analysis:
         call = self._call(tensor)
         if call is None:
             return self._declared_shape(tensor)
-        rule = _SHAPE_RULES.get(call.op)
+        rule = self._shape_rule(call)
         if rule is None and call.op not in FOLDED:
             return (yield from self._computed(call)).shape
         shape: Shape | None = None
@@ -231,6 +239,16 @@ class Analysis:
                 raise UndeterminedError(f"{call.op} gives an impossible size")
         return shape
 
+    def _shape_rule(self, call: Call) -> ShapeRule | None:
+        rule = _SHAPE_RULES.get(call.op)
+        if rule is not None or not call.op or call.output:
+            return rule
+        own = row_declared(self._graph, call.node) or step_declared(self._graph, call.node)
+        if own is None:
+            return None
+        self.declared.add(own)
+        return declared_shape(own)
+
     def _dtype(self, tensor: Any) -> Ask[int | None]:
         call = self._call(tensor)
         if call is None:
@@ -238,7 +256,7 @@ class Analysis:
             if declared is not None and not declared[0] and self._is_input(tensor):
                 return self._given.get(tensor.name, NOTHING).dtype
             return declared[0] or None if declared else None
-        if call.op not in _SHAPE_RULES:
+        if self._shape_rule(call) is None:
             if call.op not in FOLDED:
                 return (yield from self._computed(call)).dtype
             value: Value | None = yield Kind.FOLDED, tensor

@@ -22,7 +22,6 @@ from onnxpad.graph.model import Model
 from onnxpad.messages import meant
 from onnxpad.padding.computed_pads import DYNAMIC
 from onnxpad.padding.plan import STYLES
-from onnxpad.passes import PASSES
 from onnxpad.pipeline import driver
 from onnxpad.pipeline.catalogue import catalogue
 from onnxpad.pipeline.decide import DECIDING
@@ -264,7 +263,7 @@ def fix(
         untouched = graph.mark()
         decided: list[Change] = []
 
-        def rewrite(barred: Barred, passes: driver.Passes = PASSES) -> driver.Outcome:
+        def rewrite(barred: Barred, passes: driver.Passes | None = None) -> driver.Outcome:
             graph.rollback(untouched)
             with gc_pause.paused():
                 outcome = driver.rewrite(

@@ -24,6 +24,7 @@ from onnxpad.cli.options import (
     codes,
     given,
     path,
+    take_extensions,
 )
 from onnxpad.cli.output import explained, painter, report_error, write
 from onnxpad.errors import MismatchError, ModelError, UsageError
@@ -68,6 +69,7 @@ def check(
     Exit codes: 0 nothing at or above --fail-on, 1 findings at or above it, 2 bad usage or an
     unreadable model (the others are still reported).
     """
+    take_extensions()
     selected, ignored = codes("--select", select or ()), codes("--ignore", ignore or ())
     sizes = Sizes(given("--shape", shape or ()), given("--dim", dim or ()))
 

@@ -22,6 +22,7 @@ from onnxpad.cli.options import (
     TrustOption,
     given,
     path,
+    take_extensions,
 )
 from onnxpad.cli.output import painter, report_error, write
 from onnxpad.errors import OutputError, UsageError
@@ -90,6 +91,7 @@ def fix(
     from onnxpad.report import FixReport, Outcome
     from onnxpad.report.progress import ProgressBar
 
+    take_extensions()
     with ProgressBar() as progress:
         result = api.fix(
             model,

@@ -13,6 +13,7 @@ import typer
 from onnxpad.arguments import codes_given
 from onnxpad.errors import UsageError
 from onnxpad.finding import Trust
+from onnxpad.process.entry_points import may_be_any
 
 
 class Style(enum.StrEnum):
@@ -154,3 +155,11 @@ def expand_codes(option: str, selectors: Sequence[str], known: Collection[str]) 
     """
     chosen = codes_given(option, selectors, known)
     return tuple(sorted(code for code in known if code.startswith(chosen)))
+
+
+def take_extensions() -> None:
+    """Registers the passes and declarations that installed packages offer."""
+    if may_be_any("onnxpad"):
+        from onnxpad.api.extensions import register_entry_points
+
+        register_entry_points()

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from onnxpad.cli.options import Format, FormatOption, expand_codes
+from onnxpad.cli.options import Format, FormatOption, expand_codes, take_extensions
 from onnxpad.cli.output import painter, write
 
 
@@ -12,6 +12,7 @@ def rules(form: FormatOption = Format.TEXT) -> int:
     """List every code with its severity and what it finds."""
     from onnxpad.pipeline.catalogue import catalogue
 
+    take_extensions()
     pages = catalogue().values()
     if form is Format.JSON:
         from onnxpad.report.json import rules_json
@@ -33,6 +34,7 @@ def rule(
     """Explain codes: what is found, why it matters, when the rewrite is exact."""
     from onnxpad.pipeline.catalogue import catalogue
 
+    take_extensions()
     pages = catalogue()
     chosen = [pages[code] for code in expand_codes("CODE", codes, pages.keys())]
     if form is Format.JSON:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from onnxpad.cli.options import Format, FormatOption, given, path
+from onnxpad.cli.options import Format, FormatOption, given, path, take_extensions
 from onnxpad.cli.output import painter, report_error, write
 
 
@@ -83,6 +83,7 @@ def validate(
     from onnxpad.report import ValidateReport
     from onnxpad.report.progress import ProgressBar
 
+    take_extensions()
     with ProgressBar() as progress:
         result = api.validate(
             original,

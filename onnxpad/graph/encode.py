@@ -288,6 +288,8 @@ def _amend(proto: onnx.NodeProto, node: Node) -> bool:
         proto.ClearField("overload")
         if proto.domain != (node.domain or ""):
             proto.ClearField("domain")
+            if node.domain:
+                proto.domain = node.domain
     inputs = [tensor.name for tensor in node.inputs]
     if list(proto.input) != inputs:
         amended = True

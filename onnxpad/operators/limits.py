@@ -99,6 +99,26 @@ def says_power(op: "WindowOp") -> RefusalError:
     )
 
 
+def check_declared(op: "WindowOp", pads: Pairs | None) -> None:
+    """Raises if a user declared that an operator cannot have such pads.
+
+    Args:
+        op: The operator.
+        pads: The pads; None for those that depend on the size.
+
+    Raises:
+        RefusalError: It cannot; the message is the user's.
+    """
+    declaration = op.operator.declaration
+    if declaration is None or declaration.limit is None:
+        return
+    why = f"its pads are limited, and those of SAME depend on the size of {op.data.name!r}"
+    if pads is not None:
+        why = declaration.refuses(pads, op.node.attrs)
+    if why:
+        raise RefusalError(Reason.DECLARED_LIMIT, why, pads=onnx_order(pads) if pads else None)
+
+
 POWER_ABOVE_ZERO: Final = Condition[Form](
     when=lambda form: form.inside != form.own,
     must=lambda form: not form.op.leaves_zeros_out,

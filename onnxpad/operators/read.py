@@ -258,7 +258,7 @@ def read_window(graph: Graph, analysis: Known, node: Node) -> WindowOp:
     operator = operator_of(graph, node)
     assert operator is not None
     _check_own(graph, node)
-    _check_version(graph, node)
+    _check_version(graph, node, operator)
     _check_ends(node, operator.inputs.data)
     for name, opset in operator.since.items():
         if name in node.attrs and graph.opset < opset:
@@ -284,7 +284,7 @@ def read_transposed(graph: Graph, analysis: Known, node: Node) -> TransposedOp:
         UnreadableError: The node cannot be interpreted.
     """
     _check_own(graph, node)
-    _check_version(graph, node)
+    _check_version(graph, node, CONV_TRANSPOSE)
     _check_ends(node, CONV_TRANSPOSE.inputs.data)
     kernel = _kernel(analysis, node, CONV_TRANSPOSE, graph.unique)
     slide, rank = read_slide(node, kernel), len(kernel)
@@ -295,8 +295,10 @@ def read_transposed(graph: Graph, analysis: Known, node: Node) -> TransposedOp:
     )
 
 
-def _check_version(graph: Graph, node: Node) -> None:
+def _check_version(graph: Graph, node: Node, operator: Operator) -> None:
     """Raises unless the operator exists in the version of its domain that the graph imports.
+
+    That one a user declared has no outputs but the first is checked here too.
 
     Raises:
         UnreadableError: It does not, or its meaning in that version is unknown.
@@ -304,6 +306,9 @@ def _check_version(graph: Graph, node: Node) -> None:
     if graph.is_standard(node):
         if not _exists(node.op, graph.opset):
             raise UnreadableError(f"opset {graph.opset} has no {node.op}")
+    elif operator.declaration is not None:
+        if any(output.name for output in node.outputs[1:]):
+            raise UnreadableError("nothing is declared of its further outputs")
     elif (version := graph.opsets.get(node.domain or "", 1)) != 1:
         raise UnreadableError(f"{node.op} of version {version} of {node.domain} is unknown")
 

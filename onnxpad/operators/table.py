@@ -19,7 +19,9 @@ import numpy as np
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
+from onnxpad.declared import Row
 from onnxpad.graph import Graph, Node
+from onnxpad.graph.declared_nodes import row_declared
 from onnxpad.operators import limits as asks
 from onnxpad.operators import onnxruntime_quirks as quirks
 from onnxpad.operators.limits import AxisForm, Form
@@ -194,6 +196,7 @@ class Operator:
         axis_limits: The conditions on each spatial axis of that form.
         onnxruntime: Where onnxruntime departs from the specification.
         probe: How a probe feeds it.
+        declaration: What a user declared of it; None for those of this table.
     """
 
     domain: str
@@ -213,6 +216,7 @@ class Operator:
     axis_limits: tuple[Condition[AxisForm], ...]
     onnxruntime: Departures
     probe: Feed
+    declaration: Row | None
 
     def __post_init__(self) -> None:
         """Refuses a row whose traits contradict one another."""
@@ -270,6 +274,7 @@ _CONV: Final = Operator(
     axis_limits=(),
     onnxruntime=quirks.CONV,
     probe=_ONE_GROUP,
+    declaration=None,
 )
 _MAX_POOL: Final = Operator(
     domain="",
@@ -289,6 +294,7 @@ _MAX_POOL: Final = Operator(
     axis_limits=(*_POOL_LIMITS, asks.MEETS_DATA),
     onnxruntime=quirks.MAX_POOL,
     probe=_APART,
+    declaration=None,
 )
 _AVERAGE_POOL: Final = Operator(
     domain="",
@@ -312,6 +318,7 @@ _AVERAGE_POOL: Final = Operator(
     axis_limits=_POOL_LIMITS,
     onnxruntime=quirks.AVERAGE_POOL,
     probe=_APART,
+    declaration=None,
 )
 _LP_POOL: Final = Operator(
     domain="",
@@ -331,6 +338,7 @@ _LP_POOL: Final = Operator(
     axis_limits=_POOL_LIMITS,
     onnxruntime=quirks.LP_POOL,
     probe=_APART,
+    declaration=None,
 )
 _CONV_INTEGER: Final = replace(
     _CONV,
@@ -441,7 +449,51 @@ def operator_of(graph: Graph, node: Node) -> Operator | None:
     """The row of a node, in the node's layout; None where its operator has none."""
     key = key_of(graph, node)
     row = None if key is None else OPERATORS.get(key)
-    return row if row is None or row.channels_last is None else row.laid_out(node.attrs)
+    if row is None:
+        own = row_declared(graph, node)
+        return None if own is None else declared_operator(own)
+    return row if row.channels_last is None else row.laid_out(node.attrs)
+
+
+_LIKE: Final = {
+    "Conv": replace(_CONV, onnxruntime=quirks.UNFUSED_CONV),
+    "MaxPool": replace(
+        _MAX_POOL,
+        indices=None,
+        since={},
+        limits=(asks.FINITE_DATA,),
+        onnxruntime=quirks.NHWC_MAX_POOL,
+    ),
+    "AveragePool": replace(
+        _AVERAGE_POOL,
+        since={"count_include_pad": 0},
+        limits=(asks.OWN_PADDING_COUNTED,),
+        axis_limits=(*_POOL_LIMITS, quirks.WITHIN_PADDING),
+        onnxruntime=quirks.QLINEAR_AVERAGE_POOL,
+    ),
+}
+"""The rows that declared operators are like, without what the opset of ONNX decides."""
+
+
+@lru_cache(maxsize=256)
+def declared_operator(row: Row) -> Operator:
+    """The row of an operator that a user declared."""
+    like, zero = _LIKE[row.like], row.zero_point
+    if row.filled == "zero" and like.pools:  # its own padding is data like any other
+        like = replace(like, counts=None, limits=(), axis_limits=_POOL_LIMITS)
+    if zero is not None:
+        like = replace(like, limits=(*like.limits, asks.ZERO_POINT_KNOWN))
+    fills = {"zero": Fill.ZERO, "lowest": Fill.LOWEST, "excluded": Fill.EXCLUDED}
+    fill = fills[row.filled]
+    return replace(
+        like,
+        domain=row.domain,
+        op_type=row.op_type,
+        inputs=Inputs(0, row.kernel, None, zero, () if zero is None else (zero,)),
+        layout=CHANNELS_LAST if row.channels_last else CHANNELS_FIRST,
+        padding=Fill.ZERO_POINT if zero is not None and fill is Fill.ZERO else fill,
+        declaration=row,
+    )
 
 
 def lowest(dtype: int) -> float | int | None:

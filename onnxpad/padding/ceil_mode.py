@@ -5,6 +5,7 @@ from typing import NamedTuple
 from onnxpad.arithmetic.window import Window, end_without_ceil
 from onnxpad.graph import Graph
 from onnxpad.operators.amounts import Pairs, is_padded, onnx_order, told
+from onnxpad.operators.limits import check_declared
 from onnxpad.operators.read import WindowOp
 from onnxpad.padding.plan import split
 from onnxpad.padding.site import Sites
@@ -42,6 +43,7 @@ def floored(sites: Sites, op: WindowOp, style: str) -> Floored:
     plan = Floored(op, pads, op.count_include_pad and pads == op.pads)
     if plan.reaches_past:
         _check_reach(op, pads)
+        check_declared(op, pads)
     _check_style(sites, plan, style)
     return plan
 

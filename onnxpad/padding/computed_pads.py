@@ -22,6 +22,7 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import ExtentPair, is_padded
 from onnxpad.operators.limits import (
     article,
+    check_declared,
     is_never_empty,
     says_empty,
     says_power,
@@ -121,6 +122,7 @@ class DynamicSites:
             ):
                 self._sites.check_mergeable(op, pad)
                 check_runs_same(op, sizes, auto_pad)
+                check_declared(op, None)
                 self._check_not_empty(op, pad.data, sizes)
                 self._check_meets_data(op, pad.data, sizes, odd)
                 return SamePlan(op, pad, auto_pad, pad.data)

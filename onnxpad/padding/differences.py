@@ -221,18 +221,19 @@ def _front(
             total[each] = total[each][0] + begin, total[each][1] + end
 
     tensor = node.inputs[0]
-    while (producer := graph.producer(tensor)) is not None and graph.is_standard(producer):
-        if producer.op == "Pad":
+    while (producer := graph.producer(tensor)) is not None:
+        op = producer.op if graph.is_standard(producer) else ""
+        if op == "Pad":
             amounts = read_pad(graph, analysis, producer).extents_over(rank)
             if amounts is None:
                 return None
             add(amounts)
-        elif producer.op == "Transpose":
+        elif op == "Transpose":
             perm = producer.attrs.get("perm") or list(range(rank))[::-1]
             if sorted(perm) != list(range(rank)):
                 return None
             places = [perm[place] for place in places]
-        elif producer.op not in _THROUGH:
+        elif op not in _THROUGH:
             around = sinking.around(tensor)
             if around is not None and len(around) == rank:
                 add(around)

@@ -25,7 +25,7 @@ from onnxpad.finding import Trust
 from onnxpad.fusion.pad_fusion import Fusion
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, add, is_padded, onnx_order, told
-from onnxpad.operators.limits import Form, says_infinite
+from onnxpad.operators.limits import Form, check_declared, says_infinite
 from onnxpad.operators.onnxruntime_quirks import check_pads
 from onnxpad.operators.read import (
     PadOp,
@@ -441,6 +441,8 @@ class Sites:
         around = outer.amounts if outer is not None else ((0, 0),) * len(own)
         total = own if outer is None else add(own, around)
         inside, outside = split(total, style)
+        if inside != op.pads or op.auto_pad != "NOTSET":
+            check_declared(op, inside)
         source = outer.source if outer is not None else op.data
         exact = outer is None or outer.exact
         keep = outer.node if outer is not None and exact and outside == around else None

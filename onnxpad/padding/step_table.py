@@ -18,6 +18,7 @@ from onnx import TensorProto
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Size, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph.declared_nodes import step_declared
 from onnxpad.operators.amounts import Pair, Pairs, is_plain_zero, is_same_fill
 from onnxpad.operators.table import FLOATS
 from onnxpad.padding.step_fills import (
@@ -720,7 +721,9 @@ _OPERANDS: Final = frozenset({"Max", "Min", *BINARY})
 
 def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
     """The inputs of a node that may be padded; none where it is no step."""
-    if node.op not in STEPS or not graph.is_standard(node) or not node.inputs:
+    if not graph.is_standard(node):
+        return () if step_declared(graph, node) is None else (0,)
+    if node.op not in STEPS or not node.inputs:
         return ()
     if graph.refers(node) or not _is_whole(graph, node):
         return ()
@@ -759,4 +762,28 @@ def behind(
     """
     if any(layer.amounts != layers[0].amounts for layer in layers):
         raise joins_otherwise(graph, node)
-    return STEPS[node.op](Case(graph, analysis, node, data, tuple(layers)))
+    rule = STEPS[node.op] if graph.is_standard(node) else _declared
+    return rule(Case(graph, analysis, node, data, tuple(layers)))
+
+
+def _declared(case: Case) -> Behind:
+    """The rule of a step that a user declared."""
+    step = step_declared(case.graph, case.node)
+    assert step is not None
+    for tensor in filter(None, map(case.input, range(1, len(case.node.inputs)))):
+        shape = case.analysis.shape(tensor)
+        if shape is None or any(size != 1 for size in shape):
+            raise case.stands(f"reads {tensor.name!r}, which must have one element")
+    if step.permutes is not None:
+        order = step.order(case.rank, case.node.attrs)
+        if order is None:
+            raise case.stands("the order of axes that it gives is unknown")
+        return Behind(case.layer._replace(amounts=tuple(case.layer.amounts[a] for a in order)))
+
+    def made() -> Number:
+        found = step.made_of(case.layer.value, case.node.attrs)
+        if found is None or not holds(found, case.dtype):
+            raise UncertainError("a number that its declaration does not give")
+        return float(found) if case.dtype in FLOATS else int(found)
+
+    return Behind(case.filled(made))

@@ -5,17 +5,24 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from onnxpad.finding import Page
-from onnxpad.passes import PASSES
+from onnxpad.pipeline.own_passes import every_pass
+from onnxpad.rewrite.rule import Pass
 
 
 def catalogue() -> Mapping[str, Page]:
-    """Every code with its page, in the order of the codes."""
+    """Every code with its page, in the order of the codes; users' own passes have theirs too."""
     pages = {}
-    for kind in sorted(PASSES, key=lambda each: each.code):
-        shown = "\n\n".join(example.text for example in kind.examples)
-        above, heading, below = inspect.cleandoc(kind.__doc__ or "").partition(
-            "## When it is exact"
-        )
-        text = f"{above}## Example\n{shown}\n\n{heading}{below}"
+    for kind in sorted(every_pass(), key=lambda each: each.code):
+        text = _text(kind)
         pages[kind.code] = Page(kind.code, kind.severity, text.split("\n", 1)[0], text)
     return MappingProxyType(pages)
+
+
+def _text(kind: type[Pass]) -> str:
+    """A page: the docstring of a pass, with its examples before the heading on exactness."""
+    written = inspect.cleandoc(vars(kind).get("__doc__") or kind.__name__)
+    if not kind.examples:
+        return written
+    above, heading, below = written.partition("## When it is exact")
+    shown = "\n\n".join(example.text for example in kind.examples)
+    return "\n\n".join(filter(None, [f"{above.rstrip()}\n\n## Example\n{shown}", heading + below]))

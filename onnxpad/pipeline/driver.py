@@ -12,7 +12,7 @@ from onnxpad.finding import Change, Finding, Severity, Trust
 from onnxpad.fusion.barred import LAYS_OPEN, NOTHING, Barred, Key, code_of, noted, told
 from onnxpad.fusion.pad_fusion import Exposed
 from onnxpad.graph import Graph
-from onnxpad.passes import PASSES
+from onnxpad.pipeline.own_passes import every_pass, findings
 from onnxpad.pipeline.transaction import Editor, Made, Place, Probe, Undone, key_of, place_of
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.rewrite.context import Context
@@ -59,13 +59,14 @@ def find(
     no_ceil: bool = False,
     trust: Trust | None = None,
     strict: bool = False,
-    passes: Passes = PASSES,
+    passes: Passes | None = None,
 ) -> list[Finding]:
     """Everything the passes find in a graph, which stays as it is.
 
     All rewrites are made as in `rewrite`, and undone at the end. Only this shows whether each
     change can be certified, on which assumptions, and whether it can after the other changes.
     """
+    passes = every_pass() if passes is None else passes
     anew = partial(contexts, graph, style, dynamic, domain, no_ceil=no_ceil, trust=trust)
     barred = noted(graph)
     rewriting = [kind for kind in passes if kind.rewrites]
@@ -110,7 +111,7 @@ def rewrite(
     strict: bool = False,
     probe: Probe | None = None,
     progress: Progress | None = None,
-    passes: Passes = PASSES,
+    passes: Passes | None = None,
     barred: Barred = NOTHING,
     exposing: Exposing | None = None,
 ) -> Outcome:
@@ -128,10 +129,11 @@ def rewrite(
         strict: Whether a change whose certificate names an assumption is undone.
         probe: Runs each change; without it nothing runs.
         progress: Called with a step, the number of changes made, and how many there may be.
-        passes: The passes.
+        passes: The passes; all of them, users' own too, if None.
         barred: Rewrites not to make, besides those that the model's metadata bars.
         exposing: Asks onnxruntime which `Pad`s its optimiser folds wrongly in the result.
     """
+    passes = every_pass() if passes is None else passes
     anew = partial(contexts, graph, style, dynamic, domain, no_ceil=no_ceil, trust=trust)
     barred = known = {**noted(graph), **barred}
     reports = [kind for kind in passes if not kind.rewrites and not kind.rest]
@@ -421,7 +423,7 @@ def _told(match: Match, made: Sequence[Made], stays: Finding | None) -> Finding:
 def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple[Pass, Match]]:
     for kind in passes:
         rule = kind()
-        for match in rule.find(context):
+        for match in findings(rule, context):
             key = key_of(context.graph, rule, match)
             reason = barred.get(key) if match.plan is not None else None
             if reason is None:

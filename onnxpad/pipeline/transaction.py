@@ -13,6 +13,7 @@ from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.operators.amounts import told
 from onnxpad.operators.read import UnreadableError, is_transposed
 from onnxpad.operators.table import operator_of
+from onnxpad.pipeline.own_passes import failed, is_own
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.proof.edit_coverage import (
     Equal,
@@ -143,11 +144,18 @@ class Editor:
             return
         mark = self.context.mark()
         key = key_of(self.context.graph, rule, match)
+        failure: UncertifiedError | None = None
         try:
             change, tensors = self._apply(rule, match, place)
         except UncertifiedError as error:
+            failure = error
+        except Exception as error:  # whatever a user's pass raises, or leads to
+            if not is_own(rule):
+                raise
+            failure = failed(rule, error)
+        if failure is not None:
             self.context.rollback(mark)
-            self.undone[place] = Undone(match.finding, str(error), error.code, error.facts)
+            self.undone[place] = Undone(match.finding, str(failure), failure.code, failure.facts)
         else:
             self.made.append(Made(place, change, match.finding, key, tensors))
             self._outdated = bool(self.undone)
@@ -305,11 +313,12 @@ class Editor:
         Raises:
             UncertifiedError: There are assumptions, and `strict` forbids them.
         """
-        if self._strict and certificate.assumptions:
+        refused = _refused(certificate) if self._strict else []
+        if refused:
             raise UncertifiedError(
-                f"it assumes {', '.join(certificate.assumptions)}, and --strict forbids that",
+                f"it assumes {', '.join(refused)}, and --strict forbids that",
                 Reason.ASSUMPTION_REFUSED,
-                assumptions=list(certificate.assumptions),
+                assumptions=refused,
             )
 
     def _computing(self, tensor: Tensor, root: str) -> list[tuple[Node, Hazard]]:
@@ -430,3 +439,15 @@ def _computes(graph: Graph, pad: Node) -> bool:
     """Whether the amounts of a `Pad` are computed."""
     given = pad.inputs[1:2] if graph.opset >= 11 else ()
     return any(graph.constant(tensor) is None for tensor in given)
+
+
+def _refused(certificate: Certificate) -> list[str]:
+    """The assumptions that `strict` forbids.
+
+    What a user declared of an operator is its meaning, as the specification is that of others. And
+    where the declaration has no body, no runtime here can run the operator.
+    """
+    allowed = {Assumption.DECLARED}
+    if Assumption.DECLARED in certificate.assumptions and not certificate.facts.get("runnable"):
+        allowed.add(Assumption.NOT_PROBED)
+    return [each for each in certificate.assumptions if each not in allowed]

@@ -17,9 +17,11 @@ from onnx.helper import tensor_dtype_to_np_dtype
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.size import Extent, Sizes, Unknown, always, less_equal, minimum, symbol
+from onnxpad.declared import Declaration
 from onnxpad.errors import ModelError
 from onnxpad.finding import Assumption, Certificate, Trust
 from onnxpad.graph import Graph, Node, Tensor, describe
+from onnxpad.graph.declared_nodes import step_declared
 from onnxpad.proof.layers import (
     LEAST,
     Amounts,
@@ -81,6 +83,7 @@ class Reading(NamedTuple):
         term: What steps compute from the roots, inside of the layers; the root where there are
             no steps.
         roots: Names of all tensors that are read.
+        declared: What users declared of the operators that were read.
     """
 
     root: str
@@ -93,6 +96,7 @@ class Reading(NamedTuple):
     taken: frozenset[str]
     term: Term = ""
     roots: tuple[str, ...] = ()
+    declared: frozenset[Declaration] = frozenset()
 
 
 class Certifier:
@@ -104,6 +108,11 @@ class Certifier:
         self._analysis = analysis
         self._signs = signs
         self._compared: dict[tuple[object, ...], WindowPair] = {}
+
+    @property
+    def declared(self) -> Collection[Declaration]:
+        """Users' declarations of the operators whose shapes were asked for."""
+        return self._analysis.declared
 
     def read(self, node: Node, tensor: Tensor, roots: Collection[str] = ()) -> Reading:
         """Derives what the elements of a tensor are computed from, back to `roots`.
@@ -277,7 +286,11 @@ class Certifier:
             rank = len(full)
         outward = tuple(reversed(layers))
         known, name = (frozenset(nodes), frozenset({current.name, *taken})), current.name
-        return Reading(name, outward, opaque, slide, besides, tensor.name, *known, name, (name,))
+        own = None if slide is None else slide.row.declaration
+        declared = frozenset[Declaration]() if own is None else frozenset({own})
+        return Reading(
+            name, outward, opaque, slide, besides, tensor.name, *known, name, (name,), declared
+        )
 
     def _fits(self, node: Node, pad: Padding, rank: int | None) -> bool:
         """Whether the amounts of a `Pad` fit the rank of its data.
@@ -548,6 +561,7 @@ class _StepReader:
         self._known: dict[str, _Inside] = {}
         self._nodes: set[int] = set()
         self._taken: set[str] = set()
+        self._declared: set[Declaration] = set()
         self._found: dict[str, None] = {}
 
     def read(self, tensor: Tensor) -> Reading:
@@ -562,9 +576,8 @@ class _StepReader:
         if not self._roots and self._found.keys() == {tensor.name}:
             raise UncertifiedError(f"the padding of {tensor.name!r} is unknown")
         roots, known = tuple(self._found), (frozenset(self._nodes), frozenset(self._taken))
-        return Reading(
-            roots[0], inside.layers, None, None, (), tensor.name, *known, inside.term, roots
-        )
+        read = roots[0], inside.layers, None, None, (), tensor.name, *known, inside.term, roots
+        return Reading(*read, frozenset(self._declared))
 
     def _inside(self, tensor: Tensor, steps: int) -> "_Inside":
         """The term and layers behind a tensor, no further up than the `Pad`s or the roots."""
@@ -655,6 +668,8 @@ class _StepReader:
                 self._taken.add(tensor.name)
                 continue
             self._nodes.add(id(inside.node))
+            if (step := step_declared(self._graph, inside.node)) is not None:
+                self._declared.add(step)
             self._taken.update(filter(None, inside.others))
             pending.extend(reversed(inside.data))
 

@@ -22,7 +22,9 @@ from onnx.helper import tensor_dtype_to_np_dtype
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.unknown_sizes import KEEPING
 from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
+from onnxpad.declared import Row
 from onnxpad.graph import Graph, Node, Tensor, describe
+from onnxpad.graph.declared_nodes import row_declared
 from onnxpad.proof.layers import EXCLUDED, LEAST, Amounts, fill_of_tensor
 
 FLOATS: Final = frozenset(
@@ -55,14 +57,16 @@ class Schema(NamedTuple):
 
     Attributes:
         attributes: The types of its attributes.
-        inputs: The number of its inputs.
+        inputs: The most inputs it has.
+        others: Whether it has other attributes, of which nothing is known.
     """
 
     attributes: Mapping[str, _AttrType]
     inputs: int
+    others: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sliding:
     """One operator that slides a window over axes of its first input.
 
@@ -79,6 +83,9 @@ class Sliding:
         last: Whether the channels are the last axis instead of the second one; None where the
             attribute `channels_last` says that.
         schema: Its schema; None for those of onnx.
+        signs: Whether it can tell -0.0 in its padding from 0.0.
+        declaration: What a user declared of it; None for those of this table. It is all that is
+            known of the operator, and so what it means for the proof too.
     """
 
     versions: frozenset[int]
@@ -88,6 +95,8 @@ class Sliding:
     zero_point: int | None = None
     last: bool | None = False
     schema: Schema | None = None
+    signs: bool = False
+    declaration: Row | None = None
 
 
 _ONNX: Final = ""
@@ -114,6 +123,11 @@ _ACTIVATION: Final[Mapping[str, _AttrType]] = {
     "activation_params": _AttrType.FLOATS,
 }
 _LAST: Final[Mapping[str, _AttrType]] = {_CHANNELS_LAST: _AttrType.INT}
+_DECLARED_POOLING: Final[Mapping[str, _AttrType]] = {
+    **_POOLING,
+    "count_include_pad": _AttrType.INT,
+    "dilations": _AttrType.INTS,
+}
 
 SLIDING: Final[Mapping[tuple[str, str], Sliding]] = {
     (_ONNX, "Conv"): Sliding(versions=frozenset({1, 11, 22}), weight=1, rounding="floor", own=ZERO),
@@ -343,7 +357,7 @@ def least_size(graph: Graph, tensor: Tensor) -> int:
         node = graph.producer(tensor)
         if node is None or tensor is not node.outputs[0]:
             return 0
-        row = SLIDING.get(_key(graph, node))
+        row = row_of(graph, node)
         if row is not None and row.rounding == "floor":
             return 1
         if not graph.is_standard(node) or node.op not in KEEPING or not node.inputs:
@@ -356,8 +370,35 @@ _SLIDING_OPS: Final = frozenset(op for _, op in SLIDING)
 
 
 def slides(graph: Graph, node: Node) -> bool:
-    """Whether a node is an operator of this table."""
-    return node.op in _SLIDING_OPS and _key(graph, node) in SLIDING
+    """Whether a node is an operator of this table, or one that a user declared."""
+    return row_of(graph, node) is not None
+
+
+def row_of(graph: Graph, node: Node) -> Sliding | None:
+    """The row of a node's operator, or what a user declared of it; None where there is neither."""
+    row = SLIDING.get(_key(graph, node)) if node.op in _SLIDING_OPS else None
+    if row is None and (own := row_declared(graph, node)) is not None:
+        return _declared(own)
+    return row
+
+
+@lru_cache(maxsize=256)
+def _declared(row: Row) -> Sliding:
+    """The meaning of an operator that a user declared."""
+    pools = row.like != "Conv"
+    types = _DECLARED_POOLING if pools else _CONVOLVING
+    fills: Mapping[str, int | str] = {"zero": ZERO, "lowest": LEAST, "excluded": EXCLUDED}
+    return Sliding(
+        versions=frozenset(row.versions),
+        weight=row.kernel,
+        rounding="pool" if pools else "floor",
+        own=fills[row.filled],
+        zero_point=row.zero_point,
+        last=row.channels_last,
+        schema=Schema(types, inputs=LONGEST, others=True),
+        signs=pools,
+        declaration=row,
+    )
 
 
 def _key(graph: Graph, node: Node) -> tuple[str, str]:
@@ -383,8 +424,10 @@ def meaning_of(graph: Graph, analysis: Analysis, node: Node) -> WindowNode:
     """
     if not node.inputs or not node.inputs[0].name or not node.outputs:
         raise MeaninglessError(f"node {describe(node)!r} lacks its data input or its output")
-    key = _key(graph, node)
-    row = SLIDING[key]
+    key, row = _key(graph, node), row_of(graph, node)
+    assert row is not None
+    if row.declaration is not None and any(output.name for output in node.outputs[1:]):
+        raise MeaninglessError(f"nothing is declared of the further outputs of {describe(node)!r}")
     kernel = None if row.weight is None else weight_kernel(graph, analysis, node, row.weight)
     has_indices = len(node.outputs) > 1 and bool(node.outputs[1].name)
     check_arity(graph, node)
@@ -394,7 +437,7 @@ def meaning_of(graph: Graph, analysis: Analysis, node: Node) -> WindowNode:
     zero = _zero(graph, analysis, node, row)
     says = tuple([(name, *frozen(value)) for name, value in node.attrs.items()])
     try:
-        slide = _slides_alike(key, opset, says, kernel, zero, has_indices)
+        slide = _slides_alike(key, row, opset, says, kernel, zero, has_indices)
     except MeaninglessError as error:
         raise MeaninglessError(f"node {describe(node)!r}: {error}") from error
     besides = tuple([tensor.name for tensor in node.inputs[1:]])
@@ -413,6 +456,7 @@ def frozen(value: object) -> tuple[type, object]:
 @lru_cache(maxsize=4096)
 def _slides_alike(
     key: tuple[str, str],
+    row: Sliding,
     opset: int,
     says: tuple[tuple[str, type, object], ...],
     weight: tuple[int | Size, ...] | None,
@@ -423,14 +467,16 @@ def _slides_alike(
 
     Args:
         key: The operator.
+        row: Its row.
         opset: The version of its domain.
         says: The attributes, from `frozen`.
         weight: The kernel as the weight gives it; None for operators without one.
         zero: The fill that stands for 0 in the data.
         has_indices: Whether the node has an output for the positions of maxima.
     """
-    row, attributes = SLIDING[key], {name: value for name, _, value in says}
-    version = version_of(key[1], opset, attributes, row.versions, row.schema)
+    attributes = {name: value for name, _, value in says}
+    versions = row.versions or frozenset({opset})
+    version = version_of(key[1], opset, attributes, versions, row.schema)
     kernel = weight or whole(attributes, "kernel_shape", None, 1)
     if not kernel:
         raise MeaninglessError("there is no kernel_shape")
@@ -441,6 +487,11 @@ def _slides_alike(
     auto_pad = _AUTO_PADS.get(str(attributes.get("auto_pad", "")))
     if auto_pad is None:
         raise MeaninglessError(f"auto_pad={attributes['auto_pad']!r} is not specified")
+    pairs = tuple(zip(pads[:rank], pads[rank:], strict=True)) if pads else ((0, 0),) * rank
+    if row.declaration is not None and auto_pad == "NOTSET":
+        refusal = row.declaration.refuses(pairs, attributes)
+        if refusal:
+            raise MeaninglessError(refusal)
     counts = is_set(attributes, "count_include_pad")
     last = _has_channels_last(attributes) if row.last is None else row.last
     return Slide(
@@ -451,7 +502,7 @@ def _slides_alike(
         before=1 if last else 2,
         after=1 if last else 0,
         auto_pad=auto_pad,
-        pads=tuple(zip(pads[:rank], pads[rank:], strict=True)) if pads else ((0, 0),) * rank,
+        pads=pairs,
         pads_written=pads is not None,
         ceil_mode=is_set(attributes, "ceil_mode"),
         counts=counts,
@@ -547,6 +598,8 @@ def version_of(
         raise MeaninglessError(f"{op} of version {version} is newer than the table of the proof")
     for name, value in attributes.items():
         if name not in known:
+            if schema is not None and schema.others:
+                continue
             raise MeaninglessError(f"{op} of opset {opset} has no attribute {name}")
         if not _is_of(known[name], value):
             raise MeaninglessError(
@@ -561,7 +614,7 @@ def check_arity(graph: Graph, node: Node) -> None:
     Raises:
         MeaninglessError: It has fewer.
     """
-    row = SLIDING.get(_key(graph, node))
+    row = row_of(graph, node)
     schema = None if row is None else row.schema
     most = schema.inputs if schema is not None else _schema(node.op, graph.opset)[2]
     if any(tensor.name for tensor in node.inputs[most:]):

@@ -2,13 +2,18 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from onnxpad.analysis.signs import Signs
-from onnxpad.finding import Certificate, Trust
+from onnxpad.declared import Declaration, told
+from onnxpad.finding import Assumption, Certificate, Trust
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph.declared_nodes import row_declared, step_declared
 from onnxpad.proof.certify import Certifier, Reading, UncertifiedError
 from onnxpad.sizes.analysed import AnalysedDomains
+
+_FAR: Final = 512
+"""Most nodes upstream that are looked at for declared operators, before all of them count."""
 
 
 class Readings(NamedTuple):
@@ -35,6 +40,7 @@ class Prover:
 
     def __init__(self, graph: Graph, domains: AnalysedDomains, signs: Signs) -> None:
         """Reads the graph as it is at each call; passes decide by the last domain."""
+        self._graph = graph
         self._domains = [(each.domain, each.domain.facts(graph)) for each in domains]
         self._certifiers = [Certifier(graph, each.analysis, signs) for each in domains]
 
@@ -103,9 +109,64 @@ class Prover:
                     facts={**certificate.facts, **({"sizes": limits} if limits else {})},
                     within={name: sizes.as_data() for name, sizes in domain.given.items()},
                 )
-            if not certificate.assumptions:
+            alone = not certificate.assumptions
+            certificate = _resting(certificate, self._declared(certifier, old, new, bool(limits)))
+            if alone:
                 return Proof(certificate, new)
             assuming = assuming or Proof(certificate, new)
         if assuming is not None:
             return assuming
         raise failure
+
+    def _declared(
+        self, certifier: Certifier, old: Reading, new: Reading, limited: bool
+    ) -> frozenset[Declaration]:
+        """The declarations that a proof rests on: of what it read, and of what gave the sizes.
+
+        Args:
+            certifier: What proved it.
+            old: The reading of the original.
+            new: The reading of the rewritten graph.
+            limited: Whether the proof is limited to the sizes at which the whole graph runs.
+        """
+        read, graph = old.declared | new.declared, self._graph
+        sizes = frozenset(certifier.declared)
+        if sizes <= read or limited or not graph.is_main:
+            return read | sizes
+        for name in {old.direct, new.direct}:
+            upstream = _declared_upstream(graph, graph.tensor(name))
+            if upstream is None:
+                return read | sizes
+            read |= upstream
+        return read
+
+
+def _resting(certificate: Certificate, declared: Collection[Declaration]) -> Certificate:
+    """A certificate that says on which declarations of operators by users it rests."""
+    if not declared:
+        return certificate
+    names = sorted(set(map(told, declared)))
+    runnable = all(each.body is not None for each in declared)
+    return replace(
+        certificate,
+        statement=f"{certificate.statement}; as declared of {', '.join(names)}",
+        assumptions=(*certificate.assumptions, Assumption.DECLARED),
+        facts={**certificate.facts, "declared": names, "runnable": runnable},
+    )
+
+
+def _declared_upstream(graph: Graph, tensor: Tensor) -> frozenset[Declaration] | None:
+    """The declarations of the operators that a tensor depends on; None where these are many."""
+    found, seen, pending = set[Declaration](), set[int](), [tensor]
+    while pending:
+        node = graph.producer(pending.pop())
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if len(seen) > _FAR:
+            return None
+        own = row_declared(graph, node) or step_declared(graph, node)
+        if own is not None:
+            found.add(own)
+        pending += graph.sources(node)
+    return frozenset(found)

@@ -326,7 +326,7 @@ class _Canonical:
     ) -> None:
         slide, layers = padded
         self._slide = slide
-        if slide.row.own == ZERO:
+        if slide.row.own == ZERO and not slide.row.signs:
             # Conv adds products to 0.0, and LpPool takes powers of magnitudes: neither shows the
             # sign of a zero. Source: onnxruntime.
             layers = without_sign(layers)

@@ -17,6 +17,7 @@ from typing import Final
 from onnxpad.analysis import Analysis
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
+from onnxpad.graph.declared_nodes import step_declared
 from onnxpad.proof.layers import NEGATIVE_ZERO, Amounts, Layers, without_crops
 from onnxpad.proof.meaning import MeaninglessError, check_arity, version_of
 from onnxpad.proof.step_rules.computing_steps import (
@@ -37,6 +38,7 @@ from onnxpad.proof.step_rules.computing_steps import (
     unary,
     with_constants,
 )
+from onnxpad.proof.step_rules.declared_steps import declared
 from onnxpad.proof.step_rules.moving_steps import (
     Bounds,
     concat,
@@ -79,8 +81,10 @@ def data_inputs(graph: Graph, analysis: Analysis, node: Node) -> tuple[int, ...]
         analysis: Its analysis.
         node: Any node.
     """
+    if not graph.is_standard(node):
+        return () if step_declared(graph, node) is None else (0,)
     step = STEPS.get(node.op)
-    if step is None or not graph.is_standard(node) or not node.outputs or not node.inputs:
+    if step is None or not node.outputs or not node.inputs:
         return ()
     try:
         version_of(node.op, graph.opset, node.attrs, step.versions)
@@ -138,7 +142,9 @@ def _tried(
     data = data_inputs(graph, analysis, node)
     if not data or len(inner) != len(data):
         return None
-    step, every = STEPS[node.op], [layer for layers in inner for layer in layers]
+    own = None if graph.is_standard(node) else step_declared(graph, node)
+    step = STEPS[node.op] if own is None else Step(frozenset(), declared(own))
+    every = [layer for layers in inner for layer in layers]
     if any(isinstance(layer.fill, str) and layer.fill != NEGATIVE_ZERO for layer in every):
         return None
     around = [[layer.amounts for layer in layers] for layers in inner]
@@ -148,7 +154,9 @@ def _tried(
     if not 0 <= output_index < len(node.outputs) or (output_index and not step.parts):
         return None
     try:
-        version = version_of(node.op, graph.opset, node.attrs, step.versions)
+        version = 0
+        if own is None:
+            version = version_of(node.op, graph.opset, node.attrs, step.versions)
         return step.rule(StepNode(graph, analysis, node, version, output_index, data, tuple(inner)))
     except (MeaninglessError, ModelError):
         return None

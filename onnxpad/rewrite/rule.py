@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node, Tensor
 from onnxpad.operators.read import WindowOp
-from onnxpad.reasons import RefusalError
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 
 
@@ -74,20 +74,26 @@ class Pass:
 
     A subclass's docstring and `examples` are the catalogue's page on its code. `find` reads and
     decides; `rewrite` only carries the decision out.
+
+    Attributes:
+        code: The code of its findings.
+        examples: Nodes before and after, for its page.
+        severity: The severity of what it finds, if it can be rewritten or is only reported.
+        last: Whether it runs when the other passes find nothing more to do.
+        rewrites: Whether it ever rewrites; a pass that only reports runs once, at the end.
+        scopes: Whether it looks into graphs that the other passes leave alone.
+        behind: Whether the padding that it takes stands behind its operator, so that proofs read
+            further up.
+        rest: Whether it reports padding at the end about which no rewriting pass has a finding.
     """
 
     code: ClassVar[str]
     examples: ClassVar[tuple[Example, ...]] = ()
     severity: ClassVar[Severity] = Severity.WARNING
-    # Runs when the other passes find nothing more to do.
     last: ClassVar[bool] = False
-    # Whether it ever rewrites; a pass that only reports runs once, at the end.
     rewrites: ClassVar[bool] = True
-    # Whether it looks into graphs that the other passes leave alone.
     scopes: ClassVar[bool] = False
-    # Whether the padding that it takes stands behind its operator, so that proofs read further up.
     behind: ClassVar[bool] = False
-    # Whether it reports padding at the end about which no rewriting pass has a finding.
     rest: ClassVar[bool] = False
 
     def find(self, context: Context) -> Iterator[Match]:
@@ -169,5 +175,28 @@ class Pass:
             str(reason),
             MappingProxyType({**reason.facts, **evidence}),
             reason_code=reason.code,
+        )
+        return Match(finding, node, None, node)
+
+    def reported(
+        self,
+        context: Context,
+        node: Node,
+        message: str,
+        reason: str,
+        *,
+        severity: Severity | None = None,
+        **evidence: object,
+    ) -> Match:
+        """A match that only reports, with the severity of the pass; `reason` says why it stays."""
+        finding = Finding(
+            self.code,
+            severity or self.severity,
+            context.label(node),
+            node.op,
+            message,
+            reason,
+            MappingProxyType(evidence),
+            reason_code=Reason.OWN_RULE,
         )
         return Match(finding, node, None, node)

@@ -18,6 +18,7 @@ from onnxpad.analysis.bodies_and_calls import COVERED, Passed, passed_to_body, p
 from onnxpad.analysis.rules.pools_and_convs import DISPUTED
 from onnxpad.analysis.shape_inference_check import disagreements
 from onnxpad.arithmetic.size import Unknown
+from onnxpad.declared import op_types
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import bodies
 from onnxpad.finding import Trust
@@ -152,7 +153,9 @@ class _Finder:
         for place, each in enumerate(self._main.domains):
             asked = [(node, context.domains[place].analysis) for context, node in calls]
             given: Mapping[str, Passed] = passed_to_function(function, asked)
-            domains.append(replace(each, analysis=Analysis(function, given=given)))
+            analysis = Analysis(function, given=given)
+            analysis.declared = each.analysis.declared
+            domains.append(replace(each, analysis=analysis))
         fed = frozenset(
             name
             for place, name in enumerate(function.inputs)
@@ -224,11 +227,11 @@ def pads(nodes: Iterable[onnx.NodeProto], functions: Iterable[Key] = ()) -> bool
 
     Every window operator counts, so that what passes say of a graph does not depend on others.
     """
-    known = frozenset(functions)
+    known, slide = frozenset(functions), _OPERATORS | op_types()
     pending = [nodes]
     while pending:
         for node in pending.pop():
-            if node.op_type in _OPERATORS or (normal_domain(node.domain), node.op_type) in known:
+            if node.op_type in slide or (normal_domain(node.domain), node.op_type) in known:
                 return True
             for attribute in node.attribute:
                 if attribute.name in PADDING:

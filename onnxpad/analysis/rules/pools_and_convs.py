@@ -99,7 +99,7 @@ def _pool(sizes: SizeRule, layout: Layout, least: int) -> ShapeRule:
     return rule
 
 
-def _of_row(row: Operator) -> ShapeRule:
+def of_row(row: Operator) -> ShapeRule:
     """Make the rule for the shape of an operator of the table, in either layout."""
     attribute = row.channels_last
     if attribute is None:
@@ -275,6 +275,6 @@ WINDOWS: dict[str, ShapeRule] = {
     **named(_region_pool, "MaxRoiPool RoiAlign"),
     **named(_resize, "Resize Upsample"),
     "MaxUnpool": _max_unpool,
-    **{".".join(filter(None, key)): _of_row(row) for key, row in OPERATORS.items()},
+    **{".".join(filter(None, key)): of_row(row) for key, row in OPERATORS.items()},
 }
 """Shape rules of operators with a sliding window, and of those that resize; a row comes first."""

@@ -1,0 +1,283 @@
+"""Declarations of users' own operators: `Row` for a window operator, `Step` for others.
+
+Nobody but its author knows what an operator of a custom domain computes. So its declaration is its
+meaning for the passes and for the proof alike, where ONNX's own operators have a table for each.
+A proof that rests on a declaration says so.
+
+The registry is one for the process. Whoever reads a node asks it by domain and op type; functions
+of the model are never asked about, since their bodies say what they compute. Worker processes run
+models and know no declarations.
+"""
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+
+from onnxpad.errors import UsageError
+
+if TYPE_CHECKING:
+    import onnx
+
+Key: TypeAlias = tuple[str, str]
+"""Domain and op type."""
+Number: TypeAlias = float | int
+Pads: TypeAlias = tuple[tuple[int, int], ...]
+"""(begin, end) for each spatial axis."""
+Attributes: TypeAlias = Mapping[str, Any]
+"""Numbers, strings, and tuples of these, by name; other attributes are left out."""
+Like: TypeAlias = Literal["Conv", "MaxPool", "AveragePool"]
+Body: TypeAlias = "str | onnx.FunctionProto | None"
+
+FILLS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Conv": ("zero",),
+    "MaxPool": ("lowest", "zero"),
+    "AveragePool": ("excluded", "zero"),
+}
+"""The values that own padding may stand for, by what an operator is like; the usual one first."""
+
+
+_PADDING: Final = frozenset({"auto_pad", "count_include_pad", "pads"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Row:
+    """A window operator of a custom domain: how its window slides, its fill, and its limits.
+
+    It slides over input 0 as one of ONNX's operators does, according to the specification and to
+    onnxruntime, and has the attributes of that operator: `kernel_shape`, `strides`, `dilations`,
+    `pads`, `auto_pad`, and those of pools for a pool. It may have others.
+
+    Attributes:
+        domain: Its domain.
+        op_type: Its op type.
+        like: The operator of ONNX whose windows it has: `Conv`, `MaxPool` or `AveragePool`.
+        weight: The input that holds the weight, whose axes from the third on are the kernel: 1 for
+            what is like Conv, which needs one. Pools have `kernel_shape` alone.
+        fill: The value that its own padding stands for: `zero`; `lowest`, which never wins in a
+            maximum; or `excluded`, which does not count in an average unless `count_include_pad`
+            is set. If empty, as for the operator that it is like.
+        zero_point: The input that holds the number that stands for 0 in the data, if there is one.
+        channels_last: Whether the channels are the last axis of its data, not the second.
+        limit: Given its new pads and its other attributes, returns why it cannot have these pads,
+            and an empty text if it can.
+        versions: The versions of the domain that this is about; all of them if empty.
+        body: A function that computes the same, as ONNX text or a proto, for running changes.
+    """
+
+    domain: str
+    op_type: str
+    like: Like
+    weight: int | None = None
+    fill: str = ""
+    zero_point: int | None = None
+    channels_last: bool = False
+    limit: Callable[[Pads, Attributes], str] | None = None
+    versions: Collection[int] = ()
+    body: Body = None
+
+    def __post_init__(self) -> None:
+        """Refuses a declaration that contradicts itself.
+
+        Raises:
+            UsageError: It does; the message says how.
+        """
+        _check_name(self)
+        if self.like not in get_args(Like):
+            raise UsageError(f"{told(self)} is like one of {', '.join(FILLS)}, not {self.like!r}")
+        if self.fill and self.fill not in FILLS[self.like]:
+            raise UsageError(
+                f"the fill of {told(self)}, which is like {self.like}, is "
+                f"{' or '.join(FILLS[self.like])}, not {self.fill!r}"
+            )
+        if self.weight is not None and self.like != "Conv":
+            raise UsageError(f"{told(self)} is a pool, which has no weight")
+        inputs = [place for place in (0, self.kernel, self.zero_point) if place is not None]
+        if len(set(inputs)) < len(inputs) or min(inputs) < 0:
+            raise UsageError(f"{told(self)}: data, weight and zero point are different inputs")
+        if self.zero_point is not None and self.filled == "lowest":
+            raise UsageError(f"{told(self)}: a padding that never wins has no zero point")
+
+    @property
+    def filled(self) -> str:
+        """The fill, with the usual one for an empty text."""
+        return self.fill or FILLS[self.like][0]
+
+    @property
+    def kernel(self) -> int | None:
+        """The input that holds the weight."""
+        return 1 if self.weight is None and self.like == "Conv" else self.weight
+
+    def refuses(self, pads: Sequence[tuple[int, int]], attributes: Mapping[str, object]) -> str:
+        """Why a node with these attributes cannot have these pads; empty if it can."""
+        if self.limit is None:
+            return ""
+        others = {name: value for name, value in attributes.items() if name not in _PADDING}
+        try:
+            return str(self.limit(tuple(pads), plain(others)) or "")
+        except Exception as error:  # whatever a user's function raises
+            return f"the limit declared for {told(self)} raises {type(error).__name__}: {error}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Step:
+    """An operator of a custom domain that a `Pad` can be moved past.
+
+    It computes its first output from input 0. Other inputs must have one element each.
+
+    Attributes:
+        domain: Its domain.
+        op_type: Its op type.
+        pointwise: For an operator that computes each element from the one at the same place alone:
+            what it makes of numbers that a `Pad` may fill in, such as `{0: 0}`, or a function that
+            gives this for a number and the node's attributes, and None where it is not certain. A
+            result must be a number that the element type, which stays the same, holds exactly.
+        permutes: For an operator that only reorders axes: the name of the attribute that has the
+            order, or a function that gives it for the rank and the node's attributes. Axis `i` of
+            the result is axis `order[i]` of the data, as for Transpose.
+        versions: The versions of the domain that this is about; all of them if empty.
+        body: A function that computes the same, as ONNX text or a proto, for running changes.
+    """
+
+    domain: str
+    op_type: str
+    pointwise: Mapping[Number, Number] | Callable[[Number, Attributes], Number | None] | None = None
+    permutes: str | Callable[[int, Attributes], Sequence[int]] | None = None
+    versions: Collection[int] = ()
+    body: Body = None
+
+    def __post_init__(self) -> None:
+        """Refuses a declaration that contradicts itself.
+
+        Raises:
+            UsageError: It does; the message says how.
+        """
+        _check_name(self)
+        if (self.pointwise is None) == (self.permutes is None):
+            raise UsageError(f"{told(self)} is either pointwise or permutes axes: declare one")
+
+    def made_of(self, fill: Number, attributes: Mapping[str, object]) -> Number | None:
+        """The number that the operator makes of another; None where that is not certain."""
+        if self.pointwise is None:
+            return fill
+        made: object
+        if isinstance(self.pointwise, Mapping):
+            exact = {_exactly(given): result for given, result in self.pointwise.items()}
+            made = exact.get(_exactly(fill))
+        else:
+            try:
+                made = self.pointwise(fill, plain(attributes))
+            except Exception:  # whatever a user's function raises
+                return None
+        if not isinstance(made, Real):
+            return None
+        number = float(made)
+        if math.isnan(number):
+            return None
+        return made if isinstance(made, int) else number
+
+    def order(self, rank: int, attributes: Mapping[str, object]) -> tuple[int, ...] | None:
+        """The axes of the data in the order of the result; None where that is not known."""
+        if self.permutes is None:
+            return tuple(range(rank))
+        known = plain(attributes)
+        try:
+            named = isinstance(self.permutes, str)
+            given: Any = known.get(self.permutes) if named else self.permutes(rank, known)  # type: ignore[operator, arg-type]
+            order = tuple(map(int, given))
+        except Exception:  # whatever a user's function raises
+            return None
+        return order if sorted(order) == list(range(rank)) else None
+
+
+Declaration: TypeAlias = Row | Step
+
+_declared: dict[Key, Declaration] = {}
+
+
+def declare(one: Declaration, *, replace: bool = False) -> None:
+    """Adds a declaration to the registry.
+
+    Raises:
+        UsageError: There is another one of this operator, and `replace` is not set.
+    """
+    key = one.domain, one.op_type
+    if not replace and _declared.get(key, one) is not one:
+        raise UsageError(f"{told(one)} is declared already; unregister that, or give replace=True")
+    _declared[key] = one
+
+
+def withdraw(one: Declaration) -> bool:
+    """Takes a declaration out of the registry; returns whether it was there."""
+    key = one.domain, one.op_type
+    found = _declared.get(key) is one
+    if found:
+        del _declared[key]
+    return found
+
+
+def declaration_of(domain: str | None, op_type: str) -> Declaration | None:
+    """The declaration of an operator; None where there is none."""
+    return _declared.get((domain or "", op_type)) if _declared else None
+
+
+def op_types() -> frozenset[str]:
+    """The op types of all window operators declared."""
+    return frozenset(one.op_type for one in _declared.values() if isinstance(one, Row))
+
+
+def told(one: Declaration) -> str:
+    """The name of an operator with its domain."""
+    return f"{one.domain}.{one.op_type}"
+
+
+def plain(attributes: Mapping[str, object]) -> Attributes:
+    """The attributes that are numbers, strings, or lists of these, the lists as tuples."""
+    found: dict[str, Any] = {}
+    for name, value in attributes.items():
+        if isinstance(value, list | tuple):
+            if all(isinstance(each, int | float | str) for each in value):
+                found[name] = tuple(value)
+        elif isinstance(value, int | float | str):
+            found[name] = value
+    return found
+
+
+def function_of(one: Declaration) -> "onnx.FunctionProto | None":
+    """The body of a declaration as a proto; None if it has none.
+
+    Raises:
+        UsageError: It is not the body of this operator.
+    """
+    if one.body is None:
+        return None
+    import onnx
+
+    body = one.body
+    if isinstance(body, str):
+        try:
+            body = onnx.parser.parse_function(body)
+        except onnx.parser.ParseError as error:
+            raise UsageError(f"the body of {told(one)} is no ONNX text: {error}") from error
+    if not isinstance(body, onnx.FunctionProto) or (body.domain, body.name) != (
+        one.domain,
+        one.op_type,
+    ):
+        raise UsageError(f"the body of {told(one)} must be a function of that domain and name")
+    return body
+
+
+def _exactly(number: Number) -> tuple[Number, float]:
+    """A number, told from the zero of the other sign."""
+    return number, math.copysign(1, number)
+
+
+def _check_name(one: Declaration) -> None:
+    for what, name in (("domain", one.domain), ("op_type", one.op_type)):
+        if not isinstance(name, str) or not name:
+            raise UsageError(f"a declaration needs the {what} of the operator")
+    if one.domain == "ai.onnx":
+        raise UsageError(f"{told(one)} is ONNX's own: its specification says what it computes")
+    if isinstance(one.versions, str) or not all(isinstance(each, int) for each in one.versions):
+        raise UsageError(f"the versions of {told(one)} are numbers")

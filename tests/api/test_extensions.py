@@ -1,0 +1,431 @@
+"""Users' own passes, and how all of it is registered, also by entry points."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+import onnxpad
+from onnxpad.declared import declaration_of, op_types
+from onnxpad.pipeline.catalogue import catalogue
+from onnxpad.pipeline.own_passes import every_pass
+from onnxpad.reasons import Reason
+from tests.support import BORDER, ROOT, W, canonical, one
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^```python\n((?:.(?!```))*?register\(.*?)^```$", README, re.M | re.S)
+
+FANCY = onnxpad.Row(domain="com.acme", op_type="FancyConv", like="Conv")
+
+
+def acme(body: str, inputs: str = "float[1, 2, 9, 8] x", given: str = "") -> onnx.ModelProto:
+    """A model with operators of com.acme; `w` and `p` are a weight and amounts."""
+    return onnx.parser.parse_model(
+        f'<ir_version: 9, opset_import: ["" : 17, "com.acme" : 1]>'
+        f"g ({inputs}) => (float[] y) <{W}, {BORDER}{given}> {{ {body} }}"
+    )
+
+
+@pytest.fixture
+def readme() -> Iterator[dict[str, Any]]:
+    """The names that the examples of the README define, registered."""
+    added: list[Any] = []
+    register = onnxpad.register
+
+    class Noting:
+        """The package, which notes what is registered."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(onnxpad, name)
+
+        @staticmethod
+        def register(one: Any) -> Any:
+            added.append(register(one))
+            return one
+
+    names: dict[str, Any] = {"onnxpad": Noting(), "__name__": "readme"}
+    for example in EXAMPLES:
+        exec(example, names)
+    yield names
+    for each in added:
+        onnxpad.unregister(each)
+
+
+def test_the_examples_are_short() -> None:
+    assert len(EXAMPLES) == 3
+    assert all(len(example.splitlines()) <= 25 for example in EXAMPLES)
+
+
+def test_the_row_of_the_readme(readme: object) -> None:
+    result = onnxpad.fix(acme("a = Pad (x, p) y = com.acme.FancyConv (a, w)"))
+    assert [node.op_type for node in result.model.graph.node] == ["FancyConv"]
+    uneven = acme(
+        "a = Pad (x, q) y = com.acme.FancyConv (a, w)",
+        given=", int64[8] q = {0, 0, 1, 0, 0, 0, 2, 1}",
+    )
+    (stays,) = onnxpad.check(uneven).findings
+    assert (stays.reason_code, stays.reason) == (
+        "declared-limit",
+        "FancyConv pads both sides alike",
+    )
+    (change,) = onnxpad.fix(uneven, style="symmetric").changes
+    assert change.after == "Pad (0, 0) (0, 0) (0, 1) (0, 1) -> FancyConv pads (1, 1) (0, 0)"
+
+
+def test_the_steps_of_the_readme(readme: object) -> None:
+    result = onnxpad.fix(acme("a = Pad (x, p) b = com.acme.FastGelu (a) y = Conv (b, w)"))
+    assert [node.op_type for node in result.model.graph.node] == ["FastGelu", "Conv"]
+    assert [node.domain for node in result.model.graph.node] == ["com.acme", ""]
+    assert [change.code for change in result.changes] == ["PAD207", "PAD201"]
+    assert all(change.probe.startswith("equal on") for change in result.changes)
+    last = acme(
+        "a = Pad (x, q) b = com.acme.ChannelsFirst (a) y = Conv (b, w)",
+        "float[1, 9, 8, 2] x",
+        ", int64[8] q = {0, 1, 2, 0, 0, 0, 0, 0}",
+    )
+    result = onnxpad.fix(last)
+    first, conv = result.model.graph.node
+    assert (first.op_type, conv.op_type) == ("ChannelsFirst", "Conv")
+    assert onnx.helper.get_node_attr_value(conv, "pads") == [1, 2, 0, 0]
+
+
+def test_the_pass_of_the_readme(readme: object) -> None:
+    model = one("y = Conv <pads = [0, 0, 0, 0]> (x, w)", initializers=W)
+    (finding,) = onnxpad.check(model).findings
+    assert (finding.code, finding.message, finding.fixable) == ("ACME001", "pads of zeros", True)
+    result = onnxpad.fix(model)
+    assert canonical(result.model) == canonical(one("y = Conv (x, w)", initializers=W))
+    assert result.ok
+    assert catalogue()["ACME001"].title == "`pads` of zeros, which mean what their absence means."
+    assert not onnxpad.check(model, ignore="ACME").findings
+
+
+def test_nothing_stays_registered() -> None:
+    assert not op_types()
+    assert all(kind.code.startswith("PAD") for kind in every_pass())
+
+
+# Passes that go wrong
+
+
+class Own(onnxpad.Pass):
+    """A pass of the user's own."""
+
+    code = "ACME900"
+
+    def find(self, context: onnxpad.Context) -> Iterator[onnxpad.Match]:
+        for op in context.windows():
+            if "seen" not in op.node.name:
+                yield self.found(context, op.node, "an operator", plan=op.node)
+
+    def rewrite(self, match: onnxpad.Match, context: onnxpad.Context) -> Any:
+        context.graph.set_attributes(match.plan, {"dilations": [1, 1]})
+
+
+Rewrite = Callable[[onnxpad.Match, onnxpad.Context], Any]
+
+
+def raises(match: onnxpad.Match, context: onnxpad.Context) -> None:
+    context.graph.set_attributes(match.plan, {"strides": [7, 7]})
+    raise KeyError("forgotten")
+
+
+def damages(match: onnxpad.Match, context: onnxpad.Context) -> None:
+    other = context.graph.producer(context.graph.tensor("z"))
+    assert other is not None
+    context.graph.set_attribute(other, "pads", [2, 2, 2, 2])
+
+
+def slides_otherwise(match: onnxpad.Match, context: onnxpad.Context) -> None:
+    context.graph.set_attributes(match.plan, {"strides": [2, 2]})
+
+
+def malforms(match: onnxpad.Match, context: onnxpad.Context) -> None:
+    context.graph.set_attributes(match.plan, {"pads": [1]})
+
+
+def returns_too_much(match: onnxpad.Match, context: onnxpad.Context) -> Any:
+    return (match.node.outputs[0], match.node.outputs[0])
+
+
+def returns_a_number(match: onnxpad.Match, context: onnxpad.Context) -> Any:
+    return 1
+
+
+WRONG: list[tuple[Rewrite, Reason, str]] = [
+    (raises, Reason.PASS_RAISED, "Wrong: KeyError: 'forgotten'"),
+    (damages, Reason.NOT_CERTIFIED, "the rewrite also touches"),
+    (slides_otherwise, Reason.NOT_CERTIFIED, "the window itself differs"),
+    (malforms, Reason.NOT_CERTIFIED, "pads has 1 values instead of 4"),
+    (returns_too_much, Reason.PASS_RAISED, "Wrong: ValueError"),
+    (returns_a_number, Reason.PASS_RAISED, "Wrong: TypeError"),
+]
+
+
+@pytest.mark.parametrize(
+    ("rewrite", "reason", "said"), WRONG, ids=[each[0].__name__ for each in WRONG]
+)
+def test_a_wrong_change_is_undone_and_the_others_are_made(
+    rewrite: Rewrite, reason: Reason, said: str
+) -> None:
+    class Wrong(Own):
+        def find(self, context: onnxpad.Context) -> Iterator[onnxpad.Match]:
+            return (match for match in super().find(context) if match.finding.node == "<y>")
+
+        def rewrite(self, match: onnxpad.Match, context: onnxpad.Context) -> Any:
+            return rewrite(match, context)
+
+    model = one(
+        "a = Pad (x, p) y = Conv (a, w) z = Conv <pads = [1, 1, 1, 1]> (x, w)",
+        outputs="float[] y, float[] z",
+        initializers=f"{W}, {BORDER}",
+    )
+    with onnxpad.registered(Wrong):
+        result = onnxpad.fix(model)
+        (checked,) = [each for each in onnxpad.check(model).findings if each.code == "ACME900"]
+    assert canonical(result.model) == canonical(onnxpad.fix(model).model)
+    assert result.ok
+    (undone,) = result.undone
+    assert (undone.code, undone.reason_code) == ("ACME900", reason)
+    assert said in undone.reason
+    assert (checked.reason_code, checked.fixable) == (reason, False)
+
+
+def find_raises(self: Own, context: onnxpad.Context) -> Iterator[onnxpad.Match]:
+    yield from ()
+    raise KeyError("forgotten")
+
+
+def find_edits(self: Own, context: onnxpad.Context) -> Iterator[onnxpad.Match]:
+    for op in context.windows():
+        context.graph.set_attributes(op.node, {"strides": [2, 2]})
+        yield self.found(context, op.node, "an operator", plan=op.node)
+
+
+def find_yields_anything(self: Own, context: onnxpad.Context) -> Iterator[Any]:
+    yield "a finding"
+
+
+def find_forgets_the_plan(self: Own, context: onnxpad.Context) -> Iterator[onnxpad.Match]:
+    for op in context.windows():
+        yield self.found(context, op.node, "an operator", plan=None)
+
+
+@pytest.mark.parametrize(
+    ("find", "said"),
+    [
+        (find_raises, "Bad, find: KeyError: 'forgotten'"),
+        (find_edits, "Bad: find edits the graph, which rewrite alone may"),
+        (find_yields_anything, "Bad: find yields what is no onnxpad.Match"),
+        (find_forgets_the_plan, "Bad: what has no plan to rewrite it needs a reason"),
+    ],
+)
+def test_a_wrong_find_is_one_line(find: Any, said: str) -> None:
+    bad = type("Bad", (Own,), {"find": find})
+    with onnxpad.registered(bad), pytest.raises(onnxpad.UsageError) as told:
+        onnxpad.fix(one("y = Conv (x, w)", initializers=W), validate=False)
+    assert said in str(told.value)
+
+
+def test_a_pass_that_finds_without_end_ends() -> None:
+    with onnxpad.registered(Own):
+        result = onnxpad.fix(one("y = Conv (x, w)", initializers=W), validate=False)
+    assert len(result.changes) == 1
+    assert [each.reason_code for each in result.undone] == ["without-end"]
+
+
+class WidePads(onnxpad.Pass):
+    """Pads that the accelerator of ACME does not have."""
+
+    code = "ACME301"
+    rewrites = False
+
+    def find(self, context: onnxpad.Context) -> Iterator[onnxpad.Match]:
+        for op in context.windows():
+            if max(map(max, op.pads)) > 2:
+                message = f"{op.node.op} with pads over 2"
+                yield self.reported(context, op.node, message, "the NPU has 2 at most", most=2)
+
+
+def test_a_pass_that_only_reports() -> None:
+    model = one("y = Conv <pads = [3, 0, 0, 0]> (x, w)", initializers=W)
+    with onnxpad.registered(WidePads):
+        result = onnxpad.check(model)
+        (finding,) = result.findings
+        assert (finding.reason, finding.reason_code) == ("the NPU has 2 at most", "own-rule")
+        assert finding.evidence == {"most": 2}
+        assert result.failing(onnxpad.Severity.WARNING) == (finding,)
+        fixed = onnxpad.fix(model)
+        assert not fixed.changed
+        assert fixed.findings == (finding,)
+
+
+# Registration
+
+
+def test_register_returns_what_it_takes_and_decorates() -> None:
+    assert onnxpad.register(Own) is Own
+    assert onnxpad.register(Own) is Own  # once more changes nothing
+    onnxpad.unregister(Own)
+    with pytest.raises(onnxpad.UsageError, match="is not registered"):
+        onnxpad.unregister(Own)
+
+
+def test_one_of_a_name_may_be_replaced() -> None:
+    other = onnxpad.Row(domain="com.acme", op_type="FancyConv", like="MaxPool")
+    onnxpad.register(FANCY)
+    with pytest.raises(onnxpad.UsageError, match="is declared already"):
+        onnxpad.register(other)
+    onnxpad.register(other, replace=True)
+    assert declaration_of("com.acme", "FancyConv") is other
+    onnxpad.unregister(other)
+    assert declaration_of("com.acme", "FancyConv") is None
+
+
+def test_a_block_takes_back_what_it_registered_even_after_an_error() -> None:
+    with pytest.raises(onnxpad.UsageError), onnxpad.registered(FANCY, Own, "something"):  # type: ignore[arg-type]
+        pass
+    test_nothing_stays_registered()
+
+
+IMPORTS = '<domain: "d", opset_import: ["" : 17]>'
+
+
+def renamed(code: object) -> type[onnxpad.Pass]:
+    return type("Renamed", (Own,), {"code": code})
+
+
+def row(**given: Any) -> Callable[[], object]:
+    return lambda: onnxpad.Row(**{"domain": "d", "op_type": "O", "like": "Conv", **given})
+
+
+def step(**given: Any) -> Callable[[], object]:
+    return lambda: onnxpad.Step(**{"domain": "d", "op_type": "O", **given})
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: renamed("PAD001"), "other than PAD"),
+        (lambda: renamed("acme1"), "such as ACME001"),
+        (lambda: renamed(None), "such as ACME001"),
+        (lambda: type("Bare", (onnxpad.Pass,), {"code": "ACME001"}), "needs `find`"),
+        (lambda: "a pass", "register takes a subclass of onnxpad.Pass"),
+        (row(domain=""), "needs the domain"),
+        (row(domain="ai.onnx"), "ONNX's own"),
+        (row(domain="com.microsoft", op_type="FusedConv"), "onnxpad knows com.microsoft.FusedConv"),
+        (row(like="ConvTranspose"), "like one of Conv, MaxPool, AveragePool"),
+        (row(like="MaxPool", fill="excluded"), "is lowest or zero, not 'excluded'"),
+        (row(like="MaxPool", weight=1), "has no weight"),
+        (row(like="MaxPool", zero_point=1), "has no zero point"),
+        (row(zero_point=1), "different inputs"),
+        (row(versions="1"), "are numbers"),
+        (row(body="nonsense"), "is no ONNX text"),
+        (
+            row(body='<domain: "d", opset_import: ["": 17]> P (x) => (y) { y = Relu (x) }'),
+            "of that",
+        ),
+        (step(), "declare one"),
+        (step(pointwise={0: 0}, permutes="perm"), "declare one"),
+    ],
+)
+def test_what_cannot_be_registered_is_one_line(make: Callable[[], Any], said: str) -> None:
+    with pytest.raises(onnxpad.UsageError) as told:
+        onnxpad.register(make())
+    assert said in str(told.value)
+    test_nothing_stays_registered()
+
+
+# Entry points
+
+MODULE = '''
+import onnxpad
+
+class Short(onnxpad.Pass):
+    """Kernels of one element."""
+
+    code = "ACME777"
+    rewrites = False
+
+    def find(self, context):
+        for op in context.windows():
+            yield self.reported(context, op.node, "an operator", "it is there")
+
+FANCY = onnxpad.Row(domain="com.acme", op_type="FancyConv", like="Conv")
+EVERYTHING = [Short, FANCY]
+'''
+
+
+def installed(folder: Path, value: str) -> None:
+    """Puts a package with an entry point into a folder."""
+    (folder / "acme_onnx.py").write_text(MODULE, encoding="utf-8")
+    metadata = folder / "acme_onnx-1.2.dist-info"
+    metadata.mkdir()
+    about = "Metadata-Version: 2.1\nName: acme-onnx\nVersion: 1.2\n"
+    (metadata / "METADATA").write_text(about, encoding="utf-8")
+    offered = f"[onnxpad]\nacme = {value}\n"
+    (metadata / "entry_points.txt").write_text(offered, encoding="utf-8")
+
+
+def command(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    """The command in a process that has the folder on its path."""
+    code = f"import sys; sys.path[:0] = [{str(folder)!r}, {str(ROOT)!r}]; "
+    code += "from onnxpad.__main__ import main; main()"
+    given = [sys.executable, "-c", code, *map(str, words)]
+    return subprocess.run(given, capture_output=True, text=True, check=False)
+
+
+def test_the_command_takes_entry_points(tmp_path: Path) -> None:
+    installed(tmp_path, "acme_onnx:EVERYTHING")
+    assert "ACME777  warning  Kernels of one element." in command(tmp_path, "rules").stdout
+    assert "Kernels of one element." in command(tmp_path, "rule", "ACME777").stdout
+    path = tmp_path / "model.onnx"
+    onnx.save(acme("a = Pad (x, p) y = com.acme.FancyConv (a, w)"), path)
+    checked = command(tmp_path, "check", path, "--format", "json", "--select", "PAD201,ACME777")
+    assert checked.returncode == 1, checked.stderr
+    codes = [each["code"] for each in json.loads(checked.stdout)["files"][0]["findings"]]
+    assert codes == ["PAD201", "ACME777"]
+    fixed = command(tmp_path, "fix", path, "--format", "json")
+    assert fixed.returncode == 0, fixed.stderr
+    (change,) = json.loads(fixed.stdout)["changes"]
+    assert change["certificate"]["assumption_codes"] == ["declared-operator", "not-probed"]
+    assert change["certificate"]["facts"]["declared"] == ["com.acme.FancyConv"]
+    assert command(tmp_path, "validate", path, path).returncode == 3  # nothing can be compared
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("acme_onnx:GONE", "AttributeError"),
+        ("acme_gone", "No module named 'acme_gone'"),
+        ("acme_onnx:MODULE", "AttributeError"),
+        ("acme_onnx", "register takes a subclass"),
+    ],
+)
+def test_an_entry_point_that_fails_is_one_line(tmp_path: Path, value: str, said: str) -> None:
+    installed(tmp_path, value)
+    result = command(tmp_path, "rules")
+    assert result.returncode == 2
+    (line,) = result.stderr.splitlines()
+    assert f"the entry point 'acme = {value}' of acme-onnx 1.2 cannot be used" in line
+    assert said in line
+
+
+def test_a_program_takes_entry_points_when_it_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(tmp_path, "acme_onnx:EVERYTHING")
+    monkeypatch.syspath_prepend(tmp_path)
+    onnxpad.register_entry_points()
+    onnxpad.register_entry_points()  # once more changes nothing
+    import acme_onnx  # type: ignore[import-not-found]
+
+    assert declaration_of("com.acme", "FancyConv") is acme_onnx.FANCY
+    for each in acme_onnx.EVERYTHING:
+        onnxpad.unregister(each)

@@ -1,0 +1,390 @@
+"""Operators that users declare: read, analysed, rewritten, proved and probed by the declaration."""
+
+from typing import Any
+
+import onnx
+import pytest
+
+import onnxpad
+from onnxpad.analysis import Analysis
+from onnxpad.finding import Assumption, Change
+from onnxpad.graph import Graph
+from tests.support import BORDER, W
+
+LOW = "float low = {-inf}"
+ZERO_POINT = "uint8 z = {9}, uint8 nine = {9}, uint8[3, 2, 3, 3] u = {" + ", ".join("1" * 54) + "}"
+DECLARED = (Assumption.DECLARED,)
+
+
+def acme(
+    body: str,
+    inputs: str = "float[1, 2, 9, 8] x",
+    given: str = "",
+    *,
+    outputs: str = "float[] y",
+    version: int = 1,
+    functions: str = "",
+) -> onnx.ModelProto:
+    """A model with operators of com.acme; `w` and `p` are a weight and amounts."""
+    held = ", ".join(filter(None, (W, BORDER, given)))
+    proto = onnx.parser.parse_model(
+        f'<ir_version: 9, opset_import: ["" : 17, "com.acme" : {version}]>'
+        f"g ({inputs}) => ({outputs}) <{held}> {{ {body} }} {functions}"
+    )
+    for output in proto.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    return proto
+
+
+def wrapped(name: str, op: str, inputs: str, *attributes: str) -> str:
+    """A function that calls an operator of ONNX with its own attributes."""
+    referred = ", ".join(f"{each} = @{each.split(':')[0]}" for each in attributes)
+    names = ", ".join(each.split(":")[0] for each in attributes)
+    return (
+        f'<domain: "com.acme", opset_import: ["" : 17]>'
+        f"{name} <{names}> ({inputs}) => (y) {{ y = {op} <{referred}> ({inputs}) }}"
+    )
+
+
+SLIDING = ("auto_pad: string", "kernel_shape: ints", "pads: ints", "strides: ints")
+CONV = wrapped("Own", "Conv", "x, w", *SLIDING, "dilations: ints", "group: int")
+MAXIMUM = wrapped("Own", "MaxPool", "x", *SLIDING, "ceil_mode: int", "dilations: ints")
+AVERAGE = wrapped("Own", "AveragePool", "x", *SLIDING, "ceil_mode: int", "count_include_pad: int")
+
+
+def own(like: str = "Conv", **given: Any) -> onnxpad.Row:
+    return onnxpad.Row(domain="com.acme", op_type="Own", like=like, **given)  # type: ignore[arg-type]
+
+
+def ops(model: onnx.ModelProto) -> list[str]:
+    return [node.op_type for node in model.graph.node]
+
+
+def pads_of(model: onnx.ModelProto) -> list[int]:
+    found: list[int] = onnx.helper.get_node_attr_value(model.graph.node[-1], "pads")
+    return found
+
+
+def is_probed(change: Change) -> bool:
+    return change.probe.startswith("equal on")
+
+
+POOL = "<kernel_shape = [3, 3], strides = [2, 2]>"
+FOLDING = [
+    pytest.param(own(body=CONV), "a = Pad (x, p) y = com.acme.Own (a, w)", "", id="conv"),
+    pytest.param(
+        own("MaxPool", body=MAXIMUM),
+        f"a = Pad (x, p, low) y = com.acme.Own {POOL} (a)",
+        LOW,
+        id="maximum",
+    ),
+    pytest.param(
+        own("AveragePool", body=AVERAGE),
+        f"a = Pad (x, p) y = com.acme.Own {POOL} (a)",
+        "",
+        id="average",
+    ),
+]
+
+
+@pytest.mark.parametrize(("row", "body", "given"), FOLDING)
+def test_padding_is_folded_proved_and_probed(row: onnxpad.Row, body: str, given: str) -> None:
+    with onnxpad.registered(row):
+        result = onnxpad.fix(acme(body, given=given), strict=row.like != "MaxPool")
+    assert ops(result.model) == ["Own"]
+    assert pads_of(result.model) == [1, 1, 1, 1]
+    (change,) = result.changes
+    assert is_probed(change)
+    finite = (Assumption.FINITE_DATA,) if row.like == "MaxPool" else ()
+    assert change.certificate.assumptions == (*finite, *DECLARED)
+    assert change.certificate.facts["declared"] == ["com.acme.Own"]
+    assert "as declared of com.acme.Own" in change.certificate.statement
+
+
+@pytest.mark.parametrize(("row", "body", "given"), FOLDING)
+def test_own_padding_goes_into_a_pad_and_back(row: onnxpad.Row, body: str, given: str) -> None:
+    """Except that of an average, which does not count its own padding."""
+    with onnxpad.registered(row):
+        folded = onnxpad.fix(acme(body, given=given)).model
+        back = onnxpad.fix(folded, style="pad")
+    assert ops(back.model) == (["Pad", "Own"])
+    assert all(map(is_probed, back.changes))
+
+
+@pytest.mark.parametrize(("row", "body", "given"), FOLDING)
+def test_same_becomes_pads(row: onnxpad.Row, body: str, given: str) -> None:
+    operator = body[body.index("com.acme") :].replace("(a", "(x")
+    same = 'auto_pad = "SAME_LOWER", strides = [2, 2]'
+    operator = operator.replace("strides = [2, 2]", same)
+    operator = operator if "auto_pad" in operator else operator.replace("Own", f"Own <{same}>")
+    with onnxpad.registered(row):
+        result = onnxpad.fix(acme(f"y = {operator}"))
+    (change,) = result.changes
+    assert change.code == "PAD101"
+    assert is_probed(change)
+    assert pads_of(result.model) == [1, 1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("row", "body", "given", "code"),
+    [
+        (own("MaxPool"), f"a = Pad (x, p) y = com.acme.Own {POOL} (a)", "", "fill-wins"),
+        (
+            own("MaxPool", fill="zero"),
+            f"a = Pad (x, p, low) y = com.acme.Own {POOL} (a)",
+            LOW,
+            "fill-differs",
+        ),
+        (
+            own("AveragePool"),
+            "a = Pad (x, p) y = com.acme.Own <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (a)",
+            "",
+            "own-padding-uncounted",
+        ),
+        (own(), "a = Pad (x, p, low) y = com.acme.Own (a, w)", LOW, "fill-differs"),
+        (own(), "a = Pad (x, p) y, mask = com.acme.Own (a, w)", "", None),
+        (own(limit=lambda pads, attributes: "no"), "a = Pad (x, p) y = com.acme.Own (a, w)", "",
+         "declared-limit"),
+        (own(limit=lambda pads, attributes: 1 / 0), "a = Pad (x, p) y = com.acme.Own (a, w)", "",
+         "declared-limit"),
+        (own(limit=lambda pads, attributes: "no"),
+         'y = com.acme.Own <auto_pad = "SAME_UPPER"> (x, w)', "", "declared-limit"),
+    ],
+)  # fmt: skip
+def test_padding_stays(row: onnxpad.Row, body: str, given: str, code: str | None) -> None:
+    with onnxpad.registered(row):
+        result = onnxpad.fix(acme(body, given=given))
+    assert not result.changed
+    assert code is None or code in {each.reason_code for each in result.findings}
+
+
+def test_a_fill_of_zeros_is_told_from_minus_zeros() -> None:
+    body = f"a = Pad (x, p, c) y = com.acme.Own {POOL} (a)"
+    with onnxpad.registered(own("MaxPool", fill="zero")):
+        assert ops(onnxpad.fix(acme(body, given="float c = {0.0}")).model) == ["Own"]
+        assert not onnxpad.fix(acme(body, given="float c = {-0.0}")).changed
+
+
+def test_a_zero_point_is_the_fill() -> None:
+    row = own(weight=1, zero_point=2)
+    body = "a = Pad (x, p, nine) y = com.acme.Own (a, u, z)"
+    with onnxpad.registered(row):
+        model = acme(body, "uint8[1, 2, 9, 8] x", ZERO_POINT, outputs="uint8[] y")
+        assert ops(onnxpad.fix(model).model) == ["Own"]
+        other = acme(body, "uint8[1, 2, 9, 8] x", ZERO_POINT.replace("nine = {9}", "nine = {0}"))
+        assert not onnxpad.fix(other).changed
+
+
+def test_channels_last() -> None:
+    amounts = "int64[8] q = {0, 1, 2, 0, 0, 0, 1, 0}"
+    with onnxpad.registered(own(channels_last=True)):
+        model = acme("a = Pad (x, q) y = com.acme.Own (a, w)", "float[1, 9, 8, 2] x", amounts)
+        assert pads_of(onnxpad.fix(model).model) == [1, 2, 0, 1]
+
+
+def test_a_declaration_is_of_versions_of_the_domain() -> None:
+    body = "a = Pad (x, p) y = com.acme.Own (a, w)"
+    with onnxpad.registered(own(versions={2, 3})):
+        assert onnxpad.fix(acme(body, version=3)).changed
+        assert not onnxpad.fix(acme(body, version=1)).changed
+    with onnxpad.registered(own()):
+        assert onnxpad.fix(acme(body, version=7)).changed
+
+
+def test_a_function_of_the_model_is_not_what_is_declared() -> None:
+    model = acme("a = Pad (x, p) y = com.acme.Own (a, w)", functions=CONV)
+    with onnxpad.registered(own("MaxPool")):
+        assert not onnxpad.fix(model).changed
+
+
+def test_a_limit_is_part_of_the_proof() -> None:
+    """A pass of the user's own that does not ask is taken back."""
+
+    class Careless(onnxpad.Pass):
+        code = "ACME001"
+
+        def find(self, context: onnxpad.Context) -> Any:
+            for op in context.windows():
+                pad = context.sites.pad_before(op)
+                if pad is not None:
+                    yield self.found(context, op.node, "a Pad", (op, pad))
+
+        def rewrite(self, match: onnxpad.Match, context: onnxpad.Context) -> None:
+            op, pad = match.plan
+            context.graph.set_attributes(op.node, {"pads": [1, 1, 1, 1]})
+            context.graph.set_input(op.node, 0, pad.data)
+
+    model = acme("a = Pad (x, p) y = com.acme.Own (a, w)")
+    with onnxpad.registered(own(limit=lambda pads, attributes: "never"), Careless):
+        (undone,) = onnxpad.fix(model).undone
+    assert (undone.code, undone.reason_code) == ("ACME001", "not-certified")
+    assert "never" in undone.reason
+
+
+def test_the_probe_of_a_body_finds_a_wrong_declaration() -> None:
+    with onnxpad.registered(own("AveragePool", body=MAXIMUM)):
+        model = acme("a = Pad (x, p) y = com.acme.Own <kernel_shape = [3, 3]> (a)")
+        result = onnxpad.fix(model)
+    assert not result.changed
+    assert [each.reason_code for each in result.undone] == ["probe-differs"]
+
+
+def test_strict_asks_for_a_probe_where_there_is_a_body() -> None:
+    model = acme("a = Pad (x, p) y = com.acme.Own (a, w)")
+    with onnxpad.registered(own()):
+        (change,) = onnxpad.fix(model, strict=True).changes
+        assert change.probe.startswith("not probed")
+        assert change.certificate.assumptions == (*DECLARED, Assumption.NOT_PROBED)
+        assert onnxpad.check(model, strict=True).findings[0].fixable
+    broken = CONV.replace("y = Conv", "y = com.acme.Unknown").replace(
+        '"" : 17', '"" : 17, "com.acme" : 1'
+    )
+    with onnxpad.registered(own(body=broken)):
+        result = onnxpad.fix(model, strict=True)
+    assert [each.reason_code for each in result.undone] == ["assumption-refused"]
+
+
+def test_shapes_behind_it_follow() -> None:
+    model = acme("y = com.acme.Own <strides = [2, 2], pads = [1, 1, 1, 1]> (x, w)")
+    with onnxpad.registered(own()):
+        graph = Graph.read(model)
+        analysis = Analysis(graph)
+        assert analysis.shape(graph.tensor("y")) == (1, 3, 5, 4)
+        assert analysis.dtype(graph.tensor("y")) == onnx.TensorProto.FLOAT
+    step = onnxpad.Step(domain="com.acme", op_type="Turn", permutes="order")
+    with onnxpad.registered(step):
+        graph = Graph.read(acme("y = com.acme.Turn <order = [3, 0, 1, 2]> (x)"))
+        assert Analysis(graph).shape(graph.tensor("y")) == (8, 1, 2, 9)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_proof_from_sizes_behind_it_rests_on_it_too(inside: bool) -> None:
+    """The size that a SAME reads is known by the declaration; another branch has none of it."""
+    conv = 'Conv <auto_pad = "SAME_UPPER", strides = [2, 2]>'
+    v = "float[2, 3, 3, 3] v = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
+    y = f"y = {conv} (f, v)"
+    if inside:
+        y = (
+            f"y = If (which) <then_branch = t () => (float[] i) {{ i = {conv} (f, v) }}, "
+            "else_branch = e () => (float[] j) { j = Identity (v) }>"
+        )
+    body = f"f = com.acme.Own <strides = [2, 2]> (x, w) {y} z = {conv} (x, w)"
+    inputs = "float[1, 2, 9, 8] x, bool which"
+    with onnxpad.registered(own()):
+        result = onnxpad.fix(acme(body, inputs, v, outputs="float[] y, float[] z"))
+    rests = {
+        change.node.rpartition(" ")[2]: Assumption.DECLARED in change.certificate.assumptions
+        for change in result.changes
+    }
+    assert rests == ({"'<i>'": True, "<z>": False} if inside else {"<y>": True, "<z>": False})
+
+
+# Steps
+
+
+def stepped(
+    body: str, step: onnxpad.Step, inputs: str = "float[1, 2, 9, 8] x", given: str = ""
+) -> Any:
+    with onnxpad.registered(step):
+        return onnxpad.fix(acme(f"a = Pad (x, q) {body}", inputs, given))
+
+
+def declared(**given: Any) -> onnxpad.Step:
+    return onnxpad.Step(domain="com.acme", op_type="Own", **given)
+
+
+Q = "int64[8] q = {0, 0, 1, 2, 0, 0, 2, 1}"
+TWICE = '<domain: "com.acme", opset_import: ["" : 17]> Own (x) => (y) { y = Add (x, x) }'
+
+
+def test_a_function_of_the_fill_and_the_attributes() -> None:
+    step = declared(pointwise=lambda number, attributes: number * attributes["factor"])
+    body = "b = com.acme.Own <factor = 2.0> (a) y = MaxPool <kernel_shape = [4, 4]> (b)"
+    with onnxpad.registered(step):
+        model = acme(f"a = Pad (x, q, low) {body}", given=f"{Q}, float low = {{-inf}}")
+        result = onnxpad.fix(model)
+    assert ops(result.model) == ["Own", "MaxPool"]
+
+
+ONE = "b = com.acme.Own (a) y = Conv (b, w)"
+
+
+@pytest.mark.parametrize(
+    ("step", "body"),
+    [
+        (declared(pointwise={1: 1}), ONE),
+        (declared(pointwise={-0.0: 0.0}), ONE),
+        (declared(pointwise={0: 0.1}), ONE),
+        (declared(pointwise=lambda number, attributes: 1 / number), ONE),
+        (declared(pointwise=lambda number, attributes: "0"), ONE),
+        (declared(pointwise=lambda number, attributes: float("nan")), ONE),
+        (declared(pointwise={0: 0}), ONE.replace("(a)", "(a, two)")),
+        (declared(pointwise={0: 0}), ONE.replace("b =", "b, c =").replace("(b, w)", "(b, c)")),
+        (declared(pointwise={0: 0}, versions={9}), ONE),
+        (declared(permutes="order"), ONE),
+        (declared(permutes=lambda rank, attributes: (0, 1)), ONE),
+    ],
+)
+def test_a_pad_stays_before_what_is_not_declared(step: onnxpad.Step, body: str) -> None:
+    result = stepped(body, step, given=f"{Q}, float[2] two = {{1, 2}}")
+    assert not result.changed
+    assert result.findings
+
+
+def test_a_scale_of_one_element_may_be_beside_the_data() -> None:
+    step = declared(pointwise={0: 0})
+    body = "b = com.acme.Own (a, c) y = Conv (b, w)"
+    result = stepped(body, step, given=f"{Q}, float[1] c = {{2}}")
+    assert ops(result.model) == ["Own", "Conv"]
+
+
+def test_the_probe_of_a_step_finds_a_wrong_declaration() -> None:
+    shifted = TWICE.replace("Add (x, x)", "Cos (x)")
+    result = stepped(
+        "b = com.acme.Own (a) y = Conv (b, w)", declared(pointwise={0: 0}, body=shifted), given=Q
+    )
+    assert not result.changed
+    assert [each.reason_code for each in result.undone] == ["probe-differs"]
+    right = stepped(
+        "b = com.acme.Own (a) y = Conv (b, w)", declared(pointwise={0: 0}, body=TWICE), given=Q
+    )
+    assert all(map(is_probed, right.changes))
+    assert {each.certificate.assumptions for each in right.changes} == {DECLARED}
+
+
+def test_an_operator_of_the_name_of_one_of_onnx_is_another_one() -> None:
+    """A proof takes com.acme.Relu for what is declared, not for ONNX's own, and not for it."""
+
+    class Confused(onnxpad.Pass):
+        code = "ACME001"
+
+        def find(self, context: onnxpad.Context) -> Any:
+            for node in context.graph.nodes:
+                if node.domain == "com.acme":
+                    yield self.found(context, node, "an operator", node)
+
+        def rewrite(self, match: onnxpad.Match, context: onnxpad.Context) -> Any:
+            node = match.node
+            replaced = context.graph.insert(
+                "Relu", [node.inputs[0]], {}, before=node, name="standard"
+            )
+            for use in context.graph.uses(node.outputs[0]):
+                context.graph.set_input(use.node, use.index, replaced)
+            return (replaced,)
+
+    step = onnxpad.Step(domain="com.acme", op_type="Relu", pointwise={0: 0})
+    with onnxpad.registered(step, Confused):
+        model = acme("a = Pad (x, p) b = com.acme.Relu (a) y = Conv (b, w)")
+        result = onnxpad.fix(model, style="pad", validate=False)
+    assert "ACME001" not in [change.code for change in result.changes]
+    assert [each.reason_code for each in result.undone] == ["not-certified"]
+
+
+def test_validate_sees_no_difference_where_padding_moved_past_a_step() -> None:
+    step = declared(pointwise={0: 0})
+    model = acme("a = Pad (x, p) b = com.acme.Own (a) y = Conv (b, w)")
+    with onnxpad.registered(step):
+        result = onnxpad.fix(model)
+        verdict = onnxpad.validate(model, result.model).validation
+    assert result.changed
+    assert not verdict.padding
