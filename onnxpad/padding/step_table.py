@@ -16,7 +16,7 @@ import onnx
 from onnx import TensorProto
 
 from onnxpad.analysis import Analysis
-from onnxpad.arithmetic.size import Extent, Size, always, less_equal
+from onnxpad.arithmetic.size import Extent, Size, Unknown, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.declared_nodes import step_declared
 from onnxpad.operators.amounts import Pair, Pairs, is_plain_zero, is_same_fill
@@ -620,7 +620,8 @@ def _slice(case: Case) -> Behind:
             kept.append((starts[place], ends[place]))
             continue
         size = shape[axis] if shape is not None else None
-        crop = _crop(starts[place], ends[place], size) if steps[place] == 1 else None
+        known = size is not None and not isinstance(size, Unknown) and steps[place] == 1
+        crop = _crop(starts[place], ends[place], size) if known else None
         if crop is None or min(begin, end) < 0:
             raise case.along([axis])
         first, last = crop

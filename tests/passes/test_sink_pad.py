@@ -183,6 +183,21 @@ def test_crops_take_padding_away(
     assert found in ([list(pads)], [] if not any(pads) else None)
 
 
+def test_a_crop_of_an_axis_of_unknown_size_stays() -> None:
+    given = (
+        f"{W}, {SPATIAL}, int64[1] from = {{1}}, int64[1] to = {{{2**63 - 1}}}, int64[1] on = {{2}}"
+    )
+    before = one(
+        "u = Pad (x, q) a = Pad (u, p) s = Slice (a, from, to, on) n = Neg (s) y = Conv (n, w)",
+        inputs="float[1, 2, 9, 8] x, int64[8] q",
+        initializers=given,
+    )
+    result = onnxpad.fix(before, validate=False)
+    assert not result.undone
+    told = [(finding.code, finding.reason_code) for finding in result.findings]
+    assert ("PAD207", "axis-taken") in told
+
+
 STAYS = [
     pytest.param("s = Sigmoid (a)", "no-window", "Sigmoid", id="half of 0"),
     pytest.param("s = Add (a, one)", "fill-differs", "pads with 1", id="Add"),
