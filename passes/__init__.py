@@ -7,6 +7,7 @@ from onnxpad.passes.drop_valid import DropValid
 from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.passes.guard_pad import GuardPad
+from onnxpad.passes.make_symmetric import MakeSymmetric
 from onnxpad.passes.merge_pads import MergePads
 from onnxpad.passes.part_pad import PartPad
 from onnxpad.passes.recognise_same import RecogniseSame
@@ -22,6 +23,7 @@ from onnxpad.passes.simplify_amounts import SimplifyAmounts
 from onnxpad.passes.sink_pad import SinkPad
 from onnxpad.passes.split_pads import SplitPads
 from onnxpad.passes.take_crop import TakeCrop
+from onnxpad.passes.take_output_padding import TakeOutputPadding
 from onnxpad.rewrite.rule import Pass
 
 PASSES: Final[tuple[type[Pass], ...]] = (
@@ -35,6 +37,8 @@ PASSES: Final[tuple[type[Pass], ...]] = (
     SinkPad,
     RecogniseSame,
     TakeCrop,
+    TakeOutputPadding,
+    MakeSymmetric,
     SplitPads,
     MergePads,
     SimplifyAmounts,

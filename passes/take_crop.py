@@ -56,7 +56,7 @@ class TakeCrop(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every transposed convolution with a Slice or `Pad` behind it."""
-        crops = CropsBehind(context.graph, context.analysis, symmetric=context.symmetric)
+        crops = CropsBehind(context.graph, context.analysis, symmetric=context.symmetric_transpose)
         for op in context.transposed():
             try:
                 taking, left = crops.taking(op)

@@ -46,7 +46,7 @@ from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.merge_pads import MergePads
 from onnxpad.reasons import Condition
 from onnxpad.transposed import cropped_form, crops_behind
-from onnxpad.transposed.crops_behind import CropsBehind
+from onnxpad.transposed.crops_behind import CropsBehind, End
 
 CERTIFY: Final = "certify"
 PROBES: Final = "probes"
@@ -644,7 +644,7 @@ _TRANSPOSED: Final = (
     _mutant("nothing is appended", "ConvTranspose Pad", CERTIFY, cropped_form.form_of,
             "more = max(-end, 0)", "more = 0"),
     _mutant("zeros stand for what was cropped", "ConvTranspose Pad, cropped", CERTIFY,
-            CropsBehind._after, "own > 0 and more > 0", "False"),
+            End.after, "if self.crop > 0:", "if False:"),
     _mutant("any value is appended", "ConvTranspose Pad, value", CERTIFY,
             CropsBehind._is_filled, "is_same_fill(fill, pad.value)", "True"),
     _mutant("a bias is 0", "ConvTranspose Pad, bias", CERTIFY, crops_behind._fill,

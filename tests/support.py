@@ -238,11 +238,13 @@ def fixed(
     *,
     dynamic: str = "keep",
     no_ceil: bool = False,
+    symmetric_transpose: bool = False,
     runs: bool = True,
 ) -> onnxpad.FixResult:
     """What `fix` makes of a model, after the checks that every rewrite must pass."""
     kept = proto.SerializeToString()
     asked: dict[str, Any] = {"style": style, "dynamic": dynamic, "no_ceil": no_ceil}
+    asked["symmetric_transpose"] = symmetric_transpose
     result = onnxpad.fix(proto, **asked)
     assert proto.SerializeToString() == kept, "the input model was changed"
     assert not result.undone

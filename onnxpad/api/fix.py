@@ -203,6 +203,7 @@ def fix(
     trust_dim_names: bool = False,
     no_ceil: bool = False,
     trust: str | None = None,
+    symmetric_transpose: bool = False,
     validate: bool = True,
     strict: bool = False,
     progress: Progress | None = None,
@@ -229,6 +230,8 @@ def fix(
         trust: Whose reading to write, `spec` or `onnxruntime`, where they compute different things.
             A change that rests on it says so, and `strict` forbids it. Without it, such padding
             stays.
+        symmetric_transpose: Whether to make pads of a ConvTranspose equal at both ends, with
+            `output_padding` or a Slice for the rest; style `symmetric` implies it.
         validate: Whether to run every change, and the whole model, on onnxruntime.
         strict: Whether to undo changes that rest on an assumption, such as finite data.
         progress: Called with (step, done, total).
@@ -273,6 +276,7 @@ def fix(
                     domain=domain,
                     no_ceil=no_ceil,
                     trust=trusted,
+                    symmetric_transpose=symmetric_transpose,
                     strict=strict,
                     probe=probe,
                     progress=progress,
@@ -344,6 +348,7 @@ def check(
     trust_dim_names: bool = False,
     no_ceil: bool = False,
     trust: str | None = None,
+    symmetric_transpose: bool = False,
     strict: bool = False,
     select: str | Sequence[str] = (),
     ignore: str | Sequence[str] = (),
@@ -362,6 +367,7 @@ def check(
         trust_dim_names: As for `fix`.
         no_ceil: As for `fix`.
         trust: As for `fix`.
+        symmetric_transpose: As for `fix`.
         strict: Whether padding stays if its rewrite rests on an assumption, as for `fix`.
         select: Codes or prefixes of codes to report; all if empty.
         ignore: Codes or prefixes of codes to leave out.
@@ -394,6 +400,7 @@ def check(
             domain=domain,
             no_ceil=no_ceil,
             trust=trusted,
+            symmetric_transpose=symmetric_transpose,
             strict=strict,
         )
     return CheckResult(

@@ -20,6 +20,7 @@ from onnxpad.cli.options import (
     StrictOption,
     Style,
     StyleOption,
+    SymmetricTransposeOption,
     TrustOption,
     codes,
     given,
@@ -50,6 +51,7 @@ def check(
     trust_dim_names: TrustOption = False,
     no_ceil: NoCeilOption = False,
     trust: EngineOption = None,
+    symmetric_transpose: SymmetricTransposeOption = False,
     strict: StrictOption = False,
     form: FormatOption = Format.TEXT,
     fail_on: Annotated[
@@ -84,6 +86,7 @@ def check(
         trust_dim_names=trust_dim_names,
         no_ceil=no_ceil,
         trust=trust,
+        symmetric_transpose=symmetric_transpose,
         strict=strict,
         select=selected,
         ignore=ignored,

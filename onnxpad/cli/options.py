@@ -105,6 +105,14 @@ EngineOption = Annotated[
         "one computes. Without it such padding stays.",
     ),
 ]
+SymmetricTransposeOption = Annotated[
+    bool,
+    typer.Option(
+        "--symmetric-transpose",
+        help="Make the pads of a ConvTranspose equal at both ends, with output_padding or a Slice "
+        "for the rest: onnxruntime's CUDA provider runs no others.",
+    ),
+]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Refuse rewrites that rest on an assumption.")
 ]

@@ -577,6 +577,8 @@ class Graph:
         node: Node,
         inputs: Sequence[Tensor | None],
         changed: Mapping[str, object | None],
+        *,
+        name: str | None = None,
     ) -> tuple[Tensor, ...]:
         """Inserts a node with the operator and attributes of another one, in front of it.
 
@@ -584,17 +586,20 @@ class Graph:
             node: The other node.
             inputs: The inputs of the new one.
             changed: Attributes with other values; None leaves one out.
+            name: Its name; a fresh one if None. Names of nodes need not differ, and a node that
+                takes the place of another keeps its name.
 
         Returns:
             Its outputs, as many as the other node has; those that it omits are nameless.
         """
         kept = {name: value for name, value in node.attrs.items() if name not in changed}
         given = {name: value for name, value in changed.items() if value is not None}
-        name = self.model.names.fresh(node.name or node.outputs[0].name)
-        new = Node(node.op, name, {**kept, **_normal(given)}, node.domain)
+        fresh_name = self.model.names.fresh(node.name or node.outputs[0].name)
+        own = fresh_name if name is None else name
+        new = Node(node.op, own, {**kept, **_normal(given)}, node.domain)
         new.inputs.extend(tensor or Tensor("") for tensor in inputs)
         for place, output in enumerate(node.outputs):
-            fresh = f"{name}_output{place or ''}"
+            fresh = f"{fresh_name}_output{place or ''}"
             new.outputs.append(Tensor(self.model.names.fresh(fresh) if output.name else ""))
         self._edits.insert(new, node)
         return tuple(new.outputs)

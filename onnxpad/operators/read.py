@@ -11,7 +11,14 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
 from onnxpad.arithmetic.window import AnyWindow, OpenWindow, Window, window_of
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, describe
-from onnxpad.operators.amounts import ExtentPair, Pairs, is_plain_zero, over_axes, pairs_of
+from onnxpad.operators.amounts import (
+    ExtentPair,
+    Pairs,
+    is_plain_zero,
+    onnx_order,
+    over_axes,
+    pairs_of,
+)
 from onnxpad.operators.table import CONV_TRANSPOSE, Fill, Operator, operator_of
 
 _Read = TypeVar("_Read")
@@ -287,7 +294,7 @@ def read_transposed(graph: Graph, analysis: Known, node: Node) -> TransposedOp:
     _check_version(graph, node, CONV_TRANSPOSE)
     _check_ends(node, CONV_TRANSPOSE.inputs.data)
     kernel = _kernel(analysis, node, CONV_TRANSPOSE, graph.unique)
-    slide, rank = read_slide(node, kernel), len(kernel)
+    slide, rank = _read_slide(node, kernel), len(kernel)
     appended = _integers(node, "output_padding", rank, least=0) or (0,) * rank
     wanted = _integers(node, "output_shape", rank, least=1)
     return TransposedOp(
@@ -348,7 +355,13 @@ def read_slide(node: Node, kernel: Sequence[int | Size]) -> Slide:
     key = read_slide, tuple(kernel)
     slide: Slide | None = node.notes.get(key)
     if slide is None:
-        slide = node.notes[key] = _read_slide(node, kernel)
+        slide = _read_slide(node, kernel)
+        if slide.pads and min(map(min, slide.pads)) < 0:
+            raise UnreadableError(
+                f"its pads {_brief(onnx_order(slide.pads))} are negative, which the specification "
+                "forbids"
+            )
+        node.notes[key] = slide
     return slide
 
 
@@ -357,10 +370,6 @@ def _read_slide(node: Node, kernel: Sequence[int | Size]) -> Slide:
     strides = _integers(node, "strides", rank, least=1) or (1,) * rank
     dilations = _integers(node, "dilations", rank, least=1) or (1,) * rank
     pads = _integers(node, "pads", 2 * rank)
-    if pads is not None and min(pads) < 0:
-        raise UnreadableError(
-            f"its pads {_brief(pads)} are negative, which the specification forbids"
-        )
     return Slide(
         windows=tuple(map(_window, kernel, strides, dilations)),
         auto_pad=auto_pad_of(node),

@@ -58,6 +58,7 @@ def find(
     domain: SizeDomain | None = None,
     no_ceil: bool = False,
     trust: Trust | None = None,
+    symmetric_transpose: bool = False,
     strict: bool = False,
     passes: Passes | None = None,
 ) -> list[Finding]:
@@ -67,7 +68,16 @@ def find(
     change can be certified, on which assumptions, and whether it can after the other changes.
     """
     passes = every_pass() if passes is None else passes
-    anew = partial(contexts, graph, style, dynamic, domain, no_ceil=no_ceil, trust=trust)
+    anew = partial(
+        contexts,
+        graph,
+        style,
+        dynamic,
+        domain,
+        no_ceil=no_ceil,
+        symmetric_transpose=symmetric_transpose,
+        trust=trust,
+    )
     barred = noted(graph)
     rewriting = [kind for kind in passes if kind.rewrites]
     reports = [kind for kind in passes if not kind.rewrites and not kind.rest]
@@ -108,6 +118,7 @@ def rewrite(
     domain: SizeDomain | None = None,
     no_ceil: bool = False,
     trust: Trust | None = None,
+    symmetric_transpose: bool = False,
     strict: bool = False,
     probe: Probe | None = None,
     progress: Progress | None = None,
@@ -126,6 +137,7 @@ def rewrite(
         domain: The sizes that the user allows; all without it.
         no_ceil: Whether pools with `ceil_mode` are written as pools that round down.
         trust: Whose reading counts where the engines disagree; without it neither does.
+        symmetric_transpose: Whether pads of transposed convolutions are made equal at both ends.
         strict: Whether a change whose certificate names an assumption is undone.
         probe: Runs each change; without it nothing runs.
         progress: Called with a step, the number of changes made, and how many there may be.
@@ -134,7 +146,16 @@ def rewrite(
         exposing: Asks onnxruntime which `Pad`s its optimiser folds wrongly in the result.
     """
     passes = every_pass() if passes is None else passes
-    anew = partial(contexts, graph, style, dynamic, domain, no_ceil=no_ceil, trust=trust)
+    anew = partial(
+        contexts,
+        graph,
+        style,
+        dynamic,
+        domain,
+        no_ceil=no_ceil,
+        symmetric_transpose=symmetric_transpose,
+        trust=trust,
+    )
     barred = known = {**noted(graph), **barred}
     reports = [kind for kind in passes if not kind.rewrites and not kind.rest]
     mark = graph.mark()

@@ -59,6 +59,7 @@ _MOST_STEPS: Final = 64
 _MOST_LOOKED_AT: Final = 256
 FINITE: Final = Assumption.FINITE_DATA
 """Assumed where equal maxima may still differ for a window that holds only -inf."""
+_REPAIRED: Final = "; a repair by the specification alone: onnxruntime does not run the original"
 _LOWEST_FINITE: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE}
 
 
@@ -84,6 +85,7 @@ class Reading(NamedTuple):
             no steps.
         roots: Names of all tensors that are read.
         declared: What users declared of the operators that were read.
+        runs: Whether onnxruntime runs all that was read, as far as that was looked at.
     """
 
     root: str
@@ -97,6 +99,7 @@ class Reading(NamedTuple):
     term: Term = ""
     roots: tuple[str, ...] = ()
     declared: frozenset[Declaration] = frozenset()
+    runs: bool = True
 
 
 class Certifier:
@@ -403,13 +406,19 @@ class Certifier:
             shared = count_shared(before.layers, after.layers)
             if merged(before.layers[shared:]) != merged(after.layers[shared:]):
                 raise UncertifiedError("the padding differs")
-            facts = {"kind": "padding", "root": before.root, "roots": list(before.roots)}
+            if before.runs and not after.runs:
+                raise UncertifiedError("onnxruntime does not run the rewritten node")
+            facts: dict[str, object] = {"kind": "padding", "root": before.root}
+            facts["roots"] = list(before.roots)
             holds = "holds" if isinstance(before.term, str) else "is computed in the same way from"
-            return Certificate(
+            statement = (
                 f"{before.direct!r} {holds} the same elements of {_names(before.roots)}, with the "
-                "same fill at the same places",
-                facts=facts,
+                "same fill at the same places"
             )
+            if not before.runs:
+                statement += _REPAIRED
+                facts["repair"] = True
+            return Certificate(statement, facts=facts)
         return self._certify_window(before, before.slide, after, after.slide, trust)
 
     def _certify_window(
@@ -437,9 +446,7 @@ class Certifier:
         outside = found.readings[0].outside
         statement = f"each window reads the same positions of {before.root!r}, {outside}"
         if found.is_repair:
-            statement += (
-                "; a repair by the specification alone: onnxruntime does not run the original"
-            )
+            statement += _REPAIRED
         if found.trust is not None:
             other = "onnxruntime does not" if found.trust is Trust.SPEC else "not as specified"
             statement += f", as {ENGINE_OF[found.trust]} reads the original ({other})"
@@ -563,6 +570,7 @@ class _StepReader:
         self._taken: set[str] = set()
         self._declared: set[Declaration] = set()
         self._found: dict[str, None] = {}
+        self._runs = True
 
     def read(self, tensor: Tensor) -> Reading:
         """The term, layers and nodes behind a tensor.
@@ -577,7 +585,7 @@ class _StepReader:
             raise UncertifiedError(f"the padding of {tensor.name!r} is unknown")
         roots, known = tuple(self._found), (frozenset(self._nodes), frozenset(self._taken))
         read = roots[0], inside.layers, None, None, (), tensor.name, *known, inside.term, roots
-        return Reading(*read, frozenset(self._declared))
+        return Reading(*read, frozenset(self._declared), runs=self._runs)
 
     def _inside(self, tensor: Tensor, steps: int) -> "_Inside":
         """The term and layers behind a tensor, no further up than the `Pad`s or the roots."""
@@ -648,6 +656,7 @@ class _StepReader:
         root = data if data.name in self._roots else self._graph.origin(data)
         bare = _Inside(root.name, (), None, (), (), root.name in self._roots)
         inner = self._known.setdefault(root.name, bare)
+        self._runs &= found.runs
         if inner.node is not None or tensor.name != node.outputs[0].name:
             return None
         term = (found.key, inner.term)

@@ -120,25 +120,23 @@ def merged(layers: Layers) -> Layers:
     """
     found: list[Layer] = []
     for layer in layers:
-        if all(begin == 0 and end == 0 for begin, end in layer.amounts):
-            continue
-        if _only_crops(layer):
-            layer = layer._replace(fill=found[-1].fill if found else 0)
-        if found and _only_crops(found[-1]):
-            found[-1] = found[-1]._replace(fill=layer.fill)
-        if found and found[-1].fill == layer.fill and _summable(found[-1], layer):
-            inner = found.pop()
-            layer = Layer(
-                tuple(
-                    (b0 + b1, e0 + e1)
-                    for (b0, e0), (b1, e1) in zip(inner.amounts, layer.amounts, strict=True)
-                ),
-                layer.fill,
-            )
-            if all(begin == 0 and end == 0 for begin, end in layer.amounts):
-                continue
-        found.append(layer)
+        outer = layer
+        while any(pair != (0, 0) for pair in outer.amounts):
+            if _only_crops(outer):
+                outer = outer._replace(fill=found[-1].fill if found else 0)
+            if found and _only_crops(found[-1]):
+                found[-1] = found[-1]._replace(fill=outer.fill)
+            if not found or found[-1].fill != outer.fill or not _summable(found[-1], outer):
+                found.append(outer)
+                break
+            outer = _joined(found.pop(), outer)
     return tuple(each._replace(fill=0) if _only_crops(each) else each for each in found)
+
+
+def _joined(inner: Layer, outer: Layer) -> Layer:
+    """One layer for two with the same fill."""
+    pairs = zip(inner.amounts, outer.amounts, strict=True)
+    return Layer(tuple((b0 + b1, e0 + e1) for (b0, e0), (b1, e1) in pairs), outer.fill)
 
 
 def _only_crops(layer: Layer) -> bool:

@@ -20,6 +20,7 @@ from onnxpad.arithmetic.size import Extent, Unknown, always, floor_div, less_equ
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.proof.layers import Amounts, Layer, fill_of_tensor
 from onnxpad.proof.meaning import (
+    LONGEST,
     Axis,
     MeaninglessError,
     check_arity,
@@ -47,11 +48,13 @@ class Scattered(NamedTuple):
             which onnxruntime refuses, it also holds the part of the line that is the output.
         layer: The layer around the full result, over all axes.
         taken: Names of the other inputs, which the key holds.
+        runs: Whether onnxruntime runs it.
     """
 
     key: tuple[object, ...]
     layer: Layer
     taken: tuple[str, ...]
+    runs: bool
 
 
 def scatters(graph: Graph, node: Node) -> bool:
@@ -65,9 +68,12 @@ def scattered(graph: Graph, analysis: Analysis, node: Node) -> Scattered:
     Source: the page of ConvTranspose in the ONNX specification; what onnxruntime does was measured,
     and is in its conv_transpose_attributes.h.
 
+    The specification wants `pads` of 0 or more, and onnxruntime refuses others. Its formula for the
+    size is read for negative ones too, which exporters write: these append.
+
     Raises:
-        MeaninglessError: The node is malformed, its version is not in the table, onnxruntime does
-            not run it, or computes something else than the specification says.
+        MeaninglessError: The node is malformed, its version is not in the table, or onnxruntime
+            computes something else than the specification says.
     """
     if len(node.inputs) <= _WEIGHT or not all(each.name for each in node.inputs[: _WEIGHT + 1]):
         raise MeaninglessError("a transposed convolution lacks its data or its weight")
@@ -88,7 +94,12 @@ def scattered(graph: Graph, analysis: Analysis, node: Node) -> Scattered:
     if not _always_gives(analysis, node, axes, ends):
         key = (*key, "perhaps nothing of", ends)
     amounts: Amounts = (*((0, 0),) * _BEFORE, *ends)
-    return Scattered(key, Layer(amounts, _fill(graph, node, ends)), others)
+    pads = whole(attributes, "pads", 2 * rank, -LONGEST) or (0,)
+    appended = whole(attributes, "output_padding", rank, 0) or (0,) * rank
+    runs = min(pads) >= 0 and all(
+        more < stride for more, stride in zip(appended, strides, strict=True)
+    )
+    return Scattered(key, Layer(amounts, _fill(graph, node, ends)), others, runs)
 
 
 def _ends(
@@ -103,13 +114,11 @@ def _ends(
     auto_pad = attributes.get("auto_pad", "")
     if auto_pad not in _AUTO_PADS:
         raise MeaninglessError(f"auto_pad={auto_pad!r} is not specified")
-    pads = whole(attributes, "pads", 2 * rank, 0)
+    pads = whole(attributes, "pads", 2 * rank, -LONGEST)
     appended = whole(attributes, "output_padding", rank, 0) or (0,) * rank
     wanted = whole(attributes, "output_shape", rank, 1)
     if auto_pad not in ("", "NOTSET") and pads is not None:
         raise MeaninglessError("auto_pad and pads are both there")
-    if any(more >= axis.stride for more, axis in zip(appended, axes, strict=True)):
-        raise MeaninglessError("onnxruntime takes no output_padding of a stride or more")
     shape = analysis.shape(node.inputs[0])
     for place, (axis, more) in enumerate(zip(axes, appended, strict=True)):
         if wanted is not None or auto_pad in ("SAME_UPPER", "SAME_LOWER"):

@@ -35,6 +35,7 @@ class FixReport:
         dynamic: The choice for padding that depends on an open size.
         no_ceil: Whether no pool was to round up.
         trust: Whose reading was to count where the engines disagree; else empty.
+        symmetric_transpose: Whether pads of a ConvTranspose were to be equal at both ends.
         outcome: How it ended; decides the exit code.
         written: Path of the file written; empty if none was.
         older: Path of an older file in the place of a result that was not written; else empty.
@@ -78,6 +79,7 @@ class FixReport:
     dynamic: str = "keep"
     no_ceil: bool = False
     trust: str = ""
+    symmetric_transpose: bool = False
     declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
     ranges: str = ""
     dims: Mapping[str, range] = field(default_factory=dict)

@@ -39,6 +39,7 @@ def fix_json(report: FixReport) -> str:
         "dynamic": report.dynamic,
         "no_ceil": report.no_ceil,
         "trust": report.trust or None,
+        "symmetric_transpose": report.symmetric_transpose,
         "outcome": report.outcome,
         "written": report.written or None,
         "older": report.older or None,

@@ -75,14 +75,14 @@ class Context:
         around: Around | None = None,
         *,
         no_ceil: bool = False,
-        symmetric: bool = False,
+        symmetric_transpose: bool = False,
         trust: Trust | None = None,
     ) -> None:
         """Analyses a graph for a style, a choice for open sizes, and the sizes a user allows.
 
-        `no_ceil` says whether the user wants no pool that rounds up, `symmetric` whether pads of a
-        transposed convolution must be equal at both ends, and `trust` whose reading counts where
-        onnxruntime and the specification disagree.
+        `no_ceil` says whether the user wants no pool that rounds up, `symmetric_transpose` whether
+        pads of a transposed convolution must be equal at both ends (style `symmetric` implies it),
+        and `trust` whose reading counts where onnxruntime and the specification disagree.
 
         See `rewrite.scopes` for bodies and functions, which are analysed with what is `around`.
         """
@@ -93,8 +93,8 @@ class Context:
         # In style `pad` even size-dependent padding goes into a Pad.
         self.dynamic = "pad" if dynamic == "keep" and style == "pad" else dynamic
         self.no_ceil = no_ceil
-        self.symmetric = symmetric
         self.trust = trust
+        self.symmetric_transpose = symmetric_transpose or style == "symmetric"
         self.domains = analysed_domains(graph, domain) if around is None else around.domains
         # The sizes of a body or function are limited by the main graph alone.
         self.is_final = around is not None or all(e.analysis.is_complete for e in self.domains)

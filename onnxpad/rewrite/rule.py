@@ -45,6 +45,7 @@ class Example:
         style: The `--style`.
         dynamic: The `--dynamic` choice.
         no_ceil: Whether `--no-ceil` is given.
+        symmetric_transpose: Whether `--symmetric-transpose` is given.
     """
 
     given: str
@@ -53,6 +54,7 @@ class Example:
     style: str = "fold"
     dynamic: str = "keep"
     no_ceil: bool = False
+    symmetric_transpose: bool = False
 
     @property
     def text(self) -> str:
@@ -60,6 +62,7 @@ class Example:
         asked = {"style": (self.style, "fold"), "dynamic": (self.dynamic, "keep")}
         options = [f" with `--{name} {it}`" for name, (it, usual) in asked.items() if it != usual]
         options += [" with `--no-ceil`"] * self.no_ceil
+        options += [" with `--symmetric-transpose`"] * self.symmetric_transpose
         becomes = ["".join(["becomes", *options]), _indented(self.after)]
         result = becomes if self.after else ["stays"]
         return "\n".join([_indented(self.before), *result, "where", _indented(self.given)])

@@ -25,7 +25,7 @@ from onnxpad.finding import Trust
 from onnxpad.fusion.blocked_pools import Hazard
 from onnxpad.graph import Graph, Node, Tensor, held_bodies, normal_domain
 from onnxpad.operators.onnxruntime_quirks import CHANGED
-from onnxpad.operators.table import OPERATORS
+from onnxpad.operators.table import CONV_TRANSPOSE, OPERATORS
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Around, Context
 from onnxpad.sizes.domain import SizeDomain
@@ -42,7 +42,7 @@ NO_OPSET: Final = "the function imports no version of ONNX's operators that is k
 
 PADDING: Final = frozenset({"auto_pad", "pads", "paddings"})
 """Attributes of operators that pad."""
-_OPERATORS: Final = frozenset({"Pad"}) | {op for _, op in OPERATORS}
+_OPERATORS: Final = frozenset({"Pad", CONV_TRANSPOSE.op_type}) | {op for _, op in OPERATORS}
 
 
 def contexts(
@@ -53,6 +53,7 @@ def contexts(
     *,
     no_ceil: bool = False,
     trust: Trust | None = None,
+    symmetric_transpose: bool = False,
 ) -> list[Context]:
     """The contexts of the graphs of a model that pad, and of those around them.
 
@@ -63,12 +64,21 @@ def contexts(
         domain: The sizes that the user allows.
         no_ceil: Whether the user wants no pool that rounds up.
         trust: Whose reading counts where the engines disagree.
+        symmetric_transpose: Whether pads of transposed convolutions must be equal at both ends.
 
     Returns:
         The main graph first, then the bodies in it, each before those inside it, then the
         functions, each after those that call it.
     """
-    main = Context(graph, style, dynamic, domain, no_ceil=no_ceil, trust=trust)
+    main = Context(
+        graph,
+        style,
+        dynamic,
+        domain,
+        no_ceil=no_ceil,
+        symmetric_transpose=symmetric_transpose,
+        trust=trust,
+    )
     return _Finder(main).found
 
 
@@ -195,8 +205,16 @@ class _Finder:
 
     def _add(self, graph: Graph, around: Around) -> Context:
         main = self._main
-        asked = main.style, main.dynamic, None, around
-        context = Context(graph, *asked, no_ceil=main.no_ceil, trust=main.trust)
+        context = Context(
+            graph,
+            main.style,
+            main.dynamic,
+            None,
+            around,
+            no_ceil=main.no_ceil,
+            symmetric_transpose=main.symmetric_transpose,
+            trust=main.trust,
+        )
         if not graph.opset:
             context.closed = NO_OPSET
         else:

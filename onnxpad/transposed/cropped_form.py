@@ -85,23 +85,24 @@ def _crop_to_shape(analysis: Analysis, op: TransposedOp, wanted: Sequence[int]) 
     found: list[Pair] = []
     for place, (axis, window) in enumerate(zip(op.axes, _known(op.windows), strict=True)):
         size = None if shape is None else shape[axis]
+        asked, more = wanted[place], op.output_padding[place]
         if not isinstance(size, int):
             raise RefusalError(
                 Reason.SIZE_DEPENDENT,
-                f"its output_shape is fixed, but axis {axis} of its data is open",
+                f"its output_shape is fixed, but axis {axis} of its data is open: with n elements "
+                f"there it crops {window.stride}n{window.extent - window.stride + more - asked:+}",
                 axes=[axis],
             )
-        more = op.output_padding[place]
         full = transposed_output_size(size, window, 0, 0, more)
-        if not isinstance(full, int) or full < wanted[place]:
+        if not isinstance(full, int) or full < asked:
             raise RefusalError(
                 Reason.ENGINES_DISAGREE,
-                f"its output_shape asks for {wanted[place]} elements on axis {axis}, and it has "
+                f"its output_shape asks for {asked} elements on axis {axis}, and it has "
                 f"{full}: onnxruntime appends the rest, the specification leaves it open",
                 axis=axis,
-                wanted=wanted[place],
+                wanted=asked,
             )
-        ends = transposed_pads_for_output(size, window, wanted[place], more, odd=_odd(op))
+        ends = transposed_pads_for_output(size, window, asked, more, odd=_odd(op))
         begin, end, more = (each for each in ends if isinstance(each, int))
         found.append((begin, end - more))
     return tuple(found)
@@ -124,6 +125,25 @@ def _known(windows: Sequence[AnyWindow]) -> list[Window]:
             Reason.KERNEL_UNKNOWN, "the size of its kernel is known only at run time"
         )
     return known
+
+
+def symmetric_form(op: TransposedOp, crop: Pairs) -> tuple[Form, Pairs]:
+    """A form with pads that are equal at both ends, and what must be cropped behind it.
+
+    Raises:
+        RefusalError: There is none.
+    """
+    kept, rest = list[Pair](), list[Pair]()
+    for window, (begin, end) in zip(op.windows, crop, strict=True):
+        if begin < end:
+            inside = begin, begin
+        elif begin - end < window.stride:
+            inside = begin, end
+        else:
+            inside = max(end, 0), end
+        kept.append(inside)
+        rest.append((begin - inside[0], end - inside[1]))
+    return form_of(op, tuple(kept), symmetric=True), tuple(rest)
 
 
 def form_of(op: TransposedOp, crop: Pairs, *, symmetric: bool = False) -> Form:

@@ -25,7 +25,10 @@ _MOST_STEPS: Final = 32
 _MOST_ASKING: Final = 64
 _ASKING: Final = frozenset({"Shape", "Size"})
 _ENDLESS: Final = 2**31 - 1  # a Slice that ends there or later goes to the end
-_MAY_PASS: Final = frozenset({Reason.CROPS, Reason.READ_ELSEWHERE})  # with what is further behind
+_MAY_PASS: Final = frozenset(
+    {Reason.CROPS, Reason.CROPPED_BEFORE, Reason.FILL_DIFFERS, Reason.READ_ELSEWHERE}
+)
+"""Reasons that something further behind may remove."""
 _WRITES_SIZES: Final = frozenset({"Expand", "Reshape"})
 
 
@@ -39,12 +42,45 @@ class Stage(NamedTuple):
             where it is not an axis of it any more, or works as one of a kind.
         amounts: For a Slice or a `Pad` on spatial axes, (begin, end) for each axis of the
             transposed convolution's output; None for a step.
+        fill: For a `Pad`, why its value is not that of the result there; None where it is.
     """
 
     node: Node
     place: int
     places: tuple[int | None, ...]
     amounts: Pairs | None
+    fill: RefusalError | None = None
+
+
+class End(NamedTuple):
+    """One end of an axis of what lies behind a transposed convolution.
+
+    Attributes:
+        crop: The elements of the full result that are cropped; below 0 that many are appended.
+        foreign: The outermost elements that no appending gives; until they are cropped again,
+            `crop` counts them as if it did.
+        why: The reason for these.
+    """
+
+    crop: int
+    foreign: int = 0
+    why: RefusalError | None = None
+
+    def after(self, amount: int, axis: int, fill: RefusalError | None) -> "End":
+        """The end behind a Slice or `Pad` that adds an amount to it (negative: crops)."""
+        crop = self.crop - amount
+        if amount <= 0:
+            return End(crop, max(self.foreign + amount, 0), self.why)
+        if self.foreign:
+            return End(crop, self.foreign + amount, self.why)
+        if self.crop > 0:
+            why = RefusalError(
+                Reason.CROPPED_BEFORE,
+                f"it pads axis {axis} where elements were cropped before",
+                axis=axis,
+            )
+            return End(crop, amount, why)
+        return End(crop, amount if fill else 0, fill)
 
 
 class Taking(NamedTuple):
@@ -99,6 +135,7 @@ class CropsBehind:
             RefusalError: The operator's own crop is not known.
         """
         own = crop = crop_of(self.analysis, op)
+        ends = [(End(begin), End(end)) for begin, end in own]
         found, left = None, None
         stages: list[Stage] = []
         for stage, refusal in self._stages(op):
@@ -108,7 +145,9 @@ class CropsBehind:
             try:
                 if refusal is not None:
                     raise refusal
-                crop = self._after(op, crop, stage)
+                ends = _after(op, ends, stage)
+                _check_own(ends)
+                crop = tuple((begin.crop, end.crop) for begin, end in ends)
                 form = form_of(op, crop, symmetric=self.symmetric)
                 if crop != own:
                     self._check_gives(op, crop)
@@ -120,25 +159,6 @@ class CropsBehind:
             else:
                 found, left = Taking(op, form, tuple(stages)), None
         return found, left
-
-    def _after(self, op: TransposedOp, crop: Pairs, stage: Stage) -> Pairs:
-        """The crop with that of a Slice or `Pad`.
-
-        Raises:
-            RefusalError: It appends where elements were cropped, which are not restored.
-        """
-        assert stage.amounts is not None
-        summed: list[Pair] = []
-        for axis, ends in zip(op.axes, crop, strict=True):
-            added = stage.amounts[axis]
-            if any(own > 0 and more > 0 for own, more in zip(ends, added, strict=True)):
-                raise RefusalError(
-                    Reason.CROPPED_BEFORE,
-                    f"it pads axis {axis} where elements were cropped before",
-                    axis=axis,
-                )
-            summed.append((ends[0] - added[0], ends[1] - added[1]))
-        return tuple(summed)
 
     def _check_gives(self, op: TransposedOp, crop: Pairs) -> None:
         """Raises RefusalError unless elements are left on every axis at every size."""
@@ -166,12 +186,10 @@ class CropsBehind:
             amounts = self._amounts(node, index, tensor)
             own = None if amounts is None else _in_front(amounts, places, op.axes)
             if own is not None and amounts is not None:
-                refusal = None
-                if max(map(max, own)) > 0 and not self._is_filled(node, fill):
-                    refusal = _fills_otherwise(fill)
-                elif (axis := self._short(tensor, amounts)) is not None:
-                    refusal = _leaves_nothing(axis)
-                yield Stage(node, index, places, own), refusal
+                axis = self._short(tensor, amounts)
+                refusal = None if axis is None else _leaves_nothing(axis)
+                other = None if self._is_filled(node, fill) else _fills_otherwise(fill)
+                yield Stage(node, index, places, own, other), refusal
                 if refusal is not None:
                     return
             else:
@@ -296,6 +314,27 @@ class CropsBehind:
             return None
 
 
+def _after(
+    op: TransposedOp, ends: Sequence[tuple[End, End]], stage: Stage
+) -> list[tuple[End, End]]:
+    """The ends of all spatial axes behind a Slice or `Pad`."""
+    assert stage.amounts is not None
+    return [
+        (
+            begin.after(stage.amounts[axis][0], axis, stage.fill),
+            end.after(stage.amounts[axis][1], axis, stage.fill),
+        )
+        for axis, (begin, end) in zip(op.axes, ends, strict=True)
+    ]
+
+
+def _check_own(ends: Sequence[tuple[End, End]]) -> None:
+    """Raises RefusalError if an end has elements that no appending gives."""
+    for end in (each for pair in ends for each in pair):
+        if end.foreign and end.why is not None:
+            raise end.why
+
+
 def take(graph: Graph, analysis: Analysis, taking: Taking) -> None:
     """Writes the form of what an operator takes over; the last Slice or `Pad` becomes a copy.
 
@@ -303,7 +342,9 @@ def take(graph: Graph, analysis: Analysis, taking: Taking) -> None:
     ones are left unread.
     """
     op = taking.op
-    (tensor,) = graph.insert_like(op.node, op.node.inputs, attributes_of(op, taking.form))
+    (tensor,) = graph.insert_like(
+        op.node, op.node.inputs, attributes_of(op, taking.form), name=op.node.name
+    )
     for number, stage in enumerate(taking.stages):
         if stage.amounts is not None:
             continue
@@ -316,7 +357,7 @@ def take(graph: Graph, analysis: Analysis, taking: Taking) -> None:
         for index, values in ({} if after is None else after.constants).items():
             name = f"{stage.node.name or stage.node.outputs[0].name}_{index}"
             inputs[index] = graph.add_initializer(values, name)
-        tensor = graph.insert_like(stage.node, inputs, {})[0]
+        tensor = graph.insert_like(stage.node, inputs, {}, name=stage.node.name)[0]
     graph.replace_op(taking.last, "Identity", [tensor], {})
 
 

@@ -1,6 +1,7 @@
 """The catalogue is complete, and its examples are what `fix` does."""
 
 import re
+from typing import Any
 
 import onnx
 import pytest
@@ -77,13 +78,14 @@ def test_every_pass_has_an_example() -> None:
 @pytest.mark.parametrize(("kind", "example"), EXAMPLES)
 def test_the_example_is_what_fix_does(kind: type[Pass], example: Example) -> None:
     before = completed(example, example.before)
-    style, dynamic, no_ceil = example.style, example.dynamic, example.no_ceil
-    found = onnxpad.check(before, style=style, dynamic=dynamic, no_ceil=no_ceil).findings
+    asked: dict[str, Any] = {"dynamic": example.dynamic, "no_ceil": example.no_ceil}
+    asked["symmetric_transpose"] = example.symmetric_transpose
+    found = onnxpad.check(before, style=example.style, **asked).findings
     assert kind.code in [finding.code for finding in found]
     if not example.after:
-        assert not onnxpad.fix(before, style=style, dynamic=dynamic).changed
+        assert not onnxpad.fix(before, style=example.style, **asked).changed
         return
-    result = fixed(before, style, dynamic=dynamic, no_ceil=no_ceil)
+    result = fixed(before, example.style, **asked)
     assert canonical(result.model) == canonical(completed(example, example.after))
     # Another rule folds what these move or part.
     further = ["PAD201"] if kind.code in {"PAD207", "PAD208"} else []

@@ -132,6 +132,27 @@ TAKEN = [
         [],
         id="a Pad at both ends, all of it cropped at the begin",
     ),
+    pytest.param(
+        behind(
+            f"f = {SPREAD} g = Add (f, c) q = Pad (g, p) y = Slice (q, s, e, a)",
+            f"{ENDS}, {INNER}, float[3, 1] c = {{1, -2, 3}}",
+            size=249,
+        ),
+        [9, 5],
+        [],
+        id="zeros that are no part of the result, all cropped again",
+    ),
+    pytest.param(
+        behind(
+            "f = ConvTranspose <strides = [6], pads = [0, 2]> (x, w) q = Pad (f, p)"
+            " y = Slice (q, s, e, a)",
+            f"{ENDS}, {INNER}",
+            size=249,
+        ),
+        [9, 7],
+        [],
+        id="zeros where elements were cropped, all cropped again",
+    ),
 ]
 
 

@@ -1,0 +1,109 @@
+"""Transposed convolutions with pads that differ at both ends, where the user wants none."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from onnxpad.operators.amounts import Pairs, is_padded, onnx_order, told
+from onnxpad.operators.read import TransposedOp
+from onnxpad.reasons import RefusalError
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.transposed.cropped_form import (
+    Form,
+    attributes_of,
+    crop_of,
+    express,
+    symmetric_form,
+    told_appended,
+)
+
+
+class MakeSymmetric(Pass):
+    """Pads of a ConvTranspose that differ at both ends, with `--symmetric-transpose`.
+
+    ## What it does
+    Pads (b, e) with b > e become (b, b) with an `output_padding` of b - e, those with b < e become
+    (b, b) with a Slice behind. Style `symmetric` implies this choice. Otherwise this rule finds
+    nothing.
+
+    ## Why it matters
+    onnxruntime's CUDA provider leaves a transposed convolution with other pads to the CPU, which
+    copies its data there and back. cuDNN and PyTorch have one number for both ends.
+
+    ## When it is exact
+    Always. Where b - e is a stride or more, which no `output_padding` may be, a Slice crops the
+    begin.
+
+    ## References
+    ONNX ConvTranspose-22, "pads", "output_padding"; onnxruntime, ConvTransposeNeedFallbackToCPU.
+    """
+
+    code = "PAD404"
+    behind = True
+    examples = (
+        Example(
+            given="""
+                float[1, 2, 8, 8] x
+                float[2, 3, 3, 3] w
+            """,
+            before="y = ConvTranspose <pads = [1, 1, 0, 0], strides = [2, 2]> (x, w)",
+            after="""
+                y = ConvTranspose <output_padding = [1, 1], pads = [1, 1, 1, 1], strides = [2, 2]>
+                    (x, w)
+            """,
+            symmetric_transpose=True,
+        ),
+    )
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every transposed convolution with other pads at the begin than at the end."""
+        if not context.symmetric_transpose:
+            return
+        for op in context.transposed():
+            is_plain = op.auto_pad == "NOTSET" and op.output_shape is None
+            if not is_plain or all(begin == end for begin, end in op.pads):
+                continue
+            message = f"pads {told(op.pads)}{told_appended(op.output_padding)}"
+            try:
+                form, rest = symmetric_form(op, crop_of(context.analysis, op))
+            except RefusalError as refusal:
+                yield self.refused(context, op.node, message, refusal)
+                continue
+            further = f" and a Slice of {told(rest)}" if is_padded(rest) else ""
+            pads = onnx_order(form.pads)
+            plan = op, form, rest
+            yield self.found(context, op.node, f"{message}: {form}{further}", plan, pads=pads)
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        """Writes the form, and a Slice in the place of the operator where that is needed."""
+        op, form, rest = match.plan
+        if is_padded(rest):
+            _slice(context, op, form, rest)
+        else:
+            express(context.graph, op, form)
+
+
+def _slice(context: Context, op: TransposedOp, form: Form, rest: Pairs) -> None:
+    """Inserts the operator with a form, and turns the old one into a Slice of what is left."""
+    graph, node = context.graph, op.node
+    (full,) = graph.insert_like(node, node.inputs, attributes_of(op, form))
+    cut = [(axis, *pair) for axis, pair in zip(op.axes, rest, strict=True) if any(pair)]
+    axes, starts = [axis for axis, _, _ in cut], [begin for _, begin, _ in cut]
+    ends = [-end or _ALL for _, _, end in cut]
+    if graph.opset < _BY_INPUTS:
+        bounds = {"axes": axes, "starts": starts, "ends": ends}
+        graph.replace_op(node, "Slice", [full], bounds)
+        return
+    name = node.name or node.outputs[0].name
+    inputs = [
+        graph.add_initializer(np.asarray(values, np.int64), f"{name}_{what}")
+        for what, values in (("starts", starts), ("ends", ends), ("axes", axes))
+    ]
+    graph.replace_op(node, "Slice", [full, *inputs], {})
+
+
+_ALL = 2**31 - 1
+"""An end beyond every axis."""
+_BY_INPUTS = 10
+"""The first opset in which a Slice takes its bounds as inputs."""

@@ -1,0 +1,70 @@
+"""`output_padding` of a transposed convolution that its pads could have."""
+
+from collections.abc import Iterator
+
+from onnxpad.operators.amounts import onnx_order, told
+from onnxpad.reasons import RefusalError
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.transposed.cropped_form import Form, crop_of, express, form_of, told_appended
+
+
+class TakeOutputPadding(Pass):
+    """`output_padding` of a ConvTranspose, or negative pads, beside pads that could do the same.
+
+    ## What it does
+    Takes `output_padding` off the end pads as far as these reach, and makes an `output_padding` of
+    negative end pads. With `--symmetric-transpose` or in style `symmetric` pads stay equal at both
+    ends, so `output_padding` stays too.
+
+    ## Why it matters
+    Several runtimes drop `output_padding`, want it to be 0, or append zeros where the bias belongs.
+    Exporters of kernels below their stride write negative pads, which onnxruntime refuses: with
+    `output_padding` instead, the model runs.
+
+    ## When it is exact
+    Always: pads and `output_padding` cancel out in the size, and what is cropped at the end is
+    what was appended there. What remains must stay below the stride, and nothing can be prepended.
+
+    ## References
+    ONNX ConvTranspose-22, "output_padding", "pads".
+    """
+
+    code = "PAD403"
+    examples = (
+        Example(
+            given="""
+                float[1, 2, 8, 8] x
+                float[2, 3, 3, 3] w
+            """,
+            before="""
+                y = ConvTranspose <output_padding = [1, 1], pads = [1, 1, 1, 1], strides = [2, 2]>
+                    (x, w)
+            """,
+            after="y = ConvTranspose <pads = [1, 1, 0, 0], strides = [2, 2]> (x, w)",
+        ),
+    )
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every transposed convolution whose pads and output_padding cancel out in part."""
+        for op in context.transposed():
+            now = Form(op.pads, op.output_padding)
+            is_negative = min(map(min, op.pads)) < 0
+            if op.auto_pad != "NOTSET" or op.output_shape is not None:
+                continue  # another rule writes these out
+            if not is_negative and (context.symmetric_transpose or not any(op.output_padding)):
+                continue
+            message = f"pads {told(op.pads)}{told_appended(op.output_padding)}"
+            try:
+                form = form_of(op, crop_of(context.analysis, op))
+            except RefusalError as refusal:
+                if is_negative:
+                    yield self.refused(context, op.node, message, refusal)
+                continue
+            if form != now:
+                pads = onnx_order(form.pads)
+                yield self.found(context, op.node, f"{message}: {form}", (op, form), pads=pads)
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        """Writes the least form."""
+        express(context.graph, *match.plan)

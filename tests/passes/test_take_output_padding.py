@@ -1,0 +1,95 @@
+"""Pads and output_padding of ConvTranspose: the least numbers, or equal pads at both ends."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import onnxpad
+from tests.passes.test_resolve_transposed import attributes, transposed
+from tests.passes.test_take_crop import SPREAD, behind
+from tests.support import assert_same, fixed, onnxpad_runs, run
+
+
+@pytest.mark.parametrize(
+    ("written", "pads", "appended"),
+    [
+        ("strides = [6], pads = [9, 9], output_padding = [4]", [9, 5], []),
+        ("strides = [2], pads = [1, 1], output_padding = [1]", [1, 0], []),
+        ("strides = [3], pads = [1, 1], output_padding = [2]", [1, 0], [1]),
+    ],
+)
+def test_taken_off_the_end_pads(written: str, pads: list[int], appended: list[int]) -> None:
+    result = fixed(transposed(written, kernel=7, size="n"))
+    assert [change.code for change in result.changes] == ["PAD403"]
+    assert attributes(result.model).get("pads", []) == pads
+    assert attributes(result.model).get("output_padding", []) == appended
+
+
+@pytest.mark.parametrize(
+    ("written", "pads", "appended", "sliced"),
+    [
+        ("strides = [6], pads = [9, 9], output_padding = [4]", [9, 9], [4], False),
+        ("strides = [6], pads = [3, 1]", [3, 3], [2], False),
+        ("strides = [6], pads = [1, 3]", [1, 1], [], True),
+        ("strides = [2], pads = [3, 0], output_padding = [1]", [], [1], True),
+        ('strides = [6], auto_pad = "SAME_UPPER"', [], [], True),
+        ('strides = [6], auto_pad = "SAME_LOWER"', [1, 1], [1], False),
+    ],
+)
+@pytest.mark.parametrize("asked", [{"style": "symmetric"}, {"symmetric_transpose": True}])
+def test_equal_at_both_ends(
+    written: str, pads: list[int], appended: list[int], sliced: bool, asked: dict[str, object]
+) -> None:
+    for opset in (9, 17):
+        model = transposed(written, kernel=7, size=5)
+        model.opset_import[0].version = opset
+        result = fixed(model, **asked)  # type: ignore[arg-type]
+        found = attributes(result.model).get("pads", [])
+        assert (found if any(found) else []) == pads  # zeros stay where pads were written
+        assert attributes(result.model).get("output_padding", []) == appended
+        assert ("Slice" in {node.op_type for node in result.model.graph.node}) is sliced
+        assert [value.name for value in result.model.graph.output] == ["y"]
+
+
+def test_a_crop_behind_that_no_equal_pads_do_stays() -> None:
+    model = behind(f"f = {SPREAD} y = Slice (f, s, e, a)")
+    result = onnxpad.fix(model, symmetric_transpose=True)
+    assert not result.changed
+    (finding,) = [each for each in result.findings if each.code == "PAD402"]
+    assert finding.reason_code == "crops"
+    assert onnxpad.fix(model).changed
+
+
+@pytest.mark.parametrize("pads", [[0, -1], [1, -1]])
+def test_negative_pads_are_mended(pads: list[int]) -> None:
+    """tf2onnx writes them for a kernel below the stride; onnxruntime refuses such a model."""
+    model = transposed(f"strides = [3], pads = {pads}", kernel=2)
+    with pytest.raises(Exception, match="negative"):
+        run(model, {"x": np.ones((1, 2, 5), np.float32)})
+    result = onnxpad.fix(model)
+    (change,) = result.changes
+    assert change.certificate.facts["repair"] is True
+    assert "does not run the original" in change.certificate.statement
+    assert attributes(result.model)["output_padding"] == [1]
+    by_hand = transposed(f"strides = [3], pads = [{pads[0]}, 0], output_padding = [1]", kernel=2)
+    assert_same(by_hand, result.model)
+
+
+def test_nothing_can_be_prepended() -> None:
+    model = transposed("strides = [3], pads = [-1, 0]", kernel=2)
+    (finding,) = onnxpad.check(model).findings
+    assert (finding.code, finding.reason_code) == ("PAD403", "crops")
+
+
+def test_the_command(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    onnx.save(transposed("strides = [6], pads = [3, 1]", kernel=7), path)
+    assert onnxpad_runs("check", path).exit_code == 0
+    assert onnxpad_runs("check", path, "--symmetric-transpose").exit_code == 1
+    told = onnxpad_runs("fix", path, "--symmetric-transpose", "--format", "json")
+    report = json.loads(told.stdout)
+    assert report["symmetric_transpose"] is True
+    assert [each["code"] for each in report["changes"]] == ["PAD404"]
