@@ -37,6 +37,8 @@ class SinkPad(Pass):
       that do not vary along padded axes, or of two tensors padded by the same amounts, if the value
       comes out as one certain number. Other functions only where they make 0 of 0: Tanh does, but
       Sigmoid makes 0.5 of it.
+    - A zero whose sign is not certain counts as 0 where nothing can tell: all that reads it is a
+      Conv or LpPool, or a step before one, or makes integers of it.
     - BatchNormalization whose means and biases are 0, and Dropout in inference.
 
     Everything that reads the padded data must be able to take the padding over, or all stays.

@@ -18,7 +18,9 @@ from onnxpad.padding.parting import parted, sound_amounts
 from onnxpad.padding.plan import write_pad
 from onnxpad.padding.readers import readers_of
 from onnxpad.padding.site import Sites
+from onnxpad.padding.step_fills import EitherZero
 from onnxpad.padding.step_table import Behind, Layer, behind, data_inputs, joins_otherwise
+from onnxpad.padding.zero_signs import check_sign_is_lost
 from onnxpad.reasons import Reason, RefusalError
 
 # Steps past which a `Pad` is moved at once; the next change goes on from there.
@@ -283,8 +285,11 @@ def check_taken(graph: Graph, analysis: Analysis, sites: Sites, style: str, step
     pending = [step]
     while pending:
         step, sinking = pending.pop(), Sinking(graph, analysis)
-        if sinking.lifted(step.outputs[0]) is None:
+        lifted = sinking.lifted(step.outputs[0])
+        if lifted is None:
             continue  # a Slice upstream has cropped all of it
+        if isinstance(lifted.layer.value, EitherZero):
+            check_sign_is_lost(graph, analysis, step)
         if shared := sinking.shared(step):
             # What is read elsewhere too must be taken there as well, so it comes first.
             pending += [step, shared[0]]

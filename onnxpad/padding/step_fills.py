@@ -2,7 +2,8 @@
 
 A result is certain where one correctly rounded operation of IEEE 754 fixes it, or at a listed
 point, such as 0 through Tanh. Whatever is not certain is refused: results of several roundings,
-NaN, overflow, subnormal numbers, and zeros whose sign is a matter of the kernel.
+NaN, overflow and subnormal numbers. A zero whose sign is a matter of the kernel is a value of its
+own.
 """
 
 import math
@@ -35,6 +36,13 @@ Not Asin, Atan and Mish: what onnxruntime computes of an element depends on its 
 """
 
 
+class EitherZero(float):
+    """0.0 or -0.0, as the runtime or the element of a constant makes it."""
+
+
+EITHER_ZERO: Final = EitherZero(0)
+
+
 class UncertainError(Exception):
     """The result of an operation is not certain; the message says why."""
 
@@ -50,15 +58,16 @@ def says_uncertain(op: str, value: Number, why: str) -> RefusalError:
 
 
 def one_of(results: Iterable[Number]) -> Number:
-    """The result that is the same for all elements of a constant.
+    """The result that is the same for all elements of a constant; for 0.0 and -0.0 either zero.
 
     Raises:
-        UncertainError: Results differ; 0.0 and -0.0 do.
+        UncertainError: Results differ.
     """
-    found = list(dict.fromkeys((each, is_negative_zero(each)) for each in results))
-    if len(found) != 1:
+    found = list(results)
+    if len(dict.fromkeys(found)) != 1:
         raise UncertainError("several values, one for each element of its constant")
-    return found[0][0]
+    signs = {(is_negative_zero(each), isinstance(each, EitherZero)) for each in found}
+    return found[0] if len(signs) == 1 else EITHER_ZERO
 
 
 def computed(
@@ -121,19 +130,19 @@ def holds(value: Number, dtype: int) -> bool:
 
 
 def lesser(one: Number, other: Number) -> Number:
-    """The lesser of two values.
+    """The lesser of two values; of 0.0 and -0.0 runtimes take either.
 
     Raises:
-        UncertainError: Both are zeros, of different signs.
+        UncertainError: One is NaN.
     """
     return _chosen(one, other, min)
 
 
 def greater(one: Number, other: Number) -> Number:
-    """The greater of two values.
+    """The greater of two values; of 0.0 and -0.0 runtimes take either.
 
     Raises:
-        UncertainError: Both are zeros, of different signs.
+        UncertainError: One is NaN.
     """
     return _chosen(one, other, max)
 
@@ -141,9 +150,7 @@ def greater(one: Number, other: Number) -> Number:
 def _chosen(one: Number, other: Number, choose: Callable[[Number, Number], Number]) -> Number:
     if math.isnan(one) or math.isnan(other):
         raise UncertainError("NaN")
-    if one == other == 0 and is_negative_zero(one) != is_negative_zero(other):
-        raise UncertainError("a zero of either sign")
-    return choose(one, other)
+    return one_of((one, other)) if one == other else choose(one, other)
 
 
 def leaky(value: Number, slope: Number, dtype: int) -> Number:
@@ -153,8 +160,10 @@ def leaky(value: Number, slope: Number, dtype: int) -> Number:
         UncertainError: It is not certain.
     """
     if is_negative_zero(value):
-        raise UncertainError("a zero of either sign")
-    return value if value >= 0 else computed(lambda a, b: a * b, value, slope, dtype)
+        return EITHER_ZERO
+    if value >= 0:
+        return value
+    return computed(lambda a, b: a * b, value, slope, dtype) or EITHER_ZERO
 
 
 def zero_to_zero(value: Number) -> Number:

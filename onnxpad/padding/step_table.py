@@ -7,8 +7,9 @@ which shares nothing with this table.
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import product
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,11 +20,12 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.declared_nodes import step_declared
-from onnxpad.operators.amounts import Pair, Pairs, is_plain_zero, is_same_fill
+from onnxpad.operators.amounts import Pair, Pairs, is_plain_zero
 from onnxpad.operators.table import FLOATS
 from onnxpad.padding.step_fills import (
     BINARY,
     UNARY,
+    EitherZero,
     Number,
     UncertainError,
     computed,
@@ -582,9 +584,9 @@ def _concat(case: Case) -> Behind:
     (axis,) = _normal([case.node.attrs.get("axis", 1)], case.rank, case)
     if axis in case.padded:
         raise case.along([axis])
-    if not all(is_same_fill(case.layer.value, layer.value) for layer in case.layers):
+    if any(layer.value != case.layer.value for layer in case.layers):
         raise joins_otherwise(case.graph, case.node)
-    return Behind(case.layer)
+    return Behind(case.filled(lambda: one_of(layer.value for layer in case.layers)))
 
 
 def joins_otherwise(graph: Graph, node: Node) -> RefusalError:
@@ -716,6 +718,7 @@ STEPS: Final[Mapping[str, Rule]] = {
 }
 """The steps, operators of ONNX's own domain, each with the rule for a layer behind it."""
 
+_MOST_EITHER: Final = 4
 _JOINS: Final = frozenset({"Concat"})
 _OPERANDS: Final = frozenset({"Max", "Min", *BINARY})
 
@@ -763,8 +766,28 @@ def behind(
     """
     if any(layer.amounts != layers[0].amounts for layer in layers):
         raise joins_otherwise(graph, node)
-    rule = STEPS[node.op] if graph.is_standard(node) else _declared
-    return rule(Case(graph, analysis, node, data, tuple(layers)))
+    is_own = graph.is_standard(node)
+    rule = STEPS[node.op] if is_own else _declared
+    either = [isinstance(layer.value, EitherZero) for layer in layers]
+    if not any(either) or (is_own and node.op in _JOINS):
+        return rule(Case(graph, analysis, node, data, tuple(layers)))
+    if sum(either) > _MOST_EITHER:
+        raise joins_otherwise(graph, node)
+    zeros = product(*((0.0, -0.0) if each else (None,) for each in either))
+    found = [
+        rule(Case(graph, analysis, node, data, tuple(map(_with_zero, layers, signs))))
+        for signs in zeros
+    ]
+    first = found[0].layer
+    try:
+        value = one_of(each.layer.value for each in found)
+    except UncertainError as error:
+        raise says_uncertain(node.op, layers[0].value, str(error)) from error
+    return replace(found[0], layer=first._replace(value=value))
+
+
+def _with_zero(layer: Layer, zero: float | None) -> Layer:
+    return layer if zero is None else layer._replace(value=zero)
 
 
 def _declared(case: Case) -> Behind:

@@ -31,9 +31,11 @@ from onnxpad.proof.layers import (
     fill_of,
     merged,
     same_layers,
+    without_sign,
 )
 from onnxpad.proof.meaning import (
     FLOATS,
+    ZERO,
     MeaninglessError,
     Padding,
     Slide,
@@ -403,23 +405,65 @@ class Certifier:
         if (before.slide is None) != (after.slide is None):
             raise UncertifiedError("the operator is gone")
         if before.slide is None or after.slide is None:
-            shared = count_shared(before.layers, after.layers)
-            if merged(before.layers[shared:]) != merged(after.layers[shared:]):
-                raise UncertifiedError("the padding differs")
+            fill = "the same fill"
+            if not _pad_alike(before.layers, after.layers):
+                if not _pad_alike(without_sign(before.layers), without_sign(after.layers)):
+                    raise UncertifiedError("the padding differs")
+                self._check_sign_is_lost(self._graph.tensor(after.direct))
+                fill = "zeros, whose sign nothing downstream can tell,"
             if before.runs and not after.runs:
                 raise UncertifiedError("onnxruntime does not run the rewritten node")
             facts: dict[str, object] = {"kind": "padding", "root": before.root}
             facts["roots"] = list(before.roots)
             holds = "holds" if isinstance(before.term, str) else "is computed in the same way from"
             statement = (
-                f"{before.direct!r} {holds} the same elements of {_names(before.roots)}, with the "
-                "same fill at the same places"
+                f"{before.direct!r} {holds} the same elements of {_names(before.roots)}, with "
+                f"{fill} at the same places"
             )
             if not before.runs:
                 statement += _REPAIRED
                 facts["repair"] = True
             return Certificate(statement, facts=facts)
         return self._certify_window(before, before.slide, after, after.slide, trust)
+
+    def _check_sign_is_lost(self, tensor: Tensor) -> None:
+        """Checks that the signs of zeros in a tensor make no difference downstream.
+
+        Steps make equal numbers of 0.0 and -0.0, which may be zeros of other signs again, until
+        they are integers, or a sum of products takes them.
+
+        Raises:
+            UncertifiedError: They may make a difference.
+        """
+        graph, analysis = self._graph, self._analysis
+        pending, seen = [tensor], {tensor.name}
+        while pending:
+            tensor = pending.pop()
+            if analysis.dtype(tensor) not in {None, *FLOATS}:
+                continue
+            if graph.is_output(tensor) or len(seen) > _MOST_LOOKED_AT:
+                raise UncertifiedError(f"the sign of zeros in {tensor.name!r} differs")
+            for use in graph.uses(tensor):
+                node = use.node
+                if use.index == 0 and slides(graph, node) and self._sums_up(node):
+                    continue
+                steps = (0,) if is_pad(graph, node) else data_inputs(graph, analysis, node)
+                copies = node.op == "Identity" or use.index in steps
+                divides = node.op == "Div" and use.index == 1
+                if not graph.is_standard(node) or not copies or divides:
+                    raise UncertifiedError(
+                        f"{node.op} {describe(node)!r} may tell 0.0 from -0.0", operator=node.op
+                    )
+                further = [each for each in node.outputs if each.name and each.name not in seen]
+                pending += further
+                seen.update(each.name for each in further)
+
+    def _sums_up(self, node: Node) -> bool:
+        """Whether a window operator adds what it reads to 0.0, so that no sign of a zero shows."""
+        try:
+            return meaning_of(self._graph, self._analysis, node).slide.row.own == ZERO
+        except (MeaninglessError, ModelError):
+            return False
 
     def _certify_window(
         self, before: Reading, old: Slide, after: Reading, new: Slide, trust: Trust | None
@@ -701,6 +745,11 @@ class _Inside(NamedTuple):
     data: tuple[Tensor, ...]
     others: tuple[str, ...]
     counts: bool
+
+
+def _pad_alike(one: Layers, other: Layers) -> bool:
+    shared = count_shared(one, other)
+    return merged(one[shared:]) == merged(other[shared:])
 
 
 def _least_fill(layers: Layers) -> float:

@@ -12,6 +12,7 @@ Amounts: TypeAlias = tuple[tuple[Extent, Extent], ...]
 EXCLUDED: Final = "excluded"  # counts neither in the sum nor in the divisor
 LEAST: Final = "least"  # loses every comparison
 NEGATIVE_ZERO: Final = "-0"  # equals 0.0 as a number, but is a different fill
+EITHER_ZERO: Final = "0 or -0"  # perhaps another one for each element
 _OF_TENSOR: Final = "the value of "
 
 
@@ -41,9 +42,10 @@ def is_of_tensor(fill: float | int | str) -> bool:
 
 
 def without_sign(layers: Layers) -> Layers:
-    """Return the layers with 0 for -0.0, for an operator that cannot tell them apart."""
+    """Return the layers with 0 for a zero of any sign, for what cannot tell them apart."""
     return tuple(
-        layer._replace(fill=0) if layer.fill == NEGATIVE_ZERO else layer for layer in layers
+        layer._replace(fill=0) if layer.fill in (NEGATIVE_ZERO, EITHER_ZERO) else layer
+        for layer in layers
     )
 
 

@@ -18,7 +18,14 @@ from onnxpad.analysis import Analysis
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.declared_nodes import step_declared
-from onnxpad.proof.layers import NEGATIVE_ZERO, Amounts, Layers, without_crops
+from onnxpad.proof.layers import (
+    EITHER_ZERO,
+    NEGATIVE_ZERO,
+    Amounts,
+    Layers,
+    without_crops,
+    without_sign,
+)
 from onnxpad.proof.meaning import MeaninglessError, check_arity, version_of
 from onnxpad.proof.step_rules.computing_steps import (
     batch_normalization,
@@ -119,7 +126,7 @@ def through(
         output_index: Which of its outputs is asked about.
         inner: The layers around each of `data_inputs`, with amounts over all axes of that input;
             none of them where it is not padded. They must be the same for all, apart from crops of
-            axes that no layer pads, and the fills of several operands.
+            axes that no layer pads, the signs of zeros, and the fills of several operands.
 
     Returns:
         None where it is not known to be a step for these layers.
@@ -145,10 +152,11 @@ def _tried(
     own = None if graph.is_standard(node) else step_declared(graph, node)
     step = STEPS[node.op] if own is None else Step(frozenset(), declared(own))
     every = [layer for layers in inner for layer in layers]
-    if any(isinstance(layer.fill, str) and layer.fill != NEGATIVE_ZERO for layer in every):
+    fills = {layer.fill for layer in every if isinstance(layer.fill, str)}
+    if not fills <= {NEGATIVE_ZERO, EITHER_ZERO}:
         return None
     around = [[layer.amounts for layer in layers] for layers in inner]
-    compared = around if step.data == "operands" else inner
+    compared = around if step.data == "operands" else [without_sign(each) for each in inner]
     if any(each != compared[0] for each in compared):
         return None
     if not 0 <= output_index < len(node.outputs) or (output_index and not step.parts):

@@ -198,6 +198,62 @@ def test_a_crop_of_an_axis_of_unknown_size_stays() -> None:
     assert ("PAD207", "axis-taken") in told
 
 
+SIGNS = [
+    pytest.param("a = Pad (n, p) s = Mul (a, each)", id="factors of both signs"),
+    pytest.param("b = Pad (x, p, less) s = Clip (b, zero)", id="Clip of -0.0 at 0"),
+    pytest.param("b = Pad (x, p, less) s = Relu (b)", id="Relu of -0.0"),
+    pytest.param("b = Pad (x, p, less) s = LeakyRelu (b)", id="LeakyRelu of -0.0"),
+    pytest.param("b = Pad (x, p, less) s = Max (zero, b)", id="Max of 0.0 and -0.0"),
+    pytest.param("a = Pad (n, p) r = Mul (a, each) s = Abs (r)", id="a step takes it away"),
+    pytest.param(
+        "a = Pad (n, p) b = Pad (x, p, less) c = Concat <axis = 1> (a, b)"
+        " s, d = Split <axis = 1> (c)",
+        id="Concat",
+    ),
+    pytest.param(
+        "a = Pad (n, p) b = Pad (x, p, less) c = Mul (a, each) d = Sub (c, b) s = Neg (d)",
+        id="both",
+    ),
+]
+
+
+@pytest.mark.parametrize("step", SIGNS)
+@pytest.mark.parametrize("reader", ["Conv (s, w)", "LpPool <kernel_shape = [4, 4]> (s)"])
+def test_a_sign_of_zero_that_no_reader_tells(step: str, reader: str) -> None:
+    given = f"{W}, {SPATIAL}, float zero = {{0}}, float less = {{-0.0}}"
+    before = one(
+        f"n = Neg (x) {step} y = {reader}",
+        initializers=f"{given}, float[2, 1, 1] each = {{2, -3}}",
+    )
+    result = fixed(before)
+    assert not result.undone
+    assert "Pad" not in [node.op_type for node in result.model.graph.node]
+
+
+@pytest.mark.parametrize(
+    ("readers", "told"),
+    [
+        ("y = AveragePool <kernel_shape = [3, 3]> (s)", "AveragePool '<y>' may tell"),
+        ("y = MaxPool <kernel_shape = [3, 3]> (s)", "MaxPool '<y>' may tell"),
+        ("y = Conv (s, w) z = Neg (s)", "an output may show"),
+        ("d = Div (one, s) y = Conv (d, w)", "Div '<d>' may tell"),
+    ],
+)
+def test_a_sign_of_zero_that_a_reader_may_tell(readers: str, told: str) -> None:
+    given = f"{W}, {SPATIAL}, float one = {{1}}, float[2, 1, 1] each = {{2, -3}}"
+    before = one(
+        f"a = Pad (x, p) s = Mul (a, each) {readers}",
+        outputs="float[] y, float[] z" if " z = " in readers else "float[] y",
+        initializers=given,
+    )
+    result = onnxpad.fix(before)
+    assert not result.changed
+    assert not result.undone
+    (finding,) = (each for each in result.findings if each.code == "PAD207")
+    assert finding.reason_code == "fill-changes"
+    assert told in finding.reason
+
+
 STAYS = [
     pytest.param("s = Sigmoid (a)", "no-window", "Sigmoid", id="half of 0"),
     pytest.param("s = Add (a, one)", "fill-differs", "pads with 1", id="Add"),

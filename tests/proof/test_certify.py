@@ -575,7 +575,7 @@ UNPROVED = [
     pytest.param(
         one("y = Pad (x, p, m)", inputs=LINE, initializers=NEGATIVE),
         one("y = Pad (x, p, z)", inputs=LINE, initializers=NEGATIVE),
-        "the padding differs",
+        "the sign of zeros in 'y' differs",
         id="-0.0 alone",
     ),
     pytest.param(
@@ -611,6 +611,54 @@ def test_what_may_differ_is_not_proved(
     with pytest.raises(UncertifiedError) as caught:
         certify(before, after)
     assert reason in str(caught.value)
+
+
+CAPTURED = (
+    "z = If (yes) <then_branch = g () => (float[] u) { u = Conv (y, w) },"
+    " else_branch = h () => (float[] e) { e = Neg (x) }>"
+)
+
+
+@pytest.mark.parametrize(
+    ("readers", "refusal"),
+    [
+        ("z = Conv (y, w)", ""),
+        ("z = LpPool <kernel_shape = [2]> (y)", ""),
+        ("i = Identity (y) n = Neg (i) r = Relu (n) z = Conv (r, w)", ""),
+        ("c = Cast <to = 6> (y) z = Neg (c)", ""),
+        ("d = Div (y, half) z = Conv (d, w)", ""),
+        ("b = Pad (y, p) z = Conv (b, w)", ""),
+        ("a, b = Split <axis = 1> (y) c = Concat <axis = 1> (b, a) z = Conv (c, w)", ""),
+        ("z = Neg (y)", "the sign of zeros in 'z' differs"),
+        ("n = Div (half, y) z = Conv (n, w)", "Div '<n>' may tell 0.0 from -0.0"),
+        ("n = Reciprocal (y) z = Conv (n, w)", "Reciprocal '<n>' may tell"),
+        ("n = MaxPool <kernel_shape = [2]> (y) z = Conv (n, w)", "MaxPool '<n>' may tell"),
+        ("n = AveragePool <kernel_shape = [2]> (y) z = Conv (n, w)", "AveragePool '<n>' may tell"),
+        ("z = Conv (x, y)", "Conv '<z>' may tell"),
+        (CAPTURED, "If '<z>' may tell"),
+    ],
+)
+def test_the_sign_of_a_zero_that_is_filled_in(readers: str, refusal: str) -> None:
+    given = f"{amounts('p', 1, 2)}, {line(2)}, float m = {{-0.0}}, float half = {{0.5}}"
+    before, after = (
+        one(
+            f"y = Pad (x, p{fill}) {readers}",
+            inputs=LINE,
+            outputs=f"{'int32' if 'Cast' in readers else 'float'}[] z",
+            initializers=f"{given}, bool yes = {{1}}",
+        )
+        for fill in (", m", "")
+    )
+    if refusal:
+        with pytest.raises(UncertifiedError) as caught:
+            certify(before, after)
+        assert refusal in str(caught.value)
+        return
+    assert "zeros, whose sign nothing downstream can tell" in certify(before, after).statement
+    for size in (2, 3, 8):
+        feeds = feeds_of(before, size=size)
+        (one_result,), (other,) = run(before, feeds), run(after, feeds)
+        assert one_result.tobytes() == other.tobytes()
 
 
 @pytest.mark.parametrize(("before", "after", "reason"), WRONG)

@@ -15,7 +15,7 @@ import pytest
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import symbol
 from onnxpad.graph import Graph, Node
-from onnxpad.proof.layers import EXCLUDED, LEAST, NEGATIVE_ZERO, Layer, Layers
+from onnxpad.proof.layers import EITHER_ZERO, EXCLUDED, LEAST, NEGATIVE_ZERO, Layer, Layers
 from onnxpad.proof.step_rules.step_node import Passed
 from onnxpad.proof.steps import STEPS, crop_of, data_inputs, through
 from tests.support import Array, one, run
@@ -99,10 +99,7 @@ def answers(case: Case) -> list[Passed] | None:
 
 
 def number(fill: float | int | str) -> float | int:
-    if isinstance(fill, str):
-        assert fill == NEGATIVE_ZERO
-        return -0.0
-    return fill
+    return fill if isinstance(fill, float | int) else {NEGATIVE_ZERO: -0.0, EITHER_ZERO: 0.0}[fill]
 
 
 def padded(array: Array, layers: Layers) -> Array:
@@ -142,6 +139,8 @@ def check(case: Case) -> list[Passed]:
         expected = padded(inner, passed.layers)
         assert whole.shape == expected.shape
         assert whole.dtype == expected.dtype
+        if any(layer.fill == EITHER_ZERO for layer in passed.layers):
+            whole, expected = whole + 0.0, expected + 0.0
         assert whole.tobytes() == expected.tobytes(), (whole.tolist(), expected.tolist())
     return said
 
@@ -333,11 +332,6 @@ def test_every_entry_has_a_case() -> None:
 REFUSED = [
     pytest.param(Case("y = Sigmoid (x)"), id="Sigmoid"),
     pytest.param(Case("y = Softmax (x)"), id="Softmax"),
-    pytest.param(Case("y = Relu (x)", fills=(NEGATIVE_ZERO,)), id="Relu of -0.0"),
-    pytest.param(Case("y = Sign (x)", fills=(NEGATIVE_ZERO,)), id="Sign of -0.0"),
-    pytest.param(Case("y = Ceil (x)", fills=(-0.5,)), id="Ceil to -0.0"),
-    pytest.param(Case("y = LeakyRelu (x)", fills=(NEGATIVE_ZERO,)), id="LeakyRelu of -0.0"),
-    pytest.param(Case("y = LeakyRelu <alpha = 0.0> (x)", fills=(-1,)), id="LeakyRelu to -0.0"),
     pytest.param(Case("y = Mul (x, c)", "float[4, 1] c = {1, 1, 1, 1}"), id="a padded axis"),
     pytest.param(
         Case("y = Mul (x, c)", "float[1, 1, 1, 1, 8] c = {1, 1, 1, 1, 1, 1, 1, 1}"),
@@ -371,9 +365,6 @@ REFUSED = [
     pytest.param(Case("y = Expand (x, s)", inputs="x s"), id="Expand to an input"),
     pytest.param(Case("y = Expand (x, s)", "int64[1] s = {0}"), id="Expand to nothing"),
     pytest.param(Case("y = Add (x, c)", "float[3, 1, 1] c = {0, 0, 1}"), id="fills that vary"),
-    pytest.param(
-        Case("y = Mul (x, c)", "float[3, 1, 1] c = {1, -1, 1}"), id="signs of zeros that vary"
-    ),
     pytest.param(Case("y = Sub (a, b)", inputs="a b", fills=(np.inf,)), id="NaN of two that vary"),
     pytest.param(Case("y = Div (a, b)", inputs="a b"), id="0 divided by 0"),
     pytest.param(Case("y = Mul (x, c)", "float c = {0}", fills=(np.inf,)), id="NaN"),
@@ -400,9 +391,11 @@ REFUSED = [
         Case("y = Mul (x, c)", "float16 c = {3}", fills=(1.0009765625,), dtype="float16"),
         id="float16 that rounds",
     ),
-    pytest.param(Case("y = Max (x, c)", "float c = {-0.0}"), id="Max of zeros"),
+    pytest.param(Case("y = Tanh (x)", fills=(EITHER_ZERO,)), id="Tanh of a zero of either sign"),
+    pytest.param(Case("y = Div (c, x)", "float c = {1}", fills=(EITHER_ZERO,)), id="1 / 0"),
     pytest.param(
-        Case("y = Clip (x, c)", "float c = {0}", fills=(NEGATIVE_ZERO,)), id="Clip of zeros"
+        Case("y = Max (a, b, c, d, e)", inputs="a b c d e", fills=(EITHER_ZERO,)),
+        id="many zeros of either sign",
     ),
     pytest.param(Case("y = Clip (x, c)", "float c = {0}", fills=(np.inf,)), id="Clip of inf"),
     pytest.param(
@@ -545,6 +538,53 @@ def test_an_operator_newer_than_the_table_is_no_step(monkeypatch: pytest.MonkeyP
     assert data_inputs(*found) == ()
 
 
+SIGNS = [
+    Case("y = Relu (x)", fills=(NEGATIVE_ZERO,)),
+    Case("y = Sign (x)", fills=(NEGATIVE_ZERO,)),
+    Case("y = Ceil (x)", fills=(-0.5,)),
+    Case("y = LeakyRelu (x)", fills=(NEGATIVE_ZERO,)),
+    Case("y = LeakyRelu <alpha = 0.0> (x)", fills=(-1,)),
+    Case("y = PRelu (x, c)", "float c = {0}", fills=(-1,)),
+    Case("y = Mul (x, c)", "float[3, 1, 1] c = {1, -1, 1}"),
+    Case("y = Max (x, c)", "float c = {-0.0}"),
+    Case("y = Clip (x, c)", "float c = {0}", fills=(NEGATIVE_ZERO,)),
+    Case("y = Clip (x, c, d)", "float c = {-1}, float d = {0}", fills=(NEGATIVE_ZERO,)),
+    Case("y = Min (x, d, c)", "float c = {-0.0}, float d = {2}"),
+    Case("y = Neg (x)", fills=(EITHER_ZERO,)),
+    Case("y = Transpose (x)", fills=(EITHER_ZERO,)),
+]
+
+
+@pytest.mark.parametrize("case", SIGNS, ids=lambda case: case.body)
+def test_zeros_of_either_sign(case: Case) -> None:
+    assert [layer.fill for passed in check(case) for layer in passed.layers] == [EITHER_ZERO]
+
+
+@pytest.mark.parametrize(
+    ("case", "fill"),
+    [
+        (Case("y = Abs (x)"), 0),
+        (Case("y = Add (x, c)", "float c = {2}"), 2),
+        (Case("y = Max (x, c, d)", "float c = {0}, float d = {3}"), 3),
+        (Case("y = Cast <to = 6> (x)", result="int32"), 0),
+        (Case("y = QuantizeLinear (x, c, z)", "float c = {1}, uint8 z = {7}", result="uint8"), 7),
+    ],
+    ids=lambda each: each.body if isinstance(each, Case) else "",
+)
+def test_a_zero_of_either_sign_that_becomes_a_number(case: Case, fill: float) -> None:
+    (passed,) = check(replace(case, fills=(EITHER_ZERO,)))
+    assert passed.layers == (Layer(SPATIAL, fill),)
+
+
+def test_zeros_of_other_signs_are_joined() -> None:
+    found = step_of(Case("y = Concat <axis = 1> (a, b)", inputs="a b").model(padded=True), "Concat")
+    plain, negative, either = ((Layer(SPATIAL, fill),) for fill in (0, NEGATIVE_ZERO, EITHER_ZERO))
+    for pair in ((plain, negative), (negative, either), (either, either)):
+        passed = through(*found, 0, pair)
+        assert passed is not None
+        assert passed.layers == either
+
+
 def test_inputs_that_are_padded_otherwise_join_no_step() -> None:
     case = Case("y = Concat <axis = 1> (a, b)", inputs="a b")
     found = step_of(case.model(padded=True), "Concat")
@@ -564,7 +604,10 @@ def test_inputs_that_are_padded_otherwise_join_no_step() -> None:
         ("y = Mul (a, b)", (NEGATIVE_ZERO, 3), NEGATIVE_ZERO),
         ("y = Max (a, b)", (2, -np.inf), 2),
         ("y = Min (a, b)", (2, 3), 2),
-        ("y = Max (a, b)", (0, NEGATIVE_ZERO), None),
+        ("y = Max (a, b)", (0, NEGATIVE_ZERO), EITHER_ZERO),
+        ("y = Sub (b, a)", (0, EITHER_ZERO), EITHER_ZERO),
+        ("y = Add (a, b)", (0, EITHER_ZERO), 0),
+        ("y = Min (a, b)", (EITHER_ZERO, -2), -2),
         ("y = Div (b, a)", (0, 3), None),
     ],
 )
@@ -583,7 +626,7 @@ def test_operands_may_have_fills_of_their_own(
         wide = {name: padded(array, held[name]) for name, array in feeds.items()}
         (before,) = run(case.model(padded=True), wide)
         (after,) = run(case.model(padded=False), feeds)
-        assert before.tobytes() == padded(after, passed.layers).tobytes()
+        assert np.array_equal(before, padded(after, passed.layers))
     narrower = (Layer(((0, 0), (0, 0), (1, 1), (0, 3)), fills[1]),)
     assert through(*found, 0, [inner[0], narrower]) is None
     assert through(*found, 0, [inner[0], ()]) is None

@@ -4,7 +4,7 @@ Sources: the operators' pages of the ONNX specification, and IEEE 754 for what b
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -65,9 +65,8 @@ def rectified(number: Number) -> Number:
 
 def sign_of(number: Number) -> Number:
     """Sign of a number."""
-    if number == 0 and not fills.is_plus_zero(number):
-        raise MeaninglessError("the sign of -0.0")
-    return type(number)((number > 0) - (number < 0))
+    sign = type(number)((number > 0) - (number < 0))
+    return fills.one_of((number, sign)) if number == 0 else sign
 
 
 def to_whole_numbers(to_whole: Callable[[float], int]) -> Rule:
@@ -171,18 +170,6 @@ def _check_equally_long(call: StepNode) -> None:
                 raise MeaninglessError("an operand may be broadcast along a padded axis")
 
 
-def _only(results: Iterator[Number]) -> Number:
-    """The one number that all results are; 0.0 and -0.0 are two.
-
-    Raises:
-        MeaninglessError: They differ.
-    """
-    found = {(number, math.copysign(1, number)): number for number in results}
-    if len(found) != 1:
-        raise MeaninglessError("the fill varies with an operand")
-    return next(iter(found.values()))
-
-
 def with_constants(function: Callable[[StepNode, Number, Number], Number]) -> Rule:
     """The rule of an operator of data and constants, which broadcast as in numpy."""
 
@@ -202,7 +189,7 @@ def with_constants(function: Callable[[StepNode, Number, Number], Number]) -> Ru
             for other in others:
                 number = function(call, number, other)
             for elements in constants:
-                number = _only(function(call, number, element) for element in elements)
+                number = fills.one_of(function(call, number, element) for element in elements)
             return number
 
         return named(call, widened(call.combined(combined), added))
@@ -336,7 +323,7 @@ def quantize(call: StepNode) -> Passed:
     def quantized(number: Number) -> Number:
         if number and {call.dtype, scaled} != {TensorProto.FLOAT}:
             raise MeaninglessError("an element type whose quotients are rounded")
-        return _only(fills.quantized(number, scale, point, to) for scale, point in pairs)
+        return fills.one_of(fills.quantized(number, scale, point, to) for scale, point in pairs)
 
     return named(call, call.mapped(quantized, to))
 
@@ -354,6 +341,8 @@ def dequantize(call: StepNode) -> Passed:
         raise MeaninglessError("a zero point of 32 bits")
 
     def dequantized(number: Number) -> Number:
-        return _only(fills.dequantized(number, scale, point, scaled) for scale, point in pairs)
+        return fills.one_of(
+            fills.dequantized(number, scale, point, scaled) for scale, point in pairs
+        )
 
     return named(call, call.mapped(dequantized, scaled))

@@ -6,7 +6,7 @@ overflow, NaN, and any rounding in the types of 16 bits, which some compute in 3
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -17,6 +17,13 @@ from onnxpad.proof.layers import NEGATIVE_ZERO
 from onnxpad.proof.meaning import MeaninglessError
 
 Number: TypeAlias = float | int
+
+
+class EitherZero(float):
+    """A zero whose sign depends on the engine, or on the element of a constant."""
+
+
+_EITHER: Final = EitherZero(0)
 
 
 class _Format(NamedTuple):
@@ -82,6 +89,8 @@ def held(number: Number, dtype: int) -> Number:
     Raises:
         MeaninglessError: The type does not hold it exactly, or it is NaN or subnormal there.
     """
+    if isinstance(number, EitherZero) and dtype in _FORMATS:
+        return number
     if not (_is_float(number, dtype) if dtype in _FORMATS else _is_integer(number, dtype)):
         raise MeaninglessError(f"{number} is no normal number of element type {dtype}")
     return float(number) if dtype in _FORMATS else int(number)
@@ -89,7 +98,21 @@ def held(number: Number, dtype: int) -> Number:
 
 def is_plus_zero(number: Number) -> bool:
     """Whether a number is 0, and not -0.0."""
-    return number == 0 and math.copysign(1, number) > 0
+    return number == 0 and math.copysign(1, number) > 0 and not isinstance(number, EitherZero)
+
+
+def one_of(numbers: Iterable[Number]) -> Number:
+    """The one number that all numbers are; for 0.0 and -0.0 a zero of either sign.
+
+    Raises:
+        MeaninglessError: They differ.
+    """
+    found = list(numbers)
+    first, *others = found
+    if any(number != first for number in others):
+        raise MeaninglessError("the fill varies with an operand")
+    signs = {(math.copysign(1, number), type(number) is EitherZero) for number in found}
+    return first if first != 0 or len(signs) == 1 else _EITHER
 
 
 def computed(op: str, a: Number, b: Number, dtype: int) -> Number:
@@ -118,23 +141,13 @@ def computed(op: str, a: Number, b: Number, dtype: int) -> Number:
 
 
 def greatest(a: Number, b: Number) -> Number:
-    """The greater of two numbers.
-
-    Raises:
-        MeaninglessError: They are 0.0 and -0.0.
-    """
-    if a == b and is_plus_zero(a) != is_plus_zero(b) and a == 0:
-        raise MeaninglessError("a comparison of 0.0 with -0.0")
-    return max(a, b)
+    """The greater of two numbers; of 0.0 and -0.0 engines may take either."""
+    return one_of((a, b)) if a == b else max(a, b)
 
 
 def least(a: Number, b: Number) -> Number:
-    """The lesser of two numbers.
-
-    Raises:
-        MeaninglessError: They are 0.0 and -0.0.
-    """
-    return a + b - greatest(a, b) if type(a) is int else -greatest(-a, -b)
+    """The lesser of two numbers; of 0.0 and -0.0 engines may take either."""
+    return one_of((a, b)) if a == b else min(a, b)
 
 
 def leaky(number: Number, slope: Number, dtype: int) -> Number:
@@ -148,23 +161,15 @@ def leaky(number: Number, slope: Number, dtype: int) -> Number:
     if number > 0 or is_plus_zero(number):
         return number
     product = computed("Mul", held(slope, dtype), number, dtype) if number else 0
-    if product == 0:
-        raise MeaninglessError("a negative zero")
-    return product
+    return product or _EITHER
 
 
 def rounded(number: Number, to_whole: Callable[[float], int]) -> Number:
-    """A number of a floating-point type, rounded to a whole one.
-
-    Raises:
-        MeaninglessError: It is a negative number that is rounded to zero.
-    """
+    """A number of a floating-point type, rounded to a whole one."""
     if math.isinf(number) or number == int(number):
         return number
     whole = float(to_whole(number))
-    if whole == 0 and number < 0:
-        raise MeaninglessError("a negative number that is rounded to zero")
-    return whole
+    return _EITHER if whole == 0 and number < 0 else whole
 
 
 def quantized(number: Number, scale: Number, zero_point: Number, dtype: int) -> Number:

@@ -145,7 +145,7 @@ def concat(call: StepNode) -> Passed:
     axis = axis_of(call.attribute("axis", 1), call.rank)
     if call.layers and call.is_padded(axis):
         raise MeaninglessError("the axis is padded")
-    return Passed(("Concat", len(call.data), axis), call.layers, ())
+    return Passed(("Concat", len(call.data), axis), call.joined(), ())
 
 
 def split(call: StepNode) -> Passed:

@@ -1,20 +1,23 @@
 """A node that padding may commute with, as the rules of `proof.steps` read it."""
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.proof.layers import Amounts, Layer, Layers, fill_of
+from onnxpad.proof.layers import EITHER_ZERO, Amounts, Layer, Layers, fill_of
 from onnxpad.proof.meaning import (
     MeaninglessError,
     frozen,
 )
 from onnxpad.proof.step_rules import fill_arithmetic as fills
 from onnxpad.proof.step_rules.fill_arithmetic import Number
+
+_MOST_EITHER: Final = 4  # operands of which each may be 0.0 or -0.0
 
 
 class Passed(NamedTuple):
@@ -139,16 +142,34 @@ class StepNode(NamedTuple):
     ) -> Layers:
         """As `mapped`, of the numbers that all padded inputs have in a layer."""
         found = []
+        to = self.dtype if result is None else result
         for layers in zip(*self.inner, strict=True):
             number: Number = 0
             if not _only_crops(layers[0]):
-                number = function([fills.number_of(layer.fill, self.dtype) for layer in layers])
-                number = fills.held(number, self.dtype if result is None else result)
-            found.append(layers[0]._replace(fill=fill_of(number)))
+                if sum(layer.fill == EITHER_ZERO for layer in layers) > _MOST_EITHER:
+                    raise MeaninglessError("zeros of unknown signs in many operands")
+                each = (_numbers(layer.fill, self.dtype) for layer in layers)
+                combined = map(function, itertools.product(*each))
+                number = fills.one_of(fills.held(number, to) for number in combined)
+            either = isinstance(number, fills.EitherZero)
+            found.append(layers[0]._replace(fill=EITHER_ZERO if either else fill_of(number)))
+        return tuple(found)
+
+    def joined(self) -> Layers:
+        """The layers of all padded inputs in one, which differ in the signs of zeros alone."""
+        found = []
+        for first, *others in zip(*self.inner, strict=True):
+            same = all(layer.fill == first.fill for layer in others)
+            found.append(first if same else first._replace(fill=EITHER_ZERO))
         return tuple(found)
 
 
 Rule: TypeAlias = Callable[[StepNode], Passed]
+
+
+def _numbers(fill: float | int | str, dtype: int) -> tuple[Number, ...]:
+    """The numbers that a fill may be."""
+    return (0.0, -0.0) if fill == EITHER_ZERO else (fills.number_of(fill, dtype),)
 
 
 def _only_crops(layer: Layer) -> bool:
