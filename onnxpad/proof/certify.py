@@ -368,9 +368,14 @@ class Certifier:
 
         A crop must not be longer than the data, or there is no layer either.
         """
-        if full is None or pad.mode != "constant" or pad.value is None:
+        if full is None or pad.mode != "constant":
             return None
-        layer = Layer(full, fill_of(pad.value))
+        value = pad.value
+        if value is None and all(type(n) is int and n <= 0 for pair in full for n in pair):
+            value = 0  # no element has it
+        if value is None:
+            return None
+        layer = Layer(full, fill_of(value))
         if pad.is_plain:
             return layer
         crops = [minimum(begin, 0) + minimum(end, 0) for begin, end in full]

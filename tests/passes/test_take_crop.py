@@ -230,3 +230,15 @@ def test_a_crop_of_the_data_is_not_one_of_the_result() -> None:
     """Behind a function that is not 0 at 0, zeros at the end are no zeros of the result."""
     model = behind(f"f = {SPREAD} q = Exp (f) y = Pad (q, p)", ENDS)
     assert not onnxpad.fix(model, validate=False).changed
+
+
+def test_a_pad_that_only_crops_writes_no_value() -> None:
+    model = one(
+        f"f = {SPREAD} y = Pad (f, p, v)",
+        inputs="float[1, 2, n] x, float v",
+        initializers=f"{W}, int64[6] p = {{0, 0, -2, 0, 0, -1}}",
+    )
+    result = onnxpad.fix(model)
+    assert [change.code for change in result.changes] == ["PAD402"]
+    assert not result.undone
+    assert [node.op_type for node in result.model.graph.node] == ["ConvTranspose"]
