@@ -10,7 +10,7 @@ models, annotations, overloads, inputs that have initializers, and initializers 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import onnx
@@ -20,6 +20,9 @@ from onnx import numpy_helper
 from onnxpad.api.ir_model import require_room
 from onnxpad.errors import ModelError
 from onnxpad.file.external_data import is_external
+
+if TYPE_CHECKING:
+    from onnxpad.graph.model import Model
 
 Opsets: TypeAlias = Sequence[onnx.OperatorSetIdProto]
 
@@ -50,20 +53,33 @@ def serialised(graph: Any) -> bytes:
     return data
 
 
-def rebuilt(proto: onnx.ModelProto, before: Any) -> Any:
+def values(graph: Any) -> dict[str, tuple[Any, Any]]:
+    """The values of the constants that a graph reads outside of bodies, and their export types."""
+    import onnx_graphsurgeon as gs
+
+    return {
+        name: (each._values, each._export_dtype)
+        for name, each in _tensors(graph).items()
+        if isinstance(each, gs.Constant)
+    }
+
+
+def rebuilt(now: "Model", before: Any, known: Mapping[str, tuple[Any, Any]]) -> Any:
     """A graph, with the Python values of `before` where they mean the same.
 
     Args:
-        proto: The rewritten model.
+        now: The rewritten model.
         before: The graph that was given.
+        known: The `values` that it had then.
     """
     import onnx_graphsurgeon as gs
 
-    graph = gs.import_onnx(proto)
+    graph = gs.import_onnx(now.to_proto())
     graph.ir_version, graph.name_idx = _ir_version(before), before.name_idx
     if before.import_domains is None:
         graph.opset, graph.import_domains = before.opset, None
-    _keep(before, graph)
+    kept = now.kept_initializers()
+    _keep(before, graph, {name: each for name, each in known.items() if name in kept})
     functions = {each.unique_id: each for each in before.functions}
     for function in graph.functions:
         if function.unique_id in functions:
@@ -373,15 +389,24 @@ def _size(values: Any) -> int:
     return 0 if is_outside else int(values.nbytes)
 
 
-def _keep(before: Any, now: Any) -> None:
-    """Gives tensors of `now` the Python values of those of `before` that are the same."""
+def _keep(before: Any, now: Any, same: Mapping[str, tuple[Any, Any]] | None = None) -> None:
+    """Gives tensors of `now` the Python values of those of `before` that are the same.
+
+    Args:
+        before: The graph or function that was given.
+        now: The rewritten one.
+        same: The values of constants that are as they were, by name; others are compared.
+    """
     import onnx_graphsurgeon as gs
 
     known = _tensors(before)
     for name, tensor in _tensors(now).items():
         old = known.get(name)
         if isinstance(tensor, gs.Constant):
-            _share(old, tensor)
+            if same and name in same:
+                tensor._values, tensor._export_dtype = same[name]
+            else:
+                _share(old, tensor)
         elif isinstance(old, gs.Variable):
             if old.dtype is None:  # a shape alone cannot be exported
                 tensor.shape = tensor.shape or old.shape

@@ -15,12 +15,14 @@ from onnxpad.errors import ModelError, UsageError
 if TYPE_CHECKING:
     from onnxpad.graph.model import Model
 
+_SAVING: Final = "onnx_ir.save(model, path, external_data='weights.data')"
+
 GIBIBYTE: Final = 1 << 30
 LIMIT: Final = 2 * GIBIBYTE
 """More than fits one serialised model."""
 
 
-def serialised(model: Any, kind: str, saving: str) -> bytes | InFolder:
+def serialised(model: Any, kind: str = "onnx_ir.Model", saving: str = _SAVING) -> bytes | InFolder:
     """A model of onnx_ir, serialised; data that lies in files stays there.
 
     Args:
@@ -57,19 +59,25 @@ def serialised(model: Any, kind: str, saving: str) -> bytes | InFolder:
     return InFolder(data, Path(external[0].base_dir))
 
 
-def rebuilt(proto: onnx.ModelProto, before: Any) -> Any:
+def weights(model: Any) -> dict[str, Any]:
+    """The tensors of a model of onnx_ir that are the initializers of its main graph, by name."""
+    return {name: each.const_value for name, each in model.graph.initializers.items()}
+
+
+def rebuilt(now: "Model", before: Any, known: Mapping[str, Any]) -> Any:
     """A model of onnx_ir with what `before` has beyond a serialised model.
 
     Tensors that are the same are shared, so external, lazy and torch's own tensors stay what they
     are. So are the values in all `meta` stores.
 
     Args:
-        proto: The rewritten model.
+        now: The rewritten model.
         before: The model that was given.
+        known: The `weights` that it had then.
     """
     import onnx_ir
 
-    model = onnx_ir.from_proto(proto)
+    model = onnx_ir.from_proto(now.to_proto())
     model.meta.update(before.meta)
     places = {
         each.base_dir for each in _tensors(before) if isinstance(each, onnx_ir.ExternalTensor)
@@ -77,7 +85,7 @@ def rebuilt(proto: onnx.ModelProto, before: Any) -> Any:
     for tensor in _tensors(model):
         if isinstance(tensor, onnx_ir.ExternalTensor) and places:
             tensor.base_dir = next(iter(places))
-    _keep(before.graph, model.graph)
+    _keep(before.graph, model.graph, {name: known[name] for name in now.kept_initializers()})
     for name, function in model.functions.items():
         if name in before.functions:
             function.meta.update(before.functions[name].meta)
@@ -102,14 +110,15 @@ def serialised_program(program: Any) -> bytes | InFolder:
     return serialised(program.model, "ONNXProgram", "program.save(path, external_data=True)")
 
 
-def program(now: "Model", before: Any) -> Any:
+def program(now: "Model", before: Any, known: Mapping[str, Any]) -> Any:
     """A torch `ONNXProgram` of a rewritten model; it opens its own inference session.
 
     Args:
         now: The rewritten model.
         before: The program that was given.
+        known: The `weights` that its model had then.
     """
-    found = type(before)(rebuilt(now.to_proto(), before.model), before.exported_program)
+    found = type(before)(rebuilt(now, before.model, known), before.exported_program)
     for name in ("_capture_strategy",):  # not an argument
         if hasattr(before, name):
             setattr(found, name, getattr(before, name))
@@ -196,15 +205,23 @@ def _names_kept(tensors: list[Any]) -> Iterator[None]:
                 tensor.name = name
 
 
-def _keep(before: Any, now: Any) -> None:
-    """Shares what two graphs or functions both have: tensors, and what `meta` stores hold."""
+def _keep(before: Any, now: Any, same: Mapping[str, Any] | None = None) -> None:
+    """Shares what two graphs or functions both have: tensors, and what `meta` stores hold.
+
+    Args:
+        before: The graph or function that was given.
+        now: The rewritten one.
+        same: The tensors of initializers that are as they were, by name; others are compared.
+    """
     import onnx_ir
 
     for store, other in ((now, before), *_values(before, now)):
         store.meta.update(other.meta)
     for name, value in _initializers(now).items():
         known = _initializers(before).get(name)
-        if known is not None and _equal(known.const_value, value.const_value):
+        if same and name in same:
+            value.const_value = same[name]
+        elif known is not None and _equal(known.const_value, value.const_value):
             value.const_value = known.const_value
     producers = _producers(before)
     for name, node in _producers(now).items():

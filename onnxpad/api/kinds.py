@@ -9,7 +9,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from onnxpad.arguments import ModelSource, Source, source
+from onnxpad import arguments
+from onnxpad.arguments import ModelSource, Source
 from onnxpad.errors import UsageError
 from onnxpad.process import gc_pause
 
@@ -54,28 +55,26 @@ def given(model: ModelSource, call: str) -> Given:
         return _given(model, call)
 
 
-def _given(model: ModelSource, call: str) -> Given:
+def _given(model: Any, call: str) -> Given:
     for package, name, whole in _PARTS:
         if _is_a(model, package, name):
             raise UsageError(f"{call} takes a whole {whole}, not a {name} of one")
     if _is_a(model, "onnx_graphsurgeon", "Graph"):
         from onnxpad.api import graphsurgeon_graph
 
-        return Given(
-            graphsurgeon_graph.serialised(model),
-            lambda now: graphsurgeon_graph.rebuilt(now.to_proto(), model),
-        )
+        source, values = graphsurgeon_graph.serialised(model), graphsurgeon_graph.values(model)
+        return Given(source, lambda now: graphsurgeon_graph.rebuilt(now, model, values))
     if _is_a(model, "onnx_ir", "Model"):
         from onnxpad.api import ir_model
 
-        saving = "onnx_ir.save(model, path, external_data='weights.data')"
-        read = ir_model.serialised(model, "onnx_ir.Model", saving)
-        return Given(read, lambda now: ir_model.rebuilt(now.to_proto(), model))
+        held, weights = ir_model.serialised(model), ir_model.weights(model)
+        return Given(held, lambda now: ir_model.rebuilt(now, model, weights))
     if _is_a(model, "torch.onnx", "ONNXProgram"):
         from onnxpad.api import ir_model
 
-        return Given(ir_model.serialised_program(model), lambda now: ir_model.program(now, model))
-    return Given(source(model, call), _plain(model))
+        held, weights = ir_model.serialised_program(model), ir_model.weights(model.model)
+        return Given(held, lambda now: ir_model.program(now, model, weights))
+    return Given(arguments.source(model, call), _plain(model))
 
 
 def _is_a(model: object, package: str, name: str) -> bool:

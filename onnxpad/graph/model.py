@@ -132,6 +132,12 @@ class Model:
         now = light_functions(self.skeleton, self.functions)
         return list(zip(self.skeleton.light.functions, now, strict=True))
 
+    def kept_initializers(self) -> frozenset[str]:
+        """The names of the initializers of the main graph that are as they were."""
+        replaced, _ = self._differences()
+        initializers = self.skeleton.main.parts("initializer")
+        return frozenset(each.name for each, record in initializers if record not in replaced)
+
     def working_copy(self, is_cut: Callable[[str], bool]) -> onnx.ModelProto:
         """The model as it is now, with graph inputs in place of some long or external constants.
 

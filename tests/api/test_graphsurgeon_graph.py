@@ -244,6 +244,14 @@ def test_values_are_shared_and_declarations_kept() -> None:
     assert "q" not in fixed.tensors()
 
 
+def test_a_result_is_of_the_graph_as_it_was() -> None:
+    graph = gs.import_onnx(PADDED)
+    values = graph.tensors()["w"].values
+    result = onnxpad.fix(graph, validate=False)
+    graph.tensors()["w"].values = np.zeros((1, 1, 3, 3), np.float32)
+    assert result.as_same_kind().tensors()["w"].values is values
+
+
 def test_values_in_bodies_are_shared() -> None:
     graph = gs.import_onnx(parsed(BODIES))
     values = graph.nodes[1].attrs["else_branch"].tensors()["v"].values

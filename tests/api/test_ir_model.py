@@ -155,6 +155,14 @@ def test_weights_are_shared_as_the_tensors_that_they_are() -> None:
     assert fixed.graph.initializers["w"].const_value is lazy
 
 
+def test_a_result_is_of_the_model_as_it_was() -> None:
+    given = onnx_ir.from_proto(PADDED)
+    weight = given.graph.initializers["w"].const_value
+    result = onnxpad.fix(given, validate=False)
+    given.graph.initializers["w"].const_value = onnx_ir.Tensor(np.zeros((1, 1, 3, 3), np.float32))
+    assert result.as_same_kind().graph.initializers["w"].const_value is weight
+
+
 # External data
 
 
