@@ -56,12 +56,12 @@ def serialised(model: Any, kind: str = "onnx_ir.Model", saving: str = _SAVING) -
         )
     if not external or not all(Path(each.path).exists() for each in external if not each.base_dir):
         return data  # without a folder, external data may have lost its place
-    return InFolder(data, Path(external[0].base_dir))
+    return InFolder(data, Path(external[0].base_dir).absolute())
 
 
 def weights(model: Any) -> dict[str, Any]:
     """The tensors of a model of onnx_ir that are the initializers of its main graph, by name."""
-    return {name: each.const_value for name, each in model.graph.initializers.items()}
+    return {each.name: each.const_value for each in model.graph.initializers.values()}
 
 
 def rebuilt(now: "Model", before: Any, known: Mapping[str, Any]) -> Any:
@@ -85,7 +85,8 @@ def rebuilt(now: "Model", before: Any, known: Mapping[str, Any]) -> Any:
     for tensor in _tensors(model):
         if isinstance(tensor, onnx_ir.ExternalTensor) and places:
             tensor.base_dir = next(iter(places))
-    _keep(before.graph, model.graph, {name: known[name] for name in now.kept_initializers()})
+    kept = now.kept_initializers()
+    _keep(before.graph, model.graph, {name: each for name, each in known.items() if name in kept})
     for name, function in model.functions.items():
         if name in before.functions:
             function.meta.update(before.functions[name].meta)
