@@ -20,7 +20,8 @@ class DropValid(Pass):
 
     ## When it is exact
     Always; `ceil_mode` stays and applies as before. It is refused where the node also has `pads`
-    that are not zero: the specification forbids that, and engines differ.
+    that are not zero: the specification forbids that, and engines differ. onnxruntime drops the
+    pads of a pool then, and `--trust onnxruntime` decides so.
 
     ## References
     ONNX Conv-22, MaxPool-22, AveragePool-22, LpPool-22, "auto_pad".

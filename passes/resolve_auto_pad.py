@@ -29,7 +29,9 @@ class ResolveAutoPad(Pass):
     an odd element at the end for SAME_UPPER and at the begin for SAME_LOWER. The rewrite is refused
     where the pads depend on a size that is not fixed, and where onnxruntime differs from the
     specification: a kernel more than two below its stride, a dilated pool, `pads` beside
-    `auto_pad`. For a MaxPool whose kernel is below its stride, the proof assumes finite data.
+    `auto_pad`. There `--trust spec` or `--trust onnxruntime` decides, and the result is what both
+    make of the one that is trusted. For a MaxPool whose kernel is below its stride, the proof
+    assumes finite data.
 
     ## References
     ONNX Conv-22, MaxPool-22, AveragePool-22, LpPool-22, "auto_pad".

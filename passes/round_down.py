@@ -1,6 +1,7 @@
 """Pools that round up, where the user wants none."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from onnxpad.finding import Severity
 from onnxpad.operators.amounts import onnx_order, told
@@ -66,13 +67,20 @@ class RoundDown(Pass):
             except RefusalError as refusal:
                 yield self.refused(context, op.node, message, refusal)
                 continue
+            if plan.reaches_past:
+                message += f": pads {told(plan.pads)} without it"
+            facts: dict[str, Any] = {"pads": onnx_order(plan.pads)}
+            if plan.decided is not None:
+                message += f"; by --trust {context.trust}: {plan.decided.facts['disagreement']}"
+                facts = {**plan.decided.facts, **facts, "trusts": context.trust}
             yield self.found(
                 context,
                 op.node,
-                f"{message}: pads {told(plan.pads)} without it" if plan.reaches_past else message,
+                message,
                 plan,
                 severity=self._severity(plan, context.graph.opset),
-                pads=onnx_order(plan.pads),
+                decides=plan.decided is not None,
+                **facts,
             )
 
     def _severity(self, plan: Floored, opset: int) -> Severity:

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from onnxpad.arithmetic.window import Window, end_without_ceil
+from onnxpad.finding import Trust
 from onnxpad.graph import Graph
 from onnxpad.operators.amounts import Pairs, is_padded, onnx_order, told
 from onnxpad.operators.limits import check_declared
@@ -19,11 +20,13 @@ class Floored(NamedTuple):
         op: The pool that rounds up.
         pads: The pads of the other, (begin, end) per spatial axis.
         counts: Whether the other counts its padding.
+        decided: The disagreement of the engines that the trusted one decides, if there is one.
     """
 
     op: WindowOp
     pads: Pairs
     counts: bool
+    decided: RefusalError | None = None
 
     @property
     def reaches_past(self) -> bool:
@@ -40,9 +43,14 @@ def floored(sites: Sites, op: WindowOp, style: str) -> Floored:
     if op.auto_pad != "NOTSET":
         return _with_auto_pad(op)
     pads = _pads(sites, op)
-    plan = Floored(op, pads, op.count_include_pad and pads == op.pads)
+    disputed = _disagreement(sites, op, pads)
+    if disputed is not None and sites.trust is None:
+        raise disputed
+    whole = disputed is not None and sites.trust is Trust.ONNXRUNTIME
+    counts = op.count_include_pad and (whole or pads == op.pads)
+    plan = Floored(op, pads, counts, disputed)
     if plan.reaches_past:
-        _check_reach(op, pads)
+        _check_reach(plan)
         check_declared(op, pads)
     _check_style(sites, plan, style)
     return plan
@@ -85,8 +93,38 @@ def _pads(sites: Sites, op: WindowOp) -> Pairs:
     return tuple(found)
 
 
-def _check_reach(op: WindowOp, pads: Pairs) -> None:
+def _disagreement(sites: Sites, op: WindowOp, pads: Pairs) -> RefusalError | None:
+    """How the engines divide an average that counts its padding, where they do not divide alike."""
+    if not op.operator.onnxruntime.divides_by_whole_kernels or not op.count_include_pad:
+        return None
+    sizes = sites.spatial(op, op.data, 1)
+    for axis, window, size, own, pair in zip(
+        op.axes, op.windows, sizes, op.pads, pads, strict=True
+    ):
+        if pair == own:
+            continue
+        past, kernel = pair[1] - own[1], window.kernel
+        numbers = ""
+        if isinstance(size, int) and isinstance(kernel, int):
+            numbers = f"; at size {size} {kernel} and {kernel - past} for the last window"
+        told = (
+            f"onnxruntime and the specification disagree on the divisor where a window reaches "
+            f"past the padding on axis {axis}: onnxruntime counts the whole kernel, the "
+            f"specification what lies in the padding{numbers}"
+        )
+        return RefusalError(
+            Reason.ENGINES_DISAGREE,
+            f"{told}; --trust spec or --trust onnxruntime decides",
+            axis=axis,
+            pads=onnx_order(op.pads),
+            disagreement=told,
+        )
+    return None
+
+
+def _check_reach(plan: Floored) -> None:
     """Raises unless a pool can have pads as far as its windows reach."""
+    op, pads = plan.op, plan.pads
     for axis, window, own, pair in zip(op.axes, op.windows, op.pads, pads, strict=True):
         if isinstance(window.kernel, int) and pair[1] >= window.kernel:
             raise RefusalError(
@@ -97,16 +135,7 @@ def _check_reach(op: WindowOp, pads: Pairs) -> None:
                 pads=pair,
                 kernel=window.kernel,
             )
-        whole = op.operator.onnxruntime.divides_by_whole_kernels
-        if whole and op.count_include_pad and pair != own:
-            raise RefusalError(
-                Reason.ENGINES_DISAGREE,
-                f"a window reaches past the padding on axis {axis}: onnxruntime counts all of it "
-                "in the divisor, the specification only what lies in the padding",
-                axis=axis,
-                pads=onnx_order(op.pads),
-            )
-        if pair != own and op.count_include_pad and is_padded(op.pads):
+        if pair != own and op.count_include_pad and not plan.counts and is_padded(op.pads):
             raise RefusalError(
                 Reason.DIVISOR_DIFFERS,
                 f"a window reaches past the padding {told(op.pads)} on axis {axis}: the divisor of "
@@ -118,7 +147,7 @@ def _check_reach(op: WindowOp, pads: Pairs) -> None:
 
 def _check_style(sites: Sites, plan: Floored, style: str) -> None:
     """Raises if a style had the operator's pads as it wants them, and cannot have the new ones."""
-    op, pads, counts = plan
+    op, pads, counts, _ = plan
     if is_padded(split(op.pads, style)[1]) or not is_padded(split(pads, style)[1]):
         return
     sites.plan(op._replace(ceil_mode=False, pads=pads, count_include_pad=counts), style, None)

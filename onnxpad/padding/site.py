@@ -74,7 +74,7 @@ class Sites:
             trust: Whose reading counts where the engines disagree; without it neither does.
         """
         self._graph = graph
-        self._trust = trust
+        self.trust = trust
         self._analysis = analysis
         self._signs = signs
         around = (None, None) if outer is None else (outer.wording, outer.fusion)
@@ -109,7 +109,7 @@ class Sites:
         """
         refuses = op.operator.onnxruntime.refuses_pads_beside_auto_pad
         refusal = self._beside(op, pads)
-        if refusal is not None and (refuses or self._trust is not Trust.ONNXRUNTIME):
+        if refusal is not None and (refuses or self.trust is not Trust.ONNXRUNTIME):
             raise refusal
 
     def _beside(self, op: WindowOp, pads: Pairs | None) -> RefusalError | None:
@@ -137,7 +137,7 @@ class Sites:
 
     def decided(self, op: WindowOp) -> RefusalError | None:
         """The disagreement of the engines on an operator that the trusted one decides."""
-        if self._trust is None or op.auto_pad == "NOTSET":
+        if self.trust is None or op.auto_pad == "NOTSET":
             return None
         found = self._disagreement(op, self.spatial(op, op.data, 1))
         if found is not None or not op.pads_written:
@@ -185,13 +185,13 @@ class Sites:
                     raise self._says_ceil(op.data, axis, size)
             resolved.append(pads)
         disputed = self._disagreement(op, sizes)
-        if disputed is not None and self._trust is Trust.ONNXRUNTIME:
+        if disputed is not None and self.trust is Trust.ONNXRUNTIME:
             return self._pads_of_onnxruntime(op, sizes)
         if open_sizes:
             told_sizes = self.wording.sizes(open_sizes, op.data)
             sources = self.wording.places(open_sizes.values())
             raise SizeDependentError(open_sizes, told_sizes, sizes=sources)
-        if disputed is not None and self._trust is None:
+        if disputed is not None and self.trust is None:
             raise disputed
         self._check_below_kernel(op, resolved)
         crops = any(always(less_equal(w.stride, w.extent)) is not True for w in op.windows)
@@ -210,7 +210,7 @@ class Sites:
             RefusalError: onnxruntime computes something else.
         """
         disputed = self._disagreement(op, self.spatial(op, op.data, 1))
-        if disputed is not None and self._trust is not Trust.SPEC:
+        if disputed is not None and self.trust is not Trust.SPEC:
             raise disputed
         if op.pads_written:
             self._check_beside(op, None)

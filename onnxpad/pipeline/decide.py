@@ -8,16 +8,20 @@ from collections.abc import Iterator
 from typing import Final
 
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
+from onnxpad.passes.resolve_transposed import ResolveTransposed
+from onnxpad.passes.round_down import RoundDown
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match, Pass
 
 
-class ResolveDisputed(ResolveAutoPad):
-    """SAME on which the engines disagree, and nothing else."""
+def deciding(kind: type[Pass]) -> type[Pass]:
+    """A pass that finds only what the trusted engine decides."""
 
-    def find(self, context: Context) -> Iterator[Match]:
-        """The findings that the trusted engine decides."""
-        return (match for match in super().find(context) if match.decides)
+    class Deciding(kind):  # type: ignore[misc, valid-type]
+        def find(self, context: Context) -> Iterator[Match]:
+            return (match for match in super().find(context) if match.decides)
+
+    return Deciding
 
 
-DECIDING: Final[tuple[type[Pass], ...]] = (ResolveDisputed,)
+DECIDING: Final = tuple(map(deciding, (ResolveAutoPad, ResolveTransposed, RoundDown)))

@@ -7,7 +7,7 @@ from onnx import numpy_helper
 
 import onnxpad
 from onnxpad.reasons import Reason
-from tests.support import fixed, one, run
+from tests.support import feeds_of, fixed, one, run
 
 U8 = "uint8[1, 2, 7, 6] x"
 I8 = "int8[1, 2, 7, 6] x"
@@ -295,9 +295,21 @@ def test_a_quantised_average_that_counts_rounds_up_in_two_ways(
         outputs="uint8[] y",
         initializers="float s = {0.5}, uint8 z = {9}",
     )
+    for trust in ("spec", "onnxruntime") if reasons else ():
+        decided = onnxpad.fix(model, no_ceil=True, trust=trust)
+        (change,) = decided.changes
+        assert change.certificate.facts["trusts"] == trust
+        feeds = feeds_of(model)
+        was, now = run(model, feeds)[0], run(decided.model, feeds)[0]
+        np.testing.assert_array_equal(was[..., :-1], now[..., :-1])
+        assert np.array_equal(was, now) == (trust == "onnxruntime")
+        last = feeds["x"][..., 6:].astype(np.float64) - 9
+        expected = np.rint(last.sum(-1) / {"spec": 2, "onnxruntime": 3}[trust]) + 9
+        np.testing.assert_array_equal(now[..., -1], np.clip(expected, 0, 255))
     result = onnxpad.fix(model, no_ceil=True)
     assert not result.undone
     assert [finding.reason_code for finding in result.findings] == reasons
+    assert all("at size 8 3 and 2 for the last" in finding.reason for finding in result.findings)
     assert len(result.changes) == 1 - len(reasons)
 
 

@@ -1,6 +1,8 @@
 """Where onnxruntime and the specification disagree: what both compute, and what `trust` writes."""
 
+import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from onnxpad.arithmetic.window import Window
 from onnxpad.errors import UsageError
 from onnxpad.finding import Assumption
 from tests.oracles import walk
-from tests.support import canonical, feeds_of, one, run
+from tests.support import ROOT, canonical, feeds_of, one, onnxpad_runs, run
 
 UPPER, LOWER = 'auto_pad = "SAME_UPPER"', 'auto_pad = "SAME_LOWER"'
 
@@ -478,6 +480,54 @@ def test_bodies_and_functions(text: str, trust: str) -> None:
     feeds |= {"b": np.array(True)} if "b" in feeds else {}
     begin = {"spec": 0, "onnxruntime": 1}[trust]
     np.testing.assert_array_equal(run(result.model, feeds)[0], 3 * feeds["x"][:, :, begin::4])
+
+
+def test_the_readme_quotes_the_finding_and_its_numbers() -> None:
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").replace("\n>", "\n").split())
+    (finding,) = onnxpad.check(conv(f"{UPPER}, strides = [4]", size=4)).findings
+    assert finding.reason in text
+    lp = pool(f"{UPPER}, kernel_shape = [1], strides = [3]", op="LpPool", size=9)
+    dilated = pool(f"{UPPER}, kernel_shape = [3], dilations = [2]", size=7)
+    for model, row in (
+        (lp, "kernel 1, stride 3, size 9 | crops: pads {} | pads {} |"),
+        (dilated, "kernel 3, dilation 2, size 7 | pads {}, {} elements | pads {}, {} elements |"),
+    ):
+        facts = onnxpad.check(model).findings[0].evidence
+        ours, theirs = facts["onnxruntime"], facts["specification"]
+        assert isinstance(ours, dict)
+        assert isinstance(theirs, dict)
+        told = [tuple(ours["pads"]), ours["windows"], tuple(theirs["pads"]), theirs["windows"]]
+        assert row.format(*(told if "elements" in row else told[::2])) in text
+
+
+def test_the_command(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    onnx.save(conv(f"{UPPER}, strides = [4]", size=4), path)
+    refused = onnxpad_runs("fix", path, "--trust", "ort")
+    assert refused.exit_code == 2
+    assert "'spec', 'onnxruntime'" in refused.stderr
+    assert not (tmp_path / "m.fixed.onnx").exists()
+    assert onnxpad_runs("check", path).exit_code == 0
+    assert onnxpad_runs("check", path, "--trust", "onnxruntime").exit_code == 1
+    assert onnxpad_runs("check", path, "--trust", "spec", "--strict").exit_code == 0
+    told = onnxpad_runs("fix", path, "--trust", "spec", "--check")
+    assert told.exit_code == 1
+    assert "not validated: onnxruntime computes something else" in " ".join(told.stdout.split())
+    assert "the specification, where onnxruntime computes something else" in told.stdout
+    report = json.loads(onnxpad_runs("fix", path, "--trust", "spec", "--format", "json").stdout)
+    assert report["trust"] == "spec"
+    assert report["exit_code"] == 0
+    (change,) = report["changes"]
+    assert change["certificate"]["assumption_codes"] == ["trusts-spec"]
+    assert change["certificate"]["facts"]["trusts"] == "spec"
+    report = json.loads(onnxpad_runs("check", path, "--format", "json").stdout)
+    assert report["trust"] is None
+    (finding,) = report["files"][0]["findings"]
+    assert finding["evidence"]["onnxruntime"] == {"pads": [-1, -2], "windows": 1}
+    # Of what onnxruntime reads otherwise, validate finds the difference.
+    compared = onnxpad_runs("validate", path, tmp_path / "m.fixed.onnx")
+    assert compared.exit_code == 3
+    assert onnxpad_runs("fix", tmp_path / "m.fixed.onnx", "--trust", "spec").exit_code == 0
 
 
 def test_another_choice_is_an_error() -> None:
