@@ -594,14 +594,15 @@ class Graph:
         """
         kept = {name: value for name, value in node.attrs.items() if name not in changed}
         given = {name: value for name, value in changed.items() if value is not None}
-        fresh_name = self.model.names.fresh(node.name or node.outputs[0].name)
-        own = fresh_name if name is None else name
+        own = name
+        if own is None:
+            own = self.model.names.fresh(node.name or node.outputs[0].name)
         new = Node(node.op, own, {**kept, **_normal(given)}, node.domain)
         new.inputs.extend(tensor or Tensor("") for tensor in inputs)
         for place, output in enumerate(node.outputs):
-            fresh = f"{fresh_name}_output{place or ''}"
+            fresh = f"{own or node.outputs[0].name}_output{place or ''}"
             new.outputs.append(Tensor(self.model.names.fresh(fresh) if output.name else ""))
-        self._edits.insert(new, node)
+        self._edits.insert(new, node, fresh_name=name is None)
         return tuple(new.outputs)
 
     def replace_op(

@@ -209,8 +209,14 @@ class Edits:
             copies = (copy for use in tensor.uses.values() for copy in use.node.outputs)
             pending += (copy for copy in copies if copy.origin is not None)
 
-    def insert(self, node: Node, before: Node) -> None:
-        """Inserts a node that is not yet registered with its inputs and outputs."""
+    def insert(self, node: Node, before: Node, *, fresh_name: bool = True) -> None:
+        """Inserts a node that is not yet registered with its inputs and outputs.
+
+        Args:
+            node: The node; its outputs have fresh names.
+            before: The node in front of which it goes.
+            fresh_name: Whether its own name is fresh too.
+        """
         follower = self._view.entries[id(before)]
         if not follower.alive:
             raise ValueError(f"node '{describe(before)}' is gone")
@@ -219,17 +225,18 @@ class Edits:
         self._view.entries[id(node)] = entry
         self._journal.touch(self._view, node, was_there=False)
         self._attach(entry)
-        self._record(partial(self._uninsert, entry))
+        self._record(partial(self._uninsert, entry, fresh_name=fresh_name))
         self._suspect(node.outputs)
 
-    def _uninsert(self, entry: Entry) -> None:
+    def _uninsert(self, entry: Entry, *, fresh_name: bool) -> None:
         self._detach(entry)
         del self._view.entries[id(entry.node)]
         for tensor in reversed(entry.node.outputs):
             if tensor.name:
                 del self._view.gone[tensor.name]
                 self._names().release(tensor.name)
-        self._names().release(entry.node.name)
+        if fresh_name:
+            self._names().release(entry.node.name)
 
     def remove(self, node: Node) -> None:
         """Removes a node whose outputs nothing reads."""

@@ -508,6 +508,21 @@ class TestEdits:
         graph.rollback(mark)
         assert names() == first
 
+    @pytest.mark.parametrize("name", [None, "c", "another"])
+    def test_a_node_in_the_place_of_another_goes_with_a_rollback(self, name: str | None) -> None:
+        graph = load(PAD_CONV)
+        (node,) = (node for node in graph.nodes if node.op == "Conv")
+        mark, nodes = graph.mark(), list(graph.nodes)
+
+        def insert() -> list[str]:
+            outputs = graph.insert_like(node, node.inputs, {}, name=name)
+            return [tensor.name for tensor in (*outputs, *outputs[0].inputs)]
+
+        first = insert()
+        graph.rollback(mark)
+        assert list(graph.nodes) == nodes
+        assert insert() == first
+
     def test_equal_initializers_are_shared_while_they_are_there(self) -> None:
         graph = load(PAD_CONV)
         mark = graph.mark()
