@@ -1,10 +1,12 @@
 """`auto_pad` and `output_shape` of a transposed convolution."""
 
 from collections.abc import Iterator
+from typing import Any
 
-from onnxpad.operators.amounts import onnx_order
+from onnxpad.finding import Trust
+from onnxpad.operators.amounts import Pairs, onnx_order
 from onnxpad.operators.read import TransposedOp
-from onnxpad.reasons import RefusalError
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
 from onnxpad.transposed.cropped_form import crop_of, express, form_of
@@ -27,10 +29,10 @@ class ResolveTransposed(Pass):
     - VALID: always.
     - SAME: at every size, since the size cancels out: the total is the extent of the kernel plus
       `output_padding` minus the stride. If that is below 0, onnxruntime's output is shorter than
-      that of the specification, and it is refused.
-    - `output_shape`: where the size of the data is fixed, and the full result is not shorter. The
-      odd element goes to the end for SAME_UPPER and to the begin otherwise; `pads` beside it have
-      no effect.
+      that of the specification, and it is refused, unless `--trust onnxruntime` decides.
+    - `output_shape`: where the size of the data is fixed, and the full result is not shorter (or
+      `--trust onnxruntime` decides). The odd element goes to the end for SAME_UPPER and to the
+      begin otherwise; `pads` beside it have no effect.
 
     ## References
     ONNX ConvTranspose-22, "auto_pad", "output_shape", "output_padding".
@@ -55,12 +57,32 @@ class ResolveTransposed(Pass):
                 continue
             message = described(op)
             try:
-                form = form_of(op, crop_of(context.analysis, op))
+                crop, decided = self._crop(context, op)
+                form = form_of(op, crop)
             except RefusalError as refusal:
                 yield self.refused(context, op.node, message, refusal, auto_pad=op.auto_pad)
                 continue
-            pads = onnx_order(form.pads)
-            yield self.found(context, op.node, f"{message}: {form}", (op, form), pads=pads)
+            message = f"{message}: {form}"
+            facts: dict[str, Any] = {"pads": onnx_order(form.pads)}
+            if decided is not None:
+                message += f"; by --trust {context.trust}: {decided.facts['disagreement']}"
+                facts = {**decided.facts, **facts, "trusts": context.trust}
+            plan, decides = (op, form), decided is not None
+            yield self.found(context, op.node, message, plan, decides=decides, **facts)
+
+    def _crop(self, context: Context, op: TransposedOp) -> tuple[Pairs, RefusalError | None]:
+        """The crop of an operator, and the disagreement that the trusted engine decides.
+
+        Raises:
+            RefusalError: It depends on a size, or nobody decides a disagreement.
+        """
+        try:
+            return crop_of(context.analysis, op), None
+        except RefusalError as refusal:
+            decides = context.trust is Trust.ONNXRUNTIME
+            if refusal.code is not Reason.ENGINES_DISAGREE or not decides:
+                raise
+            return crop_of(context.analysis, op, context.trust), refusal
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the pads."""

@@ -88,6 +88,7 @@ class Reading(NamedTuple):
         roots: Names of all tensors that are read.
         declared: What users declared of the operators that were read.
         runs: Whether onnxruntime runs all that was read, as far as that was looked at.
+        disputed: Whether this is onnxruntime's reading, and the specification leaves it open.
     """
 
     root: str
@@ -102,6 +103,7 @@ class Reading(NamedTuple):
     roots: tuple[str, ...] = ()
     declared: frozenset[Declaration] = frozenset()
     runs: bool = True
+    disputed: bool = False
 
 
 class Certifier:
@@ -418,6 +420,8 @@ class Certifier:
                 fill = "zeros, whose sign nothing downstream can tell,"
             if before.runs and not after.runs:
                 raise UncertifiedError("onnxruntime does not run the rewritten node")
+            if after.disputed or (before.disputed and trust is not Trust.ONNXRUNTIME):
+                raise UncertifiedError("the specification leaves open what the operator gives")
             facts: dict[str, object] = {"kind": "padding", "root": before.root}
             facts["roots"] = list(before.roots)
             holds = "holds" if isinstance(before.term, str) else "is computed in the same way from"
@@ -428,7 +432,14 @@ class Certifier:
             if not before.runs:
                 statement += _REPAIRED
                 facts["repair"] = True
-            return Certificate(statement, facts=facts)
+            assumptions: tuple[Assumption, ...] = ()
+            if before.disputed and trust is not None:
+                statement += (
+                    ", as onnxruntime reads the original (the specification leaves it open)"
+                )
+                facts["trusts"] = str(trust)
+                assumptions = (trust.assumption,)
+            return Certificate(statement, assumptions=assumptions, facts=facts)
         return self._certify_window(before, before.slide, after, after.slide, trust)
 
     def _check_sign_is_lost(self, tensor: Tensor) -> None:
@@ -620,6 +631,7 @@ class _StepReader:
         self._declared: set[Declaration] = set()
         self._found: dict[str, None] = {}
         self._runs = True
+        self._disputed = False
 
     def read(self, tensor: Tensor) -> Reading:
         """The term, layers and nodes behind a tensor.
@@ -634,7 +646,7 @@ class _StepReader:
             raise UncertifiedError(f"the padding of {tensor.name!r} is unknown")
         roots, known = tuple(self._found), (frozenset(self._nodes), frozenset(self._taken))
         read = roots[0], inside.layers, None, None, (), tensor.name, *known, inside.term, roots
-        return Reading(*read, frozenset(self._declared), runs=self._runs)
+        return Reading(*read, frozenset(self._declared), runs=self._runs, disputed=self._disputed)
 
     def _inside(self, tensor: Tensor, steps: int) -> "_Inside":
         """The term and layers behind a tensor, no further up than the `Pad`s or the roots."""
@@ -668,7 +680,7 @@ class _StepReader:
             layers = (*inner.layers, layer)
             return _Inside(inner.term, layers, node, (pad.data,), (), True)
         if scatters(graph, node):
-            return self._scattered(node, tensor)
+            return self._scattered(node, tensor, steps)
         crop = crop_of(graph, analysis, node)
         if crop is not None:
             amounts, others = crop
@@ -692,10 +704,11 @@ class _StepReader:
         term = (passed.key, *[each.term for each in inside])
         return _Inside(term, passed.layers, node, tuple(data), passed.taken, True)
 
-    def _scattered(self, node: Node, tensor: Tensor) -> "_Inside | None":
+    def _scattered(self, node: Node, tensor: Tensor, steps: int) -> "_Inside | None":
         """A transposed convolution as its full result with a layer around it; its data is a root.
 
-        None where it cannot be read, or where its data is padded: its windows spread that too.
+        None where it cannot be read, where its data is padded (its windows spread that too), or
+        where engines disagree about one that is further up.
         """
         try:
             found = scattered(self._graph, self._analysis, node)
@@ -705,7 +718,10 @@ class _StepReader:
         root = data if data.name in self._roots else self._graph.origin(data)
         bare = _Inside(root.name, (), None, (), (), root.name in self._roots)
         inner = self._known.setdefault(root.name, bare)
+        if found.disputed and steps:
+            return None
         self._runs &= found.runs
+        self._disputed |= found.disputed
         if inner.node is not None or tensor.name != node.outputs[0].name:
             return None
         term = (found.key, inner.term)

@@ -49,12 +49,14 @@ class Scattered(NamedTuple):
         layer: The layer around the full result, over all axes.
         taken: Names of the other inputs, which the key holds.
         runs: Whether onnxruntime runs it.
+        disputed: Whether this is what onnxruntime computes, and the specification leaves it open.
     """
 
     key: tuple[object, ...]
     layer: Layer
     taken: tuple[str, ...]
     runs: bool
+    disputed: bool
 
 
 def scatters(graph: Graph, node: Node) -> bool:
@@ -63,7 +65,7 @@ def scatters(graph: Graph, node: Node) -> bool:
 
 
 def scattered(graph: Graph, analysis: Analysis, node: Node) -> Scattered:
-    """The meaning of a transposed convolution, on which onnxruntime and the specification agree.
+    """The meaning of a transposed convolution, as onnxruntime and the specification have it.
 
     Source: the page of ConvTranspose in the ONNX specification; what onnxruntime does was measured,
     and is in its conv_transpose_attributes.h.
@@ -72,8 +74,7 @@ def scattered(graph: Graph, analysis: Analysis, node: Node) -> Scattered:
     size is read for negative ones too, which exporters write: these append.
 
     Raises:
-        MeaninglessError: The node is malformed, its version is not in the table, or onnxruntime
-            computes something else than the specification says.
+        MeaninglessError: The node is malformed, or its version is not in the table.
     """
     if len(node.inputs) <= _WEIGHT or not all(each.name for each in node.inputs[: _WEIGHT + 1]):
         raise MeaninglessError("a transposed convolution lacks its data or its weight")
@@ -85,7 +86,8 @@ def scattered(graph: Graph, analysis: Analysis, node: Node) -> Scattered:
     strides = whole(attributes, "strides", rank, 1) or (1,) * rank
     dilations = whole(attributes, "dilations", rank, 1) or (1,) * rank
     axes = tuple(map(Axis, kernel, strides, dilations))
-    ends = tuple(_ends(graph, analysis, node, attributes, axes))
+    found = tuple(_ends(analysis, node, attributes, axes))
+    ends = tuple((begin, end) for begin, end, _ in found)
     others = tuple(tensor.name for tensor in node.inputs[1:])
     says = sorted(
         (name, *frozen(value)) for name, value in node.attrs.items() if name not in _PLACING
@@ -99,17 +101,22 @@ def scattered(graph: Graph, analysis: Analysis, node: Node) -> Scattered:
     runs = min(pads) >= 0 and all(
         more < stride for more, stride in zip(appended, strides, strict=True)
     )
-    return Scattered(key, Layer(amounts, _fill(graph, node, ends)), others, runs)
+    disputed = any(is_open for _, _, is_open in found)
+    return Scattered(key, Layer(amounts, _fill(graph, node, ends)), others, runs, disputed)
 
 
 def _ends(
-    graph: Graph,
     analysis: Analysis,
     node: Node,
     attributes: dict[str, object],
     axes: tuple[Axis, ...],
-) -> Iterator[tuple[Extent, Extent]]:
-    """How much the output is longer than the full result, at the begin and end of each axis."""
+) -> Iterator[tuple[Extent, Extent, bool]]:
+    """How much the output is longer than the full result, at the begin and end of each axis.
+
+    Where more elements are asked for than there are, the specification divides a negative number,
+    and leaves open how: the third one says so. onnxruntime appends those of an `output_shape` at
+    the end, and none of SAME.
+    """
     rank = len(axes)
     auto_pad = attributes.get("auto_pad", "")
     if auto_pad not in _AUTO_PADS:
@@ -130,15 +137,17 @@ def _ends(
             else:
                 full = axis.stride * (shape[_BEFORE + place] - 1) + axis.extent
                 total = full + more - wanted[place]
+            if isinstance(total, int) and total < 0:
+                yield 0, more - (0 if wanted is None else total), True
+                continue
             if isinstance(total, Unknown) or always(less_equal(0, total)) is not True:
-                # There onnxruntime appends, and the specification divides a negative number.
-                raise MeaninglessError("the full result is shorter than the output asked for")
+                raise MeaninglessError("the full result may be shorter than the output asked for")
             half = floor_div(total, 2)
             begin = half if auto_pad == "SAME_UPPER" else total - half
-            yield -begin, more - (total - begin)
+            yield -begin, more - (total - begin), False
         else:
             begin, end = (pads[place], pads[rank + place]) if pads else (0, 0)
-            yield -begin, more - end
+            yield -begin, more - end, False
 
 
 def _always_gives(

@@ -18,6 +18,7 @@ from onnxpad.arithmetic.window import (
     transposed_pads_for_output,
     transposed_same_pads,
 )
+from onnxpad.finding import Trust
 from onnxpad.graph import Graph
 from onnxpad.operators.amounts import Pair, Pairs, is_padded, onnx_order, told
 from onnxpad.operators.read import TransposedOp
@@ -46,8 +47,12 @@ def told_appended(output_padding: Sequence[int]) -> str:
     return f", output_padding ({appended})" if any(output_padding) else ""
 
 
-def crop_of(analysis: Analysis, op: TransposedOp) -> Pairs:
+def crop_of(analysis: Analysis, op: TransposedOp, trust: Trust | None = None) -> Pairs:
     """(begin, end) per spatial axis by which an operator crops its full result.
+
+    Where that is shorter than the output should be, onnxruntime crops nothing (SAME) or appends
+    the rest (`output_shape`). The specification divides a negative number there, and leaves open
+    how it is rounded, so only onnxruntime can be trusted.
 
     Raises:
         RefusalError: It depends on a size that is open, or engines disagree on it.
@@ -59,7 +64,7 @@ def crop_of(analysis: Analysis, op: TransposedOp) -> Pairs:
             "onnxruntime refuses",
         )
     if op.output_shape is not None:
-        return _crop_to_shape(analysis, op, op.output_shape)
+        return _crop_to_shape(analysis, op, op.output_shape, trust)
     if not op.auto_pad.startswith("SAME"):
         return tuple(
             (begin, end - more)
@@ -67,11 +72,12 @@ def crop_of(analysis: Analysis, op: TransposedOp) -> Pairs:
         )
     found = []
     for window, more in zip(_known(op.windows), op.output_padding, strict=True):
-        if window.extent + more < window.stride:
-            raise RefusalError(
-                Reason.ENGINES_DISAGREE,
-                f"its kernel spans {window.extent}, less than its stride {window.stride}: "
-                "onnxruntime gives a shorter output than the specification, which appends",
+        if window.extent + more < window.stride and trust is not Trust.ONNXRUNTIME:
+            raise _disagree(
+                f"its kernel spans {window.extent}, less than its stride {window.stride}: of n "
+                f"elements onnxruntime makes {window.stride}n"
+                f"{window.extent + more - window.stride:+}, the specification {window.stride}n, "
+                "and leaves open at which end it appends",
                 extent=window.extent,
                 stride=window.stride,
             )
@@ -80,7 +86,19 @@ def crop_of(analysis: Analysis, op: TransposedOp) -> Pairs:
     return tuple(found)
 
 
-def _crop_to_shape(analysis: Analysis, op: TransposedOp, wanted: Sequence[int]) -> Pairs:
+def _disagree(told_how: str, **facts: object) -> RefusalError:
+    """The refusal of what onnxruntime and the specification compute in different ways."""
+    return RefusalError(
+        Reason.ENGINES_DISAGREE,
+        f"{told_how}; --trust onnxruntime decides",
+        **facts,
+        disagreement=told_how,
+    )
+
+
+def _crop_to_shape(
+    analysis: Analysis, op: TransposedOp, wanted: Sequence[int], trust: Trust | None
+) -> Pairs:
     shape = analysis.shape(op.data)
     found: list[Pair] = []
     for place, (axis, window) in enumerate(zip(op.axes, _known(op.windows), strict=True)):
@@ -94,11 +112,10 @@ def _crop_to_shape(analysis: Analysis, op: TransposedOp, wanted: Sequence[int]) 
                 axes=[axis],
             )
         full = transposed_output_size(size, window, 0, 0, more)
-        if not isinstance(full, int) or full < asked:
-            raise RefusalError(
-                Reason.ENGINES_DISAGREE,
-                f"its output_shape asks for {asked} elements on axis {axis}, and it has "
-                f"{full}: onnxruntime appends the rest, the specification leaves it open",
+        if not isinstance(full, int) or (full < asked and trust is not Trust.ONNXRUNTIME):
+            raise _disagree(
+                f"its output_shape asks for {asked} elements on axis {axis}, where it has {full}: "
+                "onnxruntime appends the rest at the end, the specification leaves open at which",
                 axis=axis,
                 wanted=asked,
             )

@@ -8,6 +8,7 @@ import onnx
 import pytest
 
 import onnxpad
+from onnxpad.finding import Assumption
 from tests.support import assert_same, one, run
 
 W = "float[2, 3, {k}] w = {{{w}}}"
@@ -115,3 +116,29 @@ def test_every_small_form_stays_the_same(auto_pad: str) -> None:
             np.testing.assert_array_equal(found, expected[0], err_msg=said)
             ran += result.changed
     assert ran >= (0 if auto_pad == "NOTSET" else 60)
+
+
+@pytest.mark.parametrize(
+    ("written", "becomes"),
+    [
+        ('auto_pad = "SAME_UPPER", strides = [4]', {"strides": [4]}),
+        (
+            'auto_pad = "SAME_LOWER", strides = [5], output_padding = [1]',
+            {"strides": [5], "output_padding": [1]},
+        ),
+        ("output_shape = [12], strides = [2]", {"strides": [2], "output_padding": [1]}),
+    ],
+)
+def test_onnxruntime_decides(written: str, becomes: dict[str, Any]) -> None:
+    model = transposed(written)
+    for trust in (None, "spec"):
+        (finding,) = onnxpad.check(model, trust=trust).findings
+        assert finding.reason_code == "engines-disagree"
+    result = onnxpad.fix(model, trust="onnxruntime")
+    assert attributes(result.model) == becomes
+    assert result.ok
+    (change,) = result.changes
+    assert change.certificate.facts["trusts"] == "onnxruntime"
+    assert change.certificate.assumptions == (Assumption.TRUSTS_ONNXRUNTIME,)
+    assert_same(model, result.model)
+    assert not onnxpad.fix(model, trust="onnxruntime", strict=True, validate=False).changed
