@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import onnx
 
+from onnxpad.finding import Trust
 from tests.support import LOW, one
 
 
@@ -18,6 +19,7 @@ class Case:
         style: As for `fix`.
         dynamic: As for `fix`.
         no_ceil: As for `fix`.
+        trust: As for `fix`.
         sizes: What open dimensions are when it runs.
     """
 
@@ -25,6 +27,7 @@ class Case:
     style: str = "fold"
     dynamic: str = "keep"
     no_ceil: bool = False
+    trust: Trust | None = None
     sizes: tuple[int, ...] = (9,)
 
 
@@ -35,6 +38,7 @@ POINT = "float[1, 2, 1, 1] w = {2, -3}"
 PADS = "int64[8] p = {0, 0, 1, 2, 0, 0, 0, 3}"
 FAR = "int64[8] p = {0, 0, 3, 2, 0, 0, 1, 3}"
 OPEN = "float[1, 2, H, V] x"
+FAR_BELOW = 'y = Conv <auto_pad = "SAME_UPPER", strides = [5, 5]> (x, w)'
 # 0.0 and -0.0 in the shape of the input.
 NOUGHT = "m = Abs (x) z = Mul (m, z0) n = Neg (z)"
 NOUGHTS = "float z0 = {0}, float n0 = {-0.0}"
@@ -421,6 +425,20 @@ CASES: Final[dict[str, Case]] = {
     ),
     "MaxPool SAME, dilated": Case(
         one(f'y = MaxPool <auto_pad = "SAME_UPPER", {THREE}, dilations = [2, 2]> (x)')
+    ),
+    "MaxPool SAME, dilated, as onnxruntime": Case(
+        one(f'y = MaxPool <auto_pad = "SAME_UPPER", {THREE}, dilations = [2, 2]> (x)'),
+        trust=Trust.ONNXRUNTIME,
+    ),
+    "SAME_UPPER, kernel far below stride, as onnxruntime": Case(
+        one(FAR_BELOW, inputs="float[1, 2, 10, 15] x", initializers=POINT), trust=Trust.ONNXRUNTIME
+    ),
+    "SAME_UPPER, kernel far below stride, as specified": Case(
+        one(FAR_BELOW, inputs="float[1, 2, 10, 15] x", initializers=POINT), trust=Trust.SPEC
+    ),
+    "MaxPool, SAME with pads, as onnxruntime": Case(
+        one(f'y = MaxPool <auto_pad = "SAME_UPPER", {THREE}, pads = [2, 2, 2, 2]> (x)'),
+        trust=Trust.ONNXRUNTIME,
     ),
     "MaxPool SAME, kernel 2": Case(
         one('y = MaxPool <auto_pad = "SAME_LOWER", kernel_shape = [2, 2], strides = [2, 2]> (x)')
