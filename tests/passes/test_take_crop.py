@@ -95,6 +95,16 @@ TAKEN = [
     ),
     pytest.param(
         behind(
+            f"f = {SPREAD} n = BatchNormalization (f, b, b, b, v) y = Slice (n, s, e, a)",
+            f"{TRIM}, {BIAS}, float[3] v = {{4, 9, 1}}",
+            size="n",
+        ),
+        [0, 3],
+        [],
+        id="behind a BatchNormalization",
+    ),
+    pytest.param(
+        behind(
             f"f = {SPREAD} h = Shape (f) l = Gather (h, a) e = Sub (l, three)"
             " y = Slice (f, s, e, a)",
             "int64[1] s = {0}, int64[1] a = {2}, int64[1] three = {3}",

@@ -24,6 +24,7 @@ from onnxpad.proof.step_rules.step_node import (
     StepNode,
     axis_of,
     named,
+    only_crops,
     widened,
 )
 
@@ -235,6 +236,8 @@ def batch_normalization(call: StepNode) -> Passed:
         return named(call, ())
     if (call.rank or 0) < 2 or call.is_padded(1):
         raise MeaninglessError("the channels are padded")
+    if all(map(only_crops, call.layers)):
+        return named(call, call.mapped(_same_zero))
     scales, biases, means, variances = (_parameters(call, place) for place in range(1, 5))
     if not all(map(fills.is_plus_zero, (*biases, *means))):
         raise MeaninglessError("a mean or a bias that is not 0")

@@ -145,7 +145,7 @@ class StepNode(NamedTuple):
         to = self.dtype if result is None else result
         for layers in zip(*self.inner, strict=True):
             number: Number = 0
-            if not _only_crops(layers[0]):
+            if not only_crops(layers[0]):
                 if sum(layer.fill == EITHER_ZERO for layer in layers) > _MOST_EITHER:
                     raise MeaninglessError("zeros of unknown signs in many operands")
                 each = (_numbers(layer.fill, self.dtype) for layer in layers)
@@ -172,7 +172,8 @@ def _numbers(fill: float | int | str, dtype: int) -> tuple[Number, ...]:
     return (0.0, -0.0) if fill == EITHER_ZERO else (fills.number_of(fill, dtype),)
 
 
-def _only_crops(layer: Layer) -> bool:
+def only_crops(layer: Layer) -> bool:
+    """Whether a layer adds nothing, so that its fill does not matter."""
     amounts = (amount for pair in layer.amounts for amount in pair)
     return all(always(less_equal(amount, 0)) is True for amount in amounts)
 
