@@ -19,9 +19,9 @@ def may_be_any(group: str) -> bool:
         try:
             with os.scandir(folder or ".") as entries:
                 found = [each for each in entries if each.name.endswith(_ENDS)]
+        except NotADirectoryError:
+            return True  # an archive, which is not looked into
         except OSError:
-            if folder.endswith((".zip", ".egg")):
-                return True  # which is not looked into
             continue
         for each in found:
             with suppress(OSError):

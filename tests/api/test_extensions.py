@@ -15,6 +15,7 @@ import onnxpad
 from onnxpad.declared import declaration_of, op_types
 from onnxpad.pipeline.catalogue import catalogue
 from onnxpad.pipeline.own_passes import every_pass
+from onnxpad.process.entry_points import may_be_any
 from onnxpad.reasons import Reason
 from tests.support import BORDER, ROOT, W, canonical, one
 
@@ -415,6 +416,16 @@ def test_an_entry_point_that_fails_is_one_line(tmp_path: Path, value: str, said:
     (line,) = result.stderr.splitlines()
     assert f"the entry point 'acme = {value}' of acme-onnx 1.2 cannot be used" in line
     assert said in line
+
+
+def test_without_entry_points_nothing_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not may_be_any("a group of nobody")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert not may_be_any("onnxpad")
+    installed(tmp_path, "acme_onnx:EVERYTHING")
+    assert may_be_any("onnxpad")
 
 
 def test_a_program_takes_entry_points_when_it_asks(
