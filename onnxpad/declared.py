@@ -10,7 +10,7 @@ models and know no declarations.
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
@@ -259,13 +259,44 @@ def function_of(one: Declaration) -> "onnx.FunctionProto | None":
         try:
             body = onnx.parser.parse_function(body)
         except onnx.parser.ParseError as error:
-            raise UsageError(f"the body of {told(one)} is no ONNX text: {error}") from error
+            said = error.args[0] if error.args else ""
+            said = said.decode(errors="replace") if isinstance(said, bytes) else said
+            raise UsageError(f"the body of {told(one)} is no ONNX text: {said}") from error
     if not isinstance(body, onnx.FunctionProto) or (body.domain, body.name) != (
         one.domain,
         one.op_type,
     ):
         raise UsageError(f"the body of {told(one)} must be a function of that domain and name")
     return body
+
+
+def has_bodies() -> bool:
+    """Whether a declaration has a body."""
+    return any(one.body is not None for one in _declared.values())
+
+
+def functions_of(operators: Iterable[Key], opset: int) -> "list[onnx.FunctionProto]":
+    """The bodies declared for operators, and for those that they call, for a model of an opset.
+
+    Args:
+        operators: Domain and op type of each operator.
+        opset: The version of ONNX's own operators that the model imports.
+    """
+    found: dict[Key, onnx.FunctionProto] = {}
+    pending = sorted(set(operators)) if _declared else []
+    while pending:
+        key = pending.pop(0)
+        one = _declared.get(key)
+        body = None if one is None or key in found else function_of(one)
+        if body is None:
+            continue
+        found[key] = copy = type(body)()
+        copy.CopyFrom(body)
+        for imported in copy.opset_import:  # it must be the model's
+            if imported.domain in ("", "ai.onnx"):
+                imported.version = opset
+        pending += ((node.domain, node.op_type) for node in body.node)
+    return list(found.values())
 
 
 def _exactly(number: Number) -> tuple[Number, float]:

@@ -13,7 +13,7 @@ from math import inf, lcm, prod
 from typing import Any, Final
 
 import numpy as np
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 from onnx.helper import (
     get_all_tensor_dtypes,
     make_attribute,
@@ -27,7 +27,7 @@ from onnx.numpy_helper import from_array
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.size import Extent, Size, Symbol, bounds, evaluate, modulo, residues, symbol
-from onnxpad.declared import declaration_of, function_of
+from onnxpad.declared import functions_of
 from onnxpad.engine.sessions import warm
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor
@@ -393,16 +393,6 @@ def _result_scale(taps: np.ndarray[Any, Any] | None) -> float:
     return float(2 ** max((greatest // 128).bit_length(), 0))
 
 
-def _in_opset(body: FunctionProto, opset: int) -> FunctionProto:
-    """A function that imports the opset of the model that it is added to, as it must."""
-    copy = FunctionProto()
-    copy.CopyFrom(body)
-    others = [each for each in copy.opset_import if each.domain not in DEFAULT_DOMAINS]
-    del copy.opset_import[:]
-    copy.opset_import.extend([make_opsetid("", opset), *others])
-    return copy
-
-
 def _has(node: Node, index: int) -> bool:
     """Whether an input of a node is there."""
     return index < len(node.inputs) and bool(node.inputs[index].name)
@@ -478,12 +468,12 @@ class _Cutting:
         model = ModelProto(ir_version=_IR_VERSION, graph=self._proto)
         opsets = self._graph.opsets
         model.opset_import.append(make_opsetid("", self._graph.opset or _OPSET))
-        for domain, op in sorted({(node.domain, node.op_type) for node in self._proto.node}):
-            own = declaration_of(domain, op)
-            body = None if own is None else function_of(own)
-            if body is not None:
-                model.functions.append(_in_opset(body, self._graph.opset or _OPSET))
-        for domain in sorted({node.domain for node in self._proto.node} - {*DEFAULT_DOMAINS}):
+        held = {(node.domain, node.op_type) for node in self._proto.node}
+        model.functions.extend(functions_of(held, self._graph.opset or _OPSET))
+        domains = {domain for domain, _ in held}
+        for function in model.functions:
+            domains.update(each.domain for each in function.opset_import)
+        for domain in sorted(domains - {*DEFAULT_DOMAINS}):
             model.opset_import.append(make_opsetid(domain, opsets.get(domain, 1)))
         return model
 

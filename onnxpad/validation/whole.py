@@ -25,6 +25,7 @@ from onnxpad.errors import UsageError
 from onnxpad.validation.answers import Result, accepted, ask
 from onnxpad.validation.bisect import first_divergence, inner_evidence
 from onnxpad.validation.compare import Tolerance
+from onnxpad.validation.declared_bodies import with_bodies
 from onnxpad.validation.evaluator import evaluated
 from onnxpad.validation.evidence import is_flat, is_weak
 from onnxpad.validation.given import Arrays, given, require_within
@@ -99,6 +100,9 @@ def validate_models(
     """
     for provider in providers:
         require_provider(provider)
+    folder = folder_of(original) if folder is None else folder
+    original = with_bodies(original)
+    rewritten = None if rewritten is None else with_bodies(rewritten)
     pairing = Pairing()
     try:
         model = outline(read_proto(original))
@@ -116,8 +120,6 @@ def validate_models(
     require_within(limits or {}, found.draws)
     if rewritten is None and not found.expected:
         raise UsageError("one model alone has nothing to be compared with; give a reference")
-    if folder is None:
-        folder = folder_of(original)
     check = _Check(original, rewritten, model, folder, tolerance or Tolerance(), progress, pairing)
     check.notes += [*notes, *pairing.notes, *found.notes]
     check.expected = found.expected

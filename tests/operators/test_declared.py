@@ -1,5 +1,6 @@
 """Operators that users declare: read, analysed, rewritten, proved and probed by the declaration."""
 
+from pathlib import Path
 from typing import Any
 
 import onnx
@@ -278,6 +279,37 @@ def test_a_proof_from_sizes_behind_it_rests_on_it_too(inside: bool) -> None:
     }
     assert rests == ({"'<i>'": True, "<z>": False} if inside else {"<y>": True, "<z>": False})
 
+
+def test_the_whole_model_is_validated_with_the_body(tmp_path: Path) -> None:
+    model = acme("a = Pad (x, p) y = com.acme.Own (a, w)")
+    saved = onnx.ModelProto()
+    saved.CopyFrom(model)
+    path = tmp_path / "model.onnx"
+    onnx.save(saved, path, save_as_external_data=True, location="data", size_threshold=100)
+    for source in (model, path):
+        with onnxpad.registered(own(body=CONV)):
+            result = onnxpad.fix(source)
+            assert result.ok
+            assert onnxpad.validate(source, result.model).ok
+            assert ops(result.model) == ["Own"]
+            assert not result.model.functions
+        assert not onnxpad.fix(source, validate=True).changed
+
+
+def test_a_body_may_use_other_declared_operators() -> None:
+    inner = onnxpad.Step(domain="com.acme", op_type="Twice", pointwise={0: 0}, body=TWICE_NAMED)
+    outer = onnxpad.Step(domain="com.acme", op_type="Own", pointwise={0: 0}, body=FOURFOLD)
+    with onnxpad.registered(inner, outer):
+        result = onnxpad.fix(acme("a = Pad (x, p) b = com.acme.Own (a) y = Conv (b, w)"))
+    assert result.ok
+    assert all(map(is_probed, result.changes))
+
+
+TWICE_NAMED = '<domain: "com.acme", opset_import: ["" : 17]> Twice (x) => (y) { y = Add (x, x) }'
+FOURFOLD = (
+    '<domain: "com.acme", opset_import: ["" : 17, "com.acme" : 1]>'
+    "Own (x) => (y) { t = com.acme.Twice (x) y = com.acme.Twice (t) }"
+)
 
 # Steps
 
