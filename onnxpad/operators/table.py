@@ -239,6 +239,15 @@ class Operator:
         """Its key in the table."""
         return self.domain, self.op_type
 
+    @property
+    def loses_signs(self) -> bool:
+        """Whether it pads with zeros, and no result shows the sign of a zero that it reads.
+
+        A sum of products cannot tell -0.0 from 0.0, nor can one of magnitudes. Nothing is declared
+        of that.
+        """
+        return self.padding is Fill.ZERO and self.declaration is None
+
     def laid_out(self, attributes: Mapping[str, object]) -> "Operator":
         """The row with the layout that a node's attributes give."""
         if self.channels_last is None or attributes.get(self.channels_last, 0) != 1:

@@ -142,8 +142,7 @@ def _told_zero(op: WindowOp) -> str:
 
 
 def _fills_zeros(case: Merge) -> bool:
-    # A sum of products cannot tell -0.0 from 0.0, nor can one of magnitudes.
-    negative = is_negative_zero(case.pad.value) and case.op.operator.padding is not Fill.ZERO
+    negative = is_negative_zero(case.pad.value) and not case.op.operator.loses_signs
     return case.pad.value == case.op.zero and not negative
 
 

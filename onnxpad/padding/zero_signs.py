@@ -4,7 +4,7 @@ from typing import Final
 
 from onnxpad.analysis import Analysis
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.table import FLOATS, Fill, operator_of
+from onnxpad.operators.table import FLOATS, operator_of
 from onnxpad.padding.readers import readers_of
 from onnxpad.padding.step_fills import says_uncertain
 from onnxpad.padding.step_table import data_inputs
@@ -31,7 +31,7 @@ def check_sign_is_lost(graph: Graph, analysis: Analysis, step: Node) -> None:
             if node is None or index < 0 or len(seen) > _MOST_NODES:
                 raise _shows(step, "an output may show")
             row = operator_of(graph, node)
-            if row is not None and row.padding is Fill.ZERO and index == 0:
+            if row is not None and row.loses_signs and index == 0:
                 continue
             inputs = (0,) if node.op == "Pad" else data_inputs(graph, node)
             divides = node.op == "Div" and index == 1

@@ -35,7 +35,6 @@ from onnxpad.proof.layers import (
 )
 from onnxpad.proof.meaning import (
     FLOATS,
-    ZERO,
     MeaninglessError,
     Padding,
     Slide,
@@ -477,7 +476,7 @@ class Certifier:
     def _sums_up(self, node: Node) -> bool:
         """Whether a window operator adds what it reads to 0.0, so that no sign of a zero shows."""
         try:
-            return meaning_of(self._graph, self._analysis, node).slide.row.own == ZERO
+            return meaning_of(self._graph, self._analysis, node).slide.row.loses_signs
         except (MeaninglessError, ModelError):
             return False
 

@@ -83,7 +83,6 @@ class Sliding:
         last: Whether the channels are the last axis instead of the second one; None where the
             attribute `channels_last` says that.
         schema: Its schema; None for those of onnx.
-        signs: Whether it can tell -0.0 in its padding from 0.0.
         declaration: What a user declared of it; None for those of this table. It is all that is
             known of the operator, and so what it means for the proof too.
     """
@@ -95,8 +94,12 @@ class Sliding:
     zero_point: int | None = None
     last: bool | None = False
     schema: Schema | None = None
-    signs: bool = False
     declaration: Row | None = None
+
+    @property
+    def loses_signs(self) -> bool:
+        """Whether it pads with zeros, whose sign cannot be told from what it computes."""
+        return self.own == ZERO and self.declaration is None
 
 
 _ONNX: Final = ""
@@ -396,7 +399,6 @@ def _declared(row: Row) -> Sliding:
         zero_point=row.zero_point,
         last=row.channels_last,
         schema=Schema(types, inputs=LONGEST, others=True),
-        signs=pools,
         declaration=row,
     )
 

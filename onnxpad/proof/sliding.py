@@ -34,7 +34,7 @@ from onnxpad.proof.layers import (
     total_of,
     without_sign,
 )
-from onnxpad.proof.meaning import ZERO, Axis, Slide
+from onnxpad.proof.meaning import Axis, Slide
 from onnxpad.proof.windows_by_engine import ENGINE_OF, ENGINES, Placed
 from onnxpad.reasons import Reason
 
@@ -326,7 +326,7 @@ class _Canonical:
     ) -> None:
         slide, layers = padded
         self._slide = slide
-        if slide.row.own == ZERO and not slide.row.signs:
+        if slide.row.loses_signs:
             # Conv adds products to 0.0, and LpPool takes powers of magnitudes: neither shows the
             # sign of a zero. Source: onnxruntime.
             layers = without_sign(layers)

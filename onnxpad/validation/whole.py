@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from onnxpad.arithmetic.size import Sizes
+from onnxpad.engine.declared_bodies import with_bodies
 from onnxpad.engine.sessions import (
     CPU,
     Array,
@@ -25,7 +26,6 @@ from onnxpad.errors import UsageError
 from onnxpad.validation.answers import Result, accepted, ask
 from onnxpad.validation.bisect import first_divergence, inner_evidence
 from onnxpad.validation.compare import Tolerance
-from onnxpad.validation.declared_bodies import with_bodies
 from onnxpad.validation.evaluator import evaluated
 from onnxpad.validation.evidence import is_flat, is_weak
 from onnxpad.validation.given import Arrays, given, require_within

@@ -159,11 +159,28 @@ def test_padding_stays(row: onnxpad.Row, body: str, given: str, code: str | None
     assert code is None or code in {each.reason_code for each in result.findings}
 
 
-def test_a_fill_of_zeros_is_told_from_minus_zeros() -> None:
-    body = f"a = Pad (x, p, c) y = com.acme.Own {POOL} (a)"
-    with onnxpad.registered(own("MaxPool", fill="zero")):
+@pytest.mark.parametrize(
+    ("row", "operator"),
+    [
+        (own("MaxPool", fill="zero"), f"com.acme.Own {POOL} (a)"),
+        (own("AveragePool", fill="zero"), f"com.acme.Own {POOL} (a)"),
+        (own(), "com.acme.Own (a, w)"),
+    ],
+    ids=["maximum", "average", "conv"],
+)
+def test_a_fill_of_zeros_is_told_from_minus_zeros(row: onnxpad.Row, operator: str) -> None:
+    body = f"a = Pad (x, p, c) y = {operator}"
+    with onnxpad.registered(row):
         assert ops(onnxpad.fix(acme(body, given="float c = {0.0}")).model) == ["Own"]
-        assert not onnxpad.fix(acme(body, given="float c = {-0.0}")).changed
+        result = onnxpad.fix(acme(body, given="float c = {-0.0}"))
+        assert not result.changed
+        assert [each.reason_code for each in result.findings] == ["fill-differs"]
+        # Nor is a zero whose sign is not certain handed to it, as it is to a Conv.
+        either = "a = Pad (x, p, c) b = Mul (a, both) "
+        minus = "float c = {0.0}, float[1, 2, 1, 1] both = {1.0, -1.0}"
+        own_of_either = f"{either} y = {operator.replace('(a', '(b')}"
+        assert not onnxpad.fix(acme(own_of_either, given=minus)).changed
+        assert onnxpad.fix(acme(f"{either} y = Conv (b, w)", given=minus)).changed
 
 
 def test_a_zero_point_is_the_fill() -> None:

@@ -6,7 +6,6 @@ import onnx
 
 from onnxpad.declared import Key, functions_of, has_bodies
 from onnxpad.engine.sessions import Source, read_proto
-from onnxpad.file.proto_walk import bodies
 
 _IR_VERSION = 8  # the first with functions
 
@@ -45,5 +44,5 @@ def _operators(nodes: Iterable[onnx.NodeProto]) -> Iterator[Key]:
     for node in nodes:
         yield node.domain, node.op_type
         for attribute in node.attribute:
-            for body in bodies(attribute):
+            for body in (attribute.g, *attribute.graphs):
                 yield from _operators(body.node)
