@@ -80,16 +80,21 @@ def total_of(amounts: Iterable[Extent]) -> Extent:
     return total
 
 
-def without_crops(layers: Layers) -> tuple[Amounts, Layers]:
+def without_crops(layers: Layers, axis: int | None = None) -> tuple[Amounts, Layers]:
     """Return what layers crop off axes that none of them pads, and the layers without that.
 
     Cropping such an axis first, and then adding the other layers, gives the same. The crops are
     empty where there is no such axis.
+
+    Args:
+        layers: The layers.
+        axis: The only axis to look at; all of them without it.
     """
     axes = tuple(zip(*(layer.amounts for layer in layers), strict=True))
     cropped = [
-        all(always(less_equal(amount, 0)) is True for pair in pairs for amount in pair)
-        for pairs in axes
+        axis in (None, place)
+        and all(always(less_equal(amount, 0)) is True for pair in pairs for amount in pair)
+        for place, pairs in enumerate(axes)
     ]
     crops: Amounts = tuple(
         (total_of(begin for begin, _ in pairs), total_of(end for _, end in pairs))

@@ -132,15 +132,19 @@ def through(
         None where it is not known to be a step for these layers.
     """
     passed = _tried(graph, analysis, node, output_index, inner)
-    apart = [without_crops(layers) for layers in inner]
-    if passed is not None or not any(crops for crops, _ in apart):
+    if passed is not None:
         return passed
-    # A Slice of axes that are not padded: what it leaves is the data.
-    passed = _tried(graph, analysis, node, output_index, [layers for _, layers in apart])
-    if passed is None:
-        return None
-    key = "cropped", tuple(crops for crops, _ in apart), *passed.key
-    return passed._replace(key=key, crops=True)
+    # A Slice of axes that are not padded: what it leaves is the data. Not more of it than must be.
+    rank = max((len(layer.amounts) for layers in inner for layer in layers), default=0)
+    for axis in (*range(rank), None):
+        apart = [without_crops(layers, axis) for layers in inner]
+        if not any(crops for crops, _ in apart):
+            continue
+        passed = _tried(graph, analysis, node, output_index, [layers for _, layers in apart])
+        if passed is not None:
+            key = "cropped", tuple(crops for crops, _ in apart), *passed.key
+            return passed._replace(key=key, crops=True)
+    return None
 
 
 def _tried(

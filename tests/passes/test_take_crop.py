@@ -163,6 +163,19 @@ TAKEN = [
         [],
         id="zeros where elements were cropped, all cropped again",
     ),
+    pytest.param(
+        one(
+            "f = ConvTranspose <strides = [1, 6]> (x, k) c = Slice (f, s, e, a)"
+            " q = Squeeze (c, two) y = Slice (q, one, last, two)",
+            inputs="float[1, 2, 3, 5] x",
+            initializers="float[2, 1, 2, 7] k = {" + ", ".join(str(n % 5) for n in range(28)) + "},"
+            " int64[2] s = {1, 1}, int64[2] e = {2, -3}, int64[2] a = {2, 3}, int64[1] two = {2},"
+            " int64[1] one = {1}, int64[1] last = {-1}",
+        ),
+        [1, 2, 2, 4],
+        [],
+        id="behind a Squeeze of an axis that is cropped to one element",
+    ),
 ]
 
 
