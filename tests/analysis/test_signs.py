@@ -31,6 +31,7 @@ CONSTANTS = ", ".join(
         "float[8] roi = {0, 0, -0.3, 0.2, 1, 1, 0.8, 1.3}, int64[2] lengths = {3, 4}",
         "float[1, 4, 1, 1] scale = {0.5, 0, 3, 1}, float[1, 4, 1, 1] signed = {0.5, 0, -3, 1}",
         "float[4] up = {0.5, 0, 3, 1}, float[4] down = {0, -1, -2, 0}, bool[4] some = {1, 0, 1, 1}",
+        "float[4] above = {0.5, 2, 3, 1}, int8[4] middles = {3, 3, 2, 1}",
         "uint8 point = {128}, uint8 later = {129}, int8 below = {-128}, int8 middle = {3}",
         "int64[2, 4, 6, 1] places = {" + ", ".join(str(i % 6) for i in range(48)) + "}",
     )
@@ -139,6 +140,7 @@ NON_NEGATIVE = [
     "y = Sign (r)",
     "y = LRN <size = 3> (r)",
     "y = BatchNormalization (r, up, up, down, up)",
+    "y = BatchNormalization <epsilon = 0.0> (r, up, up, down, above)",
     "y = Pad (r, pads)",
     "y = Pad (r, pads, two)",
     'y = Pad <mode = "reflect"> (r, pads)',
@@ -515,6 +517,11 @@ def test_random_graphs(choices: list[tuple[str, tuple[int, ...]]]) -> None:
         ("a = Add (r, minus) y = Dropout (a)", -np.inf),
         ("a = Add (r, minus) y = Transpose (a)", -1),
         ("y = Add (r, none)", -np.inf),
+        ("y = BatchNormalization <epsilon = 0.0> (r, up, up, down, up)", -np.inf),
+        ("f = QuantizeLinear (x, half, point) y = DequantizeLinear (f, two, point)", -256),
+        ("f = QuantizeLinear (r, half, point) y = DequantizeLinear (f, two, later)", -2),
+        ("f = QuantizeLinear (x, half, middle) y = DequantizeLinear (f, up, middles)", -393),
+        ("f = Cast <to = 6> (x) y = DequantizeLinear (f, half)", -np.inf),
     ],
 )
 def test_bounds_are_those_of_the_arithmetic(body: str, bound: float) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto
+from onnx.helper import tensor_dtype_to_np_dtype
 from onnx.numpy_helper import to_array
 
 from onnxpad.analysis.analysis import Analysis
@@ -335,12 +336,21 @@ def _quantised(case: Case) -> Ask:
 
 
 def _dequantised(case: Case) -> Ask:
-    """0, where the data is not below its zero point."""
+    """0, where the data is not below its zero point; else the least that its type has."""
     scale, points = case.content(1), _zero_points(case)
-    integral = case.analysis.dtype(case.node.inputs[0]) in INTEGERS
-    if scale is None or points is None or not (scale >= 0).all() or not integral:
+    dtype = case.analysis.dtype(case.node.inputs[0])
+    if scale is None or points is None or not (scale >= 0).all() or dtype not in INTEGERS:
         return NONE
-    return 0 if (yield case.node.inputs[0]) >= points.max() else NONE
+    least = yield case.node.inputs[0]
+    if least >= points.max():
+        return 0
+    if dtype not in _SHORT:
+        return NONE  # the difference from a zero point may be rounded
+    least = max(least, np.iinfo(tensor_dtype_to_np_dtype(dtype)).min)
+    return _rounded(case, float(((least - points.max()) * scale).min()))
+
+
+_SHORT: Final = {TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16, TensorProto.UINT16}
 
 
 def _batch_normalised(case: Case) -> Ask:
@@ -349,10 +359,15 @@ def _batch_normalised(case: Case) -> Ask:
     trains = case.says.integer("training_mode", 0) or len(case.node.outputs) > 1
     if trains or case.graph.opset < 7 or scale is None or bias is None:
         return NONE
-    if mean is None or variance is None or case.says.real("epsilon", 1e-5) <= 0:
+    if mean is None or variance is None:
         return NONE
-    signs = (scale >= 0).all() and (bias >= 0).all() and (mean <= 0).all() and (variance >= 0).all()
+    epsilon = case.says.real("epsilon", 1e-5)
+    divides = epsilon >= 0 and (variance >= (0 if epsilon > 0 else _LEAST_NORMAL)).all()
+    signs = (scale >= 0).all() and (bias >= 0).all() and (mean <= 0).all() and divides
     return (yield from _keeps_sign(case)) if signs else NONE
+
+
+_LEAST_NORMAL: Final = float(np.finfo(np.float32).tiny)
 
 
 def _locally_normalised(case: Case) -> Ask:
