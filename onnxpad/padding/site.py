@@ -107,10 +107,19 @@ class Sites:
         Raises:
             RefusalError: They differ.
         """
-        refuses = op.operator.onnxruntime.refuses_pads_beside_auto_pad
         refusal = self._beside(op, pads)
-        if refusal is not None and (refuses or self.trust is not Trust.ONNXRUNTIME):
+        if refusal is not None and (
+            self.trust is not Trust.ONNXRUNTIME or self._is_refused_beside(op)
+        ):
             raise refusal
+
+    def _is_refused_beside(self, op: WindowOp) -> bool:
+        """Whether onnxruntime does not run an operator with both `auto_pad` and `pads`."""
+        too_large = any(
+            isinstance(window.kernel, int) and max(pair) >= window.kernel
+            for window, pair in zip(op.windows, op.pads, strict=True)
+        )
+        return bool(self.repair(op)) or (op.operator.pools and too_large)
 
     def _beside(self, op: WindowOp, pads: Pairs | None) -> RefusalError | None:
         """The refusal of `pads` beside an `auto_pad` that resolves to others; None without them."""
@@ -118,7 +127,7 @@ class Sites:
             return None
         if pads is not None and not is_padded(op.pads) and not is_padded(pads):
             return None
-        refuses = op.operator.onnxruntime.refuses_pads_beside_auto_pad
+        refuses = self._is_refused_beside(op)
         uses = "uses auto_pad" if pads is None else f"uses auto_pad, {told(pads)}"
         does = "refuses it" if refuses else uses
         decides = "" if refuses else ", or --trust onnxruntime decides"

@@ -347,6 +347,14 @@ def test_auto_pad_beside_other_pads() -> None:
         assert attributes.get("pads") == (resolved or [0, 0])
         feeds = feeds_of(model)
         np.testing.assert_array_equal(run(model, feeds)[0], run(result.model, feeds)[0])
+    for stopping in (
+        pool(f"{UPPER}, kernel_shape = [2], strides = [3], pads = [1, 0]", size=9),
+        pool(f"{UPPER}, kernel_shape = [3], pads = [3, 3]"),
+    ):  # a SAME that stops, and pads that no pool may have
+        result = onnxpad.fix(stopping, trust="onnxruntime")
+        assert not result.undone
+        assert not result.changed
+        assert "onnxruntime refuses it" in result.findings[0].reason
     refused = conv('auto_pad = "VALID", pads = [2, 2]')
     for trust in (None, "spec", "onnxruntime"):
         result = onnxpad.fix(refused, trust=trust)
@@ -433,6 +441,16 @@ def test_styles(style: str, trust: str) -> None:
         np.testing.assert_array_equal(run(model, feeds_of(model))[0], found)
     else:
         assert found.shape == (1, 2, 9, 2)
+
+
+def test_a_clipped_window_is_read_alike_and_filled_otherwise() -> None:
+    """onnxruntime makes a window where none fits, and reads nothing past the data."""
+    shape = "kernel_shape = [3], strides = [4], dilations = [2]"
+    model = pool(f"{UPPER}, {shape}", kind="double", size=4)
+    result = onnxpad.fix(model, trust="spec")
+    assert not result.undone
+    expected = pool(f"pads = [0, 1], {shape}", kind="double", size=4)
+    assert canonical(result.model) == canonical(expected)
 
 
 def test_indices_keep_what_they_count() -> None:
