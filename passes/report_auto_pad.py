@@ -72,7 +72,8 @@ class ReportAutoPad(Pass):
             )
         return RefusalError(
             Reason.CUSTOM_OPERATOR,
-            f"{node.op} is a custom operator of {domain}: only its author defines how it pads",
+            f"{node.op} is a custom operator of {domain}: only its author defines how it pads; an "
+            "onnxpad.Row can declare it",
         )
 
 

@@ -12,7 +12,7 @@ from onnxpad.graph.declared_nodes import row_declared, step_declared
 from onnxpad.proof.certify import Certifier, Reading, UncertifiedError
 from onnxpad.sizes.analysed import AnalysedDomains
 
-_FAR: Final = 512
+_FAR: Final = 128
 """Most nodes upstream that are looked at for declared operators, before all of them count."""
 
 

@@ -215,6 +215,13 @@ def test_a_function_of_the_model_is_not_what_is_declared() -> None:
         assert not onnxpad.fix(model).changed
 
 
+def test_without_a_declaration_the_finding_says_how_to_make_one() -> None:
+    model = acme('y = com.acme.Own <auto_pad = "SAME_UPPER"> (x, w)')
+    (finding,) = onnxpad.check(model).findings
+    assert (finding.code, finding.reason_code) == ("PAD103", "custom-operator")
+    assert "an onnxpad.Row can declare it" in finding.reason
+
+
 def test_a_limit_is_part_of_the_proof() -> None:
     """A pass of the user's own that does not ask is taken back."""
 
