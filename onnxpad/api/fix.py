@@ -24,7 +24,7 @@ from onnxpad.padding.computed_pads import DYNAMIC
 from onnxpad.padding.plan import STYLES
 from onnxpad.pipeline import driver
 from onnxpad.pipeline.catalogue import catalogue
-from onnxpad.pipeline.decide import DECIDING
+from onnxpad.pipeline.decide import DECIDING, record
 from onnxpad.pipeline.heal import failed, healed
 from onnxpad.process import gc_pause
 from onnxpad.sizes.domain import SizeDomain
@@ -292,8 +292,10 @@ def fix(
 
         reference: Source = given
         if trusted is Trust.SPEC:
-            decided = rewrite(NOTHING, DECIDING).changes
+            first = rewrite(NOTHING, DECIDING)
+            decided = first.changes
             if decided:
+                record(graph, (each.key[1] for each in first.made))
                 reference, _ = graph.model.to_run()
             untouched = graph.mark()
         outcome = rewrite(NOTHING)

@@ -245,7 +245,8 @@ class _Domain(NamedTuple):
         limits: The sizes that the models' metadata allows, by axis of an input.
         padding: The operators whose padding differs.
         notes: The sizes in `sizes` that come from metadata, a line for each source.
-        warnings: Why sizes in metadata cannot be used, a line each.
+        warnings: Why sizes in metadata cannot be used, and differences that were asked for, a line
+            each.
     """
 
     sizes: "SizeDomain"
@@ -264,6 +265,7 @@ def _domain(models: Sequence[Source], shapes: Shapes, dims: Dims) -> _Domain:
     """
     from onnxpad.graph import Graph
     from onnxpad.padding.differences import padding_differences
+    from onnxpad.pipeline.decide import told
     from onnxpad.sizes.domain import SizeDomain
     from onnxpad.sizes.recorded import recorded_by_both
     from onnxpad.sizes.size_options import given_domain, require_within
@@ -279,7 +281,8 @@ def _domain(models: Sequence[Source], shapes: Shapes, dims: Dims) -> _Domain:
         limits = SizeDomain(given=domain.given)
         padding = padding_differences(original, rewritten, domain=limits)
     original.rollback(untouched)
-    return _Domain(domain, both.limits, padding, tuple(both.told(domain.given)), both.warnings)
+    warnings = (*both.warnings, *told(original, rewritten))
+    return _Domain(domain, both.limits, padding, tuple(both.told(domain.given)), warnings)
 
 
 def _unproven(found: Validation, providers: Sequence[str]) -> list[str]:

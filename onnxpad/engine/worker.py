@@ -130,6 +130,10 @@ class Desk:
 
 def serve(channel: Channel) -> None:
     """Answer requests; ends the process, even during work, once the other end is closed."""
+    # Before the thread starts: it unpickles arrays while requests may import onnxruntime, and two
+    # threads that import numpy at once can fail.
+    import numpy  # noqa: F401
+
     desk = Desk(moves=True)
     _leave()
     requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
