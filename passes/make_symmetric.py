@@ -12,6 +12,7 @@ from onnxpad.rewrite.rule import Example, Match, Pass
 from onnxpad.transposed.cropped_form import (
     Form,
     attributes_of,
+    check_gives,
     crop_of,
     express,
     symmetric_form,
@@ -32,8 +33,8 @@ class MakeSymmetric(Pass):
     copies its data there and back. cuDNN and PyTorch have one number for both ends.
 
     ## When it is exact
-    Always. Where b - e is a stride or more, which no `output_padding` may be, a Slice crops the
-    begin.
+    Always with an `output_padding`, and with a Slice where elements are left at every size. Where
+    b - e is a stride or more, which no `output_padding` may be, a Slice crops the begin.
 
     ## References
     ONNX ConvTranspose-22, "pads", "output_padding"; onnxruntime, ConvTransposeNeedFallbackToCPU.
@@ -66,7 +67,11 @@ class MakeSymmetric(Pass):
                 continue
             message = f"pads {told(op.pads)}{told_appended(op.output_padding)}"
             try:
-                form, rest = symmetric_form(op, crop_of(context.analysis, op))
+                crop = crop_of(context.analysis, op)
+                form, rest = symmetric_form(op, crop)
+                # onnxruntime refuses to give nothing, and a Slice would not.
+                sliced = [axis for axis, ends in zip(op.axes, rest, strict=True) if any(ends)]
+                check_gives(context.analysis, op, sliced, crop)
             except RefusalError as refusal:
                 yield self.refused(context, op.node, message, refusal)
                 continue

@@ -45,7 +45,7 @@ class Scattered(NamedTuple):
 
     Attributes:
         key: The function that gives the full result of the data. Where the output may be empty,
-            which onnxruntime refuses, it also holds the part of the line that is the output.
+            which onnxruntime refuses, it also holds which part of that axis of the line is output.
         layer: The layer around the full result, over all axes.
         taken: Names of the other inputs, which the key holds.
         runs: Whether onnxruntime runs it.
@@ -93,8 +93,8 @@ def scattered(graph: Graph, analysis: Analysis, node: Node) -> Scattered:
         (name, *frozen(value)) for name, value in node.attrs.items() if name not in _PLACING
     )
     key: tuple[object, ...] = ("ConvTranspose", version, axes, tuple(says), others)
-    if not _always_gives(analysis, node, axes, ends):
-        key = (*key, "perhaps nothing of", ends)
+    if doubtful := _perhaps_empty(analysis, node, axes, ends):
+        key = (*key, "perhaps nothing of", doubtful)
     amounts: Amounts = (*((0, 0),) * _BEFORE, *ends)
     pads = whole(attributes, "pads", 2 * rank, -LONGEST) or (0,)
     appended = whole(attributes, "output_padding", rank, 0) or (0,) * rank
@@ -150,21 +150,25 @@ def _ends(
             yield -begin, more - end, False
 
 
-def _always_gives(
+def _perhaps_empty(
     analysis: Analysis,
     node: Node,
     axes: tuple[Axis, ...],
     ends: tuple[tuple[Extent, Extent], ...],
-) -> bool:
-    """Whether the output has elements on every axis at every size that is meant."""
+) -> tuple[tuple[int, tuple[Extent, Extent]], ...]:
+    """The axes on which the output may have no elements at some size, each with its ends."""
     shape = analysis.shape(node.inputs[0])
     if shape is None or len(shape) != _BEFORE + len(axes):
-        return False
+        return tuple(enumerate(ends))
     sizes = (
         axis.stride * (size - 1) + axis.extent + begin + end
         for axis, size, (begin, end) in zip(axes, shape[_BEFORE:], ends, strict=True)
     )
-    return all(always(less_equal(1, size)) is True for size in sizes)
+    return tuple(
+        (place, ends[place])
+        for place, size in enumerate(sizes)
+        if always(less_equal(1, size)) is not True
+    )
 
 
 def _fill(graph: Graph, node: Node, ends: tuple[tuple[Extent, Extent], ...]) -> float | str:

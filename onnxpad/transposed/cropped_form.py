@@ -6,10 +6,11 @@ The full result is all that windows reach: `(n - 1) * stride + extent` elements 
 pads (1, 0) do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal
 from onnxpad.arithmetic.window import (
     AnyWindow,
     Side,
@@ -84,6 +85,37 @@ def crop_of(analysis: Analysis, op: TransposedOp, trust: Trust | None = None) ->
         begin, end = transposed_same_pads(window, more, odd=_odd(op))
         found.append((begin, end - more))
     return tuple(found)
+
+
+def check_gives(analysis: Analysis, op: TransposedOp, axes: Collection[int], crop: Pairs) -> None:
+    """Raises unless an operator that crops so much leaves elements on some axes at every size.
+
+    Args:
+        analysis: The analysis of the graph.
+        op: The operator.
+        axes: The axes.
+        crop: (begin, end) per spatial axis.
+
+    Raises:
+        RefusalError: At some size it may leave none.
+    """
+    shape = analysis.shape(op.data)
+    for axis, window, ends in zip(op.axes, op.windows, crop, strict=True):
+        size = Unknown("a rank known only at run time") if shape is None else shape[axis]
+        given: Extent = Unknown("a kernel known only at run time")
+        if isinstance(window, Window):
+            given = transposed_output_size(size, window, *ends)
+        if axis in axes and always(less_equal(1, given)) is not True:
+            raise leaves_nothing(axis)
+
+
+def leaves_nothing(axis: int) -> RefusalError:
+    """The refusal of a crop that may leave nothing of an axis."""
+    return RefusalError(
+        Reason.MAY_BE_EMPTY,
+        f"at some size nothing may be left of axis {axis}, which a ConvTranspose cannot give",
+        axis=axis,
+    )
 
 
 def _disagree(told_how: str, **facts: object) -> RefusalError:

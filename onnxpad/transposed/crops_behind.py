@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from onnxpad.analysis import Analysis
-from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal
-from onnxpad.arithmetic.window import Window, transposed_output_size
+from onnxpad.arithmetic.size import Extent, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import Pair, Pairs, is_same_fill
 from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, read_pad
@@ -19,7 +18,14 @@ from onnxpad.padding.parting import sound_amounts
 from onnxpad.padding.readers import Reader, readers_of
 from onnxpad.padding.step_table import Layer, behind, data_inputs
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.transposed.cropped_form import Form, attributes_of, crop_of, form_of
+from onnxpad.transposed.cropped_form import (
+    Form,
+    attributes_of,
+    check_gives,
+    crop_of,
+    form_of,
+    leaves_nothing,
+)
 
 _MOST_STEPS: Final = 32
 _MOST_ASKING: Final = 64
@@ -150,7 +156,7 @@ class CropsBehind:
                 crop = tuple((begin.crop, end.crop) for begin, end in ends)
                 form = form_of(op, crop, symmetric=self.symmetric)
                 if crop != own:
-                    self._check_gives(op, crop)
+                    check_gives(self.analysis, op, op.axes, crop)
                 self._check_lone(op, stages)
             except RefusalError as why:
                 left = left or Left(stage.node, why)
@@ -159,17 +165,6 @@ class CropsBehind:
             else:
                 found, left = Taking(op, form, tuple(stages)), None
         return found, left
-
-    def _check_gives(self, op: TransposedOp, crop: Pairs) -> None:
-        """Raises RefusalError unless elements are left on every axis at every size."""
-        shape = self.analysis.shape(op.data)
-        for axis, window, ends in zip(op.axes, op.windows, crop, strict=True):
-            size = Unknown("a rank known only at run time") if shape is None else shape[axis]
-            given: Extent = Unknown("a kernel known only at run time")
-            if isinstance(window, Window):
-                given = transposed_output_size(size, window, *ends)
-            if always(less_equal(1, given)) is not True:
-                raise _leaves_nothing(axis)
 
     def _stages(self, op: TransposedOp) -> Iterator[tuple[Stage, RefusalError | None]]:
         """The nodes behind an operator, one after the other, and why one cannot be taken over."""
@@ -187,7 +182,7 @@ class CropsBehind:
             own = None if amounts is None else _in_front(amounts, places, op.axes)
             if own is not None and amounts is not None:
                 axis = self._short(tensor, amounts)
-                refusal = None if axis is None else _leaves_nothing(axis)
+                refusal = None if axis is None else leaves_nothing(axis)
                 other = None if self._is_filled(node, fill) else _fills_otherwise(fill)
                 yield Stage(node, index, places, own, other), refusal
                 if refusal is not None:
@@ -403,14 +398,6 @@ def _fill(graph: Graph, bias: Tensor | None) -> float | None:
 
 def _read_elsewhere(tensor: Tensor) -> RefusalError:
     return RefusalError(Reason.READ_ELSEWHERE, f"{tensor.name!r} is read elsewhere too")
-
-
-def _leaves_nothing(axis: int) -> RefusalError:
-    return RefusalError(
-        Reason.MAY_BE_EMPTY,
-        f"at some size nothing may be left of axis {axis}, which a ConvTranspose cannot give",
-        axis=axis,
-    )
 
 
 def _fills_otherwise(fill: float | int | None) -> RefusalError:

@@ -10,7 +10,8 @@ import pytest
 import onnxpad
 from tests.passes.test_resolve_transposed import attributes, transposed
 from tests.passes.test_take_crop import SPREAD, behind
-from tests.support import assert_same, fixed, onnxpad_runs, run
+from tests.random_models.measure import Session
+from tests.support import assert_same, fixed, one, onnxpad_runs, run
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,28 @@ def test_equal_at_both_ends(
         assert attributes(result.model).get("output_padding", []) == appended
         assert ("Slice" in {node.op_type for node in result.model.graph.node}) is sliced
         assert [value.name for value in result.model.graph.output] == ["y"]
+
+
+@pytest.mark.parametrize(
+    ("pads", "sliced"), [([1, 2, 1, 0], True), ([0, 0, 2, 0], False)], ids=["fixed", "open"]
+)
+def test_a_slice_crops_no_axis_of_which_nothing_may_be_left(pads: list[int], sliced: bool) -> None:
+    """onnxruntime refuses a ConvTranspose without a result, and gives an empty Slice."""
+    model = one(
+        f"y = ConvTranspose <pads = {pads}> (x, w)",
+        inputs="float[1, 1, h, 12] x",
+        initializers="float[1, 2, 1, 4] w = {1, 2, 3, 4, 5, 6, 7, 8}",
+    )
+    result = onnxpad.fix(model, style="symmetric")
+    assert not result.undone
+    assert [change.code for change in result.changes] == ["PAD404"] * sliced
+    told = [each.reason_code for each in result.findings if each.code == "PAD404"]
+    assert told == ["may-be-empty"] * (not sliced)
+    for height in (1, 2, 3, 5):
+        feeds = {"x": np.ones((1, 1, height, 12), np.float32)}
+        before, after = (Session(each).run(feeds) for each in (model, result.model))
+        assert (before is None) == (after is None) == (height < 3)
+        np.testing.assert_array_equal(before, after)
 
 
 def test_a_crop_behind_that_no_equal_pads_do_stays() -> None:
