@@ -121,6 +121,7 @@ def test_what_cannot_go_is_told_apart(body: str, site: str, how: str) -> None:
          "something else"),
         (f"{PLAIN} y = Slice (c, o, f, k, h)", "no crop"),
         (f'{PLAIN} y = Pad <mode = "edge"> (c, q)', "copies"),
+        (f"{PLAIN} d = Slice (c, o, e, k) y = Relu (c)", "nothing reads"),
         (f"{PLAIN} y = Pad (c, a1)", "on batch"),
     ],
 )  # fmt: skip

@@ -70,6 +70,8 @@ def can_guard(context: Context, exposed: Exposed) -> bool:
     if takes_empty_fill(context):
         return is_plain_zero(exposed.pad.value)
     node = exposed.window
+    if context.graph.refers(node):  # a call of the function may set any of them
+        return False
     return not any(node.attrs.get("pads") or ()) and node.attrs.get("auto_pad", "") in {
         "",
         "NOTSET",

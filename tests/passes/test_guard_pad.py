@@ -188,3 +188,26 @@ def test_what_edits_lay_open_is_shielded_and_no_finding() -> None:
     assert [change.code for change in result.changes] == ["PAD201"]
     (pad,) = [node for node in result.model.graph.node if node.op_type == "Pad"]
     assert list(pad.input) == ["x", "p", ""]
+
+
+def test_an_attribute_that_a_call_sets_guards_nothing() -> None:
+    """The branch that is taken is put in the place of its If, where an empty fill protects none."""
+    model = onnx.parser.parse_model("""
+        <ir_version: 8, opset_import: ["" : 11, "local" : 1]>
+        g (float[2, 2, 8, 4] x) => (float[] y) <bool taken = {1}>
+        {
+          y = If (taken) <
+            else_branch = no () => (float[] b) { b = local.Block <given = "NOTSET"> (x) },
+            then_branch = yes () => (float[] a) { a = Identity (x) }>
+        }
+        <domain: "local", opset_import: ["" : 11]>
+        Block <given> (v) => (r)
+        {
+          q = Constant <value = int64[8] {0, 0, 0, 1, 0, 0, 1, 0}> ()
+          u = Pad (v, q)
+          p = Constant <value = int64[8] {0, 0, 1, 2, 0, 0, 0, 2}> ()
+          a = Pad (u, p)
+          r = MaxPool <auto_pad: string = @given, kernel_shape = [1, 2]> (a)
+        }
+    """)
+    assert not onnxpad.fix(model).changed

@@ -131,6 +131,8 @@ def fold_site(model: onnx.ModelProto, site: Site, observed: Observed) -> onnx.Mo
     for each in (node, *crops):
         _bypass(each)
     rest = Naive(_live(naive.model), shapes, {})
+    if site.output not in rest.makers:
+        raise NotFoldableError("nothing reads it")
     _into(rest, rest.makers[site.output], layer, between)
     return rest.model
 
