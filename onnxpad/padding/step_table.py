@@ -163,13 +163,13 @@ class Case:
         )
 
     def filled(self, make: Callable[[], Number]) -> Layer:
-        """The layer with another value; a layer that only crops has none.
+        """The layer with another value; 0 for a layer that only crops, whatever its type becomes.
 
         Raises:
             RefusalError: The value is not certain.
         """
         if max(map(max, self.layer.amounts)) <= 0:
-            return self.layer
+            return self.layer._replace(value=0)
         try:
             return self.layer._replace(value=make())
         except UncertainError as error:

@@ -254,6 +254,18 @@ def test_a_sign_of_zero_that_a_reader_may_tell(readers: str, told: str) -> None:
     assert told in finding.reason
 
 
+def test_the_value_of_a_crop_need_not_fit_another_type() -> None:
+    before = one(
+        "a = Pad (x, p, v) q = QuantizeLinear (a, one, zero) y = MaxPool <kernel_shape = [2]> (q)",
+        inputs="float[1, 4, 9] x",
+        outputs="uint8[] y",
+        initializers="int64[6] p = {0, 0, -2, 0, 0, -2}, float v = {-31.25}, float one = {1},"
+        " uint8 zero = {128}",
+    )
+    for style in ("fold", "pad", "symmetric"):
+        assert not onnxpad.fix(before, style=style).undone
+
+
 STAYS = [
     pytest.param("s = Sigmoid (a)", "no-window", "Sigmoid", id="half of 0"),
     pytest.param("s = Add (a, one)", "fill-differs", "pads with 1", id="Add"),
