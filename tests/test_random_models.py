@@ -25,6 +25,7 @@ from tests.random_models.measure import (
     ROUNDED,
     Case,
     Session,
+    agree,
     examine,
 )
 from tests.random_models.naive import NotFoldableError, fold, pads
@@ -245,6 +246,13 @@ def test_weights_that_the_optimiser_rounds_are_no_defect() -> None:
     assert case.differs(after) == ""
     assert case.differs(after, DEPLOYED) == ROUNDED
     assert case.differs(wrong, DEPLOYED) == "computes something else"
+
+
+def test_a_small_sum_of_large_halves_is_not_wrong() -> None:
+    expected = [np.array([14000.0, 1.0], np.float16)]
+    assert agree([np.array([14000.0, 5.0], np.float16)], expected, 2e-2, 2e-3)
+    assert not agree([np.array([14000.0, 50.0], np.float16)], expected, 2e-2, 2e-3)
+    assert not agree([np.array([14000.0, 5.0], np.float16)], expected, 2e-2)
 
 
 def test_what_runs_next_is_told() -> None:
