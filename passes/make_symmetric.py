@@ -81,7 +81,7 @@ class MakeSymmetric(Pass):
             yield self.found(context, op.node, f"{message}: {form}{further}", plan, pads=pads)
 
     def rewrite(self, match: Match, context: Context) -> None:
-        """Writes the form, and a Slice in the place of the operator where that is needed."""
+        """Writes the form, and a Slice behind it where that is needed."""
         op, form, rest = match.plan
         if is_padded(rest):
             _slice(context, op, form, rest)
@@ -90,22 +90,22 @@ class MakeSymmetric(Pass):
 
 
 def _slice(context: Context, op: TransposedOp, form: Form, rest: Pairs) -> None:
-    """Inserts the operator with a form, and turns the old one into a Slice of what is left."""
+    """Inserts the operator with a form, and a Slice of what is left; the old one copies that."""
     graph, node = context.graph, op.node
-    (full,) = graph.insert_like(node, node.inputs, attributes_of(op, form))
+    (full,) = graph.insert_like(node, node.inputs, attributes_of(op, form), name=node.name)
     cut = [(axis, *pair) for axis, pair in zip(op.axes, rest, strict=True) if any(pair)]
     axes, starts = [axis for axis, _, _ in cut], [begin for _, begin, _ in cut]
     ends = [-end or _ALL for _, _, end in cut]
-    if graph.opset < _BY_INPUTS:
-        bounds = {"axes": axes, "starts": starts, "ends": ends}
-        graph.replace_op(node, "Slice", [full], bounds)
-        return
-    name = node.name or node.outputs[0].name
-    inputs = [
-        graph.add_initializer(np.asarray(values, np.int64), f"{name}_{what}")
-        for what, values in (("starts", starts), ("ends", ends), ("axes", axes))
-    ]
-    graph.replace_op(node, "Slice", [full, *inputs], {})
+    bounds = {"starts": starts, "ends": ends, "axes": axes}
+    inputs, attributes, name = [full], bounds, f"{node.name or node.outputs[0].name}_crop"
+    if graph.opset >= _BY_INPUTS:
+        inputs += [
+            graph.add_initializer(np.asarray(values, np.int64), f"{name}_{what}")
+            for what, values in bounds.items()
+        ]
+        attributes = {}
+    cropped = graph.insert("Slice", inputs, attributes, before=node, name=name)
+    graph.replace_op(node, "Identity", [cropped], {})
 
 
 _ALL = 2**31 - 1

@@ -292,10 +292,17 @@ def test_what_no_change_is_about_stays(name: str, style: str) -> None:
             if label in removed:
                 assert node.name not in names
                 continue
-            kept = nodes[node.output[0]]
+            named = [each for each in graphs[place] if node.name and each.name == node.name]
+            kept = named[0] if len(named) == 1 else nodes[node.output[0]]
             assert (kept.doc_string, kept.metadata_props) == (node.doc_string, node.metadata_props)
             assert (kept.domain, kept.op_type) == (node.domain, node.op_type)
-            assert kept.output == node.output
+            if kept.output != node.output:
+                # A transposed convolution, or a step behind it, took the place of this one.
+                assert {change.code for change in result.changes} & {"PAD402", "PAD404"}
+                gone |= {*node.output} - {
+                    output for each in graphs[place] for output in each.output
+                }
+                continue
             around = f"{place} > " * bool(place) + f"{node.op_type} {node.name!r} > "
             inside = any(change.node.startswith(around) for change in result.changes)
             if label not in touched and not inside and gone.isdisjoint(node.input):

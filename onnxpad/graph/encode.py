@@ -29,10 +29,14 @@ _ELEMENTS: Final = frozenset(
 )
 
 
+_NOTES: Final = frozenset({"device_configurations", "doc_string", "metadata_props"})
+"""What a node says beside what it computes."""
+
+
 def node_proto(skeleton: Skeleton, entry: Entry) -> onnx.NodeProto:
     """A node as it is now, with all elements of its tensors."""
     if entry.record is None:
-        return _inserted(entry.node)
+        return _inserted(skeleton, entry)
     proto = _proto(skeleton, entry.record, _edited_bodies(skeleton, entry))
     if entry.touched:
         _amend(proto, entry.node)
@@ -102,7 +106,7 @@ def outline(skeleton: Skeleton, view: View) -> onnx.GraphProto:
     for entry in view.order():
         was = light.get(id(entry.node))
         if was is None:
-            graph.node.append(_inserted(entry.node))
+            graph.node.append(_inserted(skeleton, entry))
         elif not entry.touched:
             graph.node.append(was)
         elif chunks := _edited_bodies(skeleton, entry):
@@ -235,7 +239,7 @@ def differences(skeleton: Skeleton, view: View) -> Differences:
     inserted: list[Chunk] = []
     for entry in view.order():
         if entry.record is None:
-            inserted.append(encode(number, _inserted(entry.node).SerializeToString()))
+            inserted.append(encode(number, _inserted(skeleton, entry).SerializeToString()))
         elif inserted or entry.touched:
             record = entry.record
             edited = _edited_bodies(skeleton, entry) if entry.touched else []
@@ -272,10 +276,19 @@ def main_differences(
     return replaced, appended
 
 
-def _inserted(node: Node) -> onnx.NodeProto:
-    """A node that the file does not have."""
-    proto = onnx.NodeProto(name=node.name)
-    _amend(proto, node)
+def _inserted(skeleton: Skeleton, entry: Entry) -> onnx.NodeProto:
+    """A node that the file does not have, with the notes of the one that it was made like."""
+    proto, like = onnx.NodeProto(name=entry.node.name), entry.like
+    while like is not None and like.record is None:
+        like = like.like
+    if like is not None and like.record is not None:
+        noted = skeleton.whole(like.record, onnx.NodeProto())
+        for name in _NOTES & {field.name for field, _ in noted.ListFields()}:
+            if isinstance(value := getattr(noted, name), str):
+                setattr(proto, name, value)
+            else:
+                getattr(proto, name).extend(value)
+    _amend(proto, entry.node)
     return proto
 
 

@@ -580,7 +580,7 @@ class Graph:
         *,
         name: str | None = None,
     ) -> tuple[Tensor, ...]:
-        """Inserts a node with the operator and attributes of another one, in front of it.
+        """Inserts a node with the operator, attributes and notes of another one, in front of it.
 
         Args:
             node: The other node.
@@ -602,7 +602,7 @@ class Graph:
         for place, output in enumerate(node.outputs):
             fresh = f"{own or node.outputs[0].name}_output{place or ''}"
             new.outputs.append(Tensor(self.model.names.fresh(fresh) if output.name else ""))
-        self._edits.insert(new, node, fresh_name=name is None)
+        self._edits.insert(new, node, fresh_name=name is None, like=node)
         return tuple(new.outputs)
 
     def replace_op(

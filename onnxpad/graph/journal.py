@@ -209,18 +209,21 @@ class Edits:
             copies = (copy for use in tensor.uses.values() for copy in use.node.outputs)
             pending += (copy for copy in copies if copy.origin is not None)
 
-    def insert(self, node: Node, before: Node, *, fresh_name: bool = True) -> None:
+    def insert(
+        self, node: Node, before: Node, *, fresh_name: bool = True, like: Node | None = None
+    ) -> None:
         """Inserts a node that is not yet registered with its inputs and outputs.
 
         Args:
             node: The node; its outputs have fresh names.
             before: The node in front of which it goes.
             fresh_name: Whether its own name is fresh too.
+            like: The node whose notes (`doc_string`, `metadata_props`) it gets, if any.
         """
         follower = self._view.entries[id(before)]
         if not follower.alive:
             raise ValueError(f"node '{describe(before)}' is gone")
-        entry = Entry(node)
+        entry = Entry(node, like=None if like is None else self._view.entries[id(like)])
         entry.previous, entry.next = follower.previous, follower
         self._view.entries[id(node)] = entry
         self._journal.touch(self._view, node, was_there=False)

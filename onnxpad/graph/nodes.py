@@ -123,6 +123,7 @@ class Entry:
     Attributes:
         node: The node; a dummy in the head and the tail of the list.
         record: Its record in the file; None for an inserted one.
+        like: For an inserted one, the node that it was made like, if there is one.
         captures: The tensors that its bodies capture, with the number of bodies that do.
         bodies: The bodies that were opened, by name of the attribute, with the index if it is a
             list.
@@ -132,6 +133,7 @@ class Entry:
 
     node: Node
     record: Record | None = None
+    like: "Entry | None" = None
     captures: dict[Tensor, int] = field(default_factory=dict)
     bodies: dict[str, "View"] = field(default_factory=dict)
     alive: bool = True

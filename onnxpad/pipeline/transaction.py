@@ -239,6 +239,11 @@ class Editor:
         for site, new in zip(sites, stands, strict=True):
             seen, certificate = self._probed(site, new, certificate)
         self._seen.add((place, text))
+        inserted = {
+            self.context.label(each.node)
+            for each in graph.touched(mark)
+            if each.was is None and graph.has_node(each.node)
+        }
         mark = graph.mark()
         if absorbed := graph.absorb(node):
             check_renamed(graph, graph.touched(mark))
@@ -250,7 +255,8 @@ class Editor:
             before=text,
             after=becomes,
             certificate=certificate,
-            removed=removed,
+            # A node that takes the place of another has its name.
+            removed=tuple(name for name in removed if name not in inserted),
             probe=seen,
         )
         return change, tensors
