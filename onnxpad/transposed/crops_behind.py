@@ -182,7 +182,7 @@ class CropsBehind:
             own = None if amounts is None else _in_front(amounts, places, op.axes)
             if own is not None and amounts is not None:
                 axis = self._short(tensor, amounts)
-                refusal = None if axis is None else leaves_nothing(axis)
+                refusal = self._unknown(node, own) if axis is None else leaves_nothing(axis)
                 other = None if self._is_filled(node, fill) else _fills_otherwise(fill)
                 yield Stage(node, index, places, own, other), refusal
                 if refusal is not None:
@@ -275,6 +275,13 @@ class CropsBehind:
     def _is_filled(self, node: Node, fill: float | int | None) -> bool:
         pad = self._pad(node)
         return pad is not None and None not in (fill, pad.value) and is_same_fill(fill, pad.value)
+
+    def _unknown(self, node: Node, amounts: Pairs) -> RefusalError | None:
+        """The refusal of a `Pad` whose value only run time knows, unless it only crops."""
+        pad = self._pad(node)
+        if pad is None or pad.value is not None or max(map(max, amounts)) <= 0:
+            return None
+        return RefusalError(Reason.FILL_DIFFERS, "it pads with a value known only at run time")
 
     def _through(
         self,

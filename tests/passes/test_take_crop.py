@@ -265,3 +265,16 @@ def test_a_pad_that_only_crops_writes_no_value() -> None:
     assert [change.code for change in result.changes] == ["PAD402"]
     assert not result.undone
     assert [node.op_type for node in result.model.graph.node] == ["ConvTranspose"]
+
+
+def test_a_value_of_run_time_stays_though_all_of_it_is_cropped_again() -> None:
+    model = one(
+        f"f = {SPREAD} q = Pad (f, p, v) y = Slice (q, s, e, a)",
+        inputs="float[1, 2, 249] x, float v",
+        initializers=f"{W}, {ENDS}, {INNER}",
+    )
+    result = onnxpad.fix(model, validate=False)
+    assert not result.undone
+    assert not result.changed
+    told = [each.reason_code for each in result.findings if each.code == "PAD402"]
+    assert told == ["fill-differs"]
