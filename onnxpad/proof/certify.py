@@ -156,7 +156,10 @@ class Certifier:
         return reading
 
     def _read_steps(self, tensor: Tensor, roots: Collection[str]) -> Reading:
-        """As `steps`; where not all `Pad`s upstream can be carried through, the nearest alone."""
+        """As `steps`; where not all `Pad`s upstream can be carried through, the nearest alone.
+
+        A transposed convolution upstream counts as one of them.
+        """
         readers = [
             _StepReader(self, self._graph, self._analysis, roots, nearest=nearest)
             for nearest in (False, True)
@@ -168,7 +171,7 @@ class Certifier:
             except UncertifiedError as error:
                 refusal = error
                 continue
-            if not reader.is_cut_short:
+            if not reader.is_cut_short or reader.spreads:
                 return found[-1]
         if not found:
             raise refusal
@@ -621,6 +624,7 @@ class _StepReader:
         self._certifier = certifier
         self._nearest = nearest
         self.is_cut_short = False  # whether a step cannot be passed, or only what was cropped
+        self.spreads = False  # whether it ends at a transposed convolution
         self._graph = graph
         self._analysis = analysis
         self._roots = roots
@@ -724,6 +728,7 @@ class _StepReader:
         if inner.node is not None or tensor.name != node.outputs[0].name:
             return None
         term = (found.key, inner.term)
+        self.spreads = True
         return _Inside(term, (found.layer,), node, (data,), found.taken, True)
 
     def _collect(self, tensor: Tensor) -> None:

@@ -278,3 +278,17 @@ def test_a_value_of_run_time_stays_though_all_of_it_is_cropped_again() -> None:
     assert not result.changed
     told = [each.reason_code for each in result.findings if each.code == "PAD402"]
     assert told == ["fill-differs"]
+
+
+def test_a_negative_pad_behind_steps_that_drop_an_axis_cropped_to_one_element() -> None:
+    model = one(
+        "f = ConvTranspose <strides = [3, 2]> (x, k) c = Slice (f, s, e, a) r = Reshape (c, t)"
+        " q = Squeeze (r, four) y = Pad (q, p)",
+        inputs="float[batch, 1, 12, 5] x",
+        initializers="float[1, 1, 3, 2] k = {1, 2, 3, 4, 5, 6}, int64[2] s = {3, 2},"
+        " int64[2] e = {-1, 3}, int64[2] a = {2, 3}, int64[5] t = {1, -1, 1, 32, 1},"
+        " int64[1] four = {4}, int64[8] p = {0, 0, 0, 0, 0, 0, 0, -1}",
+    )
+    result = onnxpad.fix(model, style="pad")
+    assert not result.undone
+    assert [change.code for change in result.changes] == ["PAD402"]
