@@ -33,7 +33,7 @@ from onnxpad.arithmetic.size import (
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
 from onnxpad.operators.read import UnreadableError, auto_pad_of
-from onnxpad.operators.table import operator_of
+from onnxpad.operators.table import CHANNELS_FIRST, operator_of
 
 Conditions: TypeAlias = Iterator[Extent]
 """Conditions on the sizes: each is 1 where it holds and 0 where it does not."""
@@ -285,6 +285,12 @@ def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
         yield from (_at_least(1, size) for size in layout.spatial(read))
 
 
+def _transposed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
+    """Conditions that a transposed convolution gives something on each spatial axis."""
+    shape = analysis.shape(node.outputs[0]) or ()
+    yield from (_at_least(1, size) for size in CHANNELS_FIRST.spatial(shape))
+
+
 def _is_same(node: Node) -> bool:
     return auto_pad_of(node).startswith("SAME")
 
@@ -300,6 +306,7 @@ _ENLARGING: Final = ("Concat", "ConvTranspose", "DepthToSpace", "Resize", "Tile"
 _RULES: Final[Mapping[str, Callable[[Node, Graph, Analysis], Conditions]]] = {
     **dict.fromkeys(BROADCASTING.split(), _broadcast),
     "Concat": _concatenated,
+    "ConvTranspose": _transposed,
     "Expand": _expanded,
     "MatMul": _multiplied,
     "Reshape": _reshaped,

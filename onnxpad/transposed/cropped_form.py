@@ -106,15 +106,21 @@ def check_gives(analysis: Analysis, op: TransposedOp, axes: Collection[int], cro
         if isinstance(window, Window):
             given = transposed_output_size(size, window, *ends)
         if axis in axes and always(less_equal(1, given)) is not True:
-            raise leaves_nothing(axis)
+            raise leaves_nothing(axis, given)
 
 
-def leaves_nothing(axis: int) -> RefusalError:
-    """The refusal of a crop that may leave nothing of an axis."""
+def leaves_nothing(axis: int, size: Extent) -> RefusalError:
+    """The refusal of a crop that may leave nothing of an axis.
+
+    Args:
+        axis: The axis.
+        size: The size of which that is not known.
+    """
+    told_when = "at some size nothing may be left of axis"
+    if isinstance(size, Unknown):
+        told_when = "as a size is known only at run time, nothing may be left of axis"
     return RefusalError(
-        Reason.MAY_BE_EMPTY,
-        f"at some size nothing may be left of axis {axis}, which a ConvTranspose cannot give",
-        axis=axis,
+        Reason.MAY_BE_EMPTY, f"{told_when} {axis}, which a ConvTranspose cannot give", axis=axis
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from onnxpad.analysis import Analysis
-from onnxpad.arithmetic.size import Extent, always, less_equal
+from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import Pair, Pairs, is_same_fill
 from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, read_pad
@@ -181,8 +181,7 @@ class CropsBehind:
             amounts = self._amounts(node, index, tensor)
             own = None if amounts is None else _in_front(amounts, places, op.axes)
             if own is not None and amounts is not None:
-                axis = self._short(tensor, amounts)
-                refusal = self._unknown(node, own) if axis is None else leaves_nothing(axis)
+                refusal = self._short(tensor, amounts) or self._unknown(node, own)
                 other = None if self._is_filled(node, fill) else _fills_otherwise(fill)
                 yield Stage(node, index, places, own, other), refusal
                 if refusal is not None:
@@ -227,13 +226,14 @@ class CropsBehind:
                     return False
         return True
 
-    def _short(self, tensor: Tensor, amounts: Pairs) -> int | None:
-        """The first axis of a tensor that may be shorter than what is cropped; None without any."""
-        shape = self.analysis.shape(tensor) or ()
+    def _short(self, tensor: Tensor, amounts: Pairs) -> RefusalError | None:
+        """The refusal of a tensor that may be shorter than what is cropped; None without it."""
+        shape = self.analysis.shape(tensor)
         for axis, (begin, end) in enumerate(amounts):
             crop = -min(begin, 0) - min(end, 0)
-            if crop and (not shape or always(less_equal(crop, shape[axis])) is not True):
-                return axis
+            size = Unknown("a rank known only at run time") if shape is None else shape[axis]
+            if crop and always(less_equal(crop, size)) is not True:
+                return leaves_nothing(axis, size)
         return None
 
     def _shared(

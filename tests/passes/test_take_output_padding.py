@@ -59,10 +59,14 @@ def test_equal_at_both_ends(
     ("pads", "sliced"), [([1, 2, 1, 0], True), ([0, 0, 2, 0], False)], ids=["fixed", "open"]
 )
 def test_a_slice_crops_no_axis_of_which_nothing_may_be_left(pads: list[int], sliced: bool) -> None:
-    """onnxruntime refuses a ConvTranspose without a result, and gives an empty Slice."""
+    """onnxruntime refuses a ConvTranspose without a result, and gives an empty Slice.
+
+    Another output does without the ConvTranspose, so the model may be meant for short data too.
+    """
     model = one(
-        f"y = ConvTranspose <pads = {pads}> (x, w)",
+        f"y = ConvTranspose <pads = {pads}> (x, w) z = Relu (x)",
         inputs="float[1, 1, h, 12] x",
+        outputs="float[] y, float[] z",
         initializers="float[1, 2, 1, 4] w = {1, 2, 3, 4, 5, 6, 7, 8}",
     )
     result = onnxpad.fix(model, style="symmetric")
@@ -116,3 +120,21 @@ def test_the_command(tmp_path: Path) -> None:
     report = json.loads(told.stdout)
     assert report["symmetric_transpose"] is True
     assert [each["code"] for each in report["changes"]] == ["PAD404"]
+
+
+def test_a_slice_where_the_original_gives_something() -> None:
+    """pads (3, 5) and kernel 7 leave nothing of one element, so such data is not meant."""
+    model = transposed("strides = [6], pads = [3, 5]", kernel=7, size="n")
+    result = fixed(model, symmetric_transpose=True)
+    assert [change.code for change in result.changes] == ["PAD404"]
+    assert [node.op_type for node in result.model.graph.node] == ["ConvTranspose", "Slice"]
+
+
+def test_no_slice_where_the_size_is_known_only_at_run_time() -> None:
+    model = transposed("strides = [6], pads = [3, 5]", kernel=7)
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+    result = onnxpad.fix(model, symmetric_transpose=True, validate=False)
+    assert not result.undone
+    (finding,) = result.findings
+    assert (finding.code, finding.reason_code) == ("PAD404", "may-be-empty")
+    assert "known only at run time" in str(finding.reason)

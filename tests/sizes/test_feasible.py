@@ -145,6 +145,11 @@ GRAPHS = [
         "float[1, 2, 3] w = {1, 1, 1, 1, 1, 1}",
         id="pooled and convolved",
     ),
+    pytest.param(
+        "y = ConvTranspose <pads = [3, 4], strides = [3]> (x, w)",
+        "float[2, 1, 4] w = {1, 1, 1, 1, 1, 1, 1, 1}",
+        id="convolved and cropped",
+    ),
     pytest.param("y = Concat <axis = 2> (x, x)", "", id="nothing asked"),
     pytest.param("y = Add (x, k)", "float[1] k = {3}", id="a number added"),
 ]
