@@ -295,6 +295,9 @@ def read_transposed(graph: Graph, analysis: Known, node: Node) -> TransposedOp:
     _check_ends(node, CONV_TRANSPOSE.inputs.data)
     kernel = _kernel(analysis, node, CONV_TRANSPOSE, graph.unique)
     slide, rank = _read_slide(node, kernel), len(kernel)
+    data, whole = analysis.shape(node.inputs[0]), CONV_TRANSPOSE.layout.rank(rank)
+    if data is not None and len(data) != whole:
+        raise UnreadableError(f"its data has {len(data)} axes, and its weight {whole}")
     appended = _integers(node, "output_padding", rank, least=0) or (0,) * rank
     wanted = _integers(node, "output_shape", rank, least=1)
     return TransposedOp(

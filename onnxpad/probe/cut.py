@@ -635,14 +635,17 @@ class _Cutting:
         if shape is None:
             raise UnprobeableError(f"the shape of {weight.name!r} is unknown")
         sizes = self._numbers(shape, weight.name)
-        if prod(sizes) > _LARGE or self._graph.opset < _EXPANDS:
+        if prod(sizes) > _LARGE:
             raise UnprobeableError(f"a weight of {'x'.join(map(str, sizes))} is too large")
-        one = self._small(self._taps(kernel_shape(node) or shape[2:])[:1], self._dtype)
-        all_ = self._small(sizes, TensorProto.INT64)
-        name = f"weight {len(self._names)}"
-        self._names[name] = f"t{len(self._names)}"
-        self._proto.node.append(make_node("Expand", [one, all_], [self._names[name]]))
-        kept.input.extend([self._name(node.inputs[inputs.data]), self._names[name]])
+        taps = self._taps(kernel_shape(node) or shape[2:])[:1]
+        if self._graph.opset < _EXPANDS:
+            spread = self._small(np.broadcast_to(taps, sizes), self._dtype)
+        else:
+            one, all_ = self._small(taps, self._dtype), self._small(sizes, TensorProto.INT64)
+            name = f"weight {len(self._names)}"
+            self._names[name] = spread = f"t{len(self._names)}"
+            self._proto.node.append(make_node("Expand", [one, all_], [spread]))
+        kept.input.extend([self._name(node.inputs[inputs.data]), spread])
         if _has(node, inputs.bias):
             bias = node.inputs[inputs.bias]
             if self._graph.constant(bias) is not None:

@@ -16,6 +16,7 @@ from onnxpad.operators.amounts import Pair, Pairs, is_same_fill
 from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, read_pad
 from onnxpad.padding.parting import sound_amounts
 from onnxpad.padding.readers import Reader, readers_of
+from onnxpad.padding.step_fills import EitherZero
 from onnxpad.padding.step_table import Layer, behind, data_inputs
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.transposed.cropped_form import (
@@ -274,7 +275,9 @@ class CropsBehind:
 
     def _is_filled(self, node: Node, fill: float | int | None) -> bool:
         pad = self._pad(node)
-        return pad is not None and None not in (fill, pad.value) and is_same_fill(fill, pad.value)
+        if pad is None or None in (fill, pad.value) or isinstance(fill, EitherZero):
+            return False
+        return is_same_fill(fill, pad.value)
 
     def _unknown(self, node: Node, amounts: Pairs) -> RefusalError | None:
         """The refusal of a `Pad` whose value only run time knows, unless it only crops."""
@@ -411,6 +414,11 @@ def _fills_otherwise(fill: float | int | None) -> RefusalError:
     if fill is None:
         return RefusalError(
             Reason.FILL_DIFFERS, "where no window reaches, the result is not one known number"
+        )
+    if isinstance(fill, EitherZero):
+        return RefusalError(
+            Reason.FILL_DIFFERS,
+            "where no window reaches, the result is 0.0 or -0.0, and which is not certain",
         )
     return RefusalError(
         Reason.FILL_DIFFERS, f"it pads with another value than {fill}, that of the result there"

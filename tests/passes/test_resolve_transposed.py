@@ -142,3 +142,11 @@ def test_onnxruntime_decides(written: str, becomes: dict[str, Any]) -> None:
     assert change.certificate.assumptions == (Assumption.TRUSTS_ONNXRUNTIME,)
     assert_same(model, result.model)
     assert not onnxpad.fix(model, trust="onnxruntime", strict=True, validate=False).changed
+
+
+def test_data_of_another_rank_is_reported() -> None:
+    model = transposed("output_shape = [30], strides = [6]", kernel=7)
+    del model.graph.input[0].type.tensor_type.shape.dim[2:]
+    result = onnxpad.fix(model, validate=False)
+    assert [each.code for each in result.findings] == ["PAD901"]
+    assert "2 axes" in str(result.findings[0].reason)

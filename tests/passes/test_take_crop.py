@@ -231,6 +231,14 @@ def test_the_length_of_1481() -> None:
             id="another value",
         ),
         pytest.param(
+            behind(
+                f"f = {SPREAD} q = Mul (f, m) y = Pad (q, p)",
+                f"{ENDS}, float[3, 1] m = {{1, -2, 3}}",
+            ),
+            "fill-differs",
+            id="zeros of either sign",
+        ),
+        pytest.param(
             behind(f"f = {SPREAD} q = Cos (f) r = Neg (f) y = Add (q, r) z = Slice (f, s, e, a)"),
             "read-elsewhere",
             id="others read the full result",
@@ -247,6 +255,7 @@ def test_refused(model: onnx.ModelProto, reason: str) -> None:
     assert reason in {each.reason_code for each in findings if each.code == "PAD402"}, findings
     result = onnxpad.fix(model, validate=False)
     assert result.model.SerializeToString() == model.SerializeToString()
+    assert not result.undone
 
 
 def test_a_crop_of_the_data_is_not_one_of_the_result() -> None:
@@ -292,3 +301,12 @@ def test_a_negative_pad_behind_steps_that_drop_an_axis_cropped_to_one_element() 
     result = onnxpad.fix(model, style="pad")
     assert not result.undone
     assert [change.code for change in result.changes] == ["PAD402"]
+
+
+@pytest.mark.parametrize("opset", [7, 9])
+def test_probed_in_every_opset(opset: int) -> None:
+    model = behind(
+        f"f = {SPREAD} y = Slice <starts = [0], ends = [-3], axes = [2]> (f)", opset=opset
+    )
+    (change,) = onnxpad.fix(model).changes
+    assert change.probe.startswith("equal on")

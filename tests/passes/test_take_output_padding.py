@@ -78,7 +78,8 @@ def test_a_slice_crops_no_axis_of_which_nothing_may_be_left(pads: list[int], sli
         feeds = {"x": np.ones((1, 1, height, 12), np.float32)}
         before, after = (Session(each).run(feeds) for each in (model, result.model))
         assert (before is None) == (after is None) == (height < 3)
-        np.testing.assert_array_equal(before, after)
+        for one_side, other in zip(before or (), after or (), strict=True):
+            np.testing.assert_array_equal(one_side, other)
 
 
 def test_a_crop_behind_that_no_equal_pads_do_stays() -> None:
