@@ -172,6 +172,7 @@ class CropsBehind:
         graph, rank = self.graph, len(op.axes) + 2
         tensor, places = op.node.outputs[0], tuple[int | None, ...](range(rank))
         fill = _fill(graph, op.bias)
+        grown = _grown(op)
         for _ in range(_MOST_STEPS):
             readers = [each for each in readers_of(graph, tensor) if not self._asks(each)]
             if len(readers) != 1 or readers[0].node is None or readers[0].index < 0:
@@ -187,6 +188,7 @@ class CropsBehind:
                 yield Stage(node, index, places, own, other), refusal
                 if refusal is not None:
                     return
+                grown |= {axis for axis, pair in enumerate(own) if max(pair) > 0}
             else:
                 if data_inputs(graph, node) != (index,) or not self._is_lone(node):
                     return
@@ -194,6 +196,8 @@ class CropsBehind:
                 places, fill = self._through(node, index, places, fill, tensor)
                 if not any(places[axis] is not None for axis in op.axes):
                     return
+                if grown and (fill is None or any(places[axis] is None for axis in grown)):
+                    return  # the step does not hand on what was appended
             tensor = node.outputs[0]
 
     def _asks(self, reader: Reader) -> bool:
@@ -404,6 +408,16 @@ def _fill(graph: Graph, bias: Tensor | None) -> float | None:
         return None
     first = float(array.reshape(-1)[0])
     return first + 0.0 if bool((array == array.reshape(-1)[0]).all()) else None
+
+
+def _grown(op: TransposedOp) -> set[int]:
+    """The axes at whose end an operator itself may append elements that no window reaches."""
+    is_plain = op.auto_pad == "NOTSET" and op.output_shape is None
+    return {
+        axis
+        for axis, (_, end), more in zip(op.axes, op.pads, op.output_padding, strict=True)
+        if more > (end if is_plain else 0)
+    }
 
 
 def _read_elsewhere(tensor: Tensor) -> RefusalError:

@@ -310,3 +310,23 @@ def test_probed_in_every_opset(opset: int) -> None:
     )
     (change,) = onnxpad.fix(model).changes
     assert change.probe.startswith("equal on")
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "q = Pad (f, p) r = Slice (q, last, begin, three, last) y = Slice (r, one, last, two)",
+        "q = Pad (f, p) r = Cos (q) y = Slice (r, one, last, two)",
+    ],
+    ids=["a reversal", "a function"],
+)
+def test_what_was_appended_stays_before_a_step_that_does_not_hand_it_on(nodes: str) -> None:
+    model = one(
+        f"f = ConvTranspose <strides = [2, 2]> (x, k) {nodes}",
+        inputs="float[1, 1, 6, 5] x",
+        initializers="float[1, 1, 3, 3] k = {1, 2, 3, 4, 5, 6, 7, 8, 9},"
+        " int64[8] p = {0, 0, 0, 0, 0, 0, 0, 1}, int64[1] one = {1}, int64[1] last = {-1},"
+        f" int64[1] two = {{2}}, int64[1] three = {{3}}, int64[1] begin = {{{-(2**63) + 1}}}",
+    )
+    result = onnxpad.fix(model)
+    assert not result.undone
