@@ -145,13 +145,19 @@ def test_padding_to_a_skip_connection_stays_unless_it_is_nothing(name: str) -> N
 
 SETTLED: list[tuple[str, Mapping[str, int], list[str], list[tuple[int, ...]], int]] = [
     # Model, what is changed, the codes of what stays, shapes, at how many of which it runs.
-    ("codec_torchscript", {"PAD201": 9}, [], [(1, 1, n) for n in (*range(1, 45), 331)], 45),
+    (
+        "codec_torchscript",
+        {"PAD201": 9, "PAD402": 3},
+        [],
+        [(1, 1, n) for n in (*range(1, 45), 331)],
+        45,
+    ),
     ("windows_torchscript", {"PAD201": 1}, ["PAD205"] * 3, images(), 16),
     ("windows_dynamo", {"PAD201": 1}, ["PAD205"] * 3, images(), 16),
     ("detector_torchscript", {"PAD201": 1}, ["PAD205"], images(), 16),
     (
         "unet_keras",
-        {"PAD101": 7, "PAD204": 2},
+        {"PAD101": 7, "PAD204": 2, "PAD402": 2},
         [],
         [(1, h, w, 3) for h, w in ((4, 4), (8, 20), (6, 8), (8, 7), (36, 12))],
         3,
