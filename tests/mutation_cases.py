@@ -878,6 +878,10 @@ CASES: Final[dict[str, Case]] = {
     "ConvTranspose Add Pad": _behind(
         "a = ConvTranspose <strides = [3]> (x, w) t = Add (a, c) y = Pad (t, p)"
     ),
+    "ConvTranspose output_padding Tanh Slice": _behind(
+        "a = ConvTranspose <strides = [3], output_padding = [2]> (x, w, b) t = Tanh (a)"
+        " y = Slice (t, s, e, i)"
+    ),
     "end by a remainder": _conv(
         "shape = Shape <start = 2> (x) end = Mod (shape, two) p = Concat <axis = 0>"
         " (none, none, none, none, none, end) a = Pad (x, p) y = Conv <strides = [2]> (a, w)",

@@ -288,7 +288,7 @@ class Editor:
         """
         if new is not site.tensor:
             self._check_uses(site.tensor, new, site.uses)
-        after = self._certifier.read(node, new, site.reading.roots, steps=rule.behind)
+        after = self._certifier.read(node, new, site.reading, steps=rule.behind)
         proof = self._certifier.certify(site.reading, after, trust)
         return proof, Equal(proof.reading, site.tensor, new)
 

@@ -88,6 +88,7 @@ class Reading(NamedTuple):
         declared: What users declared of the operators that were read.
         runs: Whether onnxruntime runs all that was read, as far as that was looked at.
         disputed: Whether this is onnxruntime's reading, and the specification leaves it open.
+        further: Whether transposed convolutions were read `further`, as `scattered` has it.
     """
 
     root: str
@@ -103,6 +104,7 @@ class Reading(NamedTuple):
     declared: frozenset[Declaration] = frozenset()
     runs: bool = True
     disputed: bool = False
+    further: bool = False
 
 
 class Certifier:
@@ -120,7 +122,14 @@ class Certifier:
         """Users' declarations of the operators whose shapes were asked for."""
         return self._analysis.declared
 
-    def read(self, node: Node, tensor: Tensor, roots: Collection[str] = ()) -> Reading:
+    def read(
+        self,
+        node: Node,
+        tensor: Tensor,
+        roots: Collection[str] = (),
+        *,
+        further: bool | None = None,
+    ) -> Reading:
         """Derives what the elements of a tensor are computed from, back to `roots`.
 
         Args:
@@ -128,50 +137,59 @@ class Certifier:
                 window, for `Pad`s, or for `Pad`s with other operators between them.
             tensor: The tensor.
             roots: Where to stop; empty for the first tensors that no `Pad` writes.
+            further: As `steps` has it.
 
         Raises:
             UncertifiedError: Nothing can be proved about the nodes there.
         """
         if not slides(self._graph, node) and not is_pad(self._graph, node):
-            return self.steps(tensor, roots)
+            return self.steps(tensor, roots, further=further)
         (root,) = roots or ("",)
         return (self.window if slides(self._graph, node) else self.padding)(tensor, root)
 
-    def steps(self, tensor: Tensor, roots: Collection[str] = ()) -> Reading:
+    def steps(
+        self, tensor: Tensor, roots: Collection[str] = (), *, further: bool | None = None
+    ) -> Reading:
         """Derives what a tensor is computed from, through `Pad`s and the steps between them.
 
         Args:
             tensor: The tensor.
             roots: Where to stop; empty for the tensors with no constant `Pad` upstream.
+            further: Whether to read transposed convolutions `further`, as `scattered` has it; None
+                for where only that leads up to them.
 
         Raises:
             UncertifiedError: There is no such `Pad`, or the roots are not what is read.
         """
         try:
-            reading = self._read_steps(tensor, roots)
+            reading = self._read_steps(tensor, roots, further)
         except (MeaninglessError, ModelError) as error:
             raise UncertifiedError(str(error)) from error
         if not roots and not reading.layers:
             raise UncertifiedError(f"the padding of {tensor.name!r} is unknown")
         return reading
 
-    def _read_steps(self, tensor: Tensor, roots: Collection[str]) -> Reading:
+    def _read_steps(self, tensor: Tensor, roots: Collection[str], further: bool | None) -> Reading:
         """As `steps`; where not all `Pad`s upstream can be carried through, the nearest alone.
 
         A transposed convolution upstream counts as one of them.
         """
-        readers = [
-            _StepReader(self, self._graph, self._analysis, roots, nearest=nearest)
-            for nearest in (False, True)
-        ]
-        found = []
-        for reader in readers:
+        found: list[Reading] = []
+        spreads = False
+        for nearest, beyond in ((False, False), (True, False), (False, True)):
+            if further not in (None, beyond) or (nearest and found and spreads):
+                continue
+            reader = _StepReader(
+                self, self._graph, self._analysis, roots, nearest=nearest, further=beyond
+            )
             try:
                 found.append(reader.read(tensor))
             except UncertifiedError as error:
                 refusal = error
                 continue
-            if not reader.is_cut_short or reader.spreads:
+            finally:
+                spreads |= reader.spreads
+            if not reader.is_cut_short or (reader.spreads and not reader.is_stopped):
                 return found[-1]
         if not found:
             raise refusal
@@ -620,10 +638,13 @@ class _StepReader:
         roots: Collection[str],
         *,
         nearest: bool = False,
+        further: bool = False,
     ) -> None:
         self._certifier = certifier
         self._nearest = nearest
+        self._further = further
         self.is_cut_short = False  # whether a step cannot be passed, or only what was cropped
+        self.is_stopped = False  # whether a step cannot be passed
         self.spreads = False  # whether it ends at a transposed convolution
         self._graph = graph
         self._analysis = analysis
@@ -649,7 +670,13 @@ class _StepReader:
             raise UncertifiedError(f"the padding of {tensor.name!r} is unknown")
         roots, known = tuple(self._found), (frozenset(self._nodes), frozenset(self._taken))
         read = roots[0], inside.layers, None, None, (), tensor.name, *known, inside.term, roots
-        return Reading(*read, frozenset(self._declared), runs=self._runs, disputed=self._disputed)
+        return Reading(
+            *read,
+            frozenset(self._declared),
+            runs=self._runs,
+            disputed=self._disputed,
+            further=self._further,
+        )
 
     def _inside(self, tensor: Tensor, steps: int) -> "_Inside":
         """The term and layers behind a tensor, no further up than the `Pad`s or the roots."""
@@ -701,6 +728,7 @@ class _StepReader:
             return None
         (place,) = [i for i, each in enumerate(node.outputs) if each.name == tensor.name]
         passed = through(graph, analysis, node, place, [each.layers for each in inside])
+        self.is_stopped |= passed is None
         self.is_cut_short |= passed is None or passed.crops
         if passed is None:
             return None
@@ -714,7 +742,7 @@ class _StepReader:
         where engines disagree about one that is further up.
         """
         try:
-            found = scattered(self._graph, self._analysis, node)
+            found = scattered(self._graph, self._analysis, node, further=self._further)
         except (MeaninglessError, ModelError):
             return None
         data = node.inputs[0]

@@ -45,18 +45,35 @@ class Prover:
         self._certifiers = [Certifier(graph, each.analysis, signs) for each in domains]
 
     def read(
-        self, node: Node, tensor: Tensor, roots: Collection[str] = (), *, steps: bool = False
+        self,
+        node: Node,
+        tensor: Tensor,
+        before: Readings | None = None,
+        *,
+        steps: bool = False,
     ) -> Readings:
-        """Derives what a tensor is computed from, back to `roots`; as `Certifier.read`.
+        """Derives what a tensor is computed from; as `Certifier.read`.
 
         With `steps`, as `Certifier.steps`, whatever the node is.
+
+        Args:
+            node: The node.
+            tensor: The tensor.
+            before: Of the tensor that it replaces: gives the roots.
+            steps: Whether to look for steps, whatever the node is.
 
         Raises:
             UncertifiedError: Nothing can be proved about the nodes there.
         """
-        if steps:
-            return self._read(lambda certifier: certifier.steps(tensor, roots))
-        return self._read(lambda certifier: certifier.read(node, tensor, roots))
+        roots = () if before is None else before.roots
+
+        def read(certifier: Certifier, old: Reading | None) -> Reading:
+            further = None if old is None else old.further
+            if steps:
+                return certifier.steps(tensor, roots, further=further)
+            return certifier.read(node, tensor, roots, further=further)
+
+        return self._read(read, before)
 
     def of_node(self, node: Node) -> Readings:
         """Derives what one node alone computes, even one that was removed; its data is the root.
@@ -64,17 +81,22 @@ class Prover:
         Raises:
             UncertifiedError: Nothing can be proved about the node.
         """
-        return self._read(lambda certifier: certifier.of_node(node))
+        return self._read(lambda certifier, _: certifier.of_node(node))
 
-    def _read(self, read: Callable[[Certifier], Reading]) -> Readings:
-        *weaker, last = self._certifiers
+    def _read(
+        self,
+        read: Callable[[Certifier, Reading | None], Reading],
+        before: Readings | None = None,
+    ) -> Readings:
+        olds = (None,) * len(self._certifiers) if before is None else before.each
+        *weaker, last = zip(self._certifiers, olds, strict=True)
         found: list[Reading | None] = []
-        for certifier in weaker:
+        for certifier, old in weaker:
             try:
-                found.append(read(certifier))
+                found.append(read(certifier, old))
             except UncertifiedError:
                 found.append(None)
-        reading = read(last)
+        reading = read(*last)
         return Readings((*found, reading), reading.roots)
 
     def certify(self, before: Readings, after: Readings, trust: Trust | None = None) -> Proof:

@@ -64,7 +64,7 @@ def scatters(graph: Graph, node: Node) -> bool:
     return node.op == "ConvTranspose" and graph.is_standard(node)
 
 
-def scattered(graph: Graph, analysis: Analysis, node: Node) -> Scattered:
+def scattered(graph: Graph, analysis: Analysis, node: Node, *, further: bool = False) -> Scattered:
     """The meaning of a transposed convolution, as onnxruntime and the specification have it.
 
     Source: the page of ConvTranspose in the ONNX specification; what onnxruntime does was measured,
@@ -73,8 +73,17 @@ def scattered(graph: Graph, analysis: Analysis, node: Node) -> Scattered:
     The specification wants `pads` of 0 or more, and onnxruntime refuses others. Its formula for the
     size is read for negative ones too, which exporters write: these append.
 
+    Args:
+        graph: The graph that has the node.
+        analysis: Its analysis.
+        node: A transposed convolution.
+        further: Whether the elements of the line that `output_padding` may append (one less than
+            the stride, at the end of each axis) belong to the full result, so that the layer only
+            crops, whatever the bias.
+
     Raises:
-        MeaninglessError: The node is malformed, or its version is not in the table.
+        MeaninglessError: The node is malformed, or its version is not in the table; or it appends
+            others than those.
     """
     if len(node.inputs) <= _WEIGHT or not all(each.name for each in node.inputs[: _WEIGHT + 1]):
         raise MeaninglessError("a transposed convolution lacks its data or its weight")
@@ -95,6 +104,12 @@ def scattered(graph: Graph, analysis: Analysis, node: Node) -> Scattered:
     key: tuple[object, ...] = ("ConvTranspose", version, axes, tuple(says), others)
     if doubtful := _perhaps_empty(analysis, node, axes, ends):
         key = (*key, "perhaps nothing of", doubtful)
+    if further:
+        key = (*key, "and further")
+        pairs = zip(axes, ends, strict=True)
+        ends = tuple((begin, end - (axis.stride - 1)) for axis, (begin, end) in pairs)
+        if not _only_crops(ends):
+            raise MeaninglessError("it appends what output_padding cannot append")
     amounts: Amounts = (*((0, 0),) * _BEFORE, *ends)
     pads = whole(attributes, "pads", 2 * rank, -LONGEST) or (0,)
     appended = whole(attributes, "output_padding", rank, 0) or (0,) * rank
@@ -177,13 +192,17 @@ def _fill(graph: Graph, node: Node, ends: tuple[tuple[Extent, Extent], ...]) -> 
     Both engines add the bias to 0, so a bias of -0.0 gives 0.0.
     """
     bias = _bias(node)
-    if bias is None or all(always(less_equal(n, 0)) is True for pair in ends for n in pair):
+    if bias is None or _only_crops(ends):
         return 0.0
     array = graph.constant(bias)
     if array is None or not array.size or array.dtype.kind != "f":
         return fill_of_tensor(bias.name)
     values = np.unique(array)
     return float(values[0]) + 0.0 if len(values) == 1 else fill_of_tensor(bias.name)
+
+
+def _only_crops(ends: tuple[tuple[Extent, Extent], ...]) -> bool:
+    return all(always(less_equal(n, 0)) is True for pair in ends for n in pair)
 
 
 def _bias(node: Node) -> Tensor | None:

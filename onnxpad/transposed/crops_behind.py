@@ -172,7 +172,7 @@ class CropsBehind:
         graph, rank = self.graph, len(op.axes) + 2
         tensor, places = op.node.outputs[0], tuple[int | None, ...](range(rank))
         fill = _fill(graph, op.bias)
-        grown = _grown(op)
+        grown = set[int]()
         for _ in range(_MOST_STEPS):
             readers = [each for each in readers_of(graph, tensor) if not self._asks(each)]
             if len(readers) != 1 or readers[0].node is None or readers[0].index < 0:
@@ -408,16 +408,6 @@ def _fill(graph: Graph, bias: Tensor | None) -> float | None:
         return None
     first = float(array.reshape(-1)[0])
     return first + 0.0 if bool((array == array.reshape(-1)[0]).all()) else None
-
-
-def _grown(op: TransposedOp) -> set[int]:
-    """The axes at whose end an operator itself may append elements that no window reaches."""
-    is_plain = op.auto_pad == "NOTSET" and op.output_shape is None
-    return {
-        axis
-        for axis, (_, end), more in zip(op.axes, op.pads, op.output_padding, strict=True)
-        if more > (end if is_plain else 0)
-    }
 
 
 def _read_elsewhere(tensor: Tensor) -> RefusalError:

@@ -330,3 +330,31 @@ def test_what_was_appended_stays_before_a_step_that_does_not_hand_it_on(nodes: s
     )
     result = onnxpad.fix(model)
     assert not result.undone
+
+
+@pytest.mark.parametrize(
+    ("step", "constants"),
+    [
+        ("Mul (f, h)", "float h = {0.5}"),
+        ("Tanh (f)", ""),
+        ("Sub (f, h)", "float[2, 1, 1, 1] h = {1, -3}"),
+        ("Transpose <perm = [2, 1, 0]> (f)", ""),
+        ("BatchNormalization (f, b, b, b, h)", "float[3] h = {1, 2, 3}"),
+    ],
+)
+def test_a_crop_behind_steps_that_map_what_output_padding_appends_to_several_numbers(
+    step: str, constants: str
+) -> None:
+    """The proof takes these elements for data, since nothing here names their value."""
+    axis = {"Transpose": 0, "Sub": 3}.get(step.split()[0], 2)
+    model = behind(
+        f"f = ConvTranspose <strides = [6], output_padding = [2]> (x, w, b) g = {step}"
+        " y = Slice (g, s, e, a)",
+        f"{BIAS}, {constants}{', ' if constants else ''}"
+        f"int64[1] s = {{3}}, int64[1] e = {{-1}}, int64[1] a = {{{axis}}}",
+    )
+    result = onnxpad.fix(model)
+    assert not result.undone
+    assert [change.code for change in result.changes] == ["PAD402"]
+    assert attributes(result.model) == {"pads": [3, 0], "output_padding": [1], "strides": [6]}
+    assert_same(model, result.model)

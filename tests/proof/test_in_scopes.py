@@ -80,7 +80,7 @@ def test_a_pad_folded_in_a_body_is_certified() -> None:
     before = prover.read(conv, c)
     assert before.roots == ("x",)
     fold(scope, [1, 1, 1, 1])
-    proof = prover.certify(before, prover.read(conv, c, before.roots))
+    proof = prover.certify(before, prover.read(conv, c, before))
     assert not proof.certificate.assumptions
     onnx.checker.check_model(main.to_proto())
     assert_same(model, main.to_proto())
@@ -94,7 +94,7 @@ def test_a_pad_folded_wrongly_in_a_body_is_not(pads: list[int]) -> None:
     before = prover.read(conv, c)
     fold(scope, pads)
     with pytest.raises(UncertifiedError):
-        prover.certify(before, prover.read(conv, c, before.roots))
+        prover.certify(before, prover.read(conv, c, before))
 
 
 def test_in_a_function_data_of_unknown_rank_proves_nothing() -> None:
