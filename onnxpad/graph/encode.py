@@ -30,7 +30,7 @@ _ELEMENTS: Final = frozenset(
 
 
 _NOTES: Final = frozenset({"device_configurations", "doc_string", "metadata_props"})
-"""What a node says beside what it computes."""
+"""All that a node says beside its computation."""
 
 
 def node_proto(skeleton: Skeleton, entry: Entry) -> onnx.NodeProto:
