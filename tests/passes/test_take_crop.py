@@ -358,3 +358,16 @@ def test_a_crop_behind_steps_that_map_what_output_padding_appends_to_several_num
     assert [change.code for change in result.changes] == ["PAD402"]
     assert attributes(result.model) == {"pads": [3, 0], "output_padding": [1], "strides": [6]}
     assert_same(model, result.model)
+
+
+def test_a_crop_to_one_element_behind_a_reshape_that_drops_another_axis_of_1() -> None:
+    model = behind(
+        f"f = {SPREAD} g = Unsqueeze (f, u) r = Reshape (g, t) y = Slice (r, s, e, a)",
+        "int64[1] u = {2}, int64[3] t = {1, 3, 31}, int64[1] s = {4}, int64[1] e = {5},"
+        " int64[1] a = {2}",
+    )
+    result = onnxpad.fix(model)
+    assert not result.undone
+    assert [change.code for change in result.changes] == ["PAD402"]
+    assert attributes(result.model) == {"pads": [4, 26], "strides": [6]}
+    assert_same(model, result.model)

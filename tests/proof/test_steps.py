@@ -168,6 +168,27 @@ STEADY = [
     ),
     Case("y = Reshape (x, s)", "int64[4] s = {0, 0, 1, -1}", shape=(2, 3, 4), pads=(ONE_D,)),
     Case("y = Reshape (x, s)", "int64[3] s = {0, 0, -1}", shape=(2, 3, 1, 1), pads=(UNIT,)),
+    Case(
+        "y = Reshape (x, s)",
+        "int64[4] s = {2, 1, 5, 1}",
+        "int64[4] s = {2, 3, 5, 1}",
+        shape=(2, 3, 5),
+        pads=(((0, 0), (-1, -1), (0, 0)),),
+    ),
+    Case(
+        "y = Reshape (x, s)",
+        "int64[3] s = {2, 1, 6}",
+        "int64[3] s = {2, 6, 5}",
+        shape=(2, 1, 6, 5),
+        pads=(((0, 0), (0, 0), (-3, -2), (0, 1)),),
+    ),
+    Case(
+        "y = Reshape (x, s)",
+        "int64[4] s = {1, 1, 2, 3}",
+        "int64[4] s = {1, 4, 2, 3}",
+        shape=(1, 4, 2, 3),
+        pads=(((0, 0), (-3, 0), (0, 0), (0, 0)),),
+    ),
     Case("y = Flatten <axis = 1> (x)", shape=(4, 1, 5), pads=(((0, 0), (0, 0), (1, 2)),)),
     Case("y = Flatten <axis = 0> (x)", shape=(1, 1, 5), pads=(((0, 0), (0, 0), (1, 2)),)),
     Case("y = Expand (x, s)", "int64[1] s = {1}", fills=(2.5,)),
@@ -422,6 +443,24 @@ REFUSED = [
     ),
     pytest.param(
         Case("y = Reshape (x, s)", "int64[4] s = {0, 0, 8, 7}"), id="Reshape that swaps axes"
+    ),
+    pytest.param(
+        Case(
+            "y = Reshape (x, s)",
+            "int64[4] s = {2, 1, 1, 5}",
+            shape=(2, 0, 5),
+            pads=(((0, 0), (1, 0), (0, 0)),),
+        ),
+        id="Reshape that inserts an axis beside one that padding makes 1",
+    ),
+    pytest.param(
+        Case(
+            "y = Reshape (x, s)",
+            "int64[3] s = {2, 1, 5}",
+            shape=(2, 0, 0, 5),
+            pads=(((0, 0), (1, 0), (1, 0), (0, 0)),),
+        ),
+        id="Reshape that drops one of two axes that padding makes 1",
     ),
     pytest.param(Case("y = Flatten (x)"), id="Flatten that merges axes"),
     pytest.param(Case("y = Reshape (x, s)", inputs="x s"), id="Reshape to an input"),

@@ -4,6 +4,7 @@ Source: the operators' pages of the ONNX specification.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TypeAlias
 
 from onnx import TensorProto
@@ -90,12 +91,7 @@ def reshape(call: StepNode) -> Passed:
         raise MeaninglessError("the shapes are unknown")
     if "allowzero" in call.node.attrs and is_set(call.node.attrs, "allowzero") and 0 in after:
         raise MeaninglessError("a Reshape to a size of 0")
-    old, new = ([axis for axis, size in enumerate(shape) if size != 1] for shape in (before, after))
-    if call.layers and [before[axis] for axis in old] != [after[axis] for axis in new]:
-        raise MeaninglessError("axes are merged, split or exchanged")
-    if any(call.is_padded(axis) for axis in range(len(before)) if axis not in old):
-        raise MeaninglessError("an axis is padded that comes or goes")
-    source = dict(zip(new, old, strict=True)) if call.layers else {}
+    source = _origins(call, before, after) if call.layers else {}
 
     def placed(amounts: Amounts) -> Sequence[tuple[Extent, Extent]]:
         return [amounts[source[axis]] if axis in source else (0, 0) for axis in range(len(after))]
@@ -103,6 +99,34 @@ def reshape(call: StepNode) -> Passed:
     layers = call.moved(placed)
     shape = tuple(size - around(layers, axis) for axis, size in enumerate(after))
     return Passed(("Reshape", shape), layers, ())
+
+
+def _origins(call: StepNode, before: Sequence[Extent], after: Sequence[Extent]) -> dict[int, int]:
+    """The axis of the data for each axis of a Reshape's result that is not just inserted.
+
+    Between two axes of other sizes than 1, all axes of size 1 stay, or all that are padded, in
+    their order.
+
+    Raises:
+        MeaninglessError: More is done than that such axes come and go, which no layer pads.
+    """
+    old, new = ([axis for axis, size in enumerate(shape) if size != 1] for shape in (before, after))
+    if [before[axis] for axis in old] != [after[axis] for axis in new]:
+        raise MeaninglessError("axes are merged, split or exchanged")
+    found = dict(zip(new, old, strict=True))
+    runs = zip(_runs_between(old, len(before)), _runs_between(new, len(after)), strict=True)
+    for units, places in runs:
+        padded = [axis for axis in units if call.is_padded(axis)]
+        kept = units if len(units) == len(places) else padded
+        if padded and len(kept) != len(places):
+            raise MeaninglessError("an axis is padded that comes or goes")
+        found.update(zip(places, kept, strict=False))
+    return found
+
+
+def _runs_between(axes: Sequence[int], rank: int) -> list[range]:
+    """The axes before, between and behind some axes."""
+    return [range(low + 1, high) for low, high in pairwise((-1, *axes, rank))]
 
 
 def expand(call: StepNode) -> Passed:
