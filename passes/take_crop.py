@@ -16,7 +16,7 @@ class TakeCrop(Pass):
     ## What it does
     Adds what a Slice or a negative `Pad` crops to the `pads` of the ConvTranspose upstream, and
     what a `Pad` appends to its `output_padding`, directly or past operators that work on each
-    element alone or only move axes.
+    element alone or only move axes. A Slice further downstream that crops nothing goes.
 
     ## Why it matters
     TensorFlow has no padding for a transposed convolution of VALID: a network crops its result.
@@ -66,6 +66,9 @@ class TakeCrop(Pass):
                 yield self._found(context, taking)
             elif left is not None:
                 yield self._refused(context, op.node, left)
+        if next(context.transposed(), None) is not None:
+            for node in crops.idle():
+                yield self.found(context, node, "Slice of all of what a ConvTranspose gives", node)
 
     def _found(self, context: Context, taking: Taking) -> Match:
         graph, node = context.graph, taking.op.node
@@ -81,4 +84,7 @@ class TakeCrop(Pass):
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the new form, and connects what follows the last crop to it."""
-        take(context.graph, context.analysis, match.plan)
+        if isinstance(match.plan, Taking):
+            take(context.graph, context.analysis, match.plan)
+        else:
+            context.graph.replace_op(match.node, "Identity", [match.node.inputs[0]], {})

@@ -13,7 +13,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import Pair, Pairs, is_same_fill
-from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, read_pad
+from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, is_transposed, read_pad
 from onnxpad.padding.parting import sound_amounts
 from onnxpad.padding.readers import Reader, readers_of
 from onnxpad.padding.step_fills import EitherZero
@@ -166,6 +166,28 @@ class CropsBehind:
             else:
                 found, left = Taking(op, form, tuple(stages)), None
         return found, left
+
+    def idle(self) -> Iterator[Node]:
+        """The Slices downstream of transposed convolutions that crop nothing at any size."""
+        for node in self.graph.nodes:
+            if node.op != "Slice" or not self.graph.is_standard(node) or not node.inputs:
+                continue
+            amounts = _sliced(self.graph, self.analysis, node)
+            if amounts is not None and not any(map(any, amounts)) and self._is_behind(node):
+                yield node
+
+    def _is_behind(self, node: Node) -> bool:
+        """Whether a transposed convolution is upstream of a Slice, over steps, crops and `Pad`s."""
+        graph, above = self.graph, node
+        for _ in range(_MOST_STEPS):
+            data = (0,) if above.op in {"Pad", "Slice"} else data_inputs(graph, above)
+            found = graph.producer(graph.origin(above.inputs[data[0]])) if len(data) == 1 else None
+            if found is None or not found.inputs:
+                return False
+            if is_transposed(graph, found):
+                return True
+            above = found
+        return False
 
     def _stages(self, op: TransposedOp) -> Iterator[tuple[Stage, RefusalError | None]]:
         """The nodes behind an operator, one after the other, and why one cannot be taken over."""

@@ -370,4 +370,20 @@ def test_a_crop_to_one_element_behind_a_reshape_that_drops_another_axis_of_1() -
     assert not result.undone
     assert [change.code for change in result.changes] == ["PAD402"]
     assert attributes(result.model) == {"pads": [4, 26], "strides": [6]}
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        f"f = {SPREAD} t = Neg (f) z = Abs (f) y = Slice (t, s, e, a)",
+        f"f = {SPREAD} q = Pad (f, p, v) y = Slice (q, s, e, a)",
+    ],
+)
+def test_a_slice_of_everything_goes_where_the_operator_itself_can_take_nothing(nodes: str) -> None:
+    constants = "int64[1] s = {0}, int64[1] e = {9223372036854775807}, int64[1] a = {2}"
+    constants += ", int64[6] p = {0, 0, 1, 0, 0, 1}, float v = {7}"
+    model = behind(nodes, constants, size="n")
+    result = onnxpad.fix(model)
+    assert [change.code for change in result.changes] == ["PAD402"]
+    assert "Slice" not in {node.op_type for node in result.model.graph.node}
     assert_same(model, result.model)
