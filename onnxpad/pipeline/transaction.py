@@ -328,7 +328,7 @@ class Editor:
             )
 
     def _computing(self, tensor: Tensor, root: str) -> list[tuple[Node, Hazard]]:
-        """The `Pad`s with computed amounts, up to a root, that keep a pool out of NCHWc kernels.
+        """The `Pad`s and Slices with computed amounts, up to a root, that hide a harmful size.
 
         Each with the harm that the kernel would do.
         """
@@ -337,7 +337,7 @@ class Editor:
             node = graph.producer(tensor)
             if node is None or not node.inputs or tensor.name == root:
                 break
-            if node.op == "Pad" and _computes(graph, node):
+            if _computes(graph, node):
                 given = node.outputs[0]
                 hazard = self.context.blocked_pools.behind(given, self.context.windows())
                 if hazard is not None:
@@ -346,14 +346,14 @@ class Editor:
         return found
 
     def _check_kernels(self, computing: Sequence[tuple[Node, Hazard]]) -> None:
-        """Raises unless the `Pad`s that keep a pool from harm still have computed amounts.
+        """Raises unless the `Pad`s and Slices that hide a harmful size still have computed amounts.
 
         Raises:
             UncertifiedError: One was removed, or its amounts are constant now.
         """
         graph = self.context.graph
-        for pad, hazard in computing:
-            if not graph.has_node(pad) or pad.op != "Pad" or not _computes(graph, pad):
+        for crop, hazard in computing:
+            if not graph.has_node(crop) or not _computes(graph, crop):
                 node = hazard.node
                 raise UncertifiedError(
                     f"with its amounts constant, onnxruntime would {hazard.does}",
@@ -441,10 +441,16 @@ class Editor:
         return f"Pad{how}{amounts}{origin}{' with its fill left empty' if kept else ''}"
 
 
-def _computes(graph: Graph, pad: Node) -> bool:
-    """Whether the amounts of a `Pad` are computed."""
-    given = pad.inputs[1:2] if graph.opset >= 11 else ()
-    return any(graph.constant(tensor) is None for tensor in given)
+def _computes(graph: Graph, node: Node) -> bool:
+    """Whether a node is a `Pad` with computed amounts, or a Slice with computed bounds."""
+    if not graph.is_standard(node):
+        return False
+    given = node.inputs[:0]
+    if node.op == "Pad" and graph.opset >= 11:
+        given = node.inputs[1:2]
+    elif node.op == "Slice" and graph.opset >= 10:
+        given = node.inputs[1:]
+    return any(tensor.name and graph.constant(tensor) is None for tensor in given)
 
 
 def _refused(certificate: Certificate) -> list[str]:

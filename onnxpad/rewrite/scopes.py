@@ -17,7 +17,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.bodies_and_calls import COVERED, Passed, passed_to_body, passed_to_function
 from onnxpad.analysis.rules.pools_and_convs import DISPUTED
 from onnxpad.analysis.shape_inference_check import disagreements
-from onnxpad.arithmetic.size import Unknown
+from onnxpad.arithmetic.size import Size, Unknown
 from onnxpad.declared import op_types
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import bodies
@@ -42,6 +42,8 @@ NO_OPSET: Final = "the function imports no version of ONNX's operators that is k
 
 PADDING: Final = frozenset({"auto_pad", "pads", "paddings"})
 """Attributes of operators that pad."""
+_UNLIKE_SINCE: Final = 11
+"""The first version of If whose branches may give results of different sizes."""
 _OPERATORS: Final = frozenset({"Pad", CONV_TRANSPOSE.op_type}) | {op for _, op in OPERATORS}
 
 
@@ -111,7 +113,15 @@ class _Finder:
             given = partial(self._given, context)
             each = judged[id(context)] = _Misjudged(context, wrong, given, judged)
             if not context.closed:
-                context.blocked_pools.inside += [each.before, each.downstream]
+                unlike = partial(_unlike, context, self._branches(context))
+                context.blocked_pools.inside += [each.before, each.downstream, unlike]
+
+    def _branches(self, context: Context) -> list[Context]:
+        """The branches of the If that a graph belongs to; none for other graphs."""
+        graph = context.graph
+        if graph.parent is None or graph.owner is None or graph.owner.op != "If":
+            return []
+        return [each for each in self.found if each.graph.owner is graph.owner]
 
     def _enter(self, context: Context) -> None:
         """Adds the bodies in a graph, and notes its calls of functions."""
@@ -329,6 +339,27 @@ def _at_border(context: Context) -> Iterator[tuple[Tensor, Hazard]]:
     given = next(filter(None, map(behind, map(graph.tensor, graph.inputs))), shut)
     if given is not None:
         yield from ((tensor, given) for tensor in owner.inputs if tensor.name)
+
+
+def _unlike(context: Context, branches: Sequence[Context]) -> Iterator[tuple[Tensor, Hazard]]:
+    """The results of a branch whose sizes another one's may differ from, before If 11.
+
+    onnxruntime refuses such an If where it knows the sizes of both.
+    """
+    graph, owner = context.graph, context.graph.owner
+    if owner is None or graph.opset >= _UNLIKE_SINCE:
+        return
+    does = f"know the sizes in {graph.place}, and refuse branches of different sizes"
+    hazard = Hazard(owner, Reason.SHAPE_REFUSED, does)
+    for place, name in enumerate(graph.results):
+        shapes = [
+            each.analysis.shape(each.graph.tensor(each.graph.results[place])) for each in branches
+        ]
+        known = all(
+            shape is not None and all(isinstance(n, int | Size) for n in shape) for shape in shapes
+        )
+        if not known or any(shape != shapes[0] for shape in shapes):
+            yield graph.tensor(name), hazard
 
 
 class _Misjudged:

@@ -452,6 +452,31 @@ def test_computed_amounts_that_hide_a_wrong_size_stay(nodes: str, functions: str
     assert [each.reason_code for each in result.undone] == ["shape-refused"]
 
 
+@pytest.mark.parametrize(("size", "codes"), [(9, ["shape-refused"]), (8, [])])
+def test_computed_bounds_that_hide_that_branches_differ_in_size_stay(
+    size: int, codes: list[str]
+) -> None:
+    """Before If 11, onnxruntime refuses such branches where it knows the sizes of both."""
+    nodes = (
+        "k = ConvTranspose (x, w) s = Shape (k) d = Gather (s, two) e = Sub (d, one)"
+        " z = Slice (k, one, e, two)"
+    )
+    held = (
+        f"float[2, 2, 3, 1] w = {{{', '.join(['1'] * 12)}}}, int64[1] one = {{1}},"
+        " int64[1] two = {2}, float[1, 2, 8, 4] v = {" + ", ".join(["2"] * 64) + "}"
+    )
+    model = onnx.parser.parse_model(
+        f"{HEAD.replace('17', '10')} g (float[1, 2, {size}, 4] x, bool on) => (float[] y)"
+        f" <{held}> {{ {branch(nodes).replace('Identity (x)', 'Identity (v)')} }}"
+    )
+    for value in (model.graph, *(each.g for each in model.graph.node[0].attribute)):
+        value.output[0].type.tensor_type.ClearField("shape")
+    result = onnxpad.fix(model, validate=False)
+    same(model, result.model)
+    assert [each.reason_code for each in result.undone] == codes
+    assert result.changed == (not codes)
+
+
 def test_what_is_barred_in_a_body_stays() -> None:
     model = graph(branch("q = Pad (x, p) [c] z = Conv (q, w)"))
     entry = '[["If \'if\' > then_branch > z", "PAD201", "differs"]]'
