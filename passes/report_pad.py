@@ -105,6 +105,11 @@ class ReportPad(Pass):
         return plan.keep is pad.node
 
 
+_CROPS: Final = "whose own pads would crop"
+_NOT_COVERED: Final = "which onnxpad does not cover"
+"""Words about a window that takes no `Pad`: one that scatters, and any other."""
+
+
 class _Cause(NamedTuple):
     """Why a `Pad` stays: a code, a text with names, and one without, which groups equal causes."""
 
@@ -149,8 +154,7 @@ def _causes(
         elif inputs is not None and index == inputs.data:
             other = uncovered(context.graph, node)
             is_cropped = other is not None and other.direction is Direction.SCATTERS
-            crops = ", and its pads crop" if is_cropped else ""
-            form = f"{{}} reads it, which onnxpad does not cover{crops}"
+            form = f"{{}} reads it, {_CROPS if is_cropped else _NOT_COVERED}"
             why = why_no_padding(context.graph, node, index)
             form += f": {why}" * bool(why)
             yield _cause(Reason.OPERATOR_NOT_COVERED, form, name, general)
@@ -177,8 +181,10 @@ def _windowless(context: Context, readers: Readers, node: Node, index: int) -> _
 def _between(context: Context, readers: Readers, path: Path) -> _Cause:
     """The cause that nodes stand between a `Pad` and the next window."""
     stands = "stand" if len(path.steps) > 1 else "stands"
-    uncovered = "" if readers.slides(path.window) else ", which onnxpad does not cover"
-    form = f"{{}} {stands} between it and {{}}{uncovered}"
+    other = uncovered(context.graph, path.window)
+    is_cropped = other is not None and other.direction is Direction.SCATTERS
+    further = "" if readers.slides(path.window) else f", {_CROPS if is_cropped else _NOT_COVERED}"
+    form = f"{{}} {stands} between it and {{}}{further}"
     for op, why in {step.op: why_no_padding(context.graph, step, 0) for step in path.steps}.items():
         form += f"; {op}: {why}" * bool(why)
     steps = [_named(context, step) for step in path.steps]

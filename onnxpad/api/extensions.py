@@ -69,6 +69,8 @@ def unregister(one: Extension) -> None:
     Raises:
         UsageError: It is not registered.
     """
+    if not isinstance(one, type | Row | Step):
+        raise UsageError(f"unregister takes what was registered, not {one!r}")
     if not (declared.withdraw(one) if isinstance(one, Row | Step) else own_passes.remove(one)):
         raise UsageError(f"{one!r} is not registered")
 

@@ -10,7 +10,7 @@ from onnxpad.arithmetic.window import Side, constant_in_effect, same_pads
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
 from onnxpad.operators.read import UnreadableError, WindowOp, read_pad, read_slide, read_window
-from onnxpad.operators.table import CHANNELS_FIRST, Layout, operator_of, uncovered
+from onnxpad.operators.table import CHANNELS_FIRST, Direction, Layout, operator_of, uncovered
 from onnxpad.padding.sinking import Sinking
 from onnxpad.sizes.analysed import analysed_domains
 from onnxpad.sizes.domain import SizeDomain
@@ -34,6 +34,7 @@ class _Site:
         effect: Constant amounts that read the same at every size; None where there are none.
         windows: The number of windows per spatial axis; None where unknown.
         rounds_up: Whether it is a pool with `ceil_mode`, whose last window may reach past its pads.
+        crops: Whether it is a transposed convolution, whose pads crop its output.
     """
 
     output: str
@@ -44,6 +45,7 @@ class _Site:
     effect: Pairs | None
     windows: tuple[Extent, ...] | None
     rounds_up: bool
+    crops: bool
 
 
 def padding_differences(
@@ -56,7 +58,8 @@ def padding_differences(
 
     How the padding is split between an operator and the `Pad`s in front of it makes no difference.
     Operators are matched by the name of their output, else by the name of the node, else by order,
-    provided that the remaining operators are the same in both models.
+    provided that the remaining operators are the same in both models. Transposed convolutions are
+    matched by the name of their output alone.
 
     Args:
         original: The graph of the original.
@@ -69,6 +72,9 @@ def padding_differences(
     found = []
     for one, other in _matched(ours, theirs, outputs or {}):
         if one.total is None or other.total is None or _is_same(one, other):
+            continue
+        # What a Slice behind one cropped, the pads of the other may crop.
+        if one.crops and (outputs or {}).get(one.output, one.output) != other.output:
             continue
         found.append(
             PaddingDifference(
@@ -139,7 +145,8 @@ def _sites(graph: Graph, analysis: Analysis) -> Iterator[_Site]:
         if not node.outputs or not node.inputs:
             continue
         row = operator_of(graph, node)
-        if row is None and uncovered(graph, node) is None:
+        window = row or uncovered(graph, node)
+        if window is None:
             continue
         layout = CHANNELS_FIRST if row is None else row.layout
         try:
@@ -159,6 +166,7 @@ def _sites(graph: Graph, analysis: Analysis) -> Iterator[_Site]:
             _sum(effect, front),
             None if row is None else _windows(analysis, node, layout),
             bool(node.attrs.get("ceil_mode", 0)),
+            window.direction is Direction.SCATTERS,
         )
 
 
@@ -171,14 +179,16 @@ def _windows(analysis: Analysis, node: Node, layout: Layout) -> tuple[Extent, ..
 
 
 def _written(analysis: Analysis, node: Node, layout: Layout) -> Pairs | None:
-    """The `pads` of an operator without a row, as written; None with SAME."""
+    """The `pads` of an operator without a row, as written, less what it appends; None with SAME."""
     shape, pads = analysis.shape(node.inputs[0]), node.attrs.get("pads")
     sizes = layout.spatial(shape or ())
     count = len(pads) // 2 if isinstance(pads, list) else len(sizes)
     slide = read_slide(node, (symbol("?"),) * count)
-    if not count or slide.auto_pad.startswith("SAME"):
+    if not count or slide.auto_pad.startswith("SAME") or "output_shape" in node.attrs:
         return None
-    return slide.pads if slide.auto_pad == "NOTSET" else ((0, 0),) * count
+    appended = node.attrs.get("output_padding") or [0] * count
+    pads = slide.pads if slide.auto_pad == "NOTSET" else ((0, 0),) * count
+    return tuple((begin, end - more) for (begin, end), more in zip(pads, appended, strict=True))
 
 
 def _resolved(analysis: Analysis, op: WindowOp) -> tuple[Pairs | None, Pairs | None]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from onnxpad.errors import OnnxpadError, UsageError
+from onnxpad.finding import Severity
 from onnxpad.passes import PASSES
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.reasons import Reason
@@ -24,7 +25,8 @@ def add(kind: type[Pass], *, replace: bool = False) -> None:
     """Adds a pass to those that run.
 
     Raises:
-        UsageError: Its code is malformed, or taken by another pass and `replace` is not set.
+        UsageError: Its code or severity is malformed, or the code is taken by another pass and
+            `replace` is not set.
     """
     code = getattr(kind, "code", None)
     if not isinstance(code, str) or not _CODE.fullmatch(code):
@@ -34,6 +36,11 @@ def add(kind: type[Pass], *, replace: bool = False) -> None:
         )
     if kind.find is Pass.find or (kind.rewrites and kind.rewrite is Pass.rewrite):
         raise UsageError(f"{_named(kind)} needs `find`, and `rewrite` unless `rewrites` is False")
+    if not isinstance(kind.severity, Severity):
+        raise UsageError(
+            f"the severity of {_named(kind)} is {kind.severity!r}; it must be an onnxpad.Severity, "
+            "such as onnxpad.Severity.WARNING"
+        )
     if not replace and _own.get(code, kind) is not kind:
         raise UsageError(
             f"{code} is the code of {_named(_own[code])}; unregister that, or give replace=True"
@@ -43,7 +50,7 @@ def add(kind: type[Pass], *, replace: bool = False) -> None:
 
 def remove(kind: type[Pass]) -> bool:
     """Takes a pass out of those that run; returns whether it was there."""
-    found = _own.get(kind.code) is kind
+    found = _own.get(getattr(kind, "code", "")) is kind
     if found:
         del _own[kind.code]
     return found

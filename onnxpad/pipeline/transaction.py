@@ -208,7 +208,7 @@ class Editor:
     def _apply(self, rule: Pass, match: Match, place: Place) -> tuple[Change, frozenset[str]]:
         """Makes a change; returns it, and the tensors that belong to it."""
         graph, node = self.context.graph, match.node
-        mark, inputs = graph.mark(), dict(graph.model.main.inputs)
+        mark, inputs, op_type = graph.mark(), dict(graph.model.main.inputs), node.op
         if self._probe is not None:
             self._probe.take(graph, self.context.analysis, self.context.signs)
         sites = [self._site(node, tensor, rule) for tensor in self._kept(node)]
@@ -251,7 +251,7 @@ class Editor:
         change = Change(
             code=rule.code,
             node=self.context.label(node),
-            op_type=node.op,
+            op_type=op_type,  # the node may be an Identity by now
             before=text,
             after=becomes,
             certificate=certificate,

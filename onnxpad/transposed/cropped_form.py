@@ -150,6 +150,15 @@ def _crop_to_shape(
                 axes=[axis],
             )
         full = transposed_output_size(size, window, 0, 0, more)
+        appended = asked - full + more if isinstance(full, int) else 0
+        if appended >= window.stride:  # onnxruntime refuses to run it
+            raise RefusalError(
+                Reason.CROPS,
+                f"its output_shape appends {appended} elements on axis {axis}, which onnxruntime "
+                f"refuses, as output_padding must stay below the stride {window.stride}",
+                axis=axis,
+                wanted=asked,
+            )
         if not isinstance(full, int) or (full < asked and trust is not Trust.ONNXRUNTIME):
             raise _disagree(
                 f"its output_shape asks for {asked} elements on axis {axis}, where it has {full}: "
@@ -229,10 +238,11 @@ def form_of(op: TransposedOp, crop: Pairs, *, symmetric: bool = False) -> Form:
                 crop=[begin, end],
             )
         if more >= window.stride:
+            told_pads = f"with pads of {begin} at both ends " if more > max(-end, 0) else ""
             raise RefusalError(
                 Reason.CROPS,
-                f"it would have to append {more} elements on axis {axis}, and output_padding must "
-                f"stay below the stride {window.stride}",
+                f"{told_pads}it would have to append {more} elements on axis {axis}, and "
+                f"output_padding must stay below the stride {window.stride}",
                 axis=axis,
                 crop=[begin, end],
             )

@@ -66,9 +66,9 @@ def evaluator(
     """
     for node in model.graph.node:
         if node.domain not in {"", "ai.onnx"} or node.op_type not in trusted:
-            raise EngineError(f"the reference evaluator is no oracle for {node.op_type}")
+            raise EngineError(f"the reference evaluator is not trusted with {node.op_type}")
         if any(each.name == "mode" and each.s != b"constant" for each in node.attribute):
-            raise EngineError(f"the reference evaluator is no oracle for this {node.op_type}")
+            raise EngineError(f"the reference evaluator is not trusted with this {node.op_type}")
     from onnx.reference import ReferenceEvaluator
 
     def run(feeds: Mapping[str, Array]) -> dict[str, Value]:

@@ -276,6 +276,8 @@ def test_register_returns_what_it_takes_and_decorates() -> None:
     onnxpad.unregister(Own)
     with pytest.raises(onnxpad.UsageError, match="is not registered"):
         onnxpad.unregister(Own)
+    with pytest.raises(onnxpad.UsageError, match="not 'a pass'"):
+        onnxpad.unregister("a pass")  # type: ignore[arg-type]
 
 
 def test_one_of_a_name_may_be_replaced() -> None:
@@ -316,6 +318,7 @@ def step(**given: Any) -> Callable[[], object]:
         (lambda: renamed("PAD001"), "other than PAD"),
         (lambda: renamed("acme1"), "such as ACME001"),
         (lambda: renamed(None), "such as ACME001"),
+        (lambda: type("Loud", (Own,), {"severity": "warning"}), "such as onnxpad.Severity.WARNING"),
         (lambda: type("Bare", (onnxpad.Pass,), {"code": "ACME001"}), "needs `find`"),
         (lambda: "a pass", "register takes a subclass of onnxpad.Pass"),
         (row(domain=""), "needs the domain"),

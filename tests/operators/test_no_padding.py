@@ -75,6 +75,12 @@ def test_a_deformable_convolution_is_not_covered() -> None:
     assert "which onnxpad does not cover: it samples between elements" in finding.reason
 
 
+def test_a_transposed_convolution_would_crop() -> None:
+    model = one("a = Pad (x, p) y = ConvTranspose (a, w)", inputs=IMAGE,
+                initializers=f"{PADS}, {TAPS}", opset=19)  # fmt: skip
+    assert stays(model).reason == "ConvTranspose '<y>' reads it, whose own pads would crop"
+
+
 def test_steps_on_the_way() -> None:
     model = one("a = Pad (x, p) f = Flatten (a) y = Gemm (f, w)",
                 inputs=f"{IMAGE}, float[200, 3] w", initializers=PADS)  # fmt: skip

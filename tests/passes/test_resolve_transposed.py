@@ -79,6 +79,7 @@ def test_written_out(written: str, size: int | str, becomes: dict[str, Any]) -> 
         ('auto_pad = "SAME_UPPER", strides = [2], pads = [0, 1]', 5, "auto-pad-and-pads"),
         ("output_shape = [9], strides = [2]", "n", "size-dependent"),
         ("output_shape = [12], strides = [2]", 5, "engines-disagree"),
+        ("output_shape = [13], strides = [2]", 5, "crops"),  # onnxruntime refuses it too
     ],
 )
 def test_refused(written: str, size: int | str, reason: str) -> None:

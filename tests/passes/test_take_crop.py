@@ -194,8 +194,19 @@ def test_taken(model: onnx.ModelProto, pads: list[int], appended: list[int]) -> 
     assert not onnxpad.check(result.model).failing()
 
 
+def test_why_equal_pads_cannot_crop_so() -> None:
+    uneven = "int64[1] s = {13}, int64[1] e = {-1}, int64[1] a = {2}"
+    model = behind(f"f = {SPREAD} y = Slice (f, s, e, a)", uneven)
+    (finding,) = onnxpad.check(model, symmetric_transpose=True).findings
+    assert finding.reason == (
+        "with pads of 13 at both ends it would have to append 12 elements on axis 2, and "
+        "output_padding must stay below the stride 6"
+    )
+
+
 def test_the_length_of_1481() -> None:
     result = onnxpad.fix(TAKEN[0].values[0])  # type: ignore[arg-type]
+    assert [change.op_type for change in result.changes] == ["Slice"]
     (node,) = result.model.graph.node
     inferred = onnx.shape_inference.infer_shapes(result.model)
     assert node.op_type == "ConvTranspose"

@@ -348,12 +348,15 @@ NHWC = (
     "t = Transpose <perm = [0,2,3,1]> (x) q = Pad (t, h) "
     "v = Transpose <perm = [0,3,1,2]> (q) y = Conv (v, w)"
 )
+TURNED = "k = Transpose <perm = [1,0,2,3]> (w)"
+TWOS = "strides = [2,2]"
+MORE = f"output_padding = [1,0], {TWOS}"
 
 
 class TestPadding:
     def listed(self, before: str, after: str, **options: str) -> list[tuple[str, str]]:
         given = "int64[8] p = {0,0,1,1,0,0,1,1}, int64[8] u = {0,0,1,0,0,0,1,2}"
-        given += ", int64[8] h = {0,1,1,0,0,1,1,0}"
+        given += ", int64[8] h = {0,1,1,0,0,1,1,0}, int64[8] n = {0,0,-1,0,0,0,-1,0}"
         inputs = options.pop("inputs", "float[1, 2, 9, 8] x") + ", float[3, 2, 3, 3] w"
         models = [one(body, inputs=inputs, initializers=given) for body in (before, after)]
         return [each.pads for each in onnxpad.validate(*models).padding]
@@ -372,6 +375,14 @@ class TestPadding:
             (
                 NHWC,
                 "y = Conv <pads = [1,1,1,1]> (x, w)",
+            ),
+            (
+                f"{TURNED} y = ConvTranspose <pads = [1,1,1,1], {MORE}> (x, k)",
+                f"{TURNED} y = ConvTranspose <pads = [1,1,0,1], {TWOS}> (x, k)",
+            ),
+            (
+                f"{TURNED} z = ConvTranspose (x, k) y = Pad (z, n)",
+                f"{TURNED} y = ConvTranspose <pads = [1,0,1,0]> (x, k)",
             ),
         ],
     )
