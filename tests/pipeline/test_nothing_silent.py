@@ -126,7 +126,7 @@ LEFT = [
         "[p1] a = Pad (x, p) [c1] y = ConvTranspose (a, v)",
         "p1",
         "operator-not-covered",
-        ["ConvTranspose 'c1'", "its pads crop"],
+        ["ConvTranspose 'c1'", "whose own pads would crop"],
         id="ConvTranspose",
     ),
     pytest.param(
