@@ -173,7 +173,10 @@ class CropsBehind:
             if node.op != "Slice" or not self.graph.is_standard(node) or not node.inputs:
                 continue
             amounts = _sliced(self.graph, self.analysis, node)
-            if amounts is not None and not any(map(any, amounts)) and self._is_behind(node):
+            shape = self.analysis.shape(node.inputs[0]) or ()
+            if amounts is None or any(isinstance(size, Unknown) for size in shape):
+                continue  # the proof knows nothing of an axis of unknown size
+            if not any(map(any, amounts)) and self._is_behind(node):
                 yield node
 
     def _is_behind(self, node: Node) -> bool:
