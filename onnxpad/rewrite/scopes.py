@@ -388,7 +388,7 @@ class _Misjudged:
         self._functions = functions
         self._given = given
         self._others = others
-        self._found: list[tuple[Node, Hazard]] | None = None
+        self._found: tuple[int, list[tuple[Node, Hazard]]] | None = None
 
     def before(self) -> Iterator[tuple[Tensor, Hazard]]:
         """The tensors that these nodes read, each with what would happen."""
@@ -426,10 +426,12 @@ class _Misjudged:
         return found
 
     def _nodes(self) -> list[tuple[Node, Hazard]]:
-        """The nodes that the graph still has."""
-        if self._found is None:
-            self._found = list(self._find())
-        return [each for each in self._found if self._context.graph.has_node(each[0])]
+        """The nodes as the graph is now: a rewrite may spell out what inference is wrong about."""
+        version, found = self._found or (-1, None)
+        if found is None or (found and version != self._context.graph.version):
+            found = list(self._find())
+        self._found = self._context.graph.version, found
+        return found
 
     def _find(self) -> Iterator[tuple[Node, Hazard]]:
         graph = self._context.graph

@@ -477,6 +477,27 @@ def test_computed_bounds_that_hide_that_branches_differ_in_size_stay(
     assert result.changed == (not codes)
 
 
+def test_a_size_that_a_rewrite_spells_out_is_hidden_no_more() -> None:
+    """Shape inference is wrong about SAME beside output_padding, and right about pads."""
+    nodes = (
+        'k = ConvTranspose <auto_pad = "SAME_UPPER", output_padding = [0, 1], strides = [1, 2]>'
+        " (x, w) s = Shape (k) t = Shape (x) d = Mul (t, two) e = Sub (d, s) f = Mul (e, last)"
+        " p = Concat <axis = 0> (none, f) r = Pad (k, p) "
+    ) + branch("z = Identity (r)").replace("Identity (x)", "Identity (r)")
+    held = (
+        "float[1, 2, 1, 4] w = {0, 0, -1, 0, -1, 2, 0, 1}, int64[4] two = {1, 1, 1, 2},"
+        " int64[4] none = {0, 0, 0, 0}, int64[4] last = {0, 0, 1, 1}"
+    )
+    text = f"{HEAD} g (float[1, 1, 6, 8] x, bool on) => (float[] y) <{held}> {{ {nodes} }}"
+    model = onnx.parser.parse_model(text)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    result = onnxpad.fix(model, validate=False, trust="onnxruntime")
+    assert not result.undone
+    assert [change.code for change in result.changes] == ["PAD401", "PAD402"]
+    assert not onnxpad.fix(result.model, validate=False, trust="onnxruntime").changed
+    same(model, result.model)
+
+
 def test_what_is_barred_in_a_body_stays() -> None:
     model = graph(branch("q = Pad (x, p) [c] z = Conv (q, w)"))
     entry = '[["If \'if\' > then_branch > z", "PAD201", "differs"]]'
