@@ -17,7 +17,7 @@ class ResolveTransposed(Pass):
 
     ## What it does
     Replaces them by `pads` and, where the output is longer than the full result, `output_padding`.
-    Where both could be there, `output_padding` is taken off the end pads.
+    An `output_padding` is taken off the end pads, as far as these reach.
 
     ## Why it matters
     Importers reject `auto_pad` and `output_shape`, or read them in another way. onnxruntime before
