@@ -29,7 +29,7 @@ class ResolveTransposed(Pass):
     - VALID: always.
     - SAME: at every size, since the size cancels out: the total is the extent of the kernel plus
       `output_padding` minus the stride. If that is below 0, onnxruntime's output is shorter than
-      that of the specification, and it is refused, unless `--trust onnxruntime` decides.
+      that of the specification: it stays, unless `--trust onnxruntime` decides.
     - `output_shape`: where the size of the data is fixed, and the full result is not shorter (or
       `--trust onnxruntime` decides). The odd element goes to the end for SAME_UPPER and to the
       begin otherwise; `pads` beside it have no effect.
