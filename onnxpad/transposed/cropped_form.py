@@ -154,7 +154,7 @@ def _crop_to_shape(
         if appended >= window.stride:  # onnxruntime refuses to run it
             raise RefusalError(
                 Reason.CROPS,
-                f"its output_shape appends {appended} elements on axis {axis}, which onnxruntime "
+                f"its output_shape appends {_elements(appended)} on axis {axis}, which onnxruntime "
                 f"refuses, as output_padding must stay below the stride {window.stride}",
                 axis=axis,
                 wanted=asked,
@@ -170,6 +170,10 @@ def _crop_to_shape(
         begin, end, more = (each for each in ends if isinstance(each, int))
         found.append((begin, end - more))
     return tuple(found)
+
+
+def _elements(count: int) -> str:
+    return f"{count} element{'s' if count > 1 else ''}"
 
 
 def _odd(op: TransposedOp) -> Side:
@@ -232,8 +236,8 @@ def form_of(op: TransposedOp, crop: Pairs, *, symmetric: bool = False) -> Form:
                 Reason.CROPS,
                 f"no symmetric pads crop axis {axis} by {told_crop}"
                 if begin >= 0
-                else f"it would have to prepend {-begin} elements on axis {axis}, and pads cannot "
-                "be negative",
+                else f"it would have to prepend {_elements(-begin)} on axis {axis}, and pads "
+                "cannot be negative",
                 axis=axis,
                 crop=[begin, end],
             )
@@ -241,7 +245,7 @@ def form_of(op: TransposedOp, crop: Pairs, *, symmetric: bool = False) -> Form:
             told_pads = f"with pads of {begin} at both ends " if more > max(-end, 0) else ""
             raise RefusalError(
                 Reason.CROPS,
-                f"{told_pads}it would have to append {more} elements on axis {axis}, and "
+                f"{told_pads}it would have to append {_elements(more)} on axis {axis}, and "
                 f"output_padding must stay below the stride {window.stride}",
                 axis=axis,
                 crop=[begin, end],
