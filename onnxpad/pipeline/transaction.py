@@ -209,6 +209,7 @@ class Editor:
         """Makes a change; returns it, and the tensors that belong to it."""
         graph, node = self.context.graph, match.node
         mark, inputs, op_type = graph.mark(), dict(graph.model.main.inputs), node.op
+        label, op_type = self.context.label(node), node.op  # which the rewrite may change
         if self._probe is not None:
             self._probe.take(graph, self.context.analysis, self.context.signs)
         sites = [self._site(node, tensor, rule) for tensor in self._kept(node)]

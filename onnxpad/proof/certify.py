@@ -165,7 +165,7 @@ class Certifier:
             reading = self._read_steps(tensor, roots, further)
         except (MeaninglessError, ModelError) as error:
             raise UncertifiedError(str(error)) from error
-        if not roots and not reading.layers:
+        if not roots and reading.roots == (tensor.name,):
             raise UncertifiedError(f"the padding of {tensor.name!r} is unknown")
         return reading
 
