@@ -208,7 +208,7 @@ class Editor:
     def _apply(self, rule: Pass, match: Match, place: Place) -> tuple[Change, frozenset[str]]:
         """Makes a change; returns it, and the tensors that belong to it."""
         graph, node = self.context.graph, match.node
-        mark, inputs, op_type = graph.mark(), dict(graph.model.main.inputs), node.op
+        mark, inputs = graph.mark(), dict(graph.model.main.inputs)
         label, op_type = self.context.label(node), node.op  # which the rewrite may change
         if self._probe is not None:
             self._probe.take(graph, self.context.analysis, self.context.signs)
@@ -251,8 +251,8 @@ class Editor:
             removed += absorbed
         change = Change(
             code=rule.code,
-            node=self.context.label(node),
-            op_type=op_type,  # the node may be an Identity by now
+            node=label,
+            op_type=op_type,
             before=text,
             after=becomes,
             certificate=certificate,
