@@ -276,19 +276,15 @@ def _shielded(work: _Work, exposing: Exposing | None = None) -> list[Unprotected
 def _opening(work: _Work, left: Sequence[Unprotected], barred: Barred) -> dict[Key, str]:
     """The changes to bar, since they expose `Pad`s that cannot be protected.
 
-    Those that touch such a `Pad`; all changes, where none does.
+    Of those that touch such a `Pad` the latest; all changes, where none touches any.
     """
-    if not left:
-        return {}
-    places = {
-        graph.unique(tensor.name)
-        for graph, each in left
-        for node in (each.pad.node, each.window, *each.way)
-        for tensor in node.outputs
-    }
     made = [each for each in work.made if each.key not in barred]
-    guilty = [each for each in made if not places.isdisjoint(each.tensors)] or made
-    return {each.key: LAYS_OPEN for each in guilty}
+    guilty = []
+    for graph, each in left:
+        nodes = (each.pad.node, each.window, *each.way)
+        places = {graph.unique(tensor.name) for node in nodes for tensor in node.outputs}
+        guilty += [found for found in made if not places.isdisjoint(found.tensors)][-1:]
+    return {each.key: LAYS_OPEN for each in guilty or (made if left else [])}
 
 
 def _settle(

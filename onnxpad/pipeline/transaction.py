@@ -223,6 +223,7 @@ class Editor:
             )
         computing = self._computing(first, roots[0])
         stands = rule.rewrite(match, self.context) or tuple(site.tensor for site in sites)
+        tensors |= {graph.unique(new.name) for new in stands}
         trust = self.context.trust if match.decides else None
         pairs = zip(sites, stands, strict=True)
         found = [self._proved(node, site, new, rule, trust) for site, new in pairs]
