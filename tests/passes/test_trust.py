@@ -261,7 +261,7 @@ def test_the_reference_evaluator_probes_what_it_computes() -> None:
     (change,) = onnxpad.fix(
         pool(f"{UPPER}, kernel_shape = [3], dilations = [2]"), trust="spec"
     ).changes
-    assert "no oracle for MaxPool" in change.probe
+    assert "not trusted with MaxPool" in change.probe
     assert "not-probed" in codes(change)
 
 

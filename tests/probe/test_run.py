@@ -246,7 +246,7 @@ def test_pads_beyond_what_reflect_allows_are_not_probed() -> None:
     model = parse(signature, 'y = Pad <mode = "reflect"> (x, p)')
     result = compare_runs(model, model)
     assert (result.ok, result.runs) == (True, 0)
-    assert "no oracle for this Pad" in result.detail
+    assert "not trusted with this Pad" in result.detail
 
 
 @pytest.mark.parametrize(
