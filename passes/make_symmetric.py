@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from onnxpad.operators.amounts import Pairs, is_padded, onnx_order, told
+from onnxpad.operators.amounts import ENDLESS, Pairs, is_padded, onnx_order, told
 from onnxpad.operators.read import TransposedOp
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
@@ -16,7 +16,7 @@ from onnxpad.transposed.cropped_form import (
     crop_of,
     express,
     symmetric_form,
-    told_appended,
+    written_form,
 )
 
 
@@ -62,10 +62,9 @@ class MakeSymmetric(Pass):
         if not context.symmetric_transpose:
             return
         for op in context.transposed():
-            is_plain = op.auto_pad == "NOTSET" and op.output_shape is None
-            if not is_plain or all(begin == end for begin, end in op.pads):
+            if not op.is_explicit or all(begin == end for begin, end in op.pads):
                 continue
-            message = f"pads {told(op.pads)}{told_appended(op.output_padding)}"
+            message = str(written_form(op))
             try:
                 crop = crop_of(context.analysis, op)
                 form, rest = symmetric_form(op, crop)
@@ -95,7 +94,7 @@ def _slice(context: Context, op: TransposedOp, form: Form, rest: Pairs) -> None:
     (full,) = graph.insert_like(node, node.inputs, attributes_of(op, form), name=node.name)
     cut = [(axis, *pair) for axis, pair in zip(op.axes, rest, strict=True) if any(pair)]
     axes, starts = [axis for axis, _, _ in cut], [begin for _, begin, _ in cut]
-    ends = [-end or _ALL for _, _, end in cut]
+    ends = [-end or ENDLESS for _, _, end in cut]
     bounds = {"starts": starts, "ends": ends, "axes": axes}
     inputs, attributes, name = [full], bounds, f"{node.name or node.outputs[0].name}_crop"
     if graph.opset >= _BY_INPUTS:
@@ -108,7 +107,5 @@ def _slice(context: Context, op: TransposedOp, form: Form, rest: Pairs) -> None:
     graph.replace_op(node, "Identity", [cropped], {})
 
 
-_ALL = 2**31 - 1
-"""An end beyond every axis."""
 _BY_INPUTS = 10
 """The first opset in which a Slice takes its bounds as inputs."""

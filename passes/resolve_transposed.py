@@ -9,7 +9,7 @@ from onnxpad.operators.read import TransposedOp
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
-from onnxpad.transposed.cropped_form import crop_of, express, form_of
+from onnxpad.transposed.cropped_form import crop_of, described, express, form_of
 
 
 class ResolveTransposed(Pass):
@@ -53,7 +53,7 @@ class ResolveTransposed(Pass):
     def find(self, context: Context) -> Iterator[Match]:
         """Every transposed convolution with an `auto_pad` other than NOTSET or `output_shape`."""
         for op in context.transposed():
-            if op.auto_pad == "NOTSET" and op.output_shape is None:
+            if op.is_explicit:
                 continue
             message = described(op)
             try:
@@ -87,15 +87,3 @@ class ResolveTransposed(Pass):
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the pads."""
         express(context.graph, *match.plan)
-
-
-def described(op: TransposedOp) -> str:
-    """The attributes that say how much a transposed convolution gives, in words."""
-    said = []
-    if op.auto_pad != "NOTSET":
-        said.append(f"auto_pad={op.auto_pad}")
-    if op.output_shape is not None:
-        said.append(f"output_shape ({', '.join(map(str, op.output_shape))})")
-    if any(op.output_padding):
-        said.append(f"output_padding ({', '.join(map(str, op.output_padding))})")
-    return ", ".join(said)

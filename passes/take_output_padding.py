@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from onnxpad.operators.amounts import onnx_order, told
+from onnxpad.operators.amounts import onnx_order
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
-from onnxpad.transposed.cropped_form import Form, crop_of, express, form_of, told_appended
+from onnxpad.transposed.cropped_form import crop_of, express, form_of, written_form
 
 
 class TakeOutputPadding(Pass):
@@ -48,22 +48,21 @@ class TakeOutputPadding(Pass):
     def find(self, context: Context) -> Iterator[Match]:
         """Every transposed convolution whose pads and output_padding cancel out in part."""
         for op in context.transposed():
-            now = Form(op.pads, op.output_padding)
-            is_negative = min(map(min, op.pads)) < 0
-            if op.auto_pad != "NOTSET" or op.output_shape is not None:
+            if not op.is_explicit:
                 continue  # another rule writes these out
+            now = written_form(op)
+            is_negative = min(map(min, op.pads)) < 0
             if not is_negative and (context.symmetric_transpose or not any(op.output_padding)):
                 continue
-            message = f"pads {told(op.pads)}{told_appended(op.output_padding)}"
             try:
                 form = form_of(op, crop_of(context.analysis, op))
             except RefusalError as refusal:
                 if is_negative:
-                    yield self.refused(context, op.node, message, refusal)
+                    yield self.refused(context, op.node, str(now), refusal)
                 continue
             if form != now:
                 pads = onnx_order(form.pads)
-                yield self.found(context, op.node, f"{message}: {form}", (op, form), pads=pads)
+                yield self.found(context, op.node, f"{now}: {form}", (op, form), pads=pads)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the least form."""

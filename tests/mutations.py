@@ -435,7 +435,7 @@ _STEPS: Final = (
     _mutant("a Slice crops one more at the end", "Pad Slice Conv", CERTIFY, step_table._crop,
             "last = -end", "last = 1 - end"),
     _mutant("a Slice of data goes", "Pad Slice Conv, of data", CERTIFY, step_table._slice,
-            "kept.append((of_data[0], -of_data[1] or _ALL))", "kept.append((0, _ALL))"),
+            "kept.append((of_data[0], -of_data[1] or ENDLESS))", "kept.append((0, ENDLESS))"),
     _mutant("no Pad is written behind steps", "Pad Transpose Conv", CERTIFY, Sinking.cut,
             "if is_padded(lifted.layer.amounts):", "if False:"),
     _mutant("a Pad behind steps writes 0", "Pad Transpose Conv, value 5", CERTIFY,

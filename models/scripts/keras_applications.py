@@ -4,11 +4,8 @@ Environment: that of keras_tf2onnx.py.
 Run: python keras_applications.py [name ...]
 """
 
-import os
-import subprocess
-import sys
-
 import keras
+import record
 from keras import layers
 from keras.src.applications import mobilenet, nasnet, resnet
 from keras_tf2onnx import export, noise
@@ -99,11 +96,6 @@ MODELS = {
 }
 
 if __name__ == "__main__":
-    if len(sys.argv) == 1:
-        # tf2onnx numbers names through a process and orders nodes by hash.
-        for name in MODELS:
-            environment = {**os.environ, "PYTHONHASHSEED": "0"}
-            subprocess.run([sys.executable, __file__, name], check=True, env=environment)
-    for name in sys.argv[1:]:
+    for name in record.asked(__file__, MODELS):
         build, shape, opset, options = MODELS[name]
         export(name, build(), noise(*shape), opset, **options)

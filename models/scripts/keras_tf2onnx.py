@@ -6,8 +6,6 @@ Run: python keras_tf2onnx.py [name ...]
 """
 
 import os
-import subprocess
-import sys
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
@@ -222,11 +220,6 @@ MODELS = {
 }
 
 if __name__ == "__main__":
-    if len(sys.argv) == 1:
-        # tf2onnx numbers names through a process and orders nodes by hash.
-        for name in MODELS:
-            environment = {**os.environ, "PYTHONHASHSEED": "0"}
-            subprocess.run([sys.executable, __file__, name], check=True, env=environment)
-    for name in sys.argv[1:]:
+    for name in record.asked(__file__, MODELS):
         build, shape, opset = MODELS[name]
         export(name, build(), noise(*shape), opset)

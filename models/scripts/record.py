@@ -3,7 +3,10 @@
 Needs numpy and onnx only, so that it imports in every exporter's environment.
 """
 
-from collections.abc import Mapping
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +18,18 @@ MODELS = Path(__file__).resolve().parents[1]
 def path(name: str) -> Path:
     """Where the model of this name goes; the exporters write there themselves."""
     return MODELS / f"{name}.onnx"
+
+
+def asked(script: str, names: Iterable[str]) -> Iterator[str]:
+    """The models that the command line names; without any, all, each in a process of its own.
+
+    tf2onnx numbers names through a process and orders nodes by hash.
+    """
+    if len(sys.argv) == 1:
+        for name in names:
+            environment = {**os.environ, "PYTHONHASHSEED": "0"}
+            subprocess.run([sys.executable, script, name], check=True, env=environment)
+    yield from sys.argv[1:]
 
 
 def outputs(name: str) -> list[str]:

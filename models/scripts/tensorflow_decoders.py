@@ -5,8 +5,6 @@ Run: python tensorflow_decoders.py [name ...]
 """
 
 import os
-import subprocess
-import sys
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
@@ -75,12 +73,7 @@ MODELS = {
 }
 
 if __name__ == "__main__":
-    if len(sys.argv) == 1:
-        # tf2onnx numbers names through a process and orders nodes by hash.
-        for name in MODELS:
-            environment = {**os.environ, "PYTHONHASHSEED": "0"}
-            subprocess.run([sys.executable, __file__, name], check=True, env=environment)
-    for name in sys.argv[1:]:
+    for name in record.asked(__file__, MODELS):
         build, declared, shape = MODELS[name]
         network = build()
         signature = [tf.TensorSpec(declared, tf.float32, name="input")]

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from onnxpad.arithmetic.size import Extent
 
@@ -11,6 +11,8 @@ Pair: TypeAlias = tuple[int, int]
 """(begin, end) on one axis."""
 Pairs: TypeAlias = tuple[Pair, ...]
 ExtentPair: TypeAlias = tuple[Extent, Extent]
+ENDLESS: Final = 2**31 - 1
+"""The end of a Slice beyond every axis, which fits an int32."""
 
 
 def pairs_of(pads: Sequence[int]) -> Pairs:

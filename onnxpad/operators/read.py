@@ -163,6 +163,11 @@ class TransposedOp(NamedTuple):
         return self.node.inputs[CONV_TRANSPOSE.inputs.data]
 
     @property
+    def is_explicit(self) -> bool:
+        """Whether `pads` and `output_padding` alone say how much it gives."""
+        return self.auto_pad == "NOTSET" and self.output_shape is None
+
+    @property
     def bias(self) -> Tensor | None:
         """The bias, if there is one."""
         place = CONV_TRANSPOSE.inputs.bias

@@ -20,7 +20,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.declared_nodes import step_declared
-from onnxpad.operators.amounts import Pair, Pairs, is_plain_zero
+from onnxpad.operators.amounts import ENDLESS, Pair, Pairs, is_plain_zero
 from onnxpad.operators.table import FLOATS
 from onnxpad.padding.step_fills import (
     BINARY,
@@ -634,9 +634,9 @@ def _slice(case: Case) -> Behind:
         ):
             raise case.along([axis])
         amounts[axis] = (max(begin - first, 0), max(end - last, 0))
-        kept.append((of_data[0], -of_data[1] or _ALL))
+        kept.append((of_data[0], -of_data[1] or ENDLESS))
     layer = case.layer._replace(amounts=tuple(amounts))
-    if {*kept} <= {(0, _ALL)} and {*steps} <= {1}:
+    if {*kept} <= {(0, ENDLESS)} and {*steps} <= {1}:
         return Behind(layer, vanishes=True)
     if kept == list(zip(starts, ends, strict=True)):
         return Behind(layer)
@@ -649,10 +649,6 @@ def _slice(case: Case) -> Behind:
     return Behind(layer, {1: np.asarray(begins, kind), 2: np.asarray(stops, kind)})
 
 
-_ALL: Final = 2**31 - 1
-"""An end beyond every axis, which fits an int32."""
-
-
 def _crop(start: int, end: int, size: Extent | None) -> tuple[int, int] | None:
     """How many elements a Slice of step 1 drops on both sides; None where unknown."""
     known = size if isinstance(size, int) else None
@@ -663,7 +659,7 @@ def _crop(start: int, end: int, size: Extent | None) -> tuple[int, int] | None:
         last = -end
     elif known is not None:
         last = max(known - end, 0)
-    elif end >= 2**31 - 1:
+    elif end >= ENDLESS:
         last = 0
     else:
         return None

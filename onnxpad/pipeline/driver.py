@@ -4,18 +4,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TypeAlias, Unpack
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError
-from onnxpad.finding import Change, Finding, Severity, Trust
+from onnxpad.finding import Change, Finding, Severity
 from onnxpad.fusion.barred import LAYS_OPEN, NOTHING, Barred, Key, code_of, noted, told
 from onnxpad.fusion.pad_fusion import Exposed
 from onnxpad.graph import Graph
 from onnxpad.pipeline.own_passes import every_pass, findings
 from onnxpad.pipeline.transaction import Editor, Made, Place, Probe, Undone, key_of, place_of
 from onnxpad.proof.certify import UncertifiedError
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.context import Context, Wanted
 from onnxpad.rewrite.protect_from_fusion import Exposing, shield
 from onnxpad.rewrite.rule import Match, Pass
 from onnxpad.rewrite.scopes import contexts
@@ -56,11 +56,9 @@ def find(
     *,
     dynamic: str = "keep",
     domain: SizeDomain | None = None,
-    no_ceil: bool = False,
-    trust: Trust | None = None,
-    symmetric_transpose: bool = False,
     strict: bool = False,
     passes: Passes | None = None,
+    **wanted: Unpack[Wanted],
 ) -> list[Finding]:
     """Everything the passes find in a graph, which stays as it is.
 
@@ -68,16 +66,7 @@ def find(
     change can be certified, on which assumptions, and whether it can after the other changes.
     """
     passes = every_pass() if passes is None else passes
-    anew = partial(
-        contexts,
-        graph,
-        style,
-        dynamic,
-        domain,
-        no_ceil=no_ceil,
-        symmetric_transpose=symmetric_transpose,
-        trust=trust,
-    )
+    anew = partial(contexts, graph, style, dynamic, domain, **wanted)
     barred = noted(graph)
     rewriting = [kind for kind in passes if kind.rewrites]
     reports = [kind for kind in passes if not kind.rewrites and not kind.rest]
@@ -116,15 +105,13 @@ def rewrite(
     *,
     dynamic: str = "keep",
     domain: SizeDomain | None = None,
-    no_ceil: bool = False,
-    trust: Trust | None = None,
-    symmetric_transpose: bool = False,
     strict: bool = False,
     probe: Probe | None = None,
     progress: Progress | None = None,
     passes: Passes | None = None,
     barred: Barred = NOTHING,
     exposing: Exposing | None = None,
+    **wanted: Unpack[Wanted],
 ) -> Outcome:
     """Applies every pass, in place, until none finds anything more.
 
@@ -135,27 +122,16 @@ def rewrite(
         style: Where constant padding goes.
         dynamic: What becomes of padding that depends on an open size.
         domain: The sizes that the user allows; all without it.
-        no_ceil: Whether pools with `ceil_mode` are written as pools that round down.
-        trust: Whose reading counts where the engines disagree; without it neither does.
-        symmetric_transpose: Whether pads of transposed convolutions are made equal at both ends.
         strict: Whether a change whose certificate names an assumption is undone.
         probe: Runs each change; without it nothing runs.
         progress: Called with a step, the number of changes made, and how many there may be.
         passes: The passes; all of them, users' own too, if None.
         barred: Rewrites not to make, besides those that the model's metadata bars.
         exposing: Asks onnxruntime which `Pad`s its optimiser folds wrongly in the result.
+        wanted: The user's other choices.
     """
     passes = every_pass() if passes is None else passes
-    anew = partial(
-        contexts,
-        graph,
-        style,
-        dynamic,
-        domain,
-        no_ceil=no_ceil,
-        symmetric_transpose=symmetric_transpose,
-        trust=trust,
-    )
+    anew = partial(contexts, graph, style, dynamic, domain, **wanted)
     barred = known = {**noted(graph), **barred}
     reports = [kind for kind in passes if not kind.rewrites and not kind.rest]
     mark = graph.mark()

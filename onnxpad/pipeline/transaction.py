@@ -26,7 +26,7 @@ from onnxpad.proof.prove import Proof, Prover, Readings
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match, Pass
-from onnxpad.transposed.cropped_form import told_appended
+from onnxpad.transposed.cropped_form import described
 
 Place: TypeAlias = tuple[str, str, int]
 """Where a pass found something: its code, the label of the node, and the node's identity."""
@@ -232,7 +232,8 @@ class Editor:
             self._check_assumptions(proof.certificate)
         becomes = self._describe(node, stands[0], roots, nodes[1]) or repr(stands[0].name)
         removed = graph.sweep()
-        check_accounted(graph, graph.touched(mark), [equal for _, equal in found])
+        touched = graph.touched(mark)
+        check_accounted(graph, touched, [equal for _, equal in found])
         check_elsewhere(graph, mark)
         if graph.model.main.inputs != inputs:
             raise UncertifiedError("the rewrite also declares other inputs")
@@ -243,7 +244,7 @@ class Editor:
         self._seen.add((place, text))
         inserted = {
             self.context.label(each.node)
-            for each in graph.touched(mark)
+            for each in touched
             if each.was is None and graph.has_node(each.node)
         }
         mark = graph.mark()
@@ -417,10 +418,7 @@ class Editor:
         op = self.context.transposed_of(node)
         if isinstance(op, UnreadableError):
             return str(node.op)
-        said = f" auto_pad={op.auto_pad}" if op.auto_pad != "NOTSET" else ""
-        if op.output_shape is not None:
-            said += f" output_shape ({', '.join(map(str, op.output_shape))})"
-        return f"{node.op}{said or f' pads {told(op.pads)}'}{told_appended(op.output_padding)}"
+        return f"{node.op} {described(op)}"
 
     def _described_fill(self, node: Node) -> str:
         """The value of a `Pad` in words; empty for 0."""

@@ -91,11 +91,7 @@ def without_crops(layers: Layers, axis: int | None = None) -> tuple[Amounts, Lay
         axis: The only axis to look at; all of them without it.
     """
     axes = tuple(zip(*(layer.amounts for layer in layers), strict=True))
-    cropped = [
-        axis in (None, place)
-        and all(always(less_equal(amount, 0)) is True for pair in pairs for amount in pair)
-        for place, pairs in enumerate(axes)
-    ]
+    cropped = [axis in (None, place) and never_pads(pairs) for place, pairs in enumerate(axes)]
     crops: Amounts = tuple(
         (total_of(begin for begin, _ in pairs), total_of(end for _, end in pairs))
         if is_cropped
@@ -138,6 +134,11 @@ def merged(layers: Layers) -> Layers:
                 break
             outer = _joined(found.pop(), outer)
     return tuple(each._replace(fill=0) if _only_crops(each) else each for each in found)
+
+
+def never_pads(amounts: Amounts) -> bool:
+    """Return whether amounts pad at no size: they only crop, if anything."""
+    return all(always(less_equal(amount, 0)) is True for pair in amounts for amount in pair)
 
 
 def _joined(inner: Layer, outer: Layer) -> Layer:

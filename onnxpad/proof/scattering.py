@@ -17,14 +17,15 @@ import numpy as np
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown, always, floor_div, less_equal
-from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.proof.layers import Amounts, Layer, fill_of_tensor
+from onnxpad.graph import Graph, Node
+from onnxpad.proof.layers import Amounts, Layer, fill_of_tensor, never_pads
 from onnxpad.proof.meaning import (
     LONGEST,
     Axis,
     MeaninglessError,
     check_arity,
     frozen,
+    input_of,
     version_of,
     weight_kernel,
     whole,
@@ -95,7 +96,9 @@ def scattered(graph: Graph, analysis: Analysis, node: Node, *, further: bool = F
     strides = whole(attributes, "strides", rank, 1) or (1,) * rank
     dilations = whole(attributes, "dilations", rank, 1) or (1,) * rank
     axes = tuple(map(Axis, kernel, strides, dilations))
-    found = tuple(_ends(analysis, node, attributes, axes))
+    pads = whole(attributes, "pads", 2 * rank, -LONGEST)
+    appended = whole(attributes, "output_padding", rank, 0) or (0,) * rank
+    found = tuple(_ends(analysis, node, attributes, axes, pads, appended))
     ends = tuple((begin, end) for begin, end, _ in found)
     others = tuple(tensor.name for tensor in node.inputs[1:])
     says = sorted(
@@ -108,12 +111,10 @@ def scattered(graph: Graph, analysis: Analysis, node: Node, *, further: bool = F
         key = (*key, "and further")
         pairs = zip(axes, ends, strict=True)
         ends = tuple((begin, end - (axis.stride - 1)) for axis, (begin, end) in pairs)
-        if not _only_crops(ends):
+        if not never_pads(ends):
             raise MeaninglessError("it appends what output_padding cannot append")
     amounts: Amounts = (*((0, 0),) * _BEFORE, *ends)
-    pads = whole(attributes, "pads", 2 * rank, -LONGEST) or (0,)
-    appended = whole(attributes, "output_padding", rank, 0) or (0,) * rank
-    runs = min(pads) >= 0 and all(
+    runs = min(pads or (0,)) >= 0 and all(
         more < stride for more, stride in zip(appended, strides, strict=True)
     )
     disputed = any(is_open for _, _, is_open in found)
@@ -125,6 +126,8 @@ def _ends(
     node: Node,
     attributes: dict[str, object],
     axes: tuple[Axis, ...],
+    pads: tuple[int, ...] | None,
+    appended: tuple[int, ...],
 ) -> Iterator[tuple[Extent, Extent, bool]]:
     """How much the output is longer than the full result, at the begin and end of each axis.
 
@@ -136,8 +139,6 @@ def _ends(
     auto_pad = attributes.get("auto_pad", "")
     if auto_pad not in _AUTO_PADS:
         raise MeaninglessError(f"auto_pad={auto_pad!r} is not specified")
-    pads = whole(attributes, "pads", 2 * rank, -LONGEST)
-    appended = whole(attributes, "output_padding", rank, 0) or (0,) * rank
     wanted = whole(attributes, "output_shape", rank, 1)
     if auto_pad not in ("", "NOTSET") and pads is not None:
         raise MeaninglessError("auto_pad and pads are both there")
@@ -191,20 +192,11 @@ def _fill(graph: Graph, node: Node, ends: tuple[tuple[Extent, Extent], ...]) -> 
 
     Both engines add the bias to 0, so a bias of -0.0 gives 0.0.
     """
-    bias = _bias(node)
-    if bias is None or _only_crops(ends):
+    bias = input_of(node, _BIAS)
+    if bias is None or never_pads(ends):
         return 0.0
     array = graph.constant(bias)
     if array is None or not array.size or array.dtype.kind != "f":
         return fill_of_tensor(bias.name)
     values = np.unique(array)
     return float(values[0]) + 0.0 if len(values) == 1 else fill_of_tensor(bias.name)
-
-
-def _only_crops(ends: tuple[tuple[Extent, Extent], ...]) -> bool:
-    return all(always(less_equal(n, 0)) is True for pair in ends for n in pair)
-
-
-def _bias(node: Node) -> Tensor | None:
-    given = node.inputs[_BIAS : _BIAS + 1]
-    return given[0] if given and given[0].name else None

@@ -1,7 +1,7 @@
 """The context of a pass: one graph of a model, its analysis, and the style the user wants."""
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypedDict, TypeVar, Unpack
 
 from onnxpad.analysis.signs import Signs
 from onnxpad.finding import Trust
@@ -25,6 +25,22 @@ from onnxpad.sizes.analysed import AnalysedDomains, analysed_domains
 from onnxpad.sizes.domain import SizeDomain
 
 _Read = TypeVar("_Read", WindowOp, PadOp, TransposedOp)
+
+
+class Wanted(TypedDict, total=False):
+    """The choices of a user beside the style and that for open sizes; False or None by default.
+
+    Attributes:
+        no_ceil: Whether pools with `ceil_mode` are written as pools that round down.
+        symmetric_transpose: Whether pads of transposed convolutions must be equal at both ends;
+            style `symmetric` implies it.
+        trust: Whose reading counts where onnxruntime and the specification disagree; without it
+            neither does.
+    """
+
+    no_ceil: bool
+    symmetric_transpose: bool
+    trust: Trust | None
 
 
 class Mark(NamedTuple):
@@ -73,16 +89,9 @@ class Context:
         dynamic: str = "keep",
         domain: SizeDomain | None = None,
         around: Around | None = None,
-        *,
-        no_ceil: bool = False,
-        symmetric_transpose: bool = False,
-        trust: Trust | None = None,
+        **wanted: Unpack[Wanted],
     ) -> None:
         """Analyses a graph for a style, a choice for open sizes, and the sizes a user allows.
-
-        `no_ceil` says whether the user wants no pool that rounds up, `symmetric_transpose` whether
-        pads of a transposed convolution must be equal at both ends (style `symmetric` implies it),
-        and `trust` whose reading counts where onnxruntime and the specification disagree.
 
         See `rewrite.scopes` for bodies and functions, which are analysed with what is `around`.
         """
@@ -92,9 +101,10 @@ class Context:
         self.style = style
         # In style `pad` even size-dependent padding goes into a Pad.
         self.dynamic = "pad" if dynamic == "keep" and style == "pad" else dynamic
-        self.no_ceil = no_ceil
-        self.trust = trust
-        self.symmetric_transpose = symmetric_transpose or style == "symmetric"
+        self.wanted = wanted
+        self.no_ceil = wanted.get("no_ceil", False)
+        self.trust = wanted.get("trust")
+        self.symmetric_transpose = wanted.get("symmetric_transpose", False) or style == "symmetric"
         self.domains = analysed_domains(graph, domain) if around is None else around.domains
         # The sizes of a body or function are limited by the main graph alone.
         self.is_final = around is not None or all(e.analysis.is_complete for e in self.domains)
@@ -103,7 +113,7 @@ class Context:
         self.signs: Signs = Signs(graph, self.analysis, known[0])
         inlined = around is not None and around.inlined
         self.sites: Sites = Sites(
-            graph, self.analysis, self.signs, known[1], fed, inlined=inlined, trust=trust
+            graph, self.analysis, self.signs, known[1], fed, inlined=inlined, trust=self.trust
         )
         plain = self.domains[0].analysis
         self.blocked_pools = BlockedPools(graph, self.analysis, self.signs)

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, Unpack
 
 import onnx
 
@@ -21,13 +21,12 @@ from onnxpad.arithmetic.size import Size, Unknown
 from onnxpad.declared import op_types
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import bodies
-from onnxpad.finding import Trust
 from onnxpad.fusion.blocked_pools import Hazard
 from onnxpad.graph import Graph, Node, Tensor, held_bodies, normal_domain
 from onnxpad.operators.onnxruntime_quirks import CHANGED
 from onnxpad.operators.table import CONV_TRANSPOSE, OPERATORS
 from onnxpad.reasons import Reason
-from onnxpad.rewrite.context import Around, Context
+from onnxpad.rewrite.context import Around, Context, Wanted
 from onnxpad.sizes.domain import SizeDomain
 from onnxpad.sizes.feasible import stopping
 
@@ -52,10 +51,7 @@ def contexts(
     style: str = "fold",
     dynamic: str = "keep",
     domain: SizeDomain | None = None,
-    *,
-    no_ceil: bool = False,
-    trust: Trust | None = None,
-    symmetric_transpose: bool = False,
+    **wanted: Unpack[Wanted],
 ) -> list[Context]:
     """The contexts of the graphs of a model that pad, and of those around them.
 
@@ -64,23 +60,13 @@ def contexts(
         style: Where constant padding goes.
         dynamic: What becomes of padding that depends on an open size.
         domain: The sizes that the user allows.
-        no_ceil: Whether the user wants no pool that rounds up.
-        trust: Whose reading counts where the engines disagree.
-        symmetric_transpose: Whether pads of transposed convolutions must be equal at both ends.
+        wanted: The user's other choices.
 
     Returns:
         The main graph first, then the bodies in it, each before those inside it, then the
         functions, each after those that call it.
     """
-    main = Context(
-        graph,
-        style,
-        dynamic,
-        domain,
-        no_ceil=no_ceil,
-        symmetric_transpose=symmetric_transpose,
-        trust=trust,
-    )
+    main = Context(graph, style, dynamic, domain, **wanted)
     return _Finder(main).found
 
 
@@ -215,16 +201,7 @@ class _Finder:
 
     def _add(self, graph: Graph, around: Around) -> Context:
         main = self._main
-        context = Context(
-            graph,
-            main.style,
-            main.dynamic,
-            None,
-            around,
-            no_ceil=main.no_ceil,
-            symmetric_transpose=main.symmetric_transpose,
-            trust=main.trust,
-        )
+        context = Context(graph, main.style, main.dynamic, None, around, **main.wanted)
         if not graph.opset:
             context.closed = NO_OPSET
         else:

@@ -6,7 +6,7 @@ The full result is all that windows reach: `(n - 1) * stride + extent` elements 
 pads (1, 0) do.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from onnxpad.analysis import Analysis
@@ -39,13 +39,27 @@ class Form(NamedTuple):
 
     def __str__(self) -> str:
         """The form as reports have it."""
-        return f"pads {told(self.pads)}{told_appended(self.output_padding)}"
+        return ", ".join([f"pads {told(self.pads)}", *_told_appended(self.output_padding)])
 
 
-def told_appended(output_padding: Sequence[int]) -> str:
-    """An `output_padding` as reports have it behind the pads; empty where it appends nothing."""
-    appended = ", ".join(map(str, output_padding))
-    return f", output_padding ({appended})" if any(output_padding) else ""
+def written_form(op: TransposedOp) -> Form:
+    """The form that a node has, apart from `auto_pad` and `output_shape`."""
+    return Form(op.pads, op.output_padding)
+
+
+def described(op: TransposedOp) -> str:
+    """The attributes that say how much a transposed convolution gives, in words."""
+    if op.is_explicit:
+        return str(written_form(op))
+    said = [f"auto_pad={op.auto_pad}"] if op.auto_pad != "NOTSET" else []
+    if op.output_shape is not None:
+        said.append(f"output_shape ({', '.join(map(str, op.output_shape))})")
+    return ", ".join([*said, *_told_appended(op.output_padding)])
+
+
+def _told_appended(output_padding: Sequence[int]) -> Iterator[str]:
+    if any(output_padding):
+        yield f"output_padding ({', '.join(map(str, output_padding))})"
 
 
 def crop_of(analysis: Analysis, op: TransposedOp, trust: Trust | None = None) -> Pairs:

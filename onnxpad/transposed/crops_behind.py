@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.amounts import Pair, Pairs, is_same_fill
-from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, is_transposed, read_pad
+from onnxpad.operators.amounts import ENDLESS, Pair, Pairs, is_same_fill
+from onnxpad.operators.read import PadOp, TransposedOp, is_transposed, pad_giving
 from onnxpad.padding.parting import sound_amounts
 from onnxpad.padding.readers import Reader, readers_of
 from onnxpad.padding.step_fills import EitherZero
@@ -31,7 +31,6 @@ from onnxpad.transposed.cropped_form import (
 _MOST_STEPS: Final = 32
 _MOST_ASKING: Final = 64
 _ASKING: Final = frozenset({"Shape", "Size"})
-_ENDLESS: Final = 2**31 - 1  # a Slice that ends there or later goes to the end
 _MAY_PASS: Final = frozenset(
     {Reason.CROPS, Reason.CROPPED_BEFORE, Reason.FILL_DIFFERS, Reason.READ_ELSEWHERE}
 )
@@ -141,7 +140,7 @@ class CropsBehind:
         Raises:
             RefusalError: The operator's own crop is not known.
         """
-        own = crop = crop_of(self.analysis, op)
+        own = crop_of(self.analysis, op)
         ends = [(End(begin), End(end)) for begin, end in own]
         found, left = None, None
         stages: list[Stage] = []
@@ -295,12 +294,8 @@ class CropsBehind:
         return None if pad is None or pad.mode != "constant" else sound_amounts(analysis, pad)
 
     def _pad(self, node: Node) -> PadOp | None:
-        if node.op != "Pad":
-            return None
-        try:
-            return read_pad(self.graph, self.analysis, node)
-        except UnreadableError:
-            return None
+        is_pad = node.op == "Pad"
+        return pad_giving(self.graph, self.analysis, node.outputs[0]) if is_pad else None
 
     def _is_filled(self, node: Node, fill: float | int | None) -> bool:
         pad = self._pad(node)
@@ -469,7 +464,7 @@ def _sliced(graph: Graph, analysis: Analysis, node: Node) -> Pairs | None:
         cut: Extent
         if always(less_equal(end, -1)) is True:
             cut = -end
-        elif always(less_equal(_ENDLESS, end)) is True or always(less_equal(size, end)) is True:
+        elif always(less_equal(ENDLESS, end)) is True or always(less_equal(size, end)) is True:
             cut = 0
         else:
             cut = size - end

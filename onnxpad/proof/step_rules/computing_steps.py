@@ -11,6 +11,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxpad.arithmetic.size import Size
+from onnxpad.proof.layers import never_pads
 from onnxpad.proof.meaning import (
     FLOATS,
     MeaninglessError,
@@ -24,7 +25,6 @@ from onnxpad.proof.step_rules.step_node import (
     StepNode,
     axis_of,
     named,
-    only_crops,
     widened,
 )
 
@@ -236,7 +236,7 @@ def batch_normalization(call: StepNode) -> Passed:
         return named(call, ())
     if (call.rank or 0) < 2 or call.is_padded(1):
         raise MeaninglessError("the channels are padded")
-    if all(map(only_crops, call.layers)):
+    if all(never_pads(layer.amounts) for layer in call.layers):
         return named(call, call.mapped(_same_zero))
     scales, biases, means, variances = (_parameters(call, place) for place in range(1, 5))
     if not all(map(fills.is_plus_zero, (*biases, *means))):

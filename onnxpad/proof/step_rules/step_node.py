@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from onnxpad.analysis import Analysis
-from onnxpad.arithmetic.size import Extent, always, less_equal
+from onnxpad.arithmetic.size import Extent
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.proof.layers import EITHER_ZERO, Amounts, Layer, Layers, fill_of
+from onnxpad.proof.layers import EITHER_ZERO, Amounts, Layers, fill_of, never_pads
 from onnxpad.proof.meaning import (
     MeaninglessError,
     frozen,
@@ -145,7 +145,7 @@ class StepNode(NamedTuple):
         to = self.dtype if result is None else result
         for layers in zip(*self.inner, strict=True):
             number: Number = 0
-            if not only_crops(layers[0]):
+            if not never_pads(layers[0].amounts):
                 if sum(layer.fill == EITHER_ZERO for layer in layers) > _MOST_EITHER:
                     raise MeaninglessError("zeros of unknown signs in many operands")
                 each = (_numbers(layer.fill, self.dtype) for layer in layers)
@@ -170,12 +170,6 @@ Rule: TypeAlias = Callable[[StepNode], Passed]
 def _numbers(fill: float | int | str, dtype: int) -> tuple[Number, ...]:
     """The numbers that a fill may be."""
     return (0.0, -0.0) if fill == EITHER_ZERO else (fills.number_of(fill, dtype),)
-
-
-def only_crops(layer: Layer) -> bool:
-    """Whether a layer adds nothing, so that its fill does not matter."""
-    amounts = (amount for pair in layer.amounts for amount in pair)
-    return all(always(less_equal(amount, 0)) is True for amount in amounts)
 
 
 def named(call: StepNode, layers: Layers, *says: object) -> Passed:
