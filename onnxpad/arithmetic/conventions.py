@@ -3,23 +3,28 @@
 Every function returns the pads as the framework states them, and the output size that follows.
 Where that size is below 1, no framework runs the operator.
 
-These have no function of their own:
-
-- cuDNN takes one padding for both sides and rounds down, pools included (`torch_conv`), so it has
-  no SAME with an odd total. The usual way out, `half_kernel`, reads earlier than TensorFlow
-  wherever SAME's total is below twice half the kernel. Source: cuDNN API reference,
-  `cudnnGetConvolutionNdForwardOutputDim` and `cudnnGetPoolingNdForwardOutputDim`.
-- Metal Performance Shaders centres the windows on the image, with `SizeSame` and
-  `AddRemainderToTopLeft` by default. Where SAME pads at all, that is `coreml_same` with
-  `top_left_heavy`. Where the extent is below the stride, the first window starts inside the image,
-  which no `pads` of an ONNX operator express. Its pools do not round up as Caffe's do. Source:
-  Apple, `MPSNNPaddingMethod`.
+Metal Performance Shaders has no function of its own. It centres the windows on the image, with
+`SizeSame` and `AddRemainderToTopLeft` by default. Where SAME pads at all, that is `coreml_same`
+with `top_left_heavy`. Where the extent is below the stride, the first window starts inside the
+image, which no `pads` of an ONNX operator express. Its pools do not round up as Caffe's do.
+Source: Apple, `MPSNNPaddingMethod`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from onnxpad.arithmetic.size import Extent, ceil_div
+from onnxpad.arithmetic.size import (
+    Extent,
+    always,
+    ceil_div,
+    equal,
+    floor_div,
+    less,
+    less_equal,
+    maximum,
+    trunc_div,
+)
 from onnxpad.arithmetic.window import (
+    Side,
     Window,
     output_size,
     pool_output_size,
@@ -41,12 +46,14 @@ class AxisPadding:
             need not reach all of them: see `window.end_read`.
         output: Size of the output.
         output_padding: Zeros appended to the output; transposed only.
+        undilated: Whether the window slides with dilation 1, whatever dilation was asked for.
     """
 
     begin: Extent
     end: Extent
     output: Extent
-    output_padding: int = 0
+    output_padding: Extent = 0
+    undilated: bool = False
 
 
 def tensorflow_same(size: Extent, window: Window) -> AxisPadding:
@@ -75,32 +82,155 @@ def keras_causal(size: Extent, window: Window) -> AxisPadding:
     return AxisPadding(begin, 0, output_size(size, window, begin, 0))
 
 
-def keras_transposed_same(size: Extent, window: Window) -> AxisPadding:
-    """TensorFlow conv2d_transpose and Keras Conv*Transpose `same`: size * stride outputs.
+def keras_pool_same(size: Extent, window: Window) -> AxisPadding:
+    """Keras MaxPooling* and AveragePooling* `same`: TensorFlow's, never dilated.
 
-    Where the extent is below the stride the missing zeros are at the end.
+    Source: keras/src/layers/pooling/base_pooling.py; `tensorflow_same`.
 
-    Source: `compute_conv_transpose_output_shape`, keras/src/backend/common/backend_utils.py, and
-    the gradient of `tensorflow_same` for the pads.
+    Raises:
+        UsageError: A dilation, which Keras's pools do not have.
     """
-    begin, end = transposed_same_pads(window, odd="end")
-    return _transposed(size, window, begin, end, max(window.stride - window.extent, 0))
+    _refuse_dilation("Keras", window)
+    return tensorflow_same(size, window)
 
 
-def keras_transposed_valid(size: Extent, window: Window) -> AxisPadding:
-    """Keras Conv*Transpose `valid`: size * stride + max(extent - stride, 0) outputs.
+def tensorflow_transposed_same(size: Extent, window: Window, output: Extent) -> AxisPadding:
+    """TensorFlow conv2d_transpose `SAME` with this `output_shape`.
+
+    It is the gradient of `tensorflow_same` on an input of size `output`, so it crops what that
+    pads. Where the full output is shorter, the missing zeros are at the end.
+
+    Source: `Conv2DBackpropInput`, tensorflow/core/kernels/conv_grad_shape_utils.cc.
+
+    Raises:
+        UsageError: A size that SAME does not reduce to `size`, which TensorFlow refuses.
+    """
+    if always(equal(same_output_size(output, window), size)) is False:
+        raise UsageError(
+            f"TensorFlow's SAME with stride {window.stride} does not reduce an output of {output} "
+            f"to {size}; give one above {(size - 1) * window.stride} and at most "
+            f"{size * window.stride}"
+        )
+    begin, end = same_pads(output, window, odd="end")
+    full = transposed_output_size(size, window, 0, 0)
+    return AxisPadding(begin, end, output, maximum(output - full, 0))
+
+
+def tensorflow_transposed_valid(size: Extent, window: Window, output: Extent) -> AxisPadding:
+    """TensorFlow conv2d_transpose `VALID` with this `output_shape`: zeros at the end, no crop.
+
+    Source: `Conv2DBackpropInput`, tensorflow/core/kernels/conv_grad_shape_utils.cc.
+
+    Raises:
+        UsageError: A size that VALID does not reduce to `size`, which TensorFlow refuses.
+    """
+    full = transposed_output_size(size, window, 0, 0)
+    if always(equal(output_size(output, window, 0, 0), size)) is False:
+        raise UsageError(
+            f"TensorFlow's VALID with stride {window.stride} and an extent of {window.extent} does "
+            f"not reduce an output of {output} to {size}; give {full} to {full + window.stride - 1}"
+        )
+    return AxisPadding(0, 0, output, output - full)
+
+
+def keras_transposed_same(
+    size: Extent, window: Window, output_padding: int | None = None
+) -> AxisPadding:
+    """Keras Conv*Transpose `same`: size * stride outputs.
+
+    With an `output_padding`, (size - 1) * stride + extent % 2 + output_padding outputs. The pads
+    are those of `tensorflow_transposed_same` for that output.
 
     Source: `compute_conv_transpose_output_shape`, keras/src/backend/common/backend_utils.py.
+
+    Raises:
+        UsageError: An output_padding that TensorFlow refuses.
     """
-    return _transposed(size, window, 0, 0, max(window.stride - window.extent, 0))
+    if output_padding is None:
+        return tensorflow_transposed_same(size, window, size * window.stride)
+    output = (size - 1) * window.stride + window.extent % 2 + output_padding
+    return tensorflow_transposed_same(size, window, output)
+
+
+def keras_transposed_valid(
+    size: Extent, window: Window, output_padding: int | None = None
+) -> AxisPadding:
+    """Keras Conv*Transpose `valid`: size * stride + max(extent - stride, 0) outputs.
+
+    With an `output_padding`, that many after the full output, which ends with the last element.
+
+    Source: `compute_conv_transpose_output_shape`, keras/src/backend/common/backend_utils.py.
+
+    Raises:
+        UsageError: An output_padding that TensorFlow refuses.
+    """
+    if output_padding is None:
+        output_padding = max(window.stride - window.extent, 0)
+    output = transposed_output_size(size, window, 0, 0, output_padding)
+    return tensorflow_transposed_valid(size, window, output)
+
+
+def tflite_same(size: Extent, window: Window) -> AxisPadding:
+    """TensorFlow Lite `SAME`: TensorFlow's formula, dilation included.
+
+    Source: `ComputeOutSize` and `ComputePaddingWithOffset`, tensorflow/lite/kernels/padding.h.
+    """
+    output = same_output_size(size, window)
+    total = maximum((output - 1) * window.stride + window.extent - size, 0)
+    return AxisPadding(floor_div(total, 2), ceil_div(total, 2), output)
+
+
+def tflite_valid(size: Extent, window: Window) -> AxisPadding:
+    """TensorFlow Lite `VALID`: no padding.
+
+    Source: `ComputeOutSize`, tensorflow/lite/kernels/padding.h.
+    """
+    return AxisPadding(0, 0, floor_div(size + window.stride - window.extent, window.stride))
+
+
+def onnx_same(size: Extent, window: Window, *, odd: Side) -> AxisPadding:
+    """SAME_UPPER (`odd="end"`) and SAME_LOWER (`odd="begin"`) of ONNX's Conv and pools.
+
+    As the specification says, dilation included. Runtimes differ where the extent is below the
+    stride, and in pools with a dilation.
+
+    Source: ONNX Conv, MaxPool and AveragePool, "auto_pad".
+    """
+    begin, end = same_pads(size, window, odd=odd)
+    return AxisPadding(begin, end, same_output_size(size, window))
+
+
+def onnx_transposed_same(
+    size: Extent, window: Window, output_padding: int = 0, *, odd: Side
+) -> AxisPadding:
+    """SAME_UPPER (`odd="end"`) and SAME_LOWER (`odd="begin"`) of ONNX's ConvTranspose.
+
+    Size * stride outputs, output_padding included. Where the full output is shorter than that, the
+    specification's total is negative; onnxruntime crops nothing and stays short.
+
+    Source: ONNX ConvTranspose, "auto_pad" and `total_padding[i]`.
+    """
+    begin, end = transposed_same_pads(window, output_padding, odd=odd)
+    return _transposed(size, window, begin, end, output_padding)
 
 
 def torch_conv(size: Extent, window: Window, padding: int) -> AxisPadding:
-    """PyTorch Conv*d with an integer `padding`, on both sides; Caffe's convolution is the same.
+    """PyTorch Conv*d with an integer `padding`, on both sides.
 
-    Source: torch.nn.Conv1d, "Shape"; Caffe, src/caffe/layers/conv_layer.cpp.
+    Source: torch.nn.Conv1d, "Shape".
     """
     return AxisPadding(padding, padding, output_size(size, window, padding, padding))
+
+
+def torch_half(size: Extent, window: Window) -> AxisPadding:
+    """PyTorch Conv*d and pools with `padding=dilation * (kernel - 1) // 2`, its users' SAME.
+
+    An odd extent gives SAME's output size. An even one gives one output less where the size is one
+    above a multiple of the stride.
+
+    Source: `ConvNormActivation`, torchvision/ops/misc.py, for odd kernels.
+    """
+    return torch_conv(size, window, (window.extent - 1) // 2)
 
 
 def torch_same(size: Extent, window: Window) -> AxisPadding:
@@ -163,6 +293,55 @@ def torch_transposed(
     return _transposed(size, window, padding, padding, output_padding)
 
 
+def torch_transposed_output(
+    size: Extent, window: Window, padding: int, output: Extent
+) -> AxisPadding:
+    """PyTorch ConvTranspose*d called with an `output_size`: the output_padding that reaches it.
+
+    Source: `_ConvTransposeNd._output_padding`, torch/nn/modules/conv.py.
+
+    Raises:
+        UsageError: A size that PyTorch refuses.
+    """
+    least = transposed_output_size(size, window, padding, padding)
+    if always(less(output, least)) or always(less_equal(least + window.stride, output)):
+        raise UsageError(
+            f"PyTorch's ConvTranspose reaches {least} to {least + window.stride - 1} here, "
+            f"not {output}; change its padding"
+        )
+    return AxisPadding(padding, padding, output, output - least)
+
+
+def cudnn(size: Extent, window: Window, padding: int) -> AxisPadding:
+    """One padding for both sides, rounded down: cuDNN's convolutions and pools.
+
+    So it has no SAME with an odd total. The usual way out, `half_kernel`, reads earlier than
+    TensorFlow wherever SAME's total is below twice half the kernel.
+
+    Source: cuDNN API reference, `cudnnGetConvolutionNdForwardOutputDim` and
+    `cudnnGetPoolingNdForwardOutputDim`.
+    """
+    return AxisPadding(padding, padding, output_size(size, window, padding, padding))
+
+
+def caffe_conv(size: Extent, window: Window, pad: int) -> AxisPadding:
+    """Caffe's convolution: rounded toward 0.
+
+    So a window that is longer than the padded line by less than a stride is computed once, clipped.
+
+    Source: `ConvolutionLayer::compute_output_shape`, src/caffe/layers/conv_layer.cpp.
+    """
+    return AxisPadding(pad, pad, pool_output_size(size, window, pad, pad, ceil_mode=False))
+
+
+def caffe_transposed(size: Extent, window: Window, pad: int) -> AxisPadding:
+    """Caffe's deconvolution: `pad` crops both sides, nothing is appended.
+
+    Source: `DeconvolutionLayer::compute_output_shape`, src/caffe/layers/deconv_layer.cpp.
+    """
+    return _transposed(size, window, pad, pad, 0)
+
+
 def caffe_pool(size: Extent, window: Window, pad: int, *, padded: bool) -> AxisPadding:
     """Caffe's pooling, which rounds up; CoreML's `includeLastPixel` is the same.
 
@@ -186,11 +365,73 @@ def coreml_same(size: Extent, window: Window, *, top_left_heavy: bool = False) -
     return AxisPadding(begin, end, same_output_size(size, window))
 
 
-def half_kernel(size: Extent, window: Window) -> AxisPadding:
-    """Half the kernel on both sides: `padding=k//2`, the usual imitation of SAME.
+def paddle_same(size: Extent, window: Window) -> AxisPadding:
+    """PaddlePaddle Conv*D `SAME`: TensorFlow's with dilation 1, which it sets whatever was asked.
 
-    With dilation, half the extent. An odd extent gives SAME's output size. An even one gives one
-    more where the stride divides the size.
+    Source: `UpdatePaddingAndDilation`, paddle/phi/kernels/cpu/conv_util.h.
+    """
+    undilated = Window(window.kernel, window.stride)
+    return replace(tensorflow_same(size, undilated), undilated=True)
+
+
+def paddle_conv(size: Extent, window: Window, begin: int, end: int) -> AxisPadding:
+    """PaddlePaddle Conv*D with pads as numbers: rounded toward 0, as Caffe's.
+
+    Source: `ConvOutSize`, paddle/phi/kernels/cpu/conv_util.h.
+    """
+    return AxisPadding(begin, end, pool_output_size(size, window, begin, end, ceil_mode=False))
+
+
+def paddle_pool(
+    size: Extent, window: Window, begin: int = 0, end: int = 0, *, ceil_mode: bool = False
+) -> AxisPadding:
+    """PaddlePaddle MaxPool*D and AvgPool*D with pads as numbers.
+
+    With `ceil_mode` a last window that starts in the end padding is kept, unlike PyTorch's.
+
+    Source: `PoolOutputSize`, paddle/phi/kernels/funcs/pooling.h.
+
+    Raises:
+        UsageError: A dilation, which PaddlePaddle's pools do not have.
+    """
+    _refuse_dilation("PaddlePaddle", window)
+    return AxisPadding(begin, end, _paddle_pool_output(size, window, begin + end, ceil_mode))
+
+
+def paddle_pool_same(size: Extent, window: Window, *, ceil_mode: bool = False) -> AxisPadding:
+    """PaddlePaddle MaxPool*D and AvgPool*D `SAME`: TensorFlow's.
+
+    With `ceil_mode` there may be one output more where the kernel is below the stride.
+
+    Source: `UpdatePadding` and `PoolOutputSize`, paddle/phi/kernels/funcs/pooling.h.
+
+    Raises:
+        UsageError: A dilation, which PaddlePaddle's pools do not have.
+    """
+    _refuse_dilation("PaddlePaddle", window)
+    begin, end = same_pads(size, window, odd="end")
+    return AxisPadding(begin, end, _paddle_pool_output(size, window, begin + end, ceil_mode))
+
+
+def paddle_transposed_same(size: Extent, window: Window, output_padding: int = 0) -> AxisPadding:
+    """PaddlePaddle Conv*DTranspose `SAME`: crops what `paddle_same` pads on an input of `size`.
+
+    So its output has size * stride elements only by chance, unlike TensorFlow's.
+
+    Source: `UpdatePaddingAndDilation`, paddle/phi/kernels/cpu/conv_util.h, which
+    `ConvTransposeInferMeta`, paddle/phi/infermeta/binary.cc, calls with the input's size.
+    """
+    undilated = Window(window.kernel, window.stride)
+    begin, end = same_pads(size, undilated, odd="end")
+    output = transposed_output_size(size, undilated, begin, end, output_padding)
+    return AxisPadding(begin, end, output, output_padding, undilated=True)
+
+
+def half_kernel(size: Extent, window: Window) -> AxisPadding:
+    """Half the kernel on both sides: `padding=k//2`, Darknet's.
+
+    With dilation, half the extent. An odd extent gives SAME's output size, as `torch_half`. An even
+    one gives one more where the stride divides the size.
 
     Source: Darknet, `parse_convolutional` (`pad=1`), src/parser.c; common in PyTorch.
     """
@@ -203,3 +444,15 @@ def _transposed(
     """A transposed window's padding with the output size that follows from it."""
     output = transposed_output_size(size, window, begin, end, output_padding)
     return AxisPadding(begin, end, output, output_padding)
+
+
+def _paddle_pool_output(size: Extent, window: Window, pads: Extent, ceil_mode: bool) -> Extent:
+    """Output size of PaddlePaddle's pools, rounded toward 0 as C does."""
+    span = size + pads - window.extent
+    return trunc_div(span + window.stride - 1 if ceil_mode else span, window.stride) + 1
+
+
+def _refuse_dilation(framework: str, window: Window) -> None:
+    """Refuses a dilated pool of a framework without dilated pools."""
+    if window.dilation != 1:
+        raise UsageError(f"{framework}'s pools have no dilation, not {window.dilation}; use 1")

@@ -63,6 +63,7 @@ def computed(case: Case, window: Window, padding: AxisPadding) -> list[float]:
     assert isinstance(begin, int)
     assert isinstance(end, int)
     assert isinstance(output, int)
+    assert isinstance(padding.output_padding, int)
     values = [float((5 * n) % 17 - 8) for n in range(case["size"])]
     weights = [10.0**n for n in range(window.kernel)]
     if "transposed" in case["convention"]:
