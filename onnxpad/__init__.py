@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from onnxpad.api.explain import Explanation, explain
     from onnxpad.api.extensions import register, register_entry_points, registered, unregister
     from onnxpad.api.fix import CheckResult, FixResult, check, fix
     from onnxpad.api.validate import ValidationResult, validate
@@ -29,6 +30,7 @@ __all__ = [
     "CheckResult",
     "Context",
     "Example",
+    "Explanation",
     "Finding",
     "FixResult",
     "Match",
@@ -45,6 +47,7 @@ __all__ = [
     "ValidationError",
     "ValidationResult",
     "check",
+    "explain",
     "fix",
     "register",
     "register_entry_points",
@@ -61,6 +64,7 @@ _MODULES = {
     "finding": {"Certificate", "Change", "Finding", "Severity"},
     "rewrite.context": {"Context"},
     "rewrite.rule": {"Example", "Match", "Pass"},
+    "api.explain": {"Explanation", "explain"},
     "api.extensions": {"register", "register_entry_points", "registered", "unregister"},
     "api.validate": {"ValidationResult", "validate"},
     "api.fix": {"CheckResult", "FixResult", "check", "fix"},

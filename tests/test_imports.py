@@ -17,7 +17,7 @@ ORDER: Final = (
     # Values that import nothing of the package but one another.
     "messages", "errors", "finding", "reasons", "arguments", "declared",
     # Pure arithmetic, and the file on the level of bytes.
-    "process", "arithmetic", "file",
+    "process", "arithmetic", "conventions", "file",
     # One graph, what is known of it, and what its nodes say.
     "graph", "operators", "analysis", "sizes",
     # Proving: it knows no pass.
@@ -33,9 +33,11 @@ ORDER: Final = (
 
 APART: Final = {
     "arithmetic": {"file", "process"},
-    "file": {"arithmetic", "process"},
-    "proof": {"process", "operators"},
-    "engine": {"process", "arithmetic", "file", "graph", "analysis", "operators", "sizes", "proof"},
+    "conventions": {"process"},
+    "file": {"arithmetic", "conventions", "process"},
+    "proof": {"process", "operators", "conventions"},
+    "engine": {"process", "arithmetic", "file", "graph", "analysis", "operators", "sizes", "proof"}
+    | {"conventions"},
     "probe": {"proof"},
     "validation": {"analysis", "operators", "sizes", "proof"},
     "report": {"graph", "analysis", "operators", "sizes", "proof", "fusion", "padding", "rewrite"},

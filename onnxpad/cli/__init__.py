@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from onnxpad import __version__
 from onnxpad.cli.check_command import check
+from onnxpad.cli.explain_command import explain
 from onnxpad.cli.fix_command import fix
 from onnxpad.cli.output import INTERRUPTED, INTERRUPTION, explained, report_failure
 from onnxpad.cli.rule_commands import doctor, rule, rules
@@ -65,6 +66,7 @@ for _command, _help in (
     (fix, "Rewrite a model's padding, prove it, validate it, write it."),
     (check, "Report padding that fix would rewrite, and what stays and why."),
     (validate, "Run two models, or one and a framework's outputs, and compare."),
+    (explain, "Compare what each framework's padding convention pads and returns."),
     (rules, "List the codes of what onnxpad finds."),
     (rule, "Explain codes: what is found, why it matters, when a rewrite is exact."),
     (doctor, "Try the packages, providers and CUDA libraries here; say how to mend what fails."),

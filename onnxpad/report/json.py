@@ -10,6 +10,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from onnxpad import __version__
+from onnxpad.conventions.by_size import Difference, Parting
+from onnxpad.conventions.explanation import Explanation
+from onnxpad.conventions.named import source_of
+from onnxpad.conventions.writing import written
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
 from onnxpad.finding import Assumption, Certificate, Change, Finding, Page, Severity
 from onnxpad.reasons import Reason
@@ -27,7 +31,7 @@ SCHEMA = 1
 
 VALIDATED = Validation | Run | Comparison | Placement | Divergence | PaddingDifference
 EXAMINED = Diagnosis | Driver | Library | Package | Problem | Provider
-RECORDS = Finding | Change | Page | VALIDATED | EXAMINED
+RECORDS = Finding | Change | Page | VALIDATED | EXAMINED | Parting | Difference
 
 
 def fix_json(report: FixReport) -> str:
@@ -97,6 +101,45 @@ def validate_json(report: ValidateReport) -> str:
         "seconds": report.seconds,
         "unproven": report.unproven,
         "validation": report.validation,
+    }
+    return _dump(document)
+
+
+def explain_json(explanation: Explanation, picture: str = "") -> str:
+    """The report of one `explain` as one JSON object."""
+    question, windows = explanation.question, explanation.windows
+    found = {name: answer for name, answer in explanation.conventions.items() if answer is not None}
+    group = {name: names for names in explanation.agree for name in names}
+    document = {
+        **_head("explain", 0),
+        "model": explanation.model or None,
+        "node": explanation.node or None,
+        "op": explanation.op,
+        "size": explanation.size,
+        "kernel": [window.kernel for window in windows],
+        "stride": [window.stride for window in windows],
+        "dilation": [window.dilation for window in windows],
+        "padding": question.padding,
+        "output_padding": question.output_padding,
+        "svg": picture or None,
+        "conventions": {
+            name: answer and {"pads": answer.pads, "output": answer.output}
+            for name, answer in explanation.conventions.items()
+        },
+        "agree": explanation.agree,
+        "refused": explanation.refused,
+        "classes": explanation.survey.classes,
+        "partings": explanation.survey.partings,
+        "about": {
+            name: {
+                "source": source_of(name),
+                "dilation": [axis.window.dilation for axis in answer.axes],
+                "output_padding": answer.output_padding,
+                "counts_padding": answer.counts,
+                **written(question, answer, group[name])._asdict(),
+            }
+            for name, answer in found.items()
+        },
     }
     return _dump(document)
 

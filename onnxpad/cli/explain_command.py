@@ -1,0 +1,76 @@
+"""`onnxpad explain`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from onnxpad.cli.options import Format, FormatOption, path
+from onnxpad.cli.output import painter, write
+
+
+def explain(
+    op: Annotated[
+        str | None,
+        typer.Option(metavar="OP", help="conv, maxpool, avgpool or convtranspose."),
+    ] = None,
+    size: Annotated[
+        str | None,
+        typer.Option(metavar="N[xN...]", help="Elements of the data on each axis, as 224x160."),
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(metavar="N[xN...]", help="Size of the window: one number, or one per axis."),
+    ] = None,
+    stride: Annotated[str, typer.Option(metavar="N[xN...]", help="The same for the stride.")] = "1",
+    dilation: Annotated[
+        str, typer.Option(metavar="N[xN...]", help="The same for the dilation.")
+    ] = "1",
+    padding: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N[xN...]",
+            help="The padding on both sides, for conventions that leave it to the user.",
+        ),
+    ] = None,
+    output_padding: Annotated[
+        str | None,
+        typer.Option(metavar="N[xN...]", help="What a convtranspose appends to its output."),
+    ] = None,
+    svg: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the drawing as a picture.", parser=path),
+    ] = None,
+    form: FormatOption = Format.TEXT,
+) -> int:
+    """Compare what each framework's padding convention pads and returns, drawn.
+
+    Exit codes: 0 explained, 2 bad usage.
+    """
+    from onnxpad.api import explain as api
+
+    found = api.explain(
+        op=op,
+        size=size,
+        kernel=kernel,
+        stride=stride,
+        dilation=dilation,
+        padding=padding,
+        output_padding=output_padding,
+    )
+    if svg is not None:
+        from onnxpad.file.atomic_write import write_whole
+        from onnxpad.report.explain_svg import explain_svg
+
+        write_whole({svg: [explain_svg(found).encode()]})
+    if form is Format.JSON:
+        from onnxpad.report.json import explain_json
+
+        write(explain_json(found, str(svg or "")))
+    else:
+        from onnxpad.report.explain_text import explain_text
+
+        write(explain_text(found, painter()))
+        if svg is not None:
+            write(f"\nWrote {svg}\n")
+    return 0

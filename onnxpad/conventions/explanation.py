@@ -1,0 +1,79 @@
+"""Conventions compared for one operator at one size."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+
+from onnxpad.arithmetic.window import Window
+from onnxpad.conventions.by_size import Survey, survey
+from onnxpad.conventions.effect import effect
+from onnxpad.conventions.named import CONVENTIONS, AbsentError, conventions_for
+from onnxpad.conventions.question import Answer, Op, Question
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """All conventions for one operator at its size.
+
+    Attributes:
+        question: The operator, its sizes and windows.
+        conventions: The answer of each convention by name; None where it does not exist.
+        refused: Why not, by name, for those that exist for this operator at all.
+        agree: The conventions that compute the same at this size, in groups; each is in one.
+        node: The node of a model that this is about; empty if it is about no model.
+        model: The model, as given.
+    """
+
+    question: Question
+    conventions: Mapping[str, Answer | None]
+    refused: Mapping[str, str]
+    agree: tuple[tuple[str, ...], ...]
+    node: str = ""
+    model: str = ""
+
+    @property
+    def op(self) -> Op:
+        """The operator."""
+        return self.question.op
+
+    @property
+    def size(self) -> tuple[int, ...]:
+        """Elements of the data on each axis."""
+        return self.question.sizes
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """The window on each axis."""
+        return self.question.windows
+
+    @cached_property
+    def survey(self) -> Survey:
+        """Where conventions that compute the same at some sizes part at others."""
+        rows = conventions_for(self.question)
+        return survey(self.question, {name: rows[name] for names in self.agree for name in names})
+
+    def answer(self, name: str) -> Answer:
+        """The answer of a convention that exists here."""
+        found = self.conventions[name]
+        assert found is not None
+        return found
+
+
+def explained(question: Question, node: str = "", model: str = "") -> Explanation:
+    """Asks all conventions about an operator."""
+    rows = conventions_for(question)
+    answers: dict[str, Answer | None] = dict.fromkeys((*CONVENTIONS, *rows))
+    refused: dict[str, str] = {}
+    groups: dict[Hashable, list[str]] = {}
+    for name, row in rows.items():
+        try:
+            answer = answers[name] = row.answer(question)
+        except AbsentError as error:
+            refused[name] = str(error)
+            continue
+        same = tuple(effect(question.op, axis, counts=answer.counts) for axis in answer.axes)
+        groups.setdefault(same, []).append(name)
+    agree = tuple(tuple(names) for names in groups.values())
+    frozen = MappingProxyType(answers), MappingProxyType(refused)
+    return Explanation(question, *frozen, agree, node, model)

@@ -1,0 +1,269 @@
+"""The report of `explain` as text, for terminals of 80 columns and for files."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from onnxpad.conventions.by_size import Difference, Parting
+from onnxpad.conventions.explanation import Explanation
+from onnxpad.conventions.question import Answer
+from onnxpad.conventions.writing import written
+from onnxpad.report.text import Paint, counted, plain, shown
+from onnxpad.report.window_drawing import Drawing, DrawnRow, DrawnWindow, drawing, letter
+
+WIDTH: Final = 80
+_LINES: Final = 18
+_MARGIN: Final = 5
+_PARTINGS: Final = 8
+_MARKS: Final = {"data": "o", "padding": ".", "cropped": ".", "appended": "+", "nothing": " "}
+
+
+def explain_text(explanation: Explanation, paint: Paint = plain) -> str:
+    """A table of all conventions, where they part, a drawing, and how to write each."""
+    blocks = [
+        _head(explanation, paint),
+        [*_table(explanation, paint)],
+        [*_apart(explanation, paint)],
+        [*_drawing(explanation, paint)],
+        [*_written(explanation, paint)],
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _head(explanation: Explanation, paint: Paint) -> list[str]:
+    op, _, sizes = question_text(explanation).partition(" ")
+    head = f"{paint(op, 'strong')} {sizes}"
+    if not explanation.node:
+        return [head]
+    return [f"{shown(explanation.model)}: {paint(shown(explanation.node), 'strong')}", head]
+
+
+def question_text(explanation: Explanation) -> str:
+    """The operator with its sizes and windows, such as `conv of 224x160: kernel 3x3`."""
+    question, windows = explanation.question, explanation.windows
+    told = [f"{question.op} of {by(question.sizes)}: kernel {by([w.kernel for w in windows])}"]
+    told.append(f"stride {by([window.stride for window in windows])}")
+    if question.is_dilated:
+        told.append(f"dilation {by([window.dilation for window in windows])}")
+    if question.padding is not None:
+        told.append(f"padding {by(question.padding)}")
+    if question.output_padding is not None:
+        told.append(f"output_padding {by(question.output_padding)}")
+    return ", ".join(told)
+
+
+def by(numbers: Sequence[int]) -> str:
+    """Numbers of the axes as `224x160`."""
+    return "x".join(map(str, numbers))
+
+
+def _table(explanation: Explanation, paint: Paint) -> Iterator[str]:
+    averages, transposed = explanation.op == "avgpool", explanation.op == "convtranspose"
+    rows: list[list[str]] = []
+    for label, names in labels(explanation).items():
+        for name in names:
+            answer = explanation.answer(name)
+            row = [label if name == names[0] else "", name, _pads(answer), by(answer.output)]
+            rows.append([*row, _divides(answer)] if averages else row)
+    heads = ["", "convention", "crops" if transposed else "pads", "output"]
+    heads += ["divides by"] if averages else []
+    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
+    widths[0] = max(widths[0], _MARGIN - 4)
+    yield paint(_row(heads, widths), "faint")
+    for row in rows:
+        line = _row(row, widths)
+        yield line.replace(row[0], paint(row[0], "strong"), 1) if row[0] else line
+    if explanation.refused:
+        width = max(widths[1], *map(len, explanation.refused))
+        yield paint("  not here:", "faint")
+        for name, why in explanation.refused.items():
+            yield paint(f"{'':{widths[0] + 4}}{name:{width}}  {shown(why)}", "faint")
+
+
+def labels(explanation: Explanation) -> dict[str, tuple[str, ...]]:
+    """The conventions by label: a letter for those that compute the same at this size.
+
+    Those of a letter that part at other sizes have numbers, as A1 and A2.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for index, group in enumerate(explanation.agree):
+        parts = [names for names in explanation.survey.classes if names[0] in group]
+        for number, names in enumerate(parts, 1):
+            found[f"{letter(index)}{number if len(parts) > 1 else ''}"] = names
+    return found
+
+
+def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (f"{cell:{width}}" for cell, width in zip(cells, widths, strict=True))
+    return f"  {'  '.join(padded)}".rstrip()
+
+
+def _pads(answer: Answer) -> str:
+    """The pads of each axis, with what is appended to the output."""
+    return " ".join(
+        f"({axis.begin}, {axis.end}{f', +{axis.output_padding}' if axis.output_padding else ''})"
+        for axis in answer.axes
+    )
+
+
+def _divides(answer: Answer) -> str:
+    return "data and padding" if answer.counts else "data"
+
+
+# Other sizes
+
+
+def _apart(explanation: Explanation, paint: Paint) -> Iterator[str]:
+    told = [_parting(explanation, parting) for parting in explanation.survey.partings]
+    if not told:
+        yield "Those of one letter compute the same, at other sizes too."
+        return
+    yield "Those of one letter compute the same at this size. At others:"
+    for text in told[:_PARTINGS]:
+        yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ")
+    if len(told) > _PARTINGS:
+        yield f"  and {counted(len(told) - _PARTINGS, 'pair')} more (--format json)"
+
+
+def _parting(explanation: Explanation, parting: Parting) -> str:
+    first, second = (_called(explanation, each) for each in (parting.first, parting.second))
+    axes = ""
+    if len(parting.axes) < len(explanation.size):
+        axes = f"On {'axis' if len(parting.axes) == 1 else 'axes'} "
+        axes += f"{' and '.join(map(str, parting.axes))}: "
+    pair = f"{axes}{' and '.join(dict.fromkeys((*first, *second)))}"
+    least = f" from {parting.since} on" if parting.since > 1 else ""
+    if not parting.differences:
+        return f"{pair} are the same at all sizes{least}."
+    if not parting.same:
+        return f"{pair} are the same at none{least or ' other'}."
+    told = [f"{pair} are the same at {_sizes(parting.same, parting.stride)}{least}"]
+    for difference in parting.differences:
+        where = _sizes(difference.remainders, parting.stride)
+        told.append(f"at {where} {' and '.join(second)} {_differs(difference, explanation)}")
+    return "; ".join(told) + "."
+
+
+def _called(explanation: Explanation, names: tuple[str, ...]) -> list[str]:
+    """The labels of conventions; the letter alone for all of a group."""
+    known = labels(explanation)
+    found = []
+    for index, group in enumerate(explanation.agree):
+        if {*group} <= {*names}:
+            found.append(letter(index))
+        else:
+            found += [
+                label for label, some in known.items() if some[0] in names and some[0] in group
+            ]
+    return found
+
+
+def _sizes(remainders: Sequence[int], stride: int) -> str:
+    """Sizes by their remainder by the stride."""
+    if stride == 2:
+        return "odd sizes" if remainders == (1,) else "even sizes"
+    listed = [f"{stride}n{f'+{rest}' if rest else ''}" for rest in remainders]
+    return "sizes " + " and ".join(filter(None, (", ".join(listed[:-1]), listed[-1])))
+
+
+def _differs(difference: Difference, explanation: Explanation) -> str:
+    parts = []
+    if difference.shift:
+        verb = "starts" if explanation.op == "convtranspose" else "reads"
+        side = "right" if difference.shift > 0 else "left"
+        parts.append(f"{verb} {abs(difference.shift)} further {side}")
+    if difference.outputs:
+        more = "more" if difference.outputs > 0 else "fewer"
+        parts.append(f"has {counted(abs(difference.outputs), 'output')} {more}")
+    if difference.dilation:
+        parts.append("slides with another dilation")
+    if difference.divisor:
+        parts.append("divides by another number at the edges")
+    return " and ".join(parts)
+
+
+# The drawing
+
+
+def _drawing(explanation: Explanation, paint: Paint) -> Iterator[str]:
+    if not explanation.agree:
+        return
+    found, cell = drawing(explanation, (WIDTH - _MARGIN) // 2, _LINES), 2
+    if found is None:
+        found, cell = drawing(explanation, WIDTH - _MARGIN, _LINES), 1
+    if found is None:
+        yield "The windows are too long to draw here; --svg draws longer ones."
+        return
+    where = f"Axis {found.axis}" if len(explanation.size) > 1 else "The axis"
+    if found.transposed:
+        more = ", + appended" if any(row.axis.output_padding for row in found.rows) else ""
+        yield f"{where} of the output: o kept, . cropped{more}; x-x what an input writes"
+    else:
+        yield f"{where}: o data, . padding; x-x a window"
+    yield _ruler(found, cell)
+    before: tuple[DrawnWindow, ...] = ()
+    for row in found.rows:
+        yield _line(found, row, cell, paint)
+        if not found.transposed or row.windows != before:  # all crop the same windows
+            yield from _lanes(found, row, cell)
+        before = row.windows
+    if found.left_out:
+        yield f"     and {counted(found.left_out, 'group')} more"
+
+
+def _ruler(found: Drawing, cell: int) -> str:
+    """The numbers of the first and the last element."""
+    last = max(row.axis.size for row in found.rows) - 1
+    if found.transposed:
+        last = max(p for p in found.columns if p is not None)
+    line = " " * (_MARGIN + found.columns.index(0) * cell) + "0"
+    place = _MARGIN + found.columns.index(last) * cell
+    return (
+        line + f"{last:>{place + 1 - len(line)}}"
+        if place + 1 - len(line) > len(str(last))
+        else line
+    )
+
+
+def _line(found: Drawing, row: DrawnRow, cell: int, paint: Paint) -> str:
+    marks = ["~" if p is None else _MARKS[row.kind(p)] for p in found.columns]
+    label = f"{row.label:>{_MARGIN - 2}}  "
+    return f"{paint(label, 'strong')}{(' ' * (cell - 1)).join(marks)}".rstrip()
+
+
+def _lanes(found: Drawing, row: DrawnRow, cell: int) -> Iterator[str]:
+    lanes = [[" "] * (len(found.columns) * cell) for _ in range(found.lanes)]
+    for window in row.windows:
+        places = [found.columns.index(tap) * cell for tap in window.taps]
+        for place in range(places[0], places[-1]):
+            lanes[window.lane][place] = "-"
+        for place in places:
+            lanes[window.lane][place] = "x"
+    for lane in lanes:
+        if text := "".join(lane).rstrip():
+            yield " " * _MARGIN + text
+
+
+# Writing
+
+
+def _written(explanation: Explanation, paint: Paint) -> Iterator[str]:
+    if explanation.agree:
+        yield "At this size (c channels, n filters):"
+    for index, names in enumerate(explanation.agree):
+        lines = written(explanation.question, explanation.answer(names[0]), names)
+        label = letter(index)
+        for framework, line in zip(("PyTorch", "Keras", "ONNX"), lines, strict=True):
+            lead = f"{label:>3}  {framework:7}  "
+            wrapped = textwrap.wrap(
+                line or "none in one line",
+                WIDTH - len(lead),
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+            for text in wrapped:
+                yield (
+                    lead.replace(label, paint(label, "strong"), 1) + text if label else lead + text
+                )
+                lead = " " * len(lead)
+            label = ""

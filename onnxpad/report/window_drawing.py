@@ -1,0 +1,204 @@
+"""The windows of conventions over one padded axis, laid out in cells for a terminal or a picture.
+
+A long axis loses its middle: conventions differ at the ends only.
+"""
+
+import string
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from onnxpad.conventions.effect import effect
+from onnxpad.conventions.explanation import Explanation
+from onnxpad.conventions.question import AxisAnswer
+
+Kind: TypeAlias = Literal["data", "padding", "cropped", "appended", "nothing"]
+
+_MOST_LANES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnWindow:
+    """A window in a row.
+
+    Attributes:
+        lane: The line below the axis that it is in, from 0 on.
+        start: The position of its first element.
+        taps: The positions that it reads, or writes if transposed.
+    """
+
+    lane: int
+    start: int
+    taps: range
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnRow:
+    """The axis as some groups of conventions pad it, and windows over it.
+
+    Attributes:
+        label: The letters of the groups.
+        names: The conventions in them.
+        axis: What they do.
+        transposed: Whether the axis is the output, which pads crop.
+        windows: The windows that are drawn.
+    """
+
+    label: str
+    names: tuple[str, ...]
+    axis: AxisAnswer
+    transposed: bool
+    windows: tuple[DrawnWindow, ...]
+
+    def kind(self, position: int) -> Kind:
+        """The kind of element at a position; those of the data count from 0."""
+        axis = self.axis
+        if not self.transposed:
+            if 0 <= position < axis.size:
+                return "data"
+            return "padding" if -axis.begin <= position < axis.size + axis.end else "nothing"
+        full = full_output(axis)
+        if axis.begin <= position < axis.begin + axis.output:
+            return "data" if position < full else "appended"
+        return "cropped" if 0 <= position < full else "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """All rows of a drawing, which have their columns in common.
+
+    Attributes:
+        axis: The axis that is drawn.
+        columns: The position in each column; None for the column that stands for the middle.
+        lanes: Lines of windows below each row.
+        rows: The rows.
+        left_out: Groups that are not drawn.
+    """
+
+    axis: int
+    columns: tuple[int | None, ...]
+    lanes: int
+    rows: tuple[DrawnRow, ...]
+    left_out: int
+
+    @property
+    def transposed(self) -> bool:
+        """Whether the axis is the output of a transposed convolution."""
+        return self.rows[0].transposed
+
+
+def letter(index: int) -> str:
+    """The letter of a group: A to Z, then A1 to Z1 and so on."""
+    again, place = divmod(index, 26)
+    return string.ascii_uppercase[place] + (str(again) if again else "")
+
+
+def full_output(axis: AxisAnswer) -> int:
+    """The length of a transposed convolution's output before it is cropped."""
+    return (axis.size - 1) * axis.window.stride + axis.window.extent
+
+
+def drawing(explanation: Explanation, cells: int, lines: int) -> Drawing | None:
+    """Lays out the windows along the axis on which most conventions differ.
+
+    Args:
+        explanation: What is drawn.
+        cells: How many elements fit side by side.
+        lines: How many lines there are for all rows together.
+
+    Returns:
+        The drawing; None if a window is longer than half of the space.
+    """
+    if not explanation.agree:
+        return None
+    place = max(range(len(explanation.size)), key=lambda axis: len(_alike(explanation, axis)))
+    alike = _alike(explanation, place)
+    shown = alike[: max(lines // 2, 1)]
+    answers = [
+        explanation.answer(explanation.agree[indices[0]][0]).axes[place] for indices in shown
+    ]
+    transposed = explanation.op == "convtranspose"
+    columns = _columns(answers, cells, transposed=transposed)
+    if columns is None:
+        return None
+    lanes = min(_MOST_LANES, max(lines // len(shown) - 1, 1), max(map(_lanes, answers)))
+    rows = tuple(
+        DrawnRow(
+            " ".join(map(letter, indices)),
+            tuple(name for index in indices for name in explanation.agree[index]),
+            axis,
+            transposed,
+            tuple(_windows(axis, columns, lanes, transposed=transposed)),
+        )
+        for indices, axis in zip(shown, answers, strict=True)
+    )
+    return Drawing(place, columns, lanes, rows, len(alike) - len(shown))
+
+
+def _alike(explanation: Explanation, place: int) -> list[list[int]]:
+    """The groups, by index, that compute the same on one axis."""
+    found: dict[object, list[int]] = {}
+    for index, names in enumerate(explanation.agree):
+        answer = explanation.answer(names[0])
+        key = effect(explanation.op, answer.axes[place], counts=answer.counts)
+        found.setdefault(key, []).append(index)
+    return list(found.values())
+
+
+def _columns(
+    answers: list[AxisAnswer], cells: int, *, transposed: bool
+) -> tuple[int | None, ...] | None:
+    """The positions to show: all, or both ends of them."""
+    if transposed:
+        first, last = 0, max(max(full_output(a), a.begin + a.output) for a in answers)
+        before = max(a.begin for a in answers)
+        after = last - min(a.begin + a.output for a in answers)
+    else:
+        before = max(a.begin for a in answers)
+        ends = [(a.output - 1) * a.window.stride + a.window.extent - a.begin for a in answers]
+        size = answers[0].size
+        after = max(0, *(a.end for a in answers), *(end - size for end in ends))
+        first, last = -before, size + after
+    if last - first <= cells:
+        return tuple(range(first, last))
+    half = (cells - 1) // 2
+    extent = max(a.window.extent for a in answers)
+    if max(before, after) + extent > half:
+        return None
+    return (*range(first, first + half), None, *range(last - half, last))
+
+
+def _lanes(axis: AxisAnswer) -> int:
+    """Lines that keep all windows apart."""
+    windows = axis.size if axis.size < axis.output else axis.output
+    return max(1, min(-(-axis.window.extent // axis.window.stride), windows))
+
+
+def _windows(
+    axis: AxisAnswer, columns: tuple[int | None, ...], lanes: int, *, transposed: bool
+) -> Iterator[DrawnWindow]:
+    """The windows that are wholly among the columns, each in a line where it overlaps no other.
+
+    If there are not enough lines for all, those at both ends come first.
+    """
+    window = axis.window
+    begin, count = (0, axis.size) if transposed else (axis.begin, axis.output)
+    near = len(columns) // window.stride + 2
+    indices = sorted({*range(min(count, near)), *range(max(count - near, 0), count)})
+    lane = {index: index % lanes for index in indices}
+    if lanes < _lanes(axis):
+        from_end = sorted(indices, key=lambda index: min(index, count - 1 - index))
+        indices, lane = (
+            from_end,
+            lane | {index: (index - count) % lanes for index in indices if index >= count / 2},
+        )
+    shown = {position for position in columns if position is not None}
+    taken: list[set[int]] = [set() for _ in range(lanes)]
+    for index in indices:
+        start = index * window.stride - begin
+        span = set(range(start, start + window.extent))
+        if span <= shown and taken[lane[index]].isdisjoint(span):
+            taken[lane[index]] |= span
+            yield DrawnWindow(
+                lane[index], start, range(start, start + window.extent, window.dilation)
+            )
