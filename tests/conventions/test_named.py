@@ -57,8 +57,8 @@ def reads(op: Op, answer: Answer) -> list[object]:
     found: list[object] = []
     for taps in walk(axis.window, axis.begin, axis.output):
         real = [(tap, n) for tap, n in enumerate(taps) if 0 <= n < axis.size]
-        line = range(-axis.begin, axis.size + axis.end)
-        divisor = sum(n in line for n in taps) if answer.counts else len(real)
+        padded = range(-axis.begin, axis.size + axis.end)
+        divisor = sum(n in padded for n in taps) if answer.counts else len(real)
         if op == "conv":
             found.append(real)
         else:
