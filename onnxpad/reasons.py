@@ -62,6 +62,7 @@ class Reason(enum.StrEnum):
     INDICES_READ = "indices-read", "the operator's Indices count positions of the padded data"
     OWN_PADDING_UNCOUNTED = "own-padding-uncounted", "an average does not count its own padding"
     DIVISOR_DIFFERS = "divisor-differs", "an average would divide by another number"
+    ROUNDING_DIFFERS = "rounding-differs", "onnxruntime would round an average otherwise"
     PADS_NOT_BELOW_KERNEL = "pads-not-below-kernel", "a pool's pads must be smaller than its kernel"
     CEIL_WINDOWS_DIFFER = (
         "ceil-windows-differ",

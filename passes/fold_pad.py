@@ -38,7 +38,8 @@ class FoldPad(Pass):
     A pool's pads must stay below its kernel. The data without the `Pad` must not be empty, as the
     result of a run-time Slice may be. With `ceil_mode` the number of windows must stay the same,
     and no window of a QLinearAveragePool that begins to count may reach past its padding: there it
-    divides by the whole kernel.
+    divides by the whole kernel. Where its kernel is as large as unpadded data on all axes,
+    onnxruntime rounds otherwise, which a rewrite must neither begin nor end.
 
     ## References
     ONNX Pad-25, Conv-22, MaxPool-22, AveragePool-22, LpPool-22, ConvInteger-10, QLinearConv-10;

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from onnx import TensorProto
 
-from onnxpad.arithmetic.size import Extent, always, less_equal
+from onnxpad.arithmetic.size import Extent, Unknown, always, equal, less_equal, minimum
 from onnxpad.arithmetic.window import same_raw_total
-from onnxpad.operators.limits import AxisForm, Form
+from onnxpad.operators.amounts import ExtentPair
+from onnxpad.operators.limits import AxisForm, Form, article
 from onnxpad.reasons import Condition, Reason, RefusalError
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 Type: TypeAlias = Callable[[], int | None]
 """The element type of data; None where unknown."""
+
+Span: TypeAlias = tuple[Extent, ExtentPair]
+"""The size of an axis that an operator reads, and the operator's own pads there."""
 
 Stops: TypeAlias = Callable[["WindowOp", int, Type], bool]
 """Whether an operator, in an opset and on an element type, stops where SAME would crop."""
@@ -44,6 +48,8 @@ class Departures:
             maximum over only -infinity is the lowest finite number.
         divides_by_whole_kernels: Whether an average that counts its padding divides by the number
             of elements of its kernel, even where that reaches past all padding.
+        rounds_whole_apart: Whether it is rounded otherwise where the kernel is as large as the data
+            on all axes and nothing is padded: it then runs as its global kin.
     """
 
     refuses_dilated_same: bool
@@ -54,6 +60,7 @@ class Departures:
     folds_pads: bool
     runs_in_blocks: bool
     divides_by_whole_kernels: bool
+    rounds_whole_apart: bool = False
 
 
 def _never(op: "WindowOp", opset: int, dtype: Type) -> bool:
@@ -127,8 +134,14 @@ LP_POOL: Final = Departures(
 )
 NHWC_MAX_POOL: Final = LP_POOL
 """It shares the reading of attributes with pools, and never stops."""
-QLINEAR_AVERAGE_POOL: Final = replace(NHWC_MAX_POOL, divides_by_whole_kernels=True)
-"""With the channels last, the process dies of SIGFPE where it has no window."""
+WHOLE_AVERAGE_POOL: Final = replace(NHWC_MAX_POOL, divides_by_whole_kernels=True)
+"""Like a quantised average, but for how that rounds."""
+QLINEAR_AVERAGE_POOL: Final = replace(WHOLE_AVERAGE_POOL, rounds_whole_apart=True)
+"""With the channels last, the process dies of SIGFPE where it has no window.
+
+As QLinearGlobalAveragePool, it rounds before it adds the zero point, and otherwise afterwards.
+Source: onnxruntime, qlinear_pool.cc and qlgavgpool.cpp.
+"""
 
 
 def check_runs_same(op: "WindowOp", sizes: Sequence[Extent], auto_pad: str) -> None:
@@ -156,6 +169,37 @@ def check_runs_same(op: "WindowOp", sizes: Sequence[Extent], auto_pad: str) -> N
                 kernel=window.kernel if isinstance(window.kernel, int) else None,
                 stride=window.stride,
             )
+
+
+def check_rounding(op: "WindowOp", now: Sequence[Span], then: Sequence[Span]) -> None:
+    """Raises if onnxruntime might begin or cease to round an average as its global kin does.
+
+    Args:
+        op: The operator.
+        now: What it reads, and its own pads, per spatial axis.
+        then: The same in the new form.
+
+    Raises:
+        RefusalError: It might.
+    """
+    if not op.operator.onnxruntime.rounds_whole_apart:
+        return
+    both = [
+        [
+            minimum(equal(size, window.kernel), minimum(equal(begin, 0), equal(end, 0)))
+            for window, (size, (begin, end)) in zip(op.windows, spans, strict=True)
+        ]
+        for spans in (now, then)
+    ]
+    if all(any(always(each) is False for each in whole) for whole in both):
+        return
+    if both[0] != both[1] or any(isinstance(each, Unknown) for each in both[0]):
+        raise RefusalError(
+            Reason.ROUNDING_DIFFERS,
+            f"onnxruntime rounds {article(op)} otherwise where its kernel is all of the data and "
+            "nothing is padded, which may come to be or cease to be so",
+            kernel=[window.kernel for window in op.windows],
+        )
 
 
 def _is_below_kernel(on: AxisForm) -> bool:

@@ -478,7 +478,7 @@ _LIKE: Final = {
         since={"count_include_pad": 0},
         limits=(asks.OWN_PADDING_COUNTED,),
         axis_limits=(*_POOL_LIMITS, quirks.WITHIN_PADDING),
-        onnxruntime=quirks.QLINEAR_AVERAGE_POOL,
+        onnxruntime=quirks.WHOLE_AVERAGE_POOL,
     ),
 }
 """The rows that declared operators are like, without what the opset of ONNX decides."""

@@ -7,6 +7,7 @@ from onnxpad.finding import Trust
 from onnxpad.graph import Graph
 from onnxpad.operators.amounts import Pairs, is_padded, onnx_order, told
 from onnxpad.operators.limits import check_declared
+from onnxpad.operators.onnxruntime_quirks import check_rounding
 from onnxpad.operators.read import WindowOp
 from onnxpad.padding.plan import split
 from onnxpad.padding.site import Sites
@@ -52,6 +53,10 @@ def floored(sites: Sites, op: WindowOp, style: str) -> Floored:
     if plan.reaches_past:
         _check_reach(plan)
         check_declared(op, pads)
+        spans = sites.spans(op)
+        check_rounding(
+            op, spans, [(size, pair) for (size, _), pair in zip(spans, pads, strict=True)]
+        )
     _check_style(sites, plan, style)
     return plan
 

@@ -28,7 +28,7 @@ from onnxpad.operators.limits import (
     says_power,
     says_zero_point,
 )
-from onnxpad.operators.onnxruntime_quirks import check_pads, check_runs_same
+from onnxpad.operators.onnxruntime_quirks import check_pads, check_rounding, check_runs_same
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
 from onnxpad.padding.amounts_subgraph import Amounts, Formula, formula_of, formula_of_same
@@ -125,6 +125,10 @@ class DynamicSites:
                 check_declared(op, None)
                 self._check_not_empty(op, pad.data, sizes)
                 self._check_meets_data(op, pad.data, sizes, odd)
+                same = [self._same(*each, odd) for each in zip(sizes, windows, strict=True)]
+                padded = [size + sum(pair) for size, pair in zip(sizes, amounts, strict=True)]
+                then = list(zip(sizes, same, strict=True))
+                check_rounding(op, self._sites.spans(op, padded), then)
                 return SamePlan(op, pad, auto_pad, pad.data)
         return None
 
@@ -191,6 +195,8 @@ class DynamicSites:
         self._sites.check_same(op)
         check_pads(self._graph.opset, self._analysis.dtype(op.data))
         self._check_sizes(op, odd)
+        spans = self._sites.spans(op)
+        check_rounding(op, spans, [(size + sum(pads), (0, 0)) for size, pads in spans])
         return ComputedPlan(op, op.data, odd)
 
     def _check_sizes(self, op: WindowOp, odd: Side) -> None:

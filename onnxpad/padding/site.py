@@ -19,6 +19,7 @@ from onnxpad.arithmetic.window import (
     output_size,
     pool_output_size,
     same_output_size,
+    same_pads,
 )
 from onnxpad.errors import ModelError
 from onnxpad.finding import Trust
@@ -26,7 +27,7 @@ from onnxpad.fusion.pad_fusion import Fusion
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, add, is_padded, onnx_order, told
 from onnxpad.operators.limits import Form, check_declared, says_infinite
-from onnxpad.operators.onnxruntime_quirks import check_pads
+from onnxpad.operators.onnxruntime_quirks import Span, check_pads, check_rounding
 from onnxpad.operators.read import (
     PadOp,
     UnreadableError,
@@ -456,6 +457,7 @@ class Sites:
         exact = outer is None or outer.exact
         keep = outer.node if outer is not None and exact and outside == around else None
         if exact and inside == own and outside == around:
+            self._check_rounding(op, source, around, inside, outside)  # what SAME pads may vary
             return Plan(op, own, around, op.data, keep, op.count_include_pad)
         counts = op.count_include_pad or (
             op.operator.padding is Fill.EXCLUDED and is_padded(inside) and not is_padded(own)
@@ -473,9 +475,49 @@ class Sites:
             ask(row.limits, form)
             for on in form.along():
                 ask(row.axis_limits, on)
+        self._check_rounding(op, source, around if exact else None, inside, outside)
         if not (exact and outside == around) and is_padded(outside):
             check_pads(self._graph.opset, self._analysis.dtype(source))
         return Plan(op, inside, outside, source, keep, counts)
+
+    def _check_rounding(
+        self, op: WindowOp, source: Tensor, around: Pairs | None, inside: Pairs, outside: Pairs
+    ) -> None:
+        """Raises if a form might make onnxruntime round an average otherwise.
+
+        Args:
+            op: The operator.
+            source: The tensor that is padded.
+            around: The amounts of a `Pad` in front of it now; None where they depend on sizes.
+            inside: The operator's own pads in the new form.
+            outside: The amounts of a `Pad` in front of it in the new form.
+
+        Raises:
+            RefusalError: It might.
+        """
+        if not op.operator.onnxruntime.rounds_whole_apart:
+            return
+        sizes = self.spatial(op, source)
+
+        def padded(pads: Pairs) -> list[Extent]:
+            return [size + sum(pair) for size, pair in zip(sizes, pads, strict=True)]
+
+        now = self.spans(op, None if around is None else padded(around))
+        check_rounding(op, now, list(zip(padded(outside), inside, strict=True)))
+
+    def spans(self, op: WindowOp, sizes: Sequence[Extent] | None = None) -> list[Span]:
+        """What an operator reads now, and its own pads, per spatial axis.
+
+        Args:
+            op: The operator.
+            sizes: The sizes of its data, where these are known; its data is asked without them.
+        """
+        sizes = self.spatial(op, op.data, 1) if sizes is None else sizes
+        each = zip(sizes, op.windows, op.pads, strict=True)
+        if op.auto_pad.startswith("SAME"):
+            odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
+            return [(size, same_pads(size, window, odd=odd)) for size, window, _ in each]
+        return [(size, pads if op.auto_pad == "NOTSET" else (0, 0)) for size, _, pads in each]
 
     def _sizes(self, op: WindowOp, source: Tensor, read: Sequence[bool]) -> tuple[Extent, ...]:
         """The spatial sizes of a source; at least 1 on the axes that a pool reads unpadded."""

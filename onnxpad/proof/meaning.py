@@ -85,6 +85,8 @@ class Sliding:
         schema: Its schema; None for those of onnx.
         declaration: What a user declared of it; None for those of this table. It is all that is
             known of the operator, and so what it means for the proof too.
+        rounds_whole_apart: Whether onnxruntime rounds otherwise where the kernel is as large as the
+            data on all axes and nothing is padded: it then runs the operator's global kin.
     """
 
     versions: frozenset[int]
@@ -95,6 +97,7 @@ class Sliding:
     last: bool | None = False
     schema: Schema | None = None
     declaration: Row | None = None
+    rounds_whole_apart: bool = False
 
     @property
     def loses_signs(self) -> bool:
@@ -181,6 +184,7 @@ SLIDING: Final[Mapping[tuple[str, str], Sliding]] = {
         zero_point=2,
         last=None,
         schema=Schema({**_POOLING, **_LAST, "count_include_pad": _AttrType.INT}, inputs=5),
+        rounds_whole_apart=True,
     ),
 }
 """Operators with a sliding window. Without a row here, no rewrite of an operator can be proved.

@@ -14,6 +14,7 @@ from onnxpad.arithmetic.size import (
     Size,
     Unknown,
     always,
+    equal,
     less_equal,
     maximum,
     minimum,
@@ -122,6 +123,8 @@ class WindowPair:
                 who = judge if first is None else engine
                 raise UncertifiedError(f"{who} does not run {which}", engine=who)
             placed = first, second
+            if engine == "onnxruntime" and old.slide.row.rounds_whole_apart:
+                _check_whole(outer, placed, inner)
             if self.readings and self.readings[0].is_as(engine, placed):
                 continue
             self.readings.append(EngineReading((judge, engine), outer, placed, inner))
@@ -381,6 +384,36 @@ def _placed(
             return None
         found.append(placed)
     return found
+
+
+def _check_whole(pair: list[Padded], placed: _BothPlaced, sizes: tuple[Extent, ...]) -> None:
+    """Checks that two windows cover all data without padding at the same sizes.
+
+    Raises:
+        UncertifiedError: They may not, so that onnxruntime may round one of them otherwise.
+    """
+    defined = [1 if isinstance(old.runs, Unknown) else old.runs for old in placed[0]]
+    old, new = (
+        [_only(some, each) for some, each in zip(defined, _whole(one, its, sizes), strict=True)]
+        for one, its in zip(pair, placed, strict=True)
+    )
+    known = all(isinstance(each, int | Size) for each in old)
+    never = all(any(always(each) is False for each in axes) for axes in (old, new))
+    if not never and not (known and old == new):
+        raise UncertifiedError(
+            "according to onnxruntime, an average rounds otherwise where its kernel is all of the "
+            "data and nothing is padded, which is so at other sizes",
+            engine="onnxruntime",
+        )
+
+
+def _whole(padded: Padded, placed: list[Placed], sizes: tuple[Extent, ...]) -> Iterator[Extent]:
+    """By axis, 1 where the kernel is as long as the data and nothing is padded, else 0."""
+    slide, layers = padded
+    for axis, window, each, size in zip(slide.spatial, slide.axes, placed, sizes, strict=True):
+        covers = equal(size + around(layers, axis), window.kernel)
+        bare = minimum(equal(each.begin, 0), equal(each.end, 0))
+        yield minimum(covers, bare)
 
 
 def _only(some: Extent, extent: Extent) -> Extent:

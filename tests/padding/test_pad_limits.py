@@ -1,5 +1,7 @@
 """The fill that an operator's own padding stands for, where that is the data's zero point."""
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -311,6 +313,75 @@ def test_a_quantised_average_that_counts_rounds_up_in_two_ways(
     assert [finding.reason_code for finding in result.findings] == reasons
     assert all("at size 8 3 and 2 for the last" in finding.reason for finding in result.findings)
     assert len(result.changes) == 1 - len(reasons)
+
+
+def halves(attributes: str, size: int | str, pad: str = "") -> onnx.ModelProto:
+    """A QLinearAveragePool whose results often lie halfway, to be moved by an odd zero point."""
+    return one(
+        f"{pad} y = com.microsoft.QLinearAveragePool <{attributes}> ({'a' if pad else 'x'}, s, z,"
+        " t, r)",
+        inputs=f"uint8[1, 20, {size}] x",
+        outputs="uint8[] y",
+        initializers="float s = {0.5}, float t = {1}, uint8 z = {0}, uint8 r = {3},"
+        " int64[6] p = {0, 0, 0, 0, 0, 1}, int64[6] q = {0, 0, 1, 0, 0, 1}",
+    )
+
+
+END, BOTH = "a = Pad (x, p)", "a = Pad (x, q)"
+WHOLE = [
+    pytest.param(END, "kernel_shape = [2]", 1, {}, id="a Pad that is read"),
+    pytest.param(END, "kernel_shape = [2]", "n", {}, id="a Pad of an open size"),
+    pytest.param(
+        "", 'kernel_shape = [2], strides = [2], auto_pad = "SAME_UPPER"', "n", {}, id="SAME"
+    ),
+    pytest.param(
+        "",
+        'kernel_shape = [2], strides = [2], count_include_pad = 1, auto_pad = "SAME_UPPER"',
+        "n",
+        {"style": "pad"},
+        id="SAME as a computed Pad",
+    ),
+    pytest.param("", "kernel_shape = [2], strides = [2], ceil_mode = 1", "n", {"no_ceil": True},
+                 id="ceil_mode"),
+    pytest.param("", "kernel_shape = [2], pads = [0, 1], count_include_pad = 1", 1,
+                 {"style": "pad"}, id="pads into a Pad"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pad", "attributes", "size", "how"), WHOLE)
+def test_a_quantised_average_does_not_begin_to_round_otherwise(
+    pad: str, attributes: str, size: int | str, how: dict[str, Any]
+) -> None:
+    """onnxruntime rounds otherwise where one kernel is all data, without padding."""
+    model = halves(attributes, size, pad)
+    result = onnxpad.fix(model, validate=False, **how)
+    assert not result.changed
+    assert not result.undone
+    assert Reason.ROUNDING_DIFFERS in {finding.reason_code for finding in result.findings}
+
+
+@pytest.mark.parametrize(
+    ("pad", "attributes", "size"),
+    [
+        pytest.param(END, "kernel_shape = [2]", 2, id="neither is"),
+        pytest.param(BOTH, "kernel_shape = [2]", "n", id="none is at any size"),
+        pytest.param("", 'kernel_shape = [2], auto_pad = "VALID"', "n", id="both are"),
+    ],
+)
+def test_a_quantised_average_that_rounds_alike_folds(
+    pad: str, attributes: str, size: int | str
+) -> None:
+    assert fixed(halves(attributes, size, pad)).changed
+
+
+def test_a_quantised_average_keeps_a_pad_that_is_never_read() -> None:
+    line = np.arange(20, dtype=np.uint8).reshape(1, 20, 1)
+    attributes = "kernel_shape = [1], strides = [2]"
+    part, whole = halves(attributes, 1, END), halves(attributes, 1)
+    assert not np.array_equal(run(part, {"x": line})[0], run(whole, {"x": line})[0])
+    result = onnxpad.fix(part, validate=False)
+    assert not result.changed
+    assert not result.undone
 
 
 @pytest.mark.parametrize("kind", ["uint8", "int8"])

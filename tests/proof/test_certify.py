@@ -538,6 +538,13 @@ UNKNOWN: dict[str, Any] = {
     "initializers": "int64[6] p = {0, 0, 1, 0, 0, 1}, int64[6] n = {0, 0, 0, 0, 0, 0},"
     " float z = {0}, float m = {-0.0}",
 }
+AVERAGE = "com.microsoft.QLinearAveragePool <strides = [1]"
+BYTES: dict[str, Any] = {
+    "inputs": "uint8[1, 2, L] x",
+    "outputs": "uint8[] y",
+    "initializers": f"{amounts('p', 0, 1)}, float s = {{0.5}}, float t = {{1}}, uint8 z = {{9}},"
+    " uint8 r = {3}",
+}
 NEGATIVE = f"{amounts('p', 1, 1)}, float z = {{0}}, float m = {{-0.0}}"
 # What onnxruntime shows at no size, or not in numbers that are compared as numbers.
 UNPROVED = [
@@ -594,6 +601,18 @@ UNPROVED = [
             id=f"LpPool, p = {power}",
         )
         for power in (0, -1)
+    ),
+    *(
+        pytest.param(
+            one(f"a = Pad (x, p, z) y = {AVERAGE}, {attributes}> (a, s, z, t, r)", **BYTES),
+            one(f"y = {AVERAGE}, {attributes}, {pads}> (x, s, z, t, r)", **BYTES),
+            "an average rounds otherwise where its kernel is all of the data",
+            id=f"QLinearAveragePool, {attributes}",
+        )
+        for attributes, pads in (
+            ("kernel_shape = [2]", "pads = [0, 1], count_include_pad = 1"),
+            ("kernel_shape = [2], channels_last = 0", "pads = [0, 1], count_include_pad = 1"),
+        )
     ),
     pytest.param(
         one("t = Reshape (x, s) y = Pad (t, n)", **UNKNOWN),
