@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from onnxpad.api.explain import Explanation, explain
     from onnxpad.api.extensions import register, register_entry_points, registered, unregister
     from onnxpad.api.fix import CheckResult, FixResult, check, fix
+    from onnxpad.api.match import MatchResult, match
     from onnxpad.api.validate import ValidationResult, validate
     from onnxpad.arguments import ModelSource
     from onnxpad.declared import Row, Step
@@ -34,6 +35,7 @@ __all__ = [
     "Finding",
     "FixResult",
     "Match",
+    "MatchResult",
     "ModelError",
     "ModelSource",
     "OnnxpadError",
@@ -49,6 +51,7 @@ __all__ = [
     "check",
     "explain",
     "fix",
+    "match",
     "register",
     "register_entry_points",
     "registered",
@@ -66,6 +69,7 @@ _MODULES = {
     "rewrite.rule": {"Example", "Match", "Pass"},
     "api.explain": {"Explanation", "explain"},
     "api.extensions": {"register", "register_entry_points", "registered", "unregister"},
+    "api.match": {"MatchResult", "match"},
     "api.validate": {"ValidationResult", "validate"},
     "api.fix": {"CheckResult", "FixResult", "check", "fix"},
 }

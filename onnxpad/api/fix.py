@@ -340,6 +340,11 @@ def fix(
     )
 
 
+def graph_of(result: FixResult) -> Graph:
+    """The graph of a result, for calls that go on with it."""
+    return result._graph
+
+
 def check(
     model: ModelSource,
     *,

@@ -13,7 +13,7 @@ from onnxpad.graph.nodes import Declared, Entry, Node, View, declaration
 
 Differences: TypeAlias = tuple[dict[Record, list[Chunk]], list[Chunk]]
 
-_INITIALIZER, _INPUT = 5, 11
+_INITIALIZER, _INPUT, _OUTPUT = 5, 11, 12
 _IR_VERSION, _METADATA = 1, 14
 
 _ELEMENTS: Final = frozenset(
@@ -174,7 +174,12 @@ def working_copy(
     model.graph.CopyFrom(outline(skeleton, view))
     graph = model.graph
     graph.name = light.graph.name
-    graph.output.extend(light.graph.output)
+    graph.output.extend(
+        _declaring(value, view.redeclared_outputs[value.name])
+        if value.name in view.redeclared_outputs
+        else value
+        for value in light.graph.output
+    )
     graph.value_info.extend(
         value
         for value in light.graph.value_info
@@ -345,11 +350,15 @@ def _dead_annotations(view: View) -> Iterator[Record]:
 
 
 def _redeclared(view: View) -> Iterator[tuple[Record, list[Chunk]]]:
-    """The records of inputs whose declared shape changed, each with its replacement."""
-    for value, record in view.section.parts("input"):
-        declared = view.inputs.get(value.name)
-        if declared is not None and declared != declaration(value):
-            yield record, [encode(_INPUT, _declaring(value, declared).SerializeToString())]
+    """The records of inputs and outputs whose declared shape changed, with their replacements."""
+    for kind, field, known in (
+        ("input", _INPUT, view.inputs),
+        ("output", _OUTPUT, view.redeclared_outputs),
+    ):
+        for value, record in view.section.parts(kind):
+            declared = known.get(value.name)
+            if declared is not None and declared != declaration(value):
+                yield record, [encode(field, _declaring(value, declared).SerializeToString())]
 
 
 def _noted(skeleton: Skeleton, metadata: Mapping[str, str]) -> Iterator[tuple[Record, list[Chunk]]]:
@@ -374,7 +383,7 @@ def _metadata(key: str, value: str) -> Chunk:
 
 
 def _declaring(value: onnx.ValueInfoProto, declared: Declared) -> onnx.ValueInfoProto:
-    """An input with another shape; axes whose size did not change keep all their fields."""
+    """An input or output with another shape; axes whose size did not change keep all fields."""
     proto = onnx.ValueInfoProto()
     proto.CopyFrom(value)
     was, shape = declaration(value).shape, declared.shape or ()
@@ -388,6 +397,8 @@ def _declaring(value: onnx.ValueInfoProto, declared: Declared) -> onnx.ValueInfo
             dims[axis].dim_value = size
         elif size is not None:
             dims[axis].dim_param = size
+        else:
+            dims[axis].Clear()
     return proto
 
 

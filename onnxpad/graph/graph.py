@@ -489,6 +489,18 @@ class Graph:
             raise ValueError(f"'{name}' is no input of the main graph")
         self._edits.declare(name, shape)
 
+    def declare_output(self, name: str, shape: tuple[int | str | None, ...]) -> None:
+        """Changes the declared shape of an output, for edits that make it another one.
+
+        Raises:
+            ValueError: It is not an output of the main graph that declares a shape.
+        """
+        values = (value for value, _ in self._view.section.parts("output") if self._view.is_main)
+        known = {value.name: declaration(value) for value in values}
+        if name not in known or known[name].shape is None:
+            raise ValueError(f"'{name}' is no output of the main graph with a shape")
+        self._edits.declare_output(name, known[name]._replace(shape=shape))
+
     def claims(self) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
         """The shapes in `value_info`, with their tensors; no runtime enforces them."""
         for value, _ in self._view.section.parts("value_info"):

@@ -10,7 +10,17 @@ from typing import Any, NamedTuple
 from onnxpad.file.wire import Record
 from onnxpad.graph.fresh_names import Names
 from onnxpad.graph.initializers import Constants
-from onnxpad.graph.nodes import Entry, Initializer, Node, Tensor, Use, View, captures, describe
+from onnxpad.graph.nodes import (
+    Declared,
+    Entry,
+    Initializer,
+    Node,
+    Tensor,
+    Use,
+    View,
+    captures,
+    describe,
+)
 
 
 class Touched(NamedTuple):
@@ -144,6 +154,15 @@ class Edits:
         before = self._view.inputs[name]
         self._view.inputs[name] = before._replace(shape=shape)
         self._record(partial(self._view.inputs.__setitem__, name, before))
+
+    def declare_output(self, name: str, declared: Declared) -> None:
+        """Changes the declared shape of an output."""
+        known = self._view.redeclared_outputs
+        before = known.get(name)
+        known[name] = declared
+        self._record(
+            partial(known.pop, name) if before is None else partial(known.__setitem__, name, before)
+        )
 
     def undeclare(self, name: str) -> None:
         """Drops the value_info of a tensor."""

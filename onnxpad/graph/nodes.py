@@ -157,6 +157,7 @@ class View:
         added: Names of initializers in the order they were added, those removed since included.
         gone: Names of removed tensors, with the records to remove along with them.
         undeclared: Names of tensors whose `value_info` is to be removed.
+        redeclared_outputs: The outputs whose declared shape is to be another one, by name.
         uncertain: Names that a body reads before it defines them itself: in a sorted body these
             would be captured.
         touched: Whether it, or a body in it, may differ from the file.
@@ -174,6 +175,7 @@ class View:
     added: list[str] = field(default_factory=list)
     gone: dict[str, tuple[Record, ...]] = field(default_factory=dict)
     undeclared: set[str] = field(default_factory=set)
+    redeclared_outputs: dict[str, Declared] = field(default_factory=dict)
     uncertain: frozenset[str] = frozenset()
     touched: bool = False
     head: Entry = field(default_factory=lambda: Entry(Node("", "", {}, None)))

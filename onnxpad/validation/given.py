@@ -7,7 +7,7 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -49,11 +49,14 @@ class Given:
         draws: Inputs, one set for each sample; empty if none were given.
         expected: Outputs by name, one mapping for each sample, in the framework's layout.
         notes: Arrays that were matched by order or aligned, a line each.
+        inner: Values of inner tensors by name, one mapping for each sample, in the framework's
+            layout.
     """
 
     draws: tuple[Draw, ...] = ()
     expected: tuple[Mapping[str, Array], ...] = ()
     notes: tuple[str, ...] = ()
+    inner: tuple[Mapping[str, Array], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,11 +66,22 @@ class _Entry:
     role: str = ""
 
 
-def given(model: Outline, inputs: Arrays | None, reference: Arrays | None) -> Given:
+def given(
+    model: Outline,
+    inputs: Arrays | None,
+    reference: Arrays | None,
+    inner: Collection[str] = (),
+) -> Given:
     """Read the inputs and the reference given for a model.
 
     Arrays are matched by name. Those left over are matched by order if their number agrees. Without
     `inputs` the reference has to contain the inputs too.
+
+    Args:
+        model: The inputs and outputs of the model.
+        inputs: The inputs.
+        reference: The outputs.
+        inner: Names of inner tensors that the reference may contain too.
 
     Raises:
         UsageError: A file cannot be read, or does not fit the model.
@@ -75,6 +89,9 @@ def given(model: Outline, inputs: Arrays | None, reference: Arrays | None) -> Gi
     notes: dict[str, None] = {}
     draws: list[Draw] = []
     expected: list[Mapping[str, Array]] = []
+    within: list[Mapping[str, Array]] = []
+    apart = {*inner}.difference([each.name for each in model.inputs])
+    apart -= {each.name for each in model.outputs}
     if inputs is not None:
         title, sets = _sets(inputs, "the inputs given")
         for arrays in sets:
@@ -90,6 +107,8 @@ def given(model: Outline, inputs: Arrays | None, reference: Arrays | None) -> Gi
                 f"{title} has {len(sets)} sets of arrays, but {len(draws)} sets of inputs are given"
             )
         for arrays in sets:
+            within.append({each.name: each.array for each in arrays if each.name in apart})
+            arrays = [each for each in arrays if each.name not in apart]
             if inputs is not None:
                 names = {each.name for each in model.inputs}
                 arrays = [e for e in arrays if e.role != _INPUT and (e.role or e.name not in names)]
@@ -97,8 +116,11 @@ def given(model: Outline, inputs: Arrays | None, reference: Arrays | None) -> Gi
             else:
                 found = _matched(title, arrays, (*model.inputs, *model.outputs), notes)
                 draws.append(_draw(title, model, found, notes))
-            expected.append(_outputs(title, model, found, notes))
-    return Given(tuple(draws), tuple(expected), tuple(notes))
+            if within[-1] and not any(each.name in found for each in model.outputs):
+                expected.append({})  # inner tensors alone tell
+            else:
+                expected.append(_outputs(title, model, found, notes))
+    return Given(tuple(draws), tuple(expected), tuple(notes), tuple(within))
 
 
 def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw]) -> None:

@@ -1,0 +1,178 @@
+"""The library's call to find the padding with which a model reproduces a framework's outputs."""
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy.typing as npt
+import onnx
+
+from onnxpad.api import kinds
+from onnxpad.api.fix import FixResult, fix, graph_of
+from onnxpad.arguments import ModelSource
+from onnxpad.errors import ModelError, UsageError, ValidationError
+from onnxpad.file.copy_external import ExternalData
+from onnxpad.repadding.matching import match_graph
+from onnxpad.repadding.result import Matching
+
+if TYPE_CHECKING:
+    from onnxpad.repadding.result import Distinguishable, Outcome, Repadded, Tried
+
+Array: TypeAlias = npt.NDArray[Any]
+Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]
+Progress: TypeAlias = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class MatchResult:
+    """The result of `match`.
+
+    Attributes:
+        matching: The verdict with all that was found and tried.
+        seconds: Wall time.
+    """
+
+    matching: Matching
+    seconds: float
+    _fixed: FixResult = field(repr=False)
+    _partial: bool = field(repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the model reproduces the reference, as it was or with the padding found."""
+        return self.outcome in {"matched", "matches already"}
+
+    @property
+    def outcome(self) -> "Outcome":
+        """`matched`, `matches already`, `partly matched` or `not matched`."""
+        return self.matching.outcome
+
+    @property
+    def changes(self) -> "tuple[Repadded, ...]":
+        """The operators whose padding became another one, in file order."""
+        return self.matching.changes
+
+    @property
+    def distinguishable(self) -> "tuple[Distinguishable, ...]":
+        """The operators whose padding decides at the sizes of the reference."""
+        return self.matching.distinguishable
+
+    @property
+    def tried(self) -> "tuple[Tried, ...]":
+        """The conventions of the whole model that were tried."""
+        return self.matching.tried
+
+    @property
+    def reason(self) -> str:
+        """Why it is not matched, in one line; else empty."""
+        return self.matching.reason
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether `model` has another padding: it is matched, or partly with `partial`."""
+        return self.outcome == "matched" or (self.outcome == "partly matched" and self._partial)
+
+    @property
+    def model(self) -> onnx.ModelProto:
+        """The model with the padding found; the original if there is nothing to change."""
+        return self._fixed.model
+
+    def as_same_kind(self) -> Any:
+        """The model with the padding found, as the kind of object that was given."""
+        return self._fixed.as_same_kind()
+
+    def raise_for_failure(self) -> None:
+        """Raises unless `ok`.
+
+        Raises:
+            ValidationError: The reference is not reproduced; the message says why.
+        """
+        if not self.ok:
+            raise ValidationError(f"{self.outcome}: {self.reason}")
+
+    def save(
+        self, path: str | os.PathLike[str], *, external_data: ExternalData = "copy"
+    ) -> tuple[Path, ...]:
+        """Write the model with the padding found, whole or not at all, as `FixResult.save` does.
+
+        Raises:
+            ValidationError: The reference is not reproduced; nothing is written.
+            OutputError: A file cannot be written.
+        """
+        if not self.ok and not self.is_changed:
+            raise ValidationError(f"{self.outcome}: {self.reason}")
+        return self._fixed.save(path, external_data=external_data, keep_invalid=True)
+
+
+def match(
+    model: ModelSource,
+    reference: Arrays,
+    *,
+    inputs: Arrays | None = None,
+    partial: bool = False,
+    rtol: float | None = None,
+    atol: float | None = None,
+    seconds: float = 120.0,
+    progress: Progress | None = None,
+) -> MatchResult:
+    """Find the padding with which a model reproduces a framework's recorded outputs.
+
+    The padding is first folded into the operators, as `fix` does, and then changed: conventions of
+    the whole model are tried, then those of groups of like operators, then single operators. The
+    model found is compared with the reference on onnxruntime. Differences that are not padding are
+    never matched.
+
+    Args:
+        model: A model in any form that `fix` takes; it is not changed.
+        reference: A framework's outputs, as for `validate`, with its inputs unless `inputs` is
+            given. Inner tensors by the names that the model has for them make it surer and faster.
+            Of several samples one is held out, and must agree too.
+        inputs: The inputs.
+        partial: Whether the result has a padding that explains only a part of the difference.
+        rtol: Allowed difference relative to each element.
+        atol: Allowed absolute difference on top. With neither, outputs may differ by 1e-5 of their
+            range in float32, or by a few times what onnxruntime's own optimiser changes.
+        seconds: How long to search.
+        progress: Called with (step, done, total).
+
+    Returns:
+        The verdict, and the model with the padding found.
+
+    Raises:
+        UsageError: An argument is not valid, or arrays do not fit the model.
+        ModelError: The model cannot be read, or does not load.
+    """
+    start = time.perf_counter()
+    for name, value in (("rtol", rtol), ("atol", atol), ("seconds", seconds)):
+        if value is not None and not (isinstance(value, Real) and 0 <= value < float("inf")):
+            raise UsageError(f"{name} has to be 0 or a positive number, not {value!r}")
+    source = kinds.given(model, "match").source
+
+    from onnxpad.engine import pool
+
+    pool.warm()  # while the model is read
+    fixed = fix(model, validate=False)
+    graph = graph_of(fixed)
+    try:
+        found = match_graph(
+            graph,
+            reference,
+            inputs,
+            rtol=rtol,
+            atol=atol,
+            seconds=seconds,
+            partial=partial,
+            progress=progress,
+        )
+    except ModelError as error:
+        if not isinstance(source, Path) or str(source) in str(error):
+            raise
+        raise ModelError(f"{source}: {error}") from error
+    result = MatchResult(found, time.perf_counter() - start, fixed, partial)
+    if not result.is_changed:
+        graph.rollback(0)
+    return result

@@ -1,0 +1,292 @@
+"""The paddings that an operator might have had in another framework, and those of a whole model."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple, TypeAlias
+
+from onnxpad.arithmetic.window import transposed_same_pads
+from onnxpad.operators.amounts import Pair, Pairs
+from onnxpad.repadding.choice import Choice
+from onnxpad.repadding.sites import Site
+
+
+class Candidate(NamedTuple):
+    """A padding with the name of where it comes from.
+
+    Attributes:
+        name: Such as `tensorflow-same`; `as it is` for what the model has.
+        choice: The padding.
+        tier: How likely a mistake it mends; likelier ones are tried first.
+    """
+
+    name: str
+    choice: Choice
+    tier: int
+
+
+AS_IS: Final = "as it is"
+_LIKELY, _LESS, _LEAST = 0, 1, 2
+
+
+def candidates(site: Site) -> list[Candidate]:
+    """What an operator might pad: first what it has, then by how likely a mistake that mends."""
+    made = _transposed(site) if site.is_transposed else _gathering(site)
+    found: dict[Choice, Candidate] = {site.choice: Candidate(AS_IS, site.choice, _LIKELY)}
+    for each in made:
+        known = found.get(each.choice)
+        if known is None or (known.tier > each.tier and known.name != AS_IS):
+            found[each.choice] = each
+    return sorted(found.values(), key=lambda each: (each.name != AS_IS, each.tier))
+
+
+def _gathering(site: Site) -> Iterator[Candidate]:
+    now = site.choice
+    bases = [(name, choice, tier) for name, choice, tier in _pads(site)]
+    rounds = site.is_pool and any(window.stride > 1 for window in site.windows)
+    if rounds and now.pads is not None and not now.ceil:
+        yield Candidate("rounded up (ceil)", replace(now, ceil=True), _LIKELY)
+    if site.leaves_padding_out:
+        counting = "padding not counted" if now.counted else "padding counted"
+        yield Candidate(counting, replace(now, counted=not now.counted), _LIKELY)
+    yield from (Candidate(*each) for each in bases)
+    if rounds:
+        for name, choice, tier in bases:
+            if choice.pads is not None:
+                yield Candidate(
+                    f"{name}, rounded up (ceil)", replace(choice, ceil=True), max(tier, _LESS)
+                )
+    if site.leaves_padding_out:
+        for name, choice, tier in bases:
+            other = replace(choice, counted=not choice.counted)
+            yield Candidate(f"{name}, {counting}", other, max(tier, _LESS))
+
+
+def _pads(site: Site) -> Iterator[tuple[str, Choice, int]]:
+    """Paddings that differ in their amounts alone."""
+    count, now = len(site.windows), site.choice
+    if now.ceil:
+        yield "rounded down", replace(now, ceil=False), _LIKELY
+        now = replace(now, ceil=False)
+    yield "tensorflow-same", replace(now, pads=None, odd="end", undilated=False), _LIKELY
+    yield "pytorch-half", replace(now, pads=half(site)), _LIKELY
+    yield "onnx-same-lower", replace(now, pads=None, odd="begin", undilated=False), _LIKELY
+    if any(window.dilation > 1 for window in site.windows):
+        yield "paddle-same", replace(now, pads=None, odd="end", undilated=True), _LIKELY
+    up = tuple((window.extent // 2,) * 2 for window in site.windows)
+    yield "half the kernel", replace(now, pads=up), _LESS
+    yield "valid", replace(now, pads=((0, 0),) * count), _LESS
+    if now.pads is None:
+        return
+    yield "begin and end exchanged", replace(now, pads=exchanged(now.pads)), _LIKELY
+    yield "begin and end in turns", replace(now, pads=in_turns(now.pads)), _LIKELY
+    yield "in turns read as ONNX's order", replace(now, pads=from_turns(now.pads)), _LESS
+    if count > 1:
+        yield "axes exchanged", replace(now, pads=now.pads[::-1]), _LESS
+    if count == 1:
+        whole = tuple((window.extent - 1, 0) for window in site.windows)
+        yield "keras-causal", replace(now, pads=whole), _LIKELY
+        yield "all at the end", replace(now, pads=exchanged(whole)), _LESS
+    for by in (1, -1):
+        yield f"moved by {by}", replace(now, pads=moved(now.pads, by)), _LEAST
+
+
+def _transposed(site: Site) -> Iterator[Candidate]:
+    now, windows = site.choice, site.windows
+    pads = now.pads
+    assert pads is not None
+    none = (0,) * len(windows)
+    for name, odd in (("tensorflow-same", "end"), ("onnx-same-lower", "begin")):
+        same = tuple(
+            transposed_same_pads(w, odd="end" if odd == "end" else "begin") for w in windows
+        )
+        short = tuple(max(w.stride - w.extent, 0) for w in windows)
+        yield Candidate(name, replace(now, pads=same, appended=short), _LIKELY)
+    yield Candidate(
+        "tensorflow-valid",
+        replace(
+            now,
+            pads=((0, 0),) * len(windows),
+            appended=tuple(max(w.stride - w.extent, 0) for w in windows),
+        ),
+        _LIKELY,
+    )
+    # PyTorch's usual halves, with the output_padding that gives size * stride.
+    symmetric = half(site)
+    fitting = tuple(
+        w.stride + 2 * b - w.extent for w, (b, _) in zip(windows, symmetric, strict=True)
+    )
+    if min(fitting) >= 0:
+        yield Candidate("pytorch-half", replace(now, pads=symmetric, appended=fitting), _LIKELY)
+    yield Candidate(
+        "pytorch-half without output_padding", replace(now, pads=symmetric, appended=none), _LESS
+    )
+    yield Candidate("begin and end exchanged", replace(now, pads=exchanged(pads)), _LIKELY)
+    yield Candidate("begin and end in turns", replace(now, pads=in_turns(pads)), _LESS)
+    yield Candidate("valid", replace(now, pads=((0, 0),) * len(windows), appended=none), _LESS)
+    yield Candidate("without output_padding", replace(now, appended=none), _LIKELY)
+    for by in range(1, max(w.stride for w in windows)):
+        yield Candidate(f"output_padding {by}", replace(now, appended=(by,) * len(windows)), _LESS)
+    for by in (1, -1, 2, -2):
+        shifted = moved(pads, by)
+        tier = _LESS if abs(by) == 1 else _LEAST
+        yield Candidate(f"crop moved by {by}", replace(now, pads=shifted), tier)
+        ends = tuple((b, e + by) for b, e in pads)
+        yield Candidate(f"{by:+} cropped at the end", replace(now, pads=ends), _LEAST)
+        begins = tuple((b + by, e) for b, e in pads)
+        yield Candidate(f"{by:+} cropped at the begin", replace(now, pads=begins), _LEAST)
+
+
+def half(site: Site) -> Pairs:
+    """PyTorch's usual `padding`: dilation * (kernel - 1) // 2 on both sides."""
+    return tuple((window.dilation * (window.kernel - 1) // 2,) * 2 for window in site.windows)
+
+
+def exchanged(pads: Pairs) -> Pairs:
+    """The pads with begin and end exchanged."""
+    return tuple((end, begin) for begin, end in pads)
+
+
+def in_turns(pads: Pairs) -> Pairs:
+    """What was meant where pads in ONNX's order were written as begin, end, begin, end."""
+    flat = [begin for begin, _ in pads] + [end for _, end in pads]
+    return _pairs(flat)
+
+
+def from_turns(pads: Pairs) -> Pairs:
+    """What was meant where begin, end, begin, end was written in ONNX's order."""
+    flat = [amount for pair in pads for amount in pair]
+    count = len(pads)
+    return tuple(zip(flat[:count], flat[count:], strict=True))
+
+
+def _pairs(flat: Sequence[int]) -> Pairs:
+    return tuple(zip(flat[::2], flat[1::2], strict=True))
+
+
+def moved(pads: Pairs, by: int) -> Pairs:
+    """The pads with the data moved: the begin larger and the end smaller by so many elements."""
+
+    def one(pair: Pair) -> Pair:
+        begin, end = pair
+        return (begin + by, end - by) if begin + by >= 0 and end - by >= 0 else pair
+
+    return tuple(map(one, pads))
+
+
+Convention: TypeAlias = Callable[[Site], Choice]
+
+
+def is_padded(site: Site) -> bool:
+    """Whether an operator pads anything as it is."""
+    return site.choice.is_same or any(map(any, site.choice.pads or ()))
+
+
+def _same(site: Site, *, lower: bool = False, undilated: bool = False) -> Choice:
+    """SAME; of a transposed convolution with an output of size * stride."""
+    if site.is_transposed:
+        odd = "onnx-same-lower" if lower else "tensorflow-same"
+        return next(each.choice for each in _transposed(site) if each.name == odd)
+    return replace(
+        site.choice,
+        pads=None,
+        odd="begin" if lower else "end",
+        undilated=undilated,
+        ceil=False,
+        counted=False,
+    )
+
+
+def _half(site: Site) -> Choice:
+    if site.is_transposed:
+        for each in _transposed(site):
+            if each.name.startswith("pytorch-half"):
+                return each.choice
+    return replace(site.choice, pads=half(site), ceil=False)
+
+
+def _rounded_up(site: Site) -> Choice:
+    return (
+        replace(site.choice, ceil=True) if site.is_pool and not site.choice.is_same else site.choice
+    )
+
+
+def _caffe(site: Site) -> Choice:
+    found = _half(site) if is_padded(site) else site.choice
+    return replace(found, ceil=True, counted=True) if site.is_pool else found
+
+
+def _where_padded(convention: Convention) -> Convention:
+    return lambda site: convention(site) if is_padded(site) else site.choice
+
+
+def _of(change: Callable[[Pairs], Pairs]) -> Convention:
+    def convention(site: Site) -> Choice:
+        pads = site.choice.pads
+        return site.choice if pads is None else replace(site.choice, pads=change(pads))
+
+    return convention
+
+
+def _counted(site: Site) -> Choice:
+    return replace(site.choice, counted=True) if site.leaves_padding_out else site.choice
+
+
+def _uncounted(site: Site) -> Choice:
+    return replace(site.choice, counted=False)
+
+
+def _causal(site: Site) -> Choice:
+    if site.is_transposed or len(site.windows) > 1 or site.is_pool:
+        return site.choice
+    pads = tuple((window.extent - 1, 0) for window in site.windows)
+    return replace(site.choice, pads=pads)
+
+
+_ONE_KIND: Final[Mapping[str, Convention]] = {
+    "tensorflow": _where_padded(_same),
+    "pytorch": _where_padded(_half),
+    "caffe": _caffe,
+    "same, odd at the begin": _where_padded(lambda site: _same(site, lower=True)),
+    "paddle": _where_padded(lambda site: _same(site, undilated=True)),
+    "begin and end exchanged": _of(exchanged),
+    "begin and end in turns": _of(in_turns),
+    "in turns read as ONNX's order": _of(from_turns),
+    "tensorflow everywhere": _same,
+    "pytorch everywhere": _half,
+    "valid": lambda site: replace(site.choice, pads=((0, 0),) * len(site.windows), ceil=False),
+}
+_CONVOLUTIONS: Final[Mapping[str, Convention]] = {"causal": _causal}
+_POOLS: Final[Mapping[str, Convention]] = {
+    "rounding up": _rounded_up,
+    "rounding down": lambda site: replace(site.choice, ceil=False),
+    "padding counted": _counted,
+    "padding not counted": _uncounted,
+}
+
+
+def _both(convolutions: Convention, pools: Convention) -> Convention:
+    return lambda site: pools(site) if site.is_pool else convolutions(site)
+
+
+def _as_it_is(site: Site) -> Choice:
+    return site.choice
+
+
+def _whole() -> Iterator[tuple[str, Convention]]:
+    """The conventions of a whole model, likelier ones first."""
+    yield from _ONE_KIND.items()
+    convolutions = {**_ONE_KIND, **_CONVOLUTIONS}
+    pools = {**_POOLS, **_ONE_KIND}
+    for name, convention in convolutions.items():
+        yield f"convolutions: {name}", _both(convention, _as_it_is)
+    for name, convention in pools.items():
+        yield f"pools: {name}", _both(_as_it_is, convention)
+    for one in ("tensorflow", "pytorch", "same, odd at the begin"):
+        for other in pools:
+            if other != one:
+                name = f"convolutions: {one}; pools: {other}"
+                yield name, _both(convolutions[one], pools[other])
+
+
+WHOLE: Final[Mapping[str, Convention]] = dict(_whole())
+"""Conventions of a whole model, likelier ones first."""

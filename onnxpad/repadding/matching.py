@@ -1,0 +1,486 @@
+"""Finds the padding with which a model reproduces a framework's recorded outputs.
+
+A copy of the model takes all padding as inputs (`working_copy`): one session runs every choice.
+Recorded tensors are reproduced one after the other, those with the fewest operators upstream
+first: inner tensors where there are any, then the outputs. For each, whole conventions are tried
+first, then what `search` finds. What is found is written into the model, and that is compared.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import numpy as np
+from onnx import TensorProto
+
+from onnxpad.engine.sessions import (
+    CPU,
+    Array,
+    EngineError,
+    Session,
+    Value,
+    open_session,
+    read_proto,
+)
+from onnxpad.graph import Graph
+from onnxpad.operators.amounts import Pairs
+from onnxpad.repadding.candidates import AS_IS, WHOLE, Candidate, candidates
+from onnxpad.repadding.choice import Choice
+from onnxpad.repadding.references import Closeness, gap, trial
+from onnxpad.repadding.result import Distinguishable, Matching, Outcome, Repadded, Tried
+from onnxpad.repadding.search import Point, Search, Space, Trial
+from onnxpad.repadding.sites import Site, sites_of
+from onnxpad.repadding.working_copy import WorkingCopy, working_copy
+from onnxpad.repadding.write import attributes, described, forget_sizes, write
+from onnxpad.rewrite.context import Context
+from onnxpad.validation.answers import ask
+from onnxpad.validation.given import Arrays, Given, given
+from onnxpad.validation.inputs import Draw, outline
+
+Progress: TypeAlias = Callable[[str, int, int], None]
+
+_PARTLY: Final = 0.25
+"""Of the error, what may be left where padding explains a part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Goal:
+    """Recorded tensors that are reproduced together: those with the same operators upstream.
+
+    Attributes:
+        names: The tensors.
+        sites: The operators upstream of them, by place in the working copy.
+    """
+
+    names: tuple[str, ...]
+    sites: frozenset[int]
+
+
+def match_graph(
+    graph: Graph,
+    reference: Arrays,
+    inputs: Arrays | None,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    seconds: float = 120.0,
+    partial: bool = False,
+    progress: Progress | None = None,
+) -> Matching:
+    """Finds the padding with which a graph reproduces a reference, and writes it into the graph.
+
+    The graph stays as it is unless the outcome is `matched`, or `partly matched` and `partial`.
+
+    Args:
+        graph: The model, its padding folded.
+        reference: A framework's outputs, with its inputs unless `inputs` is given, and inner
+            tensors by the names that the model has for them.
+        inputs: The inputs.
+        rtol: Allowed difference relative to each element.
+        atol: Allowed absolute difference; both None for rounding, relative to the range.
+        seconds: How long to search.
+        partial: Whether to write what explains a part of the difference.
+        progress: Called with (step, done, total).
+
+    Raises:
+        UsageError: The arrays do not fit the model.
+        ModelError: The model does not load.
+    """
+    context = Context(graph)
+    sites, left = sites_of(context)
+    run, folder = graph.model.to_run()
+    model = read_proto(run)
+    found = given(outline(model), inputs, reference, _inner_names(graph))
+    wanted = tuple(
+        {**sample, **more} for sample, more in zip(found.expected, found.inner, strict=True)
+    )
+    dtypes = {site.node.outputs[0].name: _dtype(context, site) for site in sites}
+    names = list(dict.fromkeys(name for sample in wanted for name in sample))
+    copy = working_copy(model, sites, dtypes, names)
+    task = _Task(graph, copy, found.draws, wanted, Closeness(rtol, atol), seconds, progress, folder)
+    with _opened(copy, folder) as task.session:
+        result = replace(task.solve(), left=(*left, *copy.left), notes=found.notes, runs=task.runs)
+        if result.outcome == "matched" or (result.outcome == "partly matched" and partial):
+            mark = graph.mark()
+            task.write()
+            why = _confirmed(graph, found, task)
+            if why and result.outcome == "matched":
+                graph.rollback(mark)
+                return replace(result, outcome="not matched", reason=why, changes=())
+    return result
+
+
+def _opened(copy: WorkingCopy, folder: Path | None) -> Session:
+    """A session of the working copy, optimised if it loads so."""
+    try:
+        return open_session(copy.model, optimisation="full", folder=folder)
+    except EngineError:
+        return open_session(copy.model, folder=folder)
+
+
+def _inner_names(graph: Graph) -> set[str]:
+    return {output.name for node in graph.nodes for output in node.outputs if output.name}
+
+
+def _dtype(context: Context, site: Site) -> int:
+    data = site.node.inputs[site.operator.inputs.data]
+    return context.analysis.dtype(data) or TensorProto.UNDEFINED
+
+
+def _confirmed(graph: Graph, found: Given, task: "_Task") -> str:
+    """Why the model as written does not reproduce the reference; empty if it does."""
+    run, folder = graph.model.to_run()
+    answers = ask(run, found.draws, CPU, "off", folder=folder)
+    errors = [result.error for result in answers.results if result.error]
+    if errors:
+        return f"with the padding found the model does not run: {errors[0]}"
+    for expected, result in zip(found.expected, answers.results, strict=True):
+        for name, value in expected.items():
+            seen = gap(value, result.outputs.get(name), task.closeness)
+            if not seen.is_close:
+                return (
+                    f"with the padding found, output {name!r} differs by {seen.greatest:.2g} of "
+                    "its range without optimisation"
+                )
+    return ""
+
+
+class _Task:
+    """One model, its working copy in a session, and what it should answer."""
+
+    session: Session
+
+    def __init__(
+        self,
+        graph: Graph,
+        copy: WorkingCopy,
+        draws: Sequence[Draw],
+        wanted: Sequence[Mapping[str, Array]],
+        closeness: Closeness,
+        seconds: float,
+        progress: Progress | None,
+        folder: Path | None,
+    ) -> None:
+        self._folder = folder
+        self.closeness = closeness
+        self.runs = 0
+        self._graph = graph
+        self._copy = copy
+        self._draws = draws
+        self._wanted = wanted
+        self._end = time.monotonic() + seconds
+        self._progress = progress or (lambda *_: None)
+        self._options = [_options(site) for site in copy.sites]
+        self._sizes: dict[Point, list[tuple[int, ...]]] = {}
+        self._greatest: dict[tuple[Point, tuple[str, ...]], float] = {}
+        self._tried: dict[str, Tried] = {}
+        self._point: Point = (0,) * len(copy.sites)
+
+    # Evaluating
+
+    def _is_over(self) -> bool:
+        return time.monotonic() > self._end
+
+    def _choices(self, point: Point) -> list[Choice]:
+        return [options[at].choice for options, at in zip(self._options, point, strict=True)]
+
+    def _outputs(
+        self, point: Point, sample: int, names: Sequence[str]
+    ) -> Mapping[str, Value] | None:
+        feeds = {**self._draws[sample].feeds, **self._copy.feeds(self._choices(point))}
+        self.runs += 1
+        sizes = [name for name, _ in self._copy.probes]
+        try:
+            found = self.session.run(feeds, [*names, *sizes])
+        except EngineError:
+            return None
+        if sample == 0:
+            self._sizes[point] = [
+                tuple(int(size) for size in np.asarray(found.pop(name))) for name in sizes
+            ]
+        return found
+
+    def _trial(self, point: Point, names: Sequence[str], samples: Sequence[int]) -> Trial:
+        asked = [[name for name in names if name in self._wanted[each]] for each in samples]
+        found = [
+            self._outputs(point, each, mine) for each, mine in zip(samples, asked, strict=True)
+        ]
+        wanted = [
+            {name: self._wanted[each][name] for name in mine}
+            for each, mine in zip(samples, asked, strict=True)
+        ]
+        seen, greatest = trial(wanted, found, self.closeness)
+        self._greatest[point, tuple(names)] = greatest
+        return seen
+
+    # Solving
+
+    def solve(self) -> Matching:
+        """Searches; the result is about the working copy."""
+        every = tuple(dict.fromkeys(name for sample in self._wanted for name in sample))
+        whole = range(len(self._wanted))
+        base = self._trial(self._point, every, whole)
+        before = self._greatest[self._point, every]
+        if base.solved:
+            return Matching("matches already", before=before, after=before)
+        told = tuple(self._distinguishable())
+        held_out = len(self._wanted) > 1
+        samples = [*whole][: -1 if held_out else None][:_SAMPLES]
+        first = self._reach(samples)
+        if not first and held_out and not self._trial(self._point, every, whole).solved:
+            first = self._reach(whole)
+        final = self._trial(self._point, every, whole)
+        after = self._greatest[self._point, every]
+        result = Matching(
+            "matched",
+            before=before,
+            after=after,
+            distinguishable=told,
+            tried=tuple(self._tried.values()),
+            changes=tuple(self._changes()),
+        )
+        if final.solved:
+            return replace(result, by=self._convention())
+        explained = bool(result.changes) and self._explains(base, final)
+        outcome: Outcome = "partly matched" if explained else "not matched"
+        reason = self._reason(told, explained=explained, is_late=self._is_over())
+        if not explained:
+            result = replace(result, changes=())
+        return replace(result, outcome=outcome, reason=reason, first=first)
+
+    def _explains(self, base: Trial, final: Trial) -> bool:
+        """Whether most of the difference is gone."""
+        if not math.isfinite(base.error):
+            return math.isfinite(final.error) and final.error < _PARTLY
+        return final.error < _PARTLY * base.error
+
+    def _reason(self, told: Sequence[Distinguishable], *, explained: bool, is_late: bool) -> str:
+        if not told:
+            return (
+                "the difference is not padding: at these sizes no other padding of its operators "
+                "computes anything else"
+            )
+        if explained:
+            return "padding explains a part of the difference; the rest is not padding"
+        late = "; the search ran out of time (--seconds)" if is_late else ""
+        return f"the difference is not padding, or not padding alone{late}"
+
+    def _reach(self, samples: Sequence[int]) -> str:
+        """Reproduces the goals in order; returns the operator of the first out of reach."""
+        settled: set[int] = set()
+        reached: list[str] = []
+        for goal in self._goals():
+            fresh = frozenset(goal.sites - settled)
+            found = self._search(goal.names, fresh, samples)
+            if not found and settled & goal.sites:
+                found = self._search((*reached, *goal.names), goal.sites, samples)
+            if not found:
+                return self._label(goal.names[0])
+            reached += goal.names
+            settled |= goal.sites
+        return ""
+
+    def _search(self, names: Sequence[str], free: frozenset[int], samples: Sequence[int]) -> bool:
+        """Moves the point to one that reproduces these tensors, or to the nearest one found."""
+        space = Space(
+            tuple(tuple(each.tier for each in options) for options in self._options),
+            tuple(self._groups()),
+            self._is_idle,
+        )
+        search = Search(lambda point: self._trial(point, names, samples), space, self._is_over)
+        starts = {AS_IS: self._point}
+        for name, convention in WHOLE.items():
+            chosen = list(self._point)
+            for each in free:
+                chosen[each] = self._index(each, convention(self._copy.sites[each]))
+            starts[name] = tuple(chosen)
+        found = search.run(list(starts.values()), free) if free else self._point
+        for name, start in starts.items():
+            greatest = self._greatest.get((start, tuple(names)))
+            if greatest is not None and name != AS_IS and start != self._point:
+                count = sum(was != now for was, now in zip(self._point, start, strict=True))
+                self._tried[name] = Tried(name, greatest, count)
+        if not search.trial(found).solved:
+            search = self._with_noise(search, found, names, samples)
+        if search.trial(found).solved:
+            self._point = search.pruned(found)
+            return True
+        if search.trial(found).rank < search.trial(self._point).rank:
+            self._point = found
+        return False
+
+    def _with_noise(
+        self, search: Search, found: Point, names: Sequence[str], samples: Sequence[int]
+    ) -> Search:
+        """The search with what onnxruntime's own rounding allows, where that may decide."""
+        greatest = self._greatest[found, tuple(names)]
+        if self.closeness.noise or not greatest < _NEAR:
+            return search
+        noise = 0.0
+        choices = self._copy.feeds(self._choices(found))
+        with open_session(self._copy.model, folder=self._folder) as plain:
+            for each in samples:
+                feeds = {**self._draws[each].feeds, **choices}
+                exact, fast = plain.run(feeds, list(names)), self._outputs(found, each, names)
+                for name, value in exact.items():
+                    other = None if fast is None else fast[name]
+                    if isinstance(value, np.ndarray):
+                        noise = max(noise, gap(value, other, self.closeness).greatest)
+        self.closeness = replace(self.closeness, noise=noise if math.isfinite(noise) else 0.0)
+        return Search(lambda point: self._trial(point, names, samples), search.space, self._is_over)
+
+    # Options
+
+    def _is_idle(self, point: Point, place: int, option: int) -> bool:
+        """Whether an option computes the same as the one chosen, at the sizes of that run."""
+        options, now = self._options[place], point[place]
+        sizes = self._sizes.get(point)
+        if now == option or sizes is None:
+            return now == option
+        windows = self._copy.sites[place].windows
+        one, other = options[now].choice, options[option].choice
+        return one.effect(sizes[place], windows) == other.effect(sizes[place], windows)
+
+    def _index(self, place: int, choice: Choice) -> int:
+        """The option that pads as a choice does, at any size."""
+        options, site = self._options[place], self._copy.sites[place]
+        wanted = _key(site, choice)
+        return next(at for at, each in enumerate(options) if _key(site, each.choice) == wanted)
+
+    def _groups(self) -> Iterator[tuple[int, ...]]:
+        """Operators that are alike and have the same options, by place."""
+        alike: dict[object, list[int]] = {}
+        for place, (site, options) in enumerate(zip(self._copy.sites, self._options, strict=True)):
+            if len(options) > 1:
+                key = site.signature, tuple(each.choice for each in options)
+                alike.setdefault(key, []).append(place)
+        yield from (tuple(group) for group in alike.values() if len(group) > 1)
+
+    def _distinguishable(self) -> Iterator[Distinguishable]:
+        """The operators with another likely padding that differs here."""
+        for place, (site, options) in enumerate(zip(self._copy.sites, self._options, strict=True)):
+            others = {
+                each.name: self._described(place, each.choice)
+                for at, each in enumerate(options)
+                if each.tier == 0 and not self._is_idle(self._point, place, at)
+            }
+            if others:
+                now = self._described(place, site.choice)
+                yield Distinguishable(site.label, site.node.op, now, others)
+
+    def _described(self, place: int, choice: Choice) -> str:
+        site = self._copy.sites[place]
+        start = self._sizes.get((0,) * len(self._copy.sites))
+        if start is None and choice.is_same:
+            return "SAME_UPPER" if choice.odd == "end" else "SAME_LOWER"
+        return described(
+            choice, choice.amounts(() if start is None else start[place], site.windows)
+        )
+
+    # Goals
+
+    def _goals(self) -> list[_Goal]:
+        """What to reproduce, those with the fewest operators upstream first."""
+        places = {id(site.node): place for place, site in enumerate(self._copy.sites)}
+        names = dict.fromkeys(name for sample in self._wanted for name in sample)
+        goals = [(name, frozenset(self._upstream(name, places))) for name in names]
+        goals.sort(key=lambda each: len(each[1]))
+        return [
+            _Goal(tuple(name for name, _ in alike), sites)
+            for sites, alike in groupby(goals, key=lambda each: each[1])
+        ]
+
+    def _upstream(self, name: str, places: Mapping[int, int]) -> Iterator[int]:
+        seen: set[int] = set()
+        tensors = [self._graph.tensor(name)]
+        while tensors:
+            node = self._graph.producer(tensors.pop())
+            if node is None or id(node) in seen:
+                continue
+            seen.add(id(node))
+            if id(node) in places:
+                yield places[id(node)]
+            tensors += self._graph.sources(node)
+
+    def _label(self, name: str) -> str:
+        node = self._graph.producer(self._graph.tensor(name))
+        return name if node is None else f"{node.op} {self._graph.label(node)}"
+
+    # Results
+
+    def _changed(self) -> Iterator[tuple[int, Site, Candidate, Pairs]]:
+        """The operators whose padding is another one, with its amounts at the sizes reached."""
+        if not any(self._point):
+            return
+        if self._point not in self._sizes:
+            self._outputs(self._point, 0, ())
+        sizes = self._sizes.get(self._point)
+        for place, (site, at) in enumerate(zip(self._copy.sites, self._point, strict=True)):
+            chosen = self._options[place][at]
+            if at and (sizes is not None or not chosen.choice.is_same):
+                here = () if sizes is None else sizes[place]
+                yield place, site, chosen, chosen.choice.amounts(here, site.windows)
+
+    def _changes(self) -> Iterator[Repadded]:
+        for place, site, chosen, pads in self._changed():
+            yield Repadded(
+                site.label,
+                site.node.op,
+                self._described(place, site.choice),
+                described(chosen.choice, pads),
+                chosen.name,
+                attributes(site, chosen.choice, pads),
+            )
+
+    def _convention(self) -> str:
+        """The convention of the whole model that gives the point found; empty if none does."""
+        for name, convention in WHOLE.items():
+            whole = [
+                self._index(place, convention(site)) for place, site in enumerate(self._copy.sites)
+            ]
+            if all(not at or at == also for at, also in zip(self._point, whole, strict=True)):
+                return name
+        return ""
+
+    def write(self) -> None:
+        """Writes what was found into the graph."""
+        changed = [*self._changed()]
+        names = [output.name for output in self._copy.model.graph.output]
+        known = {tensor.name for tensor, _ in self._graph.claimed_outputs()}
+        sizes = self._outputs(self._point, 0, [name for name in names if name in known])
+        for _, site, chosen, pads in changed:
+            write(self._graph, site, chosen.choice, pads)
+        shapes = {
+            name: value.shape
+            for name, value in (sizes or {}).items()
+            if isinstance(value, np.ndarray)
+        }
+        forget_sizes(self._graph, shapes)
+
+
+def _options(site: Site) -> list[Candidate]:
+    """What an operator may pad, first what it has; what computes the same at any size only once."""
+    whole = (Candidate(name, convention(site), 1) for name, convention in WHOLE.items())
+    found: dict[object, Candidate] = {}
+    for each in (*candidates(site), *whole):
+        found.setdefault(_key(site, each.choice), each)
+    return list(found.values())
+
+
+def _key(site: Site, choice: Choice) -> object:
+    """A value that is equal for choices that compute the same at any size."""
+    if site.is_transposed or any(window.stride > 1 for window in site.windows):
+        return choice
+    return choice.effect((_ANY_SIZE,) * len(site.windows), site.windows)
+
+
+_ANY_SIZE: Final = 1 << 20
+"""A size that stands for all where the stride is 1: no amount depends on it."""
+_SAMPLES: Final = 2
+"""Samples on which the search looks; all are compared in the end."""
+_NEAR: Final = 1e-3
+"""A difference, relative to the range, that rounding might explain in a deep model."""

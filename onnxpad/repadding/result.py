@@ -1,0 +1,95 @@
+"""The result of a search for the padding that reproduces a reference: frozen values."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Outcome: TypeAlias = Literal["matched", "matches already", "partly matched", "not matched"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A convention of the whole model that was tried.
+
+    Attributes:
+        name: Its name.
+        error: The greatest difference from the reference, relative to the range of the output;
+            infinite where the model does not run or gives other shapes.
+        operators: How many operators it changes.
+    """
+
+    name: str
+    error: float
+    operators: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repadded:
+    """One operator whose padding became another.
+
+    Attributes:
+        node: The operator.
+        op_type: Its type.
+        before: Its padding before, in words.
+        after: Its padding after.
+        name: Where the padding comes from, such as `tensorflow-same`.
+        attributes: Its attributes of padding after, by name.
+    """
+
+    node: str
+    op_type: str
+    before: str
+    after: str
+    name: str
+    attributes: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Distinguishable:
+    """An operator whose padding decides at the sizes of the reference.
+
+    Attributes:
+        node: The operator.
+        op_type: Its type.
+        padding: Its padding as the model has it, in words.
+        others: The paddings that differ from it there, by the names of their conventions.
+    """
+
+    node: str
+    op_type: str
+    padding: str
+    others: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Matching:
+    """What was found.
+
+    Attributes:
+        outcome: The verdict.
+        reason: Why it is not matched, in one line; else empty.
+        before: The greatest difference of the model from the reference, relative to the range.
+        after: The same for what was found.
+        changes: The operators that were changed, in file order.
+        distinguishable: The operators whose padding can be told at these sizes.
+        left: Operators whose padding could not be varied, with why.
+        tried: The conventions of the whole model that were tried.
+        by: The convention of the whole model that reproduces the reference; empty if none does.
+        runs: How many times the model ran.
+        notes: How arrays were matched and aligned, a line each.
+        first: The first operator that cannot be reached, by an inner tensor; else empty.
+    """
+
+    outcome: Outcome
+    reason: str = ""
+    before: float = math.inf
+    after: float = math.inf
+    changes: tuple[Repadded, ...] = ()
+    distinguishable: tuple[Distinguishable, ...] = ()
+    left: tuple[tuple[str, str], ...] = ()
+    tried: tuple[Tried, ...] = ()
+    by: str = ""
+    runs: int = 0
+    notes: tuple[str, ...] = ()
+    first: str = ""

@@ -1,0 +1,320 @@
+"""Finds the choices that reproduce an answer, without trying all of their combinations.
+
+Every operator has a few options, and an evaluation tells how far the answer is from the one
+wanted. Near a point, the effects of single moves on the answer add up, roughly. So each round
+evaluates every single move, picks those whose effects together explain what is missing, and tries
+them together. Moves are first those of all operators alike (one line of a program wrote them), then
+those of one operator. Where no move helps, pairs are tried, then a few random changes.
+
+The number of evaluations of a round is that of the moves; no combination is enumerated.
+"""
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Point: TypeAlias = tuple[int, ...]
+"""The index of the option of every operator."""
+Move: TypeAlias = tuple[tuple[int, int], ...]
+"""(operator, option) for each operator that it changes."""
+
+_PAIRED: Final = 10  # moves whose pairs are tried where no single one helps
+_LARGEST: Final = 6  # greatest share of operators, as one in so many, that a random change touches
+_BETTER: Final = 1e-6  # an error must become smaller by this share to count
+
+
+class Trial(NamedTuple):
+    """The evaluation of one point.
+
+    Attributes:
+        solved: Whether it reproduces the answer.
+        gap: How far the shapes of the outputs are from those wanted; 0 where they are right, and
+            infinite where the model does not run.
+        error: The root mean square of what is missing; infinite without comparable outputs.
+        missing: The answer wanted less the one found, in a fixed order; None where not comparable.
+    """
+
+    solved: bool
+    gap: float
+    error: float
+    missing: npt.NDArray[np.float64] | None
+
+    @property
+    def rank(self) -> tuple[bool, float, float]:
+        """A key by which the better of two trials is the smaller one."""
+        return not self.solved, self.gap, self.error
+
+
+Evaluate: TypeAlias = Callable[[Point], Trial]
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The options of all operators.
+
+    Attributes:
+        tiers: For each operator, the tier of each option but the first (0 the likeliest).
+        groups: Operators that are alike, so that equal indices are equal options.
+        is_idle: Whether an option of an operator computes what it computes at a point already.
+    """
+
+    tiers: tuple[tuple[int, ...], ...]
+    groups: tuple[tuple[int, ...], ...]
+    is_idle: Callable[[Point, int, int], bool] = lambda point, each, option: point[each] == option
+
+    def moves(self, point: Point, tier: int, free: frozenset[int]) -> Iterator[Move]:
+        """The moves up to a tier: of groups as a whole, and then of single operators."""
+        told: set[Move] = set()
+        for group in (*self.groups, *((each,) for each in range(len(self.tiers)))):
+            mine = [each for each in group if each in free]
+            if not mine:
+                continue
+            for option, rank in enumerate(self.tiers[mine[0]]):
+                move = tuple(
+                    (each, option) for each in mine if not self.is_idle(point, each, option)
+                )
+                if move and (option == 0 or rank <= tier) and move not in told:
+                    told.add(move)
+                    yield move
+
+
+@dataclass(slots=True)
+class Search:
+    """One search.
+
+    Attributes:
+        evaluate: Evaluates a point.
+        space: The options.
+        is_over: Whether to stop for lack of time.
+        seed: Seed of the random changes.
+        count: Evaluations made.
+    """
+
+    evaluate: Evaluate
+    space: Space
+    is_over: Callable[[], bool]
+    seed: int = 0
+    count: int = 0
+    _known: dict[Point, Trial] = field(default_factory=dict)
+
+    def trial(self, point: Point) -> Trial:
+        """The evaluation of a point; each is made once."""
+        if point not in self._known:
+            self.count += 1
+            self._known[point] = self.evaluate(point)
+        return self._known[point]
+
+    def run(self, starts: Sequence[Point], free: frozenset[int] | None = None) -> Point:
+        """The best point found.
+
+        Args:
+            starts: The points to begin with, the first of them as the model is.
+            free: The operators that may change; all if None.
+        """
+        free = frozenset(range(len(self.space.tiers))) if free is None else free
+        ranked = []
+        for start in dict.fromkeys(starts):
+            ranked.append(start)
+            if self.trial(start).solved:
+                return start
+            if self.is_over():
+                break
+        ranked.sort(key=lambda each: self.trial(each).rank)
+        best = ranked[0]
+        deepest = max((rank for tiers in self.space.tiers for rank in tiers), default=0)
+        for tier in range(deepest + 1):
+            for start in dict.fromkeys((best, *ranked[:3])):
+                found = self._descend(start, tier, free)
+                best = min(best, found, key=lambda each: self.trial(each).rank)
+                if self.trial(best).solved or self.is_over():
+                    return best
+        return self._shaken(best, deepest, free)
+
+    def pruned(self, point: Point) -> Point:
+        """A solved point with as many operators as they were as it stays solved with.
+
+        Halves of the changed operators are put back first, then smaller parts.
+        """
+        parts = [[each for each, option in enumerate(point) if option]]
+        while parts:
+            part = parts.pop()
+            if not part or self.is_over():
+                continue
+            without = list(point)
+            for each in part:
+                without[each] = 0
+            if self.trial(tuple(without)).solved:
+                point = tuple(without)
+            elif len(part) > 1:
+                half = len(part) // 2
+                parts += [part[:half], part[half:]]
+        return point
+
+    def _descend(self, point: Point, tier: int, free: frozenset[int]) -> Point:
+        """Follows what helps until nothing does."""
+        while not self.is_over() and not self.trial(point).solved:
+            now = self.trial(point)
+            tried: list[tuple[Move, Trial]] = []
+            for move in self.space.moves(point, tier, free):
+                found = self.trial(_moved(point, move))
+                if found.solved:
+                    return _moved(point, move)
+                tried.append((move, found))
+                if self.is_over():
+                    break
+            ahead = min(
+                self._joint(point, now, tried),
+                key=lambda each: self.trial(each).rank,
+                default=point,
+            )
+            if not _is_better(self.trial(ahead), now):
+                ahead = min(
+                    self._pairs(point, tried), key=lambda each: self.trial(each).rank, default=point
+                )
+            if not _is_better(self.trial(ahead), now):
+                return point
+            point = ahead
+        return point
+
+    def _joint(
+        self, point: Point, now: Trial, tried: Sequence[tuple[Move, Trial]]
+    ) -> Iterator[Point]:
+        """Points reached by several moves at once, by their effects, and by the best single one."""
+        if not tried:
+            return
+        yield _moved(point, min(tried, key=lambda each: each[1].rank)[0])
+        if now.missing is None:
+            return
+        wanted = now.missing
+        alike = [
+            (move, wanted - trial.missing)
+            for move, trial in tried
+            if trial.missing is not None and trial.missing.shape == wanted.shape
+        ]
+        told = [(move, effect) for move, effect in alike if effect.any()]
+        if not told:
+            return
+        effects = np.stack([effect for _, effect in told])
+        moves = [move for move, _ in told]
+        for order in (_by_pursuit(effects, wanted, moves), _by_fit(effects, wanted, moves)):
+            for length in _lengths(len(order)):
+                if self.is_over():
+                    return
+                target = _joined(point, [moves[each] for each in order[:length]])
+                if self.trial(target).solved:
+                    yield target
+                    return
+                yield target
+
+    def _pairs(self, point: Point, tried: Sequence[tuple[Move, Trial]]) -> Iterator[Point]:
+        """Points reached by two of the moves that do least harm."""
+        least = sorted(tried, key=lambda each: each[1].rank)[:_PAIRED]
+        for (one, _), (other, _) in itertools.combinations(least, 2):
+            if self.is_over():
+                return
+            if {each for each, _ in one}.isdisjoint(each for each, _ in other):
+                target = _moved(_moved(point, one), other)
+                yield target
+                if self.trial(target).solved:
+                    return
+
+    def _shaken(self, best: Point, tier: int, free: frozenset[int]) -> Point:
+        """Random changes of the best point, each followed by a descent, until time is up."""
+        source = random.Random(self.seed)
+        singles = [move for move in self.space.moves(best, tier, free) if len(move) == 1]
+        if not singles:
+            return best
+        for attempt in range(_ATTEMPTS):
+            if self.is_over() or self.trial(best).solved:
+                break
+            share = max(1, len(free) // (_LARGEST + attempt))
+            chosen = source.sample(singles, min(len(singles), share))
+            found = self._descend(_joined(best, chosen), 0, free)
+            best = min(best, found, key=lambda each: self.trial(each).rank)
+        return best
+
+
+_ATTEMPTS: Final = 6
+
+
+def _moved(point: Point, move: Move) -> Point:
+    changed = list(point)
+    for each, option in move:
+        changed[each] = option
+    return tuple(changed)
+
+
+def _joined(point: Point, moves: Iterable[Move]) -> Point:
+    """The point after several moves; where two change one operator, the first one counts."""
+    changed: dict[int, int] = {}
+    for move in moves:
+        for each, option in move:
+            changed.setdefault(each, option)
+    return _moved(point, tuple(changed.items()))
+
+
+def _lengths(count: int) -> Iterator[int]:
+    """1, 2, 3, 4, 6, 8, 12, ... and the whole."""
+    told = {count} if count else set()
+    step = 1
+    while step < count:
+        told |= {step, min(count, step + step // 2)}
+        step *= 2
+    yield from sorted(told, reverse=True)
+
+
+def _is_better(found: Trial, now: Trial) -> bool:
+    if found.solved or found.gap < now.gap:
+        return True
+    return found.gap == now.gap and found.error < now.error * (1 - _BETTER)
+
+
+def _by_pursuit(
+    effects: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64], moves: Sequence[Move]
+) -> list[int]:
+    """Moves in the order in which each, added to those before, explains most of what is missing."""
+    order: list[int] = []
+    taken: set[int] = set()
+    left = wanted.copy()
+    sizes = np.einsum("ij,ij->i", effects, effects)
+    while len(order) < len(moves):
+        gains = 2 * effects @ left - sizes
+        for each, move in enumerate(moves):
+            if each in order or not taken.isdisjoint(place for place, _ in move):
+                gains[each] = -math.inf
+        best = int(np.argmax(gains))
+        if not gains[best] > 0:
+            break
+        order.append(best)
+        taken.update(place for place, _ in moves[best])
+        left = left - effects[best]
+    return order
+
+
+def _by_fit(
+    effects: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64], moves: Sequence[Move]
+) -> list[int]:
+    """Moves by their share in the best fit of what is missing, the greatest first."""
+    norms = np.linalg.norm(effects, axis=1)
+    scaled = effects / norms[:, None]
+    system = scaled @ scaled.T + 1e-3 * np.eye(len(moves))
+    weights = np.linalg.solve(system, scaled @ wanted) / norms
+    order = [int(each) for each in np.argsort(-weights) if weights[each] > _SHARE]
+    kept: list[int] = []
+    taken: set[int] = set()
+    for each in order:
+        places = {place for place, _ in moves[each]}
+        if taken.isdisjoint(places):
+            kept.append(each)
+            taken |= places
+    return kept
+
+
+_SHARE: Final = 0.3
+"""The least share of its effect with which a move enters; that of a right one is about 1."""

@@ -1,0 +1,98 @@
+"""Writes chosen paddings into a graph."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from onnxpad.graph import Graph
+from onnxpad.operators.amounts import Pairs, is_padded, onnx_order, told
+from onnxpad.repadding.choice import Choice
+from onnxpad.repadding.sites import Site
+
+_PADDING: Final = (
+    "auto_pad",
+    "pads",
+    "output_shape",
+    "output_padding",
+    "ceil_mode",
+    "count_include_pad",
+)
+
+
+def write(graph: Graph, site: Site, choice: Choice, pads: Pairs) -> None:
+    """Makes an operator pad as chosen.
+
+    SAME becomes `auto_pad` where the size is open and decides, and numbers elsewhere.
+
+    Args:
+        graph: The graph of the operator.
+        site: The operator.
+        choice: How it shall pad.
+        pads: The amounts at the sizes of the run that decided, (begin, end) for each spatial axis.
+    """
+    wanted = attributes(site, choice, pads)
+    absent = {name: None for name in _PADDING if name not in wanted and name in site.node.attrs}
+    graph.set_attributes(site.node, {**wanted, **absent})
+
+
+def attributes(site: Site, choice: Choice, pads: Pairs) -> dict[str, object]:
+    """The attributes of padding of an operator that pads as chosen; absent ones are defaults."""
+    found: dict[str, object] = {}
+    if not site.is_transposed and stays_open(site, choice):
+        found["auto_pad"] = "SAME_UPPER" if choice.odd == "end" else "SAME_LOWER"
+    elif is_padded(pads):
+        found["pads"] = onnx_order(pads)
+    if any(choice.appended):
+        found["output_padding"] = [*choice.appended]
+    if choice.ceil:
+        found["ceil_mode"] = 1
+    if choice.counted:
+        found["count_include_pad"] = 1
+    return found
+
+
+def stays_open(site: Site, choice: Choice) -> bool:
+    """Whether SAME depends on a size that the model leaves open."""
+    if not choice.is_same or choice.undilated:
+        return False
+    return any(
+        size is None and window.stride > 1
+        for size, window in zip(site.sizes, site.windows, strict=True)
+    )
+
+
+def described(choice: Choice, pads: Pairs) -> str:
+    """A choice for people, with its amounts: `SAME_UPPER, here (0, 1) (0, 1)`."""
+    parts = []
+    if choice.is_same:
+        name = "SAME_UPPER" if choice.odd == "end" else "SAME_LOWER"
+        parts.append(f"{name}{' without dilation' if choice.undilated else ''}, here {told(pads)}")
+    else:
+        parts.append(f"pads {told(pads)}")
+    if choice.appended and any(choice.appended):
+        parts.append(f"output_padding ({', '.join(map(str, choice.appended))})")
+    if choice.ceil:
+        parts.append("rounded up (ceil_mode)")
+    if choice.counted:
+        parts.append("padding counted (count_include_pad)")
+    return ", ".join(parts)
+
+
+def forget_sizes(graph: Graph, outputs: Mapping[str, Sequence[int]]) -> None:
+    """Drops declared sizes that other pads may have made wrong.
+
+    Args:
+        graph: The main graph; its `value_info` goes.
+        outputs: The shapes of its outputs in one run. A declared size that differs becomes that.
+    """
+    for tensor, _ in [*graph.claims()]:
+        graph.undeclare(tensor)
+    for tensor, shape in [*graph.claimed_outputs()]:
+        seen = outputs.get(tensor.name)
+        if seen is None or len(seen) != len(shape):
+            continue
+        now = tuple(
+            size if isinstance(size, int) and isinstance(old, int) else old
+            for size, old in zip(seen, shape, strict=True)
+        )
+        if now != shape:
+            graph.declare_output(tensor.name, now)
