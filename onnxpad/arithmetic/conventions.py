@@ -85,6 +85,8 @@ def keras_causal(size: Extent, window: Window) -> AxisPadding:
 def keras_pool_same(size: Extent, window: Window) -> AxisPadding:
     """Keras MaxPooling* and AveragePooling* `same`: TensorFlow's, never dilated.
 
+    An average counts no padding, in TensorFlow too.
+
     Source: keras/src/layers/pooling/base_pooling.py; `tensorflow_same`.
 
     Raises:
@@ -144,10 +146,11 @@ def keras_transposed_same(
     Source: `compute_conv_transpose_output_shape`, keras/src/backend/common/backend_utils.py.
 
     Raises:
-        UsageError: An output_padding that TensorFlow refuses.
+        UsageError: An output_padding that Keras or TensorFlow refuses.
     """
     if output_padding is None:
         return tensorflow_transposed_same(size, window, size * window.stride)
+    _refuse_output_padding("Keras", window.stride, output_padding)
     output = (size - 1) * window.stride + window.extent % 2 + output_padding
     return tensorflow_transposed_same(size, window, output)
 
@@ -162,12 +165,12 @@ def keras_transposed_valid(
     Source: `compute_conv_transpose_output_shape`, keras/src/backend/common/backend_utils.py.
 
     Raises:
-        UsageError: An output_padding that TensorFlow refuses.
+        UsageError: An output_padding that Keras refuses.
     """
     if output_padding is None:
-        output_padding = max(window.stride - window.extent, 0)
-    output = transposed_output_size(size, window, 0, 0, output_padding)
-    return tensorflow_transposed_valid(size, window, output)
+        return _transposed(size, window, 0, 0, max(window.stride - window.extent, 0))
+    _refuse_output_padding("Keras", window.stride, output_padding)
+    return _transposed(size, window, 0, 0, output_padding)
 
 
 def tflite_same(size: Extent, window: Window) -> AxisPadding:
@@ -255,18 +258,18 @@ def torch_pool(
     """PyTorch MaxPool*d and AvgPool*d.
 
     Rounds down where onnxruntime truncates: a window longer than the padded line has no output.
-    With `ceil_mode` a last window that would start in the end padding is dropped.
+    With `ceil_mode` a last window that would start in the end padding is dropped. An average with
+    `count_include_pad` counts `padding` elements after the data, not what a window reads beyond.
 
     Source: `pooling_output_shape_pad_lr`, aten/src/ATen/native/Pool.h.
 
     Raises:
-        UsageError: Padding above half the extent, which PyTorch refuses (2.13 already above half
-            the undilated kernel).
+        UsageError: Padding above half the kernel, dilated or not, which PyTorch refuses.
     """
-    if padding > window.extent // 2:
+    if padding > window.kernel // 2:
         raise UsageError(
-            f"PyTorch's pools pad at most half the window: {window.extent // 2} for an extent of "
-            f"{window.extent}, not {padding}; pad in an operator of its own"
+            f"PyTorch's pools pad at most half the kernel: {window.kernel // 2} for a kernel of "
+            f"{window.kernel}, not {padding}; pad in an operator of its own"
         )
     if ceil_mode:
         output = pool_output_size(size, window, padding, padding, ceil_mode=True)
@@ -285,11 +288,7 @@ def torch_transposed(
     Raises:
         UsageError: An output_padding that PyTorch refuses.
     """
-    if output_padding >= max(window.stride, window.dilation):
-        raise UsageError(
-            f"PyTorch's output_padding is below the stride {window.stride} or the dilation "
-            f"{window.dilation}, not {output_padding}; give one that is"
-        )
+    _refuse_output_padding("PyTorch", max(window.stride, window.dilation), output_padding)
     return _transposed(size, window, padding, padding, output_padding)
 
 
@@ -387,7 +386,8 @@ def paddle_pool(
 ) -> AxisPadding:
     """PaddlePaddle MaxPool*D and AvgPool*D with pads as numbers.
 
-    With `ceil_mode` a last window that starts in the end padding is kept, unlike PyTorch's.
+    With `ceil_mode` a last window that starts in the end padding is kept, unlike PyTorch's. An
+    average with `exclusive=False` counts `begin` elements after the data too, whatever `end` is.
 
     Source: `PoolOutputSize`, paddle/phi/kernels/funcs/pooling.h.
 
@@ -413,6 +413,20 @@ def paddle_pool_same(size: Extent, window: Window, *, ceil_mode: bool = False) -
     return AxisPadding(begin, end, _paddle_pool_output(size, window, begin + end, ceil_mode))
 
 
+def paddle_transposed(
+    size: Extent, window: Window, begin: int, end: int, output_padding: int = 0
+) -> AxisPadding:
+    """PaddlePaddle Conv*DTranspose with pads as numbers; with `output_size`, as PyTorch's.
+
+    Source: `ConvTransposeInferMeta`, paddle/phi/infermeta/binary.cc.
+
+    Raises:
+        UsageError: An output_padding that PaddlePaddle refuses.
+    """
+    _refuse_output_padding("PaddlePaddle", window.stride, output_padding)
+    return _transposed(size, window, begin, end, output_padding)
+
+
 def paddle_transposed_same(size: Extent, window: Window, output_padding: int = 0) -> AxisPadding:
     """PaddlePaddle Conv*DTranspose `SAME`: crops what `paddle_same` pads on an input of `size`.
 
@@ -420,11 +434,14 @@ def paddle_transposed_same(size: Extent, window: Window, output_padding: int = 0
 
     Source: `UpdatePaddingAndDilation`, paddle/phi/kernels/cpu/conv_util.h, which
     `ConvTransposeInferMeta`, paddle/phi/infermeta/binary.cc, calls with the input's size.
+
+    Raises:
+        UsageError: An output_padding that PaddlePaddle refuses.
     """
+    _refuse_output_padding("PaddlePaddle", window.stride, output_padding)
     undilated = Window(window.kernel, window.stride)
     begin, end = same_pads(size, undilated, odd="end")
-    output = transposed_output_size(size, undilated, begin, end, output_padding)
-    return AxisPadding(begin, end, output, output_padding, undilated=True)
+    return replace(_transposed(size, undilated, begin, end, output_padding), undilated=True)
 
 
 def half_kernel(size: Extent, window: Window) -> AxisPadding:
@@ -439,7 +456,7 @@ def half_kernel(size: Extent, window: Window) -> AxisPadding:
 
 
 def _transposed(
-    size: Extent, window: Window, begin: int, end: int, output_padding: int
+    size: Extent, window: Window, begin: Extent, end: Extent, output_padding: int
 ) -> AxisPadding:
     """A transposed window's padding with the output size that follows from it."""
     output = transposed_output_size(size, window, begin, end, output_padding)
@@ -456,3 +473,12 @@ def _refuse_dilation(framework: str, window: Window) -> None:
     """Refuses a dilated pool of a framework without dilated pools."""
     if window.dilation != 1:
         raise UsageError(f"{framework}'s pools have no dilation, not {window.dilation}; use 1")
+
+
+def _refuse_output_padding(framework: str, limit: int, output_padding: int) -> None:
+    """Refuses an output_padding that is not below a framework's limit."""
+    if output_padding >= limit:
+        raise UsageError(
+            f"{framework}'s output_padding is below {limit} here, not {output_padding}; "
+            "give one that is"
+        )
