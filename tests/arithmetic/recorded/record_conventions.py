@@ -1,140 +1,440 @@
-"""Records what PyTorch, TensorFlow and Keras compute on one line, for `test_conventions.py`.
+"""Records what PyTorch, TensorFlow, Keras and PaddlePaddle read, for `test_recorded.py`.
 
-None of them is a dependency of the tests. Run where one is installed; the cases of the others stay
-as they are. In this folder:
+None of them is a dependency of the tests. Run where they are installed, one or several; in this
+folder, with the frameworks to record:
 
-    python record_conventions.py conventions.json
+    python record_conventions.py torch tensorflow keras paddle
+
+Every point is an operator on one axis, run on each one-hot line: what comes out tells which input
+each output reads, with which tap of the kernel. So the first window's position and the number of
+outputs are known, not derived from a formula; an output that no window explains stops the script.
+
+`FRAMEWORK.npz` holds the framework's `version` and arrays with one entry a point:
+
+- `call`: the operator with its kind of padding.
+- `size`, `kernel` and so on, the fields of `Point`: what was asked, `NONE` where nothing was.
+- `found_output`: the output size, `NONE` where the framework refused.
+- `found_begin`: elements before the first real one that the first window starts at (that are
+  cropped, if transposed). `NONE` where no output shows it.
+- `found_dilation`: the dilation that the taps have.
+- `divisors`: by how much each output of an average divides, one row an output. 0 where the
+  operator is no average, or the output reads no element or is none.
+
+TensorFlow runs without oneDNN. With it, where no window fits, TensorFlow 2.21 answers a convolution
+with memory that it never wrote, and a pool ends the process; elsewhere it answers the same.
 """
 
 import importlib
-import json
-import random
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-Case = dict[str, Any]
-Calls = dict[str, Callable[[Case], Any]]
+NONE = -999
+Array = npt.NDArray[np.float32]
 
 
-def draw(count: int, **choices: tuple[Any, ...]) -> list[Case]:
-    """Cases with a size, kernel and stride, and a choice of each further parameter."""
-    source = random.Random(repr(choices))
-    small = {"size": range(1, 13), "kernel": range(1, 6), "stride": range(1, 5)}
+class Point(NamedTuple):
+    """One axis, and what is asked for on it; `NONE` where nothing is."""
+
+    size: int
+    kernel: int
+    stride: int
+    dilation: int = 1
+    begin: int = NONE
+    end: int = NONE
+    ceil_mode: int = NONE
+    include_pad: int = NONE
+    output_padding: int = NONE
+    output: int = NONE
+
+
+class Found(NamedTuple):
+    """What a framework did at a point."""
+
+    output: int = NONE
+    begin: int = NONE
+    dilation: int = NONE
+
+
+Call = Callable[[Point, Array, Array], Any]
+"""An operator on lines of shape (line, element) with a kernel of shape (tap,)."""
+
+SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 17, 32, 33)
+KERNELS = (1, 2, 3, 4, 5, 7)
+STRIDES = (1, 2, 3, 4)
+AXES = list(product(SIZES, KERNELS, STRIDES))
+NO_YES = (0, 1)
+
+
+def points(
+    pads: tuple[tuple[int, int], ...] = ((NONE, NONE),), **asked: tuple[int, ...]
+) -> list[Point]:
+    """Every axis with every combination of the pads and of what else is asked for."""
     return [
-        {name: source.choice(values) for name, values in (small | choices).items()}
-        for _ in range(count)
+        Point(*axis)._replace(begin=begin, end=end, **dict(zip(asked, values, strict=True)))
+        for axis in AXES
+        for begin, end in pads
+        for values in product(*asked.values())
     ]
 
 
-# TensorFlow and Keras refuse a stride together with a dilation.
-DILATED: dict[str, tuple[int, ...]] = {"stride": (1,), "dilation": (2, 3)}
-CASES: dict[str, list[Case]] = {
-    "torch_conv": draw(18, dilation=(1, 1, 2, 3), padding=(0, 1, 2, 3)),
-    "torch_same": draw(16, stride=(1, 1, 1, 2), dilation=(1, 2, 3)),
-    "torch_pool": draw(40, dilation=(1, 1, 2), padding=(0, 1, 2), ceil_mode=(False, True)),
-    "torch_transposed": draw(18, padding=(0, 1, 2), output_padding=(0, 0, 1, 2)),
-    "tensorflow_same": draw(16) + draw(8, **DILATED),
-    "tensorflow_valid": draw(12) + draw(8, **DILATED),
-    "keras_causal": draw(8) + draw(8, **DILATED),
-    "keras_transposed_same": draw(16),
-    "keras_transposed_valid": draw(12),
-}
+def symmetric(*pads: int) -> tuple[tuple[int, int], ...]:
+    """The same pads on both sides."""
+    return tuple((pad, pad) for pad in pads)
 
 
-def arrays(case: Case) -> tuple[Any, Any]:
-    """The line and the kernel that a case is run on."""
-    values = np.array([(5 * n) % 17 - 8 for n in range(case["size"])], np.float32)
-    return values, np.array([10**n for n in range(case["kernel"])], np.float32)
+def outputs(shortest: Callable[[Point], int], pad: int = NONE) -> list[Point]:
+    """Transposed windows with each output size of a stride, and one below and above.
+
+    Args:
+        shortest: The shortest output from which a window makes the point's size.
+        pad: The pads asked for.
+    """
+    asked = [point for point in points(((pad, pad),)) if point.size <= 10]
+    return [
+        point._replace(output=output)
+        for point in asked
+        for least in [shortest(point)]
+        for output in range(max(least - 1, 1), least + point.stride + 1)
+    ]
 
 
-def torch_calls() -> Calls:
-    """PyTorch's functions, by the convention they record."""
+def full(point: Point) -> int:
+    """Length of everything that a transposed window writes."""
+    return (point.size - 1) * point.stride + (point.kernel - 1) * point.dilation + 1
+
+
+def torch_calls() -> tuple[str, dict[str, tuple[list[Point], Call]]]:
+    """PyTorch's version, and its functions with the points to record of each."""
     torch = importlib.import_module("torch")
+    torch.set_num_threads(1)
     functional = torch.nn.functional
 
-    def call(function: Any, case: Case, **further: Any) -> Any:
-        options = {name: case[name] for name in case if name not in {"size", "kernel"}}
-        lines = (torch.tensor(array)[None, None] for array in arrays(case))
-        return function(*lines, **options | further)
-
-    def pool(case: Case) -> Any:
-        values, _ = arrays(case)
-        options = {name: (1, case[name]) for name in ("stride", "dilation")}
-        return functional.max_pool2d(
-            torch.tensor(values)[None, None, None],
-            (1, case["kernel"]),
-            padding=(0, case["padding"]),
-            ceil_mode=case["ceil_mode"],
-            **options,
+    def conv(point: Point, lines: Array, weights: Array) -> Any:
+        return functional.conv1d(
+            torch.tensor(lines)[:, None],
+            torch.tensor(weights)[None, None],
+            stride=point.stride,
+            dilation=point.dilation,
+            padding="same" if point.begin == NONE else point.begin,
         )
 
-    return {
-        "torch_conv": lambda case: call(functional.conv1d, case),
-        "torch_same": lambda case: call(functional.conv1d, case, padding="same"),
-        "torch_pool": pool,
-        "torch_transposed": lambda case: call(functional.conv_transpose1d, case),
-    }
+    def pool(point: Point, lines: Array, _: Array) -> Any:
+        further: dict[str, Any]
+        if point.include_pad == NONE:
+            function, further = functional.max_pool2d, {"dilation": (1, point.dilation)}
+        else:
+            include = bool(point.include_pad)
+            function, further = functional.avg_pool2d, {"count_include_pad": include}
+        return function(
+            torch.tensor(lines)[:, None, None],
+            (1, point.kernel),
+            stride=(1, point.stride),
+            padding=(0, point.begin),
+            ceil_mode=bool(point.ceil_mode),
+            **further,
+        )
 
-
-def tensorflow_calls() -> Calls:
-    """TensorFlow's and Keras's functions, by the convention they record."""
-    tensorflow = importlib.import_module("tensorflow")
-    layers = tensorflow.keras.layers
-
-    def conv(case: Case, padding: str) -> Any:
-        values, weights = arrays(case)
-        line, kernel = values[None, :, None], weights[:, None, None]
-        dilation = case.get("dilation", 1)
-        if padding == "VALID" and (case["kernel"] - 1) * dilation >= case["size"]:
-            raise ValueError("nothing fits: TensorFlow 2.21 answers with memory it never wrote")
-        return tensorflow.nn.conv1d(line, kernel, case["stride"], padding, dilations=dilation)
-
-    def keras(layer: Any, case: Case, padding: str) -> Any:
-        values, weights = arrays(case)
-        built = layer(
+    def transposed(point: Point, lines: Array, weights: Array) -> Any:
+        layer = torch.nn.ConvTranspose1d(
             1,
-            case["kernel"],
-            strides=case["stride"],
-            padding=padding,
-            dilation_rate=case.get("dilation", 1),
-            use_bias=False,
+            1,
+            point.kernel,
+            stride=point.stride,
+            padding=point.begin,
+            output_padding=max(point.output_padding, 0),
+            dilation=point.dilation,
+            bias=False,
         )
-        built.build((1, case["size"], 1))
-        built.set_weights([weights[:, None, None]])
-        return built(values[None, :, None])
+        with torch.no_grad():
+            layer.weight[:] = torch.tensor(weights)
+            wanted = None if point.output == NONE else [point.output]
+            return layer(torch.tensor(lines)[:, None], output_size=wanted)
 
-    return {
-        "tensorflow_same": lambda case: conv(case, "SAME"),
-        "tensorflow_valid": lambda case: conv(case, "VALID"),
-        "keras_causal": lambda case: keras(layers.Conv1D, case, "causal"),
-        "keras_transposed_same": lambda case: keras(layers.Conv1DTranspose, case, "same"),
-        "keras_transposed_valid": lambda case: keras(layers.Conv1DTranspose, case, "valid"),
+    few = symmetric(0, 1, 2, 3)
+    return torch.__version__, {
+        "conv": (points(few, dilation=(1, 2, 3)), conv),
+        "conv_same": (points(dilation=(1, 2, 3)), conv),
+        "maxpool": (points(few, dilation=(1, 2), ceil_mode=NO_YES), pool),
+        "avgpool": (points(few, ceil_mode=NO_YES, include_pad=NO_YES), pool),
+        "transposed": (
+            points(symmetric(0, 1, 2), dilation=(1, 2), output_padding=(0, 1, 2)),
+            transposed,
+        ),
+        "transposed_output": (
+            outputs(full, 0) + outputs(lambda point: full(point) - 2, 1),
+            transposed,
+        ),
     }
 
 
-def record(path: Path) -> None:
-    """Runs the cases of each installed framework and writes them to `path`, one a line."""
-    recorded: list[Case] = json.loads(path.read_text()) if path.exists() else []
-    for framework in (torch_calls, tensorflow_calls):
-        try:
-            calls = framework()
-        except ModuleNotFoundError:
-            continue
-        recorded = [case for case in recorded if case["convention"] not in calls]
-        for name, call in calls.items():
-            for case in CASES[name]:
-                try:
-                    output: list[float] | None = np.asarray(call(case)).ravel().tolist()
-                except Exception as error:  # whatever its kind, a refusal is a result
-                    print(name, case, str(error).splitlines()[0])
-                    output = None
-                recorded.append({"convention": name, **case, "output": output})
-    path.write_text("[\n" + ",\n".join(json.dumps(case) for case in recorded) + "\n]\n")
+def tensorflow_calls() -> tuple[str, dict[str, tuple[list[Point], Call]]]:
+    """TensorFlow's version, and its functions with the points to record of each."""
+    tensorflow = importlib.import_module("tensorflow")
 
+    def conv(padding: str) -> Call:
+        def call(point: Point, lines: Array, weights: Array) -> Any:
+            explicit = [[0, 0], [0, 0], [point.begin, point.end], [0, 0]]
+            return tensorflow.nn.conv2d(
+                lines[:, None, :, None],
+                weights[None, :, None, None],
+                [1, point.stride],
+                padding or explicit,
+                dilations=[1, point.dilation],
+            )
+
+        return call
+
+    def pool(function: Any, padding: str) -> Call:
+        def call(point: Point, lines: Array, _: Array) -> Any:
+            return function(lines[:, None, :, None], [1, point.kernel], [1, point.stride], padding)
+
+        return call
+
+    def transposed(padding: str) -> Call:
+        def call(point: Point, lines: Array, weights: Array) -> Any:
+            return tensorflow.nn.conv2d_transpose(
+                lines[:, None, :, None],
+                weights[None, :, None, None],
+                [len(lines), 1, point.output, 1],
+                [1, point.stride],
+                padding,
+            )
+
+        return call
+
+    dilated = points(dilation=(1, 2, 3))
+    return tensorflow.__version__, {
+        "conv_same": (dilated, conv("SAME")),
+        "conv_valid": (dilated, conv("VALID")),
+        "conv": (points(((1, 1), (0, 1), (1, 0), (2, 3)), dilation=(1, 2)), conv("")),
+        "maxpool_same": (points(), pool(tensorflow.nn.max_pool2d, "SAME")),
+        "maxpool_valid": (points(), pool(tensorflow.nn.max_pool2d, "VALID")),
+        "avgpool_same": (points(), pool(tensorflow.nn.avg_pool2d, "SAME")),
+        "avgpool_valid": (points(), pool(tensorflow.nn.avg_pool2d, "VALID")),
+        "transposed_same": (
+            outputs(lambda point: (point.size - 1) * point.stride + 1),
+            transposed("SAME"),
+        ),
+        "transposed_valid": (outputs(full), transposed("VALID")),
+    }
+
+
+def keras_calls() -> tuple[str, dict[str, tuple[list[Point], Call]]]:
+    """Keras's version, and its layers, on TensorFlow, with the points to record of each."""
+    keras = importlib.import_module("keras")
+    layers = keras.layers
+
+    def conv(layer: Any, padding: str) -> Call:
+        def call(point: Point, lines: Array, weights: Array) -> Any:
+            asked = {} if point.output_padding == NONE else {"output_padding": point.output_padding}
+            built = layer(
+                1,
+                point.kernel,
+                strides=point.stride,
+                padding=padding,
+                dilation_rate=point.dilation,
+                use_bias=False,
+                **asked,
+            )
+            built.build((len(lines), point.size, 1))
+            built.set_weights([weights[:, None, None]])
+            return built(lines[:, :, None])
+
+        return call
+
+    def pool(layer: Any, padding: str) -> Call:
+        def call(point: Point, lines: Array, _: Array) -> Any:
+            return layer(point.kernel, point.stride, padding)(lines[:, :, None])
+
+        return call
+
+    dilated, paddings = points(dilation=(1, 2, 3)), ("same", "valid")
+    shifted = points(output_padding=(NONE, 0, 1, 2)) + points(dilation=(2,))
+    return keras.__version__, {
+        "conv_same": (dilated, conv(layers.Conv1D, "same")),
+        "conv_valid": (dilated, conv(layers.Conv1D, "valid")),
+        "conv_causal": (dilated, conv(layers.Conv1D, "causal")),
+        **{f"maxpool_{name}": (points(), pool(layers.MaxPooling1D, name)) for name in paddings},
+        **{f"avgpool_{name}": (points(), pool(layers.AveragePooling1D, name)) for name in paddings},
+        **{
+            f"transposed_{name}": (shifted, conv(layers.Conv1DTranspose, name)) for name in paddings
+        },
+    }
+
+
+def paddle_calls() -> tuple[str, dict[str, tuple[list[Point], Call]]]:
+    """PaddlePaddle's version, and its functions with the points to record of each."""
+    paddle = importlib.import_module("paddle")
+    functional = paddle.nn.functional
+
+    def pads(point: Point) -> Any:
+        return [[0, 0], [0, 0], [0, 0], [point.begin, point.end]]
+
+    def conv(padding: str) -> Call:
+        def call(point: Point, lines: Array, weights: Array) -> Any:
+            return functional.conv2d(
+                paddle.to_tensor(lines[:, None, None]),
+                paddle.to_tensor(weights[None, None, None]),
+                stride=[1, point.stride],
+                padding=padding or pads(point),
+                dilation=[1, point.dilation],
+            )
+
+        return call
+
+    def pool(function: Any, padding: str) -> Call:
+        def call(point: Point, lines: Array, _: Array) -> Any:
+            asked = {} if point.include_pad == NONE else {"exclusive": not point.include_pad}
+            return function(
+                paddle.to_tensor(lines[:, None, None]),
+                [1, point.kernel],
+                stride=[1, point.stride],
+                padding=padding or pads(point),
+                ceil_mode=bool(point.ceil_mode),
+                **asked,
+            )
+
+        return call
+
+    def transposed(padding: str) -> Call:
+        def call(point: Point, lines: Array, weights: Array) -> Any:
+            further = [0, max(point.output_padding, 0)] if point.output_padding > 0 else 0
+            return functional.conv2d_transpose(
+                paddle.to_tensor(lines[:, None, None]),
+                paddle.to_tensor(weights[None, None, None]),
+                stride=[1, point.stride],
+                padding=padding or pads(point),
+                output_padding=further,
+                dilation=[1, point.dilation],
+                output_size=None if point.output == NONE else [1, point.output],
+            )
+
+        return call
+
+    few = (*symmetric(0, 1, 2, 3), (0, 1), (2, 1))
+    dilated = points(dilation=(1, 2, 3))
+    maximum, average = functional.max_pool2d, functional.avg_pool2d
+    both = points(ceil_mode=NO_YES, include_pad=NO_YES)
+    shifted = points(dilation=(1, 2), output_padding=(0, 1, 2))
+    return paddle.__version__, {
+        "conv": (points(few, dilation=(1, 2)), conv("")),
+        "conv_same": (dilated, conv("SAME")),
+        "conv_valid": (dilated, conv("VALID")),
+        "maxpool": (points(few, ceil_mode=NO_YES), pool(maximum, "")),
+        "maxpool_same": (points(ceil_mode=NO_YES), pool(maximum, "SAME")),
+        "maxpool_valid": (points(ceil_mode=NO_YES), pool(maximum, "VALID")),
+        "avgpool": (points(few, ceil_mode=NO_YES, include_pad=NO_YES), pool(average, "")),
+        "avgpool_same": (both, pool(average, "SAME")),
+        "avgpool_valid": (both, pool(average, "VALID")),
+        "transposed": (
+            points((*symmetric(0, 1), (0, 1)), dilation=(1, 2), output_padding=(0, 1, 2)),
+            transposed(""),
+        ),
+        "transposed_same": (shifted, transposed("SAME")),
+        "transposed_valid": (shifted, transposed("VALID")),
+        "transposed_output": (outputs(lambda point: full(point) - 2, 1), transposed("")),
+    }
+
+
+def taps(point: Point, found: Found, *, transposed: bool) -> npt.NDArray[np.int64]:
+    """Which tap each output reads each input element with, from 1; 0 where it does not.
+
+    Returns:
+        Shape (input element, output).
+    """
+    element, output = np.ogrid[: point.size, : found.output]
+    if transposed:
+        distance = output + found.begin - element * point.stride
+    else:
+        distance = element + found.begin - output * point.stride
+    tap, between = np.divmod(distance, found.dilation)
+    return np.where((between == 0) & (tap >= 0) & (tap < point.kernel), tap + 1, 0)
+
+
+def begins(call: str, point: Point, read: Array, dilation: int) -> Iterator[int]:
+    """Positions of the first window that may explain what is read, the nearest first."""
+    if "pool" in call:
+        reach = point.kernel * dilation + point.stride + max(point.begin, 0)
+        yield from sorted(range(-reach, reach + 1), key=abs)
+        return
+    element, output = np.argwhere(read)[0].tolist()
+    tap = (int(read[element, output]) - 1) * dilation
+    if call.startswith("transposed"):
+        yield element * point.stride + tap - output
+    else:
+        yield output * point.stride + tap - element
+
+
+def explain(call: str, point: Point, answer: Array) -> Found:
+    """The windows that read what the outputs show; the nearest begin where several do."""
+    read = (answer > 1e-6 if "pool" in call else np.rint(answer)).astype(np.float32)
+    if not read.any():
+        return Found(answer.shape[1])
+    if "pool" in call or np.allclose(answer, read, atol=1e-4):
+        for dilation in dict.fromkeys((point.dilation, 1)):
+            for begin in begins(call, point, read, dilation):
+                found = Found(answer.shape[1], begin, dilation)
+                expected = taps(point, found, transposed=call.startswith("transposed"))
+                if (read == (np.minimum(expected, 1) if "pool" in call else expected)).all():
+                    return found
+    raise SystemExit(f"{call} {point}: no window explains\n{answer.tolist()}")
+
+
+def observe(call: str, point: Point, run: Call) -> tuple[Found, list[int]]:
+    """What a framework does at a point, and by how much its outputs divide."""
+    weights = np.arange(1, point.kernel + 1, dtype=np.float32)
+    try:
+        answer = np.asarray(run(point, np.eye(point.size, dtype=np.float32), weights))
+    except Exception:  # whatever its kind, a refusal is a result
+        return Found(), []
+    answer = answer.reshape(point.size, answer.size // point.size)
+    found = explain(call, point, answer)
+    if not call.startswith("avgpool"):
+        return found, []
+    reads = answer.max(axis=0, initial=0).tolist()
+    return found, [round(1 / read) if read > 1e-6 else 0 for read in reads]
+
+
+def record(framework: str) -> None:
+    """Runs the points of a framework and writes them beside this script."""
+    version, calls = FRAMEWORKS[framework]()
+    names: list[str] = []
+    rows: list[tuple[int, ...]] = []
+    divided: list[list[int]] = []
+    for call, (asked, run) in calls.items():
+        observed = [observe(call, point, run) for point in asked]
+        names += [call] * len(asked)
+        rows += [(*point, *found) for point, (found, _) in zip(asked, observed, strict=True)]
+        divided += [divisors for _, divisors in observed]
+        refused = sum(found.output == NONE for found, _ in observed)
+        print(framework, call, len(asked), "points,", refused, "refused")
+    columns = (*Point._fields, *(f"found_{name}" for name in Found._fields))
+    longest = max(map(len, divided))
+    padded = [divisors + [0] * (longest - len(divisors)) for divisors in divided]
+    np.savez_compressed(
+        Path(__file__).with_name(f"{framework}.npz"),
+        version=np.array(version),
+        call=np.array(names),
+        divisors=np.array(padded, np.int8).T.copy(),
+        **dict(zip(columns, np.array(rows, np.int16).T.copy(), strict=True)),
+    )
+
+
+FRAMEWORKS = {
+    "torch": torch_calls,
+    "tensorflow": tensorflow_calls,
+    "keras": keras_calls,
+    "paddle": paddle_calls,
+}
 
 if __name__ == "__main__":
-    record(Path(sys.argv[1]))
+    os.environ |= {"TF_ENABLE_ONEDNN_OPTS": "0", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    for name in sys.argv[1:]:
+        record(name)
