@@ -2,10 +2,13 @@
 
 Each of models/misconverted/ differs from its recorded outputs until it is padded as truth.json
 says. A node's pads there are pairs (begin, end) for each axis, of all the padding it has, in
-itself and in front of it; what a transposed convolution crops, in itself and after it.
+itself and in front of it; what a transposed convolution crops, in itself and after it. At that
+size, with this `padding` and `output_padding`, `explain` calls them `convention`, and what the port
+does `port`.
 """
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -23,7 +26,18 @@ TRUTH: dict[str, dict[str, Any]] = json.loads((FOLDER / "truth.json").read_text(
 EXACT = 1e-5
 """How far a port with the right padding is from its original, of the output's range."""
 
+OPS = {
+    "Conv": "conv",
+    "ConvTranspose": "convtranspose",
+    "MaxPool": "maxpool",
+    "AveragePool": "avgpool",
+}
+"""What `explain` calls the operators."""
+
 every_port = pytest.mark.parametrize("name", TRUTH)
+every_node = pytest.mark.parametrize(
+    ("name", "key"), [(name, key) for name, entry in TRUTH.items() for key in entry["right"]]
+)
 
 
 @cache
@@ -31,13 +45,16 @@ def port(name: str) -> onnx.ModelProto:
     return onnx.load(FOLDER / f"{name}.onnx")
 
 
+@cache
 def corrected(name: str) -> onnx.ModelProto:
     """The port with all of its padding in its operators, where that of the truth is then set."""
     model = onnxpad.fix(port(name), validate=False).model
     nodes = {node.name: node for node in model.graph.node}
     for key, right in TRUTH[name]["right"].items():
         begins, ends = zip(*right["pads"], strict=True)
-        new = right | {"pads": [*begins, *ends], "auto_pad": "NOTSET"}
+        new: dict[str, Any] = {"pads": [*begins, *ends], "auto_pad": "NOTSET"}
+        if "ceil_mode" in right:
+            new["ceil_mode"] = right["ceil_mode"]
         kept = [a for a in nodes[key].attribute if a.name not in {*new, "output_padding"}]
         del nodes[key].attribute[:]
         nodes[key].attribute.extend([*kept, *map(helper.make_attribute, new, new.values())])
@@ -47,22 +64,45 @@ def corrected(name: str) -> onnx.ModelProto:
     return model
 
 
-def fitting(value: Array, shape: tuple[int, ...]) -> Array:
+def fitting(value: Array, shape: Sequence[int]) -> Array:
     """A recorded array in the port's layout: channels first, the pooled dimensions kept."""
     value = value if value.ndim < 3 or value.shape == shape else np.moveaxis(value, -1, 1)
-    return value.reshape(shape)
+    return np.ascontiguousarray(value).reshape(shape)
+
+
+def recorded(name: str) -> tuple[Array, Array]:
+    """The input in the port's layout, and the output in the original's."""
+    with np.load(FOLDER / f"{name}.npz") as arrays:
+        data, expected = arrays["input"], arrays["output"]
+    axes = port(name).graph.input[0].type.tensor_type.shape.dim
+    return fitting(data, tuple(axis.dim_value for axis in axes)), expected
 
 
 def far(name: str, model: onnx.ModelProto) -> float:
     """The distance from the recorded outputs, of their range; infinite for another shape."""
-    with np.load(FOLDER / f"{name}.npz") as arrays:
-        fed, expected = arrays["input"], arrays["output"]
-    shape = tuple(axis.dim_value for axis in model.graph.input[0].type.tensor_type.shape.dim)
-    (found,) = run(model, {"input": fitting(fed, shape)})
+    data, expected = recorded(name)
+    (found,) = run(model, {"input": data})
     if found.size != expected.size:
         return np.inf
     value = fitting(expected, found.shape)
     return float(np.abs(found - value).max() / np.ptp(value))
+
+
+def attributes(node: onnx.NodeProto) -> dict[str, Any]:
+    return {a.name: helper.get_attribute_value(a) for a in node.attribute}
+
+
+def shapes(name: str, tensors: Sequence[str]) -> list[tuple[int, ...]]:
+    """The shapes of tensors of a corrected port on the recorded input."""
+    model = onnx.ModelProto()
+    model.CopyFrom(corrected(name))
+    known = [*model.graph.input, *model.graph.output]
+    inner = set(tensors) - {value.name for value in known}
+    model.graph.output.extend(onnx.ValueInfoProto(name=tensor) for tensor in inner)
+    data, _ = recorded(name)
+    names = [value.name for value in model.graph.output]
+    found = {"input": data} | dict(zip(names, run(model, {"input": data}), strict=True))
+    return [found[tensor].shape for tensor in tensors]
 
 
 def test_every_port_is_there() -> None:
@@ -90,3 +130,27 @@ def test_validation_tells_that_the_original_computes_otherwise(name: str) -> Non
     found = onnxpad.validate(port(name), reference=FOLDER / f"{name}.npz")
     assert not found.ok
     assert onnxpad.validate(corrected(name), reference=FOLDER / f"{name}.npz").ok
+
+
+@every_node
+def test_explain_names_what_is_right_and_what_the_port_does(name: str, key: str) -> None:
+    (node,) = (node for node in corrected(name).graph.node if node.name == key)
+    given, right = attributes(node), TRUTH[name]["right"][key]
+    (data, output) = shapes(name, (node.input[0], node.output[0]))
+    found = onnxpad.explain(
+        op=OPS[node.op_type],
+        size=data[2:],
+        kernel=given["kernel_shape"],
+        stride=given["strides"],
+        padding=right.get("padding"),
+        output_padding=right.get("output_padding"),
+    )
+    answer = found.answer(right["convention"])
+    assert [[*pair] for pair in answer.pads] == right["pads"]
+    assert answer.output == output[2:]
+    if "port" in right:
+        apart = [group for group in found.agree if {right["convention"], right["port"]} & {*group}]
+        assert len(apart) == 2
+        written = attributes(next(n for n in port(name).graph.node if n.name == key))
+        begins, ends = zip(*found.answer(right["port"]).pads, strict=True)
+        assert [*begins, *ends] == written["pads"]
