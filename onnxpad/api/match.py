@@ -17,10 +17,10 @@ from onnxpad.arguments import ModelSource
 from onnxpad.errors import ModelError, UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.repadding.matching import match_graph
-from onnxpad.repadding.result import Matching
+from onnxpad.repadding.verdict import Matching
 
 if TYPE_CHECKING:
-    from onnxpad.repadding.result import Distinguishable, Outcome, Repadded, Tried
+    from onnxpad.repadding.verdict import Distinguishable, Outcome, Repadded, Tried
 
 Array: TypeAlias = npt.NDArray[Any]
 Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]

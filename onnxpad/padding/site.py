@@ -506,7 +506,7 @@ class Sites:
         check_rounding(op, now, list(zip(padded(outside), inside, strict=True)))
 
     def spans(self, op: WindowOp, sizes: Sequence[Extent] | None = None) -> list[Span]:
-        """What an operator reads now, and its own pads, per spatial axis.
+        """The elements that an operator reads now, and its own pads, per spatial axis.
 
         Args:
             op: The operator.

@@ -29,7 +29,7 @@ _LIKELY, _LESS, _LEAST = 0, 1, 2
 
 
 def candidates(site: Site) -> list[Candidate]:
-    """What an operator might pad: first what it has, then by how likely a mistake that mends."""
+    """The paddings of an operator: first the one it has, then by how likely a mistake each mends."""
     made = _transposed(site) if site.is_transposed else _gathering(site)
     found: dict[Choice, Candidate] = {site.choice: Candidate(AS_IS, site.choice, _LIKELY)}
     for each in made:
@@ -147,13 +147,13 @@ def exchanged(pads: Pairs) -> Pairs:
 
 
 def in_turns(pads: Pairs) -> Pairs:
-    """What was meant where pads in ONNX's order were written as begin, end, begin, end."""
+    """The pads meant where begin, end, begin, end was wanted and ONNX's order was written."""
     flat = [begin for begin, _ in pads] + [end for _, end in pads]
     return _pairs(flat)
 
 
 def from_turns(pads: Pairs) -> Pairs:
-    """What was meant where begin, end, begin, end was written in ONNX's order."""
+    """The pads meant where ONNX's order was wanted and begin, end, begin, end was written."""
     flat = [amount for pair in pads for amount in pair]
     count = len(pads)
     return tuple(zip(flat[:count], flat[count:], strict=True))

@@ -31,7 +31,7 @@ from onnxpad.operators.amounts import Pairs
 from onnxpad.repadding.candidates import AS_IS, WHOLE, Candidate, candidates
 from onnxpad.repadding.choice import Choice
 from onnxpad.repadding.references import Closeness, gap, trial
-from onnxpad.repadding.result import Distinguishable, Matching, Outcome, Repadded, Tried
+from onnxpad.repadding.verdict import Distinguishable, Matching, Outcome, Repadded, Tried
 from onnxpad.repadding.search import Point, Search, Space, Trial
 from onnxpad.repadding.sites import Site, sites_of
 from onnxpad.repadding.working_copy import WorkingCopy, working_copy
@@ -384,7 +384,7 @@ class _Task:
     # Goals
 
     def _goals(self) -> list[_Goal]:
-        """What to reproduce, those with the fewest operators upstream first."""
+        """The tensors to reproduce, those with the fewest operators upstream first."""
         places = {id(site.node): place for place, site in enumerate(self._copy.sites)}
         names = dict.fromkeys(name for sample in self._wanted for name in sample)
         goals = [(name, frozenset(self._upstream(name, places))) for name in names]
@@ -463,7 +463,7 @@ class _Task:
 
 
 def _options(site: Site) -> list[Candidate]:
-    """What an operator may pad, first what it has; what computes the same at any size only once."""
+    """The options of an operator, first that of the model; equal ones at any size only once."""
     whole = (Candidate(name, convention(site), 1) for name, convention in WHOLE.items())
     found: dict[object, Candidate] = {}
     for each in (*candidates(site), *whole):

@@ -52,7 +52,7 @@ class Site:
 
     @property
     def signature(self) -> tuple[object, ...]:
-        """What operators have in common that a program writes in one place."""
+        """Equal for operators that one line of a program may have written."""
         return self.node.op, self.windows, self.choice
 
 

@@ -197,7 +197,7 @@ class _Build:
         return part.add("Add", fixed, part.add("Mul", part.flag(0), both))
 
     def _beyond(self, part: "_Part", site: Site, pads: str) -> str:
-        """What a pool that rounds up reads beyond its end padding, for each axis.
+        """The elements that a pool that rounds up reads beyond its end padding, for each axis.
 
         A last window that would start in the end padding is dropped: `window.pool_output_size`.
         """

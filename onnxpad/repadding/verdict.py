@@ -64,7 +64,7 @@ class Distinguishable:
 
 @dataclass(frozen=True)
 class Matching:
-    """What was found.
+    """The verdict with all that was found and tried.
 
     Attributes:
         outcome: The verdict.
