@@ -29,7 +29,7 @@ _LIKELY, _LESS, _LEAST = 0, 1, 2
 
 
 def candidates(site: Site) -> list[Candidate]:
-    """The paddings of an operator: first the one it has, then by how likely a mistake each mends."""
+    """The paddings of an operator: the one it has first, then likelier mistakes first."""
     made = _transposed(site) if site.is_transposed else _gathering(site)
     found: dict[Choice, Candidate] = {site.choice: Candidate(AS_IS, site.choice, _LIKELY)}
     for each in made:

@@ -31,9 +31,9 @@ from onnxpad.operators.amounts import Pairs
 from onnxpad.repadding.candidates import AS_IS, WHOLE, Candidate, candidates
 from onnxpad.repadding.choice import Choice
 from onnxpad.repadding.references import Closeness, gap, trial
-from onnxpad.repadding.verdict import Distinguishable, Matching, Outcome, Repadded, Tried
 from onnxpad.repadding.search import Point, Search, Space, Trial
 from onnxpad.repadding.sites import Site, sites_of
+from onnxpad.repadding.verdict import Distinguishable, Matching, Outcome, Repadded, Tried
 from onnxpad.repadding.working_copy import WorkingCopy, working_copy
 from onnxpad.repadding.write import attributes, described, forget_sizes, write
 from onnxpad.rewrite.context import Context
