@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 import onnxpad
 from tests.support import MODELS, Array, run
@@ -154,3 +154,40 @@ def test_explain_names_what_is_right_and_what_the_port_does(name: str, key: str)
         written = attributes(next(n for n in port(name).graph.node if n.name == key))
         begins, ends = zip(*found.answer(right["port"]).pads, strict=True)
         assert [*begins, *ends] == written["pads"]
+
+
+@every_port
+def test_match_finds_the_right_padding(name: str) -> None:
+    result = onnxpad.match(port(name), FOLDER / f"{name}.npz")
+    assert result.outcome == "matched"
+    assert far(name, result.model) < EXACT
+    assert onnxpad.validate(result.model, reference=FOLDER / f"{name}.npz").ok
+    right = TRUTH[name]["right"]
+    assert {change.node for change in result.changes} == set(right)
+    nodes = {node.name: attributes(node) for node in result.model.graph.node}
+    for key, wanted in right.items():
+        begins, ends = zip(*wanted["pads"], strict=True)
+        assert nodes[key].get("pads", [0] * 2 * len(begins)) == [*begins, *ends]
+        assert nodes[key].get("ceil_mode", 0) == wanted.get("ceil_mode", 0)
+        assert not any(nodes[key].get("output_padding", ()))
+
+
+@every_port
+def test_match_finds_nothing_where_a_weight_differs_too(name: str) -> None:
+    wrong = onnx.ModelProto()
+    wrong.CopyFrom(port(name))
+    weights = [tensor for tensor in wrong.graph.initializer if len(tensor.dims) >= 3]
+    weight = numpy_helper.to_array(weights[0]) * np.float32(1.001)
+    weights[0].CopyFrom(numpy_helper.from_array(weight, weights[0].name))
+    result = onnxpad.match(wrong, FOLDER / f"{name}.npz")
+    assert not result.ok
+    assert "not padding" in result.reason
+    assert result.model == wrong
+
+
+@every_port
+def test_match_leaves_what_is_right_already(name: str) -> None:
+    result = onnxpad.match(corrected(name), FOLDER / f"{name}.npz")
+    assert result.outcome == "matches already"
+    assert not result.changes
+    assert result.model == corrected(name)

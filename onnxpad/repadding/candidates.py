@@ -212,7 +212,9 @@ def _rounded_up(site: Site) -> Choice:
 
 def _caffe(site: Site) -> Choice:
     found = _half(site) if is_padded(site) else site.choice
-    return replace(found, ceil=True, counted=True) if site.is_pool else found
+    if not site.is_pool:
+        return found
+    return replace(found, ceil=True, counted=site.leaves_padding_out)
 
 
 def _where_padded(convention: Convention) -> Convention:
