@@ -347,7 +347,7 @@ def caffe_pool(size: Extent, window: Window, pad: int, *, padded: bool) -> AxisP
     A last window that starts in the end padding is dropped, but only in a layer that pads at all:
     `padded` says whether any of its axes does.
 
-    Source: `PoolingLayer::LayerSetUp`, src/caffe/layers/pooling_layer.cpp; CoreML,
+    Source: `PoolingLayer::Reshape`, src/caffe/layers/pooling_layer.cpp; CoreML,
     `PoolingLayerParams`, mlmodel/format/NeuralNetwork.proto.
     """
     if padded:

@@ -8,7 +8,6 @@ from hypothesis import assume, given
 from onnxpad.arithmetic.conventions import (
     AxisPadding,
     caffe_pool,
-    coreml_same,
     half_kernel,
     keras_causal,
     keras_transposed_valid,
@@ -58,23 +57,6 @@ def test_half_the_kernel_reads_earlier_than_tensorflow_unless_same_is_symmetric(
     assert (half.begin > same.begin) == (same.begin + same.end < 2 * half.begin)
     more = window.extent % 2 == 0 and size % window.stride == 0
     assert half.output == len(range(0, size, window.stride)) + more
-
-
-@pytest.mark.parametrize(
-    ("auto_pad", "top_left_heavy"), [("SAME_UPPER", False), ("SAME_LOWER", True)]
-)
-@pytest.mark.parametrize("window", [Window(3, 2), Window(4, 1), Window(4, 3), Window(5, 2)])
-def test_coreml_same_is_what_onnxruntime_computes(
-    window: Window, auto_pad: str, top_left_heavy: bool
-) -> None:
-    weights = [10.0**n for n in range(window.kernel)]
-    same = Operator("Conv", window, weights, auto_pad=auto_pad)
-    for size in range(1, 12):
-        padding = coreml_same(size, window, top_left_heavy=top_left_heavy)
-        explicit = Operator("Conv", window, weights, pads=[padding.begin, padding.end])
-        line = [float(n) for n in range(1, size + 1)]
-        assert explicit(line) == same(line)
-        assert len(same(line)) == padding.output
 
 
 # Situations people came with.

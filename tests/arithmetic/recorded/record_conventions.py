@@ -21,7 +21,8 @@ outputs are known, not derived from a formula; an output that no window explains
   operator is no average, or the output reads no element or is none.
 
 TensorFlow runs without oneDNN. With it, where no window fits, TensorFlow 2.21 answers a convolution
-with memory that it never wrote, and a pool ends the process; elsewhere it answers the same.
+with memory that it never wrote and a pool ends the process, and of one element a transposed `VALID`
+one may be shorter than its kernel. Everywhere else it answers the same.
 """
 
 import importlib
