@@ -1,7 +1,7 @@
 """Conventions of frameworks that nothing was recorded from, against the steps that they document.
 
 Caffe's are those of its layers' sources, CoreML's those of its file format, cuDNN's those of its
-API reference, TensorFlow Lite's those of `lite/kernels/padding.h`.
+API reference.
 """
 
 import math
@@ -17,11 +17,9 @@ from onnxpad.arithmetic.conventions import (
     cudnn,
     onnx_same,
     onnx_transposed_same,
-    tflite_same,
-    tflite_valid,
 )
 from onnxpad.arithmetic.window import Side, Window
-from tests.oracles import Operator, scattered, walk
+from tests.oracles import Operator, scattered
 
 UNDILATED = [
     (size, Window(kernel, stride))
@@ -112,20 +110,6 @@ def test_coreml_same_as_its_format_says(top_left_heavy: bool) -> None:
         assert padding.output == output
         begin, end = (total - half, half) if top_left_heavy else (half, total - half)
         assert (padding.begin, padding.end) == (begin, end)
-
-
-def test_tensorflow_lite_as_its_kernels_do() -> None:
-    for size, window in AXES:
-        length = (window.kernel - 1) * window.dilation + 1
-        output = (size + window.stride - 1) // window.stride
-        total = max((output - 1) * window.stride + length - size, 0)
-        same, valid = tflite_same(size, window), tflite_valid(size, window)
-        assert (same.begin, same.end) == (total // 2, total // 2 + total % 2)
-        assert same.output == output
-        windows = [read for read in walk(window, 0, size) if read[-1] < size]
-        assert (valid.begin, valid.end) == (0, 0)
-        assert isinstance(valid.output, int)
-        assert max(valid.output, 0) == len(windows)
 
 
 @pytest.mark.parametrize(("auto_pad", "odd"), [("SAME_UPPER", "end"), ("SAME_LOWER", "begin")])

@@ -1,9 +1,9 @@
-"""Records what PyTorch, TensorFlow, Keras and PaddlePaddle read, for `test_recorded.py`.
+"""Records what PyTorch, TensorFlow, TensorFlow Lite, Keras and PaddlePaddle read.
 
-None of them is a dependency of the tests. Run where they are installed, one or several; in this
-folder, with the frameworks to record:
+For `test_recorded.py`. None of them is a dependency of the tests. Run where they are installed, one
+or several; in this folder, with the frameworks to record:
 
-    python record_conventions.py torch tensorflow keras paddle
+    python record_conventions.py torch tensorflow tflite keras paddle
 
 Every point is an operator on one axis, run on each one-hot line: what comes out tells which input
 each output reads, with which tap of the kernel. So the first window's position and the number of
@@ -29,6 +29,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -224,6 +225,67 @@ def tensorflow_calls() -> tuple[str, dict[str, tuple[list[Point], Call]]]:
             transposed("SAME"),
         ),
         "transposed_valid": (outputs(full), transposed("VALID")),
+    }
+
+
+def tflite_calls() -> tuple[str, dict[str, tuple[list[Point], Call]]]:
+    """TensorFlow Lite's version, and models that it runs with the points to record of each."""
+    tensorflow = importlib.import_module("tensorflow")
+    lite = tensorflow.lite
+    kernels = lite.experimental.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+
+    def conv(axis: Point, padding: str) -> Any:
+        weights = np.arange(1, axis.kernel + 1, dtype=np.float32)[None, :, None, None]
+        return lambda x: tensorflow.nn.conv2d(
+            x, weights, [1, axis.stride], padding, dilations=[1, axis.dilation]
+        )
+
+    def pool(function: Any) -> Any:
+        return lambda axis, padding: (
+            lambda x: function(x, [1, axis.kernel], [1, axis.stride], padding)
+        )
+
+    def transposed(axis: Point, padding: str) -> Any:
+        weights = np.arange(1, axis.kernel + 1, dtype=np.float32)[None, :, None, None]
+        more = max(axis.kernel - axis.stride, 0) if padding == "VALID" else 0
+
+        def function(x: Any) -> Any:
+            lines, _, size, _ = tensorflow.unstack(tensorflow.shape(x))
+            shape = tensorflow.stack([lines, 1, size * axis.stride + more, 1])
+            return tensorflow.nn.conv2d_transpose(x, weights, shape, [1, axis.stride], padding)
+
+        return function
+
+    @cache
+    def model(operator: Any, axis: Point, padding: str) -> Any:
+        any_size = tensorflow.TensorSpec([None, 1, None, 1], tensorflow.float32)
+        function = tensorflow.function(operator(axis, padding), input_signature=[any_size])
+        functions = [function.get_concrete_function()]
+        content = lite.TFLiteConverter.from_concrete_functions(functions).convert()
+        return lite.Interpreter(model_content=content, experimental_op_resolver_type=kernels)
+
+    def run(operator: Any, padding: str) -> Call:
+        def call(point: Point, lines: Array, _: Array) -> Any:
+            interpreter = model(operator, point._replace(size=0), padding)
+            (fed,), (asked,) = interpreter.get_input_details(), interpreter.get_output_details()
+            interpreter.resize_tensor_input(fed["index"], (point.size, 1, point.size, 1))
+            interpreter.allocate_tensors()
+            interpreter.set_tensor(fed["index"], lines[:, None, :, None])
+            interpreter.invoke()
+            return interpreter.get_tensor(asked["index"])
+
+        return call
+
+    operators = {
+        "conv": (points(dilation=(1, 2, 3)), conv),
+        "maxpool": (points(), pool(tensorflow.nn.max_pool2d)),
+        "avgpool": (points(), pool(tensorflow.nn.avg_pool2d)),
+        "transposed": (points(), transposed),
+    }
+    return tensorflow.__version__, {
+        f"{name}_{padding.lower()}": (asked, run(operator, padding))
+        for name, (asked, operator) in operators.items()
+        for padding in ("SAME", "VALID")
     }
 
 
@@ -431,6 +493,7 @@ def record(framework: str) -> None:
 FRAMEWORKS = {
     "torch": torch_calls,
     "tensorflow": tensorflow_calls,
+    "tflite": tflite_calls,
     "keras": keras_calls,
     "paddle": paddle_calls,
 }
