@@ -14,6 +14,7 @@ from onnxpad import __version__
 from onnxpad.cli.check_command import check
 from onnxpad.cli.explain_command import explain
 from onnxpad.cli.fix_command import fix
+from onnxpad.cli.match_command import match
 from onnxpad.cli.output import INTERRUPTED, INTERRUPTION, explained, report_failure
 from onnxpad.cli.rule_commands import doctor, rule, rules
 from onnxpad.cli.validate_command import validate
@@ -66,6 +67,7 @@ for _command, _help in (
     (fix, "Rewrite a model's padding, prove it, validate it, write it."),
     (check, "Report padding that fix would rewrite, and what stays and why."),
     (validate, "Run two models, or one and a framework's outputs, and compare."),
+    (match, "Find the padding with which a model reproduces recorded outputs."),
     (explain, "Compare what each framework's padding convention pads and returns."),
     (rules, "List the codes of what onnxpad finds."),
     (rule, "Explain codes: what is found, why it matters, when a rewrite is exact."),

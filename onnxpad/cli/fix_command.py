@@ -85,7 +85,7 @@ def fix(
     usage or unreadable input, 3 validation failed. Where nothing could be compared, the result is
     written, and the first line of the report says why.
     """
-    target = _target(model, output, in_place)
+    target = target_of(model, output, in_place=in_place)
     shapes, dims = given("--shape", shape or ()), given("--dim", dim or ())
     check |= diff
 
@@ -182,7 +182,7 @@ def fix(
     return report.exit_code
 
 
-def _target(model: Path, output: Path | None, in_place: bool) -> Path:
+def target_of(model: Path, output: Path | None, *, in_place: bool) -> Path:
     """The path of the result; checked before any work is done."""
     if model.is_dir():
         raise UsageError(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from onnxpad.finding import Change, Finding, Severity
 
 if TYPE_CHECKING:
+    from onnxpad.repadding.verdict import Matching
     from onnxpad.validation.result import Validation
 
 
@@ -140,6 +141,34 @@ class CheckReport:
     def count(self, severity: Severity) -> int:
         """How many findings have this severity."""
         return sum(f.severity is severity for file in self.files for f in file.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchReport:
+    """The result of `match`.
+
+    Attributes:
+        model: Path of the model, as given.
+        reference: Where the reference came from.
+        inputs: Where the inputs came from; empty if the reference has them.
+        matching: The verdict with all that was found and tried.
+        written: Path of the model written; empty if none was.
+        data: Data files written beside it.
+        seconds: Wall time.
+    """
+
+    model: str
+    reference: str
+    inputs: str
+    matching: "Matching"
+    written: str
+    data: tuple[str, ...]
+    seconds: float
+
+    @property
+    def exit_code(self) -> int:
+        """0 if the model reproduces the reference, as it was or as changed, else 3."""
+        return 0 if self.matching.outcome in {"matched", "matches already"} else 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from onnxpad.conventions.writing import written
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
 from onnxpad.finding import Assumption, Certificate, Change, Finding, Page, Severity
 from onnxpad.reasons import Reason
-from onnxpad.report import CheckReport, FileReport, FixReport, ValidateReport
+from onnxpad.repadding.verdict import Distinguishable, Repadded, Tried
+from onnxpad.report import CheckReport, FileReport, FixReport, MatchReport, ValidateReport
 from onnxpad.validation.result import (
     Comparison,
     Divergence,
@@ -31,7 +32,8 @@ SCHEMA = 1
 
 VALIDATED = Validation | Run | Comparison | Placement | Divergence | PaddingDifference
 EXAMINED = Diagnosis | Driver | Library | Package | Problem | Provider
-RECORDS = Finding | Change | Page | VALIDATED | EXAMINED | Parting | Difference
+MATCHED = Repadded | Distinguishable | Tried
+RECORDS = Finding | Change | Page | VALIDATED | EXAMINED | Parting | Difference | MATCHED
 
 
 def fix_json(report: FixReport) -> str:
@@ -101,6 +103,32 @@ def validate_json(report: ValidateReport) -> str:
         "seconds": report.seconds,
         "unproven": report.unproven,
         "validation": report.validation,
+    }
+    return _dump(document)
+
+
+def match_json(report: MatchReport) -> str:
+    """The report of one `match` as one JSON object."""
+    matching = report.matching
+    document = {
+        **_head("match", report.exit_code),
+        "model": report.model,
+        "reference": report.reference,
+        "inputs": report.inputs or None,
+        "outcome": matching.outcome,
+        "reason": matching.reason or None,
+        "first": matching.first or None,
+        "convention": matching.by or None,
+        "error": {"before": matching.before, "after": matching.after},
+        "changes": matching.changes,
+        "distinguishable": matching.distinguishable,
+        "tried": matching.tried,
+        "left": [{"node": node, "reason": why} for node, why in matching.left],
+        "runs": matching.runs,
+        "notes": matching.notes,
+        "written": report.written or None,
+        "data": report.data,
+        "seconds": report.seconds,
     }
     return _dump(document)
 

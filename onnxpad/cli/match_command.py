@@ -1,0 +1,105 @@
+"""`onnxpad match`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from onnxpad.cli.fix_command import target_of
+from onnxpad.cli.options import ExternalData, Format, FormatOption, path, take_extensions
+from onnxpad.cli.output import painter, report_error, write
+
+
+def match(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="The model, which stays as it is.", parser=path)
+    ],
+    reference: Annotated[
+        Path,
+        typer.Option(
+            metavar="PATH",
+            help="A framework's inputs and outputs: .npz, or a folder of ONNX test data. Inner "
+            "tensors by the model's names for them make the search surer.",
+            parser=path,
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the model found.", parser=path),
+    ] = None,
+    inputs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH", help="The inputs, if the reference has only outputs.", parser=path
+        ),
+    ] = None,
+    partial: Annotated[
+        bool,
+        typer.Option(
+            "--partial", help="Write also a padding that explains only a part of the difference."
+        ),
+    ] = False,
+    seconds: Annotated[float, typer.Option(help="How long to search.")] = 120.0,
+    rtol: Annotated[
+        float | None, typer.Option(help="Allowed difference, relative to each element.")
+    ] = None,
+    atol: Annotated[
+        float | None,
+        typer.Option(help="Allowed difference, absolute.  [default: 1e-5 of the output's range]"),
+    ] = None,
+    external_data: Annotated[
+        ExternalData,
+        typer.Option(help="As for fix: what becomes of files of weights in another folder."),
+    ] = ExternalData.COPY,
+    form: FormatOption = Format.TEXT,
+) -> int:
+    """Find the padding with which a model reproduces a framework's recorded outputs.
+
+    Conventions of the whole model are tried first, then groups of like operators, then single ones.
+    Differences that are not padding are never matched.
+
+    Exit codes: 0 matched (or it reproduces them already), 2 bad usage or unreadable input, 3 not
+    matched, or only partly: nothing is written then, unless --partial asks for a part.
+    """
+    target = None if output is None else target_of(model, output, in_place=False)
+
+    from onnxpad.api import match as api
+    from onnxpad.report import MatchReport
+    from onnxpad.report.progress import ProgressBar
+
+    take_extensions()
+    with ProgressBar() as progress:
+        result = api.match(
+            model,
+            reference,
+            inputs=inputs,
+            partial=partial,
+            rtol=rtol,
+            atol=atol,
+            seconds=seconds,
+            progress=progress,
+        )
+    data: tuple[Path, ...] = ()
+    written = target is not None and (result.ok or result.is_changed)
+    if target is not None and written:
+        data = result.save(target, external_data=external_data.value)
+    report = MatchReport(
+        model=str(model),
+        reference=str(reference),
+        inputs=str(inputs or ""),
+        matching=result.matching,
+        written=str(target) if written else "",
+        data=tuple(map(str, data)),
+        seconds=result.seconds,
+    )
+    if form is Format.JSON:
+        from onnxpad.report.json import match_json
+
+        write(match_json(report))
+    else:
+        from onnxpad.report.match_text import match_text
+
+        write(match_text(report, painter()))
+    if not result.ok:
+        report_error(f"{result.outcome}: {result.reason}")
+    return report.exit_code

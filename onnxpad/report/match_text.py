@@ -1,0 +1,105 @@
+"""The report of `match` as text: the verdict, what became of each operator, what was tried."""
+
+import math
+from collections.abc import Iterable, Iterator
+
+from onnxpad.report import MatchReport
+from onnxpad.report.text import Paint, counted, duration, plain, shown
+
+_LISTED = 20
+"""Operators listed one by one; of more only the number is told."""
+_TRIED = 8
+"""Conventions listed, nearest first."""
+_OTHERS = 2
+"""Other paddings told of one operator."""
+
+
+def match_text(report: MatchReport, paint: Paint = plain) -> str:
+    """The report of `match`."""
+    matching = report.matching
+    blocks: list[list[str]] = [
+        [*_headline(report, paint)],
+        [*_changes(report)],
+        [*_distinguishable(report)],
+        [*_tried(report)],
+        [*_left(report)],
+        [f"note: {shown(line)}" for line in matching.notes],
+        [*_end(report)],
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _headline(report: MatchReport, paint: Paint) -> Iterator[str]:
+    matching = report.matching
+    role = {"matched": "good", "matches already": "good", "partly matched": "warning"}
+    verdict = paint(matching.outcome, role.get(matching.outcome, "error"))
+    by = f" by the convention {matching.by!r}" if matching.by else ""
+    runs = f"{counted(matching.runs, 'run')}, {duration(report.seconds)}"
+    yield f"{paint(shown(report.model), 'strong')}: {verdict}{by} ({runs})"
+    if matching.reason:
+        yield f"  {shown(matching.reason)}"
+    if matching.first:
+        yield f"  the first that cannot be reached: {shown(matching.first)}"
+    before, after = _error(matching.before), _error(matching.after)
+    change = before if before == after else f"{before} before, {after} after"
+    yield f"  greatest difference from {shown(report.reference)}, of the output's range: {change}"
+
+
+def _error(error: float) -> str:
+    return f"{error:.2g}" if math.isfinite(error) else "other shapes, or no run"
+
+
+def _changes(report: MatchReport) -> Iterator[str]:
+    changes = report.matching.changes
+    if changes:
+        yield f"{counted(len(changes), 'operator')} changed:"
+    for change in changes[:_LISTED]:
+        yield f"  {change.op_type} {shown(change.node)!r}"
+        yield f"    {change.before}"
+        yield f"    -> {change.after}  ({change.name})"
+    yield from _more(len(changes) - _LISTED)
+
+
+def _distinguishable(report: MatchReport) -> Iterator[str]:
+    found = report.matching.distinguishable
+    if report.matching.outcome == "matches already":
+        return
+    yield f"{counted(len(found), 'operator')} with padding that decides at these sizes:"
+    for each in found[:_LISTED]:
+        yield f"  {each.op_type} {shown(each.node)!r}: {each.padding}"
+        for name, padding in [*each.others.items()][:_OTHERS]:
+            yield f"    {name}: {padding}"
+    yield from _more(len(found) - _LISTED)
+
+
+def _tried(report: MatchReport) -> Iterator[str]:
+    tried = sorted(report.matching.tried, key=lambda each: each.error)[:_TRIED]
+    if tried:
+        yield "Conventions tried on the whole model, nearest first:"
+    width = max((len(each.name) for each in tried), default=0)
+    for each in tried:
+        count = counted(each.operators, "operator")
+        yield f"  {each.name:<{width}}  {_error(each.error):<7}  changes {count}"
+
+
+def _left(report: MatchReport) -> Iterator[str]:
+    left = report.matching.left
+    if left:
+        yield f"{counted(len(left), 'operator')} left as they are:"
+    for node, why in left[:_LISTED]:
+        yield f"  {shown(node)!r}: {shown(why)}"
+    yield from _more(len(left) - _LISTED)
+
+
+def _more(count: int) -> Iterable[str]:
+    return [f"  and {count} more (--format json has all)"] if count > 0 else []
+
+
+def _end(report: MatchReport) -> Iterator[str]:
+    outcome = report.matching.outcome
+    if report.written:
+        yield f"Wrote {shown(report.written)}"
+    elif outcome == "matched":
+        yield "Nothing written: give -o FILE to write the model."
+    elif outcome == "partly matched":
+        yield "Nothing written: --partial with -o FILE writes what padding explains."
