@@ -58,5 +58,5 @@ class Choice:
         return pads, outputs, self.counted and any(map(any, pads))
 
 
-ODD_AT_BEGIN: Final[Side] = "begin"
-ODD_AT_END: Final[Side] = "end"
+ANY_SIZE: Final = 1 << 20
+"""A size that stands for all where the stride is 1: no amount depends on it."""

@@ -29,7 +29,7 @@ from onnxpad.engine.sessions import (
 from onnxpad.graph import Graph
 from onnxpad.operators.amounts import Pairs
 from onnxpad.repadding.candidates import AS_IS, WHOLE, Candidate, candidates
-from onnxpad.repadding.choice import Choice
+from onnxpad.repadding.choice import ANY_SIZE, Choice
 from onnxpad.repadding.references import Closeness, gap, trial
 from onnxpad.repadding.search import Point, Search, Space, Trial
 from onnxpad.repadding.sites import Site, sites_of
@@ -92,6 +92,7 @@ def match_graph(
     """
     context = Context(graph)
     sites, left = sites_of(context)
+    sites = [site for site in sites if len(_options(site)) > 1]
     run, folder = graph.model.to_run()
     model = read_proto(run)
     found = given(outline(model), inputs, reference, _inner_names(graph))
@@ -193,7 +194,7 @@ class _Task:
     ) -> Mapping[str, Value] | None:
         feeds = {**self._draws[sample].feeds, **self._copy.feeds(self._choices(point))}
         self.runs += 1
-        sizes = [name for name, _ in self._copy.probes]
+        sizes = self._copy.probes
         try:
             found = self.session.run(feeds, [*names, *sizes])
         except EngineError:
@@ -299,11 +300,16 @@ class _Task:
                 chosen[each] = self._index(each, convention(self._copy.sites[each]))
             starts[name] = tuple(chosen)
         found = search.run(list(starts.values()), free) if free else self._point
+        told = {self._point}
         for name, start in starts.items():
             greatest = self._greatest.get((start, tuple(names)))
-            if greatest is not None and name != AS_IS and start != self._point:
-                count = sum(was != now for was, now in zip(self._point, start, strict=True))
-                self._tried[name] = Tried(name, greatest, count)
+            if greatest is not None and start not in told:
+                told.add(start)
+                count = sum(
+                    not self._is_idle(self._point, place, option)
+                    for place, option in enumerate(start)
+                )
+                self._tried.setdefault(name, Tried(name, greatest, count))
         if not search.trial(found).solved:
             search = self._with_noise(search, found, names, samples)
         if search.trial(found).solved:
@@ -473,13 +479,11 @@ def _options(site: Site) -> list[Candidate]:
 
 def _key(site: Site, choice: Choice) -> object:
     """A value that is equal for choices that compute the same at any size."""
-    if site.is_transposed or any(window.stride > 1 for window in site.windows):
+    if site.is_transposed or site.is_sized:
         return choice
-    return choice.effect((_ANY_SIZE,) * len(site.windows), site.windows)
+    return choice.effect((ANY_SIZE,) * len(site.windows), site.windows)
 
 
-_ANY_SIZE: Final = 1 << 20
-"""A size that stands for all where the stride is 1: no amount depends on it."""
 _SAMPLES: Final = 2
 """Samples on which the search looks; all are compared in the end."""
 _NEAR: Final = 1e-3

@@ -46,6 +46,11 @@ class Site:
         return self.operator.pools
 
     @property
+    def is_sized(self) -> bool:
+        """Whether SAME and rounding up depend on the size: some stride is above 1."""
+        return not self.is_transposed and any(window.stride > 1 for window in self.windows)
+
+    @property
     def leaves_padding_out(self) -> bool:
         """Whether it divides by the number of elements that are no padding, unless told to."""
         return self.operator.padding is Fill.EXCLUDED

@@ -19,7 +19,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxpad.engine.sessions import Array
 from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.table import FLOATS, Fill
-from onnxpad.repadding.choice import Choice
+from onnxpad.repadding.choice import ANY_SIZE, Choice
 from onnxpad.repadding.sites import Site
 
 _PAD_AS_INPUT = 11  # the first opset whose Pad takes its amounts as an input
@@ -36,14 +36,13 @@ class WorkingCopy:
         model: The model; its outputs are those of the original, then those of `probes`.
         sites: The operators that can be varied, in file order.
         left: Labels of those that cannot, with why.
-        probes: For each site, the names of two outputs: the spatial sizes of its data, and its
-            pads in ONNX's order without what ceil adds.
+        probes: For each site, the name of an output: the spatial sizes of its data.
     """
 
     model: onnx.ModelProto
     sites: tuple[Site, ...]
     left: tuple[tuple[str, str], ...]
-    probes: tuple[tuple[str, str], ...]
+    probes: tuple[str, ...]
 
     def feeds(self, choices: Sequence[Choice]) -> dict[str, Array]:
         """The arrays that make the operators pad as chosen."""
@@ -56,12 +55,16 @@ class WorkingCopy:
 def _fed(place: int, site: Site, choice: Choice) -> Iterator[tuple[str, Array]]:
     count = len(site.windows)
     pads = choice.pads or ((0, 0),) * count
+    if not site.is_sized and choice.is_same:
+        pads = choice.amounts((ANY_SIZE,) * count, site.windows)
     if site.is_transposed:
         appended = choice.appended or (0,) * count
         amounts = [(-b, a - e) for (b, e), a in zip(pads, appended, strict=True)]
         yield _name(place, "pads"), np.array(onnx_order(amounts), np.float32)
         return
     yield _name(place, "pads"), np.array(onnx_order(pads), np.float32)
+    if not site.is_sized and not site.leaves_padding_out:
+        return
     flags = [choice.is_same, choice.odd == "begin", choice.undilated, choice.ceil, choice.counted]
     yield _name(place, "how"), np.array(flags, np.float32)
 
@@ -89,7 +92,7 @@ def working_copy(
     build = _Build(copy)
     kept: list[Site] = []
     left: list[tuple[str, str]] = []
-    probes: list[tuple[str, str]] = []
+    probes: list[str] = []
     places = {node.output[0]: at for at, node in enumerate(copy.graph.node) if node.output}
     replaced: dict[int, list[onnx.NodeProto]] = {}
     for site in sites:
@@ -101,7 +104,7 @@ def working_copy(
         node = copy.graph.node[places[name]]
         place = len(kept)
         replaced[places[name]] = build.varied(place, site, node, dtypes[name])
-        probes.append((_name(place, "sizes"), _name(place, "amounts")))
+        probes.append(_name(place, "sizes"))
         kept.append(site)
     nodes = []
     for at, node in enumerate(copy.graph.node):
@@ -144,15 +147,12 @@ class _Build:
             return "its averages are quantised"
         return ""
 
-    def finish(self, probes: Sequence[tuple[str, str]]) -> None:
+    def finish(self, probes: Sequence[str]) -> None:
         """Adds the imports and outputs that the new nodes need."""
         if self._contrib and all(each.domain != _CONTRIB for each in self._model.opset_import):
             self._model.opset_import.append(helper.make_opsetid(_CONTRIB, 1))
-        for pair in probes:
-            for name in pair:
-                self._graph.output.append(
-                    helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
-                )
+        for name in probes:
+            self._graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
 
     def varied(
         self, place: int, site: Site, node: onnx.NodeProto, dtype: int
@@ -170,10 +170,10 @@ class _Build:
         if site.is_transposed:
             self._scatter(part, site, node, dtype)
             return part.nodes
-        self._input(_name(place, "how"), 5)
-        pads = self._pads(part, site)
-        part.add("Identity", pads, output=_name(place, "amounts"))
-        extra = self._beyond(part, site, pads) if site.is_pool else None
+        if site.is_sized or site.leaves_padding_out:
+            self._input(_name(place, "how"), 5)
+        pads = self._pads(part, site) if site.is_sized else _name(place, "pads")
+        extra = self._beyond(part, site, pads) if site.is_pool and site.is_sized else None
         self._gather(part, site, node, dtype, pads, extra)
         return part.nodes
 
@@ -267,7 +267,6 @@ class _Build:
         full = plain.output[0] = part.fresh("full")
         part.nodes.append(plain)
         fed = _name(part.place, "pads")
-        part.add("Identity", fed, output=_name(part.place, "amounts"))
         begin, end = part.split(fed, len(site.windows))
         cut = self.pad(part, full, self._amounts(part, site, begin, end), "")
         if bias:
