@@ -4,11 +4,8 @@
 """
 
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
 import pytest
 
 from onnxpad.arithmetic.conventions import (
@@ -37,11 +34,10 @@ from onnxpad.arithmetic.conventions import (
 )
 from onnxpad.arithmetic.window import Window, output_size
 from onnxpad.errors import UsageError
-from tests.arithmetic.recorded.record_conventions import NONE, Found, Point, taps
+from tests.arithmetic.recorded.record_conventions import NONE, Found, Point, reads, recorded
 from tests.oracles import walk
 
 Convention = Callable[[Point], AxisPadding]
-Recorded = list[tuple[Point, Found, list[int]]]
 
 
 def asked(function: Callable[..., AxisPadding], *names: str) -> Convention:
@@ -124,25 +120,6 @@ def is_unsupported(framework: str, call: str, point: Point) -> bool:
     return framework == "paddle" and call.endswith("pool_valid") and point.ceil_mode == 1
 
 
-@cache
-def recorded(framework: str) -> dict[str, Recorded]:
-    """What a framework did, by call."""
-    with np.load(Path(__file__).parent / "recorded" / f"{framework}.npz") as arrays:
-        columns = [arrays[name].tolist() for name in Point._fields]
-        found = [arrays[f"found_{name}"].tolist() for name in Found._fields]
-        calls, divisors = arrays["call"].tolist(), arrays["divisors"].T.tolist()
-    cases: dict[str, Recorded] = {}
-    for call, point, did, divided in zip(
-        calls,
-        map(Point._make, zip(*columns, strict=True)),
-        map(Found._make, zip(*found, strict=True)),
-        divisors,
-        strict=True,
-    ):
-        cases.setdefault(call, []).append((point, did, divided))
-    return cases
-
-
 def stated(framework: str, call: str, point: Point) -> AxisPadding | None:
     """What the convention says of a point; None where there is no output."""
     try:
@@ -151,12 +128,6 @@ def stated(framework: str, call: str, point: Point) -> AxisPadding | None:
         return None
     assert isinstance(padding.output, int)
     return padding if padding.output > 0 and not is_unsupported(framework, call, point) else None
-
-
-def reads(call: str, point: Point, found: Found) -> Any:
-    """Which tap each output reads each element with; of a pool only whether it does."""
-    table = taps(point, found, transposed=call.startswith("transposed"))
-    return table > 0 if "pool" in call else table
 
 
 def counted(framework: str, point: Point, begin: int, end: int, output: int) -> list[int]:

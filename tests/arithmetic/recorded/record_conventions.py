@@ -64,6 +64,9 @@ class Found(NamedTuple):
     dilation: int = NONE
 
 
+Recorded = list[tuple[Point, Found, list[int]]]
+"""Points with what a framework did and by how much its averages divide."""
+
 Call = Callable[[Point, Array, Array], Any]
 """An operator on lines of shape (line, element) with a kernel of shape (tap,)."""
 
@@ -421,6 +424,12 @@ def taps(point: Point, found: Found, *, transposed: bool) -> npt.NDArray[np.int6
     return np.where((between == 0) & (tap >= 0) & (tap < point.kernel), tap + 1, 0)
 
 
+def reads(call: str, point: Point, found: Found) -> Any:
+    """Which tap each output reads each element with; of a pool only whether it does."""
+    table = taps(point, found, transposed=call.startswith("transposed"))
+    return table > 0 if "pool" in call else table
+
+
 def begins(call: str, point: Point, read: Array, dilation: int) -> Iterator[int]:
     """Positions of the first window that may explain what is read, the nearest first."""
     if "pool" in call:
@@ -444,8 +453,7 @@ def explain(call: str, point: Point, answer: Array) -> Found:
         for dilation in dict.fromkeys((point.dilation, 1)):
             for begin in begins(call, point, read, dilation):
                 found = Found(answer.shape[1], begin, dilation)
-                expected = taps(point, found, transposed=call.startswith("transposed"))
-                if (read == (np.minimum(expected, 1) if "pool" in call else expected)).all():
+                if (read == reads(call, point, found)).all():
                     return found
     raise SystemExit(f"{call} {point}: no window explains\n{answer.tolist()}")
 
@@ -488,6 +496,25 @@ def record(framework: str) -> None:
         divisors=np.array(padded, np.int8).T.copy(),
         **dict(zip(columns, np.array(rows, np.int16).T.copy(), strict=True)),
     )
+
+
+@cache
+def recorded(framework: str) -> dict[str, Recorded]:
+    """What a framework did, by call."""
+    with np.load(Path(__file__).with_name(f"{framework}.npz")) as arrays:
+        columns = [arrays[name].tolist() for name in Point._fields]
+        found = [arrays[f"found_{name}"].tolist() for name in Found._fields]
+        calls, divisors = arrays["call"].tolist(), arrays["divisors"].T.tolist()
+    cases: dict[str, Recorded] = {}
+    for call, point, did, divided in zip(
+        calls,
+        map(Point._make, zip(*columns, strict=True)),
+        map(Found._make, zip(*found, strict=True)),
+        divisors,
+        strict=True,
+    ):
+        cases.setdefault(call, []).append((point, did, divided))
+    return cases
 
 
 FRAMEWORKS = {
