@@ -10,6 +10,7 @@ image, which no `pads` of an ONNX operator express. Its pools do not round up as
 Source: Apple, `MPSNNPaddingMethod`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from onnxpad.arithmetic.size import (
@@ -150,7 +151,7 @@ def keras_transposed_same(
     """
     if output_padding is None:
         return tensorflow_transposed_same(size, window, size * window.stride)
-    _refuse_output_padding("Keras", window.stride, output_padding)
+    _refuse_output_padding("Keras", output_padding, {"stride": window.stride})
     output = (size - 1) * window.stride + window.extent % 2 + output_padding
     return tensorflow_transposed_same(size, window, output)
 
@@ -169,7 +170,7 @@ def keras_transposed_valid(
     """
     if output_padding is None:
         return _transposed(size, window, 0, 0, max(window.stride - window.extent, 0))
-    _refuse_output_padding("Keras", window.stride, output_padding)
+    _refuse_output_padding("Keras", output_padding, {"stride": window.stride})
     return _transposed(size, window, 0, 0, output_padding)
 
 
@@ -288,7 +289,9 @@ def torch_transposed(
     Raises:
         UsageError: An output_padding that PyTorch refuses.
     """
-    _refuse_output_padding("PyTorch", max(window.stride, window.dilation), output_padding)
+    _refuse_output_padding(
+        "PyTorch", output_padding, {"stride": window.stride, "dilation": window.dilation}
+    )
     return _transposed(size, window, padding, padding, output_padding)
 
 
@@ -423,7 +426,7 @@ def paddle_transposed(
     Raises:
         UsageError: An output_padding that PaddlePaddle refuses.
     """
-    _refuse_output_padding("PaddlePaddle", window.stride, output_padding)
+    _refuse_output_padding("PaddlePaddle", output_padding, {"stride": window.stride})
     return _transposed(size, window, begin, end, output_padding)
 
 
@@ -438,7 +441,7 @@ def paddle_transposed_same(size: Extent, window: Window, output_padding: int = 0
     Raises:
         UsageError: An output_padding that PaddlePaddle refuses.
     """
-    _refuse_output_padding("PaddlePaddle", window.stride, output_padding)
+    _refuse_output_padding("PaddlePaddle", output_padding, {"stride": window.stride})
     undilated = Window(window.kernel, window.stride)
     begin, end = same_pads(size, undilated, odd="end")
     return replace(_transposed(size, undilated, begin, end, output_padding), undilated=True)
@@ -475,10 +478,10 @@ def _refuse_dilation(framework: str, window: Window) -> None:
         raise UsageError(f"{framework}'s pools have no dilation, not {window.dilation}; use 1")
 
 
-def _refuse_output_padding(framework: str, limit: int, output_padding: int) -> None:
-    """Refuses an output_padding that is not below a framework's limit."""
-    if output_padding >= limit:
+def _refuse_output_padding(framework: str, output_padding: int, limits: Mapping[str, int]) -> None:
+    """Refuses an output_padding that is not below one of a framework's limits."""
+    if output_padding >= max(limits.values()):
+        words = " or ".join(f"the {name} {limit}" for name, limit in limits.items())
         raise UsageError(
-            f"{framework}'s output_padding is below {limit} here, not {output_padding}; "
-            "give one that is"
+            f"{framework}'s output_padding is below {words}, not {output_padding}; give one that is"
         )

@@ -231,12 +231,17 @@ def _pools(formula: Formula) -> dict[Op, Form]:
 
 
 def _tensorflow(
-    formula: Callable[[int, Window], AxisPadding], transposed: Formula
+    formula: Callable[[int, Window], AxisPadding], pools: Demand, transposed: Formula
 ) -> dict[Op, Form]:
-    """The forms for all operators; TensorFlow's pools have a dilation, too (`tf.nn.pool`)."""
-    form = Form(_plain(formula), (_APART,))
+    """The forms for all operators; `tf.nn.conv2d` alone has a stride together with a dilation."""
+    pool = Form(_plain(formula), (pools,))
     scatters = Form(transposed, (_APART,))
-    return {"conv": form, "maxpool": form, "avgpool": form, "convtranspose": scatters}
+    return {
+        "conv": Form(_plain(formula)),
+        "maxpool": pool,
+        "avgpool": pool,
+        "convtranspose": scatters,
+    }
 
 
 _TENSORFLOW: Final = "TensorFlow, core/framework/kernel_shape_util.cc"
@@ -251,7 +256,7 @@ _ROWS: Final = (
     Convention(
         "tensorflow-same",
         _TENSORFLOW,
-        _tensorflow(formulas.tensorflow_same, _tensorflow_transposed),
+        _tensorflow(formulas.tensorflow_same, _UNDILATED, _tensorflow_transposed),
     ),
     Convention(
         "keras-same",
@@ -344,7 +349,7 @@ _ROWS: Final = (
     Convention(
         "tensorflow-valid",
         _TENSORFLOW,
-        _tensorflow(formulas.tensorflow_valid, _plain(formulas.keras_transposed_valid)),
+        _tensorflow(formulas.tensorflow_valid, _APART, _plain(formulas.keras_transposed_valid)),
     ),
     Convention(
         "keras-causal",

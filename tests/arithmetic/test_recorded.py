@@ -117,6 +117,8 @@ def is_unsupported(framework: str, call: str, point: Point) -> bool:
     """Whether a framework refuses a point for a reason that has nothing to do with padding."""
     if framework == "keras" and point.dilation > 1:
         return call.startswith("transposed") or point.stride > 1  # the first only on a CPU
+    if framework == "tensorflow" and "pool" in call and point.dilation > 1:
+        return call.endswith("same") or point.stride > 1
     return framework == "paddle" and call.endswith("pool_valid") and point.ceil_mode == 1
 
 
@@ -135,7 +137,7 @@ def counted(framework: str, point: Point, begin: int, end: int, output: int) -> 
     line = data = range(point.size)
     if point.include_pad == 1:  # PaddlePaddle takes the begin for the end too
         line = range(-begin, point.size + (begin if framework == "paddle" else end))
-    windows = walk(Window(point.kernel, point.stride), begin, output)
+    windows = walk(Window(point.kernel, point.stride, point.dilation), begin, output)
     return [
         sum(position in line for position in window) if set(window) & set(data) else 0
         for window in windows

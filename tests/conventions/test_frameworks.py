@@ -67,7 +67,7 @@ def test_causal_is_padding_of_keras_alone() -> None:
 @pytest.mark.parametrize(
     ("name", "op", "window", "why"),
     [
-        ("tensorflow", "conv", (3, 2, 2), "TensorFlow: no stride together with a dilation"),
+        ("keras", "conv", (3, 2, 2), "Keras: no stride together with a dilation"),
         ("coreml", "convtranspose", (3, 2), "CoreML: has no same padding for convtranspose"),
         ("caffe", "convtranspose", (3, 2), "Caffe: has no output_padding to reach size"),
         ("pytorch", "avgpool", (3, 1, 2), "PyTorch: no dilation"),

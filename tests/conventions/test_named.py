@@ -137,7 +137,8 @@ def test_axes_are_independent(one: Question, other: Question) -> None:
     [
         (Question("conv", (9,), (Window(3, 2),)), "pytorch-same", "stride 1 only"),
         (Question("conv", (9, 9), (Window(3),) * 2), "keras-causal", "one axis only"),
-        (Question("conv", (9,), (Window(3, 2, 2),)), "tensorflow-same", "no stride together"),
+        (Question("conv", (9,), (Window(3, 2, 2),)), "keras-same", "no stride together"),
+        (Question("maxpool", (9,), (Window(3, 1, 2),)), "tensorflow-same", "no dilation"),
         (Question("conv", (9,), (Window(3, 2, 2),)), "keras-causal", "no stride together"),
         (Question("conv", (9, 9), (Window(3, 2), Window(3, 1, 2))), "keras-same", "no stride"),
         (Question("conv", (2,), (Window(3),)), "tensorflow-valid", "no output at size 2"),

@@ -196,9 +196,13 @@ def tensorflow_calls() -> tuple[str, dict[str, tuple[list[Point], Call]]]:
 
         return call
 
-    def pool(function: Any, padding: str) -> Call:
+    def pool(function: Any, kind: str, padding: str) -> Call:
         def call(point: Point, lines: Array, _: Array) -> Any:
-            return function(lines[:, None, :, None], [1, point.kernel], [1, point.stride], padding)
+            image, kernel, strides = lines[:, None, :, None], [1, point.kernel], [1, point.stride]
+            if point.dilation == 1:
+                return function(image, kernel, strides, padding)
+            dilations = [1, point.dilation]
+            return tensorflow.nn.pool(image, kernel, kind, strides, padding, dilations=dilations)
 
         return call
 
@@ -215,14 +219,15 @@ def tensorflow_calls() -> tuple[str, dict[str, tuple[list[Point], Call]]]:
         return call
 
     dilated = points(dilation=(1, 2, 3))
+    max_pool2d, avg_pool2d = tensorflow.nn.max_pool2d, tensorflow.nn.avg_pool2d
     return tensorflow.__version__, {
         "conv_same": (dilated, conv("SAME")),
         "conv_valid": (dilated, conv("VALID")),
         "conv": (points(((1, 1), (0, 1), (1, 0), (2, 3)), dilation=(1, 2)), conv("")),
-        "maxpool_same": (points(), pool(tensorflow.nn.max_pool2d, "SAME")),
-        "maxpool_valid": (points(), pool(tensorflow.nn.max_pool2d, "VALID")),
-        "avgpool_same": (points(), pool(tensorflow.nn.avg_pool2d, "SAME")),
-        "avgpool_valid": (points(), pool(tensorflow.nn.avg_pool2d, "VALID")),
+        "maxpool_same": (points(dilation=(1, 2)), pool(max_pool2d, "MAX", "SAME")),
+        "maxpool_valid": (points(dilation=(1, 2)), pool(max_pool2d, "MAX", "VALID")),
+        "avgpool_same": (points(dilation=(1, 2)), pool(avg_pool2d, "AVG", "SAME")),
+        "avgpool_valid": (points(dilation=(1, 2)), pool(avg_pool2d, "AVG", "VALID")),
         "transposed_same": (
             outputs(lambda point: (point.size - 1) * point.stride + 1),
             transposed("SAME"),
