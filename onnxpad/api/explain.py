@@ -1,11 +1,12 @@
 """The library's call to compare padding conventions at one size."""
 
+import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from onnxpad.arguments import listed
 from onnxpad.arithmetic.window import Window
-from onnxpad.conventions.explanation import Explanation, explained
+from onnxpad.conventions.explanation import About, Explanation, explained
 from onnxpad.conventions.question import OPS, Op, Question
 from onnxpad.errors import UsageError
 from onnxpad.messages import meant
@@ -13,72 +14,136 @@ from onnxpad.messages import meant
 __all__ = ["Explanation", "PerAxis", "explain"]
 
 if TYPE_CHECKING:
-    from onnxpad.arguments import ModelSource
+    from onnxpad.api.node_question import NodeQuestion
+    from onnxpad.arguments import Dims, ModelSource, Shapes
 
 PerAxis: TypeAlias = int | Sequence[int] | str
 """A number for all axes, or one for each; as text `3` or `3x5`."""
 
-_MOST_AXES = 3
-_LARGEST = 2**31 - 1
-_LONGEST = 2**16
+_ASKED: Final = "give op, size and kernel, or a model and the name of a node"
+_MOST_AXES: Final = 3
+_LARGEST: Final = 2**31 - 1
+_LONGEST: Final = 2**16
 
 
 def explain(
     model: "ModelSource | None" = None,
     *,
+    node: str | None = None,
     op: str | None = None,
     size: PerAxis | None = None,
     kernel: PerAxis | None = None,
-    stride: PerAxis = 1,
-    dilation: PerAxis = 1,
+    stride: PerAxis | None = None,
+    dilation: PerAxis | None = None,
     padding: PerAxis | None = None,
     output_padding: PerAxis | None = None,
+    shapes: "Shapes | None" = None,
+    dims: "Dims | None" = None,
+    trust_dim_names: bool = False,
 ) -> Explanation:
     """Compare what each framework's convention pads and returns.
 
+    Either for an operator, given by `op`, `size` and `kernel`, or for a node of a model.
+
     Args:
-        model: Not yet.
+        model: A model in any form that `fix` takes.
+        node: The name of a node in it that has a window, or that of its first output.
         op: `conv`, `maxpool`, `avgpool` or `convtranspose`.
         size: Elements of the data: one number for each spatial axis, as `(224, 160)` or `224x160`.
         kernel: Size of the window: a number for all axes, or one for each.
-        stride: The same for the stride.
-        dilation: The same for the dilation.
+        stride: The same for the stride, 1 by default.
+        dilation: The same for the dilation, 1 by default.
         padding: The same for the padding on both sides, for conventions that leave it to the user.
         output_padding: The same for the elements appended to a transposed convolution's output.
+        shapes: Sizes of the model's inputs, as for `fix`.
+        dims: Sizes of the model's dimensions, as for `fix`.
+        trust_dim_names: As for `fix`.
 
     Returns:
         The answer of each convention, and which of them agree.
 
     Raises:
-        UsageError: A number is missing or makes no sense, or the operator is unknown.
+        UsageError: A number is missing or makes no sense, or the operator or node is unknown.
+        ModelError: The model cannot be read.
     """
-    for name, value in (("op", op), ("size", size), ("kernel", kernel)):
-        if value is None:
-            raise UsageError(f"{name} is missing; explain takes op, size and kernel")
-    chosen = _op(op)
-    sizes = _numbers("size", size, None, least=1)
-    if len(sizes) > _MOST_AXES:
-        raise UsageError(f"size has {len(sizes)} axes; there are operators of 1 to {_MOST_AXES}")
-    each = (
-        _numbers(name, value, sizes, least=1)
-        for name, value in (("kernel", kernel), ("stride", stride), ("dilation", dilation))
-    )
-    windows = tuple(Window(*one) for one in zip(*each, strict=True))
-    if chosen != "convtranspose" and output_padding is not None:
-        raise UsageError(f"{chosen} has no output_padding; only convtranspose has")
+    slide = {"op": op, "size": size, "kernel": kernel, "stride": stride, "dilation": dilation}
+    given = [name for name, value in slide.items() if value is not None]
+    if model is None and node is None:
+        if shapes or dims:
+            raise UsageError("shapes and dims are about a model, but none is given")
+        for name in ("op", "size", "kernel"):
+            if name not in given:
+                raise UsageError(
+                    f"{name} is missing; give op, size and kernel, or a model and node"
+                )
+        chosen, sizes = _op(op), _numbers("size", size, None, least=1)
+        if len(sizes) > _MOST_AXES:
+            raise UsageError(
+                f"size has {len(sizes)} axes; operators have {_MOST_AXES} at most, without batch "
+                "and channels"
+            )
+        each = (
+            _numbers(name, 1 if value is None else value, sizes, least=1)
+            for name, value in (("kernel", kernel), ("stride", stride), ("dilation", dilation))
+        )
+        windows = tuple(Window(*one) for one in zip(*each, strict=True))
+        return _answered(_question(chosen, sizes, windows, padding, output_padding))
+    if model is None or node is None:
+        lacking = "the model" if model is None else "the node"
+        raise UsageError(f"{lacking} is missing; {_ASKED}")
+    if given:
+        raise UsageError(
+            f"{' and '.join(given)} cannot be given for a node, which has its own; leave them out"
+        )
+    found = _of_node(model, node, shapes, dims, trust_dim_names=trust_dim_names)
+    question = _question(found.op, found.sizes, found.windows, padding, output_padding)
+    name = os.fsdecode(model) if isinstance(model, str | os.PathLike) else ""
+    return _answered(question, About(name, found.label, found.padded))
+
+
+def _of_node(
+    model: "ModelSource",
+    node: str,
+    shapes: "Shapes | None",
+    dims: "Dims | None",
+    *,
+    trust_dim_names: bool,
+) -> "NodeQuestion":
+    """The question about a node of a model."""
+    from onnxpad.api import kinds
+    from onnxpad.api.fix import naming
+    from onnxpad.api.node_question import node_question
+    from onnxpad.process import gc_pause
+
+    source = kinds.given(model, "explain").source
+    with naming(source), gc_pause.paused():
+        return node_question(
+            source, node, shapes=shapes, dims=dims, trust_dim_names=trust_dim_names
+        )
+
+
+def _question(
+    op: Op,
+    sizes: tuple[int, ...],
+    windows: tuple[Window, ...],
+    padding: PerAxis | None,
+    output_padding: PerAxis | None,
+) -> Question:
+    """A question with the numbers that a user gave for the padding."""
+    if op != "convtranspose" and output_padding is not None:
+        raise UsageError(f"{op} has no output_padding; only convtranspose has")
     given = (
         None if value is None else _numbers(name, value, sizes, least=0)
         for name, value in (("padding", padding), ("output_padding", output_padding))
     )
-    question = Question(chosen, sizes, windows, *given)
-    return _answered(question)
+    return Question(op, sizes, windows, *given)
 
 
-def _answered(question: Question, node: str = "", model: str = "") -> Explanation:
+def _answered(question: Question, about: About | None = None) -> Explanation:
     """The explanation of a question.
 
     Raises:
-        UsageError: Its numbers are too large, or no convention has an output.
+        UsageError: Its window is too long.
     """
     for axis in question.axes:
         window = axis.window
@@ -90,13 +155,7 @@ def _answered(question: Question, node: str = "", model: str = "") -> Explanatio
                 f"the window is too long to explain: a kernel of {window.kernel}, stride "
                 f"{window.stride} and dilation {window.dilation}; {_LONGEST} elements are the most"
             )
-    found = explained(question, node, model)
-    if not found.agree:
-        raise UsageError(
-            f"no convention has an output for {question.op} at size "
-            f"{'x'.join(map(str, question.sizes))}; give a larger size or a smaller window"
-        )
-    return found
+    return explained(question, about)
 
 
 def _op(op: object) -> Op:
@@ -129,7 +188,7 @@ def _numbers(
                 f"{name} {value!r} is no number; give one, or one for each axis as 3x3"
             )
         if not least <= text <= _LARGEST:
-            raise UsageError(f"{name} {text} is not from {least} to {_LARGEST}; give another")
+            raise UsageError(f"{name} {text} is not in {least} to {_LARGEST}; give another number")
         found.append(text)
     if not found:
         raise UsageError(f"{name} is empty; give a number, or one for each axis as 3x3")

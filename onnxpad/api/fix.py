@@ -250,7 +250,7 @@ def fix(
     trusted = _trusted(trust)
     held = kinds.given(model, "fix")
     given = held.source
-    with _naming(given), gc_pause.paused():
+    with naming(given), gc_pause.paused():
         graph = Graph.read(given)
         nodes = sum(1 for _ in graph.nodes)
         recorded = recorded_sizes(graph)
@@ -394,7 +394,7 @@ def check(
         for option, codes in (("select", select), ("ignore", ignore))
     )
     trusted = _trusted(trust)
-    with _naming(given), gc_pause.paused():
+    with naming(given), gc_pause.paused():
         graph = Graph.read(given)
         recorded = recorded_sizes(graph)
         domain = given_domain(
@@ -466,7 +466,7 @@ def _check_choice(what: str, choice: str, choices: Sequence[str]) -> None:
 
 
 @contextmanager
-def _naming(model: Source) -> Iterator[None]:
+def naming(model: Source) -> Iterator[None]:
     """Errors about a model name its file exactly once."""
     try:
         yield

@@ -5,11 +5,25 @@ from typing import Annotated
 
 import typer
 
-from onnxpad.cli.options import Format, FormatOption, path
+from onnxpad.cli.options import (
+    DimOption,
+    Format,
+    FormatOption,
+    ShapeOption,
+    TrustOption,
+    given,
+    path,
+    take_extensions,
+)
 from onnxpad.cli.output import painter, write
 
 
 def explain(
+    model: Annotated[
+        Path | None,
+        typer.Argument(metavar="[MODEL]", help="A model with the node to explain.", parser=path),
+    ] = None,
+    node: Annotated[str | None, typer.Option(metavar="NAME", help="The node of the model.")] = None,
     op: Annotated[
         str | None,
         typer.Option(metavar="OP", help="conv, maxpool, avgpool or convtranspose."),
@@ -22,10 +36,14 @@ def explain(
         str | None,
         typer.Option(metavar="N[xN...]", help="Size of the window: one number, or one per axis."),
     ] = None,
-    stride: Annotated[str, typer.Option(metavar="N[xN...]", help="The same for the stride.")] = "1",
+    stride: Annotated[
+        str | None,
+        typer.Option(metavar="N[xN...]", help="The same for the stride.  [default: 1]"),
+    ] = None,
     dilation: Annotated[
-        str, typer.Option(metavar="N[xN...]", help="The same for the dilation.")
-    ] = "1",
+        str | None,
+        typer.Option(metavar="N[xN...]", help="The same for the dilation.  [default: 1]"),
+    ] = None,
     padding: Annotated[
         str | None,
         typer.Option(
@@ -37,19 +55,29 @@ def explain(
         str | None,
         typer.Option(metavar="N[xN...]", help="What a convtranspose appends to its output."),
     ] = None,
+    shape: ShapeOption = None,
+    dim: DimOption = None,
+    trust_dim_names: TrustOption = False,
     svg: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the drawing as a picture.", parser=path),
     ] = None,
     form: FormatOption = Format.TEXT,
 ) -> int:
-    """Compare what each framework's padding convention pads and returns, drawn.
+    """Compare what each framework's padding convention pads and returns, and draw it.
 
-    Exit codes: 0 explained, 2 bad usage.
+    Either for an operator, given by --op, --size and --kernel, or for a node of a model. The
+    padding that the node has itself does not matter.
+
+    Exit codes: 0 explained, 2 bad usage or an unreadable model.
     """
     from onnxpad.api import explain as api
 
+    if model is not None:
+        take_extensions()
     found = api.explain(
+        model,
+        node=node,
         op=op,
         size=size,
         kernel=kernel,
@@ -57,6 +85,9 @@ def explain(
         dilation=dilation,
         padding=padding,
         output_padding=output_padding,
+        shapes=given("--shape", shape or ()),
+        dims=given("--dim", dim or ()),
+        trust_dim_names=trust_dim_names,
     )
     if svg is not None:
         from onnxpad.file.atomic_write import write_whole

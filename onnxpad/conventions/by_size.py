@@ -135,7 +135,7 @@ class _OneAxis:
             differing: dict[Difference, list[int]] = {}
             for rest in {*range(self._stride)}.difference(rests):
                 answers = self._answers[one][here + rest], self._answers[other][here + rest]
-                differing.setdefault(_difference(*answers), []).append(rest)
+                differing.setdefault(_difference(self._op, *answers), []).append(rest)
             yield Parting(
                 self._axes,
                 self._stride,
@@ -179,10 +179,12 @@ def _effect(op: Op, row: Convention, axis: AxisAnswer | None) -> Hashable:
     return None if axis is None else effect(op, axis, counts=row.counts)
 
 
-def _difference(one: AxisAnswer | None, other: AxisAnswer | None) -> Difference:
+def _difference(op: Op, one: AxisAnswer | None, other: AxisAnswer | None) -> Difference:
     """How the second of two that compute something else differs, at any remainder."""
     assert one is not None
     assert other is not None
-    shift, outputs = one.begin - other.begin, other.output - one.output
+    further = one.begin - other.begin
+    shift = -further if op == "convtranspose" else further  # whose pads crop
+    outputs = other.output - one.output
     dilation = one.window.dilation != other.window.dilation
     return Difference((), shift, outputs, dilation, not (shift or outputs or dilation))

@@ -12,6 +12,21 @@ from onnxpad.conventions.named import CONVENTIONS, AbsentError, conventions_for
 from onnxpad.conventions.question import Answer, Op, Question
 
 
+@dataclass(frozen=True, slots=True)
+class About:
+    """The node of a model that an explanation is about.
+
+    Attributes:
+        model: Path of the model, as given; empty for one in memory.
+        node: Name of the node; in a body or function, with the way to it.
+        padded: Sizes of its data with the `Pad`s in front of it; empty if there are none.
+    """
+
+    model: str
+    node: str
+    padded: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True)
 class Explanation:
     """All conventions for one operator at its size.
@@ -21,16 +36,14 @@ class Explanation:
         conventions: The answer of each convention by name; None where it does not exist.
         refused: Why not, by name, for those that exist for this operator at all.
         agree: The conventions that compute the same at this size, in groups; each is in one.
-        node: The node of a model that this is about; empty if it is about no model.
-        model: The model, as given.
+        about: The node of a model that this is about; None if it is about no model.
     """
 
     question: Question
     conventions: Mapping[str, Answer | None]
     refused: Mapping[str, str]
     agree: tuple[tuple[str, ...], ...]
-    node: str = ""
-    model: str = ""
+    about: About | None = None
 
     @property
     def op(self) -> Op:
@@ -60,7 +73,7 @@ class Explanation:
         return found
 
 
-def explained(question: Question, node: str = "", model: str = "") -> Explanation:
+def explained(question: Question, about: About | None = None) -> Explanation:
     """Asks all conventions about an operator."""
     rows = conventions_for(question)
     answers: dict[str, Answer | None] = dict.fromkeys((*CONVENTIONS, *rows))
@@ -76,4 +89,4 @@ def explained(question: Question, node: str = "", model: str = "") -> Explanatio
         groups.setdefault(same, []).append(name)
     agree = tuple(tuple(names) for names in groups.values())
     frozen = MappingProxyType(answers), MappingProxyType(refused)
-    return Explanation(question, *frozen, agree, node, model)
+    return Explanation(question, *frozen, agree, about)

@@ -69,6 +69,8 @@ def _torch(question: Question, answer: Answer, names: Sequence[str]) -> str:
     slide = _slide(op, answer, "dilation")
     if "pytorch-same" in names:
         return f"nn.{layer[op]}{slide}, padding='same')"
+    if op == "avgpool" and _is_dilated(answer):
+        return ""
     own = _torch_pads(op, answer)
     if own is not None:
         return f"nn.{layer[op]}{', '.join((slide, *own))})"

@@ -154,7 +154,9 @@ def _sites(graph: Graph, analysis: Analysis) -> Iterator[_Site]:
                 own, effect = _resolved(analysis, read_window(graph, analysis, node))
             else:
                 own = effect = _written(analysis, node, layout)
-            front = None if own is None else _front(graph, analysis, sinking, node, len(own))
+            front = (
+                None if own is None else padding_in_front(graph, analysis, node, len(own), sinking)
+            )
         except (ModelError, UnreadableError):
             own = effect = front = None
         yield _Site(
@@ -212,12 +214,19 @@ def _resolved(analysis: Analysis, op: WindowOp) -> tuple[Pairs | None, Pairs | N
     return total, constant if len(constant) == rank else None
 
 
-def _front(
-    graph: Graph, analysis: Analysis, sinking: Sinking, node: Node, count: int
+def padding_in_front(
+    graph: Graph, analysis: Analysis, node: Node, count: int, sinking: Sinking
 ) -> Pairs | None:
-    """The amounts that `Pad`s in front of an operator add to its spatial axes.
+    """The amounts that `Pad`s in front of an operator add to its spatial axes; None where unknown.
 
     Transposes in between are followed, and the steps that a `Pad` can be moved past.
+
+    Args:
+        graph: The graph.
+        analysis: Its analysis.
+        node: The operator.
+        count: How many spatial axes it has.
+        sinking: Knows which steps a `Pad` can be moved past, for the same graph.
     """
     total: list[tuple[Extent, Extent]] = [(0, 0)] * count
     row = operator_of(graph, node)

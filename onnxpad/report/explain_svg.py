@@ -11,13 +11,14 @@ from xml.sax.saxutils import escape
 from onnxpad.conventions.explanation import Explanation
 from onnxpad.report.explain_text import question_text
 from onnxpad.report.text import counted, shown
-from onnxpad.report.window_drawing import Drawing, DrawnRow, DrawnWindow, drawing
+from onnxpad.report.window_drawing import Drawing, DrawnRow, DrawnWindow, Kind, drawing
 
 _WIDTH: Final = 920
 _MARGIN: Final = 30
 _CELLS: Final = (42, 84, 172, 430)
 _LINES: Final = 60
 _NAMES: Final = 110
+_WIDE: Final = 12
 _LINE, _LANE, _CELL, _GAP = 18, 13, 20, 26
 
 _STYLE: Final = """
@@ -51,9 +52,9 @@ def explain_svg(explanation: Explanation) -> str:
         title += f" (axis {found.axis})"
     height = _MARGIN + _LINE
     body.append(_text(_MARGIN, height, title, "title"))
-    if explanation.node:
+    if explanation.about is not None:
         height += _LINE
-        body.append(_text(_MARGIN, height, shown(explanation.node), "faint"))
+        body.append(_text(_MARGIN, height, shown(explanation.about.node), "faint"))
     height += _GAP
     if found is None:
         body.append(_text(_MARGIN, height, "The windows are too long to draw."))
@@ -94,14 +95,14 @@ def _row(found: Drawing, row: DrawnRow, height: int, body: list[str]) -> int:
     body.append(_text(left, height, told, "faint"))
     height += 10
     width = _cell(found)
-    for place, position in enumerate(found.columns):
-        x = _MARGIN + place * width
-        if position is None:
+    for kind, first, count in _runs(found, row):
+        x = _MARGIN + first * width
+        if kind is None:
             body.append(_text(x + width / 2, height + _CELL - 6, "…", "faint", "middle"))
-        elif (kind := row.kind(position)) != "nothing":
+        elif kind != "nothing":
             body.append(
                 f'<rect class="{kind}" x="{x + 0.5:g}" y="{height + 0.5:g}" '
-                f'width="{max(width - 1, 1):g}" height="{_CELL - 1}"/>'
+                f'width="{max(count * width - 1, 1):g}" height="{_CELL - 1}"/>'
             )
     for position in _numbered(found, row):
         x = _MARGIN + (found.columns.index(position) + 0.5) * width
@@ -111,6 +112,17 @@ def _row(found: Drawing, row: DrawnRow, height: int, body: list[str]) -> int:
         body += _window(found, window, height + 8 + window.lane * _LANE)
     lanes = 1 + max((window.lane for window in row.windows), default=0)
     return height + lanes * _LANE + _GAP
+
+
+def _runs(found: Drawing, row: DrawnRow) -> Iterator[tuple[Kind | None, int, int]]:
+    """Kind, first column and length of what is drawn as one: narrow cells of a kind, or a cell."""
+    kinds = [None if p is None else row.kind(p) for p in found.columns]
+    start = 0
+    for place, kind in enumerate(kinds):
+        following = kinds[place + 1] if place + 1 < len(kinds) else None
+        if kind is None or kind != following or _cell(found) >= _WIDE:
+            yield kind, start, place + 1 - start
+            start = place + 1
 
 
 def _window(found: Drawing, window: DrawnWindow, y: int) -> Iterator[str]:

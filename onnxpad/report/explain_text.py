@@ -1,12 +1,13 @@
 """The report of `explain` as text, for terminals of 80 columns and for files."""
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from onnxpad.conventions.by_size import Difference, Parting
 from onnxpad.conventions.explanation import Explanation
-from onnxpad.conventions.question import Answer
+from onnxpad.conventions.question import Answer, Op
 from onnxpad.conventions.writing import written
 from onnxpad.report.text import Paint, counted, plain, shown
 from onnxpad.report.window_drawing import Drawing, DrawnRow, DrawnWindow, drawing, letter
@@ -33,9 +34,13 @@ def explain_text(explanation: Explanation, paint: Paint = plain) -> str:
 def _head(explanation: Explanation, paint: Paint) -> list[str]:
     op, _, sizes = question_text(explanation).partition(" ")
     head = f"{paint(op, 'strong')} {sizes}"
-    if not explanation.node:
+    about = explanation.about
+    if about is None:
         return [head]
-    return [f"{shown(explanation.model)}: {paint(shown(explanation.node), 'strong')}", head]
+    told = [": ".join(filter(None, (shown(about.model), shown(about.node)))), head]
+    if about.padded:
+        told.append(f"The Pad in front, which makes the data {by(about.padded)}, is left out here.")
+    return told
 
 
 def question_text(explanation: Explanation) -> str:
@@ -131,7 +136,7 @@ def _parting(explanation: Explanation, parting: Parting) -> str:
     if len(parting.axes) < len(explanation.size):
         axes = f"On {'axis' if len(parting.axes) == 1 else 'axes'} "
         axes += f"{' and '.join(map(str, parting.axes))}: "
-    pair = f"{axes}{' and '.join(dict.fromkeys((*first, *second)))}"
+    pair = f"{axes}{_listed([*dict.fromkeys((*first, *second))])}"
     least = f" from {parting.since} on" if parting.since > 1 else ""
     if not parting.differences:
         return f"{pair} are the same at all sizes{least}."
@@ -140,7 +145,8 @@ def _parting(explanation: Explanation, parting: Parting) -> str:
     told = [f"{pair} are the same at {_sizes(parting.same, parting.stride)}{least}"]
     for difference in parting.differences:
         where = _sizes(difference.remainders, parting.stride)
-        told.append(f"at {where} {' and '.join(second)} {_differs(difference, explanation)}")
+        how = _differs(difference, explanation.op, many=len(second) > 1)
+        told.append(f"at {where} {_listed(second)} {how}")
     return "; ".join(told) + "."
 
 
@@ -163,22 +169,29 @@ def _sizes(remainders: Sequence[int], stride: int) -> str:
     if stride == 2:
         return "odd sizes" if remainders == (1,) else "even sizes"
     listed = [f"{stride}n{f'+{rest}' if rest else ''}" for rest in remainders]
-    return "sizes " + " and ".join(filter(None, (", ".join(listed[:-1]), listed[-1])))
+    return f"sizes {_listed(listed)}"
 
 
-def _differs(difference: Difference, explanation: Explanation) -> str:
+def _listed(words: Sequence[str]) -> str:
+    """Words as `A, B and C`."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _differs(difference: Difference, op: Op, *, many: bool) -> str:
+    """How one convention differs from another, or many do."""
+    ending, has = ("", "have") if many else ("s", "has")
     parts = []
     if difference.shift:
-        verb = "starts" if explanation.op == "convtranspose" else "reads"
+        verb = "start" if op == "convtranspose" else "read"
         side = "right" if difference.shift > 0 else "left"
-        parts.append(f"{verb} {abs(difference.shift)} further {side}")
+        parts.append(f"{verb}{ending} {abs(difference.shift)} further {side}")
     if difference.outputs:
         more = "more" if difference.outputs > 0 else "fewer"
-        parts.append(f"has {counted(abs(difference.outputs), 'output')} {more}")
+        parts.append(f"{has} {counted(abs(difference.outputs), 'output')} {more}")
     if difference.dilation:
-        parts.append("slides with another dilation")
+        parts.append(f"slide{ending} with another dilation")
     if difference.divisor:
-        parts.append("divides by another number at the edges")
+        parts.append(f"divide{ending} by another number at the edges")
     return " and ".join(parts)
 
 
@@ -186,8 +199,6 @@ def _differs(difference: Difference, explanation: Explanation) -> str:
 
 
 def _drawing(explanation: Explanation, paint: Paint) -> Iterator[str]:
-    if not explanation.agree:
-        return
     found, cell = drawing(explanation, (WIDTH - _MARGIN) // 2, _LINES), 2
     if found is None:
         found, cell = drawing(explanation, WIDTH - _MARGIN, _LINES), 1
@@ -248,15 +259,15 @@ def _lanes(found: Drawing, row: DrawnRow, cell: int) -> Iterator[str]:
 
 
 def _written(explanation: Explanation, paint: Paint) -> Iterator[str]:
-    if explanation.agree:
-        yield "At this size (c channels, n filters):"
+    yield "At this size (c channels, n filters):"
     for index, names in enumerate(explanation.agree):
         lines = written(explanation.question, explanation.answer(names[0]), names)
         label = letter(index)
         for framework, line in zip(("PyTorch", "Keras", "ONNX"), lines, strict=True):
             lead = f"{label:>3}  {framework:7}  "
+            together = re.sub(r"(?<=\d), (?=-?\d)", ",\xa0", line)  # numbers of one list
             wrapped = textwrap.wrap(
-                line or "none in one line",
+                together or "none in one line",
                 WIDTH - len(lead),
                 break_long_words=False,
                 break_on_hyphens=False,

@@ -135,13 +135,14 @@ def match_json(report: MatchReport) -> str:
 
 def explain_json(explanation: Explanation, picture: str = "") -> str:
     """The report of one `explain` as one JSON object."""
-    question, windows = explanation.question, explanation.windows
+    question, windows, about = explanation.question, explanation.windows, explanation.about
     found = {name: answer for name, answer in explanation.conventions.items() if answer is not None}
     group = {name: names for names in explanation.agree for name in names}
     document = {
         **_head("explain", 0),
-        "model": explanation.model or None,
-        "node": explanation.node or None,
+        "model": None if about is None else about.model or None,
+        "node": None if about is None else about.node,
+        "padded": None if about is None else about.padded or None,
         "op": explanation.op,
         "size": explanation.size,
         "kernel": [window.kernel for window in windows],

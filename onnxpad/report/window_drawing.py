@@ -109,8 +109,6 @@ def drawing(explanation: Explanation, cells: int, lines: int) -> Drawing | None:
     Returns:
         The drawing; None if a window is longer than half of the space.
     """
-    if not explanation.agree:
-        return None
     place = max(range(len(explanation.size)), key=lambda axis: len(_alike(explanation, axis)))
     alike = _alike(explanation, place)
     shown = alike[: max(lines // 2, 1)]

@@ -1,0 +1,205 @@
+"""The question that `explain` asks about a node of a model: its operator, sizes and windows."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final
+
+from onnxpad.analysis import open_axes
+from onnxpad.arguments import Dims, Shapes, Source
+from onnxpad.arithmetic.size import Extent, Size
+from onnxpad.arithmetic.window import Window
+from onnxpad.conventions.question import Op
+from onnxpad.errors import UsageError
+from onnxpad.graph import Graph, Node, Tensor, describe
+from onnxpad.operators.read import TransposedOp, UnreadableError, WindowOp, is_transposed
+from onnxpad.operators.table import CONV_TRANSPOSE, Layout, operator_of
+from onnxpad.padding.differences import padding_in_front
+from onnxpad.padding.sinking import Sinking
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.scopes import contexts
+from onnxpad.sizes.recorded import recorded_sizes
+from onnxpad.sizes.size_options import given_domain
+
+_SUGGESTED: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class NodeQuestion:
+    """A node with a window.
+
+    Attributes:
+        label: Its name, in a body or function with the way to it.
+        op: Its operator.
+        sizes: Elements of its data on each spatial axis, without the `Pad`s in front.
+        windows: Its window on each of them.
+        padded: The sizes with the `Pad`s in front; empty if there are none.
+    """
+
+    label: str
+    op: Op
+    sizes: tuple[int, ...]
+    windows: tuple[Window, ...]
+    padded: tuple[int, ...] = ()
+
+
+def node_question(
+    source: Source,
+    name: str,
+    *,
+    shapes: Shapes | None = None,
+    dims: Dims | None = None,
+    trust_dim_names: bool = False,
+) -> NodeQuestion:
+    """The operator, sizes and windows of a node.
+
+    Args:
+        source: The model.
+        name: Name of the node, or of its first output, or its label in reports.
+        shapes: Sizes of inputs.
+        dims: Sizes of dimensions.
+        trust_dim_names: Whether dimensions of one name have one size.
+
+    Raises:
+        UsageError: There is no such node, it has no window, or its sizes are open.
+        ModelError: The model cannot be read.
+    """
+    graph = Graph.read(source)
+    domain = given_domain(
+        graph, shapes, dims, trust_dim_names=trust_dim_names, recorded=recorded_sizes(graph)
+    )
+    context, node = _found(contexts(graph, domain=domain), name)
+    read = _read(context, node)
+    label = context.label(node)
+    if read is None:
+        raise UsageError(
+            f"node {label!r} is a {node.op}, which has no window; explain takes Conv, "
+            "ConvTranspose, MaxPool, AveragePool and operators like them"
+        )
+    if isinstance(read, UnreadableError):
+        raise UsageError(f"node {label!r} ({node.op}) cannot be read: {read}")
+    windows = tuple(window for window in read.windows if isinstance(window, Window))
+    if len(windows) != len(read.windows):
+        raise UsageError(f"node {label!r} has a kernel that is known only at run time")
+    layout = CONV_TRANSPOSE.layout if isinstance(read, TransposedOp) else read.operator.layout
+    padded = _sizes(context, label, read.data, layout, len(windows))
+    sizes = padded if isinstance(read, TransposedOp) else _unpadded(context, node, padded)
+    return NodeQuestion(label, _op(read, label), sizes, windows, padded if padded != sizes else ())
+
+
+def _found(scopes: Sequence[Context], name: str) -> tuple[Context, Node]:
+    """The node of that name, with the graph that it is in; one with a window if several have it."""
+    every = [(context, node) for context in scopes for node in context.graph.nodes]
+    found = [(context, node) for context, node in every if name in _names(context, node)]
+    slides = [(context, node) for context, node in every if _has_window(context.graph, node)]
+    if len(found) > 1:
+        found = [each for each in found if each in slides] or found[:1]
+    if len(found) > 1:
+        labels = ", ".join(repr(context.label(node)) for context, node in found)
+        raise UsageError(f"{len(found)} nodes are called {name!r}; give one of {labels}")
+    if found:
+        return found[0]
+    if not slides:
+        raise UsageError(f"there is no node {name!r}, nor any with a window that explain knows")
+    known = dict.fromkeys(each for context, node in slides for each in _names(context, node))
+    raise UsageError(f"there is no node {name!r}{_nearest(name, known)}")
+
+
+def _read(context: Context, node: Node) -> WindowOp | TransposedOp | UnreadableError | None:
+    """Reads a node, or says why it cannot be read; None if it has no window."""
+    if is_transposed(context.graph, node):
+        return context.transposed_of(node)
+    return None if operator_of(context.graph, node) is None else context.window(node)
+
+
+def _names(context: Context, node: Node) -> Iterator[str]:
+    """The names that a node goes by."""
+    yield describe(node)
+    if (label := context.label(node)) != describe(node):
+        yield label
+    if not node.name:
+        yield from (tensor.name for tensor in node.outputs[:1] if tensor.name)
+
+
+def _has_window(graph: Graph, node: Node) -> bool:
+    return is_transposed(graph, node) or operator_of(graph, node) is not None
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    """The known names nearest to one, as an end of a message."""
+    names = list(known)
+    near = get_close_matches(name, names, _SUGGESTED)
+    lower = name.lower()
+    near += [each for each in names if lower in each.lower() and each not in near]
+    if not near:
+        near, start = names, "; nodes with a window are"
+    else:
+        start = "; did you mean"
+    shown = [repr(each) for each in near[:_SUGGESTED]]
+    ends = " or ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+    if start.endswith("are"):
+        rest = len(near) - len(shown)
+        return f"{start} {', '.join(shown)}{f' and {rest} more' if rest else ''}"
+    return f"{start} {ends}?"
+
+
+def _op(read: WindowOp | TransposedOp, label: str) -> Op:
+    """The operator that conventions are known for."""
+    if isinstance(read, TransposedOp):
+        return "convtranspose"
+    row = read.operator
+    if row.power is not None:
+        raise UsageError(
+            f"node {label!r} is a {row.op_type}, for which no conventions are known"
+        )
+    if not row.pools:
+        return "conv"
+    return "avgpool" if row.counts is not None else "maxpool"
+
+
+def _sizes(
+    context: Context, label: str, data: Tensor, layout: Layout, axes: int
+) -> tuple[int, ...]:
+    """The spatial sizes of a tensor.
+
+    Raises:
+        UsageError: One of them is not known.
+    """
+    shape = context.analysis.shape(data)
+    if shape is None or len(shape) != layout.rank(axes):
+        raise UsageError(
+            f"node {label!r} reads {data.name!r}, whose shape is not known; give op, size and "
+            "kernel instead"
+        )
+    found = layout.spatial(shape)
+    known = tuple(size for size in found if isinstance(size, int))
+    if len(known) == len(found):
+        return known
+    told = " x ".join(map(_told, found))
+    reads = f"node {label!r} reads {data.name!r} of {told}"
+    names = {each.name for size in found if isinstance(size, Size) for each in size.symbols}
+    inputs = open_axes(context.graph.model.main.inputs)
+    names = {axis.label for axis in inputs if axis.symbol in names}
+    if not names:
+        raise UsageError(f"{reads}, sizes known only at run time; give op, size and kernel instead")
+    first, *others = sorted(names)
+    also = f", and of {', '.join(map(repr, others))}" if others else ""
+    raise UsageError(f"{reads}; give the size of {first!r} (--dim {first}=224){also}")
+
+
+def _told(size: Extent) -> str:
+    return str(size) if isinstance(size, int | Size) else "?"
+
+
+def _unpadded(context: Context, node: Node, padded: tuple[int, ...]) -> tuple[int, ...]:
+    """Sizes without what `Pad`s in front of a node add."""
+    graph, analysis = context.graph, context.analysis
+    front = padding_in_front(graph, analysis, node, len(padded), Sinking(graph, analysis))
+    amounts = [amount for pair in front or () for amount in pair]
+    known = [amount for amount in amounts if isinstance(amount, int) and amount >= 0]
+    if not front or len(known) != len(amounts):
+        return padded
+    sizes = tuple(
+        size - begin - end for size, begin, end in zip(padded, known[::2], known[1::2], strict=True)
+    )
+    return sizes if min(sizes) > 0 else padded

@@ -1,0 +1,327 @@
+"""`explain`: its text, its JSON, its picture, and how it ends on bad input."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import onnx
+import pytest
+
+import onnxpad
+from onnxpad.conventions.named import CONVENTIONS
+from onnxpad.report.explain_text import explain_text
+from onnxpad.report.text import coloured
+from tests.support import ROOT, W, one, onnxpad_runs, parsed
+
+STEM = ("--op", "conv", "--size", "224x160", "--kernel", "3", "--stride", "2")
+
+
+def told(*args: object) -> str:
+    """What the command prints when it succeeds."""
+    result = onnxpad_runs("explain", *args)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout
+
+
+def as_json(*args: object) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(told(*args, "--format", "json"))
+    return document
+
+
+class TestText:
+    def test_the_stem_of_a_network(self) -> None:
+        text = told(*STEM)
+        assert text.startswith("conv of 224x160: kernel 3x3, stride 2x2\n")
+        assert re.search(r"^  A  tensorflow-same +\(0, 1\) \(0, 1\)  112x80$", text, re.M)
+        assert re.search(r"^     pytorch-half +\(1, 1\) \(1, 1\)  112x80$", text, re.M)
+        assert "keras-causal          one axis only" in text
+        assert "A and B are the same at odd sizes; at even sizes B reads 1 further left." in text
+        assert "nn.Conv2d(c, n, 3, stride=2, padding=1)" in text
+
+    def test_the_windows_are_drawn_where_they_read(self) -> None:
+        drawn = told("--op", "conv", "--size", 6, "--kernel", 3, "--stride", 2).partition(
+            "The axis"
+        )
+        assert drawn[2].partition("\n\nAt")[0].splitlines()[1:] == [
+            "         0         5",
+            "  A      o o o o o o .",
+            "         x-x-x   x-x-x",
+            "             x-x-x",
+            "  B    . o o o o o o",
+            "       x-x-x   x-x-x",
+            "           x-x-x",
+            "  C      o o o o o o",
+            "         x-x-x",
+            "             x-x-x",
+            "  D  . . o o o o o o",
+            "     x-x-x   x-x-x",
+            "         x-x-x",
+        ]
+
+    def test_a_transposed_convolution_is_drawn_over_its_output(self) -> None:
+        text = told("--op", "convtranspose", "--size", 3, "--kernel", 3, "--stride", 2)
+        drawn = text.partition("The axis")[2].partition("\n\nAt")[0]
+        assert drawn.splitlines()[1:] == [
+            "     0           6",
+            "  A  o o o o o o .",
+            "     x-x-x   x-x-x",
+            "         x-x-x",
+            "  B  . o o o o o o",
+            "  C  . o o o o o .",
+            "  D  o o o o o o o",
+        ]
+
+    def test_colours_change_nothing_but_colour(self) -> None:
+        found = onnxpad.explain(op="avgpool", size="112x3", kernel=3, stride=2)
+        painted = explain_text(found, coloured)
+        assert "\x1b[1m" in painted
+        assert re.sub(r"\x1b\[[\d;]*m", "", painted) == explain_text(found)
+
+    @pytest.mark.parametrize("op", ["conv", "maxpool", "avgpool", "convtranspose"])
+    @pytest.mark.parametrize(
+        ("size", "kernel", "stride", "dilation"),
+        [
+            *((224, 3, 2, 1), (7, 7, 2, 1), (13, 5, 3, 1), (33, 3, 1, 6), (33, 3, 1, 36)),
+            *(("9x9x9", 3, 2, 1), ("112x7", "3x5", "2x4", 1), (3, 5, 2, 1), (2000, 16, 8, 1)),
+        ],
+    )
+    def test_it_fits_a_terminal(
+        self, op: str, size: int | str, kernel: int | str, stride: int | str, dilation: int
+    ) -> None:
+        found = onnxpad.explain(op=op, size=size, kernel=kernel, stride=stride, dilation=dilation)
+        text = explain_text(found)
+        assert max(map(len, text.splitlines())) <= 80
+        drawn = re.search(r"^(The axis|Axis|The windows).*?\n\n", text, re.M | re.S)
+        assert drawn
+        assert len(drawn[0].splitlines()) <= 21
+        assert not re.search(r" $", text, re.M)
+
+    def test_a_padding_of_the_user_is_a_row(self) -> None:
+        text = told("--op", "conv", "--size", 10, "--kernel", 5, "--padding", 1)
+        assert re.search(r"pytorch-padding +\(1, 1\)  8$", text, re.M)
+        assert re.search(r"caffe +\(1, 1\)  8$", text, re.M)
+        assert re.search(r"pytorch-half +\(2, 2\)  10$", text, re.M)
+
+    def test_an_output_padding_of_the_user_is_appended(self) -> None:
+        window = ("--size", 249, "--kernel", 7, "--stride", 6)
+        given = ("--padding", 9, "--output-padding", 4)
+        text = told("--op", "convtranspose", *window, *given)
+        assert re.search(r"pytorch-padding +\(9, 9, \+4\)  1481$", text, re.M)
+
+
+class TestJson:
+    def test_the_shape_is_the_promised_one(self) -> None:
+        document = as_json(*STEM)
+        conventions = document["conventions"]
+        assert set(conventions) == set(CONVENTIONS)
+        assert conventions["tensorflow-same"] == {"pads": [[0, 1], [0, 1]], "output": [112, 80]}
+        for name in ("pytorch-same", "keras-causal", "caffe-ceil"):
+            assert conventions[name] is None
+        found = {name for name, answer in conventions.items() if answer is not None}
+        assert sorted(name for names in document["agree"] for name in names) == sorted(found)
+        assert document["refused"]["pytorch-same"] == "stride 1 only"
+        assert set(document["about"]) == found
+        assert document["about"]["tensorflow-same"]["keras"].endswith("padding='same')")
+        (parting,) = document["partings"]
+        assert parting["same"] == [1]
+        assert parting["differences"][0]["shift"] == -1
+
+    def test_numbers_are_given_back(self) -> None:
+        document = as_json("--op", "maxpool", "--size", "9x8", "--kernel", "3x2", "--padding", "1")
+        assert (document["size"], document["kernel"]) == ([9, 8], [3, 2])
+        assert (document["stride"], document["dilation"]) == ([1, 1], [1, 1])
+        assert (document["padding"], document["output_padding"]) == ([1, 1], None)
+        assert (document["model"], document["node"], document["svg"]) == (None, None, None)
+
+    def test_every_convention_has_a_source(self) -> None:
+        document = as_json("--op", "avgpool", "--size", 9, "--kernel", 3, "--padding", 1)
+        assert all(about["source"] for about in document["about"].values())
+        assert document["about"]["pytorch-padding"]["counts_padding"]
+
+
+class TestPicture:
+    @pytest.mark.parametrize("op", ["conv", "maxpool", "avgpool", "convtranspose"])
+    @pytest.mark.parametrize("window", [(224, 3, 2, 1), (9, 4, 3, 1), (33, 3, 1, 18), (9, 1, 1, 1)])
+    def test_it_is_whole_and_needs_nothing_else(
+        self, tmp_path: Path, op: str, window: tuple[int, ...]
+    ) -> None:
+        target = tmp_path / "windows.svg"
+        numbers = zip(("--size", "--kernel", "--stride", "--dilation"), window, strict=True)
+        text = told("--op", op, *(word for pair in numbers for word in pair), "--svg", target)
+        assert text.endswith(f"\nWrote {target}\n")
+        picture = target.read_text(encoding="utf-8")
+        root = ET.fromstring(picture)
+        width, height = float(root.attrib["width"]), float(root.attrib["height"])
+        kinds = set()
+        for part in root.iter():
+            kinds.add(part.tag.partition("}")[2])
+            assert float(part.attrib.get("x", 0)) + float(part.attrib.get("width", 0)) <= width
+            assert float(part.attrib.get("y", 0)) <= height
+        assert kinds == {"svg", "title", "style", "rect", "text", "line", "circle"}
+        assert "prefers-color-scheme: dark" in picture
+        assert "href" not in picture
+        assert "url(" not in picture
+
+    def test_a_folder_that_does_not_exist_is_one_line(self, tmp_path: Path) -> None:
+        result = onnxpad_runs("explain", *STEM, "--svg", tmp_path / "none" / "windows.svg")
+        assert (result.exit_code, result.stdout) == (2, "")
+        (line,) = result.stderr.splitlines()
+        assert "cannot be written" in line
+        assert list(tmp_path.iterdir()) == []
+
+    def test_json_names_the_picture(self, tmp_path: Path) -> None:
+        target = tmp_path / "windows.svg"
+        assert as_json(*STEM, "--svg", target)["svg"] == str(target)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A Pad, a Conv, a pool without a name, a ConvTranspose and a Relu."""
+    path = tmp_path / "model.onnx"
+    body = """
+        padded = Pad (x, p)
+        [stem] hidden = Conv <strides = [2, 2]> (padded, w)
+        [act] relu = Relu (hidden)
+        pooled = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (relu)
+        [up] y = ConvTranspose <strides = [2, 2]> (pooled, v)
+    """
+    up = f"float[3, 2, 3, 3] v = {{{', '.join(['1'] * 54)}}}"
+    amounts = "int64[8] p = {0, 0, 0, 0, 0, 0, 1, 1}"
+    onnx.save(one(body, inputs="float[1, 2, 24, 20] x", initializers=f"{W}, {up}, {amounts}"), path)
+    return path
+
+
+class TestNode:
+    def test_the_pad_in_front_is_left_out(self, model: Path) -> None:
+        text = told(model, "--node", "stem")
+        first, second, third = text.splitlines()[:3]
+        assert first == f"{model}: stem"
+        assert second == "conv of 24x20: kernel 3x3, stride 2x2"
+        assert third == "The Pad in front, which makes the data 25x21, is left out here."
+        document = as_json(model, "--node", "stem")
+        assert (document["node"], document["padded"]) == ("stem", [25, 21])
+
+    def test_a_node_without_a_name_goes_by_its_output(self, model: Path) -> None:
+        for name in ("pooled", "<pooled>"):
+            assert "maxpool of 12x10: kernel 2x2, stride 2x2" in told(model, "--node", name)
+
+    def test_a_transposed_convolution(self, model: Path) -> None:
+        document = as_json(model, "--node", "up")
+        assert (document["op"], document["size"]) == ("convtranspose", [6, 5])
+        assert document["conventions"]["tensorflow-same"]["output"] == [12, 10]
+
+    def test_a_node_in_a_body(self) -> None:
+        path = ROOT / "models" / "branches_torchscript.onnx"
+        sizes = ("--dim", "height=32", "--dim", "width=40")
+        document = as_json(path, "--node", "/far/Conv", *sizes)
+        assert "then_branch" in document["node"]
+        assert as_json(path, "--node", document["node"], *sizes) == document
+
+    @pytest.mark.parametrize(
+        ("name", "words"),
+        [
+            ("sten", "there is no node 'sten'; did you mean 'stem'?"),
+            ("pool", "did you mean 'pooled' or '<pooled>'?"),
+            ("zzz", "nodes with a window are 'stem', '<pooled>', 'pooled' and 1 more"),
+            ("act", "node 'act' is a Relu, which has no window"),
+            ("", "there is no node ''"),
+        ],
+    )
+    def test_no_such_node(self, model: Path, name: str, words: str) -> None:
+        result = onnxpad_runs("explain", model, "--node", name)
+        assert (result.exit_code, result.stdout) == (2, "")
+        (line,) = result.stderr.splitlines()
+        assert words in line
+
+    def test_open_sizes_are_asked_for(self, tmp_path: Path) -> None:
+        path = tmp_path / "open.onnx"
+        text = f"g (float[1, 2, height, 9] x) => (float[] y) <{W}> {{ [c] y = Conv (x, w) }}"
+        onnx.save(parsed(text), path)
+        result = onnxpad_runs("explain", path, "--node", "c")
+        assert result.exit_code == 2
+        asked = "give the size of 'height' (--dim height=224)"
+        assert result.stderr == f"error: node 'c' reads 'x' of height x 9; {asked}\n"
+        assert "conv of 30x9" in told(path, "--node", "c", "--dim", "height=30")
+        assert "conv of 30x9" in told(path, "--node", "c", "--shape", "1,2,30,9")
+
+    def test_two_nodes_of_one_name(self, tmp_path: Path) -> None:
+        path = tmp_path / "twice.onnx"
+        nodes = "[c] a = Conv (x, w) [c] y = Conv (x, w)"
+        onnx.save(one(nodes, initializers=W), path)
+        result = onnxpad_runs("explain", path, "--node", "c")
+        assert result.exit_code == 2
+        assert "2 nodes are called 'c'" in result.stderr
+
+    def test_an_operator_without_conventions(self, tmp_path: Path) -> None:
+        path = tmp_path / "lp.onnx"
+        onnx.save(one("[lp] y = LpPool <kernel_shape = [2, 2]> (x)"), path)
+        result = onnxpad_runs("explain", path, "--node", "lp")
+        assert result.exit_code == 2
+        assert "LpPool, for which no conventions are known" in result.stderr
+
+    def test_a_model_that_cannot_be_read(self, tmp_path: Path) -> None:
+        result = onnxpad_runs("explain", tmp_path / "none.onnx", "--node", "c")
+        assert result.exit_code == 2
+        (line,) = result.stderr.splitlines()
+        assert "none.onnx" in line
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--size", "9", "--kernel", "3"), "op is missing"),
+        (("--op", "conv", "--kernel", "3"), "size is missing"),
+        (("--op", "conv", "--size", "9"), "kernel is missing"),
+        (("--op", "cnv", "--size", "9", "--kernel", "3"), "did you mean 'conv'?"),
+        (("--op", "conv", "--size", "-9", "--kernel", "3"), "size -9 is not in 1 to"),
+        (("--op", "conv", "--size", "0", "--kernel", "3"), "size 0 is not in 1 to"),
+        (("--op", "conv", "--size", "9", "--kernel", "0"), "kernel 0 is not in 1 to"),
+        (("--op", "conv", "--size", "9", "--kernel", "3", "--stride", "-1"), "stride -1"),
+        (("--op", "conv", "--size", "9", "--kernel", "3", "--padding", "-1"), "padding -1"),
+        (("--op", "conv", "--size", "9", "--kernel", "3x3"), "kernel has 2 axes and size has 1"),
+        (("--op", "conv", "--size", "9x9", "--kernel", "3x3x3"), "kernel has 3 axes"),
+        (("--op", "conv", "--size", "9x9x9x9", "--kernel", "3"), "size has 4 axes"),
+        (("--op", "conv", "--size", "nine", "--kernel", "3"), "size 'nine' is no number"),
+        (("--op", "conv", "--size", "9x", "--kernel", "3"), "size '9x' is no number"),
+        (("--op", "conv", "--size", "", "--kernel", "3"), "size '' is no number"),
+        (("--op", "conv", "--size", "9", "--kernel", "99999999"), "too long to explain"),
+        (("--op", "conv", "--size", "9" * 30, "--kernel", "3"), "is no number"),
+        (
+            ("--op", "conv", "--size", "9", "--kernel", "3", "--output-padding", "1"),
+            "conv has no output_padding",
+        ),
+        (("--node", "conv"), "the model is missing"),
+        (("model.onnx",), "the node is missing"),
+        (("model.onnx", "--node", "c", "--size", "9"), "size cannot be given for a node"),
+        (
+            ("--op", "conv", "--size", "9", "--kernel", "3", "--dim", "height=9"),
+            "shapes and dims are about a model",
+        ),
+    ],
+)
+def test_bad_usage_is_one_line(args: tuple[str, ...], words: str) -> None:
+    result = onnxpad_runs("explain", *args)
+    assert (result.exit_code, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert words in line
+
+
+def test_bad_usage_as_json() -> None:
+    result = onnxpad_runs("explain", "--op", "conv", "--format", "json")
+    document = json.loads(result.stdout)
+    assert (result.exit_code, document["exit_code"]) == (2, 2)
+    assert (document["command"], document["error"]["kind"]) == ("explain", "usage")
+
+
+def test_it_needs_neither_onnx_nor_onnxruntime() -> None:
+    words = ["-m", "onnxpad", "explain", *STEM]
+    run = subprocess.run(
+        [sys.executable, "-X", "importtime", *words], capture_output=True, text=True, check=True
+    )
+    loaded = {line.rpartition("|")[2].strip() for line in run.stderr.splitlines()}
+    assert "onnxpad.conventions.named" in loaded
+    assert loaded.isdisjoint({"onnx", "onnxruntime", "numpy"})

@@ -1,0 +1,189 @@
+"""Lines of PyTorch, Keras and ONNX: those of ONNX are run, those of PyTorch where it is installed.
+
+Those of Keras were run with Keras 3.15 when they were written.
+"""
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onnxpad.arithmetic.window import Window
+from onnxpad.conventions.explanation import explained
+from onnxpad.conventions.question import OPS, Op, Question
+from onnxpad.conventions.writing import Written, written
+from tests.conventions.naive import computed, kernel, line
+from tests.strategies import windows
+
+questions = st.builds(
+    lambda op, size, window, padding: Question(op, (size,), (window,), padding),
+    st.sampled_from(OPS),
+    st.integers(1, 20),
+    windows(max_stride=4),
+    st.none() | st.tuples(st.integers(0, 3)),
+)
+
+
+def by_onnxruntime(text: str, op: Op, values: list[float], weights: list[float]) -> list[float]:
+    """The output of an operator in ONNX text for a line."""
+    inputs = "x, w" if op.startswith("conv") else "x"
+    graph = "g (float[1, 1, N] x, float[1, 1, K] w) => (float[1, 1, M] y)"
+    graph += f" {{ y = {text} ({inputs}) }}"
+    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 19]>\n{graph}')
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    feeds = {"x": values, "w": weights}
+    given_feeds = {k: np.array(v, np.float32).reshape(1, 1, -1) for k, v in feeds.items()}
+    (y,) = session.run(None, given_feeds)
+    found: list[float] = y.ravel().tolist()
+    return found
+
+
+def by_torch(text: str, values: list[float], weights: list[float]) -> list[float]:
+    """The output of a line of PyTorch, whose convolutions have these weights."""
+    torch = pytest.importorskip("torch")
+
+    class Layers:
+        def __getattr__(self, name: str) -> Any:
+            def made(*args: Any, **options: Any) -> Any:
+                layer = getattr(torch.nn, name)(*args, **options)
+                if "Conv" in name:
+                    layer.weight.data = torch.tensor([[weights]])
+                    layer.bias.data.zero_()
+                return layer
+
+            return made
+
+    known = {"nn": Layers(), "F": torch.nn.functional, "torch": torch, "c": 1, "n": 1}
+    known["x"] = torch.tensor([[values]])
+    *before, last = text.split("; ")
+    for each in before:
+        exec(each, known)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of an even kernel with padding="same"
+        found = eval(last, known)
+        found = found(known["x"]) if callable(found) and not hasattr(found, "shape") else found
+    listed: list[float] = found.detach()[0, 0].tolist()
+    return listed
+
+
+def assert_close(found: list[float], wanted: list[float]) -> None:
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted, strict=True):
+        if math.isinf(other):  # a maximum of nothing: onnxruntime gives the least number
+            assert one < -1e38
+        else:
+            assert one == pytest.approx(other, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.slow
+@settings(deadline=None)
+@given(questions)
+def test_lines_of_onnx_compute_what_the_convention_does(question: Question) -> None:
+    (size,), (window,) = question.sizes, question.windows
+    explanation = explained(question)
+    for names in explanation.agree:
+        answer = explanation.answer(names[0])
+        text = written(question, answer, names).onnx
+        if text:
+            values, weights = line(size), kernel(window.kernel)
+            wanted = computed(question.op, answer, values, weights)
+            assert_close(by_onnxruntime(text, question.op, values, weights), wanted)
+
+
+@pytest.mark.slow
+@settings(deadline=None)
+@given(questions)
+def test_lines_of_pytorch_compute_what_the_convention_does(question: Question) -> None:
+    pytest.importorskip("torch")
+    explanation = explained(question)
+    for names in explanation.agree:
+        answer = explanation.answer(names[0])
+        if text := written(question, answer, names).pytorch:
+            values, weights = line(question.sizes[0]), kernel(question.windows[0].kernel)
+            wanted = computed(question.op, answer, values, weights)
+            assert_close(by_torch(text, values, weights), wanted)
+
+
+def lines(name: str, op: Op, sizes: tuple[int, ...], *numbers: tuple[int, ...]) -> Written:
+    """The lines of one convention, in the group that it is in."""
+    question = Question(op, sizes, tuple(Window(*each) for each in zip(*numbers, strict=True)))
+    explanation = explained(question)
+    (group,) = [names for names in explanation.agree if name in names]
+    return written(question, explanation.answer(group[0]), group)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        pytest.param(
+            lines("tensorflow-same", "conv", (10, 9), (3, 3), (2, 2)),
+            (
+                "nn.Conv2d(c, n, 3, stride=2)(F.pad(x, (1, 1, 0, 1)))",
+                "Conv2D(n, 3, strides=2, padding='same')",
+                "Conv <kernel_shape=[3, 3], strides=[2, 2], pads=[0, 1, 1, 1]>",
+            ),
+            id="SAME with another total on each axis",
+        ),
+        pytest.param(
+            lines("pytorch-half", "conv", (10, 10), (3, 3), (2, 2)),
+            (
+                "nn.Conv2d(c, n, 3, stride=2, padding=1)",
+                "Conv2D(n, 3, strides=2)(ZeroPadding2D(((1, 0), (1, 0)))(x))",
+                "Conv <kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 0, 0]>",
+            ),
+            id="padding of PyTorch",
+        ),
+        pytest.param(
+            lines("keras-causal", "conv", (10,), (3,), (1,), (2,)),
+            (
+                "nn.Conv1d(c, n, 3, dilation=2)(F.pad(x, (4, 0)))",
+                "Conv1D(n, 3, dilation_rate=2, padding='causal')",
+                "Conv <kernel_shape=[3], dilations=[2], pads=[4, 0]>",
+            ),
+            id="causal",
+        ),
+        pytest.param(
+            lines("caffe", "avgpool", (10,), (3,), (2,)),
+            (
+                "nn.AvgPool1d(3, stride=2, padding=1, ceil_mode=True)",
+                "",
+                (
+                    "AveragePool <kernel_shape=[3], strides=[2], pads=[1, 1], ceil_mode=1, "
+                    "count_include_pad=1>"
+                ),
+            ),
+            id="an average that rounds up and counts the padding",
+        ),
+        pytest.param(
+            lines("tensorflow-same", "convtranspose", (7, 7), (3, 3), (2, 2)),
+            (
+                "F.pad(nn.ConvTranspose2d(c, n, 3, stride=2)(x), (0, -1, 0, -1))",
+                "Conv2DTranspose(n, 3, strides=2, padding='same')",
+                "ConvTranspose <kernel_shape=[3, 3], strides=[2, 2], pads=[0, 0, 1, 1]>",
+            ),
+            id="transposed SAME, which PyTorch has to crop",
+        ),
+        pytest.param(
+            lines("pytorch-output-padding", "convtranspose", (7,), (3,), (2,)),
+            (
+                "nn.ConvTranspose1d(c, n, 3, stride=2, padding=1, output_padding=1)",
+                "Cropping1D((1, 0))(Conv1DTranspose(n, 3, strides=2)(x))",
+                "ConvTranspose <kernel_shape=[3], strides=[2], pads=[1, 0]>",
+            ),
+            id="output_padding",
+        ),
+    ],
+)
+def test_lines(found: tuple[str, ...], expected: tuple[str, ...]) -> None:
+    assert tuple(found) == expected
