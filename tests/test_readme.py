@@ -65,7 +65,7 @@ def test_ci_is_a_valid_script() -> None:
 
 def test_there_are_commands() -> None:
     shown = {command.split()[1] for command in COMMANDS}
-    assert shown == {"fix", "check", "validate", "rules", "rule", "doctor"}
+    assert shown == {"fix", "check", "validate", "rules", "rule", "doctor", "explain"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -76,6 +76,22 @@ def test_the_commands_are_accepted(command: str) -> None:
     assert result.exit_code == 0, result.stderr
     options = {word for word in words if word.startswith("-")}
     assert all(option in result.stdout for option in options)
+
+
+def test_the_explanation_is_what_explain_prints() -> None:
+    (command,) = [line for line in COMMANDS if "--svg" in line]
+    words = shlex.split(command)
+    result = onnxpad_runs(*words[1 : words.index("--svg")])
+    (printed,) = [text for kind, text in BLOCKS if kind == "text"]
+    assert result.stdout.startswith(f"{printed}\nAt this size")
+
+
+def test_every_convention_is_named() -> None:
+    from onnxpad.conventions.named import CONVENTIONS, PYTORCH_PADDING
+
+    named = re.findall(r"^\| (`.*`) \| ", README, flags=re.MULTILINE)
+    names = {name for row in named for name in re.findall(r"`([a-z-]+)`", row)}
+    assert names >= {*CONVENTIONS, PYTORCH_PADDING.name}
 
 
 def test_the_models_it_names_are_there() -> None:

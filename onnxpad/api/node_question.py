@@ -149,9 +149,7 @@ def _op(read: WindowOp | TransposedOp, label: str) -> Op:
         return "convtranspose"
     row = read.operator
     if row.power is not None:
-        raise UsageError(
-            f"node {label!r} is a {row.op_type}, for which no conventions are known"
-        )
+        raise UsageError(f"node {label!r} is a {row.op_type}, for which no conventions are known")
     if not row.pools:
         return "conv"
     return "avgpool" if row.counts is not None else "maxpool"

@@ -12,7 +12,8 @@ from onnxpad.conventions.question import AxisAnswer, Op
 def effect(op: Op, axis: AxisAnswer, *, counts: bool) -> Hashable:
     """A value equal for two answers on one axis just if they give equal outputs for all data.
 
-    For transposed convolutions of more than one element, that is.
+    A transposed convolution is told by where its output begins and ends, even if nothing is kept
+    but the gaps of a dilation.
 
     Args:
         op: The operator.
@@ -23,9 +24,10 @@ def effect(op: Op, axis: AxisAnswer, *, counts: bool) -> Hashable:
     if op == "convtranspose":
         return dilation, axis.begin, axis.output
     before, inner, after = _parts(axis)
-    whole = (len(inner), inner.start * axis.window.stride - axis.begin) if inner else None
+    first = inner.start * axis.window.stride - axis.begin
+    whole = (len(inner), first, dilation) if inner else None
     reads = ([_read(op, axis, index, counts=counts) for index in part] for part in (before, after))
-    return dilation, whole, *map(tuple, reads)
+    return whole, *map(tuple, reads)
 
 
 def divisors(axis: AxisAnswer, *, counts: bool) -> Iterator[int]:
@@ -60,9 +62,10 @@ def _read(op: Op, axis: AxisAnswer, index: int, *, counts: bool) -> Hashable:
     if not real:
         return None
     first = index * axis.window.stride - axis.begin + real[0] * axis.window.dilation
+    elements = first, len(real), axis.window.dilation if len(real) > 1 else 1
     if op == "conv":
-        return first, len(real), real[0]
-    return first, len(real), _divisor(axis, index, counts=counts) if op == "avgpool" else 0
+        return elements, real[0]
+    return elements, _divisor(axis, index, counts=counts) if op == "avgpool" else 0
 
 
 def _divisor(axis: AxisAnswer, index: int, *, counts: bool) -> int:

@@ -4,7 +4,7 @@ Shares no formula with what it checks: of an answer only pads, output and window
 """
 
 from collections.abc import Iterator
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -43,7 +43,7 @@ def answers(explanation: Explanation) -> Iterator[tuple[str, Answer]]:
             yield name, explanation.answer(name)
 
 
-def reads(op: Op, answer: Answer) -> list[object]:
+def reads(op: Op, answer: Answer) -> list[Any]:
     """What each output of one axis is computed from, as data."""
     (axis,) = answer.axes
     if op == "convtranspose":
@@ -54,7 +54,7 @@ def reads(op: Op, answer: Answer) -> list[object]:
             full = scattered(line, weights, axis.window) + [0.0] * axis.output_padding
             units.append(full[axis.begin : axis.begin + axis.output])
         return list(zip(*units, strict=True))
-    found: list[object] = []
+    found: list[Any] = []
     for taps in walk(axis.window, axis.begin, axis.output):
         real = [(tap, n) for tap, n in enumerate(taps) if 0 <= n < axis.size]
         padded = range(-axis.begin, axis.size + axis.end)
@@ -102,7 +102,8 @@ def test_groups_are_those_that_compute_the_same(question: Question) -> None:
             assert reads(op, explanation.answer(name)) == read, (names[0], name)
     for place, (names, read) in enumerate(found):
         for others, different in found[:place]:
-            assert read != different, (names, others)
+            gaps = op == "convtranspose" and not any(map(any, read))  # nothing is kept
+            assert read != different or gaps, (names, others)
 
 
 @given(questions("conv", "maxpool", "avgpool"))
@@ -159,7 +160,7 @@ def test_axes_are_independent(one: Question, other: Question) -> None:
         (
             Question("convtranspose", (9,), (Window(3, 2),), None, (2,)),
             "pytorch-output-padding",
-            "output_padding is below the stride 2",
+            "output_padding is below 2",
         ),
     ],
 )
