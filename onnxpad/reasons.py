@@ -126,7 +126,7 @@ class Reason(enum.StrEnum):
     READ_IN_BODY = "read-in-body", "a body of an If, Loop or Scan reads the Pad"
     AS_ASKED = "as-asked", "the style, or the choice for open sizes, keeps the padding as it is"
     UNUSED = "unused", "nothing reads the Pad"
-    SHAPE_REFUSED = "shape-refused", "onnxruntime would refuse a body if it knew the sizes there"
+    SHAPE_REFUSED = "shape-refused", "onnxruntime would stop at sizes that it does not know now"
     OWN_RULE = "own-rule", "a user's own pass reports it"
     OTHER_SCOPE = "other-scope", "the padding is in a body or function that cannot be rewritten"
 

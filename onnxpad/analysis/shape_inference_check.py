@@ -7,7 +7,7 @@ not know in full are left out, so native code never meets a stride of 0 or a lis
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple, TypeAlias
@@ -70,11 +70,19 @@ class _Question(NamedTuple):
     outputs: tuple[Sizes | None, ...]
 
 
-def disagreements(graph: Graph, analysis: Analysis) -> Iterator[Disagreement]:
-    """The operators, in file order, for which shape inference gives another output size."""
+def disagreements(
+    graph: Graph, analysis: Analysis, among: Collection[Node] | None = None
+) -> Iterator[Disagreement]:
+    """The operators, in file order, for which shape inference gives another output size.
+
+    Args:
+        graph: The graph.
+        analysis: Its analysis.
+        among: The operators to compare; the first `NODES` of the graph without it.
+    """
     inquiry = _Inquiry(graph, analysis)
     asked: dict[_Question, list[Node]] = {}
-    for node in islice(graph.nodes, NODES):
+    for node in islice(graph.nodes, NODES) if among is None else among:
         question = inquiry.question(node)
         if question in asked:
             asked[question].append(node)

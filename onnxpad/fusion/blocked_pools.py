@@ -11,7 +11,7 @@ makes these amounts constant, or removes the `Pad`, can make it choose that kern
 onnxruntime 1.31.1.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from onnx import TensorProto
@@ -47,6 +47,7 @@ class BlockedPools:
     Attributes:
         inside: Return further tensors whose shapes onnxruntime must not learn, those that bodies
             in the graph capture among them.
+        missized: Returns the names of the tensors whose sizes onnx's shape inference gets wrong.
     """
 
     def __init__(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
@@ -56,6 +57,7 @@ class BlockedPools:
         self._signs = signs
         self._found: tuple[int, dict[str, Hazard]] | None = None
         self.inside: list[Callable[[], Iterator[tuple[Tensor, Hazard]]]] = []
+        self.missized: Callable[[], Collection[str]] = frozenset
 
     def behind(self, tensor: Tensor, windows: Iterable[WindowOp]) -> Hazard | None:
         """A pool downstream for which onnxruntime would choose NCHWc if it knew a tensor's shape.

@@ -199,11 +199,16 @@ def _correct_claims(context: Context) -> None:
     """Drops `value_info` that contradicts the operators.
 
     Once a `Pad` is gone or its amounts are constant, shape inference carries such a shape further,
-    and the optimiser folds Shape to it and chooses kernels by it.
+    and the optimiser folds Shape to it and chooses kernels by it. It stays where it hides a size
+    that is inferred wrongly, or that onnxruntime must not learn: the two contradict each other, and
+    onnxruntime believes neither.
     """
-    graph = context.graph
-    for tensor in list(lies(graph.claims(), context.analysis)):
-        graph.undeclare(tensor)
+    graph, pools = context.graph, context.blocked_pools
+    wrong = list(lies(graph.claims(), context.analysis))
+    missized = pools.missized() if wrong else ()
+    for tensor in wrong:
+        if tensor.name not in missized and pools.behind(tensor, context.windows()) is None:
+            graph.undeclare(tensor)
 
 
 def _name_all_axes(context: Context) -> None:

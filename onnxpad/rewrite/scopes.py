@@ -9,14 +9,14 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, TypeAlias, Unpack
+from typing import Final, NamedTuple, TypeAlias, Unpack
 
 import onnx
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.bodies_and_calls import COVERED, Passed, passed_to_body, passed_to_function
 from onnxpad.analysis.rules.pools_and_convs import DISPUTED
-from onnxpad.analysis.shape_inference_check import disagreements
+from onnxpad.analysis.shape_inference_check import Disagreement, Sizes, disagreements
 from onnxpad.arithmetic.size import Size, Unknown
 from onnxpad.declared import op_types
 from onnxpad.errors import ModelError
@@ -41,6 +41,7 @@ NO_OPSET: Final = "the function imports no version of ONNX's operators that is k
 
 PADDING: Final = frozenset({"auto_pad", "pads", "paddings"})
 """Attributes of operators that pad."""
+_TRANSPOSED: Final = frozenset({CONV_TRANSPOSE.op_type})
 _UNLIKE_SINCE: Final = 11
 """The first version of If whose branches may give results of different sizes."""
 _OPERATORS: Final = frozenset({"Pad", CONV_TRANSPOSE.op_type}) | {op for _, op in OPERATORS}
@@ -82,6 +83,7 @@ class _Finder:
         functions = light.functions
         self._padding = _padding_functions(functions)
         self._misjudged: set[Key] = set()
+        self._misranked: set[Key] = set()
         # The calls of each function that is looked into, by its context.
         self._callers: dict[int, list[_Call]] = {}
         # Functions with calls in graphs that are not looked into.
@@ -93,11 +95,13 @@ class _Finder:
         if self._padding:
             for index in _callers_first(functions):
                 self._add_function(index)
-        wrong = self._misjudged_functions(functions)
+        wrong = _with_callers(functions, self._misjudged)
+        misranked = _with_callers(functions, self._misranked)
         judged: dict[int, _Misjudged] = {}
         for context in self.found:
             given = partial(self._given, context)
-            each = judged[id(context)] = _Misjudged(context, wrong, given, judged)
+            each = judged[id(context)] = _Misjudged(context, wrong, misranked, given, judged)
+            context.blocked_pools.missized = each.names
             if not context.closed:
                 unlike = partial(_unlike, context, self._branches(context))
                 context.blocked_pools.inside += [each.before, each.downstream, unlike]
@@ -175,6 +179,8 @@ class _Finder:
         self._callers[id(context)] = calls
         if context.closed or any(True for _ in _disputed(context)):
             self._misjudged.add(key)
+        if any(map(_is_misranked, _wrongly_sized(context))):
+            self._misranked.add(key)
 
     def _given(self, context: Context) -> Iterator["_Given"]:
         """The tensors of other graphs that a body captures, or that are passed to a graph."""
@@ -189,15 +195,6 @@ class _Finder:
         for caller, node in self._callers.get(id(context), ()):
             for tensor, name in zip(node.inputs, graph.inputs, strict=False):
                 yield caller, tensor, graph.tensor(name)
-
-    def _misjudged_functions(self, functions: Sequence[onnx.FunctionProto]) -> frozenset[Key]:
-        """The functions with sizes that onnxruntime must not learn, also in others they call."""
-        found = set(self._misjudged)
-        for index in reversed(_callers_first(functions)) if found else ():
-            each = functions[index]
-            if not found.isdisjoint(_called(each.node)):
-                found.add((normal_domain(each.domain), each.name))
-        return frozenset(found)
 
     def _add(self, graph: Graph, around: Around) -> Context:
         main = self._main
@@ -220,6 +217,16 @@ class _Finder:
             return self._originals[graph.offset]
 
         return original
+
+
+def _with_callers(functions: Sequence[onnx.FunctionProto], keys: Collection[Key]) -> frozenset[Key]:
+    """Functions, and all those that call them."""
+    found = set(keys)
+    for index in reversed(_callers_first(functions)) if found else ():
+        each = functions[index]
+        if not found.isdisjoint(_called(each.node)):
+            found.add((normal_domain(each.domain), each.name))
+    return frozenset(found)
 
 
 def covers(graph: Graph, node: Node) -> bool:
@@ -286,13 +293,30 @@ def _misjudged(context: Context) -> str:
     return ""
 
 
-def _disputed(context: Context) -> Iterator[Node]:
-    """The pools to which onnxruntime gives another size than the specification."""
+def _wrongly_sized(
+    context: Context, among: Collection[Node] | None = None
+) -> Iterator[Disagreement]:
+    """The operators, of all or of these, that onnx's shape inference is wrong about."""
     try:
-        for op in context.windows():
-            shape = context.analysis.shape(op.node.outputs[0]) or ()
+        yield from disagreements(context.graph, context.analysis, among)
+    except ModelError:
+        return  # a constant is malformed, and whoever reads it says so
+
+
+def _is_misranked(wrong: Disagreement) -> bool:
+    """Whether shape inference gives a tensor another number of axes, which it then refuses."""
+    return len(wrong.inferred) != len(wrong.derived)
+
+
+def _disputed(context: Context) -> Iterator[Node]:
+    """The operators to which onnxruntime gives another size than the specification."""
+    graph = context.graph
+    try:
+        transposed = [n for n in graph.nodes if graph.is_standard(n) and n.op in _TRANSPOSED]
+        for node in (*(op.node for op in context.windows()), *transposed):
+            shape = context.analysis.shape(node.outputs[0]) or ()
             if any(isinstance(n, Unknown) and n.reason.startswith(DISPUTED) for n in shape):
-                yield op.node
+                yield node
     except ModelError:
         return  # a constant is malformed, and whoever reads it says so
 
@@ -339,17 +363,36 @@ def _unlike(context: Context, branches: Sequence[Context]) -> Iterator[tuple[Ten
             yield graph.tensor(name), hazard
 
 
+class _Wrong(NamedTuple):
+    """A node that onnx's shape inference is wrong about.
+
+    Attributes:
+        node: The node.
+        hazard: The harm that may do.
+        is_misranked: Whether another number of axes is inferred, with which a node downstream is
+            refused, wherever it is.
+        inferred: The sizes that are inferred, where all are known.
+    """
+
+    node: Node
+    hazard: Hazard
+    is_misranked: bool = False
+    inferred: Sizes | None = None
+
+
 class _Misjudged:
     """The nodes of one graph that onnx's shape inference is wrong about, where that does harm.
 
     Where an If, Loop or Scan hands on their results, onnxruntime allocates these in the wrong
-    shape, and stops.
+    shape, and stops. It also stops where it infers another number of axes, and where it puts a
+    tensor in the place of one that it takes to be as large.
     """
 
     def __init__(
         self,
         context: Context,
         functions: Collection[Key],
+        misranked: Collection[Key],
         given: Callable[[], Iterator[_Given]],
         others: Mapping[int, "_Misjudged"],
     ) -> None:
@@ -358,72 +401,97 @@ class _Misjudged:
         Args:
             context: The graph.
             functions: The functions that such nodes are in.
+            misranked: Those with a node for which another number of axes is inferred.
             given: Returns what the graph reads of others.
             others: Those of all graphs, by the identity of the context.
         """
         self._context = context
         self._functions = functions
+        self._misranked = misranked
         self._given = given
         self._others = others
-        self._found: tuple[int, list[tuple[Node, Hazard]]] | None = None
+        self._found: tuple[int, list[_Wrong]] | None = None
 
     def before(self) -> Iterator[tuple[Tensor, Hazard]]:
         """The tensors that these nodes read, each with what would happen."""
-        for node, hazard in self._nodes():
-            if self._is_handed_on(node):
-                yield from ((tensor, hazard) for tensor in node.inputs if tensor.name)
+        for wrong in self._nodes():
+            alike = self._alike(wrong)
+            if alike or wrong.is_misranked or self._is_handed_on(wrong.node):
+                yield from ((each, wrong.hazard) for each in wrong.node.inputs if each.name)
+            yield from ((tensor, wrong.hazard) for tensor in alike)
 
     def downstream(self) -> Iterator[tuple[Tensor, Hazard]]:
         """The results of `Pad`s downstream of these nodes, in whatever graph they are.
 
-        Computed amounts hide the wrong size from a body that hands on such a result.
+        Computed amounts hide the wrong size from a body that hands on such a result, and a wrong
+        number of axes from the `Pad` itself.
         """
-        for tensor, hazard in self._wrong().values():
+        for tensor, wrong in self._wrong().values():
             node = self._context.graph.producer(tensor)
-            if node is not None and node.op == "Pad" and self._is_handed_on(node):
-                yield tensor, hazard
+            if node is None or node.op != "Pad":
+                continue
+            if wrong.is_misranked or self._is_handed_on(node):
+                yield tensor, wrong.hazard
 
-    def _wrong(self) -> dict[str, tuple[Tensor, Hazard]]:
-        """The tensors whose sizes follow from a wrong one, by name, each with its hazard."""
+    def names(self) -> Collection[str]:
+        """The names of the tensors whose sizes follow from a wrong one."""
+        return self._wrong().keys()
+
+    def _alike(self, wrong: _Wrong) -> list[Tensor]:
+        """The tensors that are as large as a result is inferred to be.
+
+        onnxruntime may put one of them in its place.
+        """
+        if wrong.inferred is None:
+            return []
+        context = self._context
+        outputs = (tensor for node in context.graph.nodes for tensor in node.outputs)
+        return [each for each in outputs if context.analysis.shape(each) == wrong.inferred]
+
+    def _wrong(self) -> dict[str, tuple[Tensor, _Wrong]]:
+        """The tensors whose sizes follow from a wrong one, by name, each with its origin."""
         graph = self._context.graph
-        pending = [(out, hazard) for node, hazard in self._nodes() for out in node.outputs]
-        outside: dict[int, dict[str, tuple[Tensor, Hazard]]] = {}
+        pending = [(out, wrong) for wrong in self._nodes() for out in wrong.node.outputs]
+        outside: dict[int, dict[str, tuple[Tensor, _Wrong]]] = {}
         for context, theirs, ours in self._given():
             other = id(context)
             if other not in outside:
                 outside[other] = self._others[other]._wrong()
             if theirs.name in outside[other]:
                 pending.append((ours, outside[other][theirs.name][1]))
-        found: dict[str, tuple[Tensor, Hazard]] = {}
+        pending.sort(key=lambda each: each[1].is_misranked)  # the worst is taken first
+        found: dict[str, tuple[Tensor, _Wrong]] = {}
         while pending:
-            tensor, hazard = pending.pop()
+            tensor, wrong = pending.pop()
             if tensor.name and tensor.name not in found:
-                found[tensor.name] = tensor, hazard
-                pending += [(out, hazard) for use in graph.uses(tensor) for out in use.node.outputs]
+                found[tensor.name] = tensor, wrong
+                pending += [(out, wrong) for use in graph.uses(tensor) for out in use.node.outputs]
         return found
 
-    def _nodes(self) -> list[tuple[Node, Hazard]]:
+    def _nodes(self) -> list[_Wrong]:
         """The nodes as the graph is now: a rewrite may spell out what inference is wrong about."""
         version, found = self._found or (-1, None)
-        if found is None or (found and version != self._context.graph.version):
+        if found is None:
             found = list(self._find())
+        elif found and version != self._context.graph.version:
+            graph = self._context.graph
+            left = {id(wrong.node) for wrong in found if graph.has_node(wrong.node)}
+            found = list(self._find([node for node in graph.nodes if id(node) in left]))
         self._found = self._context.graph.version, found
         return found
 
-    def _find(self) -> Iterator[tuple[Node, Hazard]]:
+    def _find(self, among: Collection[Node] | None = None) -> Iterator[_Wrong]:
+        """The nodes of the graph, or of these."""
         graph = self._context.graph
-        if graph.is_main and not any(map(graph.runs_graphs, graph.nodes)):
-            return
-        for node in graph.nodes:
+        for node in graph.nodes if among is None else among:
             key = (normal_domain(node.domain), node.op)
             if graph.is_function(node) and key in self._functions:
-                yield node, self._hazard(node)
-        try:
-            wrong = [each.node for each in disagreements(graph, self._context.analysis)]
-            for node in (*_disputed(self._context), *wrong):
-                yield node, self._hazard(node)
-        except ModelError:
-            return  # a constant is malformed, and whoever reads it says so
+                yield _Wrong(node, self._hazard(node), key in self._misranked)
+        for node in _disputed(self._context):
+            yield _Wrong(node, self._hazard(node))
+        for each in _wrongly_sized(self._context, among):
+            sizes = None if None in each.inferred else each.inferred
+            yield _Wrong(each.node, self._hazard(each.node), _is_misranked(each), sizes)
 
     def _is_handed_on(self, node: Node) -> bool:
         """Whether an If, Loop or Scan may hand on what a node computes."""
@@ -442,7 +510,7 @@ class _Misjudged:
 
     def _hazard(self, node: Node) -> Hazard:
         label = self._context.graph.label(node)
-        does = f"give a body wrong sizes: onnx's shape inference is wrong about {node.op} {label!r}"
+        does = f"take wrong sizes: onnx's shape inference is wrong about {node.op} {label!r}"
         return Hazard(node, Reason.SHAPE_REFUSED, does)
 
 

@@ -381,6 +381,13 @@ MISSIZED = {
     ),
     "a pool in a branch": (branch(f"q = Identity (r) z = {SAME}"), ""),
     "a pool in a Scan": (SCANNED.format(f"q = Identity (s) t = {SAME}"), ""),
+    "a ConvTranspose in a Scan": (
+        SCANNED.format(
+            'v = ConstantOfShape (o) t = ConvTranspose <auto_pad = "SAME_UPPER",'
+            " output_padding = [1, 0], strides = [4, 2]> (s, v)"
+        ),
+        "",
+    ),
     "a pool in a function in a Scan": (
         SCANNED.format("t = f.go (s)"), function(f"y = {CEIL}", "q")
     ),
@@ -395,7 +402,7 @@ def test_onnxruntime_learns_no_sizes_that_shape_inference_gets_wrong(
     scan = "Scan" in nodes
     pad = "g = Cast <to = 7> (f) " + ("r = Pad (x, g, , e) " if scan else "r = Pad (x, g) ")
     rank = "float[2, 1, 2, h, 11] x" if scan else "float[1, 2, h, 11] x, bool on"
-    held = f"{COMPUTED}, int64[4] e = {{1, 2, 3, 4}}"
+    held = f"{COMPUTED}, int64[4] e = {{1, 2, 3, 4}}, int64[4] o = {{2, 1, 4, 1}}"
     head = HEAD.replace('"" : 17', '"" : 18')
     text = f"{head} g ({rank.replace('h', '9')}) => (float[] y) <{held}> {{ {pad}{nodes} }}"
     model = onnx.parser.parse_model(f"{text} {functions.replace(': 17', ': 18')}")
@@ -450,6 +457,65 @@ def test_computed_amounts_that_hide_a_wrong_size_stay(nodes: str, functions: str
     (expected,), (found,) = run(model, feeds), run(result.model, feeds)
     np.testing.assert_array_equal(expected, found)
     assert [each.reason_code for each in result.undone] == ["shape-refused"]
+
+
+SHORT = "ConvTranspose <output_shape = [{}, 5], strides = [2, 1]>"
+"""On axis 3 it is shorter than its data, and onnx's shape inference forgets that axis."""
+ONES = "MaxPool <ceil_mode = 1, kernel_shape = [1, 1], strides = [2, 2]>"
+TURN = "Transpose <perm = [0, 2, 3, 1]>"
+STOPPING = {
+    "axes that a node upstream forgets": (
+        f"q = Pad (x, g) k = {SHORT.format(11)} (q, w) y = {TURN} (k)",
+        "",
+    ),
+    "axes that a function forgets": (
+        "q = Pad (x, g) y = f.go (q, w)",
+        function(f"k = {SHORT.format(11)} (q, w) y = {TURN} (k)", "q, w"),
+    ),
+    "axes that the data lacks": (f"k = {SHORT.format(9)} (x, w) y = Pad (k, g)", ""),
+    "a size of another tensor": (
+        f"m = {ONES} (x) q = Pad (m, g) k = Slice (q, o, n, d) r = Relu (k) t = Neg (r) y = Abs(t)",
+        "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("nodes", "functions"), STOPPING.values(), ids=[*STOPPING])
+def test_computed_amounts_stay_where_onnxruntime_would_stop(nodes: str, functions: str) -> None:
+    """It knows no size downstream of them, and would take a wrong one."""
+    held = (
+        f"float[2, 1, 2, 3] w = {{{', '.join(['1'] * 12)}}},"
+        " int32[8] f = {0, 0, 1, 2, 0, 0, 0, 0}, int64[2] o = {0, 0}, int64[2] n = {3, 4},"
+        " int64[2] d = {2, 3}"
+    )
+    body = f"g = Cast <to = 7> (f) {nodes}"
+    text = f"{HEAD} g (float[1, 2, 4, 6] x) => (float[] y) <{held}> {{ {body} }}"
+    model = onnx.parser.parse_model(f"{text} {functions}")
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    result = onnxpad.fix(model, validate=False)
+    assert [each.reason_code for each in result.undone] == ["shape-refused"]
+    same(model, result.model)
+    wrong = onnx.parser.parse_model(
+        f"{text.replace('int32[8] f', 'int64[8] g').replace('g = Cast <to = 7> (f)', '')}"
+        f" {functions}"
+    )
+    wrong.graph.output[0].type.tensor_type.ClearField("shape")
+    with pytest.raises(Exception, match=r"InferenceError|re-use buffer"):
+        run(wrong, feeds_of(model, 1))
+
+
+@pytest.mark.parametrize(
+    "hidden", [f"k = {SHORT.format(9)} (x, w)", f"h = {SHORT.format(9)} (x, w) k = Relu (h)"]
+)
+def test_a_false_shape_that_hides_a_wrong_size_stays(hidden: str) -> None:
+    """onnxruntime believes neither the declared shape nor the inferred one, and so it runs."""
+    body = f'{hidden} y = MaxPool <auto_pad = "VALID", kernel_shape = [2, 2]> (k)'
+    held = f"float[2, 1, 2, 3] w = {{{', '.join(['1'] * 12)}}}, float[7, 7, 7, 7] k"
+    model = graph(body, inputs="float[1, 2, 4, 6] x", held=held)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    result = onnxpad.fix(model, validate=False)
+    assert [change.code for change in result.changes] == ["PAD102"]
+    same(model, result.model)
 
 
 @pytest.mark.parametrize(("size", "codes"), [(9, ["shape-refused"]), (8, [])])
