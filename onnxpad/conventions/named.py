@@ -278,8 +278,8 @@ _ROWS: Final = (
     ),
     Convention("onnx-same-upper", "ONNX, auto_pad of each operator", _onnx("end")),
     Convention("onnx-same-lower", "ONNX, auto_pad of each operator", _onnx("begin")),
-    Convention("coreml-same", _COREML, _coreml(top_left_heavy=False)),
-    Convention("coreml-same-top-left", _COREML, _coreml(top_left_heavy=True)),
+    Convention("coreml-same", _COREML, _coreml(top_left_heavy=False), counts=True),
+    Convention("coreml-same-top-left", _COREML, _coreml(top_left_heavy=True), counts=True),
     Convention(
         "paddle-same",
         "PaddlePaddle, UpdatePaddingAndDilation in phi/kernels/cpu/conv_util.h",

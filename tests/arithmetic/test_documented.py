@@ -15,6 +15,7 @@ from onnxpad.arithmetic.conventions import (
     caffe_transposed,
     coreml_same,
     cudnn,
+    keras_transposed_same,
     onnx_same,
     onnx_transposed_same,
 )
@@ -128,3 +129,10 @@ def test_onnx_same_is_what_onnxruntime_computes(auto_pad: str, odd: Side) -> Non
             explicit = Operator("ConvTranspose", window, weights, pads=crops)
             assert explicit(line) == transposed(line)
             assert padding.output == size * window.stride
+
+
+def test_keras_counts_the_extent_of_a_dilated_kernel() -> None:
+    """Its CPU has no dilated transposed convolution, so that none is recorded."""
+    padding = keras_transposed_same(5, Window(2, 2, 2), 1)
+    assert padding.output == (5 - 1) * 2 + 3 % 2 + 1
+    assert (padding.begin, padding.end) == (0, 1)

@@ -160,7 +160,7 @@ def test_axes_are_independent(one: Question, other: Question) -> None:
         (
             Question("convtranspose", (9,), (Window(3, 2),), None, (2,)),
             "pytorch-output-padding",
-            "output_padding is below 2",
+            "output_padding is below the stride 2",
         ),
     ],
 )
