@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from onnxpad.api.extensions import register, register_entry_points, registered, unregister
     from onnxpad.api.fix import CheckResult, FixResult, check, fix
     from onnxpad.api.match import MatchResult, match
+    from onnxpad.api.repad import RepadResult, repad
     from onnxpad.api.validate import ValidationResult, validate
     from onnxpad.arguments import ModelSource
     from onnxpad.declared import Row, Step
@@ -42,6 +43,7 @@ __all__ = [
     "OutputError",
     "Pass",
     "ProviderError",
+    "RepadResult",
     "Row",
     "Severity",
     "Step",
@@ -55,6 +57,7 @@ __all__ = [
     "register",
     "register_entry_points",
     "registered",
+    "repad",
     "unregister",
     "validate",
 ]
@@ -70,6 +73,7 @@ _MODULES = {
     "api.explain": {"Explanation", "explain"},
     "api.extensions": {"register", "register_entry_points", "registered", "unregister"},
     "api.match": {"MatchResult", "match"},
+    "api.repad": {"RepadResult", "repad"},
     "api.validate": {"ValidationResult", "validate"},
     "api.fix": {"CheckResult", "FixResult", "check", "fix"},
 }

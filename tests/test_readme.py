@@ -65,7 +65,7 @@ def test_ci_is_a_valid_script() -> None:
 
 def test_there_are_commands() -> None:
     shown = {command.split()[1] for command in COMMANDS}
-    assert shown == {"fix", "check", "validate", "rules", "rule", "doctor", "explain"}
+    assert shown == {"fix", "check", "validate", "rules", "rule", "doctor", "explain", "repad"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -84,6 +84,17 @@ def test_the_explanation_is_what_explain_prints() -> None:
     result = onnxpad_runs(*words[1 : words.index("--svg")])
     (printed,) = [text for kind, text in BLOCKS if kind == "text"]
     assert result.stdout.startswith(f"{printed}\nAt this size")
+
+
+def test_the_repadding_is_what_repad_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (command,) = [line for line in COMMANDS if "repad" in line and "misconverted" in line]
+    words = shlex.split(command)
+    monkeypatch.chdir(ROOT)
+    result = onnxpad_runs(*words[1:-1], tmp_path / words[-1])
+    (printed,) = [text for kind, text in BLOCKS if kind == "console"]
+    assert result.stdout.startswith(f"{printed}\n")
 
 
 def test_every_convention_is_named() -> None:

@@ -16,6 +16,7 @@ from onnxpad.cli.explain_command import explain
 from onnxpad.cli.fix_command import fix
 from onnxpad.cli.match_command import match
 from onnxpad.cli.output import INTERRUPTED, INTERRUPTION, explained, report_failure
+from onnxpad.cli.repad_command import repad
 from onnxpad.cli.rule_commands import doctor, rule, rules
 from onnxpad.cli.validate_command import validate
 from onnxpad.process import signals
@@ -68,6 +69,7 @@ for _command, _help in (
     (check, "Report padding that fix would rewrite, and what stays and why."),
     (validate, "Run two models, or one and a framework's outputs, and compare."),
     (match, "Find the padding with which a model reproduces recorded outputs."),
+    (repad, "Bring a model's padding to another framework's convention; results change."),
     (explain, "Compare what each framework's padding convention pads and returns."),
     (rules, "List the codes of what onnxpad finds."),
     (rule, "Explain codes: what is found, why it matters, when a rewrite is exact."),

@@ -182,11 +182,25 @@ def fix(
     return report.exit_code
 
 
-def target_of(model: Path, output: Path | None, *, in_place: bool) -> Path:
-    """The path of the result; checked before any work is done."""
+def target_of(
+    model: Path, output: Path | None, *, in_place: bool, command: str = "fix", ending: str = "fixed"
+) -> Path:
+    """The path of the result; checked before any work is done.
+
+    Args:
+        model: The model.
+        output: The path asked for; None for the model's with an ending.
+        in_place: Whether to replace the model.
+        command: The command, for messages.
+        ending: The ending of the usual name: MODEL.ending.onnx.
+
+    Raises:
+        UsageError: Options exclude each other, or the result would replace the model.
+        OutputError: No file can be written there.
+    """
     if model.is_dir():
         raise UsageError(
-            f"{model}: is a folder; fix takes one model, `onnxpad check` takes folders"
+            f"{model}: is a folder; {command} takes one model, `onnxpad check` takes folders"
         )
     if in_place and output is not None:
         raise UsageError("--in-place and --output exclude each other; give one of them")
@@ -194,7 +208,7 @@ def target_of(model: Path, output: Path | None, *, in_place: bool) -> Path:
         return _behind_links(model)
     if output is not None and str(output) == "-":
         raise UsageError("--output - names no file: models are not written to stdout; name a file")
-    target = output or model.with_name(f"{model.name.removesuffix('.onnx')}.fixed.onnx")
+    target = output or model.with_name(f"{model.name.removesuffix('.onnx')}.{ending}.onnx")
     there = target.exists()
     if _behind_links(target) == _behind_links(model) or (there and target.samefile(model)):
         raise UsageError(f"{target}: is the model itself; --in-place replaces it")

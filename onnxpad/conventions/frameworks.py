@@ -82,13 +82,13 @@ class Framework:
         Raises:
             AbsentError: The framework has no such operator, or no such padding.
         """
-        why = f"has no {intent} padding for {question.op}"
+        why = f"{self.title} has no {intent} padding for {question.op}"
         for way in self.ways[intent].get(question.op, ()):
             try:
                 return way.answer(question)
             except AbsentError as error:
                 why = str(error)
-        raise AbsentError(f"{self.title}: {why}")
+        raise AbsentError(why if self.title in why else f"{self.title}: {why}")
 
 
 def _rows(names: Mapping[Op, tuple[str, ...]]) -> dict[Op, tuple[Way, ...]]:

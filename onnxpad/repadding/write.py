@@ -8,7 +8,7 @@ from onnxpad.operators.amounts import Pairs, is_padded, onnx_order, told
 from onnxpad.repadding.choice import Choice
 from onnxpad.repadding.sites import Site
 
-_PADDING: Final = (
+PADDING: Final = (
     "auto_pad",
     "pads",
     "output_shape",
@@ -30,7 +30,7 @@ def write(graph: Graph, site: Site, choice: Choice, pads: Pairs) -> None:
         pads: The amounts at the sizes of the run that decided, (begin, end) for each spatial axis.
     """
     wanted = attributes(site, choice, pads)
-    absent = {name: None for name in _PADDING if name not in wanted and name in site.node.attrs}
+    absent = {name: None for name in PADDING if name not in wanted and name in site.node.attrs}
     graph.set_attributes(site.node, {**wanted, **absent})
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from onnxpad.finding import Change, Finding, Severity
 
 if TYPE_CHECKING:
+    from onnxpad.repadding.difference import Difference
+    from onnxpad.repadding.towards import Rewritten, Unchanged
     from onnxpad.repadding.verdict import Matching
     from onnxpad.validation.result import Validation
 
@@ -169,6 +171,55 @@ class MatchReport:
     def exit_code(self) -> int:
         """0 if the model reproduces the reference, as it was or as changed, else 3."""
         return 0 if self.matching.outcome in {"matched", "matches already"} else 3
+
+
+@dataclass(frozen=True, slots=True)
+class RepadReport:
+    """The result of `repad`.
+
+    Attributes:
+        model: Path of the model, as given.
+        to: The framework, by name.
+        title: The framework as it writes its name.
+        reference: Where the reference came from; empty if there is none.
+        changes: The operators whose padding changed.
+        unchanged: Those whose padding stays, with the reason.
+        difference: How much the outputs change.
+        validation: The comparison with the reference; None without one.
+        failure: Why the result is not what was asked for, in one line; else empty.
+        declared: Shapes of inputs newly declared, by name.
+        written: Path of the model written; empty if none was.
+        older: A file already there that was not replaced; empty if there is none.
+        data: Data files written beside it.
+        seconds: Wall time.
+    """
+
+    model: str
+    to: str
+    title: str
+    reference: str
+    changes: "tuple[Rewritten, ...]"
+    unchanged: "tuple[Unchanged, ...]"
+    difference: "Difference"
+    validation: "Validation | None"
+    failure: str
+    declared: Mapping[str, tuple[int | str | None, ...]]
+    written: str
+    older: str
+    data: tuple[str, ...]
+    seconds: float
+
+    @property
+    def outcome(self) -> str:
+        """`repadded`, `unchanged`, or `invalid`: it does not run, or reproduce the reference."""
+        if self.failure:
+            return "invalid"
+        return "repadded" if self.changes else "unchanged"
+
+    @property
+    def exit_code(self) -> int:
+        """0, or 3 if it is invalid."""
+        return 3 if self.failure else 0
 
 
 @dataclass(frozen=True, slots=True)

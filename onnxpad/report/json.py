@@ -17,8 +17,17 @@ from onnxpad.conventions.writing import written
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
 from onnxpad.finding import Assumption, Certificate, Change, Finding, Page, Severity
 from onnxpad.reasons import Reason
+from onnxpad.repadding.difference import OutputChange
+from onnxpad.repadding.towards import Rewritten, Unchanged
 from onnxpad.repadding.verdict import Distinguishable, Repadded, Tried
-from onnxpad.report import CheckReport, FileReport, FixReport, MatchReport, ValidateReport
+from onnxpad.report import (
+    CheckReport,
+    FileReport,
+    FixReport,
+    MatchReport,
+    RepadReport,
+    ValidateReport,
+)
 from onnxpad.validation.result import (
     Comparison,
     Divergence,
@@ -32,7 +41,7 @@ SCHEMA = 1
 
 VALIDATED = Validation | Run | Comparison | Placement | Divergence | PaddingDifference
 EXAMINED = Diagnosis | Driver | Library | Package | Problem | Provider
-MATCHED = Repadded | Distinguishable | Tried
+MATCHED = Repadded | Distinguishable | Tried | Rewritten | Unchanged | OutputChange
 RECORDS = Finding | Change | Page | VALIDATED | EXAMINED | Parting | Difference | MATCHED
 
 
@@ -127,6 +136,31 @@ def match_json(report: MatchReport) -> str:
         "runs": matching.runs,
         "notes": matching.notes,
         "written": report.written or None,
+        "data": report.data,
+        "seconds": report.seconds,
+    }
+    return _dump(document)
+
+
+def repad_json(report: RepadReport) -> str:
+    """The report of one `repad` as one JSON object."""
+    difference = report.difference
+    document = {
+        **_head("repad", report.exit_code),
+        "model": report.model,
+        "to": report.to,
+        "reference": report.reference or None,
+        "outcome": report.outcome,
+        "failure": report.failure or None,
+        "changes": report.changes,
+        "unchanged": report.unchanged,
+        "inputs": difference.inputs,
+        "outputs": difference.outputs,
+        "uncompared": difference.uncompared or None,
+        "validation": report.validation,
+        "declared": report.declared,
+        "written": report.written or None,
+        "older": report.older or None,
         "data": report.data,
         "seconds": report.seconds,
     }

@@ -83,7 +83,7 @@ def file_text(file: FileReport, paint: Paint = plain) -> str:
     """The findings of `check` in one file, each line with its path; empty if there are none."""
     lines: list[str] = []
     fixable = [finding for finding in file.findings if finding.fixable]
-    for group in _grouped(fixable, lambda finding: (finding.severity, finding.code)):
+    for group in grouped(fixable, lambda finding: (finding.severity, finding.code)):
         label = _label(group[0], paint)
         lines += [f"{label} {_node(f)}: {_fixable(f)}" for f in group[:LINES_A_GROUP]]
         lines += [f"{label} {more}" for more in _more(len(group) - LINES_A_GROUP)]
@@ -150,7 +150,7 @@ def _declared(report: FixReport) -> Iterator[str]:
 
 def _changes(changes: Sequence[Change], paint: Paint) -> Iterator[list[str]]:
     """A block for each code; a proof or probe that all its changes share is said once, on top."""
-    for group in _grouped(changes, lambda change: change.code):
+    for group in grouped(changes, lambda change: change.code):
         listed = group[:LINES_A_GROUP]
         common = [said for said in (_proof, _probe) if len({said(c) for c in group}) == 1]
         head = [counted(len(group), "change"), *(said(group[0]) for said in common)]
@@ -178,7 +178,7 @@ def _probe(change: Change) -> str:
 
 def _assumptions(changes: Sequence[Change], paint: Paint) -> list[str]:
     pairs = [(taken, change) for change in changes for taken in change.certificate.assumptions]
-    groups = _grouped(pairs, lambda pair: pair[0])
+    groups = grouped(pairs, lambda pair: pair[0])
     if not groups:
         return []
     lines = [
@@ -200,7 +200,7 @@ def _kept(findings: Sequence[Finding], undone: Sequence[Finding], paint: Paint) 
     kept = [f for f in findings if (f.code, f.node, f.reason) not in told]
     if not kept:
         return []
-    by_code = _grouped(kept, lambda finding: finding.code)
+    by_code = grouped(kept, lambda finding: finding.code)
     codes = ", ".join(f"{len(group):,} {group[0].code}" for group in by_code)
     head = f"Left as it is: {counted(len(kept), 'finding')} ({codes})"
     return [head, *_indented(_refusals(kept, paint, stays="stays: "))]
@@ -374,13 +374,17 @@ def _ending(report: FixReport, paint: Paint) -> str:
         ending = "Nothing written; --keep-invalid writes it all the same"
     if written and report.outcome is Outcome.INVALID:
         ending += " although the validation failed (--keep-invalid)"
-    if report.older:
-        ending += f"; {shown(report.older)} is an older file and stays"
-    if report.data:
-        names = ", ".join(map(shown, report.data))
-        many = len(report.data) > NODES_A_REASON
-        ending += f", its external data to {counted(len(report.data), 'file') if many else names}"
-    return f"{ending} ({duration(report.seconds)})"
+    return f"{ending}{beside(report.older, report.data)} ({duration(report.seconds)})"
+
+
+def beside(older: str, data: Sequence[str]) -> str:
+    """The rest of a last line: an older file that stays, and files of external data."""
+    told = f"; {shown(older)} is an older file and stays" if older else ""
+    if data:
+        names = ", ".join(map(shown, data))
+        many = len(data) > NODES_A_REASON
+        told += f", its external data to {counted(len(data), 'file') if many else names}"
+    return told
 
 
 def _label(finding: Finding, paint: Paint) -> str:
@@ -402,7 +406,7 @@ def _more(count: int) -> list[str]:
 
 
 def _by_reason(findings: Iterable[Finding]) -> list[list[Finding]]:
-    return _grouped(findings, lambda f: (f.severity, f.code, _alike(f) or f.message))
+    return grouped(findings, lambda f: (f.severity, f.code, _alike(f) or f.message))
 
 
 def _alike(finding: Finding) -> str:
@@ -411,7 +415,7 @@ def _alike(finding: Finding) -> str:
     return summary if isinstance(summary, str) else finding.reason
 
 
-def _grouped(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[list[_T]]:
+def grouped(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[list[_T]]:
     """The items grouped by key; groups and items in the order of first appearance."""
     groups: dict[Hashable, list[_T]] = {}
     for item in items:

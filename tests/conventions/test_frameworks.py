@@ -60,7 +60,7 @@ def test_caffe_rounds_its_pools_up_without_padding_too() -> None:
 
 def test_causal_is_padding_of_keras_alone() -> None:
     assert ask("keras", "conv", 9, 3, 1, 2, intent="causal")[0] == (4, 0)
-    with pytest.raises(AbsentError, match="PyTorch: has no causal padding for conv"):
+    with pytest.raises(AbsentError, match="PyTorch has no causal padding for conv"):
         ask("pytorch", "conv", 9, 3, intent="causal")
 
 
@@ -68,7 +68,7 @@ def test_causal_is_padding_of_keras_alone() -> None:
     ("name", "op", "window", "why"),
     [
         ("keras", "conv", (3, 2, 2), "Keras: no stride together with a dilation"),
-        ("coreml", "convtranspose", (3, 2), "CoreML: has no same padding for convtranspose"),
+        ("coreml", "convtranspose", (3, 2), "CoreML has no same padding for convtranspose"),
         ("caffe", "convtranspose", (3, 2), "Caffe: has no output_padding to reach size"),
         ("pytorch", "avgpool", (3, 1, 2), "PyTorch: no dilation"),
     ],

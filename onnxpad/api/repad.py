@@ -1,0 +1,272 @@
+"""The library's call to bring the padding of a model to the convention of another framework."""
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy.typing as npt
+import onnx
+
+from onnxpad.api import kinds
+from onnxpad.api.fix import FixResult, fix, graph_of
+from onnxpad.arguments import ModelSource, Source, listed
+from onnxpad.conventions.frameworks import FRAMEWORKS, Framework
+from onnxpad.errors import UsageError, ValidationError
+from onnxpad.file.copy_external import ExternalData
+from onnxpad.graph import Graph
+from onnxpad.messages import meant
+from onnxpad.repadding.towards import repad_graph
+from onnxpad.sizes.size_options import Dims, Shapes
+from onnxpad.validation.result import why_not
+
+if TYPE_CHECKING:
+    from onnxpad.repadding.difference import Difference
+    from onnxpad.repadding.towards import Rewriting, Rewritten, Unchanged
+    from onnxpad.validation.result import Validation
+
+Array: TypeAlias = npt.NDArray[Any]
+Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]
+Progress: TypeAlias = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class RepadResult:
+    """The result of `repad`.
+
+    Attributes:
+        to: The framework, by name.
+        changes: The operators whose padding became the framework's, in file order.
+        unchanged: Those whose padding stays, with the reason.
+        difference: How much the outputs change.
+        validation: The comparison with the reference; None without one.
+        declared: Shapes of inputs, by name, that the model declares now and did not before.
+        seconds: Wall time.
+    """
+
+    to: str
+    changes: "tuple[Rewritten, ...]"
+    unchanged: "tuple[Unchanged, ...]"
+    difference: "Difference"
+    validation: "Validation | None"
+    declared: Mapping[str, tuple[int | str | None, ...]]
+    seconds: float
+    _fixed: FixResult = field(repr=False)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether any padding changed; else `model` is the original."""
+        return bool(self.changes)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the result runs wherever the original does, and reproduces the reference."""
+        return not self.failure
+
+    @property
+    def failure(self) -> str:
+        """Why it is not `ok`, in one line; else empty."""
+        if self.difference.fails:
+            return f"with this padding the model does not run: {self.difference.fails}"
+        if self.validation is not None and not self.validation.ok:
+            return f"the reference is not reproduced: {_apart(self.validation)}"
+        return ""
+
+    def raise_for_failure(self) -> None:
+        """Raises unless `ok`.
+
+        Raises:
+            ValidationError: The result does not run or reproduce the reference; the message says
+                which.
+        """
+        if self.failure:
+            raise ValidationError(self.failure)
+
+    @property
+    def model(self) -> onnx.ModelProto:
+        """The model with the framework's padding; the original if nothing changed."""
+        return self._fixed.model
+
+    def as_same_kind(self, *, keep_invalid: bool = False) -> Any:
+        """The model with the framework's padding, as the kind of object that was given.
+
+        Args:
+            keep_invalid: Whether to return a model that is not `ok`.
+
+        Raises:
+            ValidationError: It is not `ok`.
+            UsageError: The model was given by its path.
+        """
+        self._refuse_invalid(keep_invalid)
+        return self._fixed.as_same_kind()
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        external_data: ExternalData = "copy",
+        keep_invalid: bool = False,
+        progress: Progress | None = None,
+    ) -> tuple[Path, ...]:
+        """Write the model, whole or not at all, as `FixResult.save` does.
+
+        Args:
+            path: The file to write. An existing one is replaced.
+            external_data: As for `FixResult.save`.
+            keep_invalid: Whether to write a model that is not `ok`.
+            progress: Called with (step, done, total).
+
+        Returns:
+            The data files written beside the model.
+
+        Raises:
+            ValidationError: It is not `ok`; nothing is written.
+            OutputError: A file cannot be written.
+        """
+        self._refuse_invalid(keep_invalid)
+        return self._fixed.save(path, external_data=external_data, progress=progress)
+
+    def _refuse_invalid(self, keep_invalid: bool) -> None:
+        if self.failure and not keep_invalid:
+            raise ValidationError(f"{self.failure}; keep_invalid=True gives the model all the same")
+
+
+def repad(
+    model: ModelSource,
+    to: str,
+    *,
+    only: str | Sequence[str] = (),
+    shapes: Shapes | None = None,
+    dims: Dims | None = None,
+    inputs: Arrays | None = None,
+    reference: Arrays | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    progress: Progress | None = None,
+) -> RepadResult:
+    """Bring the padding of a model to another framework's convention, so that results change.
+
+    The padding is first folded into the operators, as `fix` does. Then each window operator that
+    keeps the size (SAME), pads nothing (VALID), or is causal, pads as the framework does for the
+    same intent. Operators with any other padding stay, with the reason. Both models then run on the
+    same inputs, to say how much the outputs change.
+
+    Args:
+        model: A model in any form that `fix` takes; it is not changed.
+        to: The framework: `tensorflow`, `keras`, `tflite`, `pytorch`, `caffe`, `cudnn`, `paddle`,
+            `coreml`, `coreml-top-left`, `onnx-same-upper`, `onnx-same-lower`, or `valid` to pad
+            nothing.
+        only: Names of the operators to rewrite; all if empty.
+        shapes: Sizes to fix, as for `fix`. At open sizes SAME becomes `auto_pad`.
+        dims: The same by name of the dimension, as for `fix`.
+        inputs: Inputs on which to tell how much the outputs change, as for `validate`; by default
+            those of the reference, or drawn ones.
+        reference: The framework's outputs, as for `validate`: the result is compared with them.
+        rtol: Allowed difference from the reference, relative to each element.
+        atol: Allowed absolute difference from it.
+        progress: Called with (step, done, total).
+
+    Returns:
+        The model with what changed, what did not, and how much the outputs change.
+
+    Raises:
+        UsageError: An argument is not valid, or arrays do not fit the model.
+        ModelError: The model cannot be read.
+    """
+    start = time.perf_counter()
+    framework = _framework(to)
+    names = _names(only)
+    _check_tolerance(rtol=rtol, atol=atol)
+    source = kinds.given(model, "repad").source
+
+    from onnxpad.engine import pool
+
+    pool.warm()  # while the model is read
+    fixed = fix(model, dynamic="auto-pad", shapes=shapes, dims=dims, validate=False)
+    graph = graph_of(fixed)
+    rewriting = repad_graph(graph, framework, names)
+    if not rewriting.changes:
+        graph.rollback(0)
+    difference, validation = _run(
+        source, graph, rewriting, inputs, reference, (rtol, atol), progress
+    )
+    return RepadResult(
+        to=framework.name,
+        changes=rewriting.changes,
+        unchanged=rewriting.unchanged,
+        difference=difference,
+        validation=validation,
+        declared=fixed.declared if rewriting.changes else {},
+        seconds=time.perf_counter() - start,
+        _fixed=fixed,
+    )
+
+
+def _apart(validation: "Validation") -> str:
+    """The first difference from a reference, in one line."""
+    for run in validation.runs:
+        for each in run.comparisons:
+            if not each.ok:
+                return f"output {each.output!r}: {each.detail}"
+    return why_not(validation)
+
+
+def _framework(to: object) -> Framework:
+    if isinstance(to, str) and to in FRAMEWORKS:
+        return FRAMEWORKS[to]
+    raise UsageError(
+        f"unknown framework {to!r}; choose one of {', '.join(FRAMEWORKS)}{meant(to, FRAMEWORKS)}"
+    )
+
+
+def _names(only: object) -> tuple[str, ...]:
+    found = listed(only)
+    names = [only] if isinstance(only, str) else found
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise UsageError(f"only has to be names of nodes, not {only!r}")
+    return tuple(names)
+
+
+def _check_tolerance(**numbers: object) -> None:
+    for name, value in numbers.items():
+        if value is not None and not (isinstance(value, int | float) and 0 <= value < float("inf")):
+            raise UsageError(f"{name} has to be 0 or a positive number, not {value!r}")
+
+
+def _run(
+    source: Source,
+    graph: Graph,
+    rewriting: "Rewriting",
+    inputs: Arrays | None,
+    reference: Arrays | None,
+    tolerance: tuple[float | None, float | None],
+    progress: Progress | None,
+) -> "tuple[Difference, Validation | None]":
+    """Runs both models, and the result once more against the reference."""
+    from onnxpad.repadding.difference import NOTHING, difference
+    from onnxpad.validation.compare import Tolerance
+    from onnxpad.validation.whole import validate_models
+
+    def report(step: str) -> None:
+        if progress is not None:
+            progress(step, 0, 0)
+
+    run, folder = graph.model.to_run()
+    found = NOTHING
+    if rewriting.changes:
+        report("both models")
+        found = difference(source, run, inputs, reference, folder)
+    if reference is None:
+        return found, None
+    checked = validate_models(
+        run,
+        None,
+        inputs=inputs,
+        reference=reference,
+        tolerance=Tolerance(*tolerance),
+        progress=report,
+        folder=folder,
+    )
+    return found, checked

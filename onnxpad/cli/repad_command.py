@@ -1,0 +1,156 @@
+"""`onnxpad repad`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from onnxpad.cli.fix_command import target_of
+from onnxpad.cli.options import (
+    DimOption,
+    ExternalData,
+    Format,
+    FormatOption,
+    ShapeOption,
+    given,
+    path,
+    take_extensions,
+)
+from onnxpad.cli.output import painter, report_error, write
+
+
+def repad(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="The model to repad.", parser=path)
+    ],
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="FRAMEWORK",
+            help="tensorflow, keras, tflite, pytorch, caffe, cudnn, paddle, coreml, "
+            "coreml-top-left, onnx-same-upper, onnx-same-lower, or valid to pad nothing.",
+        ),
+    ],
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NODE", help="Repad this operator alone. Repeatable."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to write; replaces a file of that name.  [default: MODEL.repadded.onnx]",
+            parser=path,
+        ),
+    ] = None,
+    in_place: Annotated[bool, typer.Option("--in-place", help="Replace the model.")] = False,
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="The framework's inputs and outputs, which the result has to reproduce: .npz, or "
+            "a folder of ONNX test data.",
+            parser=path,
+        ),
+    ] = None,
+    inputs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="Inputs on which to tell how much the outputs change.  [default: those of the "
+            "reference, or drawn ones]",
+            parser=path,
+        ),
+    ] = None,
+    shape: ShapeOption = None,
+    dim: DimOption = None,
+    rtol: Annotated[
+        float | None,
+        typer.Option(help="Allowed difference from the reference, relative to each element."),
+    ] = None,
+    atol: Annotated[
+        float | None, typer.Option(help="Allowed difference from the reference, absolute.")
+    ] = None,
+    keep_invalid: Annotated[
+        bool,
+        typer.Option(
+            "--keep-invalid",
+            help="Write the result although it does not run, or reproduce the reference.",
+        ),
+    ] = False,
+    external_data: Annotated[
+        ExternalData,
+        typer.Option(help="As for fix: what becomes of files of weights in another folder."),
+    ] = ExternalData.COPY,
+    form: FormatOption = Format.TEXT,
+) -> int:
+    """Bring the padding of a model to another framework's convention, and say what that changes.
+
+    Each operator that keeps the size (SAME), pads nothing (VALID) or is causal pads as the
+    framework does for the same intent; any other one stays, with the reason. Unlike fix, this
+    changes results: both models run on the same inputs, and the report says how far apart they are.
+
+    Exit codes: 0 repadded or nothing to change, 2 bad usage or unreadable input, 3 the reference is
+    not reproduced, or the result does not run though the original does: nothing is written then.
+    """
+    target = target_of(model, output, in_place=in_place, command="repad", ending="repadded")
+    shapes, dims = given("--shape", shape or ()), given("--dim", dim or ())
+
+    from onnxpad.api import repad as api
+    from onnxpad.conventions.frameworks import FRAMEWORKS
+    from onnxpad.report import RepadReport
+    from onnxpad.report.progress import ProgressBar
+
+    take_extensions()
+    with ProgressBar() as progress:
+        result = api.repad(
+            model,
+            to,
+            only=only or (),
+            shapes=shapes,
+            dims=dims,
+            inputs=inputs,
+            reference=reference,
+            rtol=rtol,
+            atol=atol,
+            progress=progress,
+        )
+    written = (result.ok or keep_invalid) and (result.is_changed or output is not None)
+    data: tuple[Path, ...] = ()
+    if written:
+        with ProgressBar() as progress:
+            data = result.save(
+                target,
+                external_data=external_data.value,
+                keep_invalid=keep_invalid,
+                progress=progress,
+            )
+    report = RepadReport(
+        model=str(model),
+        to=result.to,
+        title=FRAMEWORKS[result.to].title,
+        reference=str(reference or ""),
+        changes=result.changes,
+        unchanged=result.unchanged,
+        difference=result.difference,
+        validation=result.validation,
+        failure=result.failure,
+        declared=result.declared,
+        written=str(target) if written else "",
+        older=str(target) if not (written or in_place) and target.exists() else "",
+        data=tuple(map(str, data)),
+        seconds=result.seconds,
+    )
+    if form is Format.JSON:
+        from onnxpad.report.json import repad_json
+
+        write(repad_json(report))
+    else:
+        from onnxpad.report.repad_text import repad_text
+
+        write(repad_text(report, painter()))
+    if not result.ok:
+        report_error(result.failure)
+    return report.exit_code

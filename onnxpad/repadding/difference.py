@@ -1,0 +1,136 @@
+"""How much the outputs of a model change with another padding: both models on the same inputs."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from onnxpad.engine.declared_bodies import with_bodies
+from onnxpad.engine.sessions import CPU, Array, Source, Value, folder_of, read_proto
+from onnxpad.repadding.references import spread
+from onnxpad.validation.answers import Result, accepted, ask
+from onnxpad.validation.given import Arrays, given
+from onnxpad.validation.inputs import UndrawableError, outline
+
+
+@dataclass(frozen=True, slots=True)
+class OutputChange:
+    """One output of both models.
+
+    Attributes:
+        output: Its name.
+        before: Its shape in the original; empty if it is no tensor.
+        after: Its shape with the other padding.
+        max_abs: The greatest absolute difference; infinite where shapes differ or it is not finite.
+        relative: That relative to the range of the original's output, its greatest less its least
+            element.
+    """
+
+    output: str
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    max_abs: float
+    relative: float
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether both are equal element by element."""
+        return self.before == self.after and self.max_abs == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How much the outputs change.
+
+    Attributes:
+        outputs: One for each output: the greatest difference over all inputs.
+        inputs: The inputs, in words.
+        uncompared: Why the outputs were not compared, in one line; else empty.
+        fails: Why the model with the other padding does not run, although the original does; else
+            empty.
+    """
+
+    outputs: tuple[OutputChange, ...] = ()
+    inputs: tuple[str, ...] = ()
+    uncompared: str = ""
+    fails: str = ""
+
+
+NOTHING: Final = Difference()
+
+
+def difference(
+    original: Source,
+    changed: bytes,
+    inputs: Arrays | None = None,
+    reference: Arrays | None = None,
+    folder: Path | None = None,
+) -> Difference:
+    """Runs both models on the same inputs, with optimisation off.
+
+    Args:
+        original: The original.
+        changed: The model with the other padding, serialised.
+        inputs: The inputs; those of the reference, or drawn ones, if None.
+        reference: A framework's outputs, of which only the inputs are used.
+        folder: Folder of the external data of `changed`.
+
+    Raises:
+        UsageError: Arrays do not fit the model.
+        ModelError: A model cannot be read.
+    """
+    place = folder_of(original, folder)
+    original, after = with_bodies(original), with_bodies(changed)
+    try:
+        model = outline(read_proto(after))
+    except UndrawableError as error:
+        return Difference(uncompared=str(error))
+    if inputs is not None or reference is not None:
+        draws = given(model, inputs, None if inputs is not None else reference).draws
+        results = ask(original, draws, CPU, "off", folder=place).results
+    else:
+        draws, results, why = accepted(original, model.inputs, CPU, 1, 0, folder=place)
+        if not draws:
+            return Difference(uncompared=f"the original does not run: {why}")
+    labels = tuple(draw.label for draw in draws)
+    for result in results:
+        if result.error:
+            return Difference((), labels, f"the original does not run: {result.error}")
+    answers = ask(after, draws, CPU, "off", folder=folder).results
+    for answer in answers:
+        if answer.error:
+            return Difference((), labels, fails=answer.error)
+    return Difference(tuple(_changes(results, answers)), labels)
+
+
+def _changes(before: Sequence[Result], after: Sequence[Result]) -> Iterator[OutputChange]:
+    for name in before[0].outputs:
+        pairs = zip(before, after, strict=True)
+        found = [_change(name, one.outputs, other.outputs) for one, other in pairs]
+        yield max(found, key=lambda each: (each.before != each.after, each.relative))
+
+
+def _change(name: str, before: Mapping[str, Value], after: Mapping[str, Value]) -> OutputChange:
+    one, other = before[name], after.get(name)
+    if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray):
+        return OutputChange(name, (), (), math.inf, math.inf)
+    if one.shape != other.shape:
+        return OutputChange(name, one.shape, other.shape, math.inf, math.inf)
+    greatest = _greatest(one, other)
+    relative = greatest / spread(one) if greatest and math.isfinite(greatest) else greatest
+    return OutputChange(name, one.shape, other.shape, greatest, relative)
+
+
+def _greatest(one: Array, other: Array) -> float:
+    """The greatest absolute difference; NaN and infinities equal themselves."""
+    if one.dtype.kind not in "iufb" and one.dtype.isbuiltin != 2:
+        return 0.0 if np.array_equal(one, other) else math.inf
+    with np.errstate(all="ignore"):
+        a, b = one.astype(np.float64), other.astype(np.float64)
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        apart = np.where(same, 0.0, np.abs(a - b))
+    found = float(apart.max(initial=0.0))
+    return found if math.isfinite(found) else math.inf

@@ -1,0 +1,248 @@
+"""The intent of an operator's padding: SAME, VALID or causal; and its padding in a framework.
+
+An intent is read from numbers only where they admit just one.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from onnxpad.arithmetic.window import (
+    Window,
+    output_size,
+    pool_output_size,
+    same_pads,
+    transposed_output_size,
+)
+from onnxpad.conventions.effect import effect
+from onnxpad.conventions.frameworks import INTENTS, Framework, Intent
+from onnxpad.conventions.named import AbsentError
+from onnxpad.conventions.question import Answer, AxisAnswer, Op, Question
+from onnxpad.operators.amounts import Pair, told
+from onnxpad.operators.onnxruntime_quirks import CHANGED
+from onnxpad.operators.table import Fill
+from onnxpad.repadding.choice import Choice
+from onnxpad.repadding.sites import Site
+
+
+class Reading(NamedTuple):
+    """The intent of an operator's padding.
+
+    Attributes:
+        intent: The intent; None where there is no telling.
+        why: Why not, in words.
+    """
+
+    intent: Intent | None
+    why: str = ""
+
+
+def op_of(site: Site) -> Op | None:
+    """The operator for which conventions are asked; None for those that no framework has."""
+    if site.is_transposed:
+        return "convtranspose"
+    if site.leaves_padding_out:
+        return "avgpool"
+    if site.operator.padding is Fill.LOWEST:
+        return "maxpool"
+    return None if site.is_pool else "conv"
+
+
+def intent_of(site: Site) -> Reading:
+    """Reads the intent of an operator from its numbers."""
+    if site.choice.is_same:
+        return Reading("same")
+    fits: set[Intent] = {*INTENTS}
+    for place in range(len(site.windows)):
+        fits.intersection_update(_crops(site, place) if site.is_transposed else _pads(site, place))
+    if {"same", "valid"} <= fits:
+        return Reading(None, "SAME and VALID are the same here")
+    if len(fits) == 1:
+        return Reading(fits.pop())
+    pads = told(site.choice.pads or ())
+    if fits:
+        return Reading(None, f"its pads {pads} may be {' or '.join(sorted(fits))}")
+    if site.is_transposed:
+        return Reading(None, f"its pads {pads} neither give size * stride nor crop nothing")
+    return Reading(None, f"its pads {pads} are neither SAME's, nor half the kernel, nor none")
+
+
+def _pads(site: Site, place: int) -> Iterator[Intent]:
+    """The intents that fit the numbers on one axis."""
+    window, size = site.windows[place], site.sizes[place]
+    begin, end = pair = _pair(site, place)
+    total = _total(size, window)
+    is_half = begin == end and begin in {(window.extent - 1) // 2, window.extent // 2}
+    is_total = begin + end == total and abs(begin - end) <= 1
+    if pair == (0, 0):
+        yield "valid"
+    if is_total or (is_half and begin):
+        yield "same"
+    is_line = not site.is_pool and sum(each.extent > 1 for each in site.windows) <= 1
+    if is_line and pair == (window.extent - 1, 0):
+        yield "causal"
+
+
+def _crops(site: Site, place: int) -> Iterator[Intent]:
+    """The intents that fit the numbers of a transposed convolution on one axis."""
+    window, appended = site.windows[place], site.choice.appended[place]
+    begin, end = pair = _pair(site, place)
+    half = begin == end == (window.extent - 1) // 2
+    if begin + end - appended == window.extent - window.stride and (half or abs(begin - end) <= 1):
+        yield "same"
+    if pair == (0, 0) and appended in {0, max(window.stride - window.extent, 0)}:
+        yield "valid"
+
+
+def _pair(site: Site, place: int) -> Pair:
+    assert site.choice.pads is not None
+    return site.choice.pads[place]
+
+
+def _total(size: int | None, window: Window) -> int | None:
+    """SAME's total on an axis; None where it depends on an open size."""
+    if size is None and window.extent > 1 and window.stride > 1:
+        return None
+    begin, end = same_pads(window.extent if size is None else size, window, odd="end")
+    return begin + end
+
+
+def chosen(
+    site: Site,
+    op: Op,
+    framework: Framework,
+    intent: Intent,
+    sizes: Sequence[int | None],
+    opset: int,
+) -> Choice | None:
+    """The padding of an operator in a framework, at these sizes of its data.
+
+    Args:
+        site: The operator.
+        op: Its operator.
+        framework: The framework.
+        intent: The intent of its padding.
+        sizes: The sizes of its data; None for those that are open.
+        opset: The version of the standard operators.
+
+    Returns:
+        The padding; None where the operator computes the same as it is.
+
+    Raises:
+        AbsentError: The framework has no such operator, or ONNX's has no such padding.
+    """
+    tried = [*_sizes(site, sizes)]
+    answers = [framework.answer(intent, Question(op, each, site.windows)) for each in tried]
+    for answer in answers:
+        for window, axis in zip(site.windows, answer.axes, strict=True):
+            if window != axis.window and window.kernel > 1:
+                raise AbsentError(
+                    f"{framework.title} slides it without its dilation, and no padding does that"
+                )
+    now = [_now(site, each) for each in tried]
+    if all(_effect(op, one) == _effect(op, other) for one, other in zip(now, answers, strict=True)):
+        return None
+    for choice in _expressing(site, answers[0]):
+        if all(
+            _computes(site, choice, each, answer)
+            for each, answer in zip(tried, answers, strict=True)
+        ):
+            _require_runnable(site, choice, tried, sizes, opset)
+            return choice
+    raise AbsentError(f"no attributes of {site.node.op} pad as {framework.title} does here")
+
+
+def _sizes(site: Site, sizes: Sequence[int | None]) -> Iterator[tuple[int, ...]]:
+    """Sizes at which to ask: the one known, or one long one for each remainder by the stride."""
+    reach = max((sum(pair) for pair in site.choice.pads or ()), default=0)
+    longest = max(window.stride for window in site.windows)
+    for rest in range(longest if None in sizes else 1):
+        yield tuple(
+            2 * (window.extent + reach) * window.stride + rest if size is None else size
+            for size, window in zip(sizes, site.windows, strict=True)
+        )
+
+
+def _now(site: Site, sizes: tuple[int, ...]) -> Answer:
+    """An operator as it is, at some sizes."""
+    return _answer(site, site.choice, sizes)
+
+
+def _answer(site: Site, choice: Choice, sizes: tuple[int, ...]) -> Answer:
+    pads = choice.amounts(sizes, site.windows)
+    appended = choice.appended or (0,) * len(pads)
+    axes = []
+    for size, window, pair, more in zip(sizes, site.windows, pads, appended, strict=True):
+        if site.is_transposed:
+            output = transposed_output_size(size, window, *pair, more)
+        elif site.is_pool:
+            output = pool_output_size(size, window, *pair, ceil_mode=choice.ceil)
+        else:
+            output = output_size(size, window, *pair)
+        assert isinstance(output, int)
+        axes.append(AxisAnswer(size, window, *pair, output, more))
+    return Answer(tuple(axes), choice.counted)
+
+
+def _effect(op: Op, answer: Answer) -> object:
+    return [effect(op, axis, counts=answer.counts) for axis in answer.axes]
+
+
+def _expressing(site: Site, answer: Answer) -> Iterator[Choice]:
+    """The choices that might pad as a framework does."""
+    if site.is_transposed:
+        yield Choice(answer.pads, appended=answer.output_padding)
+        return
+    counted = answer.counts and any(map(any, answer.pads))
+    yield Choice(answer.pads, counted=counted)
+    if site.is_pool:
+        yield Choice(answer.pads, counted=counted, ceil=True)
+    yield Choice(None, odd="end", counted=answer.counts)
+    yield Choice(None, odd="begin", counted=answer.counts)
+
+
+def _computes(site: Site, choice: Choice, sizes: tuple[int, ...], wanted: Answer) -> bool:
+    found = _answer(site, choice, sizes)
+    counts = wanted.counts and any(map(any, wanted.pads))
+    same = (found.pads, found.output) == (wanted.pads, wanted.output)
+    return same and (choice.counted == counts or not any(map(any, wanted.pads)))
+
+
+def _require_runnable(
+    site: Site,
+    choice: Choice,
+    tried: Sequence[tuple[int, ...]],
+    sizes: Sequence[int | None],
+    opset: int,
+) -> None:
+    """Raises unless ONNX and onnxruntime compute a choice as it is meant."""
+    name, row = site.node.op, site.operator
+    for attribute, wanted in (("ceil_mode", choice.ceil), (row.counts or "", choice.counted)):
+        if wanted and (not attribute or opset < row.since.get(attribute, 1)):
+            raise AbsentError(f"{name} of opset {opset} has no {attribute}")
+    if choice.is_same and None in sizes:
+        auto_pad = "SAME_UPPER" if choice.odd == "end" else "SAME_LOWER"
+        least = row.onnxruntime.runs_same_from[auto_pad]
+        for window in site.windows:
+            if window.dilation != 1 or window.extent - window.stride < least:
+                raise AbsentError(
+                    f"at open sizes it would be {auto_pad}, which onnxruntime misreads for this "
+                    "kernel, stride and dilation; fix the sizes with --shape or --dim"
+                )
+    for each in tried:
+        answer = _answer(site, choice, each)
+        for axis in answer.axes:
+            if site.is_pool and max(axis.begin, axis.end) >= axis.window.kernel:
+                raise AbsentError(
+                    f"its pads would be {told(answer.pads)}, and a pool's are smaller than its "
+                    "kernel"
+                )
+            last = (axis.output - 1) * axis.window.stride + axis.window.extent
+            past = last > axis.begin + axis.size + axis.end
+            if choice.counted and past and opset < CHANGED["AveragePool"]:
+                raise AbsentError(
+                    f"before opset {CHANGED['AveragePool']} an {name} that counts its padding "
+                    "divides by the whole kernel where a window reaches past it"
+                )
+
+
+__all__ = ["Reading", "chosen", "intent_of", "op_of"]

@@ -1,0 +1,308 @@
+"""Rewrites the padding of a model into what a framework does for the same intent.
+
+SAME at a fixed size is written as numbers, and sizes depend on the padding upstream. So all
+operators are written and the sizes analysed anew, until nothing changes any more.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.size import Extent
+from onnxpad.conventions.frameworks import Framework, Intent
+from onnxpad.conventions.named import AbsentError
+from onnxpad.conventions.question import Op
+from onnxpad.errors import UsageError
+from onnxpad.graph import Graph, Node
+from onnxpad.messages import meant
+from onnxpad.operators.amounts import Pairs
+from onnxpad.padding.differences import padding_in_front
+from onnxpad.padding.sinking import Sinking
+from onnxpad.repadding.choice import Choice
+from onnxpad.repadding.intents import chosen, intent_of, op_of
+from onnxpad.repadding.sites import Site, sites_of
+from onnxpad.repadding.write import PADDING, described, write
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.scopes import contexts
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """An operator whose padding became a framework's.
+
+    Attributes:
+        node: The operator.
+        op_type: Its type.
+        intent: The intent of its padding: `same`, `valid` or `causal`.
+        before: Its padding before, in words.
+        after: Its padding after.
+        attributes_before: Its attributes of padding before, by name; absent ones are defaults.
+        attributes_after: The same after.
+    """
+
+    node: str
+    op_type: str
+    intent: Intent
+    before: str
+    after: str
+    attributes_before: Mapping[str, object]
+    attributes_after: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """An operator whose padding stays.
+
+    Attributes:
+        node: The operator.
+        op_type: Its type.
+        padding: Its padding, in words; empty where it could not be read.
+        reason: Why it stays.
+        is_same: Whether it is known to compute the same in the framework.
+    """
+
+    node: str
+    op_type: str
+    padding: str
+    reason: str
+    is_same: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """The operators of a model whose padding was rewritten, and those whose was not.
+
+    Attributes:
+        changes: Those rewritten, in file order.
+        unchanged: Those that stay as they are, in file order.
+    """
+
+    changes: tuple[Rewritten, ...]
+    unchanged: tuple[Unchanged, ...]
+
+
+@dataclass(slots=True)
+class _Plan:
+    """An operator that is to pad as a framework does.
+
+    Attributes:
+        site: The operator, as it was.
+        op: Its operator, for conventions.
+        intent: The intent of its padding.
+        attributes: Its attributes as they were.
+        choice: The padding written; None where it stays.
+        pads: The amounts written.
+        refused: Why it stays although it computes something else; empty for most.
+    """
+
+    site: Site
+    op: Op
+    intent: Intent
+    attributes: Mapping[str, object]
+    choice: Choice | None = None
+    pads: Pairs = ()
+    refused: str = ""
+
+
+def repad_graph(graph: Graph, framework: Framework, only: Collection[str] = ()) -> Rewriting:
+    """Writes the padding of a framework into a graph.
+
+    Declared sizes that this may make wrong go. Without a change the graph stays as it is.
+
+    Args:
+        graph: The model, its padding folded.
+        framework: The framework.
+        only: The names of operators to rewrite; all if empty.
+
+    Raises:
+        UsageError: A name in `only` is no window operator's.
+    """
+    main, *others = contexts(graph)
+    names = [*_names(main)]
+    sites, unvaried = sites_of(main)
+    types = dict(names)
+    kept = [Unchanged(label, types.get(label, ""), "", why) for label, why in unvaried]
+    kept += [each for context in others for each in _not_covered(context)]
+    labels = [*(site.label for site in sites), *(each.node for each in kept)]
+    wanted = {*labels} if not only else {*_only(only, labels)}
+    kept = [each for each in kept if each.node in wanted]
+    sinking = Sinking(graph, main.analysis)
+    plans: list[_Plan] = []
+    for site in sites:
+        if site.label in wanted:
+            planned = _planned(main, site, sinking)
+            if isinstance(planned, _Plan):
+                plans.append(planned)
+            else:
+                kept.append(planned)
+    declared = _declared(graph, main.analysis)
+    _write(graph, framework, plans)
+    changed = [plan for plan in plans if plan.choice is not None]
+    kept += [_kept(framework, plan) for plan in plans if plan.choice is None]
+    if changed:
+        _declare_anew(graph, [plan.site.node for plan in changed], declared)
+    order = {label: place for place, (label, _) in enumerate(names)}
+    kept.sort(key=lambda each: order.get(each.node, len(order)))
+    return Rewriting(tuple(map(_change, changed)), tuple(kept))
+
+
+def _names(context: Context) -> Iterator[tuple[str, str]]:
+    """Label and type of every node, in file order."""
+    for node in context.graph.nodes:
+        yield context.label(node), node.op
+
+
+def _not_covered(context: Context) -> Iterator[Unchanged]:
+    """The window operators of a body or function."""
+    nodes = [op.node for op in context.windows()] + [op.node for op in context.transposed()]
+    why = "it is in a body or function, which repad does not cover"
+    yield from (Unchanged(context.label(node), node.op, "", why) for node in nodes)
+
+
+def _only(names: Collection[str], labels: Sequence[str]) -> Iterator[str]:
+    known = {*labels}
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"the model has no window operator named {name!r} in its main graph"
+                f"{meant(name, known)}"
+            )
+        yield name
+
+
+def _planned(context: Context, site: Site, sinking: Sinking) -> _Plan | Unchanged:
+    """An operator with the intent of its padding, or why that is not known."""
+    op = op_of(site)
+    if op is None:
+        return _left(site, f"no framework has a convention for {site.node.op}")
+    analysis = context.analysis
+    front = padding_in_front(context.graph, analysis, site.node, len(site.windows), sinking)
+    if front is None or any(amount != 0 for pair in front for amount in pair):
+        return _left(site, "a Pad in front of it, which could not be folded, pads its data too")
+    reading = intent_of(site)
+    if reading.intent is None:
+        return _left(site, reading.why)
+    return _Plan(site, op, reading.intent, dict(site.node.attrs))
+
+
+def _left(site: Site, why: str) -> Unchanged:
+    return Unchanged(site.label, site.node.op, _words(site, site.choice), why)
+
+
+def _write(graph: Graph, framework: Framework, plans: Sequence[_Plan]) -> None:
+    """Writes paddings until none changes any more; each pass is right one operator further."""
+    opset = graph.opset
+    for _ in range(len(plans) + 1):
+        sizes = {id(site.node): site.sizes for site in sites_of(Context(graph))[0]}
+        moved = [_step(graph, framework, plan, sizes[id(plan.site.node)], opset) for plan in plans]
+        if not any(moved):
+            return
+
+
+def _step(
+    graph: Graph, framework: Framework, plan: _Plan, sizes: Sequence[int | None], opset: int
+) -> bool:
+    """Writes the padding of one operator for these sizes of its data; whether it changed."""
+    site = plan.site
+    pairs = [*zip(site.sizes, sizes, strict=True)]
+    if any(was is not None and now is None for was, now in pairs):
+        return False  # the graph contradicts itself as long as others are not written
+    here = tuple(None if was is None else now for was, now in pairs)
+    choice: Choice | None = None
+    pads: Pairs = ()
+    refused = ""
+    try:
+        choice = chosen(site, plan.op, framework, plan.intent, here, opset)
+    except AbsentError as error:
+        refused = str(error)
+    if choice is not None and not (choice.is_same and None in here):
+        pads = choice.amounts(tuple(size or 0 for size in here), site.windows)
+    plan.refused = refused
+    if (choice, pads) == (plan.choice, plan.pads):
+        return False
+    plan.choice, plan.pads = choice, pads
+    if choice is None:
+        absent = {name: None for name in PADDING if name not in plan.attributes}
+        graph.set_attributes(site.node, {**plan.attributes, **absent})
+    else:
+        write(graph, site, choice, pads)
+    return True
+
+
+Declared: TypeAlias = Mapping[str, Sequence[Extent]]
+
+
+def _declared(graph: Graph, analysis: Analysis) -> Declared:
+    """The sizes of the outputs that declare some."""
+    return {tensor.name: analysis.shape(tensor) or () for tensor, _ in [*graph.claimed_outputs()]}
+
+
+def _declare_anew(graph: Graph, changed: Sequence[Node], before: Declared) -> None:
+    """Drops declared sizes downstream of changed operators that may have become wrong.
+
+    Sizes of outputs that were derived become what they are now; others are left open.
+    """
+    moved = _downstream(graph, changed)
+    for each in (graph, *graph.inside()):
+        for tensor, _ in [*each.claims()]:
+            if each is not graph or tensor.name in moved:
+                each.undeclare(tensor)
+    analysis = Context(graph).analysis
+    for tensor, shape in [*graph.claimed_outputs()]:
+        now = analysis.shape(tensor)
+        if tensor.name not in moved or now is None:
+            continue
+        was = before[tensor.name]
+        if len(now) == len(was) == len(shape):
+            sizes = (_size(*each) for each in zip(shape, was, now, strict=True))
+            graph.declare_output(tensor.name, tuple(sizes))
+
+
+def _size(declared: int | str | None, was: Extent, now: Extent) -> int | str | None:
+    """The size to declare for an axis of an output."""
+    if isinstance(now, int):
+        return now
+    return declared if was == now else None
+
+
+def _downstream(graph: Graph, nodes: Sequence[Node]) -> set[str]:
+    """The names of all tensors that nodes compute, themselves or through others."""
+    first = {id(node) for node in nodes}
+    found: set[str] = set()
+    for node in graph.nodes:
+        if id(node) in first or any(each.name in found for each in graph.sources(node)):
+            found.update(output.name for output in node.outputs if output.name)
+    return found
+
+
+def _change(plan: _Plan) -> Rewritten:
+    site, choice = plan.site, plan.choice
+    assert choice is not None
+    after = {name: value for name, value in site.node.attrs.items() if name in PADDING}
+    before = {name: value for name, value in plan.attributes.items() if name in PADDING}
+    return Rewritten(
+        site.label,
+        site.node.op,
+        plan.intent,
+        _words(site, site.choice),
+        _words(site, choice, plan.pads),
+        before,
+        after,
+    )
+
+
+def _kept(framework: Framework, plan: _Plan) -> Unchanged:
+    site = plan.site
+    same = f"{plan.intent.upper()}, and computes the same in {framework.title}"
+    return Unchanged(
+        site.label, site.node.op, _words(site, site.choice), plan.refused or same, not plan.refused
+    )
+
+
+def _words(site: Site, choice: Choice, pads: Pairs = ()) -> str:
+    """A padding in words."""
+    if choice.is_same and not pads:
+        counted = ", padding counted (count_include_pad)" if choice.counted else ""
+        return f"auto_pad SAME_{'UPPER' if choice.odd == 'end' else 'LOWER'}{counted}"
+    return described(choice, choice.pads or pads)

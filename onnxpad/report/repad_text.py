@@ -1,0 +1,146 @@
+"""The report of `repad` as text: operators that changed and stay, and how much outputs change."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from onnxpad.repadding.difference import OutputChange
+from onnxpad.repadding.towards import Rewritten, Unchanged
+from onnxpad.report import RepadReport
+from onnxpad.report.text import (
+    Paint,
+    beside,
+    columns,
+    counted,
+    duration,
+    grouped,
+    plain,
+    shown,
+)
+
+_LISTED = 20
+"""Groups and outputs listed; of more only the number is told."""
+_NAMED = 3
+"""Operators named in a group."""
+
+
+def repad_text(report: RepadReport, paint: Paint = plain) -> str:
+    """The report of `repad`."""
+    blocks: list[list[str]] = [
+        [_headline(report, paint), *_declared(report)],
+        [*_changes(report, paint)],
+        [*_unchanged(report)],
+        [*_outputs(report, paint)],
+        [*_reference(report, paint)],
+        [_ending(report, paint)],
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _headline(report: RepadReport, paint: Paint) -> str:
+    model = paint(shown(report.model), "strong")
+    if not report.changes:
+        return f"{model}: nothing to change for {report.title}"
+    found = report.difference
+    told = f"{counted(len(report.changes), 'operator')} padded as {report.title} does"
+    if found.fails:
+        effect = paint("it no longer runs", "error")
+    elif found.uncompared:
+        effect = paint("the results may change", "warning")
+    elif all(each.is_equal for each in found.outputs):
+        effect = "the results are the same on these inputs"
+    else:
+        effect = paint("the results change", "warning")
+    return f"{model}: {told}; {effect}"
+
+
+def _declared(report: RepadReport) -> Iterator[str]:
+    for name, shape in report.declared.items():
+        sizes = "x".join("?" if size is None else str(size) for size in shape)
+        yield f"  declares input {shown(repr(name))} as {shown(sizes)}"
+
+
+def _changes(report: RepadReport, paint: Paint) -> Iterator[str]:
+    groups = grouped(report.changes, lambda each: (each.before, each.after))
+    for group in groups[:_LISTED]:
+        first = group[0]
+        yield f"{first.before}  becomes  {paint(first.after, 'strong')}"
+        yield f"  {_names(group)}"
+    yield from _more(sum(map(len, groups[_LISTED:])))
+
+
+def _unchanged(report: RepadReport) -> Iterator[str]:
+    if report.unchanged:
+        yield f"Stays as it is: {counted(len(report.unchanged), 'operator')}"
+    groups = grouped(report.unchanged, lambda each: each.reason)
+    for group in groups[:_LISTED]:
+        yield f"  {shown(group[0].reason)}: {_names(group)}"
+    yield from _more(sum(map(len, groups[_LISTED:])))
+
+
+def _outputs(report: RepadReport, paint: Paint) -> Iterator[str]:
+    found = report.difference
+    if found.fails:
+        yield f"{paint('FAILED', 'error')}: {shown(report.failure)}"
+    if found.uncompared:
+        yield f"{paint('not compared', 'warning')}: {shown(found.uncompared)}"
+    if not found.outputs:
+        return
+    on = "; ".join(map(shown, found.inputs[:2]))
+    more = f" and {counted(len(found.inputs) - 2, 'more input')}" if len(found.inputs) > 2 else ""
+    yield f"Outputs against those of the original, on {on}{more}:"
+    listed = found.outputs[:_LISTED]
+    yield from columns([shown(each.output) for each in listed], [_difference(e) for e in listed])
+    yield from _more(len(found.outputs) - _LISTED)
+
+
+def _difference(output: OutputChange) -> str:
+    if output.before != output.after:
+        return f"shape {_shape(output.before)} becomes {_shape(output.after)}"
+    if output.is_equal:
+        return "equal"
+    if not math.isfinite(output.max_abs):
+        return "differs: NaN, infinity, or no number"
+    return f"differs by up to {output.relative:.2g} of its range (max abs {output.max_abs:.3g})"
+
+
+def _shape(sizes: Sequence[int]) -> str:
+    return "x".join(map(str, sizes)) or "scalar"
+
+
+def _reference(report: RepadReport, paint: Paint) -> Iterator[str]:
+    if report.validation is None:
+        return
+    where = shown(report.reference)
+    if report.validation.ok:
+        yield f"Reference {where}: {paint('reproduced', 'good')}"
+    elif not report.difference.fails:
+        yield f"Reference {where}: {paint('DIFFERS', 'error')}: {shown(report.failure)}"
+    for line in report.validation.notes:
+        yield f"  note: {shown(line)}"
+
+
+def _ending(report: RepadReport, paint: Paint) -> str:
+    written = shown(report.written)
+    if written and not report.changes:
+        ending = f"Copied to {written}"
+    elif written:
+        ending = f"Wrote {paint(written, 'strong')}"
+        ending += " although it is invalid (--keep-invalid)" if report.failure else ""
+    elif report.failure and report.changes:
+        ending = "Nothing written; --keep-invalid writes it all the same"
+    else:
+        ending = "Nothing written"
+    return f"{ending}{beside(report.older, report.data)} ({duration(report.seconds)})"
+
+
+def _names(group: Sequence[Rewritten] | Sequence[Unchanged]) -> str:
+    """The operators of a group: their number and types, and the first names."""
+    names = ", ".join(shown(each.node) for each in group[:_NAMED])
+    rest = len(group) - _NAMED
+    types = "/".join(dict.fromkeys(shown(each.op_type) for each in group if each.op_type))
+    many = f"{len(group)} {types}: " if len(group) > 1 else f"{types} "
+    return f"{many}{names}" + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def _more(count: int) -> list[str]:
+    return [f"  and {count:,} more; --format json lists all"] if count > 0 else []

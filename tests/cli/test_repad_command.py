@@ -1,0 +1,157 @@
+"""`repad`: its report, its files, and how it ends."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+from typer.testing import Result
+
+from onnxpad.conventions.frameworks import FRAMEWORKS
+from tests.support import MODELS, one, onnxpad_runs
+
+PORT = MODELS / "misconverted" / "strided_conv2d.onnx"
+REFERENCE = PORT.with_suffix(".npz")
+
+
+@pytest.fixture
+def port(tmp_path: Path) -> Path:
+    return Path(shutil.copy(PORT, tmp_path / "net.onnx"))
+
+
+def runs(*args: object) -> Result:
+    return onnxpad_runs("repad", *args)
+
+
+def test_the_report_says_what_changed_and_by_how_much(port: Path) -> None:
+    result = runs(port, "--to", "tensorflow")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines()[0] == (
+        f"{port}: 1 operator padded as TensorFlow does; the results change"
+    )
+    assert "pads (1, 1) (1, 1)  becomes  pads (0, 1) (0, 1)\n  Conv /conv/Conv\n" in result.stdout
+    assert re.search(r"^  output  differs by up to [\d.]+ of its range", result.stdout, re.M)
+    written = port.with_name("net.repadded.onnx")
+    assert f"Wrote {written}" in result.stdout
+    assert onnx.load(written).graph.node[0].attribute
+    assert port.read_bytes() == PORT.read_bytes()
+
+
+def test_nothing_to_change(port: Path) -> None:
+    result = runs(port, "--to", "pytorch")
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"{port}: nothing to change for PyTorch\n")
+    assert "  SAME, and computes the same in PyTorch: Conv /conv/Conv\n" in result.stdout
+    assert "Nothing written" in result.stdout
+    assert [path.name for path in port.parent.iterdir()] == ["net.onnx"]
+    result = runs(port, "--to", "pytorch", "-o", port.with_name("same.onnx"))
+    assert port.with_name("same.onnx").read_bytes() == port.read_bytes()
+
+
+def test_a_reference_that_is_reproduced(port: Path) -> None:
+    result = runs(port, "--to", "tensorflow", "--reference", REFERENCE)
+    assert result.exit_code == 0
+    assert f"Reference {REFERENCE}: reproduced" in result.stdout
+
+
+def test_a_reference_that_is_not(port: Path) -> None:
+    out = port.with_name("out.onnx")
+    wrong = ("--to", "valid", "--reference", REFERENCE, "-o", out)
+    result = runs(port, *wrong)
+    assert result.exit_code == 3
+    assert result.stderr.startswith("error: the reference is not reproduced: output 'output'")
+    assert "DIFFERS" in result.stdout
+    assert not out.exists()
+    result = runs(port, *wrong, "--keep-invalid")
+    assert result.exit_code == 3
+    assert "although it is invalid (--keep-invalid)" in result.stdout
+    assert out.exists()
+
+
+def test_a_result_that_does_not_run(tmp_path: Path) -> None:
+    path = tmp_path / "sum.onnx"
+    weight = "float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}"
+    body = "a = Conv <pads = [1, 1, 1, 1]> (x, w) y = Add (x, a)"
+    onnx.save(one(body, inputs="float[1, 1, 8, 8] x", initializers=weight), path)
+    result = runs(path, "--to", "valid")
+    assert result.exit_code == 3
+    assert "with this padding the model does not run" in result.stderr
+    assert "it no longer runs" in result.stdout
+    assert [each.name for each in tmp_path.iterdir()] == ["sum.onnx"]
+
+
+def test_in_place(port: Path) -> None:
+    assert runs(port, "--to", "tensorflow", "--in-place").exit_code == 0
+    assert port.read_bytes() != PORT.read_bytes()
+    assert [path.name for path in port.parent.iterdir()] == ["net.onnx"]
+
+
+def test_an_older_result_is_named(port: Path) -> None:
+    older = port.with_name("net.repadded.onnx")
+    older.write_bytes(b"old")
+    result = runs(port, "--to", "pytorch")
+    assert f"{older} is an older file and stays" in result.stdout
+    assert older.read_bytes() == b"old"
+
+
+def as_json(*args: object) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(runs(*args, "--format", "json").stdout)
+    return document
+
+
+def test_json(port: Path) -> None:
+    found = as_json(port, "--to", "tensorflow", "--only", "/conv/Conv")
+    assert (found["command"], found["outcome"], found["exit_code"]) == ("repad", "repadded", 0)
+    (change,) = found["changes"]
+    assert change == {
+        "node": "/conv/Conv",
+        "op_type": "Conv",
+        "intent": "same",
+        "before": "pads (1, 1) (1, 1)",
+        "after": "pads (0, 1) (0, 1)",
+        "attributes_before": {"pads": [1, 1, 1, 1]},
+        "attributes_after": {"pads": [0, 0, 1, 1]},
+    }
+    (output,) = found["outputs"]
+    assert output["output"] == "output"
+    assert 0 < output["relative"] < 1
+    assert found["written"] == str(port.with_name("net.repadded.onnx"))
+    failed = as_json(port, "--to", "valid", "--reference", REFERENCE)
+    assert (failed["outcome"], failed["exit_code"], failed["written"]) == ("invalid", 3, None)
+    assert failed["validation"]["outcome"] == "failed"
+    stays = as_json(port, "--to", "pytorch")
+    assert stays["unchanged"][0]["is_same"]
+    assert stays["outputs"] == []
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("--to", "tensorfow"), "did you mean 'tensorflow'?"),
+        (("--to", "caffe", "--only", "/conv/Cnv"), "did you mean '/conv/Conv'?"),
+        (("--to", "caffe", "-o", "-"), "models are not written to stdout"),
+        (("--to", "caffe", "-o", "out.onnx", "--in-place"), "exclude each other"),
+        (("--to", "caffe", "--reference", "none.npz"), "none.npz cannot be read"),
+        ((), "Missing option '--to'"),
+    ],
+)
+def test_bad_usage(port: Path, args: tuple[str, ...], says: str) -> None:
+    result = runs(port, *args)
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert [path.name for path in port.parent.iterdir()] == ["net.onnx"]
+
+
+def test_a_folder_is_refused(tmp_path: Path) -> None:
+    result = runs(tmp_path, "--to", "caffe")
+    assert result.exit_code == 2
+    assert "is a folder; repad takes one model" in result.stderr
+
+
+def test_the_help_names_every_framework() -> None:
+    text = re.sub(r"\s", "", runs("--help").stdout)
+    assert all(name in text for name in FRAMEWORKS)
