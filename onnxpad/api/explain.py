@@ -23,7 +23,8 @@ PerAxis: TypeAlias = int | Sequence[int] | str
 _ASKED: Final = "give op, size and kernel, or a model and the name of a node"
 _MOST_AXES: Final = 3
 _LARGEST: Final = 2**31 - 1
-_LONGEST: Final = 2**16
+_LONGEST: Final = 2**14
+_LARGEST_STRIDE: Final = 2**12
 
 
 def explain(
@@ -146,14 +147,12 @@ def _answered(question: Question, about: About | None = None) -> Explanation:
         UsageError: Its window is too long.
     """
     for axis in question.axes:
-        window = axis.window
-        if (
-            max(window.extent, window.stride, axis.padding or 0, axis.output_padding or 0)
-            > _LONGEST
-        ):
+        window, given = axis.window, (axis.padding or 0, axis.output_padding or 0)
+        if max(window.extent, *given) > _LONGEST or window.stride > _LARGEST_STRIDE:
             raise UsageError(
-                f"the window is too long to explain: a kernel of {window.kernel}, stride "
-                f"{window.stride} and dilation {window.dilation}; {_LONGEST} elements are the most"
+                f"a kernel of {window.kernel}, stride {window.stride}, dilation {window.dilation} "
+                f"and padding {given[0]} is too long to explain; the most are {_LONGEST} elements "
+                f"and a stride of {_LARGEST_STRIDE}"
             )
     return explained(question, about)
 

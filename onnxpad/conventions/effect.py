@@ -12,8 +12,8 @@ from onnxpad.conventions.question import AxisAnswer, Op
 def effect(op: Op, axis: AxisAnswer, *, counts: bool) -> Hashable:
     """A value equal for two answers on one axis just if they give equal outputs for all data.
 
-    A transposed convolution is told by where its output begins and ends, even if nothing is kept
-    but the gaps of a dilation.
+    A transposed convolution of more than one element is told by where its output begins and ends,
+    even if nothing is kept but the gaps of a dilation.
 
     Args:
         op: The operator.
@@ -22,7 +22,11 @@ def effect(op: Op, axis: AxisAnswer, *, counts: bool) -> Hashable:
     """
     dilation = axis.window.dilation if axis.window.kernel > 1 else 1
     if op == "convtranspose":
-        return dilation, axis.begin, axis.output
+        kept = range(axis.begin, axis.begin + axis.output)
+        if axis.size > 1:
+            return dilation, kept
+        taps_of = {tap * dilation: tap for tap in range(axis.window.kernel)}
+        return tuple(taps_of.get(place) for place in kept)
     before, inner, after = _parts(axis)
     first = inner.start * axis.window.stride - axis.begin
     whole = (len(inner), first, dilation) if inner else None

@@ -291,6 +291,8 @@ def _settle_all(
             seen += _exhaust_or_close(work, editor, passes, barred, report)
         if len(work.made) - len(work.editors[0].made) == inside:
             return seen
+        for editor in work.editors:
+            editor.outdate()
 
 
 def _exhaust_or_close(

@@ -194,6 +194,10 @@ class Editor:
             inner = inner.parent
         return frozenset(names)
 
+    def outdate(self) -> None:
+        """Lets `reconsider` know of changes elsewhere, which may have removed a reason."""
+        self._outdated = bool(self.undone)
+
     def reconsider(self) -> bool:
         """Lets changes that were taken back before the latest one be tried again.
 

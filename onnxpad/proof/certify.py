@@ -142,10 +142,13 @@ class Certifier:
         Raises:
             UncertifiedError: Nothing can be proved about the nodes there.
         """
-        if not slides(self._graph, node) and not is_pad(self._graph, node):
+        is_window = slides(self._graph, node)
+        # A `Pad` of nothing that is an output of the graph becomes an Identity.
+        was_pad = node.op == "Identity" and self._graph.is_standard(node) and len(roots) == 1
+        if not is_window and not was_pad and not is_pad(self._graph, node):
             return self.steps(tensor, roots, further=further)
         (root,) = roots or ("",)
-        return (self.window if slides(self._graph, node) else self.padding)(tensor, root)
+        return (self.window if is_window else self.padding)(tensor, root)
 
     def steps(
         self, tensor: Tensor, roots: Collection[str] = (), *, further: bool | None = None

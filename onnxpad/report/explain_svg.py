@@ -11,11 +11,18 @@ from xml.sax.saxutils import escape
 from onnxpad.conventions.explanation import Explanation
 from onnxpad.report.explain_text import question_text
 from onnxpad.report.text import counted, shown
-from onnxpad.report.window_drawing import Drawing, DrawnRow, DrawnWindow, Kind, drawing
+from onnxpad.report.window_drawing import (
+    WIDEST,
+    Drawing,
+    DrawnRow,
+    DrawnWindow,
+    Kind,
+    drawing,
+)
 
 _WIDTH: Final = 920
 _MARGIN: Final = 30
-_CELLS: Final = (42, 84, 172, 430)
+_CELLS: Final = (42, 84, 172, WIDEST)
 _LINES: Final = 60
 _NAMES: Final = 110
 _WIDE: Final = 12

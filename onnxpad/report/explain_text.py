@@ -10,12 +10,20 @@ from onnxpad.conventions.explanation import Explanation
 from onnxpad.conventions.question import Answer, Op
 from onnxpad.conventions.writing import written
 from onnxpad.report.text import Paint, counted, plain, shown
-from onnxpad.report.window_drawing import Drawing, DrawnRow, DrawnWindow, drawing, letter
+from onnxpad.report.window_drawing import (
+    WIDEST,
+    Drawing,
+    DrawnRow,
+    DrawnWindow,
+    drawing,
+    letter,
+)
 
 WIDTH: Final = 80
 _LINES: Final = 18
 _MARGIN: Final = 5
 _PARTINGS: Final = 8
+_WAYS: Final = 3
 _MARKS: Final = {"data": "o", "padding": ".", "cropped": ".", "appended": "+", "nothing": " "}
 
 
@@ -143,9 +151,14 @@ def _parting(explanation: Explanation, parting: Parting) -> str:
     if not parting.same:
         return f"{pair} are the same at none{least or ' other'}."
     told = [f"{pair} are the same at {_sizes(parting.same, parting.stride)}{least}"]
+    ways, many = len(parting.differences), len(second) > 1
+    if ways > _WAYS:
+        how = f"differ{'' if many else 's'} in {ways} ways (--format json)"
+        told.append(f"at others {_listed(second)} {how}")
+        return "; ".join(told) + "."
     for difference in parting.differences:
         where = _sizes(difference.remainders, parting.stride)
-        how = _differs(difference, explanation.op, many=len(second) > 1)
+        how = _differs(difference, explanation.op, many=many)
         told.append(f"at {where} {_listed(second)} {how}")
     return "; ".join(told) + "."
 
@@ -166,10 +179,14 @@ def _called(explanation: Explanation, names: tuple[str, ...]) -> list[str]:
 
 def _sizes(remainders: Sequence[int], stride: int) -> str:
     """Sizes by their remainder by the stride."""
-    if stride == 2:
-        return "odd sizes" if remainders == (1,) else "even sizes"
-    listed = [f"{stride}n{f'+{rest}' if rest else ''}" for rest in remainders]
-    return f"sizes {_listed(listed)}"
+    for parity, word in enumerate(("even", "odd")):
+        if tuple(remainders) == tuple(range(parity, stride, 2)) and stride % 2 == 0:
+            return f"{word} sizes"
+    if len(remainders) > _WAYS:
+        return f"{len(remainders)} of {stride} sizes"
+    return (
+        f"sizes {_listed([f'{stride}n+{rest}' if rest else f'{stride}n' for rest in remainders])}"
+    )
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -203,7 +220,8 @@ def _drawing(explanation: Explanation, paint: Paint) -> Iterator[str]:
     if found is None:
         found, cell = drawing(explanation, WIDTH - _MARGIN, _LINES), 1
     if found is None:
-        yield "The windows are too long to draw here; --svg draws longer ones."
+        wide = drawing(explanation, WIDEST, _LINES)
+        yield f"The windows are too long to draw here{'; --svg draws them' if wide else ''}."
         return
     where = f"Axis {found.axis}" if len(explanation.size) > 1 else "The axis"
     if found.transposed:
@@ -216,7 +234,7 @@ def _drawing(explanation: Explanation, paint: Paint) -> Iterator[str]:
     for row in found.rows:
         yield _line(found, row, cell, paint)
         if not found.transposed or row.windows != before:  # all crop the same windows
-            yield from _lanes(found, row, cell)
+            yield from _lanes(found, row, cell, paint)
         before = row.windows
     if found.left_out:
         yield f"     and {counted(found.left_out, 'group')} more"
@@ -242,7 +260,7 @@ def _line(found: Drawing, row: DrawnRow, cell: int, paint: Paint) -> str:
     return f"{paint(label, 'strong')}{(' ' * (cell - 1)).join(marks)}".rstrip()
 
 
-def _lanes(found: Drawing, row: DrawnRow, cell: int) -> Iterator[str]:
+def _lanes(found: Drawing, row: DrawnRow, cell: int, paint: Paint) -> Iterator[str]:
     lanes = [[" "] * (len(found.columns) * cell) for _ in range(found.lanes)]
     for window in row.windows:
         places = [found.columns.index(tap) * cell for tap in window.taps]
@@ -252,7 +270,7 @@ def _lanes(found: Drawing, row: DrawnRow, cell: int) -> Iterator[str]:
             lanes[window.lane][place] = "x"
     for lane in lanes:
         if text := "".join(lane).rstrip():
-            yield " " * _MARGIN + text
+            yield " " * _MARGIN + paint(text, "info")
 
 
 # Writing

@@ -14,6 +14,8 @@ from onnxpad.conventions.question import AxisAnswer
 
 Kind: TypeAlias = Literal["data", "padding", "cropped", "appended", "nothing"]
 
+WIDEST: Final = 430
+"""Elements side by side in the widest picture."""
 _MOST_LANES: Final = 4
 
 

@@ -174,6 +174,15 @@ def test_drops(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
     assert not onnxpad.check(result.model).findings
 
 
+def test_a_graph_output_behind_a_crop_that_may_be_too_long() -> None:
+    """Such a crop is compared literally, also once the `Pad` of nothing is an Identity."""
+    held = f"{NONE}, int64[8] q = {{0, 0, -2, 0, 0, 0, 0, 0}}"
+    model = one("c = Pad (x, q) y = Pad (c, p)", initializers=held, inputs="float[1, 2, h, 8] x")
+    result = fixed(model)
+    assert [node.op_type for node in result.model.graph.node] == ["Pad"]
+    assert not result.undone
+
+
 BRANCHES = """
     a = Pad (x, p)
     n = Neg (a)

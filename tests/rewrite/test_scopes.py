@@ -564,6 +564,23 @@ def test_a_size_that_a_rewrite_spells_out_is_hidden_no_more() -> None:
     same(model, result.model)
 
 
+def test_what_a_body_no_longer_hinders_is_tried_again() -> None:
+    """Its empty `Pad` of -infinity would reach a kernel that is wrong about infinities."""
+    inner = branch(
+        "e = Pad (q, none, c) i = Concat <axis = 1> (e, q) z = MaxPool <kernel_shape = [2, 2]> (i)"
+    )
+    model = graph(
+        f"g = Cast <to = 7> (f) q = Pad (x, g) {inner}",
+        held=f"{COMPUTED}, int64[8] none = {{0, 0, 0, 0, 0, 0, 0, 0}}, float c = {{-inf}}",
+        inputs="float[1, 8, 9, 8] x, bool on",
+    )
+    result = onnxpad.fix(model, validate=False)
+    assert sorted(change.code for change in result.changes) == ["PAD204", "PAD205"]
+    assert not result.undone
+    assert not onnxpad.fix(result.model, validate=False).changed
+    same(model, result.model)
+
+
 def test_what_is_barred_in_a_body_stays() -> None:
     model = graph(branch("q = Pad (x, p) [c] z = Conv (q, w)"))
     entry = '[["If \'if\' > then_branch > z", "PAD201", "differs"]]'
