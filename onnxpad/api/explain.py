@@ -1,7 +1,9 @@
 """The library's call to compare padding conventions at one size."""
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from onnxpad.arguments import listed
@@ -21,6 +23,7 @@ PerAxis: TypeAlias = int | Sequence[int] | str
 """A number for all axes, or one for each; as text `3` or `3x5`."""
 
 _ASKED: Final = "give op, size and kernel, or a model and the name of a node"
+_NUMBER: Final = re.compile(r"\s*-?\d{1,19}\s*", re.ASCII)
 _MOST_AXES: Final = 3
 _LARGEST: Final = 2**31 - 1
 _LONGEST: Final = 2**14
@@ -68,27 +71,11 @@ def explain(
         ModelError: The model cannot be read.
     """
     slide = {"op": op, "size": size, "kernel": kernel, "stride": stride, "dilation": dilation}
-    given = [name for name, value in slide.items() if value is not None]
+    given = {name: value for name, value in slide.items() if value is not None}
     if model is None and node is None:
         if shapes or dims:
             raise UsageError("shapes and dims are about a model, but none is given")
-        for name in ("op", "size", "kernel"):
-            if name not in given:
-                raise UsageError(
-                    f"{name} is missing; give op, size and kernel, or a model and node"
-                )
-        chosen, sizes = _op(op), _numbers("size", size, None, least=1)
-        if len(sizes) > _MOST_AXES:
-            raise UsageError(
-                f"size has {len(sizes)} axes; operators have {_MOST_AXES} at most, without batch "
-                "and channels"
-            )
-        each = (
-            _numbers(name, 1 if value is None else value, sizes, least=1)
-            for name, value in (("kernel", kernel), ("stride", stride), ("dilation", dilation))
-        )
-        windows = tuple(Window(*one) for one in zip(*each, strict=True))
-        return _answered(_question(chosen, sizes, windows, padding, output_padding))
+        return _answered(_of_operator(given, padding, output_padding))
     if model is None or node is None:
         lacking = "the model" if model is None else "the node"
         raise UsageError(f"{lacking} is missing; {_ASKED}")
@@ -100,6 +87,25 @@ def explain(
     question = _question(found.op, found.sizes, found.windows, padding, output_padding)
     name = os.fsdecode(model) if isinstance(model, str | os.PathLike) else ""
     return _answered(question, About(name, found.label, found.padded))
+
+
+def _of_operator(
+    given: Mapping[str, object], padding: PerAxis | None, output_padding: PerAxis | None
+) -> Question:
+    """The question about an operator, from the arguments that were given."""
+    for name in ("op", "size", "kernel"):
+        if name not in given:
+            raise UsageError(f"{name} is missing; {_ASKED}")
+    op, sizes = _op(given["op"]), _numbers("size", given["size"], None, least=1)
+    if len(sizes) > _MOST_AXES:
+        raise UsageError(
+            f"size has {len(sizes)} axes; operators have {_MOST_AXES} at most, without batch and "
+            "channels"
+        )
+    names = ("kernel", "stride", "dilation")
+    each = [_numbers(name, given.get(name, 1), sizes, least=1) for name in names]
+    windows = tuple(Window(*one) for one in zip(*each, strict=True))
+    return _question(op, sizes, windows, padding, output_padding)
 
 
 def _of_node(
@@ -179,16 +185,16 @@ def _numbers(
     many = list(parts) if isinstance(parts, Sequence) else [parts]
     found = []
     for part in many:
-        text = part.strip() if isinstance(part, str) else part
-        if isinstance(text, str) and text.removeprefix("-").isdecimal() and len(text) < 20:
-            text = int(text)
-        if not isinstance(text, int) or isinstance(text, bool):
+        number = _number(part)
+        if number is None:
             raise UsageError(
                 f"{name} {value!r} is no number; give one, or one for each axis as 3x3"
             )
-        if not least <= text <= _LARGEST:
-            raise UsageError(f"{name} {text} is not in {least} to {_LARGEST}; give another number")
-        found.append(text)
+        if not least <= number <= _LARGEST:
+            raise UsageError(
+                f"{name} {number} is not in {least} to {_LARGEST}; give another number"
+            )
+        found.append(number)
     if not found:
         raise UsageError(f"{name} is empty; give a number, or one for each axis as 3x3")
     if sizes is not None and len(found) == 1:
@@ -199,3 +205,10 @@ def _numbers(
             "one for each"
         )
     return tuple(found)
+
+
+def _number(given: object) -> int | None:
+    """The integer that something is, or spells; else None."""
+    if isinstance(given, str):
+        return int(given) if _NUMBER.fullmatch(given) else None
+    return int(given) if isinstance(given, Integral) and not isinstance(given, bool) else None

@@ -22,6 +22,7 @@ from onnxpad.report.window_drawing import (
 WIDTH: Final = 80
 _LINES: Final = 18
 _MARGIN: Final = 5
+_CODE: Final = 14
 _PARTINGS: Final = 8
 _WAYS: Final = 3
 _MARKS: Final = {"data": "o", "padding": ".", "cropped": ".", "appended": "+", "nothing": " "}
@@ -149,7 +150,7 @@ def _parting(explanation: Explanation, parting: Parting) -> str:
     if not parting.differences:
         return f"{pair} are the same at all sizes{least}."
     if not parting.same:
-        return f"{pair} are the same at none{least or ' other'}."
+        return f"{pair} are the same at this size, but at none{least or ' other'}."
     told = [f"{pair} are the same at {_sizes(parting.same, parting.stride)}{least}"]
     ways, many = len(parting.differences), len(second) > 1
     if ways > _WAYS:
@@ -246,12 +247,8 @@ def _ruler(found: Drawing, cell: int) -> str:
     if found.transposed:
         last = max(p for p in found.columns if p is not None)
     line = " " * (_MARGIN + found.columns.index(0) * cell) + "0"
-    place = _MARGIN + found.columns.index(last) * cell
-    return (
-        line + f"{last:>{place + 1 - len(line)}}"
-        if place + 1 - len(line) > len(str(last))
-        else line
-    )
+    room = _MARGIN + found.columns.index(last) * cell + 1 - len(line)
+    return f"{line}{last:>{room}}" if room > len(str(last)) else line
 
 
 def _line(found: Drawing, row: DrawnRow, cell: int, paint: Paint) -> str:
@@ -282,17 +279,15 @@ def _written(explanation: Explanation, paint: Paint) -> Iterator[str]:
         lines = written(explanation.question, explanation.answer(names[0]), names)
         label = letter(index)
         for framework, line in zip(("PyTorch", "Keras", "ONNX"), lines, strict=True):
-            lead = f"{label:>3}  {framework:7}  "
-            together = re.sub(r"(?<=\d), (?=-?\d)", ",\xa0", line)  # numbers of one list
-            wrapped = textwrap.wrap(
-                together or "none in one line",
-                WIDTH - len(lead),
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
-            for text in wrapped:
-                yield (
-                    lead.replace(label, paint(label, "strong"), 1) + text if label else lead + text
-                )
-                lead = " " * len(lead)
+            lead = f"{paint(f'{label:>3}', 'strong')}  {framework:7}  "
+            for text in _wrapped(line or "none in one line", WIDTH - _CODE):
+                yield f"{lead}{text}"
+                lead = " " * _CODE
             label = ""
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """A line of a program, broken where that does not part the numbers of one list."""
+    together = re.sub(r"(?<=\d), (?=-?\d)", ",\xa0", line)
+    lines = textwrap.wrap(together, width, break_long_words=False, break_on_hyphens=False)
+    return [each.replace("\xa0", " ") for each in lines]

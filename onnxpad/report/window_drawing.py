@@ -187,18 +187,13 @@ def _windows(
     indices = sorted({*range(min(count, near)), *range(max(count - near, 0), count)})
     lane = {index: index % lanes for index in indices}
     if lanes < _lanes(axis):
-        from_end = sorted(indices, key=lambda index: min(index, count - 1 - index))
-        indices, lane = (
-            from_end,
-            lane | {index: (index - count) % lanes for index in indices if index >= count / 2},
-        )
+        lane |= {index: (index - count) % lanes for index in indices if index >= count / 2}
+        indices.sort(key=lambda index: min(index, count - 1 - index))
     shown = {position for position in columns if position is not None}
     taken: list[set[int]] = [set() for _ in range(lanes)]
     for index in indices:
-        start = index * window.stride - begin
-        span = set(range(start, start + window.extent))
-        if span <= shown and taken[lane[index]].isdisjoint(span):
-            taken[lane[index]] |= span
-            yield DrawnWindow(
-                lane[index], start, range(start, start + window.extent, window.dilation)
-            )
+        start, line = index * window.stride - begin, taken[lane[index]]
+        span = range(start, start + window.extent)
+        if shown.issuperset(span) and line.isdisjoint(span):
+            line.update(span)
+            yield DrawnWindow(lane[index], start, span[:: window.dilation])

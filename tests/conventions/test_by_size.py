@@ -27,6 +27,7 @@ def together(size: int, question: Question) -> dict[str, int]:
     return {name: place for place, names in enumerate(agree) for name in names}
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(questions)
 def test_partings_hold_at_all_sizes(question: Question) -> None:
@@ -49,12 +50,15 @@ def test_partings_hold_at_all_sizes(question: Question) -> None:
     assert not told
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(questions)
 def test_classes_agree_at_all_long_sizes(question: Question) -> None:
-    for names in explained(question).survey.classes:
-        for size in range(30, 50):
-            assert len({together(size, question)[name] for name in names}) == 1
+    classes = explained(question).survey.classes
+    for size in range(30, 50):
+        groups = together(size, question)
+        for names in classes:
+            assert len({groups[name] for name in names}) == 1
 
 
 def parting(explanation: Explanation, first: str, second: str) -> Parting:

@@ -73,6 +73,7 @@ def test_the_names_are_those_promised() -> None:
     assert set(get_args(Op)) == set(OPS)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(questions())
 def test_pads_and_output_fit_together(question: Question) -> None:
@@ -107,6 +108,7 @@ def test_groups_are_those_that_compute_the_same(question: Question) -> None:
             assert read != different or gaps, (names, others)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(questions("conv", "maxpool", "avgpool"))
 def test_same_gives_every_strideth_output(question: Question) -> None:
@@ -116,6 +118,7 @@ def test_same_gives_every_strideth_output(question: Question) -> None:
             assert answer.output == (outputs,), name
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(questions("convtranspose"))
 def test_transposed_same_gives_size_times_stride(question: Question) -> None:
@@ -127,6 +130,7 @@ def test_transposed_same_gives_size_times_stride(question: Question) -> None:
             assert answer.output == (wanted,), name
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(questions(), questions())
 def test_axes_are_independent(one: Question, other: Question) -> None:
@@ -181,6 +185,7 @@ def test_conventions_of_other_operators_are_none() -> None:
     assert "pytorch-padding" not in explanation.conventions
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(questions(), st.integers(0, 3))
 def test_a_padding_of_the_user_is_pytorchs(question: Question, padding: int) -> None:
