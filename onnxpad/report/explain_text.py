@@ -217,28 +217,41 @@ def _differs(difference: Difference, op: Op, *, many: bool) -> str:
 
 
 def _drawing(explanation: Explanation, paint: Paint) -> Iterator[str]:
-    found, cell = drawing(explanation, (WIDTH - _MARGIN) // 2, _LINES), 2
-    if found is None:
-        found, cell = drawing(explanation, WIDTH - _MARGIN, _LINES), 1
-    if found is None:
+    laid = _laid(explanation)
+    if laid is None:
         wide = drawing(explanation, WIDEST, _LINES)
         yield f"The windows are too long to draw here{'; --svg draws them' if wide else ''}."
         return
+    found, cell, margin = laid
     where = f"Axis {found.axis}" if len(explanation.size) > 1 else "The axis"
     if found.transposed:
         more = ", + appended" if any(row.axis.output_padding for row in found.rows) else ""
         yield f"{where} of the output: o kept, . cropped{more}; x-x what an input writes"
     else:
         yield f"{where}: o data, . padding; x-x a window"
-    yield _ruler(found, cell)
+    yield " " * margin + _ruler(found, cell)
     before: tuple[DrawnWindow, ...] = ()
     for row in found.rows:
-        yield _line(found, row, cell, paint)
+        label = paint(f"{row.label:>{margin - 2}}", "strong")
+        yield f"{label}  {_cells(found, row, cell)}"
         if not found.transposed or row.windows != before:  # all crop the same windows
-            yield from _lanes(found, row, cell, paint)
+            for lane in _lanes(found, row, cell):
+                yield " " * margin + paint(lane, "info")
         before = row.windows
     if found.left_out:
         yield f"     and {counted(found.left_out, 'group')} more"
+
+
+def _laid(explanation: Explanation) -> tuple[Drawing, int, int] | None:
+    """A drawing that fits, characters for each cell, and the column in which the cells begin."""
+    for cell in (2, 1):
+        margin = _MARGIN
+        while found := drawing(explanation, (WIDTH - margin) // cell, _LINES):
+            needed = 2 + max(len(row.label) for row in found.rows)
+            if needed <= margin:
+                return found, cell, margin
+            margin = needed
+    return None
 
 
 def _ruler(found: Drawing, cell: int) -> str:
@@ -246,18 +259,17 @@ def _ruler(found: Drawing, cell: int) -> str:
     last = max(row.axis.size for row in found.rows) - 1
     if found.transposed:
         last = max(p for p in found.columns if p is not None)
-    line = " " * (_MARGIN + found.columns.index(0) * cell) + "0"
-    room = _MARGIN + found.columns.index(last) * cell + 1 - len(line)
+    line = " " * (found.columns.index(0) * cell) + "0"
+    room = found.columns.index(last) * cell + 1 - len(line)
     return f"{line}{last:>{room}}" if room > len(str(last)) else line
 
 
-def _line(found: Drawing, row: DrawnRow, cell: int, paint: Paint) -> str:
+def _cells(found: Drawing, row: DrawnRow, cell: int) -> str:
     marks = ["~" if p is None else _MARKS[row.kind(p)] for p in found.columns]
-    label = f"{row.label:>{_MARGIN - 2}}  "
-    return f"{paint(label, 'strong')}{(' ' * (cell - 1)).join(marks)}".rstrip()
+    return (" " * (cell - 1)).join(marks).rstrip()
 
 
-def _lanes(found: Drawing, row: DrawnRow, cell: int, paint: Paint) -> Iterator[str]:
+def _lanes(found: Drawing, row: DrawnRow, cell: int) -> Iterator[str]:
     lanes = [[" "] * (len(found.columns) * cell) for _ in range(found.lanes)]
     for window in row.windows:
         places = [found.columns.index(tap) * cell for tap in window.taps]
@@ -265,9 +277,7 @@ def _lanes(found: Drawing, row: DrawnRow, cell: int, paint: Paint) -> Iterator[s
             lanes[window.lane][place] = "-"
         for place in places:
             lanes[window.lane][place] = "x"
-    for lane in lanes:
-        if text := "".join(lane).rstrip():
-            yield " " * _MARGIN + paint(text, "info")
+    return filter(None, ("".join(lane).rstrip() for lane in lanes))
 
 
 # Writing
