@@ -1,5 +1,7 @@
 """The library's call to compare a model with its original or with a framework's outputs."""
 
+import os
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -22,8 +24,6 @@ from onnxpad.validation.result import (
 )
 
 if TYPE_CHECKING:
-    import os
-
     import numpy.typing as npt
 
     from onnxpad.arithmetic.size import Sizes
@@ -43,12 +43,15 @@ class ValidationResult:
         providers: The execution providers that were used, by onnxruntime's names.
         unproven: Comparisons that were asked for and not made, with the reason, a line each.
         seconds: Wall time.
+        next: The command that looks for the padding with which the original reproduces the
+            reference; empty if it does, or if it has no operator with a padding that could differ.
     """
 
     validation: Validation
     providers: tuple[str, ...]
     unproven: tuple[str, ...]
     seconds: float
+    next: str = ""
 
     @property
     def ok(self) -> bool:
@@ -188,7 +191,10 @@ def validate(
     unproven = tuple(_unproven(found, names))
     told = (*found.warnings, *domain.warnings, *warnings())
     found = replace(found, padding=domain.padding, warnings=told)
-    return ValidationResult(found, names, unproven, time.perf_counter() - start)
+    following = ""
+    if reference is not None and _may_be_padding(models[0], found):
+        following = _match_command(models[0], reference, inputs, rtol, atol)
+    return ValidationResult(found, names, unproven, time.perf_counter() - start, following)
 
 
 def failure(result: ValidationResult) -> str:
@@ -197,6 +203,48 @@ def failure(result: ValidationResult) -> str:
     if result.validation.outcome == "nothing compared" and unproven:
         return unproven
     return why_not(result.validation) or unproven
+
+
+def _may_be_padding(original: Source, found: Validation) -> bool:
+    """Whether the original computes something else than the reference, and padding may be why."""
+    apart = any(
+        run.subject == "original" and run.against == "reference" and run.comparisons and not run.ok
+        for run in found.runs
+    )
+    if not apart or found.ok:
+        return False
+
+    from onnxpad.graph import Graph
+    from onnxpad.repadding.sites import has_padding_to_vary
+    from onnxpad.rewrite.context import Context
+
+    return has_padding_to_vary(Context(Graph.read(original)))
+
+
+def _match_command(
+    model: Source,
+    reference: "Arrays",
+    inputs: "Arrays | None",
+    rtol: float | None,
+    atol: float | None,
+) -> str:
+    """The command that looks for the right padding, or the call if something is in memory."""
+    numbers = {"rtol": rtol, "atol": atol}
+    given = {name: value for name, value in numbers.items() if value is not None}
+    sources = {"": model, "--reference": reference, "--inputs": inputs}
+    held = {option: each for option, each in sources.items() if each is not None}
+    paths = {
+        option: os.fspath(each)
+        for option, each in held.items()
+        if isinstance(each, str | os.PathLike)
+    }
+    if paths.keys() == held.keys():
+        words = [word for option, path in paths.items() for word in (option, path) if word]
+        words += [word for name, value in given.items() for word in (f"--{name}", f"{value}")]
+        return shlex.join(["onnxpad", "match", *words])
+    named = [] if inputs is None else ["inputs=inputs"]
+    named += [f"{name}={value}" for name, value in given.items()]
+    return f"onnxpad.match({', '.join(['model', 'reference', *named])})"
 
 
 def _check(

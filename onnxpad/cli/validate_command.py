@@ -74,7 +74,8 @@ def validate(
     """Run both models on the same inputs and compare their outputs.
 
     The report gives the greatest difference of each output, absolute (max abs) and relative to the
-    greatest magnitude in the expected output.
+    greatest magnitude in the expected output. If a reference is not reproduced and padding may be
+    why, its last line is the match command to run.
 
     Exit codes: 0 they agree, 2 bad usage or unreadable input, 3 they differ or nothing meaningful
     could be compared, 4 a provider asked for by name does not run here.
@@ -108,6 +109,7 @@ def validate(
         validation=result.validation,
         unproven=result.unproven,
         seconds=result.seconds,
+        next=result.next,
     )
     if form is Format.JSON:
         from onnxpad.report.json import validate_json

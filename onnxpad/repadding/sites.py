@@ -77,6 +77,13 @@ def sites_of(context: Context) -> tuple[list[Site], list[tuple[str, str]]]:
     return [site for _, site in sorted(found, key=lambda each: each[0])], left
 
 
+def has_padding_to_vary(context: Context) -> bool:
+    """Whether a graph has a window operator of which another padding computes something else."""
+    windows = [op.windows for op in context.windows()]
+    windows += [op.windows for op in context.transposed()]
+    return any(window.extent != 1 for each in windows for window in each)
+
+
 def _site(context: Context, op: WindowOp | TransposedOp) -> Site | str:
     """One operator, or why its padding cannot be varied."""
     windows = tuple(each for each in op.windows if isinstance(each, Window))

@@ -235,6 +235,8 @@ class ValidateReport:
         validation: The verdict with all figures.
         unproven: Comparisons that were asked for and not made, with the reason, a line each.
         seconds: Wall time.
+        next: The command that looks for the padding that reproduces the reference; empty if there
+            is none to look for.
     """
 
     original: str
@@ -245,6 +247,7 @@ class ValidateReport:
     validation: "Validation"
     unproven: tuple[str, ...]
     seconds: float
+    next: str = ""
 
     @property
     def ok(self) -> bool:

@@ -111,6 +111,7 @@ def validate_json(report: ValidateReport) -> str:
         "providers": report.providers,
         "seconds": report.seconds,
         "unproven": report.unproven,
+        "next": report.next or None,
         "validation": report.validation,
     }
     return _dump(document)

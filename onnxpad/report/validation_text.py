@@ -36,6 +36,9 @@ def validate_text(report: ValidateReport, paint: Paint = plain) -> str:
         divergence_lines(divergence, paint) if divergence else [],
         _padding(validation.padding, paint),
         [*remarks, *(f"{paint('not compared', 'error')}: {shown(w)}" for w in report.unproven)],
+        ["Its padding may be why; this looks for the one that agrees:", shown(report.next)]
+        if report.next
+        else [],
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 

@@ -1,6 +1,8 @@
 """`onnxpad.validate` and the command: verdicts, exit codes, references, reports that tell it."""
 
 import json
+import shlex
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -360,3 +362,65 @@ class TestCommand:
         result = runs(KERAS, fixed, "--provider", "auto")
         assert result.exit_code == 0
         assert "note: provider auto: CPU only" in result.stdout
+
+
+class TestPointsToMatch:
+    """A reference that is not reproduced, where padding may be why."""
+
+    PORT = MODELS / "misconverted" / "strided_conv2d.onnx"
+
+    def test_the_last_line_is_the_command(self, tmp_path: Path) -> None:
+        port = Path(shutil.copy(self.PORT, tmp_path / "a net.onnx"))
+        reference = self.PORT.with_suffix(".npz")
+        result = runs(port, "--reference", reference)
+        assert result.exit_code == 3
+        command = result.stdout.splitlines()[-1]
+        assert command == f"onnxpad match {shlex.quote(str(port))} --reference {reference}"
+        matched = onnxpad_runs(*shlex.split(command)[1:])
+        assert matched.exit_code == 0
+        found = json.loads(runs(port, "--reference", reference, "--format", "json").stdout)
+        assert found["next"] == command
+
+    def test_inputs_and_tolerances_are_named(self, tmp_path: Path) -> None:
+        with np.load(self.PORT.with_suffix(".npz")) as arrays:
+            first, second = arrays.files
+            np.savez(tmp_path / "in.npz", **{first: arrays[first]})
+            np.savez(tmp_path / "out.npz", **{second: arrays[second]})
+        inputs, reference = tmp_path / "in.npz", tmp_path / "out.npz"
+        result = onnxpad.validate(self.PORT, inputs=inputs, reference=reference, atol=1e-3)
+        assert result.next == (
+            f"onnxpad match {self.PORT} --reference {reference} --inputs {inputs} --atol 0.001"
+        )
+
+    def test_both_models_may_differ_from_it(self, tmp_path: Path) -> None:
+        reference = self.PORT.with_suffix(".npz")
+        onnxpad.fix(self.PORT, style="pad").save(tmp_path / "other.onnx")
+        result = onnxpad.validate(self.PORT, tmp_path / "other.onnx", reference=reference)
+        assert result.next == f"onnxpad match {self.PORT} --reference {reference}"
+
+    def test_what_is_in_memory_is_given_to_the_call(self) -> None:
+        with np.load(self.PORT.with_suffix(".npz")) as arrays:
+            reference = dict(arrays)
+        model = onnx.load(self.PORT)
+        assert onnxpad.validate(model, reference=reference).next == (
+            "onnxpad.match(model, reference)"
+        )
+
+    def test_not_where_the_reference_is_reproduced(self, wrong: Path) -> None:
+        assert onnxpad.validate(KERAS, reference=REFERENCE).next == ""
+        assert onnxpad.validate(KERAS, wrong, reference=REFERENCE).next == ""
+
+    @pytest.mark.parametrize(
+        ("node", "weight"),
+        [
+            ("Relu (x)", ""),
+            ("Conv <strides = [2, 2]> (x, w)", "float[1, 1, 1, 1] w = {2}"),
+        ],
+    )
+    def test_not_where_no_padding_could_differ(self, node: str, weight: str) -> None:
+        model = one(f"y = {node}", inputs="float[1, 1, 4, 4] x", initializers=weight)
+        x = np.ones((1, 1, 4, 4), np.float32)
+        y = np.ones((1, 1, 2, 2) if weight else x.shape, np.float32) * 7
+        result = onnxpad.validate(model, reference={"x": x, "y": y})
+        assert result.outcome == "failed"
+        assert result.next == ""
