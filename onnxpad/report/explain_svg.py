@@ -9,7 +9,7 @@ from typing import Final
 from xml.sax.saxutils import escape
 
 from onnxpad.conventions.explanation import Explanation
-from onnxpad.report.explain_text import question_text
+from onnxpad.report.explain_text import divides_by, question_text
 from onnxpad.report.text import counted, shown
 from onnxpad.report.window_drawing import (
     WIDEST,
@@ -67,7 +67,7 @@ def explain_svg(explanation: Explanation) -> str:
         body.append(_text(_MARGIN, height, "The windows are too long to draw."))
     else:
         for row in found.rows:
-            height = _row(found, row, height, body)
+            height = _row(found, row, _told(explanation, row), height, body)
         height = _legend(found, height, body)
     height += _MARGIN
     head = (
@@ -86,13 +86,20 @@ def explain_svg(explanation: Explanation) -> str:
     )
 
 
-def _row(found: Drawing, row: DrawnRow, height: int, body: list[str]) -> int:
-    """Adds a row to the picture; returns where the next one begins."""
+def _told(explanation: Explanation, row: DrawnRow) -> str:
+    """The convention of a row in words."""
     outputs = counted(row.axis.output, "output")
-    if found.transposed:
-        told = f"keeps {outputs} from {row.axis.begin} on"
-    else:
-        told = f"{outputs}; the first window starts {row.axis.begin} before the data"
+    if row.transposed:
+        return f"keeps {outputs} from {row.axis.begin} on"
+    before = f"{row.axis.begin} before" if row.axis.begin else "with"
+    told = f"{outputs}; the first window starts {before} the data"
+    if explanation.op == "avgpool":
+        told += f"; averages divide by {divides_by(explanation.answer(row.names[0]))}"
+    return told
+
+
+def _row(found: Drawing, row: DrawnRow, told: str, height: int, body: list[str]) -> int:
+    """Adds a row to the picture; returns where the next one begins."""
     body.append(_text(_MARGIN, height, row.label, "label"))
     left = _MARGIN + 10 + 9 * len(row.label)
     names = textwrap.wrap(", ".join(row.names), _NAMES, break_on_hyphens=False)

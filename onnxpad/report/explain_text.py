@@ -33,7 +33,7 @@ def explain_text(explanation: Explanation, paint: Paint = plain) -> str:
     blocks = [
         _head(explanation, paint),
         [*_table(explanation, paint)],
-        [*_apart(explanation, paint)],
+        [*_apart(explanation)],
         [*_drawing(explanation, paint)],
         [*_written(explanation, paint)],
     ]
@@ -78,7 +78,7 @@ def _table(explanation: Explanation, paint: Paint) -> Iterator[str]:
         for name in names:
             answer = explanation.answer(name)
             row = [label if name == names[0] else "", name, _pads(answer), by(answer.output)]
-            rows.append([*row, _divides(answer)] if averages else row)
+            rows.append([*row, divides_by(answer)] if averages else row)
     heads = ["", "convention", "crops" if transposed else "pads", "output"]
     heads += ["divides by"] if averages else []
     widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
@@ -120,14 +120,15 @@ def _pads(answer: Answer) -> str:
     )
 
 
-def _divides(answer: Answer) -> str:
+def divides_by(answer: Answer) -> str:
+    """The elements whose number an average divides by."""
     return "data and padding" if answer.counts else "data"
 
 
 # Other sizes
 
 
-def _apart(explanation: Explanation, paint: Paint) -> Iterator[str]:
+def _apart(explanation: Explanation) -> Iterator[str]:
     told = [_parting(explanation, parting) for parting in explanation.survey.partings]
     if not told:
         yield "Those of one letter compute the same, at other sizes too."
