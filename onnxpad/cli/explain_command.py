@@ -100,8 +100,9 @@ def explain(
         write(explain_json(found, str(svg or "")))
     else:
         from onnxpad.report.explain_text import explain_text
+        from onnxpad.report.text import shown
 
         write(explain_text(found, painter()))
         if svg is not None:
-            write(f"\nWrote {svg}\n")
+            write(f"\nWrote {shown(str(svg))}\n")
     return 0
