@@ -7,6 +7,7 @@ was cropped before, and what is appended has the value of the result where no wi
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from onnxpad.analysis import Analysis
@@ -36,6 +37,9 @@ _MAY_PASS: Final = frozenset(
 )
 """Reasons that something further behind may remove."""
 _WRITES_SIZES: Final = frozenset({"Expand", "Reshape"})
+
+
+_TELLS_BY_SIZE: Final = frozenset({"Flatten", "Reshape"})
 
 
 class Stage(NamedTuple):
@@ -158,6 +162,7 @@ class CropsBehind:
                 if crop != own:
                     check_gives(self.analysis, op, op.axes, crop)
                 self._check_lone(op, stages)
+                self._check_told(op, stages, crop)
             except RefusalError as why:
                 left = left or Left(stage.node, why)
                 if why.code not in _MAY_PASS or refusal is not None:
@@ -237,6 +242,34 @@ class CropsBehind:
             for reader in filter(self._asks, readers_of(self.graph, tensor)):
                 if reader.node is None or not self._leads_to(reader.node, ends):
                     raise _read_elsewhere(tensor)
+
+    def _check_told(self, op: TransposedOp, stages: Sequence[Stage], crop: Pairs) -> None:
+        """Raises RefusalError if an axis of one element would be like those that come or go.
+
+        A Flatten or Reshape tells its axes by their sizes, and so does the proof.
+        """
+        for number, (stage, following) in enumerate(pairwise(stages)):
+            data, result = stage.node.inputs[stage.place], stage.node.outputs[0]
+            shapes = self.analysis.shape(data), self.analysis.shape(result)
+            if stage.node.op not in _TELLS_BY_SIZE or stage.amounts is not None or None in shapes:
+                continue
+            before, after = (
+                [size - sum(pair) for size, pair in zip(shape, later.amounts, strict=True)]
+                for shape, places in zip(shapes, (stage.places, following.places), strict=True)
+                if shape is not None
+                for later in [_later(stages[number:], places, len(shape))]
+            )
+            cropped = {
+                stage.places[axis] for axis, pair in zip(op.axes, crop, strict=True) if any(pair)
+            }
+            for units, places in zip(_units(before), _units(after), strict=False):
+                like = sum(axis in cropped for axis in units)
+                if like and len(places) not in (like, len(units)):
+                    raise RefusalError(
+                        Reason.AXIS_TAKEN,
+                        "it leaves one element on an axis, which could not be told from the axes "
+                        f"that {self.graph.label(stage.node)!r} adds or drops",
+                    )
 
     def _leads_to(self, node: Node, ends: Collection[int]) -> bool:
         """Whether all that a node computes leads to some nodes alone, as their bounds."""
@@ -355,6 +388,12 @@ def _after(
         )
         for axis, (begin, end) in zip(op.axes, ends, strict=True)
     ]
+
+
+def _units(sizes: Sequence[Extent]) -> list[range]:
+    """The axes of one element before, between and after the others."""
+    others = [axis for axis, size in enumerate(sizes) if size != 1]
+    return [range(low + 1, high) for low, high in pairwise((-1, *others, len(sizes)))]
 
 
 def _check_own(ends: Sequence[tuple[End, End]]) -> None:

@@ -260,6 +260,14 @@ def test_the_length_of_1481() -> None:
             "cropped-before",
             id="zeros where elements were cropped",
         ),
+        pytest.param(
+            behind(
+                f"f = {SPREAD} r = Reshape (f, t) y = Slice (r, s, e, a)",
+                "int64[4] t = {1, 3, 31, 1}, int64[1] s = {5}, int64[1] e = {6}, int64[1] a = {2}",
+            ),
+            "axis-taken",
+            id="one element, behind a step that adds an axis of one",
+        ),
     ],
 )
 def test_refused(model: onnx.ModelProto, reason: str) -> None:
