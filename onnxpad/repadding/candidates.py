@@ -64,6 +64,9 @@ def _gathering(site: Site) -> Iterator[Candidate]:
 def _pads(site: Site) -> Iterator[tuple[str, Choice, int]]:
     """Paddings that differ in their amounts alone."""
     count, now = len(site.windows), site.choice
+    if site.is_still:
+        yield from _written(site)
+        return
     if now.ceil:
         yield "rounded down", replace(now, ceil=False), _LIKELY
         now = replace(now, ceil=False)
@@ -77,17 +80,25 @@ def _pads(site: Site) -> Iterator[tuple[str, Choice, int]]:
     yield "valid", replace(now, pads=((0, 0),) * count), _LESS
     if now.pads is None:
         return
-    yield "begin and end exchanged", replace(now, pads=exchanged(now.pads)), _LIKELY
-    yield "begin and end in turns", replace(now, pads=in_turns(now.pads)), _LIKELY
-    yield "in turns read as ONNX's order", replace(now, pads=from_turns(now.pads)), _LESS
-    if count > 1:
-        yield "axes exchanged", replace(now, pads=now.pads[::-1]), _LESS
+    yield from _written(replace(site, choice=now))
     if count == 1:
         whole = tuple((window.extent - 1, 0) for window in site.windows)
         yield "keras-causal", replace(now, pads=whole), _LIKELY
         yield "all at the end", replace(now, pads=exchanged(whole)), _LESS
     for by in (1, -1):
         yield f"moved by {by}", replace(now, pads=moved(now.pads, by)), _LEAST
+
+
+def _written(site: Site) -> Iterator[tuple[str, Choice, int]]:
+    """The same amounts, written in another order."""
+    now, pads = site.choice, site.choice.pads
+    if pads is None:
+        return
+    yield "begin and end exchanged", replace(now, pads=exchanged(pads)), _LIKELY
+    yield "begin and end in turns", replace(now, pads=in_turns(pads)), _LIKELY
+    yield "in turns read as ONNX's order", replace(now, pads=from_turns(pads)), _LESS
+    if len(pads) > 1:
+        yield "axes exchanged", replace(now, pads=pads[::-1]), _LESS
 
 
 def _transposed(site: Site) -> Iterator[Candidate]:
@@ -290,5 +301,12 @@ def _whole() -> Iterator[tuple[str, Convention]]:
                 yield name, _both(convolutions[one], pools[other])
 
 
-WHOLE: Final[Mapping[str, Convention]] = dict(_whole())
+def _where_read(convention: Convention) -> Convention:
+    """A convention that leaves alone a `Pad` that no window reads, unless it only reorders."""
+    return lambda site: site.choice if site.is_still else convention(site)
+
+
+WHOLE: Final[Mapping[str, Convention]] = {
+    name: _where_read(convention) for name, convention in _whole()
+}
 """Conventions of a whole model, likelier ones first."""

@@ -128,7 +128,7 @@ def _inner_names(graph: Graph) -> set[str]:
 
 
 def _dtype(context: Context, site: Site) -> int:
-    data = site.node.inputs[site.operator.inputs.data]
+    data = site.node.inputs[site.data]
     return context.analysis.dtype(data) or TensorProto.UNDEFINED
 
 
@@ -195,6 +195,7 @@ class _Task:
         feeds = {**self._draws[sample].feeds, **self._copy.feeds(self._choices(point))}
         self.runs += 1
         sizes = self._copy.probes
+        self._progress("tries", self.runs, 0)
         try:
             found = self.session.run(feeds, [*names, *sizes])
         except EngineError:

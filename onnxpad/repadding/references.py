@@ -11,7 +11,7 @@ from onnxpad.engine.sessions import Array, Value
 from onnxpad.repadding.search import Trial
 from onnxpad.validation.align import aligned
 
-_MOST = 1 << 16
+_MOST = 1 << 13
 """Elements of an answer on which the search looks; all of them tell whether it is solved."""
 _UNLIKE = 10.0
 """How far shapes of different ranks are; of others the sum of |log(size / size wanted)| tells."""

@@ -1,24 +1,30 @@
-"""The window operators of a model's main graph, with what each pads."""
+"""The window operators and `Pad`s of a model's main graph, with what each pads."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from onnxpad.arithmetic.window import Side, Window
 from onnxpad.graph import Node
-from onnxpad.operators.read import TransposedOp, WindowOp
-from onnxpad.operators.table import CONV_TRANSPOSE, Fill, Operator
+from onnxpad.operators.read import PadOp, TransposedOp, WindowOp, is_transposed
+from onnxpad.operators.table import CONV_TRANSPOSE, Fill, Operator, operator_of
 from onnxpad.repadding.choice import Choice
 from onnxpad.rewrite.context import Context
+
+_PAD_AS_INPUT = 11
+"""The first opset whose Pad takes its amounts as an input."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
-    """One window operator.
+    """One operator whose padding may be another one.
+
+    A `Pad` that no operator takes up is one too. Its windows are those of the operator that reads
+    it, and stand still where none does.
 
     Attributes:
         node: The operator.
         label: Its name in reports.
-        operator: Its row.
+        operator: Its row; None for a `Pad`.
         windows: One per spatial axis.
         axes: The spatial axes of its data.
         rank: The rank of its data.
@@ -28,7 +34,7 @@ class Site:
 
     node: Node
     label: str
-    operator: Operator
+    operator: Operator | None
     windows: tuple[Window, ...]
     axes: tuple[int, ...]
     rank: int
@@ -41,9 +47,19 @@ class Site:
         return self.operator is CONV_TRANSPOSE
 
     @property
+    def is_still(self) -> bool:
+        """Whether it is a `Pad` that no window operator alone reads."""
+        return self.operator is None and all(window.kernel == 1 for window in self.windows)
+
+    @property
     def is_pool(self) -> bool:
         """Whether its output size may round up."""
-        return self.operator.pools
+        return self.operator is not None and self.operator.pools
+
+    @property
+    def data(self) -> int:
+        """The index of the input that is its data."""
+        return 0 if self.operator is None else self.operator.inputs.data
 
     @property
     def is_sized(self) -> bool:
@@ -53,7 +69,7 @@ class Site:
     @property
     def leaves_padding_out(self) -> bool:
         """Whether it divides by the number of elements that are no padding, unless told to."""
-        return self.operator.padding is Fill.EXCLUDED
+        return self.operator is not None and self.operator.padding is Fill.EXCLUDED
 
     @property
     def signature(self) -> tuple[object, ...]:
@@ -62,7 +78,7 @@ class Site:
 
 
 def sites_of(context: Context) -> tuple[list[Site], list[tuple[str, str]]]:
-    """The window operators of a graph, in file order, and those that cannot be varied, with why."""
+    """The sites of a graph, in file order, and operators that cannot be varied, with why."""
     found: list[tuple[int, Site]] = []
     left: list[tuple[str, str]] = []
     order = {id(node): place for place, node in enumerate(context.graph.nodes)}
@@ -73,7 +89,21 @@ def sites_of(context: Context) -> tuple[list[Site], list[tuple[str, str]]]:
             found.append((order[id(op.node)], site))
         else:
             left.append((context.label(op.node), site))
+    known = {id(site.node): site for _, site in found}
+    for pad in context.pads():
+        each = _pad(context, pad, known)
+        if isinstance(each, Site):
+            found.append((order[id(pad.node)], each))
+        elif each:
+            left.append((context.label(pad.node), each))
     left += [(context.label(node), str(why)) for node, why in context.unreadable()]
+    inner = (*context.graph.inside(), *context.graph.functions())
+    left += [
+        (graph.place_of(node), "it is in a body or a function")
+        for graph in inner
+        for node in graph.nodes
+        if operator_of(graph, node) is not None or is_transposed(graph, node)
+    ]
     return [site for _, site in sorted(found, key=lambda each: each[0])], left
 
 
@@ -101,6 +131,35 @@ def _site(context: Context, op: WindowOp | TransposedOp) -> Site | str:
     known = tuple(size if isinstance(size, int) else None for size in _at(sizes, op.axes))
     label = context.label(op.node)
     return Site(op.node, label, operator, windows, op.axes, rank, choice, known)
+
+
+def _pad(context: Context, pad: PadOp, known: Mapping[int, Site]) -> Site | str:
+    """A `Pad`, or why its amounts cannot be varied; empty if it pads nothing."""
+    graph, pairs = context.graph, pad.constant_amounts
+    if pairs is None:
+        return "its amounts are computed"
+    if graph.opset < _PAD_AS_INPUT and "pads" not in pad.node.attrs:
+        return f"opset {graph.opset} has another Pad"
+    shape = context.analysis.shape(pad.data)
+    rank = len(shape) if shape is not None else len(pairs) if pad.axes is None else 0
+    whole = pad.over(rank)
+    if whole is None:
+        return "the rank of its data is unknown"
+    readers = {id(use.node): use.index for use in graph.uses(pad.node.outputs[0])}
+    reader = known.get(next(iter(readers))) if len(readers) == 1 else None
+    if reader is not None and (reader.is_transposed or reader.rank != rank):
+        reader = None
+    padded = tuple(axis for axis, pair in enumerate(whole) if pair != (0, 0))
+    axes = padded if reader is None else reader.axes
+    if not {*padded} <= {*axes}:
+        axes, reader = padded, None
+    if not axes:
+        return ""
+    windows = (Window(1),) * len(axes) if reader is None else reader.windows
+    choice = Choice(tuple(whole[axis] for axis in axes))
+    sizes = [None] * rank if shape is None else list(shape)
+    spatial = tuple(size if isinstance(size, int) else None for size in _at(sizes, axes))
+    return Site(pad.node, context.label(pad.node), None, windows, axes, rank, choice, spatial)
 
 
 def _at(sizes: Sequence[object], axes: Sequence[int]) -> list[object]:

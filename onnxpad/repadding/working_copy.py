@@ -145,6 +145,8 @@ class _Build:
             return f"no Pad of opset {self._opset} takes its amounts as an input for its type"
         if site.leaves_padding_out and dtype not in FLOATS:
             return "its averages are quantised"
+        if site.operator is None and self._opset < _PAD_AS_INPUT and dtype != TensorProto.FLOAT:
+            return f"no Pad of opset {self._opset} takes its amounts as an input for its type"
         return ""
 
     def finish(self, probes: Sequence[str]) -> None:
@@ -161,7 +163,7 @@ class _Build:
         part = _Part(self, place)
         count = len(site.windows)
         self._input(_name(place, "pads"), 2 * count)
-        data = node.input[site.operator.inputs.data]
+        data = node.input[site.data]
         part.sizes = part.cast(
             part.add("Gather", part.add("Shape", data), self.constant(np.array(site.axes))),
             TensorProto.FLOAT,
@@ -174,7 +176,10 @@ class _Build:
             self._input(_name(place, "how"), 5)
         pads = self._pads(part, site) if site.is_sized else _name(place, "pads")
         extra = self._beyond(part, site, pads) if site.is_pool and site.is_sized else None
-        self._gather(part, site, node, dtype, pads, extra)
+        if site.operator is None:
+            self._repad(part, site, node, pads)
+        else:
+            self._gather(part, site, node, dtype, pads, extra)
         return part.nodes
 
     def _pads(self, part: "_Part", site: Site) -> str:
@@ -215,6 +220,25 @@ class _Build:
         more = part.add("Sub", part.add("Sub", up, over), down)
         return part.add("Mul", part.flag(3), part.add("Mul", more, stride))
 
+    def _repad(self, part: "_Part", site: Site, node: onnx.NodeProto, pads: str) -> None:
+        """A `Pad` with other amounts."""
+        begin, end = part.split(pads, len(site.windows))
+        amounts = self._amounts(part, site, begin, end)
+        plain = _without(node, {"pads"})
+        if self._opset >= _PAD_AS_INPUT:
+            kept = [node.input[0], amounts, *node.input[2:3]]
+        else:
+            self._contrib = True
+            plain = _without(node, {"pads", "value"})
+            plain.domain = _CONTRIB
+            values = [each.f for each in node.attribute if each.name == "value"]
+            kept = [node.input[0], amounts]
+            if values and values[0]:
+                kept.append(self.constant(np.array(values[0], np.float32)))
+        del plain.input[:]
+        plain.input.extend(kept)
+        part.nodes.append(plain)
+
     def _gather(
         self,
         part: "_Part",
@@ -225,7 +249,8 @@ class _Build:
         extra: str | None,
     ) -> None:
         """An operator that reads its data through a `Pad`."""
-        place = site.operator.inputs.data
+        assert site.operator is not None
+        place = site.data
         data, count = node.input[place], len(site.windows)
         begin, end = part.split(pads, count)
         reach = end if extra is None else part.add("Add", end, extra)
@@ -259,6 +284,7 @@ class _Build:
     def _scatter(self, part: "_Part", site: Site, node: onnx.NodeProto, dtype: int) -> None:
         """A transposed convolution in full, cropped and extended by a `Pad`, and then its bias."""
         plain = _without(node, {"auto_pad", "pads", "output_padding", "output_shape"})
+        assert site.operator is not None
         output, bias = node.output[0], ""
         place = site.operator.inputs.bias
         if place is not None and len(node.input) > place:
@@ -277,18 +303,20 @@ class _Build:
 
     def _amounts(self, part: "_Part", site: Site, begin: str, end: str) -> str:
         """Amounts for all axes of the data, as int64 in ONNX's order."""
-        first, last = site.axes[0], site.rank - site.axes[-1] - 1
-        heads = [self.constant(np.zeros(first, np.float32))] if first else []
-        tails = [self.constant(np.zeros(last, np.float32))] if last else []
-        parts = [*heads, begin, *tails, *heads, end, *tails]
-        return part.cast(part.add("Concat", *parts, axis=0), TensorProto.INT64)
+        count = len(site.axes)
+        # One of begin, end and a last 0 for each amount.
+        places = [2 * count] * (2 * site.rank)
+        for at, axis in enumerate(site.axes):
+            places[axis], places[site.rank + axis] = at, count + at
+        parts = part.add("Concat", begin, end, self.floats([0]), axis=0)
+        return part.cast(part.add("Gather", parts, self.ints(places)), TensorProto.INT64)
 
     def _fill(self, site: Site, dtype: int, node: onnx.NodeProto, zero: int | None) -> str:
         """The tensor with the value of an operator's padding; empty for 0."""
         given: str = node.input[zero] if zero is not None and len(node.input) > zero else ""
         if given:
             return given
-        if site.operator.padding is Fill.LOWEST:
+        if site.operator is not None and site.operator.padding is Fill.LOWEST:
             kind = helper.tensor_dtype_to_np_dtype(dtype)
             is_float = np.issubdtype(kind, np.floating)
             lowest = -np.inf if is_float else np.iinfo(kind).min

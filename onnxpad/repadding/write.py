@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import numpy as np
+
 from onnxpad.graph import Graph
 from onnxpad.operators.amounts import Pairs, is_padded, onnx_order, told
 from onnxpad.repadding.choice import Choice
@@ -29,15 +31,37 @@ def write(graph: Graph, site: Site, choice: Choice, pads: Pairs) -> None:
         choice: How it shall pad.
         pads: The amounts at the sizes of the run that decided, (begin, end) for each spatial axis.
     """
+    if site.operator is None:
+        _write_pad(graph, site, pads)
+        return
     wanted = attributes(site, choice, pads)
     absent = {name: None for name in PADDING if name not in wanted and name in site.node.attrs}
     graph.set_attributes(site.node, {**wanted, **absent})
 
 
+def _write_pad(graph: Graph, site: Site, pads: Pairs) -> None:
+    whole = [(0, 0)] * site.rank
+    for axis, pair in zip(site.axes, pads, strict=True):
+        whole[axis] = pair
+    amounts = onnx_order(whole)
+    if "pads" in site.node.attrs:
+        graph.set_attribute(site.node, "pads", amounts)
+        return
+    name = site.node.name or site.node.outputs[0].name
+    tensor = graph.add_initializer(np.asarray(amounts, np.int64), f"{name}_pads")
+    graph.set_input(site.node, 1, tensor)
+    if len(site.node.inputs) > _AXES:
+        graph.set_input(site.node, _AXES, None)
+
+
+_AXES: Final = 3
+"""The index of the input of a `Pad` that names its axes."""
+
+
 def attributes(site: Site, choice: Choice, pads: Pairs) -> dict[str, object]:
     """The attributes of padding of an operator that pads as chosen; absent ones are defaults."""
     found: dict[str, object] = {}
-    if not site.is_transposed and stays_open(site, choice):
+    if site.operator is not None and not site.is_transposed and stays_open(site, choice):
         found["auto_pad"] = "SAME_UPPER" if choice.odd == "end" else "SAME_LOWER"
     elif is_padded(pads):
         found["pads"] = onnx_order(pads)
