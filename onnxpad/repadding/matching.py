@@ -485,7 +485,7 @@ def _key(site: Site, choice: Choice) -> object:
     return choice.effect((ANY_SIZE,) * len(site.windows), site.windows)
 
 
-_SAMPLES: Final = 2
+_SAMPLES: Final = 1
 """Samples on which the search looks; all are compared in the end."""
 _NEAR: Final = 1e-3
 """A difference, relative to the range, that rounding might explain in a deep model."""

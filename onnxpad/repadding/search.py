@@ -9,10 +9,9 @@ those of one operator. Where no move helps, pairs are tried, then a few random c
 The number of evaluations of a round is that of the moves; no combination is enumerated.
 """
 
-import itertools
 import math
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
@@ -24,7 +23,16 @@ Point: TypeAlias = tuple[int, ...]
 Move: TypeAlias = tuple[tuple[int, int], ...]
 """(operator, option) for each operator that it changes."""
 
-_PAIRED: Final = 10  # moves whose pairs are tried where no single one helps
+_STARTS: Final = 6
+"""Starting points from which moves are followed."""
+_CLEARLY: Final = 0.7
+"""The share of the model's own error below which another starting point is followed first."""
+_AGAIN: Final = 12
+"""Moves of the last round that are tried before all others."""
+_BATCH: Final = 40
+"""Moves tried before the best of them is followed."""
+_PAIRED: Final = 30
+"""Pairs that are tried where no single move helps."""
 _LARGEST: Final = 6  # greatest share of operators, as one in so many, that a random change touches
 _BETTER: Final = 1e-6  # an error must become smaller by this share to count
 
@@ -52,6 +60,8 @@ class Trial(NamedTuple):
 
 
 Evaluate: TypeAlias = Callable[[Point], Trial]
+Effect: TypeAlias = npt.NDArray[np.float64] | None
+"""What a move adds to the answer; None where the answers cannot be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +77,11 @@ class Space:
     tiers: tuple[tuple[int, ...], ...]
     groups: tuple[tuple[int, ...], ...]
     is_idle: Callable[[Point, int, int], bool] = lambda point, each, option: point[each] == option
+
+    @property
+    def deepest(self) -> int:
+        """The greatest tier."""
+        return max((rank for tiers in self.tiers for rank in tiers), default=0)
 
     def moves(self, point: Point, tier: int, free: frozenset[int]) -> Iterator[Move]:
         """The moves up to a tier: of groups as a whole, and then of single operators."""
@@ -125,16 +140,16 @@ class Search:
                 return start
             if self.is_over():
                 break
-        ranked.sort(key=lambda each: self.trial(each).rank)
+        first = ranked[0]
+        ranked.sort(key=self._rank)
         best = ranked[0]
-        deepest = max((rank for tiers in self.space.tiers for rank in tiers), default=0)
-        for tier in range(deepest + 1):
-            for start in dict.fromkeys((best, *ranked[:3])):
-                found = self._descend(start, tier, free)
-                best = min(best, found, key=lambda each: self.trial(each).rank)
-                if self.trial(best).solved or self.is_over():
-                    return best
-        return self._shaken(best, deepest, free)
+        if self.trial(best).rank > (True, 0.0, self.trial(first).error * _CLEARLY):
+            ranked = [first, *(each for each in ranked if each != first)]
+        for start in ranked[:_STARTS]:
+            best = min(best, self._descend(start, free), key=self._rank)
+            if self.trial(best).solved or self.is_over():
+                return best
+        return self._shaken(best, free)
 
     def pruned(self, point: Point) -> Point:
         """A solved point with as many operators as they were as it stays solved with.
@@ -156,66 +171,121 @@ class Search:
                 parts += [part[:half], part[half:]]
         return point
 
-    def _descend(self, point: Point, tier: int, free: frozenset[int]) -> Point:
-        """Follows what helps until nothing does."""
+    def _rank(self, point: Point) -> tuple[bool, float, float]:
+        return self.trial(point).rank
+
+    def _descend(self, point: Point, free: frozenset[int]) -> Point:
+        """Follows moves that help until none does.
+
+        The effect of a move, once seen, foretells what it does from here. So the moves that promise
+        most are tried first, then moves never tried, likely mistakes first, then all the others.
+        """
+        seen: dict[Move, Effect] = {}
         while not self.is_over() and not self.trial(point).solved:
-            now = self.trial(point)
-            tried: list[tuple[Move, Trial]] = []
-            for move in self.space.moves(point, tier, free):
-                found = self.trial(_moved(point, move))
-                if found.solved:
-                    return _moved(point, move)
-                tried.append((move, found))
-                if self.is_over():
+            ahead = None
+            for batch in self._batches(point, free, seen):
+                tried = self._tried(point, batch, seen)
+                ahead = self._ahead(point, tried, seen)
+                if ahead is not None or self.is_over():
                     break
-            ahead = min(
-                self._joint(point, now, tried),
-                key=lambda each: self.trial(each).rank,
-                default=point,
-            )
-            if not _is_better(self.trial(ahead), now):
-                ahead = min(
-                    self._pairs(point, tried), key=lambda each: self.trial(each).rank, default=point
-                )
-            if not _is_better(self.trial(ahead), now):
+            if ahead is None:
+                ahead = self._best(point, self._pairs(point, seen))
+            if ahead is None:
                 return point
             point = ahead
         return point
 
-    def _joint(
-        self, point: Point, now: Trial, tried: Sequence[tuple[Move, Trial]]
-    ) -> Iterator[Point]:
-        """Points reached by several moves at once, by their effects, and by the best single one."""
-        if not tried:
-            return
-        yield _moved(point, min(tried, key=lambda each: each[1].rank)[0])
-        if now.missing is None:
-            return
-        wanted = now.missing
-        alike = [
-            (move, wanted - trial.missing)
-            for move, trial in tried
-            if trial.missing is not None and trial.missing.shape == wanted.shape
+    def _batches(
+        self, point: Point, free: frozenset[int], seen: Mapping[Move, Effect]
+    ) -> Iterator[list[Move]]:
+        """The moves from a point in the order in which they are to be tried."""
+        every = [[*self.space.moves(point, tier, free)] for tier in range(self.space.deepest + 1)]
+        possible = set(every[-1])
+        known = [move for move in seen if move in possible and seen[move] is not None]
+        foretold = self._foretold(point, known, seen)
+        yield foretold[:_AGAIN]
+        for moves in every:
+            yield [move for move in moves if move not in seen]
+        for begin in range(_AGAIN, len(foretold), _BATCH):
+            yield foretold[begin : begin + _BATCH]
+
+    def _foretold(
+        self, point: Point, moves: Sequence[Move], seen: Mapping[Move, Effect]
+    ) -> list[Move]:
+        """Moves with effects, the one first that promises to leave least."""
+        missing = self.trial(point).missing
+        if missing is None or not moves:
+            return [*moves]
+        left = [
+            float(np.linalg.norm(missing - effect)) if effect is not None else math.inf
+            for effect in (seen[move] for move in moves)
         ]
-        told = [(move, effect) for move, effect in alike if effect.any()]
-        if not told:
+        return [move for _, move in sorted(zip(left, moves, strict=True))]
+
+    def _tried(self, point: Point, moves: Iterable[Move], seen: dict[Move, Effect]) -> list[Move]:
+        """Tries moves from a point and notes their effects, up to one that solves."""
+        found: list[Move] = []
+        now = self.trial(point).missing
+        for move in moves:
+            target = _moved(point, move)
+            then = self.trial(target)
+            found.append(move)
+            missing = then.missing
+            seen[move] = None
+            if missing is not None and now is not None and missing.shape == now.shape:
+                seen[move] = now - missing
+            if then.solved or self.is_over():
+                break
+        return found
+
+    def _ahead(
+        self, point: Point, tried: Sequence[Move], seen: Mapping[Move, Effect]
+    ) -> Point | None:
+        """The best point that moves reach together or one by one; None if none is better."""
+        return self._best(point, self._joint(point, tried, seen)) if tried else None
+
+    def _best(self, point: Point, targets: Iterable[Point]) -> Point | None:
+        best = min(targets, key=self._rank, default=point)
+        return best if _is_better(self.trial(best), self.trial(point)) else None
+
+    def _joint(
+        self, point: Point, tried: Sequence[Move], seen: Mapping[Move, Effect]
+    ) -> Iterator[Point]:
+        """The best point of single moves, and points that several reach, by their effects."""
+        best = min((_moved(point, move) for move in tried), key=self._rank)
+        yield best
+        wanted = self.trial(point).missing
+        if wanted is None or self.trial(best).solved:
             return
-        effects = np.stack([effect for _, effect in told])
-        moves = [move for move, _ in told]
+        moves, effects = _stacked(point, seen)
+        if not moves:
+            return
+        told: set[Point] = set()
         for order in (_by_pursuit(effects, wanted, moves), _by_fit(effects, wanted, moves)):
             for length in _lengths(len(order)):
                 if self.is_over():
                     return
                 target = _joined(point, [moves[each] for each in order[:length]])
-                if self.trial(target).solved:
+                if target not in told:
+                    told.add(target)
                     yield target
-                    return
-                yield target
+                    if self.trial(target).solved:
+                        return
 
-    def _pairs(self, point: Point, tried: Sequence[tuple[Move, Trial]]) -> Iterator[Point]:
-        """Points reached by two of the moves that do least harm."""
-        least = sorted(tried, key=lambda each: each[1].rank)[:_PAIRED]
-        for (one, _), (other, _) in itertools.combinations(least, 2):
+    def _pairs(self, point: Point, seen: Mapping[Move, Effect]) -> Iterator[Point]:
+        """Points reached by two moves, those that promise most."""
+        missing = self.trial(point).missing
+        if missing is None:
+            return
+        moves, effects = _stacked(point, seen)
+        if not moves:
+            return
+        gram, along = effects @ effects.T, effects @ missing
+        alone = gram.diagonal() - 2 * along
+        left = alone[:, None] + alone[None, :] + 2 * gram
+        left[np.tril_indices(len(moves))] = math.inf
+        for flat in np.argsort(left, axis=None)[:_PAIRED]:
+            one, other = (moves[each] for each in divmod(int(flat), len(moves)))
             if self.is_over():
                 return
             if {each for each, _ in one}.isdisjoint(each for each, _ in other):
@@ -224,23 +294,33 @@ class Search:
                 if self.trial(target).solved:
                     return
 
-    def _shaken(self, best: Point, tier: int, free: frozenset[int]) -> Point:
-        """Random changes of the best point, each followed by a descent, until time is up."""
+    def _shaken(self, best: Point, free: frozenset[int]) -> Point:
+        """Random changes of the best point, each followed by a descent."""
         source = random.Random(self.seed)
-        singles = [move for move in self.space.moves(best, tier, free) if len(move) == 1]
-        if not singles:
-            return best
-        for attempt in range(_ATTEMPTS):
+        moves = self.space.moves(best, self.space.deepest, free)
+        singles = [move for move in moves if len(move) == 1]
+        for attempt in range(_ATTEMPTS if singles else 0):
             if self.is_over() or self.trial(best).solved:
                 break
             share = max(1, len(free) // (_LARGEST + attempt))
             chosen = source.sample(singles, min(len(singles), share))
-            found = self._descend(_joined(best, chosen), 0, free)
-            best = min(best, found, key=lambda each: self.trial(each).rank)
+            best = min(best, self._descend(_joined(best, chosen), free), key=self._rank)
         return best
 
 
 _ATTEMPTS: Final = 6
+
+
+def _stacked(
+    point: Point, seen: Mapping[Move, Effect]
+) -> tuple[list[Move], npt.NDArray[np.float64]]:
+    """The moves from a point that have an effect, with their effects, a row each."""
+    found = [
+        (move, effect)
+        for move, effect in seen.items()
+        if effect is not None and effect.any() and _moved(point, move) != point
+    ]
+    return [move for move, _ in found], np.stack([effect for _, effect in found] or [np.zeros(0)])
 
 
 def _moved(point: Point, move: Move) -> Point:
