@@ -42,7 +42,7 @@ def op_of(site: Site) -> Op | None:
         return "convtranspose"
     if site.leaves_padding_out:
         return "avgpool"
-    if site.operator.padding is Fill.LOWEST:
+    if site.row.padding is Fill.LOWEST:
         return "maxpool"
     return None if site.is_pool else "conv"
 
@@ -215,7 +215,7 @@ def _require_runnable(
     opset: int,
 ) -> None:
     """Raises unless ONNX and onnxruntime compute a choice as it is meant."""
-    name, row = site.node.op, site.operator
+    name, row = site.node.op, site.row
     for attribute, wanted in (("ceil_mode", choice.ceil), (row.counts or "", choice.counted)):
         if wanted and (not attribute or opset < row.since.get(attribute, 1)):
             raise AbsentError(f"{name} of opset {opset} has no {attribute}")

@@ -32,7 +32,7 @@ from onnxpad.repadding.candidates import AS_IS, WHOLE, Candidate, candidates
 from onnxpad.repadding.choice import ANY_SIZE, Choice
 from onnxpad.repadding.references import Closeness, gap, trial
 from onnxpad.repadding.search import Point, Search, Space, Trial
-from onnxpad.repadding.sites import Site, sites_of
+from onnxpad.repadding.sites import Site, sites_of, with_pads
 from onnxpad.repadding.verdict import Distinguishable, Matching, Outcome, Repadded, Tried
 from onnxpad.repadding.working_copy import WorkingCopy, working_copy
 from onnxpad.repadding.write import attributes, described, forget_sizes, write
@@ -91,8 +91,9 @@ def match_graph(
         ModelError: The model does not load.
     """
     context = Context(graph)
-    sites, left = sites_of(context)
-    sites = [site for site in sites if len(_options(site)) > 1]
+    windows, left = sites_of(context)
+    every, others = with_pads(context, windows)
+    sites = [site for site in every if len(_options(site)) > 1]
     run, folder = graph.model.to_run()
     model = read_proto(run)
     found = given(outline(model), inputs, reference, _inner_names(graph))
@@ -104,7 +105,9 @@ def match_graph(
     copy = working_copy(model, sites, dtypes, names)
     task = _Task(graph, copy, found.draws, wanted, Closeness(rtol, atol), seconds, progress, folder)
     with _opened(copy, folder) as task.session:
-        result = replace(task.solve(), left=(*left, *copy.left), notes=found.notes, runs=task.runs)
+        result = replace(
+            task.solve(), left=(*left, *others, *copy.left), notes=found.notes, runs=task.runs
+        )
         if result.outcome == "matched" or (result.outcome == "partly matched" and partial):
             mark = graph.mark()
             task.write()

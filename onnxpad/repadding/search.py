@@ -61,7 +61,7 @@ class Trial(NamedTuple):
 
 Evaluate: TypeAlias = Callable[[Point], Trial]
 Effect: TypeAlias = npt.NDArray[np.float64] | None
-"""What a move adds to the answer; None where the answers cannot be compared."""
+"""The change of the answer by a move; None where the answers cannot be compared."""
 
 
 @dataclass(frozen=True, slots=True)

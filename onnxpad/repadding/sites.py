@@ -42,6 +42,12 @@ class Site:
     sizes: tuple[int | None, ...]
 
     @property
+    def row(self) -> Operator:
+        """The row of a window operator."""
+        assert self.operator is not None
+        return self.operator
+
+    @property
     def is_transposed(self) -> bool:
         """Whether it is a transposed convolution, whose pads crop."""
         return self.operator is CONV_TRANSPOSE
@@ -78,7 +84,7 @@ class Site:
 
 
 def sites_of(context: Context) -> tuple[list[Site], list[tuple[str, str]]]:
-    """The sites of a graph, in file order, and operators that cannot be varied, with why."""
+    """The window operators of a graph, in file order, and those that cannot be varied, with why."""
     found: list[tuple[int, Site]] = []
     left: list[tuple[str, str]] = []
     order = {id(node): place for place, node in enumerate(context.graph.nodes)}
@@ -89,22 +95,32 @@ def sites_of(context: Context) -> tuple[list[Site], list[tuple[str, str]]]:
             found.append((order[id(op.node)], site))
         else:
             left.append((context.label(op.node), site))
-    known = {id(site.node): site for _, site in found}
+    left += [(context.label(node), str(why)) for node, why in context.unreadable()]
+    return [site for _, site in sorted(found, key=lambda each: each[0])], left
+
+
+def with_pads(context: Context, sites: Sequence[Site]) -> tuple[list[Site], list[tuple[str, str]]]:
+    """The sites of a graph and its `Pad`s, in file order, and what cannot be varied, with why.
+
+    That includes operators in bodies and functions.
+    """
+    graph = context.graph
+    order = {id(node): place for place, node in enumerate(graph.nodes)}
+    known = {id(site.node): site for site in sites}
+    found, left = [*sites], []
     for pad in context.pads():
         each = _pad(context, pad, known)
         if isinstance(each, Site):
-            found.append((order[id(pad.node)], each))
+            found.append(each)
         elif each:
             left.append((context.label(pad.node), each))
-    left += [(context.label(node), str(why)) for node, why in context.unreadable()]
-    inner = (*context.graph.inside(), *context.graph.functions())
     left += [
-        (graph.place_of(node), "it is in a body or a function")
-        for graph in inner
-        for node in graph.nodes
-        if operator_of(graph, node) is not None or is_transposed(graph, node)
+        (inner.place_of(node), "it is in a body or a function")
+        for inner in (*graph.inside(), *graph.functions())
+        for node in inner.nodes
+        if operator_of(inner, node) is not None or is_transposed(inner, node)
     ]
-    return [site for _, site in sorted(found, key=lambda each: each[0])], left
+    return sorted(found, key=lambda each: order[id(each.node)]), left
 
 
 def has_padding_to_vary(context: Context) -> bool:
@@ -122,9 +138,11 @@ def _site(context: Context, op: WindowOp | TransposedOp) -> Site | str:
     operator = CONV_TRANSPOSE if isinstance(op, TransposedOp) else op.operator
     if operator.declaration is not None:
         return "its operator is the user's own"
+    if isinstance(op, WindowOp) and op.gives_indices:
+        return "it gives indices"
     choice = _transposed(op) if isinstance(op, TransposedOp) else _gathering(op)
     if choice is None:
-        return "its output_shape or auto_pad could not be written as pads"
+        return "its output_shape or auto_pad cannot be written as pads"
     rank = operator.layout.rank(len(windows))
     shape = context.analysis.shape(op.data)
     sizes: Sequence[object] = [None] * rank if shape is None or len(shape) != rank else shape
@@ -166,9 +184,7 @@ def _at(sizes: Sequence[object], axes: Sequence[int]) -> list[object]:
     return [sizes[axis] for axis in axes]
 
 
-def _gathering(op: WindowOp) -> Choice | None:
-    if op.gives_indices and op.operator.indices is not None:
-        return None
+def _gathering(op: WindowOp) -> Choice:
     if op.auto_pad == "VALID":
         return Choice(((0, 0),) * len(op.windows), counted=op.count_include_pad)
     if op.auto_pad != "NOTSET":

@@ -249,14 +249,13 @@ class _Build:
         extra: str | None,
     ) -> None:
         """An operator that reads its data through a `Pad`."""
-        assert site.operator is not None
         place = site.data
         data, count = node.input[place], len(site.windows)
         begin, end = part.split(pads, count)
         reach = end if extra is None else part.add("Add", end, extra)
         amounts = self._amounts(part, site, begin, reach)
         plain = _without(node, {"auto_pad", "pads", "ceil_mode", "count_include_pad"})
-        zero = site.operator.inputs.zero_point
+        zero = site.row.inputs.zero_point
         fill = self._fill(site, dtype, node, zero)
         plain.input[place] = self.pad(part, data, amounts, fill)
         if not site.leaves_padding_out:
@@ -284,9 +283,8 @@ class _Build:
     def _scatter(self, part: "_Part", site: Site, node: onnx.NodeProto, dtype: int) -> None:
         """A transposed convolution in full, cropped and extended by a `Pad`, and then its bias."""
         plain = _without(node, {"auto_pad", "pads", "output_padding", "output_shape"})
-        assert site.operator is not None
         output, bias = node.output[0], ""
-        place = site.operator.inputs.bias
+        place = site.row.inputs.bias
         if place is not None and len(node.input) > place:
             bias = node.input[place]
             del plain.input[place:]
