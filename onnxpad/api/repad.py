@@ -43,6 +43,8 @@ class RepadResult:
         difference: How much the outputs change.
         validation: The comparison with the reference; None without one.
         declared: Shapes of inputs, by name, that the model declares now and did not before.
+        notes: The sizes that were taken from the model's metadata as they are, in one line.
+        warnings: Why sizes in the metadata cannot be used, in one line.
         seconds: Wall time.
     """
 
@@ -52,6 +54,8 @@ class RepadResult:
     difference: "Difference"
     validation: "Validation | None"
     declared: Mapping[str, tuple[int | str | None, ...]]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
     seconds: float
     _fixed: FixResult = field(repr=False)
 
@@ -199,6 +203,8 @@ def repad(
         difference=difference,
         validation=validation,
         declared=fixed.declared if rewriting.changes else {},
+        notes=fixed.notes,
+        warnings=fixed.warnings,
         seconds=time.perf_counter() - start,
         _fixed=fixed,
     )

@@ -142,6 +142,8 @@ def repad(
         older=str(target) if not (written or in_place) and target.exists() else "",
         data=tuple(map(str, data)),
         seconds=result.seconds,
+        notes=result.notes,
+        warnings=result.warnings,
     )
     if form is Format.JSON:
         from onnxpad.report.json import repad_json

@@ -124,10 +124,11 @@ def with_pads(context: Context, sites: Sequence[Site]) -> tuple[list[Site], list
 
 
 def has_padding_to_vary(context: Context) -> bool:
-    """Whether a graph has a window operator of which another padding computes something else."""
+    """Whether a graph has a `Pad`, or a window with which another padding computes another thing."""
     windows = [op.windows for op in context.windows()]
     windows += [op.windows for op in context.transposed()]
-    return any(window.extent != 1 for each in windows for window in each)
+    has_pads = next(context.pads(), None) is not None
+    return has_pads or any(window.extent != 1 for each in windows for window in each)
 
 
 def _site(context: Context, op: WindowOp | TransposedOp) -> Site | str:

@@ -193,7 +193,7 @@ def _counted_at_first(context: Context, site: Site) -> bool:
     first = context.graph.pristine()
     output = site.node.outputs[0].name
     node = first.producer(first.tensor(output)) if first.has_tensor(output) else None
-    counts = site.operator.counts
+    counts = site.row.counts
     return node is None or bool(counts and node.attrs.get(counts, 0))
 
 

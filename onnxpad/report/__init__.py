@@ -192,6 +192,8 @@ class RepadReport:
         older: A file already there that was not replaced; empty if there is none.
         data: Data files written beside it.
         seconds: Wall time.
+        notes: Sizes taken from the model's metadata, a line each.
+        warnings: Sizes in the model's metadata that cannot be used, a line each.
     """
 
     model: str
@@ -208,6 +210,8 @@ class RepadReport:
     older: str
     data: tuple[str, ...]
     seconds: float
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> str:

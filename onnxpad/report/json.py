@@ -164,6 +164,8 @@ def repad_json(report: RepadReport) -> str:
         "older": report.older or None,
         "data": report.data,
         "seconds": report.seconds,
+        "notes": report.notes,
+        "warnings": report.warnings,
     }
     return _dump(document)
 

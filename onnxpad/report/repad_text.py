@@ -14,6 +14,7 @@ from onnxpad.report.text import (
     duration,
     grouped,
     plain,
+    remarks,
     shown,
 )
 
@@ -26,7 +27,7 @@ _NAMED = 3
 def repad_text(report: RepadReport, paint: Paint = plain) -> str:
     """The report of `repad`."""
     blocks: list[list[str]] = [
-        [_headline(report, paint), *_declared(report)],
+        [_headline(report, paint), *_declared(report), *remarks(report, paint)],
         [*_changes(report, paint)],
         [*_unchanged(report)],
         [*_outputs(report, paint)],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.messages import shortened
-from onnxpad.report import CheckReport, FileReport, FixReport, Outcome
+from onnxpad.report import CheckReport, FileReport, FixReport, Outcome, RepadReport
 
 if TYPE_CHECKING:
     from onnxpad.validation.result import Comparison, Divergence, Run, Validation
@@ -68,7 +68,7 @@ def counted(count: int, noun: str) -> str:
 def fix_text(report: FixReport, paint: Paint = plain) -> str:
     """The report of `fix`: changes, undone changes, padding that stays, validation, file."""
     blocks = [
-        [_headline(report, paint), *_declared(report), *_remarks(report, paint)],
+        [_headline(report, paint), *_declared(report), *remarks(report, paint)],
         *_changes(report.changes, paint),
         _assumptions(report.changes, paint),
         _undone(report.undone, paint),
@@ -89,11 +89,12 @@ def file_text(file: FileReport, paint: Paint = plain) -> str:
         lines += [f"{label} {more}" for more in _more(len(group) - LINES_A_GROUP)]
     refused = [finding for finding in file.findings if not finding.fixable]
     lines += [f"{_label(group[0], paint)} {_refusal(group)}" for group in _by_reason(refused)]
-    lines += _remarks(file, paint)
+    lines += remarks(file, paint)
     return "".join(f"{shown(file.path)}: {line}\n" for line in lines)
 
 
-def _remarks(report: FixReport | FileReport, paint: Paint) -> list[str]:
+def remarks(report: FixReport | FileReport | RepadReport, paint: Paint) -> list[str]:
+    """The warnings and notes of a report, a line each."""
     warnings = [f"{paint('warning', 'warning')}: {shown(line)}" for line in report.warnings]
     return warnings + [f"note: {shown(line)}" for line in report.notes]
 

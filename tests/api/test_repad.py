@@ -315,6 +315,29 @@ def test_a_pad_that_stays_makes_the_padding_unclear() -> None:
     assert stays.reason.startswith("a Pad in front of it")
 
 
+def test_an_average_over_a_pad_of_zeros_stays() -> None:
+    """No framework's own padding: it is written apart in all of them."""
+    before = one(
+        "p = Constant <value_ints = [0, 0, 1, 1, 0, 0, 1, 1]> () padded = Pad (x, p) "
+        "y = AveragePool <kernel_shape = [3, 3]> (padded)",
+        inputs=square(),
+    )
+    (stays,) = repad(before, "tensorflow").unchanged
+    assert stays.padding == "pads (1, 1) (1, 1), padding counted (count_include_pad)"
+    assert stays.reason == "it averages over a Pad of zeros, as it would in any framework"
+
+
+def test_a_pool_that_gives_indices_is_named() -> None:
+    before = one(
+        "y, at = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1], strides = [2, 2]> (x) ",
+        inputs=square(),
+        outputs="float[] y, int64[] at",
+    )
+    (stays,) = repad(before, "caffe").unchanged
+    assert stays.op_type == "MaxPool"
+    assert stays.reason == "it gives indices"
+
+
 def test_open_sizes_become_auto_pad() -> None:
     before = one(
         "y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)",
