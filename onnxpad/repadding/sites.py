@@ -124,7 +124,7 @@ def with_pads(context: Context, sites: Sequence[Site]) -> tuple[list[Site], list
 
 
 def has_padding_to_vary(context: Context) -> bool:
-    """Whether a graph has a `Pad`, or a window with which another padding computes another thing."""
+    """Whether a graph has a `Pad`, or a window that another padding would let read other data."""
     windows = [op.windows for op in context.windows()]
     windows += [op.windows for op in context.transposed()]
     has_pads = next(context.pads(), None) is not None
