@@ -63,6 +63,12 @@ def intent_of(site: Site) -> Reading:
         return Reading(None, f"its pads {pads} may be {' or '.join(sorted(fits))}")
     if site.is_transposed:
         return Reading(None, f"its pads {pads} neither give size * stride nor crop nothing")
+    if all(_may_be_same(site, place) for place in range(len(site.windows))):
+        return Reading(
+            None,
+            f"its pads {pads} are SAME's at some sizes only, and its size is open; fix it with "
+            "--shape or --dim",
+        )
     return Reading(None, f"its pads {pads} are neither SAME's, nor half the kernel, nor none")
 
 
@@ -80,6 +86,15 @@ def _pads(site: Site, place: int) -> Iterator[Intent]:
     is_line = not site.is_pool and sum(each.extent > 1 for each in site.windows) <= 1
     if is_line and pair == (window.extent - 1, 0):
         yield "causal"
+
+
+def _may_be_same(site: Site, place: int) -> bool:
+    """Whether the numbers on one axis are SAME's at its size, or at some if it is open."""
+    window, (begin, end) = site.windows[place], _pair(site, place)
+    if _total(site.sizes[place], window) is not None:
+        return "same" in _pads(site, place)
+    least = max(window.extent - window.stride, 0)
+    return least <= begin + end < window.extent and abs(begin - end) <= 1
 
 
 def _crops(site: Site, place: int) -> Iterator[Intent]:

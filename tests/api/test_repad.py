@@ -367,7 +367,9 @@ def test_pads_that_are_same_at_some_open_sizes_only_are_not_taken_for_it() -> No
         initializers=K3,
     )
     (stays,) = repad(before, "pytorch").unchanged
-    assert stays.reason.startswith("its pads (0, 1) (0, 1) are neither")
+    assert stays.reason.startswith("its pads (0, 1) (0, 1) are SAME's at some sizes only")
+    (change,) = repad(before, "pytorch", shapes={"x": (1, 1, 8, 8)}).changes
+    assert change.after == "pads (1, 1) (1, 1)"
 
 
 def test_auto_pad_that_onnxruntime_misreads_is_not_written() -> None:
