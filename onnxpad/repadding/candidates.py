@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
-from onnxpad.arithmetic.window import transposed_same_pads
+from onnxpad.arithmetic.window import Window, transposed_same_pads
 from onnxpad.operators.amounts import Pair, Pairs
 from onnxpad.repadding.choice import Choice
 from onnxpad.repadding.sites import Site
@@ -75,6 +75,13 @@ def _pads(site: Site) -> Iterator[tuple[str, Choice, int]]:
     yield "onnx-same-lower", replace(now, pads=None, odd="begin", undilated=False), _LIKELY
     if any(window.dilation > 1 for window in site.windows):
         yield "paddle-same", replace(now, pads=None, odd="end", undilated=True), _LIKELY
+    divided = tuple((each // 2, each - each // 2) for each in map(_total, site.windows))
+    yield "same, as where the stride divides the size", replace(now, pads=divided), _LESS
+    yield (
+        "same, odd at the begin, as where the stride divides the size",
+        replace(now, pads=exchanged(divided)),
+        _LESS,
+    )
     up = tuple((window.extent // 2,) * 2 for window in site.windows)
     yield "half the kernel", replace(now, pads=up), _LESS
     yield "valid", replace(now, pads=((0, 0),) * count), _LESS
@@ -87,6 +94,11 @@ def _pads(site: Site) -> Iterator[tuple[str, Choice, int]]:
         yield "all at the end", replace(now, pads=exchanged(whole)), _LESS
     for by in (1, -1):
         yield f"moved by {by}", replace(now, pads=moved(now.pads, by)), _LEAST
+
+
+def _total(window: Window) -> int:
+    """SAME's total where the stride divides the size."""
+    return max(window.extent - window.stride, 0)
 
 
 def _written(site: Site) -> Iterator[tuple[str, Choice, int]]:

@@ -47,7 +47,10 @@ class Choice:
         return tuple(found)
 
     def effect(self, sizes: tuple[int, ...], windows: tuple[Window, ...]) -> object:
-        """A value that is equal for two choices that compute the same at these sizes."""
+        """A value that is equal for two choices that compute the same at these sizes.
+
+        Padding at the end that no window reaches makes no difference, unless it is counted.
+        """
         pads = self.amounts(sizes, windows)
         if self.appended:
             return pads, self.appended
@@ -55,7 +58,8 @@ class Choice:
             pool_output_size(size, window, begin, end, ceil_mode=self.ceil)
             for size, window, (begin, end) in zip(sizes, windows, pads, strict=True)
         )
-        return pads, outputs, self.counted and any(map(any, pads))
+        counted = pads if self.counted and any(map(any, pads)) else None
+        return tuple(begin for begin, _ in pads), outputs, counted
 
 
 ANY_SIZE: Final = 1 << 20

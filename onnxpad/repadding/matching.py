@@ -100,7 +100,7 @@ def match_graph(
     wanted = tuple(
         {**sample, **more} for sample, more in zip(found.expected, found.inner, strict=True)
     )
-    dtypes = {site.node.outputs[0].name: _dtype(context, site) for site in sites}
+    dtypes = {site.node.outputs[0].name: type_of_data(context, site) for site in sites}
     names = list(dict.fromkeys(name for sample in wanted for name in sample))
     copy = working_copy(model, sites, dtypes, names)
     task = _Task(graph, copy, found.draws, wanted, Closeness(rtol, atol), seconds, progress, folder)
@@ -130,7 +130,8 @@ def _inner_names(graph: Graph) -> set[str]:
     return {output.name for node in graph.nodes for output in node.outputs if output.name}
 
 
-def _dtype(context: Context, site: Site) -> int:
+def type_of_data(context: Context, site: Site) -> int:
+    """The element type of the data of an operator; UNDEFINED where it is unknown."""
     data = site.node.inputs[site.data]
     return context.analysis.dtype(data) or TensorProto.UNDEFINED
 
@@ -351,9 +352,9 @@ class _Task:
         sizes = self._sizes.get(point)
         if now == option or sizes is None:
             return now == option
-        windows = self._copy.sites[place].windows
-        one, other = options[now].choice, options[option].choice
-        return one.effect(sizes[place], windows) == other.effect(sizes[place], windows)
+        site = self._copy.sites[place]
+        one, other = (_effect(site, options[each].choice, sizes[place]) for each in (now, option))
+        return one == other
 
     def _index(self, place: int, choice: Choice) -> int:
         """The option that pads as a choice does, at any size."""
@@ -485,7 +486,14 @@ def _key(site: Site, choice: Choice) -> object:
     """A value that is equal for choices that compute the same at any size."""
     if site.is_transposed or site.is_sized:
         return choice
-    return choice.effect((ANY_SIZE,) * len(site.windows), site.windows)
+    return _effect(site, choice, (ANY_SIZE,) * len(site.windows))
+
+
+def _effect(site: Site, choice: Choice, sizes: tuple[int, ...]) -> object:
+    """A value that is equal for choices that compute the same at these sizes."""
+    found = choice.effect(sizes, site.windows)
+    # The operator behind a Pad may reach its end by padding of its own.
+    return found if site.operator is not None else (found, choice.amounts(sizes, site.windows))
 
 
 _SAMPLES: Final = 1

@@ -1,0 +1,263 @@
+"""`match`: padding is found where it is the difference, and never where it is not."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+import onnxpad
+from tests.support import Array, run
+
+SIZE = 20
+
+
+def network(
+    *pads: list[int],
+    opset: int = 17,
+    pool: dict[str, Any] | None = None,
+    activation: str = "Relu",
+    scale: float = 1.0,
+    seed: int = 3,
+) -> onnx.ModelProto:
+    """Three strided convolutions in a row, each with its pads, then a pool and a mean."""
+    source = np.random.default_rng(seed)
+    nodes, weights, data = [], [], "x"
+    for place, each in enumerate(pads):
+        weight = scale * source.normal(size=(4, 4 if place else 3, 3, 3)) / 3
+        weights.append(numpy_helper.from_array(weight.astype(np.float32), f"w{place}"))
+        nodes.append(
+            helper.make_node(
+                "Conv",
+                [data, f"w{place}"],
+                [f"c{place}"],
+                f"conv{place}",
+                pads=each,
+                strides=[2, 2],
+            )
+        )
+        nodes.append(helper.make_node(activation, [f"c{place}"], [f"a{place}"]))
+        data = f"a{place}"
+    if pool is not None:
+        kind = pool.pop("op", "MaxPool")
+        nodes.append(helper.make_node(kind, [data], ["p"], "pool", **pool))
+        pool["op"], data = kind, "p"
+    nodes.append(helper.make_node("GlobalAveragePool", [data], ["y"], "mean"))
+    graph = helper.make_graph(
+        nodes,
+        "net",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 3, SIZE, SIZE])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1, 4, 1, 1])],
+        weights,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    onnx.checker.check_model(model)
+    return model
+
+
+END, BOTH, BEGIN, NONE = [0, 0, 1, 1], [1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0]
+
+
+def image(seed: int = 0) -> Array:
+    return np.random.default_rng(seed).normal(size=(1, 3, SIZE, SIZE)).astype(np.float32)
+
+
+def recorded(model: onnx.ModelProto, *inner: str, seed: int = 0) -> dict[str, Array]:
+    """Inputs, outputs and inner tensors of the network that is meant."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    copy.graph.output.extend(onnx.ValueInfoProto(name=name) for name in inner)
+    data = image(seed)
+    values = run(copy, {"x": data})
+    return {"x": data, **dict(zip(["y", *inner], values, strict=True))}
+
+
+def pads_of(model: onnx.ModelProto) -> dict[str, list[int]]:
+    """The pads of the convolutions."""
+    return {
+        node.name: next((list(a.ints) for a in node.attribute if a.name == "pads"), NONE)
+        for node in model.graph.node
+        if node.op_type == "Conv"
+    }
+
+
+@pytest.mark.parametrize("opset", [9, 17])
+def test_one_convention_for_all(opset: int) -> None:
+    right = network(END, END, BOTH, opset=opset)  # 20, 10, 5: symmetric at the odd size
+    found = onnxpad.match(network(BOTH, BOTH, BOTH, opset=opset), recorded(right))
+    assert found.outcome == "matched"
+    assert found.ok
+    assert found.matching.by == "tensorflow"
+    assert pads_of(found.model) == {"conv0": END, "conv1": END, "conv2": BOTH}
+    assert [change.node for change in found.changes] == ["conv0", "conv1"]
+    assert found.matching.before > 0.01
+    assert found.matching.after < 1e-5
+    assert {each.node for each in found.distinguishable} == {"conv0", "conv1"}
+    onnxpad.validate(found.model, reference=recorded(right)).raise_for_failure()
+
+
+@pytest.mark.parametrize("pads", [(END, BOTH, BOTH), (END, BOTH, BEGIN), (BOTH, END, NONE)])
+def test_a_mixture_is_found_operator_by_operator(pads: tuple[list[int], ...]) -> None:
+    right = network(*pads)
+    found = onnxpad.match(network(BOTH, BOTH, BOTH), recorded(right))
+    assert found.outcome == "matched"
+    for seed in range(3):
+        other = {"x": image(seed)}
+        np.testing.assert_allclose(run(found.model, other), run(right, other), rtol=1e-5)
+
+
+def test_what_reproduces_it_already_stays() -> None:
+    right = network(END, BOTH, END)
+    found = onnxpad.match(right, recorded(right))
+    assert found.outcome == "matches already"
+    assert found.ok
+    assert not found.changes
+    assert found.model == right
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"activation": "Tanh"},
+        {"scale": 1.05},
+        {"seed": 4},
+        {"scale": 1 / 255},
+    ],
+)
+@pytest.mark.parametrize("pads", [(BOTH, BOTH, BOTH), (END, END, BOTH)])
+def test_what_is_not_padding_is_never_matched(
+    pads: tuple[list[int], ...], other: dict[str, Any], tmp_path: Path
+) -> None:
+    reference = recorded(network(END, END, BOTH, **other))
+    wrong = network(*pads)
+    found = onnxpad.match(wrong, reference)
+    assert found.outcome in {"not matched", "partly matched"}
+    assert "not padding" in found.reason
+    assert found.model == wrong
+    with pytest.raises(onnxpad.ValidationError, match="matched"):
+        found.save(tmp_path / "out.onnx")
+    assert not [*tmp_path.iterdir()]
+    with pytest.raises(onnxpad.ValidationError, match="not padding"):
+        found.raise_for_failure()
+
+
+def test_a_part_is_written_only_if_asked() -> None:
+    """A small other difference beside the padding: padding explains most of it."""
+    reference = recorded(network(END, END, BOTH, scale=1.001))
+    wrong = network(BOTH, BOTH, BOTH)
+    for partial in (False, True):
+        found = onnxpad.match(wrong, reference, partial=partial)
+        assert found.outcome == "partly matched"
+        assert not found.ok
+        assert found.matching.after < 0.1 * found.matching.before
+        assert (found.model == wrong) is not partial
+    assert pads_of(found.model)["conv0"] == END
+
+
+def test_a_pool_that_rounds_up() -> None:
+    kernel: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    right = network(END, END, pool={**kernel, "ceil_mode": 1})
+    found = onnxpad.match(network(BOTH, BOTH, pool={**kernel}), recorded(right))
+    assert found.outcome == "matched"
+    pool = next(node for node in found.model.graph.node if node.name == "pool")
+    attributes = {a.name: helper.get_attribute_value(a) for a in pool.attribute}
+    assert attributes.get("ceil_mode") == 1 or attributes.get("pads") == [0, 0, 1, 1]
+
+
+def test_averages_that_count_padding() -> None:
+    average: dict[str, Any] = {"op": "AveragePool", "kernel_shape": [3, 3], "pads": BOTH}
+    right = network(END, END, pool={**average, "count_include_pad": 1})
+    found = onnxpad.match(network(BOTH, BOTH, pool={**average}), recorded(right))
+    assert found.outcome == "matched"
+    assert {change.node for change in found.changes} == {"conv0", "conv1", "pool"}
+
+
+def test_inner_tensors_tell_where_it_ends() -> None:
+    """The second weight is another one: the first operator is reached, the second one is not."""
+    right = network(END, END, BOTH)
+    weight = numpy_helper.to_array(right.graph.initializer[1]) * 1.5
+    right.graph.initializer[1].CopyFrom(numpy_helper.from_array(weight, "w1"))
+    found = onnxpad.match(network(BOTH, BOTH, BOTH), recorded(right, "c0", "c1", "c2"))
+    assert found.outcome != "matched"
+    assert found.matching.first == "Conv conv1"
+    right = network(END, END, BOTH)
+    found = onnxpad.match(network(BOTH, BOTH, BOTH), recorded(right, "c0", "a1"))
+    assert found.outcome == "matched"
+    assert not found.matching.first
+    assert pads_of(found.model) == pads_of(right)
+
+
+def test_a_sample_is_held_out() -> None:
+    """What fits the first sample and not the other one is no match."""
+    right = network(END, END, BOTH)
+    samples = [recorded(right, seed=0), recorded(right, seed=1)]
+    wrong = network(BOTH, BOTH, BOTH)
+    assert onnxpad.match(wrong, samples).outcome == "matched"
+    samples[1] = {**recorded(network(BEGIN, BOTH, BOTH, seed=9), seed=1)}
+    assert onnxpad.match(wrong, samples).outcome == "not matched"
+
+
+def test_layout_and_names_are_another_frameworks() -> None:
+    arrays = recorded(network(END, END, BOTH))
+    reference = {"image": np.moveaxis(arrays["x"], 1, -1), "scores": arrays["y"].reshape(1, 4)}
+    found = onnxpad.match(network(BOTH, BOTH, BOTH), reference)
+    assert found.outcome == "matched"
+    assert any("channels moved" in line for line in found.matching.notes)
+    assert any("by order" in line for line in found.matching.notes)
+
+
+def test_open_sizes_get_what_holds_at_every_size() -> None:
+    """SAME of an open size is `auto_pad`."""
+    wrong = network(BOTH, BOTH, BOTH)
+    for axis, name in ((2, "height"), (3, "width")):
+        wrong.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = name
+    found = onnxpad.match(wrong, recorded(network(END, END, BOTH)))
+    assert found.outcome == "matched"
+    changed = [node for node in found.model.graph.node if node.name in {"conv0", "conv1"}]
+    written = [{a.name: helper.get_attribute_value(a) for a in node.attribute} for node in changed]
+    assert [each.get("auto_pad") for each in written] == [b"SAME_UPPER", b"SAME_UPPER"]
+
+
+def test_a_pad_that_stays_is_varied_too() -> None:
+    """A MaxPool cannot take zeros from a Pad; the Pad may still be the wrong one."""
+
+    def padded(amounts: list[int]) -> onnx.ModelProto:
+        model = network(END, pool={"kernel_shape": [3, 3], "strides": [2, 2]}, activation="Tanh")
+        place = next(i for i, node in enumerate(model.graph.node) if node.name == "pool")
+        pad = helper.make_node("Pad", [model.graph.node[place].input[0], "amounts"], ["q"], "pad")
+        model.graph.node[place].input[0] = "q"
+        model.graph.node.insert(place, pad)
+        whole = np.array([0, 0, *amounts[:2], 0, 0, *amounts[2:]])
+        model.graph.initializer.append(numpy_helper.from_array(whole, "amounts"))
+        return model
+
+    found = onnxpad.match(padded(BOTH), recorded(padded(END)))
+    assert found.outcome == "matched"
+    assert [change.op_type for change in found.changes] == ["Pad"]
+
+
+def test_the_same_kind_of_object_comes_back() -> None:
+    reference = recorded(network(END, END, BOTH))
+    wrong = network(BOTH, BOTH, BOTH)
+    found = onnxpad.match(wrong.SerializeToString(), reference)
+    assert isinstance(found.as_same_kind(), bytes)
+    assert onnx.load_from_string(found.as_same_kind()) == onnxpad.match(wrong, reference).model
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"rtol": -1.0}, "rtol"),
+        ({"seconds": math.inf}, "seconds"),
+        ({"reference": {"x": np.zeros((1, 3, SIZE, SIZE), np.float32)}}, "no array for an output"),
+        ({"reference": {"y": np.zeros((1, 4), np.float32)}}, "no array for input"),
+        ({"reference": 3}, "neither a path nor arrays"),
+    ],
+)
+def test_arguments_that_do_not_fit(arguments: dict[str, Any], told: str) -> None:
+    reference = recorded(network(END, END, BOTH))
+    with pytest.raises(onnxpad.UsageError, match=told):
+        onnxpad.match(network(BOTH, BOTH, BOTH), **{"reference": reference, **arguments})

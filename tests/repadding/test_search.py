@@ -1,0 +1,127 @@
+"""The search alone, on answers made of known effects."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from onnxpad.repadding.search import Point, Search, Space, Trial
+
+SIZE = 64
+
+
+class Landscape:
+    """An answer to which every operator adds the effect of its option, bent by those before it."""
+
+    def __init__(self, count: int, options: int, right: Point, bend: float, seed: int = 0) -> None:
+        source = np.random.default_rng(seed)
+        self.effects = source.normal(size=(count, options, SIZE))
+        self.mix = source.normal(size=(count, SIZE, SIZE)) / math.sqrt(SIZE)
+        self.bend = bend
+        self.count = 0
+        self.right = self.answer(right)
+
+    def answer(self, point: Point) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        found = np.zeros(SIZE)
+        for place, option in enumerate(point):
+            found = found + self.effects[place, option]
+            found = (1 - self.bend) * found + self.bend * np.tanh(self.mix[place] @ found)
+        return found
+
+    def __call__(self, point: Point) -> Trial:
+        self.count += 1
+        missing = self.right - self.answer(point)
+        error = float(np.sqrt(np.mean(missing**2)))
+        return Trial(error < 1e-9, 0.0, error, missing)
+
+
+def space(count: int, options: int, groups: tuple[tuple[int, ...], ...] = ()) -> Space:
+    return Space(((0,) * options,) * count, groups)
+
+
+def search(evaluate: Callable[[Point], Trial], within: Space) -> Search:
+    return Search(evaluate, within, lambda: False)
+
+
+@pytest.mark.parametrize("bend", [0.0, 0.05, 0.1])
+def test_wrong_ones_are_found_with_runs_in_proportion_to_moves(bend: float) -> None:
+    """15 of 100 operators are wrong: 3^100 combinations, and a few hundred evaluations."""
+    count, options = 100, 3
+    right = tuple(1 + each % 2 if each % 7 == 3 else 0 for each in range(count))
+    assert sum(map(bool, right)) == 14
+    landscape = Landscape(count, options, right, bend)
+    found = search(landscape, space(count, options)).run([(0,) * count])
+    assert found == right
+    assert landscape.count < 8 * count * (options - 1)
+
+
+def test_a_group_is_split_where_only_a_part_of_it_is_wrong() -> None:
+    right = (1, 1, 1, 0, 0, 1, 0, 0)
+    landscape = Landscape(8, 2, right, 0.2)
+    found = search(landscape, space(8, 2, ((0, 1, 2, 3), (4, 5, 6, 7)))).run([(0,) * 8])
+    assert found == right
+
+
+def test_only_free_operators_change() -> None:
+    landscape = Landscape(6, 2, (1, 0, 1, 0, 1, 0), 0.1)
+    found = search(landscape, space(6, 2)).run([(0,) * 6], frozenset({0, 1, 2}))
+    assert found[3:] == (0, 0, 0)
+    assert found[:3] == (1, 0, 1)
+
+
+def test_two_that_help_only_together_are_found() -> None:
+    """Each alone makes the shapes of two branches differ, so that the model does not run."""
+
+    def evaluate(point: Point) -> Trial:
+        if point[0] != point[1]:
+            return Trial(solved=False, gap=math.inf, error=math.inf, missing=None)
+        missing = np.array([1.0 - point[0], float(point[2])])
+        return Trial(not missing.any(), 0.0, float(np.abs(missing).sum()), missing)
+
+    found = search(evaluate, Space(((0, 0),) * 3, ((0, 1),))).run([(0, 0, 1)])
+    assert found == (1, 1, 0)
+
+
+def test_shapes_come_before_values() -> None:
+    """Where the shape of the answer is wrong, a move that mends it is followed."""
+
+    def evaluate(point: Point) -> Trial:
+        gap = float(abs(2 - sum(point)))
+        return Trial(point == (1, 0, 1), gap, 0.0 if gap == 0 else math.inf, None)
+
+    found = search(evaluate, space(3, 2)).run([(0, 0, 0)])
+    assert found == (1, 0, 1)
+
+
+def test_options_that_compute_the_same_are_not_tried() -> None:
+    tried: set[Point] = set()
+
+    def evaluate(point: Point) -> Trial:
+        tried.add(point)
+        return Trial(solved=False, gap=0.0, error=1.0, missing=np.ones(2))
+
+    within = Space(
+        ((0, 0),) * 3, (), lambda point, each, option: each == 1 or point[each] == option
+    )
+    search(evaluate, within).run([(0, 0, 0)])
+    assert {point[1] for point in tried} == {0}
+    assert {point[0] for point in tried} == {0, 1}
+
+
+def test_what_is_not_needed_goes_back() -> None:
+    """Operators whose change makes no difference are as they were."""
+
+    def evaluate(point: Point) -> Trial:
+        missing = np.array([1.0 - point[2], 1.0 - point[5]])
+        return Trial(not missing.any(), 0.0, float(np.abs(missing).sum()), missing)
+
+    task = search(evaluate, space(8, 2))
+    assert task.pruned((1,) * 8) == (0, 0, 1, 0, 0, 1, 0, 0)
+
+
+def test_time_ends_it() -> None:
+    landscape = Landscape(50, 2, tuple(each % 2 for each in range(50)), 0.3)
+    task = Search(landscape, space(50, 2), lambda: landscape.count > 20)
+    task.run([(0,) * 50])
+    assert landscape.count < 30
