@@ -4,11 +4,12 @@ Rows of `named` by framework, operator and intent. A framework that leaves the p
 has the one that is usual with it, as `named` says. Nothing here has a formula of its own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 from onnxpad.arithmetic import conventions as formulas
+from onnxpad.arithmetic.window import Window
 from onnxpad.conventions.named import CONVENTIONS, PYTORCH_PADDING, AbsentError, Convention, Form
 from onnxpad.conventions.question import OPS, Answer, Op, Question
 
@@ -39,12 +40,12 @@ class Way:
 
     Attributes:
         convention: The convention.
-        padding: The padding that a user would give it; None for the usual one.
+        padding: The padding that a user would give it for a window; None for the usual one.
         to_multiple: Whether a transposed one counts only if it reaches size * stride.
     """
 
     convention: Convention
-    padding: int | None = None
+    padding: Callable[[Window], int] | None = None
     to_multiple: bool = False
 
     def answer(self, question: Question) -> Answer:
@@ -53,7 +54,7 @@ class Way:
         Raises:
             AbsentError: The convention does not exist there.
         """
-        given = None if self.padding is None else (self.padding,) * len(question.sizes)
+        given = None if self.padding is None else tuple(map(self.padding, question.windows))
         asked = Question(question.op, question.sizes, question.windows, given)
         found = self.convention.answer(asked)
         wanted = tuple(axis.size * axis.window.stride for axis in found.axes)
@@ -91,8 +92,16 @@ class Framework:
         raise AbsentError(why if self.title in why else f"{self.title}: {why}")
 
 
-def _rows(names: Mapping[Op, tuple[str, ...]]) -> dict[Op, tuple[Way, ...]]:
-    return {op: tuple(Way(CONVENTIONS[name]) for name in each) for op, each in names.items()}
+def _nothing(window: Window) -> int:
+    return 0
+
+
+def _least_crop(window: Window) -> int:
+    """The `padding` with which PyTorch's users reach size * stride: the least that does.
+
+    It takes an output_padding of at most 1, unless the extent is below the stride.
+    """
+    return max(window.extent - window.stride + 1, 0) // 2
 
 
 def _everywhere(name: str) -> dict[Op, tuple[Way, ...]]:
@@ -105,6 +114,7 @@ _UNPADDED: Final = {op: (Way(UNPADDED),) for op in OPS}
 _TENSORFLOW_VALID: Final = _everywhere("tensorflow-valid")
 _CAUSAL: Final = _everywhere("keras-causal")
 _CAFFE: Final = CONVENTIONS["caffe"]
+_HALF: Final = CONVENTIONS["pytorch-half"]
 
 
 def _framework(
@@ -126,21 +136,19 @@ _ALL: Final = (
     _framework(
         "pytorch",
         "PyTorch",
-        _rows(
-            {
-                "conv": ("pytorch-same", "pytorch-half"),
-                "maxpool": ("pytorch-half",),
-                "avgpool": ("pytorch-half",),
-                "convtranspose": ("pytorch-output-padding",),
-            }
-        ),
-        {op: (Way(PYTORCH_PADDING, 0),) for op in OPS},
+        {
+            "conv": (Way(CONVENTIONS["pytorch-same"]), Way(_HALF)),
+            "maxpool": (Way(_HALF),),
+            "avgpool": (Way(_HALF),),
+            "convtranspose": (Way(CONVENTIONS["pytorch-output-padding"], _least_crop),),
+        },
+        {op: (Way(PYTORCH_PADDING, _nothing),) for op in OPS},
     ),
     _framework(
         "caffe",
         "Caffe",
         {**_everywhere("caffe"), "convtranspose": (Way(_CAFFE, to_multiple=True),)},
-        {op: (Way(_CAFFE, 0),) for op in OPS},
+        {op: (Way(_CAFFE, _nothing),) for op in OPS},
     ),
     _framework(
         "cudnn",

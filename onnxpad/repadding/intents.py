@@ -153,6 +153,8 @@ def chosen(
                 raise AbsentError(
                     f"{framework.title} slides it without its dilation, and no padding does that"
                 )
+    if intent == "same" and framework.name != "valid" and not site.is_transposed:
+        _require_size(framework, answers)
     now = [_now(site, each) for each in tried]
     if all(_effect(op, one) == _effect(op, other) for one, other in zip(now, answers, strict=True)):
         return None
@@ -164,6 +166,18 @@ def chosen(
             _require_runnable(site, choice, tried, sizes, opset)
             return choice
     raise AbsentError(f"no attributes of {site.node.op} pad as {framework.title} does here")
+
+
+def _require_size(framework: Framework, answers: Sequence[Answer]) -> None:
+    """Raises unless the padding of a framework keeps the size, as SAME does."""
+    for answer in answers:
+        for axis in answer.axes:
+            wanted = -(-axis.size // axis.window.stride)
+            if axis.output < wanted:
+                raise AbsentError(
+                    f"{framework.title}'s usual padding, ({axis.begin}, {axis.end}), gives "
+                    f"{axis.output} elements at size {axis.size}, not {wanted}: it pads this apart"
+                )
 
 
 def _sizes(site: Site, sizes: Sequence[int | None]) -> Iterator[tuple[int, ...]]:

@@ -41,6 +41,12 @@ def ask(
         ("onnx-same-lower", "avgpool", 224, (3, 2), ((1, 0), 112, 0, False)),
         ("tensorflow", "convtranspose", 7, (3, 2), ((0, 1), 14, 0, False)),
         ("pytorch", "convtranspose", 7, (3, 2), ((1, 1), 14, 1, False)),
+        pytest.param(
+            *("pytorch", "convtranspose", 7, (16, 8), ((4, 4), 56, 0, False)), id="HiFi-GAN's"
+        ),
+        ("pytorch", "convtranspose", 7, (11, 5), ((3, 3), 35, 0, False)),
+        ("pytorch", "convtranspose", 7, (10, 5), ((3, 3), 35, 1, False)),
+        ("pytorch", "convtranspose", 7, (2, 5), ((0, 0), 35, 3, False)),
         ("caffe", "convtranspose", 7, (4, 2), ((1, 1), 14, 0, False)),
         ("valid", "conv", 224, (3, 2), ((0, 0), 111, 0, False)),
         ("valid", "convtranspose", 7, (3, 2), ((0, 0), 15, 0, False)),
