@@ -165,7 +165,10 @@ def chosen(
         ):
             _require_runnable(site, choice, tried, sizes, opset)
             return choice
-    raise AbsentError(f"no attributes of {site.node.op} pad as {framework.title} does here")
+    why = f"no attributes of {site.node.op} pad as {framework.title} does"
+    if None in sizes:
+        raise AbsentError(f"{why} at every size; fix the sizes with --shape or --dim")
+    raise AbsentError(f"{why} here")
 
 
 def _require_size(framework: Framework, answers: Sequence[Answer]) -> None:

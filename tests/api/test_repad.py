@@ -546,6 +546,22 @@ def test_ports_become_what_their_originals_computed(name: str, to: str, changed:
     assert {change.node for change in result.changes} == {*truth}
 
 
+def test_paddles_transposed_same_depends_on_the_size() -> None:
+    """It crops the convolution's total; the export of it computes something else."""
+    path = MODELS / "deconv_paddle.onnx"
+    reference = path.with_suffix(".npz")
+    result = repad(path, "paddle", shapes=(1, 3, 9, 14), reference=reference)
+    assert result.ok, result.failure
+    assert [change.op_type for change in result.changes] == ["ConvTranspose"]
+    assert result.difference.outputs[0].before == (1, 4, 10, 14)
+    assert result.difference.outputs[0].after == (1, 4, 9, 13)
+    stays = repad(path, "paddle").unchanged[1]
+    assert stays.reason == (
+        "no attributes of ConvTranspose pad as PaddlePaddle does at every size; fix the sizes with "
+        "--shape or --dim"
+    )
+
+
 def test_a_reference_of_another_framework_is_not_reproduced() -> None:
     path = MISCONVERTED / "strided_conv2d.onnx"
     result = repad(path, "pytorch", reference=path.with_suffix(".npz"))
