@@ -104,7 +104,15 @@ class _Finder:
             context.blocked_pools.missized = each.names
             if not context.closed:
                 unlike = partial(_unlike, context, self._branches(context))
-                context.blocked_pools.inside += [each.before, each.downstream, unlike]
+                apart = partial(_unlike_branches, context, self.found)
+                beyond = partial(_beyond, context, self._callers.get(id(context), ()))
+                context.blocked_pools.inside += [
+                    each.before,
+                    each.downstream,
+                    unlike,
+                    apart,
+                    beyond,
+                ]
 
     def _branches(self, context: Context) -> list[Context]:
         """The branches of the If that a graph belongs to; none for other graphs."""
@@ -353,14 +361,51 @@ def _unlike(context: Context, branches: Sequence[Context]) -> Iterator[tuple[Ten
     does = f"know the sizes in {graph.place}, and refuse branches of different sizes"
     hazard = Hazard(owner, Reason.SHAPE_REFUSED, does)
     for place, name in enumerate(graph.results):
-        shapes = [
-            each.analysis.shape(each.graph.tensor(each.graph.results[place])) for each in branches
-        ]
-        known = all(
-            shape is not None and all(isinstance(n, int | Size) for n in shape) for shape in shapes
-        )
-        if not known or any(shape != shapes[0] for shape in shapes):
+        if not _are_alike([(each.graph, each.analysis) for each in branches], place):
             yield graph.tensor(name), hazard
+
+
+def _are_alike(branches: Sequence[tuple[Graph, Analysis]], place: int) -> bool:
+    """Whether the results of branches are known to have the same sizes."""
+    shapes = [analysis.shape(graph.tensor(graph.results[place])) for graph, analysis in branches]
+    return all(
+        shape is not None
+        and shape == shapes[0]
+        and all(isinstance(size, int | Size) for size in shape)
+        for shape in shapes
+    )
+
+
+def _unlike_branches(context: Context, found: Sequence[Context]) -> Iterator[tuple[Tensor, Hazard]]:
+    """What the branches of an If read that are no contexts, where they may differ, before If 11."""
+    graph = context.graph
+    if graph.opset >= _UNLIKE_SINCE:
+        return
+    known = {id(each.graph.owner) for each in found}
+    for node in graph.nodes:
+        if node.op != "If" or not graph.is_standard(node) or id(node) in known:
+            continue
+        try:
+            branches = [
+                (each, Analysis(each, outer=context.analysis)) for each in graph.bodies(node)
+            ]
+            places = range(len(branches[0][0].results)) if branches else range(0)
+            alike = all(_are_alike(branches, place) for place in places)
+        except ModelError:
+            continue  # the rule on scopes reports it
+        does = f"refuse branches of different sizes of {node.op} {graph.label(node)!r}"
+        hazard = Hazard(node, Reason.SHAPE_REFUSED, does)
+        captured = [] if alike else [each for body, _ in branches for each in body.captured()]
+        yield from ((each.outer, hazard) for each in captured if each.outer is not None)
+
+
+def _beyond(context: Context, calls: Sequence[_Call]) -> Iterator[tuple[Tensor, Hazard]]:
+    """The results of a function whose shapes a caller must not learn."""
+    for caller, node in calls:
+        for output, name in zip(node.outputs, context.graph.results, strict=False):
+            hazard = caller.blocked_pools.behind(output, caller.windows())
+            if hazard is not None:
+                yield context.graph.tensor(name), hazard
 
 
 class _Wrong(NamedTuple):

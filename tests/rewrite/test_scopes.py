@@ -543,6 +543,38 @@ def test_computed_bounds_that_hide_that_branches_differ_in_size_stay(
     assert result.changed == (not codes)
 
 
+CROPPED = (
+    "k = ConvTranspose (x, w) s = Shape (k) d = Gather (s, two) e = Sub (d, one)"
+    " {} = Slice (k, one, e, two)"
+)
+TWICE = branch("z = Concat <axis = 1> (r, r)").replace("Identity (x)", "Identity (r)")
+FRONT = {
+    "in front of the If": (f"{CROPPED.format('r')} {TWICE}", ""),
+    "in a function in front of it": (
+        f"r = f.go (x, w, one, two) {TWICE}",
+        function(CROPPED.format("y"), "x, w, one, two"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("nodes", "functions"), FRONT.values(), ids=[*FRONT])
+def test_computed_bounds_stay_in_front_of_branches_that_differ_in_size(
+    nodes: str, functions: str
+) -> None:
+    """Also where no branch pads."""
+    held = (
+        f"float[2, 2, 3, 1] w = {{{', '.join(['1'] * 12)}}}, int64[1] one = {{1}},"
+        " int64[1] two = {2}"
+    )
+    text = f"{HEAD} g (float[1, 2, 9, 4] x, bool on) => (float[] y) <{held}> {{ {nodes} }}"
+    model = onnx.parser.parse_model(f"{text} {functions}".replace('"" : 17', '"" : 10'))
+    for value in (model.graph, *(each.g for each in model.graph.node[-1].attribute)):
+        value.output[0].type.tensor_type.ClearField("shape")
+    result = onnxpad.fix(model, validate=False)
+    same(model, result.model)
+    assert [each.reason_code for each in result.undone] == ["shape-refused"]
+
+
 def test_a_size_that_a_rewrite_spells_out_is_hidden_no_more() -> None:
     """Shape inference is wrong about SAME beside output_padding, and right about pads."""
     nodes = (
