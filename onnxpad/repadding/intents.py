@@ -270,11 +270,17 @@ def _require_runnable(
                 )
             last = (axis.output - 1) * axis.window.stride + axis.window.extent
             past = last > axis.begin + axis.size + axis.end
-            if choice.counted and past and opset < CHANGED["AveragePool"]:
+            if choice.counted and past and _divides_by_whole_kernels(site, opset):
+                since = CHANGED["AveragePool"]
+                before = f"before opset {since} " if opset < since else ""
                 raise AbsentError(
-                    f"before opset {CHANGED['AveragePool']} an {name} that counts its padding "
-                    "divides by the whole kernel where a window reaches past it"
+                    f"{before}{name} that counts its padding divides by the whole kernel where a "
+                    "window reaches past it"
                 )
+
+
+def _divides_by_whole_kernels(site: Site, opset: int) -> bool:
+    return opset < CHANGED["AveragePool"] or site.row.onnxruntime.divides_by_whole_kernels
 
 
 __all__ = ["Reading", "chosen", "intent_of", "op_of"]

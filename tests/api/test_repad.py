@@ -267,7 +267,7 @@ def test_one_operator(node: str, weight: str, size: int, to: str, wanted: dict[s
             "",
             8,
             "caffe at opset 17",
-            "before opset 19 an AveragePool that counts its padding divides by the whole kernel "
+            "before opset 19 AveragePool that counts its padding divides by the whole kernel "
             "where a window reaches past it",
             id="an average that divides otherwise",
         ),
@@ -322,6 +322,21 @@ def test_a_pad_that_stays_makes_the_padding_unclear() -> None:
     )
     (stays,) = repad(before, "caffe").unchanged
     assert stays.reason.startswith("a Pad in front of it")
+
+
+def test_a_quantised_average_that_divides_otherwise_stays() -> None:
+    before = one(
+        "y = com.microsoft.QLinearAveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1], "
+        "strides = [2, 2]> (x, s, z, s, z)",
+        inputs="uint8[1, 1, 8, 8] x",
+        outputs="uint8[] y",
+        initializers="float s = {1}, uint8 z = {0}",
+        opset=19,
+    )
+    (stays,) = repad(before, "caffe").unchanged
+    assert stays.reason.startswith("QLinearAveragePool that counts its padding divides by")
+    (change,) = repad(before, "pytorch").changes
+    assert change.attributes_after["count_include_pad"] == 1
 
 
 def test_an_average_over_a_pad_of_zeros_stays() -> None:
