@@ -6,11 +6,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 
 import onnxpad
-from tests.support import ROOT, onnxpad_runs
+from tests.support import ROOT, feeds_of, onnxpad_runs, run
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
@@ -65,7 +66,8 @@ def test_ci_is_a_valid_script() -> None:
 
 def test_there_are_commands() -> None:
     shown = {command.split()[1] for command in COMMANDS}
-    assert shown == {"fix", "check", "validate", "rules", "rule", "doctor", "explain", "repad"}
+    expected = {"fix", "check", "validate", "rules", "rule", "doctor", "explain", "repad", "match"}
+    assert shown == expected
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -113,7 +115,11 @@ def test_the_models_it_names_are_there() -> None:
 
 def test_the_python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    onnx.save(onnx.parser.parse_model(BEFORE), "model.onnx")
+    model = onnx.parser.parse_model(BEFORE)
+    onnx.save(model, "model.onnx")
+    feeds = feeds_of(model)
+    arrays: dict[str, Any] = {**feeds, "y": run(model, feeds)[0]}
+    np.savez("outputs.npz", **arrays)
     apart = re.compile(r"torch|onnxpad\.register\(")  # the latter run in api/test_extensions.py
     examples = [text for kind, text in BLOCKS if kind == "python" and not apart.search(text)]
     names: dict[str, Any] = {}

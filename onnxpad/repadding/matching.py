@@ -35,7 +35,7 @@ from onnxpad.repadding.search import Point, Search, Space, Trial
 from onnxpad.repadding.sites import Site, sites_of, with_pads
 from onnxpad.repadding.verdict import Distinguishable, Matching, Outcome, Repadded, Tried
 from onnxpad.repadding.working_copy import WorkingCopy, working_copy
-from onnxpad.repadding.write import attributes, described, forget_sizes, write
+from onnxpad.repadding.write import attributes, forget_sizes, write, written_as
 from onnxpad.rewrite.context import Context
 from onnxpad.validation.answers import ask
 from onnxpad.validation.given import Arrays, Given, given
@@ -388,9 +388,8 @@ class _Task:
         start = self._sizes.get((0,) * len(self._copy.sites))
         if start is None and choice.is_same:
             return "SAME_UPPER" if choice.odd == "end" else "SAME_LOWER"
-        return described(
-            choice, choice.amounts(() if start is None else start[place], site.windows)
-        )
+        sizes = () if start is None else start[place]
+        return written_as(site, choice, choice.amounts(sizes, site.windows))
 
     # Goals
 
@@ -442,7 +441,7 @@ class _Task:
                 site.label,
                 site.node.op,
                 self._described(place, site.choice),
-                described(chosen.choice, pads),
+                written_as(site, chosen.choice, pads),
                 chosen.name,
                 attributes(site, chosen.choice, pads),
             )

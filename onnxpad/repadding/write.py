@@ -1,6 +1,7 @@
 """Writes chosen paddings into a graph."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -82,6 +83,12 @@ def stays_open(site: Site, choice: Choice) -> bool:
         size is None and window.stride > 1
         for size, window in zip(site.sizes, site.windows, strict=True)
     )
+
+
+def written_as(site: Site, choice: Choice, pads: Pairs) -> str:
+    """A choice for people, as it is written: SAME in numbers where the sizes are known."""
+    keeps = site.choice == choice or stays_open(site, choice)
+    return described(choice if keeps else replace(choice, pads=pads), pads)
 
 
 def described(choice: Choice, pads: Pairs) -> str:

@@ -10,6 +10,8 @@ _LISTED = 20
 """Operators listed one by one; of more only the number is told."""
 _TRIED = 8
 """Conventions listed, nearest first."""
+_SHOWN = 3
+"""Operators listed of those whose padding decides, for each kind."""
 _OTHERS = 2
 """Other paddings told of one operator."""
 
@@ -42,7 +44,7 @@ def _headline(report: MatchReport, paint: Paint) -> Iterator[str]:
         yield f"  the first that cannot be reached: {shown(matching.first)}"
     before, after = _error(matching.before), _error(matching.after)
     change = before if before == after else f"{before} before, {after} after"
-    yield f"  greatest difference from {shown(report.reference)}, of the output's range: {change}"
+    yield f"  off by {change} (of the output's range, from {shown(report.reference)})"
 
 
 def _error(error: float) -> str:
@@ -50,26 +52,31 @@ def _error(error: float) -> str:
 
 
 def _changes(report: MatchReport) -> Iterator[str]:
-    changes = report.matching.changes
-    if changes:
-        yield f"{counted(len(changes), 'operator')} changed:"
-    for change in changes[:_LISTED]:
-        yield f"  {change.op_type} {shown(change.node)!r}"
-        yield f"    {change.before}"
-        yield f"    -> {change.after}  ({change.name})"
-    yield from _more(len(changes) - _LISTED)
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for change in report.matching.changes:
+        nodes = alike.setdefault((change.before, change.after, change.name), [])
+        nodes.append(f"{change.op_type} {shown(change.node)}")
+    for place, ((before, after, name), nodes) in enumerate(alike.items()):
+        if place:
+            yield ""
+        yield f"{before}  becomes  {after}  ({name})"
+        yield from (f"  {node}" for node in nodes[:_LISTED])
+        yield from _more(len(nodes) - _LISTED)
 
 
 def _distinguishable(report: MatchReport) -> Iterator[str]:
     found = report.matching.distinguishable
     if report.matching.outcome == "matches already":
         return
+    alike: dict[tuple[str, tuple[tuple[str, str], ...]], list[str]] = {}
+    for each in found:
+        others = tuple([*each.others.items()][:_OTHERS])
+        alike.setdefault((each.padding, others), []).append(f"{each.op_type} {shown(each.node)}")
     yield f"{counted(len(found), 'operator')} with padding that decides at these sizes:"
-    for each in found[:_LISTED]:
-        yield f"  {each.op_type} {shown(each.node)!r}: {each.padding}"
-        for name, padding in [*each.others.items()][:_OTHERS]:
-            yield f"    {name}: {padding}"
-    yield from _more(len(found) - _LISTED)
+    for (padding, others), nodes in alike.items():
+        yield f"  {padding}; " + "; ".join(f"{name} {other}" for name, other in others)
+        yield from (f"    {node}" for node in nodes[:_SHOWN])
+        yield from (f"    {line.strip()}" for line in _more(len(nodes) - _SHOWN))
 
 
 def _tried(report: MatchReport) -> Iterator[str]:
