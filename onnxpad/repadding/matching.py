@@ -318,7 +318,7 @@ class _Task:
         if not search.trial(found).solved:
             search = self._with_noise(search, found, names, samples)
         if search.trial(found).solved:
-            self._point = search.pruned(found)
+            self._point = search.pruned(found, free)
             return True
         if search.trial(found).rank < search.trial(self._point).rank:
             self._point = found

@@ -151,12 +151,18 @@ class Search:
                 return best
         return self._shaken(best, free)
 
-    def pruned(self, point: Point) -> Point:
+    def pruned(self, point: Point, free: frozenset[int] | None = None) -> Point:
         """A solved point with as many operators as they were as it stays solved with.
 
         Halves of the changed operators are put back first, then smaller parts.
+
+        Args:
+            point: The point.
+            free: The operators that may be put back; all if None.
         """
-        parts = [[each for each, option in enumerate(point) if option]]
+        parts = [
+            [each for each, option in enumerate(point) if option and (free is None or each in free)]
+        ]
         while parts:
             part = parts.pop()
             if not part or self.is_over():

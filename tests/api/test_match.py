@@ -10,7 +10,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import onnxpad
-from tests.support import Array, run
+from tests.support import Array, model, run
 
 SIZE = 20
 
@@ -261,3 +261,23 @@ def test_arguments_that_do_not_fit(arguments: dict[str, Any], told: str) -> None
     reference = recorded(network(END, END, BOTH))
     with pytest.raises(onnxpad.UsageError, match=told):
         onnxpad.match(network(BOTH, BOTH, BOTH), **{"reference": reference, **arguments})
+
+
+BRANCHES = """
+<ir_version: 9, opset_import: ["" : 17]>
+branches (float[1, 1, 8] x) => (float[1, 1, 4] first, float[1, 1, 4] second)
+<float[1, 1, 3] v = {1, 2, 4}, float[1, 1, 3] w = {3, -1, 2}>
+{ first = Conv <strides = [2], pads = [PADS]> (x, v)
+  second = Conv <strides = [2], pads = [PADS]> (x, w) }
+"""
+
+
+def test_what_reproduces_one_output_stays_while_the_next_one_is_reproduced() -> None:
+    right, wrong = (model(BRANCHES.replace("PADS", pads)) for pads in ("0, 1", "1, 1"))
+    data = {"x": np.array([[[1, 2, 4, 8, 3, 5, 7, 6]]], np.float32)}
+    reference = {**data, **dict(zip(("first", "second"), run(right, data), strict=True))}
+    result = onnxpad.match(wrong, reference)
+    assert result.outcome == "matched"
+    assert len(result.changes) == 2
+    for found, wanted in zip(run(result.model, data), run(right, data), strict=True):
+        assert np.array_equal(found, wanted)
