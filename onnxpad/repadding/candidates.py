@@ -88,12 +88,17 @@ def _pads(site: Site) -> Iterator[tuple[str, Choice, int]]:
     if now.pads is None:
         return
     yield from _written(replace(site, choice=now))
-    if count == 1:
+    if _is_line(site):
         whole = tuple((window.extent - 1, 0) for window in site.windows)
         yield "keras-causal", replace(now, pads=whole), _LIKELY
         yield "all at the end", replace(now, pads=exchanged(whole)), _LESS
     for by in (1, -1):
         yield f"moved by {by}", replace(now, pads=moved(now.pads, by)), _LEAST
+
+
+def _is_line(site: Site) -> bool:
+    """Whether a window is longer than 1 on one axis only: also a series exported as 2-D."""
+    return sum(window.extent > 1 for window in site.windows) == 1
 
 
 def _total(window: Window) -> int:
@@ -261,7 +266,7 @@ def _uncounted(site: Site) -> Choice:
 
 
 def _causal(site: Site) -> Choice:
-    if site.is_transposed or len(site.windows) > 1 or site.is_pool:
+    if site.is_transposed or not _is_line(site) or site.is_pool:
         return site.choice
     pads = tuple((window.extent - 1, 0) for window in site.windows)
     return replace(site.choice, pads=pads)

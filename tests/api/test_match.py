@@ -281,3 +281,18 @@ def test_what_reproduces_one_output_stays_while_the_next_one_is_reproduced() -> 
     assert len(result.changes) == 2
     for found, wanted in zip(run(result.model, data), run(right, data), strict=True):
         assert np.array_equal(found, wanted)
+
+
+SERIES = """
+<ir_version: 9, opset_import: ["" : 17]>
+series (float[1, 1, 1, 9] x) => (float[1, 1, 1, 9] y) <float[1, 1, 1, 3] w = {1, 2, 4}>
+{ y = Conv <dilations = [1, 2], pads = [PADS]> (x, w) }
+"""
+
+
+def test_a_causal_series_that_was_exported_as_2_d() -> None:
+    right, wrong = (model(SERIES.replace("PADS", pads)) for pads in ("0, 4, 0, 0", "0, 2, 0, 2"))
+    data = {"x": np.array([[[[1, 2, 4, 8, 3, 5, 7, 6, 9]]]], np.float32)}
+    result = onnxpad.match(wrong, {**data, "y": run(right, data)[0]})
+    assert [change.name for change in result.changes] == ["keras-causal"]
+    assert np.array_equal(run(result.model, data)[0], run(right, data)[0])
