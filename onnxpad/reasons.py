@@ -127,6 +127,11 @@ class Reason(enum.StrEnum):
     AS_ASKED = "as-asked", "the style, or the choice for open sizes, keeps the padding as it is"
     UNUSED = "unused", "nothing reads the Pad"
     SHAPE_REFUSED = "shape-refused", "onnxruntime would stop at sizes that it does not know now"
+    CONVENTION_TOLD = "convention-told", "it is only told which conventions the padding fits"
+    FRAMEWORK_CONVENTION = (
+        "framework-convention",
+        "another framework's padding computes something else, so only repad writes it",
+    )
     OWN_RULE = "own-rule", "a user's own pass reports it"
     OTHER_SCOPE = "other-scope", "the padding is in a body or function that cannot be rewritten"
 

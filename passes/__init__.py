@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from onnxpad.fitting.model_report import ModelReport
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.drop_valid import DropValid
 from onnxpad.passes.fix_amounts import FixAmounts
@@ -12,7 +13,11 @@ from onnxpad.passes.merge_pads import MergePads
 from onnxpad.passes.part_pad import PartPad
 from onnxpad.passes.recognise_same import RecogniseSame
 from onnxpad.passes.report_auto_pad import ReportAutoPad
+from onnxpad.passes.report_convention import ReportConvention
+from onnxpad.passes.report_counting import ReportCounting
+from onnxpad.passes.report_mixture import ReportMixture
 from onnxpad.passes.report_pad import ReportPad
+from onnxpad.passes.report_rounding import ReportRounding
 from onnxpad.passes.report_scopes import ReportScopes
 from onnxpad.passes.report_sizes import ReportSizes
 from onnxpad.passes.report_unreadable import ReportUnreadable
@@ -50,3 +55,11 @@ PASSES: Final[tuple[type[Pass], ...]] = (
     ReportAutoPad,
     ReportPad,
 )
+
+MODEL_REPORTS: Final[tuple[type[ModelReport], ...]] = (
+    ReportConvention,
+    ReportMixture,
+    ReportRounding,
+    ReportCounting,
+)
+"""Reports that `check` alone makes, on a whole model as `fix` would leave it."""

@@ -25,7 +25,7 @@ ORDER: Final = (
     # Running models: it knows no pass either.
     "engine", "validation", "probe",
     # Deciding and rewriting.
-    "fusion", "padding", "transposed", "rewrite", "passes", "pipeline", "repadding",
+    "fusion", "padding", "transposed", "rewrite", "repadding", "fitting", "passes", "pipeline",
     # What a person meets.
     "doctor", "api", "report", "cli", "__init__", "__main__",
 )  # fmt: skip

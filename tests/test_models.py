@@ -229,7 +229,9 @@ def test_a_check_of_the_result_says_what_remains_and_fails_nothing(name: str, st
     result = fixed(name, style)
     found = onnxpad.check(fixed_model(name, style), style=style)
     assert not found.failing()
-    assert found.findings == result.findings
+    assert [each for each in found.findings if not each.code.startswith("PAD6")] == list(
+        result.findings
+    )
     assert all(finding.reason and not finding.fixable for finding in found.findings)
 
 

@@ -16,7 +16,7 @@ from tests.support import ROOT, feeds_of, onnxpad_runs, run
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+BLOCKS = re.findall(r"^```([\w-]*)\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
 SHELL = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()]
 BEFORE, AFTER = [text for kind, text in BLOCKS if kind == ""]
 COMMANDS = [line for line in SHELL if line.startswith("onnxpad ")]
@@ -97,6 +97,14 @@ def test_the_repadding_is_what_repad_prints(
     result = onnxpad_runs(*words[1:-1], tmp_path / words[-1])
     (printed,) = [text for kind, text in BLOCKS if kind == "console"]
     assert result.stdout.startswith(f"{printed}\n")
+
+
+def test_the_conventions_are_what_check_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    (session,) = [text for kind, text in BLOCKS if kind == "shell-session"]
+    for each in session.removeprefix("$ ").split("\n$ "):
+        command, _, printed = each.partition("\n")
+        assert onnxpad_runs(*shlex.split(command)[1:]).stdout == f"{printed.rstrip()}\n"
 
 
 def test_every_convention_is_named() -> None:

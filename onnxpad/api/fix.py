@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,17 +17,21 @@ from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError, UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.finding import Assumption, Change, Finding, Severity, Trust
+from onnxpad.fitting.model_report import ModelPadding, ModelReport
 from onnxpad.fusion.barred import NOTHING, Barred, note, noted
 from onnxpad.graph import Graph
 from onnxpad.graph.model import Model
 from onnxpad.messages import meant
 from onnxpad.padding.computed_pads import DYNAMIC
 from onnxpad.padding.plan import STYLES
+from onnxpad.passes import MODEL_REPORTS
 from onnxpad.pipeline import driver
 from onnxpad.pipeline.catalogue import catalogue
 from onnxpad.pipeline.decide import DECIDING, record
 from onnxpad.pipeline.heal import failed, healed
 from onnxpad.process import gc_pause
+from onnxpad.reasons import Reason
+from onnxpad.rewrite.context import Context
 from onnxpad.sizes.domain import SizeDomain
 from onnxpad.sizes.recorded import METADATA, Recorded, record_sizes, recorded_sizes
 from onnxpad.sizes.size_options import Dims, Shapes, given_domain
@@ -188,9 +193,14 @@ class CheckResult:
     warnings: tuple[str, ...] = ()
 
     def failing(self, fail_on: Severity = Severity.WARNING) -> tuple[Finding, ...]:
-        """The findings at or above a severity."""
+        """The findings at or above a severity; not what only tells which conventions fit."""
         _check_choice("severity", fail_on, tuple(Severity))
-        return tuple(f for f in self.findings if f.severity.rank >= Severity(fail_on).rank)
+        return tuple(
+            each
+            for each in self.findings
+            if each.severity.rank >= Severity(fail_on).rank
+            and each.reason_code != Reason.CONVENTION_TOLD
+        )
 
 
 def fix(
@@ -357,6 +367,7 @@ def check(
     trust: str | None = None,
     symmetric_transpose: bool = False,
     strict: bool = False,
+    convention: str | None = None,
     select: str | Sequence[str] = (),
     ignore: str | Sequence[str] = (),
 ) -> CheckResult:
@@ -376,6 +387,8 @@ def check(
         trust: As for `fix`.
         symmetric_transpose: As for `fix`.
         strict: Whether padding stays if its rewrite rests on an assumption, as for `fix`.
+        convention: A framework, such as `tensorflow`: operators that do not pad as it does are
+            warnings. Without it, the conventions that the model's padding fits are only told.
         select: Codes or prefixes of codes to report; all if empty.
         ignore: Codes or prefixes of codes to leave out.
 
@@ -383,7 +396,7 @@ def check(
         The findings, in the order of the graph.
 
     Raises:
-        UsageError: As for `fix`, or an unknown code.
+        UsageError: As for `fix`, or an unknown code or framework.
         ModelError: The model cannot be read, or the specification forbids it.
     """
     _check_choice("style", style, STYLES)
@@ -394,6 +407,11 @@ def check(
         for option, codes in (("select", select), ("ignore", ignore))
     )
     trusted = _trusted(trust)
+    reports = [kind() for kind in MODEL_REPORTS if _is_asked(kind.code, chosen, left_out)]
+    if convention is not None:
+        from onnxpad.conventions.frameworks import FRAMEWORKS
+
+        _check_choice("convention", convention, tuple(FRAMEWORKS))
     with naming(given), gc_pause.paused():
         graph = Graph.read(given)
         recorded = recorded_sizes(graph)
@@ -409,17 +427,29 @@ def check(
             trust=trusted,
             symmetric_transpose=symmetric_transpose,
             strict=strict,
+            at_last=partial(_conventions, reports, convention or "") if reports else None,
         )
     return CheckResult(
-        tuple(
-            finding
-            for finding in found
-            if (not chosen or finding.code.startswith(chosen))
-            and not (left_out and finding.code.startswith(left_out))
-        ),
+        tuple(finding for finding in found if _is_asked(finding.code, chosen, left_out)),
         _notes(recorded, domain),
         _warnings(recorded),
     )
+
+
+def _is_asked(code: str, chosen: tuple[str, ...], left_out: tuple[str, ...]) -> bool:
+    """Whether findings of a code are reported, given the codes chosen and those left out."""
+    return (not chosen or code.startswith(chosen)) and not (left_out and code.startswith(left_out))
+
+
+def _conventions(
+    reports: Sequence[ModelReport], convention: str, contexts: Sequence[Context]
+) -> Iterator[Finding]:
+    """The findings of reports on the graphs of a model."""
+    from onnxpad.fitting.padded import padded_operators
+
+    model = ModelPadding(*padded_operators(contexts), convention)
+    for report in reports:
+        yield from report.find(model)
 
 
 def _trusted(trust: str | None) -> Trust | None:

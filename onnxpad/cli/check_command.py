@@ -53,6 +53,14 @@ def check(
     trust: EngineOption = None,
     symmetric_transpose: SymmetricTransposeOption = False,
     strict: StrictOption = False,
+    convention: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Warn of operators that do not pad as this framework does: tensorflow, keras, "
+            "pytorch, caffe, paddle, coreml, tflite and so on.",
+        ),
+    ] = None,
     form: FormatOption = Format.TEXT,
     fail_on: Annotated[
         Severity, typer.Option(help="The least severity that makes the check fail.")
@@ -88,6 +96,7 @@ def check(
         trust=trust,
         symmetric_transpose=symmetric_transpose,
         strict=strict,
+        convention=convention,
         select=selected,
         ignore=ignored,
     )
@@ -105,7 +114,9 @@ def check(
             from onnxpad.report.text import file_text
 
             write(file_text(file, paint))
-    report = CheckReport(style.value, fail_on, tuple(files), trust=trust or "")
+    report = CheckReport(
+        style.value, fail_on, tuple(files), trust=trust or "", convention=convention or ""
+    )
     if form is Format.JSON:
         from onnxpad.report.json import check_json
 

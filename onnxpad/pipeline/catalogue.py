@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from onnxpad.finding import Page
+from onnxpad.fitting.model_report import ModelReport
+from onnxpad.passes import MODEL_REPORTS
 from onnxpad.pipeline.own_passes import every_pass
 from onnxpad.rewrite.rule import Pass
 
@@ -12,13 +14,14 @@ from onnxpad.rewrite.rule import Pass
 def catalogue() -> Mapping[str, Page]:
     """Every code with its page, in the order of the codes; users' own passes have theirs too."""
     pages = {}
-    for kind in sorted(every_pass(), key=lambda each: each.code):
+    kinds: list[type[Pass] | type[ModelReport]] = [*every_pass(), *MODEL_REPORTS]
+    for kind in sorted(kinds, key=lambda each: each.code):
         text = _text(kind)
         pages[kind.code] = Page(kind.code, kind.severity, text.split("\n", 1)[0], text)
     return MappingProxyType(pages)
 
 
-def _text(kind: type[Pass]) -> str:
+def _text(kind: type[Pass] | type[ModelReport]) -> str:
     """A page: the docstring of a pass, with its examples before the heading on exactness."""
     written = inspect.cleandoc(vars(kind).get("__doc__") or kind.__name__)
     if not kind.examples:

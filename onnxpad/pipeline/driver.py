@@ -26,6 +26,8 @@ Found: TypeAlias = tuple[Place, Match]
 Unprotected: TypeAlias = tuple[Graph, Exposed]
 """A `Pad` that onnxruntime would fold wrongly, in one of the graphs of a model."""
 Progress: TypeAlias = Callable[[str, int, int], None]
+AtLast: TypeAlias = Callable[[Sequence[Context]], Iterable[Finding]]
+"""Finds something in the graphs of a model once the passes are done with them."""
 
 
 @dataclass(slots=True)
@@ -58,12 +60,14 @@ def find(
     domain: SizeDomain | None = None,
     strict: bool = False,
     passes: Passes | None = None,
+    at_last: AtLast | None = None,
     **wanted: Unpack[Wanted],
 ) -> list[Finding]:
     """Everything the passes find in a graph, which stays as it is.
 
     All rewrites are made as in `rewrite`, and undone at the end. Only this shows whether each
     change can be certified, on which assumptions, and whether it can after the other changes.
+    `at_last` finds more in the graphs of the model as the rewrites leave them.
     """
     passes = every_pass() if passes is None else passes
     anew = partial(contexts, graph, style, dynamic, domain, **wanted)
@@ -79,15 +83,16 @@ def find(
     found = looked(work)
     if all(match.plan is None for _, match in found):
         found += _rest(work.contexts, passes, found)
-        return [match.finding for _, match in found]
+        return [*(match.finding for _, match in found), *_added(work.contexts, at_last)]
     mark = graph.mark()
     while True:
         seen = _settle(work, passes, barred)
-        version, after, at_last = graph.version, work.contexts, seen
+        version, after, last_seen = graph.version, work.contexts, seen
         fresh = _opening(work, _shielded(work), barred) if work.made else {}
         if graph.version != version:
-            after, at_last = _seen_anew(work.anew(), passes, barred)
-        rest = _rest(after, passes, at_last)
+            after, last_seen = _seen_anew(work.anew(), passes, barred)
+        rest = _rest(after, passes, last_seen)
+        added = [] if fresh else _added(after, at_last)
         graph.rollback(mark)
         if not fresh:
             break
@@ -96,7 +101,14 @@ def find(
         found = looked(work)
     told_of = {id(match.about) for _, match in found if match.plan is None}
     left = [match.finding for _, match in rest if id(match.about) not in told_of]
-    return [*_outlook(work, found, seen), *left]
+    return [*_outlook(work, found, seen), *left, *added]
+
+
+def _added(found: Sequence[Context], at_last: AtLast | None) -> list[Finding]:
+    """The findings in the graphs as they are, without those that are closed or gone."""
+    if at_last is None:
+        return []
+    return list(at_last([each for each in found if each.graph.is_there() and not each.closed]))
 
 
 def rewrite(

@@ -126,12 +126,14 @@ class CheckReport:
         fail_on: The least severity that fails the check.
         files: One report for each file, sorted by path within each argument.
         trust: As for `FixReport`.
+        convention: The framework whose padding was asked for; else empty.
     """
 
     style: str
     fail_on: Severity
     files: tuple[FileReport, ...]
     trust: str = ""
+    convention: str = ""
 
     @property
     def exit_code(self) -> int:

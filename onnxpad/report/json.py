@@ -87,6 +87,7 @@ def check_json(report: CheckReport) -> str:
         **_head("check", report.exit_code),
         "style": report.style,
         "trust": report.trust or None,
+        "convention": report.convention or None,
         "fail_on": report.fail_on,
         "files": [_file(file) for file in report.files],
         "summary": {

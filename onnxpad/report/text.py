@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.messages import shortened
+from onnxpad.reasons import Reason
 from onnxpad.report import CheckReport, FileReport, FixReport, Outcome, RepadReport
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 LINES_A_GROUP = 20
 NODES_A_REASON = 8
 WIDEST_COLUMN = 40
+
+_ABOUT_CONVENTIONS = frozenset({Reason.CONVENTION_TOLD, Reason.FRAMEWORK_CONVENTION})
 
 Paint = Callable[[str, str], str]  # (text, role) -> the text to print
 
@@ -88,9 +91,26 @@ def file_text(file: FileReport, paint: Paint = plain) -> str:
         lines += [f"{label} {_node(f)}: {_fixable(f)}" for f in group[:LINES_A_GROUP]]
         lines += [f"{label} {more}" for more in _more(len(group) - LINES_A_GROUP)]
     refused = [finding for finding in file.findings if not finding.fixable]
-    lines += [f"{_label(group[0], paint)} {_refusal(group)}" for group in _by_reason(refused)]
+    about = [finding for finding in refused if finding.reason_code in _ABOUT_CONVENTIONS]
+    rest = [finding for finding in refused if finding.reason_code not in _ABOUT_CONVENTIONS]
+    lines += [f"{_label(group[0], paint)} {_refusal(group)}" for group in _by_reason(rest)]
+    lines += _conventions(about, paint)
     lines += remarks(file, paint)
     return "".join(f"{shown(file.path)}: {line}\n" for line in lines)
+
+
+def _conventions(findings: Sequence[Finding], paint: Paint) -> Iterator[str]:
+    """A line for each operator that does not fit what was asked for, and one for all else."""
+    unfit = [finding for finding in findings if finding.severity is not Severity.INFO]
+    for group in grouped(unfit, lambda finding: (finding.severity, finding.code)):
+        label = _label(group[0], paint)
+        for each in group[:LINES_A_GROUP]:
+            yield f"{label} {_node(each)}: {shown(each.message)}; {shown(each.reason)}"
+        yield from (f"{label} {more}" for more in _more(len(group) - LINES_A_GROUP))
+    only_told = [finding for finding in findings if finding.severity is Severity.INFO]
+    if only_told:
+        said = "; ".join(shown(finding.message) for finding in only_told)
+        yield f"{_label(only_told[0], paint)} conventions: {said}"
 
 
 def remarks(report: FixReport | FileReport | RepadReport, paint: Paint) -> list[str]:

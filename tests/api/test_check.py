@@ -44,7 +44,7 @@ def told_truly(model: onnx.ModelProto, **options: Any) -> tuple[Finding, ...]:
             assert each.severity is Severity.INFO
             assert (each.code, each.node) not in changed - fixable
     assert not onnxpad.check(result.model, **options).failing()
-    return found.findings
+    return tuple(each for each in found.findings if not each.code.startswith("PAD6"))
 
 
 @pytest.mark.parametrize("block", range(10))

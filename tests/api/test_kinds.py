@@ -39,8 +39,8 @@ def test_a_result_is_of_the_kind_given(kind: str) -> None:
     fixed = result.as_same_kind()
     assert type(fixed) is type(given)
     assert fixed is not given
-    assert not onnxpad.check(fixed).findings
-    assert len(onnxpad.check(given).findings) == 1  # it is as it was
+    assert not onnxpad.check(fixed, ignore="PAD6").findings
+    assert len(onnxpad.check(given, ignore="PAD6").findings) == 1  # it is as it was
     assert [node.op_type for node in result.model.graph.node] == ["Conv"]
 
 
@@ -48,7 +48,7 @@ def test_a_result_is_of_the_kind_given(kind: str) -> None:
 def test_what_needs_no_change_comes_back_too(kind: str) -> None:
     again = onnxpad.fix(onnxpad.fix(KINDS[kind](), validate=False).as_same_kind())
     assert not again.changed
-    assert not onnxpad.check(again.as_same_kind()).findings
+    assert not onnxpad.check(again.as_same_kind(), ignore="PAD6").findings
 
 
 def test_bytes_that_need_no_change_are_the_same() -> None:

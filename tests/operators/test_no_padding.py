@@ -48,7 +48,7 @@ def stays(model: onnx.ModelProto) -> onnxpad.Finding:
     result = onnxpad.fix(model, validate=False)
     assert not result.changed
     (finding,) = result.findings
-    assert onnxpad.check(model).findings == result.findings
+    assert onnxpad.check(model, ignore="PAD6").findings == result.findings
     assert finding.code == "PAD206"
     return finding
 

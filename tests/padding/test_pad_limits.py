@@ -42,7 +42,7 @@ def integer(
 
 def codes(model: onnx.ModelProto) -> list[str]:
     """The reasons for what stays."""
-    return [finding.reason_code for finding in onnxpad.check(model).findings]
+    return [finding.reason_code for finding in onnxpad.check(model, ignore="PAD6").findings]
 
 
 FOLDS = [
@@ -115,7 +115,7 @@ def test_a_zero_point_of_run_time_is_unknown() -> None:
         outputs="int32[] y",
         initializers=f"{AMOUNTS}, {weight('uint8')}, uint8 c = {{4}}",
     )
-    (finding,) = onnxpad.check(given).findings
+    (finding,) = onnxpad.check(given, ignore="PAD6").findings
     assert finding.reason_code == Reason.ZERO_POINT_UNKNOWN
     assert finding.evidence["tensor"] == "z"
 

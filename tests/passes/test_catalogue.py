@@ -1,20 +1,23 @@
 """The catalogue is complete, and its examples are what `fix` does."""
 
 import re
-from typing import Any
+from typing import Any, TypeAlias
 
 import onnx
 import pytest
 
 import onnxpad
 from onnxpad.finding import Page
-from onnxpad.passes import PASSES
+from onnxpad.fitting.model_report import ModelReport
+from onnxpad.passes import MODEL_REPORTS, PASSES
 from onnxpad.pipeline.catalogue import catalogue
 from onnxpad.rewrite.rule import Example, Pass
 from tests.support import canonical, fixed, one
 
 HEADINGS = ["What it does", "Why it matters", "Example", "When it is exact", "References"]
 PAGES = list(catalogue().values())
+Kind: TypeAlias = type[Pass] | type[ModelReport]
+KINDS: list[Kind] = [*PASSES, *MODEL_REPORTS]
 
 
 def headings(page: Page) -> list[str]:
@@ -28,15 +31,15 @@ def section(page: Page, heading: str) -> str:
 
 
 def test_a_code_is_never_given_twice() -> None:
-    codes = [kind.code for kind in PASSES]
+    codes = [kind.code for kind in KINDS]
     assert len(set(codes)) == len(codes)
     assert all(re.fullmatch(r"PAD\d\d\d", code) for code in codes)
 
 
 def test_every_pass_has_a_page_in_the_order_of_the_codes() -> None:
-    assert list(catalogue()) == sorted(kind.code for kind in PASSES)
+    assert list(catalogue()) == sorted(kind.code for kind in KINDS)
     for code, page in catalogue().items():
-        (kind,) = [kind for kind in PASSES if kind.code == code]
+        (kind,) = [kind for kind in KINDS if kind.code == code]
         assert (page.code, page.severity) == (code, kind.severity)
         assert page.text.startswith(f"{page.title}\n\n## ")
 
@@ -52,7 +55,7 @@ def test_a_page_has_its_headings_and_words_under_each(page: Page) -> None:
 
 EXAMPLES = [
     pytest.param(kind, example, id=f"{kind.code}-{number}")
-    for kind in PASSES
+    for kind in KINDS
     for number, example in enumerate(kind.examples)
 ]
 
@@ -72,11 +75,11 @@ def completed(example: Example, body: str) -> onnx.ModelProto:
 
 
 def test_every_pass_has_an_example() -> None:
-    assert all(kind.examples for kind in PASSES)
+    assert all(kind.examples for kind in KINDS)
 
 
 @pytest.mark.parametrize(("kind", "example"), EXAMPLES)
-def test_the_example_is_what_fix_does(kind: type[Pass], example: Example) -> None:
+def test_the_example_is_what_fix_does(kind: Kind, example: Example) -> None:
     before = completed(example, example.before)
     asked: dict[str, Any] = {"dynamic": example.dynamic, "no_ceil": example.no_ceil}
     asked["symmetric_transpose"] = example.symmetric_transpose
@@ -93,7 +96,7 @@ def test_the_example_is_what_fix_does(kind: type[Pass], example: Example) -> Non
 
 
 @pytest.mark.parametrize(("kind", "example"), EXAMPLES)
-def test_the_page_shows_the_example(kind: type[Pass], example: Example) -> None:
+def test_the_page_shows_the_example(kind: Kind, example: Example) -> None:
     shown = section(catalogue()[kind.code], "Example")
     for text in (example.given, example.before, example.after):
         assert all(f"    {line.strip()}" in shown for line in text.strip().splitlines())

@@ -51,7 +51,7 @@ def test_the_chain_of_torchscript(mode: str, opset: int, inputs: str) -> None:
     (change,) = result.changes
     assert change.code == "PAD205"
     assert len(change.removed) == len(before.graph.node) - 1
-    assert not decided(onnxpad.check(result.model).findings)
+    assert not decided(onnxpad.check(result.model, ignore="PAD6").findings)
 
 
 FIXED = [
@@ -153,7 +153,7 @@ def test_fixes(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
     held = {i.name for i in result.model.graph.initializer}
     read = {name for node in result.model.graph.node for name in node.input}
     assert held <= read, "an initializer that nothing reads"
-    assert not decided(onnxpad.check(result.model).findings)
+    assert not decided(onnxpad.check(result.model, ignore="PAD6").findings)
 
 
 SIZED = (

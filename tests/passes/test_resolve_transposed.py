@@ -133,7 +133,7 @@ def test_every_small_form_stays_the_same(auto_pad: str) -> None:
 def test_onnxruntime_decides(written: str, becomes: dict[str, Any]) -> None:
     model = transposed(written)
     for trust in (None, "spec"):
-        (finding,) = onnxpad.check(model, trust=trust).findings
+        (finding,) = onnxpad.check(model, trust=trust, ignore="PAD6").findings
         assert finding.reason_code == "engines-disagree"
     result = onnxpad.fix(model, trust="onnxruntime")
     assert attributes(result.model) == becomes

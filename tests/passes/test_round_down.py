@@ -254,7 +254,7 @@ def test_what_stays_has_its_reason(body: str, inputs: str, style: str, reason: R
 
 def test_indices_cannot_have_a_pad_in_front() -> None:
     model = one(f"y, i = MaxPool <{CEIL}> (x)", outputs="float[] y, int64[] i")
-    (finding,) = onnxpad.check(model, style="pad", no_ceil=True).findings
+    (finding,) = onnxpad.check(model, style="pad", no_ceil=True, ignore="PAD6").findings
     assert finding.reason_code == Reason.INDICES_READ
 
 
@@ -287,7 +287,7 @@ def test_an_average_that_old_onnxruntime_gets_wrong_is_an_error(
     opset: int, severity: Severity
 ) -> None:
     model = one(f"y = AveragePool <{CEIL}, count_include_pad = 1> (x)", opset=opset)
-    (finding,) = onnxpad.check(model, no_ceil=True).findings
+    (finding,) = onnxpad.check(model, no_ceil=True, ignore="PAD6").findings
     assert finding.severity is severity
 
 

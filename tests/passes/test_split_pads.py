@@ -70,7 +70,7 @@ def test_every_operator(before: str, pad: str, symmetric: str, weight: str, inpu
         expected = one(body, inputs=inputs, initializers=given(weight, amounts))
         assert canonical(result.model) == canonical(expected)
         assert [c.code for c in result.changes] == ["PAD202"]
-        assert not onnxpad.check(result.model, style=style).findings
+        assert not onnxpad.check(result.model, style=style, ignore="PAD6").findings
 
 
 @pytest.mark.parametrize(("before", "pad", "symmetric", "weight"), OPERATORS)

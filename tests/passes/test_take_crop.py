@@ -198,7 +198,7 @@ def test_taken(model: onnx.ModelProto, pads: list[int], appended: list[int]) -> 
 def test_why_equal_pads_cannot_crop_so() -> None:
     uneven = "int64[1] s = {13}, int64[1] e = {-1}, int64[1] a = {2}"
     model = behind(f"f = {SPREAD} y = Slice (f, s, e, a)", uneven)
-    (finding,) = onnxpad.check(model, symmetric_transpose=True).findings
+    (finding,) = onnxpad.check(model, symmetric_transpose=True, ignore="PAD6").findings
     assert finding.reason == (
         "with pads of 13 at both ends it would have to append 12 elements on axis 2, and "
         "output_padding must stay below the stride 6"

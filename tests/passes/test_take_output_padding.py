@@ -108,7 +108,7 @@ def test_negative_pads_are_mended(pads: list[int]) -> None:
 
 def test_nothing_can_be_prepended() -> None:
     model = transposed("strides = [3], pads = [-1, 0]", kernel=2)
-    (finding,) = onnxpad.check(model).findings
+    (finding,) = onnxpad.check(model, ignore="PAD6").findings
     assert (finding.code, finding.reason_code) == ("PAD403", "crops")
     assert "prepend 1 element on axis 2" in str(finding.reason)
 

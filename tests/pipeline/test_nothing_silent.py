@@ -21,9 +21,8 @@ DYNAMIC = ("keep", "pad", "auto-pad")
 def found(model: onnx.ModelProto, code: str, style: str = "fold") -> list[onnxpad.Finding]:
     """The findings of a code that `fix` and a check of its result agree on."""
     result = onnxpad.fix(model, style=style, validate=False)
-    again = onnxpad.check(result.model, style=style)
-    assert again.findings == result.findings
-    assert not again.failing()
+    assert onnxpad.check(result.model, style=style, ignore="PAD6").findings == result.findings
+    assert not onnxpad.check(result.model, style=style).failing()
     assert not list(silent(result.model, result.findings, style))
     return [finding for finding in result.findings if finding.code == code]
 
@@ -237,7 +236,7 @@ def test_auto_pad_of_what_is_not_covered(body: str, code: str, reason: str, styl
 @pytest.mark.parametrize("auto_pad", ['auto_pad = "NOTSET", ', ""])
 def test_what_pads_in_numbers_is_not_named(auto_pad: str) -> None:
     body = f"y = ConvTranspose <{auto_pad}pads = [1, 1, 1, 1]> (x, v)"
-    assert onnxpad.check(foreign(body, "mine")).findings == ()
+    assert onnxpad.check(foreign(body, "mine"), ignore="PAD6").findings == ()
 
 
 def test_pads_of_other_domains() -> None:
@@ -297,7 +296,7 @@ def test_all_padding_of_bodies_is_told_of() -> None:
         ' y = Pad <mode = "edge"> (v, p) }>',
         initializers=f"{GIVEN}, bool ok = {{1}}",
     )
-    findings = onnxpad.check(model).findings
+    findings = onnxpad.check(model, ignore="PAD6").findings
     assert [(f.code, f.node) for f in findings] == [
         ("PAD201", "If 'outer' > then_branch > If '<i>' > then_branch > Pad 'q'"),
         ("PAD101", "If 'outer' > else_branch > Conv 'c'"),
@@ -369,5 +368,5 @@ def test_random_graphs(seed: int) -> None:
         told = [*result.findings, *result.undone]
         assert not list(silent(result.model, told, style))
         if not result.undone:
-            again = onnxpad.check(result.model, style=style, dynamic=dynamic).findings
-            assert kinds(again) == kinds(result.findings)
+            again = onnxpad.check(result.model, style=style, dynamic=dynamic, ignore="PAD6")
+            assert kinds(again.findings) == kinds(result.findings)

@@ -286,7 +286,7 @@ def test_a_damaged_node_asks_nothing(body: str) -> None:
         opset=11,
     )
     assert not limits(model)
-    assert onnxpad.check(model).findings
+    assert onnxpad.check(model, ignore="PAD6").findings
 
 
 def test_what_is_asked_may_show_that_more_is_asked() -> None:
@@ -364,8 +364,8 @@ def test_a_network_that_joins_what_it_halved_has_constant_pads() -> None:
         list(a.ints) for n in result.model.graph.node[:2] for a in n.attribute if a.name == "pads"
     ]
     assert pads == [[0, 0, 1, 1]] * 2
-    assert not onnxpad.check(result.model).findings
-    said = {finding.sizes for finding in onnxpad.check(UNET).findings}
+    assert not onnxpad.check(result.model, ignore="PAD6").findings
+    said = {finding.sizes for finding in onnxpad.check(UNET, ignore="PAD6").findings}
     assert said == {change.certificate.sizes for change in result.changes}
     assert result.validation is not None
     assert len(result.validation.runs) > 1

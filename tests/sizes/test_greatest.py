@@ -83,7 +83,7 @@ def compare(before: onnx.ModelProto, after: onnx.ModelProto, sizes: tuple[int, .
 @pytest.mark.parametrize("greatest", [LARGER, REDUCED])
 def test_the_pad_names_the_greatest_size(half: str, greatest: str) -> None:
     model = of(letterbox(half, "y = Conv (a, w)", greatest))
-    (finding,) = onnxpad.check(model).findings
+    (finding,) = onnxpad.check(model, ignore="PAD6").findings
     assert (finding.code, finding.reason_code) == ("PAD205", "size-dependent")
     lacking = "(max(height, width) - {})/2"
     height, width = lacking.format("height"), lacking.format("width")

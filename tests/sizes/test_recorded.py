@@ -137,8 +137,8 @@ def test_a_second_fix_changes_no_byte(rewritten: onnx.ModelProto) -> None:
 
 def test_sizes_recorded_are_taken_as_given() -> None:
     limited = saying(json.dumps({"h": EVEN, "w": {**EVEN, "axes": [["x", 3]]}}))
-    assert [f.severity.value for f in onnxpad.check(OPEN).findings] == ["info"]
-    checked = onnxpad.check(limited)
+    assert [f.severity.value for f in onnxpad.check(OPEN, ignore="PAD6").findings] == ["info"]
+    checked = onnxpad.check(limited, ignore="PAD6")
     (finding,) = checked.findings
     assert finding.fixable
     assert finding.sizes == "height 2..64 in steps of 2, width 2..64 in steps of 2"

@@ -1,0 +1,278 @@
+"""The window operators of a model with their total padding, that of `Pad`s in front included."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, modulo
+from onnxpad.arithmetic.window import Side, Window, same_output_size, same_pads
+from onnxpad.errors import ModelError
+from onnxpad.fitting.case import Case, Fit, case_of
+from onnxpad.operators.amounts import Pairs, add, is_padded
+from onnxpad.operators.read import PadOp, WindowOp
+from onnxpad.operators.table import Fill
+from onnxpad.padding.site import windows_over
+from onnxpad.reasons import RefusalError
+from onnxpad.repadding.choice import Choice
+from onnxpad.repadding.intents import intent_of, op_of
+from onnxpad.repadding.sites import Site, sites_of
+from onnxpad.rewrite.context import Context
+
+_MOST: Final = 64
+"""The greatest stride of which each remainder is looked at."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Padded:
+    """A window operator with its total padding: its own, and that of a `Pad` directly in front.
+
+    Attributes:
+        label: Its name in reports.
+        op_type: Its operator, as ONNX names it.
+        site: The operator, with its own padding.
+        is_main: Whether it is in the main graph, which alone repad rewrites.
+        sizes: The spatial sizes of the data that is padded.
+        choice: How it pads in total.
+        case: What decides which conventions it fits.
+    """
+
+    label: str
+    op_type: str
+    site: Site
+    is_main: bool
+    sizes: tuple[Extent, ...]
+    choice: Choice
+    case: "Case"
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """One per spatial axis."""
+        return self.site.windows
+
+    @property
+    def kept_by_repad(self) -> str:
+        """Why repad leaves its padding as it is; empty if it does not."""
+        if not self.is_main:
+            return "it is in a body or function, which repad does not cover"
+        if self.choice != self.site.choice:
+            return "a Pad in front of it, which could not be folded, pads its data too"
+        return intent_of(self.site).why
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all its sizes are known, or open within known limits."""
+        return not any(isinstance(size, Unknown) for size in self.sizes)
+
+    @property
+    def is_transposed(self) -> bool:
+        """Whether its pads crop its output."""
+        return self.case.op == "convtranspose"
+
+    def fit(self, framework: str) -> Fit:
+        """Whether it fits a framework of `FRAMEWORKS`."""
+        found = self.case.fit(framework)
+        if found.pads is None or len(found.pads) == len(self.windows):
+            return found
+        rest = iter(found.pads)
+        pads = tuple(next(rest) if kept else (0, 0) for kept in _sliding(self.windows, self.choice))
+        return replace(found, pads=pads)
+
+    def facts(self) -> dict[str, object]:
+        """The facts that decide which conventions it fits, as data."""
+        return {
+            "kernel": [window.kernel for window in self.windows],
+            "stride": [window.stride for window in self.windows],
+            "dilation": [window.dilation for window in self.windows],
+            "size": [size if isinstance(size, int) else str(size) for size in self.sizes],
+            "pads": self.pads or self.auto_pad,
+            "output_padding": self.choice.appended,
+            "ceil_mode": self.choice.ceil,
+            "count_include_pad": self.choice.counted,
+        }
+
+    @property
+    def pads(self) -> Pairs | None:
+        """(begin, end) for each axis; None where they depend on an open size."""
+        known = tuple(size for size in self.sizes if isinstance(size, int))
+        if self.choice.pads is None and len(known) == len(self.sizes):
+            return self.choice.amounts(known, self.windows)
+        return self.choice.pads
+
+    @property
+    def auto_pad(self) -> str:
+        """The SAME that computes its pads from the size."""
+        return "SAME_UPPER" if self.choice.odd == "end" else "SAME_LOWER"
+
+
+class Left(NamedTuple):
+    """An operator whose padding is not known.
+
+    Attributes:
+        label: Its name in reports.
+        op_type: Its operator.
+        reason: Why it is not known.
+    """
+
+    label: str
+    op_type: str
+    reason: str
+
+
+def padded_operators(
+    contexts: Iterable[Context],
+) -> tuple[list[Padded], list[Left]]:
+    """The window operators of all graphs of a model, and those not understood, with why."""
+    found: list[Padded] = []
+    left: list[Left] = []
+    for context in contexts:
+        try:
+            sites, unread = sites_of(context)
+            for site in sites:
+                padded = _total(context, site)
+                if isinstance(padded, Padded):
+                    found.append(padded)
+                else:
+                    left.append(Left(site.label, site.node.op, padded))
+            if unread:
+                ops = {context.label(node): node.op for node in context.graph.nodes}
+                left += (Left(label, ops.get(label, ""), why) for label, why in unread)
+        except ModelError:
+            if context.graph.is_main:
+                raise
+    return found, left
+
+
+def _total(context: Context, site: Site) -> Padded | str:
+    """An operator with its total padding, or why that is not known."""
+    shape = context.analysis.shape(site.node.inputs[site.data])
+    unknown = Unknown("its rank is unknown")
+    sizes: tuple[Extent, ...] = tuple(
+        unknown if shape is None or len(shape) != site.rank else shape[axis] for axis in site.axes
+    )
+    choice, kind = site.choice, op_of(site)
+    if kind is None:
+        return f"no framework has a convention for {site.node.op}"
+    if any(isinstance(s, int) and s < 1 for s in sizes):
+        return "its data is empty"
+    if max(window.stride for window in site.windows) > _MOST and not all(
+        isinstance(size, int) for size in sizes
+    ):
+        return f"a stride above {_MOST} at an open size"
+    if not site.is_transposed:
+        op = context.window(site.node)
+        assert isinstance(op, WindowOp)
+        pad = _taken(context, op)
+        if pad is not None:
+            source = context.sites.spatial(op, pad.data)
+            total = _with_front(op, choice, pad, source, site.windows)
+            if total is None:
+                return "a Pad in front computes its amounts"
+            sizes, choice = source, total
+    windows = site.windows
+    kept = _sliding(windows, choice)
+    axes = [axis for axis, each in enumerate(kept) if each]
+    return Padded(
+        site.label,
+        site.node.op,
+        site,
+        context.graph.is_main,
+        sizes,
+        choice,
+        case_of(
+            kind,
+            tuple(windows[axis] for axis in axes),
+            tuple(_samples(sizes[axis], windows[axis]) for axis in axes),
+            replace(
+                choice,
+                pads=choice.pads and tuple(choice.pads[axis] for axis in axes),
+                appended=choice.appended and tuple(choice.appended[axis] for axis in axes),
+            ),
+        ),
+    )
+
+
+def _sliding(windows: Sequence[Window], choice: Choice) -> list[bool]:
+    """For each axis whether a window slides along it that any convention could pad."""
+    plain = Window(1)
+    kept = [
+        window != plain
+        or (choice.pads is not None and choice.pads[axis] != (0, 0))
+        or any(choice.appended[axis : axis + 1])
+        for axis, window in enumerate(windows)
+    ]
+    return kept if any(kept) else [True] * len(kept)
+
+
+def _taken(context: Context, op: WindowOp) -> PadOp | None:
+    """The `Pad` directly in front of an operator, if the operator's own padding means the same."""
+    pad = context.sites.pad_before(op)
+    if pad is None:
+        return None
+    try:
+        context.sites.check_mergeable(op, pad)
+    except RefusalError:
+        return None
+    return pad
+
+
+def _with_front(
+    op: WindowOp,
+    own: Choice,
+    pad: PadOp,
+    sizes: Sequence[Extent],
+    windows: Sequence[Window],
+) -> Choice | None:
+    """An operator's padding together with that of a `Pad`; None where it is unknown."""
+    extents = pad.extents_over(op.rank)
+    if extents is None:
+        return None
+    amounts = op.operator.layout.spatial(extents)
+    numbers = tuple(
+        (begin, end) for begin, end in amounts if isinstance(begin, int) and isinstance(end, int)
+    )
+    counted = own.counted or (op.operator.padding is Fill.EXCLUDED and is_padded(amounts))
+    if len(numbers) == len(amounts):
+        if own.pads is not None:
+            return replace(own, pads=add(own.pads, numbers), counted=counted)
+        known = [size for size in sizes if isinstance(size, int)]
+        if len(known) < len(sizes):
+            return None
+        padded = tuple(size + sum(pair) for size, pair in zip(known, numbers, strict=True))
+        same = own.amounts(padded, tuple(windows))
+        return Choice(add(same, numbers), counted=counted)
+    if own.pads is None or is_padded(own.pads):
+        return None
+    sides: tuple[Side, ...] = ("end", "begin")
+    for odd in sides:
+        if all(
+            _is_same(op, window, size, pair, odd)
+            for window, size, pair in zip(windows, sizes, amounts, strict=True)
+        ):
+            return Choice(None, odd=odd, counted=counted)
+    return None
+
+
+def _is_same(
+    op: WindowOp, window: Window, size: Extent, amounts: tuple[Extent, Extent], odd: Side
+) -> bool:
+    """Whether a `Pad` with these amounts has the windows of SAME at every size."""
+    begin, end = amounts
+    rounding = op.operator.pools, op.ceil_mode
+    output = windows_over(rounding, window, size + begin + end, (0, 0))
+    pairs = (begin, same_pads(size, window, odd=odd)[0]), (output, same_output_size(size, window))
+    return all(always(equal(one, other)) is True for one, other in pairs)
+
+
+def _samples(size: Extent, window: Window) -> tuple[int, ...]:
+    """Sizes to look at on one axis: its own, or a long one for each remainder by the stride."""
+    if isinstance(size, int):
+        return (size,)
+    stride = window.stride
+    long = 4 * window.extent + 2 * stride
+    start = long + -long % stride
+    rests = range(stride)
+    if isinstance(size, Size) and stride > 1:
+        rest = modulo(size, stride)
+        rests_possible = [each for each in rests if always(equal(rest, each)) is not False]
+        return tuple(start + each for each in rests_possible)
+    return tuple(start + each for each in rests)
