@@ -23,8 +23,7 @@ from onnxpad.sizes.size_options import Dims, Shapes
 from onnxpad.validation.result import why_not
 
 if TYPE_CHECKING:
-    from onnxpad.repadding.difference import Difference
-    from onnxpad.repadding.towards import Rewriting, Rewritten, Unchanged
+    from onnxpad.repadding.changes import Difference, Rewriting, Rewritten, Unchanged
     from onnxpad.validation.result import Validation
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -251,7 +250,8 @@ def _run(
     progress: Progress | None,
 ) -> "tuple[Difference, Validation | None]":
     """Runs both models, and the result once more against the reference."""
-    from onnxpad.repadding.difference import NOTHING, difference
+    from onnxpad.repadding.changes import NOTHING
+    from onnxpad.repadding.difference import difference
     from onnxpad.validation.compare import Tolerance
     from onnxpad.validation.whole import validate_models
 

@@ -2,64 +2,17 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
 from onnxpad.engine.declared_bodies import with_bodies
 from onnxpad.engine.sessions import CPU, Array, Source, Value, folder_of, read_proto
+from onnxpad.repadding.changes import Difference, OutputChange
 from onnxpad.repadding.references import spread
 from onnxpad.validation.answers import Result, accepted, ask
 from onnxpad.validation.given import Arrays, given
 from onnxpad.validation.inputs import UndrawableError, outline
-
-
-@dataclass(frozen=True, slots=True)
-class OutputChange:
-    """One output of both models.
-
-    Attributes:
-        output: Its name.
-        before: Its shape in the original; empty if it is no tensor.
-        after: Its shape with the other padding.
-        max_abs: The greatest absolute difference; infinite where shapes differ or it is not finite.
-        relative: That relative to the range of the original's output, its greatest less its least
-            element.
-    """
-
-    output: str
-    before: tuple[int, ...]
-    after: tuple[int, ...]
-    max_abs: float
-    relative: float
-
-    @property
-    def is_equal(self) -> bool:
-        """Whether both are equal element by element."""
-        return self.before == self.after and self.max_abs == 0
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """How much the outputs change.
-
-    Attributes:
-        outputs: One for each output: the greatest difference over all inputs.
-        inputs: The inputs, in words.
-        uncompared: Why the outputs were not compared, in one line; else empty.
-        fails: Why the model with the other padding does not run, although the original does; else
-            empty.
-    """
-
-    outputs: tuple[OutputChange, ...] = ()
-    inputs: tuple[str, ...] = ()
-    uncompared: str = ""
-    fails: str = ""
-
-
-NOTHING: Final = Difference()
 
 
 def difference(

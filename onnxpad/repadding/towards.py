@@ -19,67 +19,13 @@ from onnxpad.messages import meant
 from onnxpad.operators.amounts import Pairs
 from onnxpad.padding.differences import padding_in_front
 from onnxpad.padding.sinking import Sinking
+from onnxpad.repadding.changes import Rewriting, Rewritten, Unchanged
 from onnxpad.repadding.choice import Choice
 from onnxpad.repadding.intents import chosen, intent_of, op_of
 from onnxpad.repadding.sites import Site, sites_of
 from onnxpad.repadding.write import PADDING, described, write
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
-
-
-@dataclass(frozen=True, slots=True)
-class Rewritten:
-    """An operator whose padding became a framework's.
-
-    Attributes:
-        node: The operator.
-        op_type: Its type.
-        intent: The intent of its padding: `same`, `valid` or `causal`.
-        before: Its padding before, in words.
-        after: Its padding after.
-        attributes_before: Its attributes of padding before, by name; absent ones are defaults.
-        attributes_after: The same after.
-    """
-
-    node: str
-    op_type: str
-    intent: Intent
-    before: str
-    after: str
-    attributes_before: Mapping[str, object]
-    attributes_after: Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True)
-class Unchanged:
-    """An operator whose padding stays.
-
-    Attributes:
-        node: The operator.
-        op_type: Its type.
-        padding: Its padding, in words; empty where it could not be read.
-        reason: Why it stays.
-        is_same: Whether it is known to compute the same in the framework.
-    """
-
-    node: str
-    op_type: str
-    padding: str
-    reason: str
-    is_same: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Rewriting:
-    """The operators of a model whose padding was rewritten, and those whose was not.
-
-    Attributes:
-        changes: Those rewritten, in file order.
-        unchanged: Those that stay as they are, in file order.
-    """
-
-    changes: tuple[Rewritten, ...]
-    unchanged: tuple[Unchanged, ...]
 
 
 @dataclass(slots=True)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from onnxpad.finding import Change, Finding, Severity
 
 if TYPE_CHECKING:
-    from onnxpad.repadding.difference import Difference
-    from onnxpad.repadding.towards import Rewritten, Unchanged
+    from onnxpad.repadding.changes import Difference, Rewritten, Unchanged
     from onnxpad.repadding.verdict import Matching
     from onnxpad.validation.result import Validation
 

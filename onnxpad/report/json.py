@@ -17,8 +17,7 @@ from onnxpad.conventions.writing import written
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
 from onnxpad.finding import Assumption, Certificate, Change, Finding, Page, Severity
 from onnxpad.reasons import Reason
-from onnxpad.repadding.difference import OutputChange
-from onnxpad.repadding.towards import Rewritten, Unchanged
+from onnxpad.repadding.changes import OutputChange, Rewritten, Unchanged
 from onnxpad.repadding.verdict import Distinguishable, Repadded, Tried
 from onnxpad.report import (
     CheckReport,

@@ -3,8 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from onnxpad.repadding.difference import OutputChange
-from onnxpad.repadding.towards import Rewritten, Unchanged
+from onnxpad.repadding.changes import OutputChange, Rewritten, Unchanged
 from onnxpad.report import RepadReport
 from onnxpad.report.text import (
     Paint,
