@@ -377,7 +377,7 @@ def _are_alike(branches: Sequence[tuple[Graph, Analysis]], place: int) -> bool:
 
 
 def _unlike_branches(context: Context, found: Sequence[Context]) -> Iterator[tuple[Tensor, Hazard]]:
-    """What the branches of an If read that are no contexts, where they may differ, before If 11."""
+    """Reads of branches of an If that are no contexts, where they may differ, before If 11."""
     graph = context.graph
     if graph.opset >= _UNLIKE_SINCE:
         return
