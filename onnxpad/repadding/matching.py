@@ -26,6 +26,7 @@ from onnxpad.engine.sessions import (
     open_session,
     read_proto,
 )
+from onnxpad.errors import UsageError
 from onnxpad.graph import Graph
 from onnxpad.operators.amounts import Pairs
 from onnxpad.repadding.candidates import AS_IS, WHOLE, Candidate, candidates
@@ -96,7 +97,7 @@ def match_graph(
     sites = [site for site in every if len(_options(site)) > 1]
     run, folder = graph.model.to_run()
     model = read_proto(run)
-    found = given(outline(model), inputs, reference, _inner_names(graph))
+    found = _without_folded(graph, given(outline(model), inputs, reference, _inner_names(graph)))
     wanted = tuple(
         {**sample, **more} for sample, more in zip(found.expected, found.inner, strict=True)
     )
@@ -127,7 +128,36 @@ def _opened(copy: WorkingCopy, folder: Path | None) -> Session:
 
 
 def _inner_names(graph: Graph) -> set[str]:
+    """The names of inner tensors, also of those that folding padding has taken away."""
+    before = graph.model.skeleton.light.graph.node
+    return {name for node in before for name in node.output if name} | _kept_names(graph)
+
+
+def _kept_names(graph: Graph) -> set[str]:
     return {output.name for node in graph.nodes for output in node.outputs if output.name}
+
+
+def _without_folded(graph: Graph, found: Given) -> Given:
+    """The arrays without inner tensors that are folded into operators, such as that of a `Pad`.
+
+    Raises:
+        UsageError: There are no others.
+    """
+    kept = _kept_names(graph)
+    gone = dict.fromkeys(name for sample in found.inner for name in sample if name not in kept)
+    if not gone:
+        return found
+    inner = tuple(
+        {name: value for name, value in sample.items() if name in kept} for sample in found.inner
+    )
+    names = ", ".join(map(repr, gone))
+    if not any((*inner, *found.expected)):
+        raise UsageError(
+            f"the reference has only padded tensors ({names}), whose padding is now an operator's; "
+            "add an output or the output of an operator"
+        )
+    note = f"not compared, as its padding is now an operator's: {names}"
+    return replace(found, inner=inner, notes=(*found.notes, note))
 
 
 def type_of_data(context: Context, site: Site) -> int:
@@ -297,6 +327,7 @@ class _Task:
             tuple(self._groups()),
             self._is_idle,
         )
+        samples = self._telling(names, samples)
         search = Search(lambda point: self._trial(point, names, samples), space, self._is_over)
         starts = {AS_IS: self._point}
         for name, convention in WHOLE.items():
@@ -323,6 +354,13 @@ class _Task:
         if search.trial(found).rank < search.trial(self._point).rank:
             self._point = found
         return False
+
+    def _telling(self, names: Sequence[str], samples: Sequence[int]) -> Sequence[int]:
+        """The samples that have some of these tensors; of all samples one, if none of them has."""
+        having = [
+            each for each, wanted in enumerate(self._wanted) if not wanted.keys().isdisjoint(names)
+        ]
+        return [each for each in samples if each in having] or having[:1]
 
     def _with_noise(
         self, search: Search, found: Point, names: Sequence[str], samples: Sequence[int]

@@ -120,6 +120,8 @@ def trial(
     apart = sum(each.shape for each in gaps)
     greatest = max((each.greatest for each in gaps), default=0.0)
     solved = all(each.is_close for each in gaps)
+    if not gaps:
+        return Trial(solved=True, gap=0.0, error=0.0, missing=np.zeros(0)), 0.0
     parts = [each.missing for each in gaps if each.missing is not None]
     if apart or len(parts) < len(gaps):
         return Trial(solved, apart, 0.0 if solved else math.inf, None), greatest

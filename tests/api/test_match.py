@@ -190,6 +190,33 @@ def test_inner_tensors_tell_where_it_ends() -> None:
     assert pads_of(found.model) == pads_of(right)
 
 
+def test_samples_may_have_different_inner_tensors() -> None:
+    right, wrong = network(END, END, BOTH), network(BOTH, BOTH, BOTH)
+    samples = [recorded(right), recorded(right, "c0", seed=1), recorded(right, "c1", seed=2)]
+    assert onnxpad.match(wrong, samples).outcome == "matched"
+    without = {name: value for name, value in samples[1].items() if name != "y"}
+    assert onnxpad.match(wrong, [samples[0], without]).outcome == "matched"
+
+
+def test_inner_tensors_that_are_folded_are_left_out() -> None:
+    """The output of a `Pad` that its Conv takes up is no tensor of the model any more."""
+
+    def padded(amounts: list[int]) -> onnx.ModelProto:
+        model = network(NONE, END, BOTH)
+        model.graph.node[0].input[0] = "q"
+        model.graph.node.insert(0, helper.make_node("Pad", ["x", "amounts"], ["q"], "pad"))
+        whole = np.array([0, 0, *amounts[:2], 0, 0, *amounts[2:]])
+        model.graph.initializer.append(numpy_helper.from_array(whole, "amounts"))
+        return model
+
+    arrays = recorded(padded(END), "q", "c1")
+    found = onnxpad.match(padded(BOTH), arrays)
+    assert found.outcome == "matched"
+    assert any("'q'" in line for line in found.matching.notes)
+    with pytest.raises(onnxpad.UsageError, match="only padded tensors"):
+        onnxpad.match(padded(BOTH), {name: arrays[name] for name in ("x", "q")})
+
+
 def test_a_sample_is_held_out() -> None:
     """What fits the first sample and not the other one is no match."""
     right = network(END, END, BOTH)
