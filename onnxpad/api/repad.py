@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -42,7 +42,8 @@ class RepadResult:
         difference: How much the outputs change.
         validation: The comparison with the reference; None without one.
         declared: Shapes of inputs, by name, that the model declares now and did not before.
-        notes: The sizes that were taken from the model's metadata as they are, in one line.
+        notes: The sizes that were taken from the model's metadata as they are, in one line; the
+            repairs without which the original does not run, in another.
         warnings: Why sizes in the metadata cannot be used, in one line.
         seconds: Wall time.
     """
@@ -189,11 +190,19 @@ def repad(
     pool.warm()  # while the model is read
     fixed = fix(model, dynamic="auto-pad", shapes=shapes, dims=dims, validate=False)
     graph = graph_of(fixed)
+    repaired = [each.node for each in fixed.changes if each.certificate.facts.get("repair")]
+    runnable = graph.model.to_run() if repaired else None
     rewriting = repad_graph(graph, framework, names)
     if not rewriting.changes:
         graph.rollback(0)
     difference, validation = _run(
-        source, graph, rewriting, inputs, reference, (rtol, atol), progress
+        source if runnable is None else runnable[0],
+        graph,
+        rewriting,
+        inputs,
+        reference,
+        (rtol, atol),
+        progress,
     )
     return RepadResult(
         to=framework.name,
@@ -202,11 +211,20 @@ def repad(
         difference=difference,
         validation=validation,
         declared=fixed.declared if rewriting.changes else {},
-        notes=fixed.notes,
+        notes=(*fixed.notes, *_repairs(repaired if rewriting.changes else ())),
         warnings=fixed.warnings,
         seconds=time.perf_counter() - start,
         _fixed=fixed,
     )
+
+
+def _repairs(nodes: Sequence[str]) -> Iterator[str]:
+    """A line on operators that onnxruntime does not run as they were."""
+    if nodes:
+        yield (
+            "onnxruntime does not run the original; it was compared with its padding written as "
+            f"numbers, as the specification has it: {', '.join(nodes)}"
+        )
 
 
 def _apart(validation: "Validation") -> str:

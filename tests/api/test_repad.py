@@ -596,6 +596,20 @@ def test_inputs_are_used() -> None:
     assert all(output.is_equal for output in result.difference.outputs)
 
 
+def test_an_original_that_onnxruntime_does_not_run_is_compared_repaired() -> None:
+    before = one(
+        'a = Conv <auto_pad = "SAME_UPPER", dilations = [2, 2]> (x, w) '
+        "y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (a, w)",
+        inputs=square(),
+        initializers=K3,
+    )
+    result = repad(before, "tensorflow")
+    assert [change.node for change in result.changes] == ["<y>"]
+    assert result.difference.uncompared == ""
+    assert result.difference.outputs[0].relative > 0
+    assert result.notes[0].startswith("onnxruntime does not run the original")
+
+
 def test_the_kind_given_comes_back() -> None:
     before = one(
         "y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)",
