@@ -225,7 +225,7 @@ class Editor:
             raise UncertifiedError(
                 "the rule finds what it has already rewritten, without end", Reason.WITHOUT_END
             )
-        computing = self._computing(first, roots[0])
+        hiding = self._hiding(first, roots[0])
         stands = rule.rewrite(match, self.context) or tuple(site.tensor for site in sites)
         tensors |= {graph.unique(new.name) for new in stands}
         trust = self.context.trust if match.decides else None
@@ -241,7 +241,7 @@ class Editor:
         check_elsewhere(graph, mark)
         if graph.model.main.inputs != inputs:
             raise UncertifiedError("the rewrite also declares other inputs")
-        self._check_kernels(computing)
+        self._check_hidden(hiding)
         seen = ""
         for site, new in zip(sites, stands, strict=True):
             seen, certificate = self._probed(site, new, certificate)
@@ -334,17 +334,17 @@ class Editor:
                 assumptions=refused,
             )
 
-    def _computing(self, tensor: Tensor, root: str) -> list[tuple[Node, Hazard]]:
-        """The `Pad`s and Slices with computed amounts, up to a root, that hide a harmful size.
+    def _hiding(self, tensor: Tensor, root: str) -> list[tuple[Node, Hazard]]:
+        """The `Pad`s and Slices up to a root that hide a harmful size from onnxruntime.
 
-        Each with the harm that the kernel would do.
+        Each with the harm that it would do.
         """
         graph, found = self.context.graph, []
         for _ in range(_MOST):
             node = graph.producer(tensor)
             if node is None or not node.inputs or tensor.name == root:
                 break
-            if _computes(graph, node):
+            if _hides(graph, node):
                 given = node.outputs[0]
                 hazard = self.context.blocked_pools.behind(given, self.context.windows())
                 if hazard is not None:
@@ -352,18 +352,18 @@ class Editor:
             tensor = node.inputs[0]
         return found
 
-    def _check_kernels(self, computing: Sequence[tuple[Node, Hazard]]) -> None:
-        """Raises unless the `Pad`s and Slices that hide a harmful size still have computed amounts.
+    def _check_hidden(self, hiding: Sequence[tuple[Node, Hazard]]) -> None:
+        """Raises unless the `Pad`s and Slices that hide a harmful size still do.
 
         Raises:
             UncertifiedError: One was removed, or its amounts are constant now.
         """
         graph = self.context.graph
-        for crop, hazard in computing:
-            if not graph.has_node(crop) or not _computes(graph, crop):
+        for crop, hazard in hiding:
+            if not graph.has_node(crop) or not _hides(graph, crop):
                 node = hazard.node
                 raise UncertifiedError(
-                    f"with its amounts constant, onnxruntime would {hazard.does}",
+                    f"with known sizes there, onnxruntime would {hazard.does}",
                     hazard.reason,
                     operator=graph.label(node),
                 )
@@ -445,11 +445,17 @@ class Editor:
         return f"Pad{how}{amounts}{origin}{' with its fill left empty' if kept else ''}"
 
 
-def _computes(graph: Graph, node: Node) -> bool:
-    """Whether a node is a `Pad` with computed amounts, or a Slice with computed bounds."""
+def _hides(graph: Graph, node: Node) -> bool:
+    """Whether a node is a `Pad` or Slice whose result has sizes that onnxruntime does not infer.
+
+    Its amounts or bounds are computed; or its axes, before opset 10, do not ascend or are negative.
+    """
     if not graph.is_standard(node):
         return False
     given = node.inputs[:0]
+    axes = node.attrs.get("axes")
+    if node.op == "Slice" and graph.opset < 10 and isinstance(axes, list):
+        return axes != sorted(set(axes)) or min(axes, default=0) < 0
     if node.op == "Pad" and graph.opset >= 11:
         given = node.inputs[1:2]
     elif node.op == "Slice" and graph.opset >= 10:
