@@ -31,7 +31,7 @@ from onnxpad.graph import Graph
 from onnxpad.operators.amounts import Pairs
 from onnxpad.repadding.candidates import AS_IS, WHOLE, Candidate, candidates
 from onnxpad.repadding.choice import ANY_SIZE, Choice
-from onnxpad.repadding.references import Closeness, gap, trial
+from onnxpad.repadding.references import Closeness, bits, gap, trial
 from onnxpad.repadding.search import Point, Search, Space, Trial
 from onnxpad.repadding.sites import Site, sites_of, with_pads
 from onnxpad.repadding.verdict import Distinguishable, Matching, Outcome, Repadded, Tried
@@ -279,6 +279,12 @@ class _Task:
             tried=tuple(self._tried.values()),
             changes=tuple(self._changes()),
         )
+        if final.solved and not self._tells(after):
+            reason = (
+                f"a padding fits, but the reference is too little to tell that from chance after "
+                f"{self.runs} tries; record more samples, or inner tensors"
+            )
+            return replace(result, outcome="not matched", reason=reason, changes=())
         if final.solved:
             return replace(result, by=self._convention())
         explained = bool(result.changes) and self._explains(base, final)
@@ -287,6 +293,14 @@ class _Task:
         if not explained:
             result = replace(result, changes=())
         return replace(result, outcome=outcome, reason=reason, first=first)
+
+    def _tells(self, after: float) -> bool:
+        """Whether the reference is enough to tell a match from chance."""
+        found = [
+            self._outputs((0,) * len(self._point), each, [*wanted])
+            for each, wanted in enumerate(self._wanted)
+        ]
+        return bits(self._wanted, found, after) > math.log2(self.runs) + _SURE
 
     def _explains(self, base: Trial, final: Trial) -> bool:
         """Whether most of the difference is gone."""
@@ -535,5 +549,7 @@ def _effect(site: Site, choice: Choice, sizes: tuple[int, ...]) -> object:
 
 _SAMPLES: Final = 1
 """Samples on which the search looks; all are compared in the end."""
+_SURE: Final = 7.0
+"""Bits of a reference beyond those that all tries use up: less than 1 in 100 match by chance."""
 _NEAR: Final = 1e-3
 """A difference, relative to the range, that rounding might explain in a deep model."""

@@ -43,6 +43,8 @@ class Closeness:
             return (self.atol or 0.0) + (self.rtol or 0.0) * wide
         if wanted.dtype.kind != "f" and wanted.dtype.isbuiltin != 2:
             return np.zeros(wanted.shape)
+        if not wide.any():
+            return wide  # a reference of zeros does not tell what a small difference is
         share = max(_DEFAULTS.get(wanted.dtype.name, _COARSE), _ROUNDINGS * self.noise)
         return np.full(wanted.shape, share * spread(wanted))
 
@@ -127,6 +129,42 @@ def trial(
         return Trial(solved, apart, 0.0 if solved else math.inf, None), greatest
     error = math.sqrt(float(np.mean([np.mean(part**2) if part.size else 0.0 for part in parts])))
     return Trial(solved, 0.0, error, np.concatenate([*_fewer(parts)])), greatest
+
+
+def bits(
+    wanted: Sequence[Mapping[str, Array]],
+    found: Sequence[Mapping[str, Value] | None],
+    residual: float,
+) -> float:
+    """How many bits of a reference tell it from outputs that differ from it.
+
+    An element that is a hundred times as far off as what is left with the padding found tells
+    log2(100) bits, an integer that differs one. As many as 1 in 2^bits outputs of that kind agree
+    by chance.
+
+    Args:
+        wanted: The reference, a mapping for each sample.
+        found: The outputs that differ; None for a run that failed.
+        residual: The difference left with the padding found, relative to the range.
+
+    Returns:
+        The bits; infinite where shapes differ or a run failed.
+    """
+    total = 0.0
+    for sample, outputs in zip(wanted, found, strict=True):
+        for name, value in sample.items():
+            missing = None if outputs is None else gap(value, outputs.get(name), _EXACT).missing
+            if missing is None:
+                return math.inf
+            if value.dtype.kind in "iub":
+                total += float(np.count_nonzero(missing))
+                continue
+            coarse = float(np.finfo(value.dtype).eps) if value.dtype.kind == "f" else _COARSE
+            total += float(np.sum(np.log2(1 + np.abs(missing) / max(coarse, 2 * residual))))
+    return total
+
+
+_EXACT = Closeness(0.0, 0.0)
 
 
 def _fewer(parts: Sequence[npt.NDArray[np.float64]]) -> Iterator[npt.NDArray[np.float64]]:

@@ -144,6 +144,46 @@ def test_what_is_not_padding_is_never_matched(
         found.raise_for_failure()
 
 
+def ended(model: onnx.ModelProto, *nodes: onnx.NodeProto, dtype: int) -> onnx.ModelProto:
+    """The network with nodes behind its output, the last of which gives `z`."""
+    model.graph.node.extend(nodes)
+    del model.graph.output[:]
+    model.graph.output.append(onnx.ValueInfoProto(name="z"))
+    model.graph.output[0].type.tensor_type.elem_type = dtype
+    return model
+
+
+def test_a_class_alone_tells_no_padding() -> None:
+    """One of four classes agrees by chance, also with other weights."""
+
+    def classes(*pads: list[int], seed: int) -> onnx.ModelProto:
+        node = helper.make_node("ArgMax", ["y"], ["z"], "class", axis=1)
+        return ended(network(*pads, seed=seed), node, dtype=onnx.TensorProto.INT64)
+
+    data = {"x": image()}
+    for seed in range(12):
+        reference = run(classes(END, END, BOTH, seed=100 + seed), data)[0]
+        found = onnxpad.match(classes(BOTH, BOTH, BOTH, seed=seed), {**data, "z": reference})
+        assert found.outcome in {"matches already", "not matched"}
+        assert found.outcome != "not matched" or found.model == classes(BOTH, BOTH, BOTH, seed=seed)
+
+
+def test_one_number_tells_while_few_tries_are_made() -> None:
+    def mean(*pads: list[int]) -> onnx.ModelProto:
+        node = helper.make_node("ReduceMean", ["y"], ["z"], "all", keepdims=0)
+        return ended(network(*pads), node, dtype=onnx.TensorProto.FLOAT)
+
+    data = {"x": image()}
+    reference = {**data, "z": run(mean(END, END, BOTH), data)[0]}
+    assert onnxpad.match(mean(BOTH, BOTH, BOTH), reference).outcome == "matched"
+
+
+def test_zeros_are_not_what_is_small() -> None:
+    wrong = network(BOTH, BOTH, BOTH, scale=1e-3)
+    found = onnxpad.match(wrong, {"x": image(), "y": np.zeros((1, 4, 1, 1), np.float32)})
+    assert found.outcome == "not matched"
+
+
 def test_a_part_is_written_only_if_asked() -> None:
     """A small other difference beside the padding: padding explains most of it."""
     reference = recorded(network(END, END, BOTH, scale=1.001))
