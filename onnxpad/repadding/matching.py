@@ -207,6 +207,7 @@ class _Task:
         self._copy = copy
         self._draws = draws
         self._wanted = wanted
+        self._seconds = seconds
         self._end = time.monotonic() + seconds
         self._progress = progress or (lambda *_: None)
         self._options = [_options(site) for site in copy.sites]
@@ -365,8 +366,14 @@ class _Task:
         if search.trial(found).solved:
             self._point = search.pruned(found, free)
             return True
-        if search.trial(found).rank < search.trial(self._point).rank:
-            self._point = found
+        best = search.trial(found)
+        if best.rank < search.trial(self._point).rank:
+            self._end += _GRACE * self._seconds
+
+            def is_enough(trial: Trial) -> bool:
+                return trial.gap <= best.gap and trial.error <= _ALIKE * best.error
+
+            self._point = search.pruned(found, free, is_enough)
         return False
 
     def _telling(self, names: Sequence[str], samples: Sequence[int]) -> Sequence[int]:
@@ -551,5 +558,9 @@ _SAMPLES: Final = 1
 """Samples on which the search looks; all are compared in the end."""
 _SURE: Final = 7.0
 """Bits of a reference beyond those that all tries use up: less than 1 in 100 match by chance."""
+_GRACE: Final = 0.25
+"""The share of the time for putting back, after the search, changes that explain nothing."""
+_ALIKE: Final = 1.1
+"""How much larger an error may become by putting back a change that explains nothing."""
 _NEAR: Final = 1e-3
 """A difference, relative to the range, that rounding might explain in a deep model."""

@@ -151,14 +151,20 @@ class Search:
                 return best
         return self._shaken(best, free)
 
-    def pruned(self, point: Point, free: frozenset[int] | None = None) -> Point:
-        """A solved point with as many operators as they were as it stays solved with.
+    def pruned(
+        self,
+        point: Point,
+        free: frozenset[int] | None = None,
+        is_enough: Callable[[Trial], bool] = lambda trial: trial.solved,
+    ) -> Point:
+        """A point with as many operators as they were as it stays good enough with.
 
         Halves of the changed operators are put back first, then smaller parts.
 
         Args:
             point: The point.
             free: The operators that may be put back; all if None.
+            is_enough: Whether a trial is good enough; solved by default.
         """
         parts = [
             [each for each, option in enumerate(point) if option and (free is None or each in free)]
@@ -170,7 +176,7 @@ class Search:
             without = list(point)
             for each in part:
                 without[each] = 0
-            if self.trial(tuple(without)).solved:
+            if is_enough(self.trial(tuple(without))):
                 point = tuple(without)
             elif len(part) > 1:
                 half = len(part) // 2

@@ -194,7 +194,8 @@ def test_a_part_is_written_only_if_asked() -> None:
         assert not found.ok
         assert found.matching.after < 0.1 * found.matching.before
         assert (found.model == wrong) is not partial
-    assert pads_of(found.model)["conv0"] == END
+        assert {change.node for change in found.changes} == {"conv0", "conv1"}
+    assert pads_of(found.model) == {"conv0": END, "conv1": END, "conv2": BOTH}
 
 
 def test_a_pool_that_rounds_up() -> None:
