@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 import numpy as np
+import onnx
 from onnx import TensorProto
 
 from onnxpad.engine.sessions import (
@@ -169,16 +170,25 @@ def type_of_data(context: Context, site: Site) -> int:
 def _confirmed(graph: Graph, found: Given, task: "_Task") -> str:
     """Why the model as written does not reproduce the reference; empty if it does."""
     run, folder = graph.model.to_run()
+    names = list(dict.fromkeys(name for sample in found.inner for name in sample))
+    if names:
+        model = onnx.ModelProto()
+        model.CopyFrom(read_proto(run))
+        known = {output.name for output in model.graph.output}
+        model.graph.output.extend(
+            onnx.ValueInfoProto(name=name) for name in names if name not in known
+        )
+        run = model
     answers = ask(run, found.draws, CPU, "off", folder=folder)
     errors = [result.error for result in answers.results if result.error]
     if errors:
         return f"with the padding found the model does not run: {errors[0]}"
-    for expected, result in zip(found.expected, answers.results, strict=True):
-        for name, value in expected.items():
+    for outputs, inner, result in zip(found.expected, found.inner, answers.results, strict=True):
+        for name, value in {**outputs, **inner}.items():
             seen = gap(value, result.outputs.get(name), task.closeness)
             if not seen.is_close:
                 return (
-                    f"with the padding found, output {name!r} differs by {seen.greatest:.2g} of "
+                    f"with the padding found, {name!r} differs by {seen.greatest:.2g} of "
                     "its range without optimisation"
                 )
     return ""
@@ -287,7 +297,7 @@ class _Task:
             )
             return replace(result, outcome="not matched", reason=reason, changes=())
         if final.solved:
-            return replace(result, by=self._convention())
+            return replace(result, by=self._convention(every))
         explained = bool(result.changes) and self._explains(base, final)
         outcome: Outcome = "partly matched" if explained else "not matched"
         reason = self._reason(told, explained=explained, is_late=self._is_over())
@@ -505,13 +515,17 @@ class _Task:
                 attributes(site, chosen.choice, pads),
             )
 
-    def _convention(self) -> str:
-        """The convention of the whole model that gives the point found; empty if none does."""
+    def _convention(self, names: Sequence[str]) -> str:
+        """The convention of the whole model that gives the point found; empty if none does.
+
+        Operators that are as they were may have the convention's padding or compute the same.
+        """
         for name, convention in WHOLE.items():
             whole = [
                 self._index(place, convention(site)) for place, site in enumerate(self._copy.sites)
             ]
-            if all(not at or at == also for at, also in zip(self._point, whole, strict=True)):
+            alike = all(not at or at == also for at, also in zip(self._point, whole, strict=True))
+            if alike and self._trial(tuple(whole), names, range(len(self._wanted))).solved:
                 return name
         return ""
 

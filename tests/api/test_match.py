@@ -10,6 +10,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import onnxpad
+from onnxpad.repadding import matching
 from tests.support import Array, model, run
 
 SIZE = 20
@@ -97,6 +98,28 @@ def test_one_convention_for_all(opset: int) -> None:
     assert found.matching.after < 1e-5
     assert {each.node for each in found.distinguishable} == {"conv0", "conv1"}
     onnxpad.validate(found.model, reference=recorded(right)).raise_for_failure()
+
+
+def test_a_convention_is_named_only_where_it_reproduces_all() -> None:
+    """The second convolution is not TensorFlow's, and that can be told."""
+    found = onnxpad.match(network(BOTH, BOTH, BOTH), recorded(network(END, BOTH, BOTH)))
+    assert [change.name for change in found.changes] == ["tensorflow-same"]
+    assert not found.matching.by
+
+
+@pytest.mark.parametrize("names", [["c0"], ["c0", "c1", "c2"]])
+def test_what_is_written_reproduces_inner_tensors_too(
+    names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrays = recorded(network(END, END, BOTH), *names)
+    del arrays["y"]
+    wrong = network(BOTH, BOTH, BOTH)
+    assert onnxpad.match(wrong, arrays).outcome == "matched"
+    monkeypatch.setattr(matching, "write", lambda *_: None)
+    found = onnxpad.match(wrong, arrays)
+    assert found.outcome == "not matched"
+    assert "'c0' differs" in found.reason
+    assert found.model == wrong
 
 
 @pytest.mark.parametrize("pads", [(END, BOTH, BOTH), (END, BOTH, BEGIN), (BOTH, END, NONE)])
