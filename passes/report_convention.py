@@ -81,7 +81,7 @@ class ReportConvention(ModelReport):
             fit = each.fit(model.convention)
             if fit.holds == "absent" or (fit.holds == "sometimes" and not each.is_known):
                 untold.append(each)
-            elif fit.holds != "always" and not fit.rounds:
+            elif fit.holds != "always" and not fit.rounds and not each.averages_a_pad:
                 yield self.warned(
                     each,
                     model.convention,

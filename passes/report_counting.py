@@ -11,10 +11,10 @@ class ReportCounting(ModelReport):
     """Averages that count their padding beside averages that do not.
 
     ## What it does
-    Reports a model in which one AveragePool divides by its padding too (`count_include_pad`, or a
-    `Pad` of zeros in front) and another one by the elements of its data alone, where that makes a
-    difference. With `--convention NAME` each one that counts otherwise than that framework is a
-    warning.
+    Reports a model in which one AveragePool divides by its padding too (`count_include_pad`) and
+    another one by the elements of its data alone, where that makes a difference. An average over a
+    `Pad` of zeros is left out: it is the same in any framework. With `--convention NAME` each one
+    that counts otherwise than that framework is a warning.
 
     ## Why it matters
     TensorFlow, Keras and PaddlePaddle leave padding out of an average; PyTorch and Caffe count it,
@@ -43,7 +43,11 @@ class ReportCounting(ModelReport):
         if model.convention:
             yield from self._unfit(model)
             return
-        matters = [each for each in model.operators if each.case.counting_matters]
+        matters = [
+            each
+            for each in model.operators
+            if each.case.counting_matters and not each.averages_a_pad
+        ]
         counting = [each for each in matters if each.choice.counted]
         leaving = [each for each in matters if not each.choice.counted]
         if not counting or not leaving:
@@ -63,7 +67,7 @@ class ReportCounting(ModelReport):
 
         for each in model.operators:
             counts = each.fit(model.convention).counts
-            if counts is not None:
+            if counts is not None and not each.averages_a_pad:
                 name = title(model.convention)
                 words = f"does not count its padding, which {name} does"
                 if not counts:

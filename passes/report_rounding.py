@@ -63,7 +63,7 @@ class ReportRounding(ModelReport):
 
         for each in model.operators:
             fit = each.fit(model.convention)
-            if fit.holds != "always" and fit.rounds:
+            if fit.holds != "always" and fit.rounds and not each.averages_a_pad:
                 ways = ("up", "down") if each.choice.ceil else ("down", "up")
                 yield self.warned(
                     each,

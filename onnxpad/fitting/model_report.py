@@ -65,7 +65,7 @@ class ModelReport:
 
     def warned(self, about: "Padded", convention: str, message: str, **evidence: object) -> Finding:
         """A finding about one operator that does not fit the convention asked for."""
-        kept = about.kept_by_repad
+        kept = about.kept_by_repad(convention)
         reason = f"onnxpad repad MODEL --to {convention} cures it"
         if kept:
             reason = f"fix and repad leave it: {kept}"

@@ -6,16 +6,21 @@ from typing import Final, NamedTuple
 
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, modulo
 from onnxpad.arithmetic.window import Side, Window, same_output_size, same_pads
+from onnxpad.conventions.frameworks import FRAMEWORKS
+from onnxpad.conventions.named import AbsentError
 from onnxpad.errors import ModelError
 from onnxpad.fitting.case import Case, Fit, case_of
 from onnxpad.operators.amounts import Pairs, add, is_padded
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
+from onnxpad.padding.differences import padding_in_front
+from onnxpad.padding.sinking import Sinking
 from onnxpad.padding.site import windows_over
 from onnxpad.reasons import RefusalError
 from onnxpad.repadding.choice import Choice
-from onnxpad.repadding.intents import intent_of, op_of
+from onnxpad.repadding.intents import chosen, intent_of, op_of
 from onnxpad.repadding.sites import Site, sites_of
+from onnxpad.repadding.towards import counted_at_first
 from onnxpad.rewrite.context import Context
 
 _MOST: Final = 64
@@ -30,7 +35,7 @@ class Padded:
         label: Its name in reports.
         op_type: Its operator, as ONNX names it.
         site: The operator, with its own padding.
-        is_main: Whether it is in the main graph, which alone repad rewrites.
+        context: The graph that it is in.
         sizes: The spatial sizes of the data that is padded.
         choice: How it pads in total.
         case: What decides which conventions it fits.
@@ -39,7 +44,7 @@ class Padded:
     label: str
     op_type: str
     site: Site
-    is_main: bool
+    context: Context
     sizes: tuple[Extent, ...]
     choice: Choice
     case: "Case"
@@ -50,13 +55,31 @@ class Padded:
         return self.site.windows
 
     @property
-    def kept_by_repad(self) -> str:
+    def averages_a_pad(self) -> bool:
+        """Whether it counts padding only since it averages over a `Pad`, as in any framework."""
+        if self.case.op != "avgpool" or not self.choice.counted or not self.context.graph.is_main:
+            return False
+        return not (self.site.choice.counted and counted_at_first(self.context, self.site))
+
+    def kept_by_repad(self, framework: str) -> str:
         """Why repad leaves its padding as it is; empty if it does not."""
-        if not self.is_main:
+        graph, site = self.context.graph, self.site
+        if not graph.is_main:
             return "it is in a body or function, which repad does not cover"
-        if self.choice != self.site.choice:
+        analysis = self.context.analysis
+        sinking = Sinking(graph, analysis)
+        front = padding_in_front(graph, analysis, site.node, len(site.windows), sinking)
+        if front is None or any(amount != 0 for pair in front for amount in pair):
             return "a Pad in front of it, which could not be folded, pads its data too"
-        return intent_of(self.site).why
+        reading = intent_of(site)
+        if reading.intent is None:
+            return reading.why
+        asked = site, self.case.op, FRAMEWORKS[framework], reading.intent, site.sizes, graph.opset
+        try:
+            found = chosen(*asked)
+        except AbsentError as error:
+            return str(error)
+        return "" if found is not None else "it computes the same for the intent of its padding"
 
     @property
     def is_known(self) -> bool:
@@ -175,7 +198,7 @@ def _total(context: Context, site: Site) -> Padded | str:
         site.label,
         site.node.op,
         site,
-        context.graph.is_main,
+        context,
         sizes,
         choice,
         case_of(

@@ -126,7 +126,7 @@ def _planned(context: Context, site: Site, sinking: Sinking) -> _Plan | Unchange
     front = padding_in_front(context.graph, analysis, site.node, len(site.windows), sinking)
     if front is None or any(amount != 0 for pair in front for amount in pair):
         return _left(site, "a Pad in front of it, which could not be folded, pads its data too")
-    if op == "avgpool" and site.choice.counted and not _counted_at_first(context, site):
+    if op == "avgpool" and site.choice.counted and not counted_at_first(context, site):
         return _left(site, "it averages over a Pad of zeros, as it would in any framework")
     reading = intent_of(site)
     if reading.intent is None:
@@ -134,7 +134,7 @@ def _planned(context: Context, site: Site, sinking: Sinking) -> _Plan | Unchange
     return _Plan(site, op, reading.intent, dict(site.node.attrs))
 
 
-def _counted_at_first(context: Context, site: Site) -> bool:
+def counted_at_first(context: Context, site: Site) -> bool:
     """Whether an average counted its padding before a `Pad` was folded into it."""
     first = context.graph.pristine()
     output = site.node.outputs[0].name

@@ -8,8 +8,11 @@ import onnx
 import pytest
 
 import onnxpad
+from onnxpad.api.fix import graph_of
+from onnxpad.conventions.frameworks import FRAMEWORKS
 from onnxpad.errors import UsageError
 from onnxpad.finding import Finding, Severity
+from onnxpad.repadding.towards import repad_graph
 from onnxpad.report import FileReport
 from onnxpad.report.text import file_text
 from tests.support import MODELS, W, one, onnxpad_runs
@@ -372,3 +375,30 @@ def test_the_command(tmp_path: Path) -> None:
     assert onnxpad_runs("check", path, "--convention", "tensrflow").exit_code == 2
     ignored = onnxpad_runs("check", path, "--convention", "tensorflow", "--ignore", "PAD6")
     assert ignored.exit_code == 0
+
+
+def test_an_average_over_a_pad_counts_it_in_any_framework() -> None:
+    body = "a = Pad (x, p) y = AveragePool <kernel_shape = [3, 3], strides = [2, 2]> (a)"
+    model = one(
+        body,
+        inputs="float[1, 2, 8, 8] x",
+        initializers="int64[8] p = {0, 0, 0, 0, 0, 0, 1, 1}",
+    )
+    for convention in ("keras", "pytorch", "cudnn"):
+        assert unfit(model, convention) == []
+
+
+CURED = ["misconverted/strided_conv2d", "misconverted/caffe_pools", "resnet_keras", "dynamic_keras"]
+
+
+@pytest.mark.parametrize("convention", ["tensorflow", "pytorch", "caffe"])
+@pytest.mark.parametrize("name", CURED)
+def test_repad_cures_what_it_is_said_to_cure(name: str, convention: str) -> None:
+    path = MODELS / f"{name}.onnx"
+    graph = graph_of(onnxpad.fix(path, dynamic="auto-pad", validate=False))
+    before = unfit(graph.to_proto(), convention)
+    repad_graph(graph, FRAMEWORKS[convention])
+    after = unfit(graph.to_proto(), convention)
+    assert not [each for each in after if "cures it" in each.reason]
+    left = [each for each in before if "cures it" not in each.reason]
+    assert {each.node for each in after} <= {each.node for each in left}
