@@ -350,7 +350,7 @@ class _Task:
         space = Space(
             tuple(tuple(each.tier for each in options) for options in self._options),
             tuple(self._groups()),
-            self._is_idle,
+            self._is_alike,
         )
         samples = self._telling(names, samples)
         search = Search(lambda point: self._trial(point, names, samples), space, self._is_over)
@@ -417,13 +417,16 @@ class _Task:
 
     def _is_idle(self, point: Point, place: int, option: int) -> bool:
         """Whether an option computes the same as the one chosen, at the sizes of that run."""
-        options, now = self._options[place], point[place]
+        return self._is_alike(point, place, point[place], option)
+
+    def _is_alike(self, point: Point, place: int, one: int, other: int) -> bool:
+        """Whether two options of an operator compute the same, at the sizes of a run."""
         sizes = self._sizes.get(point)
-        if now == option or sizes is None:
-            return now == option
-        site = self._copy.sites[place]
-        one, other = (_effect(site, options[each].choice, sizes[place]) for each in (now, option))
-        return one == other
+        if one == other or sizes is None:
+            return one == other
+        options, site = self._options[place], self._copy.sites[place]
+        effects = [_effect(site, options[each].choice, sizes[place]) for each in (one, other)]
+        return effects[0] == effects[1]
 
     def _index(self, place: int, choice: Choice) -> int:
         """The option that pads as a choice does, at any size."""

@@ -9,6 +9,7 @@ those of one operator. Where no move helps, pairs are tried, then a few random c
 The number of evaluations of a round is that of the moves; no combination is enumerated.
 """
 
+import itertools
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,6 +30,8 @@ _CLEARLY: Final = 0.7
 """The share of the model's own error below which another starting point is followed first."""
 _AGAIN: Final = 12
 """Moves of the last round that are tried before all others."""
+_FEW: Final = 250
+"""The number of combinations of likely options that are all tried."""
 _BATCH: Final = 40
 """Moves tried before the best of them is followed."""
 _PAIRED: Final = 30
@@ -71,17 +74,42 @@ class Space:
     Attributes:
         tiers: For each operator, the tier of each option but the first (0 the likeliest).
         groups: Operators that are alike, so that equal indices are equal options.
-        is_idle: Whether an option of an operator computes what it computes at a point already.
+        is_alike: Whether two options of an operator compute the same at a point.
     """
 
     tiers: tuple[tuple[int, ...], ...]
     groups: tuple[tuple[int, ...], ...]
-    is_idle: Callable[[Point, int, int], bool] = lambda point, each, option: point[each] == option
+    is_alike: Callable[[Point, int, int, int], bool] = lambda point, each, one, other: one == other
 
     @property
     def deepest(self) -> int:
         """The greatest tier."""
         return max((rank for tiers in self.tiers for rank in tiers), default=0)
+
+    def likely(self, point: Point, free: frozenset[int]) -> Iterator[Point]:
+        """All combinations of likely options, if they are few: of all operators, or of groups."""
+        apart = tuple((each,) for each in range(len(self.tiers)))
+        grouped = {each for group in self.groups for each in group}
+        rest = tuple(alone for alone in apart if alone[0] not in grouped)
+        for groups in (apart, (*self.groups, *rest)):
+            choices = []
+            for group in groups:
+                mine = [each for each in group if each in free]
+                options = self._likely(point, mine[0]) if mine else []
+                if len(options) > 1:
+                    choices.append([tuple((each, option) for each in mine) for option in options])
+            if math.prod(map(len, choices)) <= _FEW:
+                for moves in itertools.product(*choices):
+                    yield _joined(point, moves)
+                return
+
+    def _likely(self, point: Point, each: int) -> list[int]:
+        """The likely options of an operator that compute different things; its own one first."""
+        found = [point[each]]
+        for option, rank in enumerate(self.tiers[each]):
+            if rank == 0 and not any(self.is_alike(point, each, one, option) for one in found):
+                found.append(option)
+        return found
 
     def moves(self, point: Point, tier: int, free: frozenset[int]) -> Iterator[Move]:
         """The moves up to a tier: of groups as a whole, and then of single operators."""
@@ -92,7 +120,9 @@ class Space:
                 continue
             for option, rank in enumerate(self.tiers[mine[0]]):
                 move = tuple(
-                    (each, option) for each in mine if not self.is_idle(point, each, option)
+                    (each, option)
+                    for each in mine
+                    if not self.is_alike(point, each, point[each], option)
                 )
                 if move and (option == 0 or rank <= tier) and move not in told:
                     told.add(move)
@@ -141,6 +171,12 @@ class Search:
             if self.is_over():
                 break
         first = ranked[0]
+        for point in self.space.likely(first, free):
+            if self.is_over():
+                break
+            ranked.append(point)
+            if self.trial(point).solved:
+                return point
         ranked.sort(key=self._rank)
         best = ranked[0]
         if self.trial(best).rank > (True, 0.0, self.trial(first).error * _CLEARLY):

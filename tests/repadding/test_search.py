@@ -101,9 +101,7 @@ def test_options_that_compute_the_same_are_not_tried() -> None:
         tried.add(point)
         return Trial(solved=False, gap=0.0, error=1.0, missing=np.ones(2))
 
-    within = Space(
-        ((0, 0),) * 3, (), lambda point, each, option: each == 1 or point[each] == option
-    )
+    within = Space(((0, 0),) * 3, (), lambda point, each, one, other: each == 1 or one == other)
     search(evaluate, within).run([(0, 0, 0)])
     assert {point[1] for point in tried} == {0}
     assert {point[0] for point in tried} == {0, 1}
@@ -125,3 +123,14 @@ def test_time_ends_it() -> None:
     task = Search(landscape, space(50, 2), lambda: landscape.count > 20)
     task.run([(0,) * 50])
     assert landscape.count < 30
+
+
+def test_few_combinations_are_all_tried() -> None:
+    """No error tells the way: only the one right combination is better than all others."""
+    right = (1, 0, 2, 1, 0)
+
+    def evaluate(point: Point) -> Trial:
+        solved = point == right
+        return Trial(solved, 0.0, 0.0 if solved else 1.0, np.zeros(2) if solved else np.ones(2))
+
+    assert search(evaluate, space(5, 3)).run([(0,) * 5]) == right
