@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from onnxpad.engine.sessions import Array, Value
 from onnxpad.repadding.search import Trial
-from onnxpad.validation.align import aligned
+from onnxpad.validation.align import nearest
 
 _MOST = 1 << 13
 """Elements of an answer on which the search looks; all of them tell whether it is solved."""
@@ -83,7 +83,7 @@ def gap(wanted: Array, found: Value, closeness: Closeness) -> Gap:
     """Compares an output with the one wanted, whose layout may be another framework's."""
     if not isinstance(found, np.ndarray):
         return Gap(_UNLIKE, math.inf, is_close=False, missing=None)
-    fit = aligned(wanted, found.shape)
+    fit = nearest(wanted, found)
     if fit is None:
         return Gap(_shapes(wanted.shape, found.shape), math.inf, is_close=False, missing=None)
     target = fit[0]

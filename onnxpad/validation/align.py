@@ -46,7 +46,50 @@ def aligned(array: Array, shape: Sequence[int | str]) -> tuple[Array, str] | Non
     return found, _told(array, found, how)
 
 
+def nearest(array: Array, other: Array) -> tuple[Array, str] | None:
+    """The array arranged as another one, also where sizes cannot tell channels from the other axes.
+
+    An array of one size on all axes but the first fits in each layout. Then the layout is taken in
+    which it is nearest to the other array.
+
+    Args:
+        array: An array from a framework.
+        other: What a model computed.
+
+    Returns:
+        As `aligned` does.
+    """
+    fit = aligned(array, other.shape)
+    if fit is None or fit[1] or not has_any_layout(array.shape) or other.dtype.kind not in "iuf":
+        return fit
+    moved = ((each, _told(array, each, how)) for each, how in _moved(array, other.shape))
+    return min([(array, ""), *moved], key=lambda way: _distance(way[0], other))
+
+
+def has_any_layout(shape: Sequence[int]) -> bool:
+    """Whether an array of this shape has channels that cannot be told from its other axes."""
+    return len(shape) > 2 and shape[1] > 1 and len({*shape[1:]}) == 1
+
+
+def channels_first(array: Array) -> tuple[Array, str]:
+    """An array with its channels moved from the last axis to axis 1, and a description of that."""
+    moved = np.moveaxis(array, -1, 1)
+    return moved, _told(array, moved, _FIRST)
+
+
+def is_channels_first(how: str) -> bool:
+    """Whether a description says that channels were moved from the last axis to axis 1."""
+    return _FIRST in how
+
+
+def _distance(one: Array, other: Array) -> float:
+    with np.errstate(all="ignore"):
+        apart = np.abs(one.astype(np.float64) - other.astype(np.float64))
+        return float(np.mean(np.nan_to_num(apart)))
+
+
 _UNITS = "axes of size 1 added or dropped"
+_FIRST = "channels moved from last to axis 1"
 
 
 def _told(before: Array, after: Array, how: str) -> str:
@@ -83,7 +126,7 @@ def _moved(array: Array, shape: Sequence[int | str]) -> Iterator[tuple[Array, st
         if base.ndim < 3 or len(shape) < 2:
             continue
         if isinstance(shape[1], int):
-            yield np.moveaxis(base, -1, 1), "channels moved from last to axis 1"
+            yield np.moveaxis(base, -1, 1), _FIRST
         if isinstance(shape[-1], int):
             yield np.moveaxis(base, 1, -1), "channels moved from axis 1 to last"
 

@@ -19,7 +19,12 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.engine.sessions import Array
 from onnxpad.errors import UsageError
-from onnxpad.validation.align import aligned
+from onnxpad.validation.align import (
+    aligned,
+    channels_first,
+    has_any_layout,
+    is_channels_first,
+)
 from onnxpad.validation.compare import shape_text
 from onnxpad.validation.inputs import Draw, Input, Outline, Output, feeds_text, numpy_type
 
@@ -27,6 +32,9 @@ Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapp
 """A file or folder, or arrays by name, or several of those."""
 
 _INPUT, _OUTPUT = "input", "output"
+_MOST_SAMPLES = 16
+"""Samples taken from arrays that have several, for a model that takes one at a time."""
+_UNTOLD = "taken as it is: if its channels are last, its sizes do not tell"
 _UNREADABLE = (
     OSError,
     ValueError,
@@ -107,19 +115,25 @@ def given(
                 f"{title} has {len(sets)} sets of arrays, but {len(draws)} sets of inputs are given"
             )
         for arrays in sets:
-            within.append({each.name: each.array for each in arrays if each.name in apart})
+            inside = {each.name: each.array for each in arrays if each.name in apart}
             arrays = [each for each in arrays if each.name not in apart]
             if inputs is not None:
                 names = {each.name for each in model.inputs}
                 arrays = [e for e in arrays if e.role != _INPUT and (e.role or e.name not in names)]
-                found = _matched(title, arrays, (*model.outputs,), notes)
+                parts: list[Mapping[str, Array]]
+                parts = [{**inside, **_matched(title, arrays, (*model.outputs,), notes)}]
             else:
                 found = _matched(title, arrays, (*model.inputs, *model.outputs), notes)
-                draws.append(_draw(title, model, found, notes))
-            if within[-1] and not any(each.name in found for each in model.outputs):
-                expected.append({})  # inner tensors alone tell
-            else:
-                expected.append(_outputs(title, model, found, notes))
+                parts = _samples(title, model, {**inside, **found}, notes)
+                for place, part in enumerate(parts):
+                    which = f", sample {place}" if len(parts) > 1 else ""
+                    draws.append(_draw(title, model, part, notes, which))
+            for part in parts:
+                within.append({name: part[name] for name in inside})
+                if inside and not any(each.name in part for each in model.outputs):
+                    expected.append({})  # inner tensors alone tell
+                else:
+                    expected.append(_outputs(title, model, part, notes))
     return Given(tuple(draws), tuple(expected), tuple(notes), tuple(within))
 
 
@@ -178,7 +192,13 @@ def _matched(
     return found
 
 
-def _draw(title: str, model: Outline, found: Mapping[str, Array], notes: dict[str, None]) -> Draw:
+def _draw(
+    title: str,
+    model: Outline,
+    found: Mapping[str, Array],
+    notes: dict[str, None],
+    which: str = "",
+) -> Draw:
     """The inputs among the arrays, with the types and shapes that the model declares."""
     feeds = {}
     for each in model.inputs:
@@ -194,10 +214,45 @@ def _draw(title: str, model: Outline, found: Mapping[str, Array], notes: dict[st
                 f"{title}: input {each.name!r} has shape {shape_text(array.shape)}, but the model "
                 f"declares {shape_text(each.shape)}"
             )
+        if has_any_layout(array.shape) and any(other.name in found for other in model.outputs):
+            fit = channels_first(array) if _is_channels_last(model, found) else (array, _UNTOLD)
         feeds[each.name], how = np.ascontiguousarray(fit[0]), fit[1]
         if how:
             notes[f"{title}: input {each.name!r} {how}"] = None
-    return Draw(feeds, f"{feeds_text(feeds)}, from {title}")
+    return Draw(feeds, f"{feeds_text(feeds)}, from {title}{which}")
+
+
+def _is_channels_last(model: Outline, found: Mapping[str, Array]) -> bool:
+    """Whether the arrays have their channels last where those of the model are on axis 1."""
+    shapes = {each.name: each.shape for each in model.inputs}
+    shapes |= {each.name: each.shape for each in model.outputs if each.shape is not None}
+    fits = [aligned(found[name], shape) for name, shape in shapes.items() if name in found]
+    return any(fit is not None and is_channels_first(fit[1]) for fit in fits)
+
+
+def _samples(
+    title: str, model: Outline, found: Mapping[str, Array], notes: dict[str, None]
+) -> list[Mapping[str, Array]]:
+    """The samples of arrays that have several, each by itself if the model takes one at a time."""
+    inputs = [each for each in model.inputs if each.name in found]
+    counts = {array.shape[0] if array.ndim else 0 for array in found.values()}
+    if len(counts) != 1 or not inputs or all(_fits(found, each) for each in inputs):
+        return [found]
+    count = counts.pop()
+    parts = [
+        {name: array[each : each + 1] for name, array in found.items()}
+        for each in range(min(count, _MOST_SAMPLES))
+    ]
+    is_single = all(each.shape[:1] == (1,) and _fits(parts[0], each) for each in inputs)
+    if count < 2 or not is_single:
+        return [found]
+    left = f"; the other {count - len(parts)} are not used" if count > len(parts) else ""
+    notes[f"{title}: {len(parts)} samples, one at a time as the model takes them{left}"] = None
+    return [*parts]
+
+
+def _fits(found: Mapping[str, Array], each: Input) -> bool:
+    return aligned(found[each.name], each.shape) is not None
 
 
 def _outputs(

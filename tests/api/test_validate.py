@@ -424,3 +424,18 @@ class TestPointsToMatch:
         result = onnxpad.validate(model, reference={"x": x, "y": y})
         assert result.outcome == "failed"
         assert result.next == ""
+
+
+def test_an_output_of_equal_sizes_is_compared_in_the_layout_of_the_reference() -> None:
+    net = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["" : 17]> g (float[1,2,4,4] x) => (float[1,4,4,4] y) '
+        "{ half = Softplus (x) y = Concat <axis = 1> (x, half) }"
+    )
+    x = np.random.default_rng(0).normal(size=(1, 4, 4, 2)).astype(np.float32)
+    last = {"x": x, "y": np.concatenate([x, np.log1p(np.exp(x))], axis=-1)}
+    result = onnxpad.validate(net, reference=last)
+    assert result.ok
+    compared = result.runs[0].comparisons[0]
+    assert compared.alignment == "1x4x4x4 as 1x4x4x4: channels moved from last to axis 1"
+    assert not onnxpad.validate(net, reference={**last, "y": last["y"][:, ::-1]}).ok
+    assert onnxpad.match(net, last).outcome == "matches already"

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onnxpad.validation.align import aligned
+from onnxpad.validation.align import aligned, nearest
 
 
 def numbered(*shape: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.int64]]":
@@ -69,3 +69,21 @@ def test_no_element_is_lost(shape: list[int], wanted: list[int]) -> None:
     if found is not None:
         assert list(found[0].shape) == wanted
         assert np.array_equal(np.sort(found[0].ravel()), array.ravel())
+
+
+@pytest.mark.parametrize("axes", [(0, 1, 2, 3), (0, 3, 1, 2), (0, 2, 3, 1)])
+def test_where_sizes_tell_no_layout_the_nearest_is_taken(axes: tuple[int, ...]) -> None:
+    computed = numbered(2, 3, 3, 3)
+    recorded = np.transpose(computed, np.argsort(axes))
+    found = nearest(recorded, computed)
+    assert found is not None
+    assert np.array_equal(found[0], computed)
+    assert bool(found[1]) == (axes != (0, 1, 2, 3))
+
+
+def test_the_nearest_layout_is_that_of_the_sizes_where_they_tell() -> None:
+    recorded, computed = numbered(1, 4, 6, 3), numbered(1, 3, 4, 6)
+    found = nearest(recorded, computed)
+    assert found is not None
+    assert found[1] == "1x4x6x3 as 1x3x4x6: channels moved from last to axis 1"
+    assert nearest(recorded, numbered(1, 5)) is None

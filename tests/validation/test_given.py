@@ -212,3 +212,58 @@ def test_the_other_byte_order_and_strings() -> None:
     assert given(outline(model), {"s": words}, None).draws[0].feeds["s"].dtype == object
     with pytest.raises(UsageError, match="the model's is string"):
         given(outline(model), {"s": IDS}, None)
+
+
+SERIES = onnx.parser.parse_model(
+    '<ir_version: 9, opset_import: ["" : 17]> g (float[1,6,6] x, float[2,6,1] w) => '
+    "(float[1,2,6] y) { y = Conv (x, w) }"
+)
+SQUARE = np.arange(36, dtype=np.float32).reshape(1, 6, 6)
+WEIGHT = np.ones((2, 6, 1), np.float32)
+
+
+def test_outputs_tell_the_layout_of_an_input_of_equal_sizes() -> None:
+    last = {"x": SQUARE, "w": WEIGHT, "y": np.zeros((1, 6, 2), np.float32)}
+    found = given(outline(SERIES), None, last)
+    assert np.array_equal(found.draws[0].feeds["x"], np.moveaxis(SQUARE, -1, 1))
+    assert any("input 'x' 1x6x6 as 1x6x6: channels moved" in note for note in found.notes)
+
+
+def test_an_input_of_equal_sizes_is_noted_where_nothing_tells_its_layout() -> None:
+    first = {"x": SQUARE, "w": WEIGHT, "y": np.zeros((1, 2, 6), np.float32)}
+    found = given(outline(SERIES), None, first)
+    assert np.array_equal(found.draws[0].feeds["x"], SQUARE)
+    assert any("input 'x' taken as it is" in note for note in found.notes)
+
+
+ONE = onnx.parser.parse_model(
+    '<ir_version: 9, opset_import: ["" : 17]> g (float[1,3,5,6] x) => (float[1,3,5,6] y) '
+    "{ h = Relu (x) y = Neg (h) }"
+)
+
+
+def test_samples_of_one_array_are_given_one_by_one_to_a_model_that_takes_one() -> None:
+    x = np.arange(4 * 90, dtype=np.float32).reshape(4, 5, 6, 3)
+    found = given(outline(ONE), None, {"x": x, "y": -x, "h": x}, inner=["h"])
+    assert len(found.draws) == len(found.expected) == len(found.inner) == 4
+    for place in range(4):
+        expected = np.moveaxis(x[place : place + 1], -1, 1)
+        assert np.array_equal(found.draws[place].feeds["x"], expected)
+        assert np.array_equal(found.expected[place]["y"], -x[place : place + 1])
+        assert np.array_equal(found.inner[place]["h"], x[place : place + 1])
+    assert "the reference given: 4 samples, one at a time as the model takes them" in found.notes
+    assert "sample 3" in found.draws[3].label
+
+
+def test_of_very_many_samples_the_rest_is_named() -> None:
+    x = np.zeros((20, 3, 5, 6), np.float32)
+    found = given(outline(ONE), None, {"x": x, "y": x})
+    assert len(found.draws) == 16
+    assert any("the other 4 are not used" in note for note in found.notes)
+
+
+def test_samples_that_the_model_takes_together_stay_together() -> None:
+    found = fit(reference={"x": X, "ids": IDS, "y": Y, "z": Y})
+    assert len(found.draws) == 1
+    with pytest.raises(UsageError, match="input 'x' has shape 4x3x5x7"):
+        given(outline(ONE), None, {"x": np.zeros((4, 3, 5, 7), np.float32), "y": X[:1]})
