@@ -14,6 +14,7 @@ import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations, islice
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -36,6 +37,8 @@ _BATCH: Final = 40
 """Moves tried before the best of them is followed."""
 _PAIRED: Final = 30
 """Pairs that are tried where no single move helps."""
+_WIDEST: Final = 1000
+"""Pairs of moves that are tried, whatever they promise, where no descent ends well."""
 _LARGEST: Final = 6  # greatest share of operators, as one in so many, that a random change touches
 _BETTER: Final = 1e-6  # an error must become smaller by this share to count
 
@@ -185,6 +188,7 @@ class Search:
             best = min(best, self._descend(start, free), key=self._rank)
             if self.trial(best).solved or self.is_over():
                 return best
+        best = min(best, self._widened(first, free), key=self._rank)
         return self._shaken(best, free)
 
     def pruned(
@@ -336,11 +340,36 @@ class Search:
             one, other = (moves[each] for each in divmod(int(flat), len(moves)))
             if self.is_over():
                 return
-            if {each for each, _ in one}.isdisjoint(each for each, _ in other):
+            if _are_apart(one, other):
                 target = _moved(_moved(point, one), other)
                 yield target
                 if self.trial(target).solved:
                     return
+
+    def _widened(self, start: Point, free: frozenset[int]) -> Point:
+        """The best point that one or two moves reach, each alone or followed by a descent.
+
+        A descent takes the first step that helps, which may lead away from a better one.
+        """
+        moves = [*self.space.moves(start, self.space.deepest, free)]
+        best, near = start, []
+        for move in moves:
+            if self.is_over():
+                return best
+            near.append(_moved(start, move))
+            best = min(best, near[-1], key=self._rank)
+            if self.trial(best).solved:
+                return best
+        for point in sorted(near, key=self._rank)[:_STARTS]:
+            best = min(best, self._descend(point, free), key=self._rank)
+            if self.trial(best).solved or self.is_over():
+                return best
+        pairs = ((one, other) for one, other in combinations(moves, 2) if _are_apart(one, other))
+        for one, other in islice(pairs, _WIDEST):
+            best = min(best, _moved(_moved(start, one), other), key=self._rank)
+            if self.trial(best).solved or self.is_over():
+                break
+        return best
 
     def _shaken(self, best: Point, free: frozenset[int]) -> Point:
         """Random changes of the best point, each followed by a descent."""
@@ -376,6 +405,11 @@ def _moved(point: Point, move: Move) -> Point:
     for each, option in move:
         changed[each] = option
     return tuple(changed)
+
+
+def _are_apart(one: Move, other: Move) -> bool:
+    """Whether no operator is in both moves."""
+    return {each for each, _ in one}.isdisjoint(each for each, _ in other)
 
 
 def _joined(point: Point, moves: Iterable[Move]) -> Point:

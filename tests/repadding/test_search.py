@@ -94,6 +94,16 @@ def test_shapes_come_before_values() -> None:
     assert found == (1, 0, 1)
 
 
+def test_a_step_that_helps_may_lead_away() -> None:
+    """A likely move makes the shape less wrong, and only an unlikely one makes it right."""
+
+    def evaluate(point: Point) -> Trial:
+        gap = {(0, 0, 0): 2.0, (1, 0, 0): 1.0, (0, 1, 1): 0.0}.get(point, 3.0)
+        return Trial(gap == 0, gap, 0.0 if gap == 0 else math.inf, None)
+
+    assert search(evaluate, Space(((0, 0), (0, 1), (0, 1)), ())).run([(0, 0, 0)]) == (0, 1, 1)
+
+
 def test_options_that_compute_the_same_are_not_tried() -> None:
     tried: set[Point] = set()
 
