@@ -98,7 +98,8 @@ def test_a_step_that_helps_may_lead_away() -> None:
     """A likely move makes the shape less wrong, and only an unlikely one makes it right."""
 
     def evaluate(point: Point) -> Trial:
-        gap = {(0, 0, 0): 2.0, (1, 0, 0): 1.0, (0, 1, 1): 0.0}.get(point, 3.0)
+        known: dict[Point, float] = {(0, 0, 0): 2.0, (1, 0, 0): 1.0, (0, 1, 1): 0.0}
+        gap = known.get(point, 3.0)
         return Trial(gap == 0, gap, 0.0 if gap == 0 else math.inf, None)
 
     assert search(evaluate, Space(((0, 0), (0, 1), (0, 1)), ())).run([(0, 0, 0)]) == (0, 1, 1)
