@@ -46,6 +46,18 @@ class Choice:
             found.append((begin, end))
         return tuple(found)
 
+    def reached(self, sizes: tuple[int, ...], windows: tuple[Window, ...]) -> Pairs:
+        """The pads at these sizes with what rounding up reads beyond them."""
+        found = []
+        for size, window, (begin, end) in zip(
+            sizes, windows, self.amounts(sizes, windows), strict=True
+        ):
+            count = pool_output_size(size, window, begin, end, ceil_mode=self.ceil)
+            assert isinstance(count, int)
+            last = (count - 1) * window.stride + window.extent
+            found.append((begin, max(end, last - size - begin)))
+        return tuple(found)
+
     def effect(self, sizes: tuple[int, ...], windows: tuple[Window, ...]) -> object:
         """A value that is equal for two choices that compute the same at these sizes.
 

@@ -505,7 +505,21 @@ class _Task:
             chosen = self._options[place][at]
             if at and (sizes is not None or not chosen.choice.is_same):
                 here = () if sizes is None else sizes[place]
-                yield place, site, chosen, chosen.choice.amounts(here, site.windows)
+                choice = self._writable(site, chosen.choice, here)
+                told = chosen._replace(choice=choice)
+                yield place, site, told, choice.amounts(here, site.windows)
+
+    def _writable(self, site: Site, choice: Choice, sizes: tuple[int, ...]) -> Choice:
+        """A choice as attributes can tell it in the model's opset, and onnxruntime runs it.
+
+        onnxruntime refuses SAME with dilations, and older opsets have pools without ceil_mode.
+        """
+        if choice.is_same and any(window.dilation > 1 for window in site.windows):
+            choice = replace(choice, pads=choice.amounts(sizes, site.windows))
+        since = 0 if site.operator is None else site.operator.since.get("ceil_mode", 0)
+        if choice.ceil and self._graph.opset < since and sizes and not choice.counted:
+            choice = replace(choice, pads=choice.reached(sizes, site.windows), ceil=False)
+        return choice
 
     def _changes(self) -> Iterator[Repadded]:
         for place, site, chosen, pads in self._changed():

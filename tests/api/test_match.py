@@ -312,6 +312,39 @@ def test_open_sizes_get_what_holds_at_every_size() -> None:
     assert [each.get("auto_pad") for each in written] == [b"SAME_UPPER", b"SAME_UPPER"]
 
 
+def test_open_sizes_and_dilations_get_numbers() -> None:
+    """onnxruntime refuses SAME of a dilated convolution."""
+
+    def dilated(pads: list[int]) -> onnx.ModelProto:
+        model = network(pads, BOTH)
+        model.graph.node[0].attribute.append(helper.make_attribute("dilations", [2, 2]))
+        for axis, name in ((2, "height"), (3, "width")):
+            model.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = name
+        return model
+
+    found = onnxpad.match(dilated([2, 2, 2, 2]), recorded(dilated([1, 1, 2, 2])))
+    assert found.outcome == "matched"
+    assert pads_of(found.model)["conv0"] == [1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("op", "opset", "attributes"),
+    [("LpPool", 13, {"p": 2}), ("MaxPool", 9, {}), ("AveragePool", 9, {}), ("LpPool", 18, {})],
+)
+def test_rounding_up_where_the_opset_cannot_tell_it(
+    op: str, opset: int, attributes: dict[str, Any]
+) -> None:
+    pool = {"op": op, "kernel_shape": [3, 3], "strides": [3, 3], **attributes}
+    wrong = network(END, pool=pool, opset=opset, activation="Tanh")  # of 10 elements: 3, or 4
+    right = network(END, pool={**pool, "pads": [0, 0, 2, 2]}, opset=opset, activation="Tanh")
+    found = onnxpad.match(wrong, recorded(right))
+    assert found.outcome == "matched"
+    onnx.checker.check_model(found.model, full_check=True)
+    (change,) = found.changes
+    assert change.node == "pool"
+    assert ("ceil_mode" in change.attributes) is (opset == 18)
+
+
 def test_a_pad_that_stays_is_varied_too() -> None:
     """A MaxPool cannot take zeros from a Pad; the Pad may still be the wrong one."""
 
