@@ -136,7 +136,7 @@ def _planned(context: Context, site: Site, sinking: Sinking) -> _Plan | Unchange
 
 def counted_at_first(context: Context, site: Site) -> bool:
     """Whether an average counted its padding before a `Pad` was folded into it."""
-    first = context.graph.pristine()
+    first = context.original.graph
     output = site.node.outputs[0].name
     node = first.producer(first.tensor(output)) if first.has_tensor(output) else None
     counts = site.row.counts
