@@ -211,7 +211,8 @@ def target_of(
     target = output or model.with_name(f"{model.name.removesuffix('.onnx')}.{ending}.onnx")
     there = target.exists()
     if _behind_links(target) == _behind_links(model) or (there and target.samefile(model)):
-        raise UsageError(f"{target}: is the model itself; --in-place replaces it")
+        other = "name another file" if command == "match" else "--in-place replaces it"
+        raise UsageError(f"{target}: is the model itself; {other}")
     if there and not target.is_file():
         raise OutputError(f"{target}: is not a file; give --output the name of a file to write")
     if output is not None and not output.parent.is_dir():

@@ -8,6 +8,7 @@ import typer
 from onnxpad.cli.fix_command import target_of
 from onnxpad.cli.options import ExternalData, Format, FormatOption, path, take_extensions
 from onnxpad.cli.output import painter, report_error, write
+from onnxpad.errors import UsageError
 
 
 def match(
@@ -61,7 +62,10 @@ def match(
     Exit codes: 0 matched (or it reproduces them already), 2 bad usage or unreadable input, 3 not
     matched, or only partly: nothing is written then, unless --partial asks for a part.
     """
-    target = None if output is None else target_of(model, output, in_place=False)
+    target = None
+    if output is not None:
+        target = target_of(model, output, in_place=False, command="match")
+        _require_apart(target, reference, inputs)
 
     from onnxpad.api import match as api
     from onnxpad.report import MatchReport
@@ -103,3 +107,10 @@ def match(
     if not result.ok:
         report_error(f"{result.outcome}: {result.reason}")
     return report.exit_code
+
+
+def _require_apart(target: Path, *given: Path | None) -> None:
+    """Raises if the result would replace arrays that are given."""
+    for each in given:
+        if each is not None and target.exists() and each.exists() and target.samefile(each):
+            raise UsageError(f"{target}: is the file of arrays given; name another file")

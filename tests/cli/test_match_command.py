@@ -118,3 +118,18 @@ def test_a_reference_that_fits_nothing(port: Path, tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "damaged.onnx" in result.stderr
     assert onnx.load(port)
+
+
+def test_neither_the_model_nor_the_arrays_are_replaced(port: Path) -> None:
+    arrays = Path(shutil.copy(REFERENCE, port.with_name("arrays.npz")))
+    for target, told in (
+        (port, "is the model itself; name another file"),
+        (arrays, "arrays given"),
+    ):
+        before = target.read_bytes()
+        result = runs(port, "--reference", arrays, "-o", target)
+        assert result.exit_code == 2
+        assert told in result.stderr
+        assert target.read_bytes() == before
+    result = runs(port, "--reference", REFERENCE, "--inputs", arrays, "-o", arrays)
+    assert result.exit_code == 2
