@@ -167,7 +167,8 @@ def _op(op: object) -> Op:
     for known in OPS:
         if op == known:
             return known
-    raise UsageError(f"unknown op {op!r}; choose one of {', '.join(OPS)}{meant(op, OPS)}")
+    wanted = "convtranspose" if "deconv" in str(op).lower() else op
+    raise UsageError(f"unknown op {op!r}; choose one of {', '.join(OPS)}{meant(wanted, OPS)}")
 
 
 def _numbers(

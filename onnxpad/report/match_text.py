@@ -9,9 +9,10 @@ from onnxpad.report.text import Paint, counted, duration, plain, shown
 _LISTED = 20
 """Operators listed one by one; of more only the number is told."""
 _TRIED = 8
-"""Conventions listed, nearest first."""
+"""Conventions listed, nearest first, of those that change an operator."""
 _SHOWN = 3
 """Operators listed of those whose padding decides, for each kind."""
+_COLUMNS = 80
 _OTHERS = 2
 """Other paddings told of one operator."""
 
@@ -41,14 +42,17 @@ def _headline(report: MatchReport, paint: Paint) -> Iterator[str]:
     if matching.reason:
         yield f"  {shown(matching.reason)}"
     if matching.first:
-        yield f"  the first that cannot be reached: {shown(matching.first)}"
-    before, after = _error(matching.before), _error(matching.after)
-    change = before if before == after else f"{before} before, {after} after"
-    yield f"  off by {change} (of the output's range, from {shown(report.reference)})"
+        yield f"  the first recorded tensor out of reach is that of {shown(matching.first)}:"
+        yield "  the cause is there or upstream, behind the recorded tensors that are reached"
+    before, after = _off(matching.before), _off(matching.after)
+    change = (
+        before if before == after else f"{before} before, {after.removeprefix('off by ')} after"
+    )
+    yield f"  {change} (of the output's range, from {shown(report.reference)})"
 
 
-def _error(error: float) -> str:
-    return f"{error:.2g}" if math.isfinite(error) else "other shapes, or no run"
+def _off(error: float) -> str:
+    return f"off by {error:.2g}" if math.isfinite(error) else "no output of that shape"
 
 
 def _changes(report: MatchReport) -> Iterator[str]:
@@ -59,7 +63,10 @@ def _changes(report: MatchReport) -> Iterator[str]:
     for place, ((before, after, name), nodes) in enumerate(alike.items()):
         if place:
             yield ""
-        yield f"{before}  becomes  {after}  ({name})"
+        if len(line := f"{before}  becomes  {after}  ({name})") <= _COLUMNS:
+            yield line
+        else:
+            yield from (before, f"becomes  {after}  ({name})")
         yield from (f"  {node}" for node in nodes[:_LISTED])
         yield from _more(len(nodes) - _LISTED)
 
@@ -68,25 +75,31 @@ def _distinguishable(report: MatchReport) -> Iterator[str]:
     found = report.matching.distinguishable
     if report.matching.outcome == "matches already":
         return
-    alike: dict[tuple[str, tuple[tuple[str, str], ...]], list[str]] = {}
+    alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for each in found:
-        others = tuple([*each.others.items()][:_OTHERS])
-        alike.setdefault((each.padding, others), []).append(f"{each.op_type} {shown(each.node)}")
+        ways = ("in the model", each.padding), *[*each.others.items()][:_OTHERS]
+        alike.setdefault(ways, []).append(f"{each.op_type} {shown(each.node)}")
+    if not found:
+        yield "No operator has padding that decides at these sizes."
+        return
     yield f"{counted(len(found), 'operator')} with padding that decides at these sizes:"
-    for (padding, others), nodes in alike.items():
-        yield f"  {padding}; " + "; ".join(f"{name} {other}" for name, other in others)
-        yield from (f"    {node}" for node in nodes[:_SHOWN])
-        yield from (f"    {line.strip()}" for line in _more(len(nodes) - _SHOWN))
+    for ways, nodes in alike.items():
+        yield from (f"  {node}" for node in nodes[:_SHOWN])
+        yield from _more(len(nodes) - _SHOWN)
+        width = max(len(name) for name, _ in ways)
+        yield from (f"    {name:<{width}}  {padding}" for name, padding in ways)
 
 
 def _tried(report: MatchReport) -> Iterator[str]:
-    tried = sorted(report.matching.tried, key=lambda each: each.error)[:_TRIED]
+    others = [each for each in report.matching.tried if each.operators]
+    tried = sorted(others, key=lambda each: each.error)[:_TRIED]
     if tried:
         yield "Conventions tried on the whole model, nearest first:"
     width = max((len(each.name) for each in tried), default=0)
+    wide = max((len(_off(each.error)) for each in tried), default=0)
     for each in tried:
         count = counted(each.operators, "operator")
-        yield f"  {each.name:<{width}}  {_error(each.error):<7}  changes {count}"
+        yield f"  {each.name:<{width}}  {_off(each.error):<{wide}}  changes {count}"
 
 
 def _left(report: MatchReport) -> Iterator[str]:

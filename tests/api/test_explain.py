@@ -43,6 +43,7 @@ def test_numbers_come_in_any_form(size: Any) -> None:
         ({"size": ()}, "size is empty"),
         ({"size": "٩"}, "size '٩' is no number"),
         ({"op": 3}, "unknown op 3"),
+        ({"op": "deconv"}, "did you mean 'convtranspose'"),
         ({"shapes": {"x": "1,2"}}, "shapes and dims are about a model"),
         ({"node": "c"}, "the model is missing"),
         ({"model": b""}, "the node is missing"),

@@ -45,6 +45,11 @@ def test_the_report_says_what_fits_and_the_model_is_written(port: Path) -> None:
     assert "pads (1, 1) (1, 1)  becomes  pads (0, 1) (0, 1)  (tensorflow-same)\n" in result.stdout
     assert "  Conv /conv/Conv\n" in result.stdout
     assert "1 operator with padding that decides at these sizes:" in result.stdout
+    assert (
+        "  Conv /conv/Conv\n"
+        "    in the model     pads (1, 1) (1, 1)\n"
+        "    tensorflow-same  pads (0, 1) (0, 1)\n"
+    ) in result.stdout
     assert f"Wrote {target}" in result.stdout
     assert port.read_bytes() == PORT.read_bytes()
     assert onnxpad_runs("validate", target, "--reference", REFERENCE).exit_code == 0
@@ -63,6 +68,24 @@ def test_what_is_not_padding_writes_nothing(port: Path, other: Path) -> None:
     assert result.exit_code == 3
     assert re.search(r"^error: (not|partly) matched: .*not padding", result.stderr, re.M)
     assert not target.exists()
+
+
+def test_a_cause_upstream_is_not_denied(port: Path, other: Path) -> None:
+    told = runs(port, "--reference", other).stdout
+    assert "out of reach is that of " in told
+    assert "the cause is there or upstream" in told
+
+
+def test_outputs_of_another_shape_are_told_in_words() -> None:
+    pools = PORT.with_name("caffe_pools.onnx")
+    told = runs(pools, "--reference", pools.with_suffix(".npz")).stdout
+    assert "  no output of that shape before, " in told
+    assert "\n  tensorflow  no output of that shape  changes 1 operator\n" in told
+    assert "pads (0, 0) (0, 0)\nbecomes  pads (0, 0) (0, 0), rounded up (ceil_mode)" in told
+
+
+def test_conventions_that_change_nothing_are_not_listed(port: Path, other: Path) -> None:
+    assert "changes 0 operators" not in runs(port, "--reference", other).stdout
 
 
 def test_what_matches_already_is_copied(port: Path) -> None:
