@@ -280,6 +280,7 @@ class _Task:
         first = self._reach(samples)
         if not first and held_out and not self._trial(self._point, every, whole).solved:
             first = self._reach(whole)
+        self._put_back_idle()
         final = self._trial(self._point, every, whole)
         after = self._greatest[self._point, every]
         result = Matching(
@@ -312,6 +313,15 @@ class _Task:
             for each, wanted in enumerate(self._wanted)
         ]
         return bits(self._wanted, found, after) > math.log2(self.runs) + _SURE
+
+    def _put_back_idle(self) -> None:
+        """Puts back changes that compute the same at the sizes of the run."""
+        if self._point not in self._sizes:
+            self._outputs(self._point, 0, ())
+        self._point = tuple(
+            0 if self._is_alike(self._point, place, option, 0) else option
+            for place, option in enumerate(self._point)
+        )
 
     def _explains(self, base: Trial, final: Trial) -> bool:
         """Whether most of the difference is gone."""
