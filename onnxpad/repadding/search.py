@@ -9,12 +9,11 @@ those of one operator. Where no move helps, pairs are tried, then a few random c
 The number of evaluations of a round is that of the moves; no combination is enumerated.
 """
 
-import itertools
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, islice
+from itertools import combinations, islice, product
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -37,8 +36,8 @@ _BATCH: Final = 40
 """Moves tried before the best of them is followed."""
 _PAIRED: Final = 30
 """Pairs that are tried where no single move helps."""
-_WIDEST: Final = 1000
-"""Pairs of moves that are tried, whatever they promise, where no descent ends well."""
+_MOST_PAIRS: Final = 20_000
+"""Pairs of moves of each tier that are tried in the end, whatever they promise."""
 _LARGEST: Final = 6  # greatest share of operators, as one in so many, that a random change touches
 _BETTER: Final = 1e-6  # an error must become smaller by this share to count
 
@@ -102,7 +101,7 @@ class Space:
                 if len(options) > 1:
                     choices.append([tuple((each, option) for each in mine) for option in options])
             if math.prod(map(len, choices)) <= _FEW:
-                for moves in itertools.product(*choices):
+                for moves in product(*choices):
                     yield _joined(point, moves)
                 return
 
@@ -189,7 +188,8 @@ class Search:
             if self.trial(best).solved or self.is_over():
                 return best
         best = min(best, self._widened(first, free), key=self._rank)
-        return self._shaken(best, free)
+        best = self._shaken(best, free)
+        return self._two(first, best, free)
 
     def pruned(
         self,
@@ -347,7 +347,7 @@ class Search:
                     return
 
     def _widened(self, start: Point, free: frozenset[int]) -> Point:
-        """The best point that one or two moves reach, each alone or followed by a descent.
+        """The best point that one move reaches, alone or followed by a descent.
 
         A descent takes the first step that helps, which may lead away from a better one.
         """
@@ -364,11 +364,20 @@ class Search:
             best = min(best, self._descend(point, free), key=self._rank)
             if self.trial(best).solved or self.is_over():
                 return best
-        pairs = ((one, other) for one, other in combinations(moves, 2) if _are_apart(one, other))
-        for one, other in islice(pairs, _WIDEST):
-            best = min(best, _moved(_moved(start, one), other), key=self._rank)
-            if self.trial(best).solved or self.is_over():
-                break
+        return best
+
+    def _two(self, first: Point, best: Point, free: frozenset[int]) -> Point:
+        """The best of all pairs of moves from the first point, likely ones first, up to a limit.
+
+        Two that mend only together, as where each alone gives a branch another size, are such.
+        """
+        for tier in range(self.space.deepest + 1):
+            moves = [*self.space.moves(first, tier, free)]
+            pairs = (pair for pair in combinations(moves, 2) if _are_apart(*pair))
+            for one, other in islice(pairs, _MOST_PAIRS):
+                if self.is_over() or self.trial(best).solved:
+                    return best
+                best = min(best, _moved(_moved(first, one), other), key=self._rank)
         return best
 
     def _shaken(self, best: Point, free: frozenset[int]) -> Point:

@@ -145,3 +145,16 @@ def test_few_combinations_are_all_tried() -> None:
         return Trial(solved, 0.0, 0.0 if solved else 1.0, np.zeros(2) if solved else np.ones(2))
 
     assert search(evaluate, space(5, 3)).run([(0,) * 5]) == right
+
+
+def test_two_wrong_ones_that_no_error_tells_are_found() -> None:
+    """Each right move alone makes it worse, and there are too many options to combine all."""
+    right = (0, 0, 2, 0, 0, 0, 1, 0)
+
+    def evaluate(point: Point) -> Trial:
+        wrong = sum(one != other for one, other in zip(point, right, strict=True))
+        error = {0: 0.0, 1: 3.0, 2: 1.0}.get(wrong, 2.0)
+        missing = np.full(2, error)
+        return Trial(not error, 0.0, error, missing)
+
+    assert search(evaluate, space(8, 4)).run([(0,) * 8]) == right
