@@ -72,6 +72,11 @@ class MatchResult:
         return self.matching.reason
 
     @property
+    def first(self) -> str:
+        """The operator of the first recorded tensor out of reach; else empty."""
+        return self.matching.first
+
+    @property
     def is_changed(self) -> bool:
         """Whether `model` has another padding: it is matched, or partly with `partial`."""
         return self.outcome == "matched" or (self.outcome == "partly matched" and self._partial)

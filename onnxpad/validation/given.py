@@ -188,8 +188,12 @@ def _matched(
         for entry, each in zip(left, lacking, strict=True):
             found[each.name] = entry.array
             kind = _INPUT if isinstance(each, Input) else _OUTPUT
-            notes[f"{title}: {entry.name!r} taken as {kind} {each.name!r}, by order"] = None
+            notes[f"{title}: {entry.name!r}{_by_order(kind, each)}"] = None
     return found
+
+
+def _by_order(kind: str, each: Input | Output) -> str:
+    return f" taken as {kind} {each.name!r}, by order"
 
 
 def _draw(
@@ -210,9 +214,15 @@ def _draw(
         array = _typed(title, _INPUT, each, found[each.name])
         fit = aligned(array, each.shape)
         if fit is None:
+            taken = next((note for note in notes if note.endswith(_by_order(_INPUT, each))), "")
             raise UsageError(
                 f"{title}: input {each.name!r} has shape {shape_text(array.shape)}, but the model "
                 f"declares {shape_text(each.shape)}"
+                + (
+                    f" ({taken.removeprefix(f'{title}: ')}; give the arrays the model's names)"
+                    if taken
+                    else ""
+                )
             )
         if has_any_layout(array.shape) and any(other.name in found for other in model.outputs):
             fit = channels_first(array) if _is_channels_last(model, found) else (array, _UNTOLD)

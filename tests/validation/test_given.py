@@ -267,3 +267,9 @@ def test_samples_that_the_model_takes_together_stay_together() -> None:
     assert len(found.draws) == 1
     with pytest.raises(UsageError, match="input 'x' has shape 4x3x5x7"):
         given(outline(ONE), None, {"x": np.zeros((4, 3, 5, 7), np.float32), "y": X[:1]})
+
+
+def test_an_array_taken_by_order_is_named_where_it_does_not_fit() -> None:
+    swapped = {"scores": np.zeros((1, 9), np.float32), "image": np.zeros((1, 3, 5, 6), np.float32)}
+    with pytest.raises(UsageError, match="'scores' taken as input 'x', by order; give the arrays"):
+        given(outline(ONE), None, swapped)
