@@ -8,7 +8,7 @@ first, then what `search` finds. What is found is written into the model, and th
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -225,6 +225,8 @@ class _Task:
         self._greatest: dict[tuple[Point, tuple[str, ...]], float] = {}
         self._tried: dict[str, Tried] = {}
         self._point: Point = (0,) * len(copy.sites)
+        self._settled = self._point
+        self._reached: tuple[str, ...] = ()
 
     # Evaluating
 
@@ -300,19 +302,40 @@ class _Task:
         if final.solved:
             return replace(result, by=self._convention(every))
         explained = bool(result.changes) and self._explains(base, final)
+        if not explained and self._is_certain():
+            self._point = self._settled
+            self._put_back_idle()
+            self._trial(self._point, every, whole)
+            result = replace(
+                result,
+                after=self._greatest[self._point, every],
+                changes=tuple(self._changes()),
+            )
+            explained = True
         outcome: Outcome = "partly matched" if explained else "not matched"
         reason = self._reason(told, explained=explained, is_late=self._is_over())
         if not explained:
             result = replace(result, changes=())
         return replace(result, outcome=outcome, reason=reason, first=first)
 
-    def _tells(self, after: float) -> bool:
-        """Whether the reference is enough to tell a match from chance."""
-        found = [
-            self._outputs((0,) * len(self._point), each, [*wanted])
-            for each, wanted in enumerate(self._wanted)
+    def _tells(self, after: float, names: Collection[str] | None = None) -> bool:
+        """Whether the reference, or these tensors of it, is enough to tell a match from chance."""
+        wanted = [
+            {name: value for name, value in sample.items() if names is None or name in names}
+            for sample in self._wanted
         ]
-        return bits(self._wanted, found, after) > math.log2(self.runs) + _SURE
+        found = [
+            self._outputs((0,) * len(self._point), each, [*sample])
+            for each, sample in enumerate(wanted)
+        ]
+        return bits(wanted, found, after) > math.log2(self.runs) + _SURE
+
+    def _is_certain(self) -> bool:
+        """Whether recorded inner tensors are reproduced that the model as it was does not give."""
+        whole = range(len(self._wanted))
+        if not any(self._settled) or not self._trial(self._settled, self._reached, whole).solved:
+            return False
+        return self._tells(self._greatest[self._settled, self._reached], self._reached)
 
     def _put_back_idle(self) -> None:
         """Puts back changes that compute the same at the sizes of the run."""
@@ -353,6 +376,7 @@ class _Task:
                 return self._label(goal.names[0])
             reached += goal.names
             settled |= goal.sites
+            self._reached, self._settled = tuple(reached), self._point
         return ""
 
     def _search(self, names: Sequence[str], free: frozenset[int], samples: Sequence[int]) -> bool:

@@ -245,8 +245,15 @@ def test_inner_tensors_tell_where_it_ends() -> None:
     weight = numpy_helper.to_array(right.graph.initializer[1]) * 1.5
     right.graph.initializer[1].CopyFrom(numpy_helper.from_array(weight, "w1"))
     found = onnxpad.match(network(BOTH, BOTH, BOTH), recorded(right, "c0", "c1", "c2"))
+    assert found.outcome == "partly matched"
+    assert found.first == "Conv conv1"
+    assert [(change.node, change.after) for change in found.changes] == [
+        ("conv0", "pads (0, 1) (0, 1)")
+    ]
+    found = onnxpad.match(network(END, BOTH, BOTH), recorded(right, "c0", "c1", "c2"))
     assert found.outcome != "matched"
-    assert found.matching.first == "Conv conv1"
+    assert found.first == "Conv conv1"
+    assert "conv0" not in {change.node for change in found.changes}
     right = network(END, END, BOTH)
     found = onnxpad.match(network(BOTH, BOTH, BOTH), recorded(right, "c0", "a1"))
     assert found.outcome == "matched"
