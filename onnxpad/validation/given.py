@@ -78,7 +78,7 @@ def given(
     model: Outline,
     inputs: Arrays | None,
     reference: Arrays | None,
-    inner: Collection[str] = (),
+    inner: Collection[str] | None = None,
 ) -> Given:
     """Read the inputs and the reference given for a model.
 
@@ -89,7 +89,8 @@ def given(
         model: The inputs and outputs of the model.
         inputs: The inputs.
         reference: The outputs.
-        inner: Names of inner tensors that the reference may contain too.
+        inner: Names of inner tensors that the reference may contain too. If None, those beside the
+            model's outputs are noted and left out.
 
     Raises:
         UsageError: A file cannot be read, or does not fit the model.
@@ -98,8 +99,11 @@ def given(
     draws: list[Draw] = []
     expected: list[Mapping[str, Array]] = []
     within: list[Mapping[str, Array]] = []
-    apart = {*inner}.difference([each.name for each in model.inputs])
-    apart -= {each.name for each in model.outputs}
+    apart = {*(model.inner if inner is None else inner)}.difference(
+        [each.name for each in model.inputs]
+    )
+    answers = {each.name for each in model.outputs}
+    apart -= answers
     if inputs is not None:
         title, sets = _sets(inputs, "the inputs given")
         for arrays in sets:
@@ -116,7 +120,12 @@ def given(
             )
         for arrays in sets:
             inside = {each.name: each.array for each in arrays if each.name in apart}
-            arrays = [each for each in arrays if each.name not in apart]
+            if inner is None and not {each.name for each in arrays} & answers:
+                inside = {}  # arrays of other names, which are taken by order
+            arrays = [each for each in arrays if each.name not in inside]
+            if inner is None and inside:
+                notes[f"{title}: inner tensors {_listed(inside)} are not compared"] = None
+                inside = {}
             if inputs is not None:
                 names = {each.name for each in model.inputs}
                 arrays = [e for e in arrays if e.role != _INPUT and (e.role or e.name not in names)]

@@ -142,6 +142,7 @@ class Outline:
         quantised: Whether it quantises.
         outputs: The outputs.
         pads: Whether it has a `Pad` or a MaxPool, which onnxruntime's optimiser fuses.
+        inner: The names of tensors that the nodes of its main graph compute.
     """
 
     inputs: tuple[Input, ...]
@@ -149,6 +150,7 @@ class Outline:
     quantised: bool
     outputs: tuple[Output, ...] = ()
     pads: bool = False
+    inner: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -364,7 +366,8 @@ def outline(model: onnx.ModelProto) -> Outline:
         for value in model.graph.output
     )
     pads = not {"Pad", "MaxPool"}.isdisjoint(operators)
-    return Outline(describe(model), len(operators), quantised, outputs, pads)
+    inner = frozenset(name for node in model.graph.node for name in node.output if name)
+    return Outline(describe(model), len(operators), quantised, outputs, pads, inner)
 
 
 def numpy_type(each: Input | Output) -> np.dtype[Any]:

@@ -273,3 +273,13 @@ def test_an_array_taken_by_order_is_named_where_it_does_not_fit() -> None:
     swapped = {"scores": np.zeros((1, 9), np.float32), "image": np.zeros((1, 3, 5, 6), np.float32)}
     with pytest.raises(UsageError, match="'scores' taken as input 'x', by order; give the arrays"):
         given(outline(ONE), None, swapped)
+
+
+def test_inner_tensors_beside_the_outputs_are_noted_and_left_out() -> None:
+    x = np.zeros((1, 3, 5, 6), np.float32)
+    found = given(outline(ONE), None, {"x": x, "h": x, "y": x})
+    assert [*found.expected[0]] == ["y"]
+    assert found.inner == ({},)
+    assert "the reference given: inner tensors 'h' are not compared" in found.notes
+    found = given(outline(ONE), None, {"x": x, "h": x})
+    assert "the reference given: 'h' taken as output 'y', by order" in found.notes
