@@ -32,7 +32,7 @@ from onnxpad.graph import Graph
 from onnxpad.operators.amounts import Pairs
 from onnxpad.repadding.candidates import AS_IS, WHOLE, Candidate, candidates
 from onnxpad.repadding.choice import ANY_SIZE, Choice
-from onnxpad.repadding.references import Closeness, bits, gap, trial
+from onnxpad.repadding.references import Closeness, are_few, bits, gap, trial
 from onnxpad.repadding.search import Point, Search, Space, Trial
 from onnxpad.repadding.sites import Site, sites_of, with_pads
 from onnxpad.repadding.verdict import Distinguishable, Matching, Outcome, Repadded, Tried
@@ -110,6 +110,12 @@ def match_graph(
         result = replace(
             task.solve(), left=(*left, *others, *copy.left), notes=found.notes, runs=task.runs
         )
+        if result.outcome == "not matched" and result.left and result.distinguishable:
+            count = len(result.left)
+            what = "1 operator" if count == 1 else f"{count} operators"
+            result = replace(
+                result, reason=f"{result.reason}; the padding of {what} cannot be varied"
+            )
         if result.outcome == "matched" or (result.outcome == "partly matched" and partial):
             mark = graph.mark()
             task.write()
@@ -293,7 +299,7 @@ class _Task:
             tried=tuple(self._tried.values()),
             changes=tuple(self._changes()),
         )
-        if final.solved and not self._tells(after):
+        if final.solved and not (self._tells(after) and self._is_told_apart(every)):
             reason = (
                 f"a padding fits, but the reference is too little to tell that from chance after "
                 f"{self.runs} tries; record more samples, or inner tensors"
@@ -346,6 +352,23 @@ class _Task:
             for place, option in enumerate(self._point)
         )
 
+    def _is_told_apart(self, names: Sequence[str]) -> bool:
+        """Whether the padding found and others mostly give different outputs.
+
+        Where they do not, as with a softmax that is all 0 and 1, any model may agree by chance.
+        """
+        others = [
+            (place, option)
+            for place in sorted(frozenset[int]().union(*(goal.sites for goal in self._goals())))
+            for option in self._differing(place)
+        ]
+        step = max(1, -(-len(others) // _OTHERS))
+        answers = [self._trial(self._point, names, range(len(self._wanted))).missing]
+        for place, option in others[::step]:
+            point = (*self._point[:place], option, *self._point[place + 1 :])
+            answers.append(self._trial(point, names, range(len(self._wanted))).missing)
+        return not are_few(answers)
+
     def _explains(self, base: Trial, final: Trial) -> bool:
         """Whether most of the difference is gone."""
         if not math.isfinite(base.error):
@@ -360,8 +383,9 @@ class _Task:
             )
         if explained:
             return "padding explains a part of the difference; the rest is not padding"
-        late = "; the search ran out of time (--seconds)" if is_late else ""
-        return f"the difference is not padding, or not padding alone{late}"
+        if is_late:
+            return "no padding that fits was found before time ran out (--seconds)"
+        return "the difference is not padding, or not padding alone"
 
     def _reach(self, samples: Sequence[int]) -> str:
         """Reproduces the goals in order; returns the operator of the first out of reach."""
@@ -461,6 +485,18 @@ class _Task:
         options, site = self._options[place], self._copy.sites[place]
         effects = [_effect(site, options[each].choice, sizes[place]) for each in (one, other)]
         return effects[0] == effects[1]
+
+    def _differing(self, place: int) -> Iterator[int]:
+        """Options of an operator that compute something else than the one chosen, each once."""
+        sizes, site = self._sizes.get(self._point), self._copy.sites[place]
+        if sizes is None:
+            return
+        effects = [_effect(site, each.choice, sizes[place]) for each in self._options[place]]
+        told = {effects[self._point[place]]}
+        for option, effect in enumerate(effects):
+            if effect not in told:
+                told.add(effect)
+                yield option
 
     def _index(self, place: int, choice: Choice) -> int:
         """The option that pads as a choice does, at any size."""
@@ -627,5 +663,7 @@ _GRACE: Final = 0.25
 """The share of the time for putting back, after the search, changes that explain nothing."""
 _ALIKE: Final = 1.1
 """How much larger an error may become by putting back a change that explains nothing."""
+_OTHERS: Final = 12
+"""Other paddings that are tried to see whether a reference tells them from the one found."""
 _NEAR: Final = 1e-3
 """A difference, relative to the range, that rounding might explain in a deep model."""

@@ -164,6 +164,24 @@ def bits(
     return total
 
 
+def are_few(answers: Sequence[npt.NDArray[np.float64] | None]) -> bool:
+    """Whether half of some differences from a reference, or more, are those of others too.
+
+    None stands for outputs of other shapes, which are no other's.
+    """
+    distinct: list[npt.NDArray[np.float64]] = []
+    alike = 0
+    for answer in answers:
+        if answer is None:
+            continue
+        if all(float(np.linalg.norm(answer - other)) > _SAME for other in distinct):
+            distinct.append(answer)
+        else:
+            alike += 1
+    return 2 * alike >= len(answers) > 1
+
+
+_SAME = 1e-6
 _EXACT = Closeness(0.0, 0.0)
 
 

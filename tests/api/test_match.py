@@ -191,6 +191,25 @@ def test_a_class_alone_tells_no_padding() -> None:
         assert found.outcome != "not matched" or found.model == classes(BOTH, BOTH, BOTH, seed=seed)
 
 
+def test_a_saturated_softmax_tells_no_padding() -> None:
+    """All 0 and 1: other weights give the same as often as not."""
+
+    def saturated(*pads: list[int], seed: int) -> onnx.ModelProto:
+        model = network(*pads, seed=seed)
+        model.graph.initializer.append(numpy_helper.from_array(np.array(1e3, np.float32), "factor"))
+        nodes = (
+            helper.make_node("Mul", ["y", "factor"], ["large"], "large"),
+            helper.make_node("Softmax", ["large"], ["z"], "softmax", axis=1),
+        )
+        return ended(model, *nodes, dtype=onnx.TensorProto.FLOAT)
+
+    for seed in range(12):
+        reference = recorded(saturated(END, END, BOTH, seed=50 + seed), "z")
+        arrays = {"x": reference["x"], "z": reference["z"]}
+        found = onnxpad.match(saturated(BOTH, BOTH, BOTH, seed=150 + seed), arrays)
+        assert found.outcome != "matched"
+
+
 def test_one_number_tells_while_few_tries_are_made() -> None:
     def mean(*pads: list[int]) -> onnx.ModelProto:
         node = helper.make_node("ReduceMean", ["y"], ["z"], "all", keepdims=0)
