@@ -281,6 +281,8 @@ class Fusion:
                 continue
             if node.op == "Pad":
                 pad = self._pad(node)
+                if pad is None and self._graph.refers(node):
+                    pad = _unseen(node)  # a call of the function may set its mode to constant
                 if pad is not None:
                     yield pad, way
                 if pad is None or not self._may_vanish(pad):

@@ -566,3 +566,24 @@ def test_a_rewrite_downstream_of_one_that_is_barred_is_made(validate: bool) -> N
     )
     result = demand(model, "fold", validate=validate)
     assert ("PAD201", "<y>") in [(change.code, change.node) for change in result.changes]
+
+
+@pytest.mark.parametrize("validate", [True, False], ids=["validated", "proofs alone"])
+def test_a_pad_whose_mode_each_call_sets_may_be_folded(validate: bool) -> None:
+    """Once the function is inlined it is an ordinary Pad, with more than a pool may have."""
+    model = onnx.parser.parse_model(
+        """
+        <ir_version: 9, opset_import: ["" : 17, "local" : 1]>
+        g (float[1, 3, 8, 8] x) => (float[a, b, c, d] y)
+        { y = local.Block <given: string = "constant"> (x) }
+        <domain: "local", opset_import: ["" : 17]>
+        Block <given> (x) => (y)
+        {
+            p = Constant <value: tensor = int64[8] {0, 0, 3, 3, 0, 0, 0, 0}> ()
+            q = Pad <mode: string = @given> (x, p)
+            y = AveragePool <auto_pad = "VALID", kernel_shape = [3, 3], strides = [3, 3]> (q)
+        }
+        """
+    )
+    result = demand(model, "fold", validate=validate)
+    assert not result.changes
