@@ -47,6 +47,9 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 _PARTLY: Final = 0.25
 """Of the error, what may be left where padding explains a part of it."""
+_NEARLY: Final = 0.05
+"""The same of the output's range, where the shapes were others: unrelated outputs differ by 0.1
+and more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,7 +375,7 @@ class _Task:
     def _explains(self, base: Trial, final: Trial) -> bool:
         """Whether most of the difference is gone."""
         if not math.isfinite(base.error):
-            return math.isfinite(final.error) and final.error < _PARTLY
+            return math.isfinite(final.error) and final.error < _NEARLY
         return final.error < _PARTLY * base.error
 
     def _reason(self, told: Sequence[Distinguishable], *, explained: bool, is_late: bool) -> str:

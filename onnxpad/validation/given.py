@@ -34,7 +34,7 @@ Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapp
 _INPUT, _OUTPUT = "input", "output"
 _MOST_SAMPLES = 16
 """Samples taken from arrays that have several, for a model that takes one at a time."""
-_UNTOLD = "taken as it is: if its channels are last, its sizes do not tell"
+_UNTOLD = "taken as it is: sizes do not tell its layout; give it transposed if channels are last"
 _UNREADABLE = (
     OSError,
     ValueError,

@@ -240,6 +240,25 @@ def test_a_part_is_written_only_if_asked() -> None:
     assert pads_of(found.model) == {"conv0": END, "conv1": END, "conv2": BOTH}
 
 
+def test_a_shape_that_fits_explains_nothing_by_itself() -> None:
+    weight = np.random.default_rng(1).normal(size=(2, 3, 3, 3)).astype(np.float32)
+    net = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[1,3,9,9] x) => (float[1,2,H,W] y) '
+        "{ y = Conv (x, w) }"
+    )
+    net.graph.initializer.append(numpy_helper.from_array(weight, "w"))
+    source = np.random.default_rng(2)
+    x = (source.normal(size=(1, 3, 9, 9)) ** 5).astype(np.float32)  # most values are near 0
+    right = onnx.ModelProto()
+    right.CopyFrom(net)
+    right.graph.node[0].attribute.append(helper.make_attribute("pads", BOTH))
+    (meant,) = run(right, {"x": x})
+    unrelated = source.permutation(meant.reshape(-1)).reshape(meant.shape)
+    assert onnxpad.match(net, {"x": x, "y": unrelated}).outcome == "not matched"
+    assert onnxpad.match(net, {"x": x, "y": meant}).outcome == "matched"
+    assert onnxpad.match(net, {"x": x, "y": meant * 1.03}).outcome == "partly matched"
+
+
 def test_a_pool_that_rounds_up() -> None:
     kernel: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [2, 2]}
     right = network(END, END, pool={**kernel, "ceil_mode": 1})
