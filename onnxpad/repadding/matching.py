@@ -32,7 +32,7 @@ from onnxpad.graph import Graph
 from onnxpad.operators.amounts import Pairs
 from onnxpad.repadding.candidates import AS_IS, WHOLE, Candidate, candidates
 from onnxpad.repadding.choice import ANY_SIZE, Choice
-from onnxpad.repadding.references import Closeness, are_few, bits, gap, trial
+from onnxpad.repadding.references import ROUNDINGS, Closeness, are_few, bits, gap, trial
 from onnxpad.repadding.search import Point, Search, Space, Trial
 from onnxpad.repadding.sites import Site, sites_of, with_pads
 from onnxpad.repadding.verdict import Distinguishable, Matching, Outcome, Repadded, Tried
@@ -471,7 +471,8 @@ class _Task:
                     other = None if fast is None else fast[name]
                     if isinstance(value, np.ndarray):
                         noise = max(noise, gap(value, other, self.closeness).greatest)
-        self.closeness = replace(self.closeness, noise=noise if math.isfinite(noise) else 0.0)
+        noise = min(noise, _NEAR / ROUNDINGS) if math.isfinite(noise) else 0.0
+        self.closeness = replace(self.closeness, noise=noise)
         return Search(lambda point: self._trial(point, names, samples), search.space, self._is_over)
 
     # Options

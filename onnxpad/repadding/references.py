@@ -45,11 +45,12 @@ class Closeness:
             return np.zeros(wanted.shape)
         if not wide.any():
             return wide  # a reference of zeros does not tell what a small difference is
-        share = max(_DEFAULTS.get(wanted.dtype.name, _COARSE), _ROUNDINGS * self.noise)
+        share = max(_DEFAULTS.get(wanted.dtype.name, _COARSE), ROUNDINGS * self.noise)
         return np.full(wanted.shape, share * spread(wanted))
 
 
-_ROUNDINGS = 4.0
+ROUNDINGS = 4.0
+"""How many times what onnxruntime changes itself is rounding."""
 
 
 def spread(values: Array) -> float:

@@ -39,6 +39,7 @@ _PAIRED: Final = 30
 _MOST_PAIRS: Final = 20_000
 """Pairs of moves of each tier that are tried in the end, whatever they promise."""
 _LARGEST: Final = 6  # greatest share of operators, as one in so many, that a random change touches
+_ROUNDING: Final = 1e-7  # an error that tells nothing
 _BETTER: Final = 1e-6  # an error must become smaller by this share to count
 
 

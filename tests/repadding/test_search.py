@@ -129,6 +129,16 @@ def test_what_is_not_needed_goes_back() -> None:
     assert task.pruned((1,) * 8) == (0, 0, 1, 0, 0, 1, 0, 0)
 
 
+def test_what_fits_clearly_worse_does_not_go_back() -> None:
+    """Within what is allowed, the padding that fits to rounding is the right one."""
+
+    def evaluate(point: Point) -> Trial:
+        error = 2e-8 if point[0] else 5e-6
+        return Trial(error < 1e-5, 0.0, error, np.array([error]))
+
+    assert search(evaluate, space(2, 2)).pruned((1, 1)) == (1, 0)
+
+
 def test_time_ends_it() -> None:
     landscape = Landscape(50, 2, tuple(each % 2 for each in range(50)), 0.3)
     task = Search(landscape, space(50, 2), lambda: landscape.count > 20)
