@@ -16,6 +16,9 @@ from onnxpad.cli.options import (
     take_extensions,
 )
 from onnxpad.cli.output import painter, write
+from onnxpad.errors import UsageError
+
+_PIXELS = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf"})
 
 
 def explain(
@@ -89,6 +92,8 @@ def explain(
         dims=given("--dim", dim or ()),
         trust_dim_names=trust_dim_names,
     )
+    if svg is not None and svg.suffix.lower() in _PIXELS:
+        raise UsageError(f"{svg}: the picture is SVG; name it {svg.with_suffix('.svg')}")
     if svg is not None:
         from onnxpad.file.atomic_write import write_whole
         from onnxpad.report.explain_svg import explain_svg

@@ -285,7 +285,8 @@ def _lanes(found: Drawing, row: DrawnRow, cell: int) -> Iterator[str]:
 
 
 def _written(explanation: Explanation, paint: Paint) -> Iterator[str]:
-    yield "At this size (c channels, n filters):"
+    sizes = "" if explanation.question.op in {"maxpool", "avgpool"} else " (c channels, n filters)"
+    yield f"At this size{sizes}:"
     for index, names in enumerate(explanation.agree):
         lines = written(explanation.question, explanation.answer(names[0]), names)
         label = letter(index)

@@ -332,3 +332,15 @@ def test_it_needs_neither_onnx_nor_onnxruntime() -> None:
     loaded = {line.rpartition("|")[2].strip() for line in run.stderr.splitlines()}
     assert "onnxpad.conventions.named" in loaded
     assert loaded.isdisjoint({"onnx", "onnxruntime", "numpy"})
+
+
+def test_a_picture_named_as_another_kind_is_refused(tmp_path: Path) -> None:
+    result = onnxpad_runs("explain", *STEM, "--svg", tmp_path / "windows.PNG")
+    assert result.exit_code == 2
+    assert f"the picture is SVG; name it {tmp_path / 'windows.svg'}" in result.stderr
+    assert not [*tmp_path.iterdir()]
+
+
+def test_letters_of_a_convolution_are_not_told_of_a_pool() -> None:
+    assert "At this size (c channels, n filters):" in told(*STEM)
+    assert "At this size:" in told("--op", "maxpool", "--size", "9", "--kernel", "3")
