@@ -196,7 +196,7 @@ class Search:
         self,
         point: Point,
         free: frozenset[int] | None = None,
-        is_enough: Callable[[Trial], bool] = lambda trial: trial.solved,
+        is_enough: Callable[[Trial], bool] | None = None,
     ) -> Point:
         """A point with as many operators as they were as it stays good enough with.
 
@@ -205,8 +205,11 @@ class Search:
         Args:
             point: The point.
             free: The operators that may be put back; all if None.
-            is_enough: Whether a trial is good enough; solved by default.
+            is_enough: Whether a trial is good enough; by default one that is solved, and that does
+                not fit clearly worse, though it be within what is allowed.
         """
+        most = 2 * self.trial(point).error + _ROUNDING
+        is_enough = is_enough or (lambda trial: trial.solved and trial.error <= most)
         parts = [
             [each for each, option in enumerate(point) if option and (free is None or each in free)]
         ]
