@@ -1,6 +1,6 @@
 """The paddings that an operator might have had in another framework, and those of a whole model."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
@@ -30,7 +30,7 @@ _LIKELY, _LESS, _LEAST = 0, 1, 2
 
 def candidates(site: Site) -> list[Candidate]:
     """The paddings of an operator: the one it has first, then likelier mistakes first."""
-    made = _transposed(site) if site.is_transposed else _gathering(site)
+    made = _cropping(_transposed(site)) if site.is_transposed else _gathering(site)
     found: dict[Choice, Candidate] = {site.choice: Candidate(AS_IS, site.choice, _LIKELY)}
     for each in made:
         known = found.get(each.choice)
@@ -162,6 +162,21 @@ def _transposed(site: Site) -> Iterator[Candidate]:
         yield Candidate(f"{by:+} cropped at the end", replace(now, pads=ends), _LEAST)
         begins = tuple((b + by, e) for b, e in pads)
         yield Candidate(f"{by:+} cropped at the begin", replace(now, pads=begins), _LEAST)
+
+
+def _cropping(made: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Those that crop nothing negative, which no runtime does.
+
+    An end that is extended so is output_padding.
+    """
+    for each in made:
+        pads = each.choice.pads
+        assert pads is not None
+        if all(begin >= 0 for begin, _ in pads):
+            kept = tuple((begin, max(end, 0)) for begin, end in pads)
+            more = each.choice.appended or (0,) * len(pads)
+            appended = tuple(by + max(-end, 0) for by, (_, end) in zip(more, pads, strict=True))
+            yield each._replace(choice=replace(each.choice, pads=kept, appended=appended))
 
 
 def half(site: Site) -> Pairs:

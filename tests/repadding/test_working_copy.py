@@ -185,3 +185,14 @@ def test_an_output_is_redeclared() -> None:
     onnx.checker.check_model(graph.to_proto(), full_check=True)
     graph.rollback(0)
     assert graph.to_bytes() == model.SerializeToString()
+
+
+@pytest.mark.parametrize("pads", ["0, 0, 0, 0", "1, 0, 0, 1", "1, 1, 1, 1"])
+def test_no_choice_crops_less_than_nothing(pads: str) -> None:
+    """onnxruntime refuses negative pads; an end that is extended is output_padding."""
+    text = TRANSPOSED.replace("pads = [1, 0, 0, 1]", f"pads = [{pads}]")
+    model = parsed(text.format(h=5, w=6, weights=WEIGHTS), opset=17)
+    (site,), _ = sites_of(Context(Graph.from_proto(model)))
+    found = [each.choice for each in candidates(site)]
+    assert all(min(map(min, choice.pads or ())) >= 0 for choice in found)
+    assert any(choice.appended > site.choice.appended for choice in found)
