@@ -60,7 +60,7 @@ class Departures:
     folds_pads: bool
     runs_in_blocks: bool
     divides_by_whole_kernels: bool
-    rounds_whole_apart: bool = False
+    rounds_whole_apart: bool
 
 
 def _never(op: "WindowOp", opset: int, dtype: Type) -> bool:
@@ -96,6 +96,7 @@ CONV: Final = Departures(
     folds_pads=True,
     runs_in_blocks=False,
     divides_by_whole_kernels=False,
+    rounds_whole_apart=False,
 )
 UNFUSED_CONV: Final = replace(CONV, folds_pads=False)
 """ConvInteger, QLinearConv and FusedConv, which share Conv's reading of attributes.
@@ -111,6 +112,7 @@ MAX_POOL: Final = Departures(
     folds_pads=True,
     runs_in_blocks=True,
     divides_by_whole_kernels=False,
+    rounds_whole_apart=False,
 )
 AVERAGE_POOL: Final = Departures(
     refuses_dilated_same=False,
@@ -121,6 +123,7 @@ AVERAGE_POOL: Final = Departures(
     folds_pads=True,
     runs_in_blocks=True,
     divides_by_whole_kernels=False,
+    rounds_whole_apart=False,
 )
 LP_POOL: Final = Departures(
     refuses_dilated_same=False,
@@ -131,6 +134,7 @@ LP_POOL: Final = Departures(
     folds_pads=False,
     runs_in_blocks=False,
     divides_by_whole_kernels=False,
+    rounds_whole_apart=False,
 )
 NHWC_MAX_POOL: Final = LP_POOL
 """It shares the reading of attributes with pools, and never stops."""
