@@ -283,7 +283,7 @@ def arithmetic(writer: Writer, tensor: Tensor) -> Tensor | None:
         return None
     op = writer.rng.choice(["Mul", "Div", "Add", "Sub"])
     numbers: list[float] = [1, 2, 4, 0.5, -1, -2, 1] if op in ("Mul", "Div") else [0, 1, 2, -3, 0.5]
-    name, values, axes = _operand(writer, tensor, numbers)
+    name, values, axes = _operand(writer, tensor, numbers, divides=op == "Div")
     if axes is None:
         return None
     factor = float(values.flat[0])
@@ -303,7 +303,7 @@ def arithmetic(writer: Writer, tensor: Tensor) -> Tensor | None:
 
 
 def _operand(
-    writer: Writer, tensor: Tensor, numbers: list[float]
+    writer: Writer, tensor: Tensor, numbers: list[float], *, divides: bool = False
 ) -> tuple[str, np.ndarray[Any, Any], tuple[Axis, ...] | None]:
     """A constant operand, its values, and the axes of the result; None if there are none."""
     rng = writer.rng
@@ -337,7 +337,7 @@ def _operand(
     values = np.full(shape, rng.choice(numbers), tensor.dtype)
     if writer.chance(50):
         values = np.asarray(rng.choices(numbers, k=values.size), tensor.dtype).reshape(shape)
-    return writer.operand(values, "operand"), values, tuple(axes)
+    return writer.operand(values, "operand", divides=divides), values, tuple(axes)
 
 
 def normalise(writer: Writer, tensor: Tensor) -> Tensor | None:

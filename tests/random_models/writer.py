@@ -300,11 +300,11 @@ class Writer:
         self.main.initializers.append(numpy_helper.from_array(array, name))
         return self.visible(name)
 
-    def operand(self, array: Array, stem: str) -> str:
-        """A constant, or now and then what only the run decides."""
-        if self.chance(4) and self.ir >= 4:
+    def operand(self, array: Array, stem: str, *, divides: bool = False) -> str:
+        """A constant, or now and then what only the run decides, unless 0 must not be drawn."""
+        if self.chance(4) and self.ir >= 4 and not divides:
             return self.overridable(array, stem, about(array))
-        if self.chance(2):
+        if self.chance(2) and not divides:
             return self.input(array, stem, about(array))
         return self.constant(array, stem)
 
