@@ -4,6 +4,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
@@ -166,6 +167,13 @@ def codes_given(option: str, codes: str | Sequence[str], known: Collection[str])
                 + meant(code, known)
             )
     return tuple(found)
+
+
+def require_positive(**numbers: float | None) -> None:
+    """Raises UsageError unless each is None, 0 or a finite positive number."""
+    for name, value in numbers.items():
+        if value is not None and not (isinstance(value, Real) and 0 <= value < float("inf")):
+            raise UsageError(f"{name} has to be 0 or a positive number, not {value!r}")
 
 
 def _by_name(what: str, given: Mapping[str, _T]) -> dict[str, _T]:

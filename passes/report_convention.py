@@ -58,11 +58,8 @@ class ReportConvention(ModelReport):
         ),
     )
 
-    def find(self, model: ModelPadding) -> Iterator[Finding]:
-        """One finding about all operators, or one about each that does not fit what was asked."""
-        if model.convention:
-            yield from self._unfit(model)
-            return
+    def report(self, model: ModelPadding) -> Iterator[Finding]:
+        """One finding about all operators."""
         padded = [each for each in model.operators if each.case.is_padded]
         if padded:
             yield self.told(
@@ -72,7 +69,8 @@ class ReportConvention(ModelReport):
                 unknown=[each._asdict() for each in model.left],
             )
 
-    def _unfit(self, model: ModelPadding) -> Iterator[Finding]:
+    def unfit(self, model: ModelPadding) -> Iterator[Finding]:
+        """One finding about each that does not fit the convention asked for."""
         from onnxpad.fitting.case import title
 
         name = title(model.convention)

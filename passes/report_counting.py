@@ -38,11 +38,8 @@ class ReportCounting(ModelReport):
         ),
     )
 
-    def find(self, model: ModelPadding) -> Iterator[Finding]:
-        """One finding if averages count differently, or one about each that does not fit."""
-        if model.convention:
-            yield from self._unfit(model)
-            return
+    def report(self, model: ModelPadding) -> Iterator[Finding]:
+        """One finding if averages count differently."""
         matters = [
             each
             for each in model.operators
@@ -62,7 +59,8 @@ class ReportCounting(ModelReport):
             leaving_out=[each.label for each in leaving],
         )
 
-    def _unfit(self, model: ModelPadding) -> Iterator[Finding]:
+    def unfit(self, model: ModelPadding) -> Iterator[Finding]:
+        """One finding about each that does not fit the convention asked for."""
         from onnxpad.fitting.case import title
 
         for each in model.operators:

@@ -48,10 +48,8 @@ class ReportMixture(ModelReport):
         ),
     )
 
-    def find(self, model: ModelPadding) -> Iterator[Finding]:
+    def report(self, model: ModelPadding) -> Iterator[Finding]:
         """One finding, if there are operators of different conventions."""
-        if model.convention:
-            return
         groups: dict[str, list[Padded]] = {}
         for each in model.operators:
             if each.case.likeness in _NAMES:

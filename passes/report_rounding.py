@@ -38,11 +38,8 @@ class ReportRounding(ModelReport):
         ),
     )
 
-    def find(self, model: ModelPadding) -> Iterator[Finding]:
-        """One finding if pools round differently, or one about each that does not fit."""
-        if model.convention:
-            yield from self._unfit(model)
-            return
+    def report(self, model: ModelPadding) -> Iterator[Finding]:
+        """One finding if pools round differently."""
         matters = [each for each in model.operators if each.case.rounding_matters]
         up = [each for each in matters if each.choice.ceil]
         down = [each for each in matters if not each.choice.ceil]
@@ -58,7 +55,8 @@ class ReportRounding(ModelReport):
             down=[each.label for each in down],
         )
 
-    def _unfit(self, model: ModelPadding) -> Iterator[Finding]:
+    def unfit(self, model: ModelPadding) -> Iterator[Finding]:
+        """One finding about each that does not fit the convention asked for."""
         from onnxpad.fitting.case import title
 
         for each in model.operators:

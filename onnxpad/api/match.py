@@ -2,28 +2,25 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy.typing as npt
 import onnx
 
 from onnxpad.api import kinds
-from onnxpad.api.fix import FixResult, fix, graph_of
-from onnxpad.arguments import ModelSource
-from onnxpad.errors import ModelError, UsageError, ValidationError
+from onnxpad.api.fix import FixResult, fix, graph_of, naming
+from onnxpad.arguments import ModelSource, require_positive
+from onnxpad.errors import ValidationError
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.repadding.matching import match_graph
 from onnxpad.repadding.verdict import Matching
+from onnxpad.validation.given import Arrays
 
 if TYPE_CHECKING:
     from onnxpad.repadding.verdict import Distinguishable, Outcome, Repadded, Tried
 
-Array: TypeAlias = npt.NDArray[Any]
-Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]
 Progress: TypeAlias = Callable[[str, int, int], None]
 
 
@@ -152,9 +149,7 @@ def match(
         ModelError: The model cannot be read, or does not load.
     """
     start = time.perf_counter()
-    for name, value in (("rtol", rtol), ("atol", atol), ("seconds", seconds)):
-        if value is not None and not (isinstance(value, Real) and 0 <= value < float("inf")):
-            raise UsageError(f"{name} has to be 0 or a positive number, not {value!r}")
+    require_positive(rtol=rtol, atol=atol, seconds=seconds)
     source = kinds.given(model, "match").source
 
     from onnxpad.engine import pool
@@ -162,7 +157,7 @@ def match(
     pool.warm()  # while the model is read
     fixed = fix(model, validate=False)
     graph = graph_of(fixed)
-    try:
+    with naming(source):
         found = match_graph(
             graph,
             reference,
@@ -173,10 +168,6 @@ def match(
             partial=partial,
             progress=progress,
         )
-    except ModelError as error:
-        if not isinstance(source, Path) or str(source) in str(error):
-            raise
-        raise ModelError(f"{source}: {error}") from error
     result = MatchResult(found, time.perf_counter() - start, fixed, partial)
     if not result.is_changed:
         graph.rollback(0)

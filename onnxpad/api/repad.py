@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy.typing as npt
 import onnx
 
 from onnxpad.api import kinds
@@ -24,10 +23,9 @@ from onnxpad.validation.result import why_not
 
 if TYPE_CHECKING:
     from onnxpad.repadding.changes import Difference, Rewriting, Rewritten, Unchanged
+    from onnxpad.validation.given import Arrays
     from onnxpad.validation.result import Validation
 
-Array: TypeAlias = npt.NDArray[Any]
-Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]
 Progress: TypeAlias = Callable[[str, int, int], None]
 
 
@@ -144,8 +142,8 @@ def repad(
     only: str | Sequence[str] = (),
     shapes: Shapes | None = None,
     dims: Dims | None = None,
-    inputs: Arrays | None = None,
-    reference: Arrays | None = None,
+    inputs: "Arrays | None" = None,
+    reference: "Arrays | None" = None,
     rtol: float | None = None,
     atol: float | None = None,
     progress: Progress | None = None,
@@ -262,8 +260,8 @@ def _run(
     source: Source,
     graph: Graph,
     rewriting: "Rewriting",
-    inputs: Arrays | None,
-    reference: Arrays | None,
+    inputs: "Arrays | None",
+    reference: "Arrays | None",
     tolerance: tuple[float | None, float | None],
     progress: Progress | None,
 ) -> "tuple[Difference, Validation | None]":

@@ -6,12 +6,20 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from onnxpad.api import kinds
-from onnxpad.arguments import Dims, ModelSource, Shapes, Source, dims_given, shapes_given
+from onnxpad.arguments import (
+    Dims,
+    ModelSource,
+    Shapes,
+    Source,
+    dims_given,
+    require_positive,
+    shapes_given,
+)
 from onnxpad.errors import UsageError, ValidationError
 from onnxpad.validation.result import (
     Divergence,
@@ -24,14 +32,10 @@ from onnxpad.validation.result import (
 )
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from onnxpad.arithmetic.size import Sizes
     from onnxpad.sizes.domain import SizeDomain
     from onnxpad.sizes.recorded import Place
-
-    Array: TypeAlias = npt.NDArray[Any]
-    Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]
+    from onnxpad.validation.given import Arrays
 
 
 @dataclass(frozen=True)
@@ -260,9 +264,7 @@ def _check(
         with suppress(OSError):  # reported when the model is read
             if isinstance(model, Path) and model.is_dir():
                 raise UsageError(f"{model}: is a folder; validate takes models")
-    for name, value in (("rtol", rtol), ("atol", atol)):
-        if value is not None and not (isinstance(value, Real) and 0 <= value < float("inf")):
-            raise UsageError(f"{name} has to be 0 or a positive number, not {value!r}")
+    require_positive(rtol=rtol, atol=atol)
 
 
 def _check_given(about_drawing: Sequence[str]) -> None:

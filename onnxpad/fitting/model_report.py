@@ -48,7 +48,15 @@ class ModelReport:
 
     def find(self, model: ModelPadding) -> Iterator[Finding]:
         """Yields every finding about a model."""
+        return self.unfit(model) if model.convention else self.report(model)
+
+    def report(self, model: ModelPadding) -> Iterator[Finding]:
+        """Yields what is told where no convention was asked for."""
         raise NotImplementedError
+
+    def unfit(self, model: ModelPadding) -> Iterator[Finding]:
+        """Yields a finding about each operator that does not fit the convention asked for."""
+        return iter(())
 
     def told(self, about: "Padded", message: str, **evidence: object) -> Finding:
         """A finding about the whole model, which names an operator concerned."""

@@ -1,11 +1,11 @@
 """The paddings that an operator might have had in another framework, and those of a whole model."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
-from onnxpad.arithmetic.window import Window, transposed_same_pads
-from onnxpad.operators.amounts import Pair, Pairs
+from onnxpad.arithmetic.window import Side, Window, transposed_same_pads
+from onnxpad.operators.amounts import Pair, Pairs, onnx_order, pairs_of
 from onnxpad.repadding.choice import Choice
 from onnxpad.repadding.sites import Site
 
@@ -41,8 +41,8 @@ def candidates(site: Site) -> list[Candidate]:
 
 def _gathering(site: Site) -> Iterator[Candidate]:
     now = site.choice
-    bases = [(name, choice, tier) for name, choice, tier in _pads(site)]
-    rounds = site.is_pool and any(window.stride > 1 for window in site.windows)
+    bases = [*_pads(site)]
+    rounds = site.is_pool and site.is_sized
     if rounds and now.pads is not None and not now.ceil:
         yield Candidate("rounded up (ceil)", replace(now, ceil=True), _LIKELY)
     if site.leaves_padding_out:
@@ -122,22 +122,13 @@ def _transposed(site: Site) -> Iterator[Candidate]:
     now, windows = site.choice, site.windows
     pads = now.pads
     assert pads is not None
-    none = (0,) * len(windows)
-    for name, odd in (("tensorflow-same", "end"), ("onnx-same-lower", "begin")):
-        same = tuple(
-            transposed_same_pads(w, odd="end" if odd == "end" else "begin") for w in windows
-        )
-        short = tuple(max(w.stride - w.extent, 0) for w in windows)
+    none, uncropped = (0,) * len(windows), ((0, 0),) * len(windows)
+    short = tuple(max(w.stride - w.extent, 0) for w in windows)
+    sides: tuple[tuple[str, Side], ...] = (("tensorflow-same", "end"), ("onnx-same-lower", "begin"))
+    for name, odd in sides:
+        same = tuple(transposed_same_pads(w, odd=odd) for w in windows)
         yield Candidate(name, replace(now, pads=same, appended=short), _LIKELY)
-    yield Candidate(
-        "tensorflow-valid",
-        replace(
-            now,
-            pads=((0, 0),) * len(windows),
-            appended=tuple(max(w.stride - w.extent, 0) for w in windows),
-        ),
-        _LIKELY,
-    )
+    yield Candidate("tensorflow-valid", replace(now, pads=uncropped, appended=short), _LIKELY)
     # PyTorch's usual halves, with the output_padding that gives size * stride.
     symmetric = half(site)
     fitting = tuple(
@@ -150,7 +141,7 @@ def _transposed(site: Site) -> Iterator[Candidate]:
     )
     yield Candidate("begin and end exchanged", replace(now, pads=exchanged(pads)), _LIKELY)
     yield Candidate("begin and end in turns", replace(now, pads=in_turns(pads)), _LESS)
-    yield Candidate("valid", replace(now, pads=((0, 0),) * len(windows), appended=none), _LESS)
+    yield Candidate("valid", replace(now, pads=uncropped, appended=none), _LESS)
     yield Candidate("without output_padding", replace(now, appended=none), _LIKELY)
     for by in range(1, max(w.stride for w in windows)):
         yield Candidate(f"output_padding {by}", replace(now, appended=(by,) * len(windows)), _LESS)
@@ -191,19 +182,13 @@ def exchanged(pads: Pairs) -> Pairs:
 
 def in_turns(pads: Pairs) -> Pairs:
     """The pads meant where begin, end, begin, end was wanted and ONNX's order was written."""
-    flat = [begin for begin, _ in pads] + [end for _, end in pads]
-    return _pairs(flat)
+    flat = onnx_order(pads)
+    return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 
 def from_turns(pads: Pairs) -> Pairs:
     """The pads meant where ONNX's order was wanted and begin, end, begin, end was written."""
-    flat = [amount for pair in pads for amount in pair]
-    count = len(pads)
-    return tuple(zip(flat[:count], flat[count:], strict=True))
-
-
-def _pairs(flat: Sequence[int]) -> Pairs:
-    return tuple(zip(flat[::2], flat[1::2], strict=True))
+    return pairs_of([amount for pair in pads for amount in pair])
 
 
 def moved(pads: Pairs, by: int) -> Pairs:
@@ -334,7 +319,7 @@ def _whole() -> Iterator[tuple[str, Convention]]:
 
 
 def _where_read(convention: Convention) -> Convention:
-    """A convention that leaves alone a `Pad` that no window reads, unless it only reorders."""
+    """A convention that leaves alone a `Pad` that no window reads."""
     return lambda site: site.choice if site.is_still else convention(site)
 
 

@@ -36,7 +36,7 @@ from onnxpad.repadding.references import ROUNDINGS, Closeness, are_few, bits, ga
 from onnxpad.repadding.search import Point, Search, Space, Trial
 from onnxpad.repadding.sites import Site, sites_of, with_pads
 from onnxpad.repadding.verdict import Distinguishable, Matching, Outcome, Repadded, Tried
-from onnxpad.repadding.working_copy import WorkingCopy, working_copy
+from onnxpad.repadding.working_copy import WorkingCopy, add_outputs, working_copy
 from onnxpad.repadding.write import attributes, forget_sizes, write, written_as
 from onnxpad.rewrite.context import Context
 from onnxpad.validation.answers import ask
@@ -98,7 +98,8 @@ def match_graph(
     context = Context(graph)
     windows, left = sites_of(context)
     every, others = with_pads(context, windows)
-    sites = [site for site in every if len(_options(site)) > 1]
+    options = {site: _options(site) for site in every}
+    sites = [site for site in every if len(options[site]) > 1]
     run, folder = graph.model.to_run()
     model = read_proto(run)
     found = _without_folded(graph, given(outline(model), inputs, reference, _inner_names(graph)))
@@ -111,7 +112,9 @@ def match_graph(
     dtypes = {site.node.outputs[0].name: type_of_data(context, site) for site in sites}
     names = list(dict.fromkeys(name for sample in wanted for name in sample))
     copy = working_copy(model, sites, dtypes, names)
-    task = _Task(graph, copy, found.draws, wanted, Closeness(rtol, atol), seconds, progress, folder)
+    chosen = [options[site] for site in copy.sites]
+    closeness = Closeness(rtol, atol)
+    task = _Task(graph, copy, chosen, found.draws, wanted, closeness, seconds, progress, folder)
     with _opened(copy, folder) as task.session:
         result = replace(
             task.solve(), left=(*left, *others, *copy.left), notes=found.notes, runs=task.runs
@@ -186,10 +189,7 @@ def _confirmed(graph: Graph, found: Given, task: "_Task") -> str:
     if names:
         model = onnx.ModelProto()
         model.CopyFrom(read_proto(run))
-        known = {output.name for output in model.graph.output}
-        model.graph.output.extend(
-            onnx.ValueInfoProto(name=name) for name in names if name not in known
-        )
+        add_outputs(model.graph, names)
         run = model
     answers = ask(run, found.draws, CPU, "off", folder=folder)
     errors = [result.error for result in answers.results if result.error]
@@ -215,6 +215,7 @@ class _Task:
         self,
         graph: Graph,
         copy: WorkingCopy,
+        options: Sequence[Sequence[Candidate]],
         draws: Sequence[Draw],
         wanted: Sequence[Mapping[str, Array]],
         closeness: Closeness,
@@ -232,7 +233,8 @@ class _Task:
         self._seconds = seconds
         self._end = time.monotonic() + seconds
         self._progress = progress or (lambda *_: None)
-        self._options = [_options(site) for site in copy.sites]
+        self._options = options
+        self._whole = _conventions(copy.sites, options)
         self._sizes: dict[Point, list[tuple[int, ...]]] = {}
         self._greatest: dict[tuple[Point, tuple[str, ...]], float] = {}
         self._tried: dict[str, Tried] = {}
@@ -419,11 +421,11 @@ class _Task:
         samples = self._telling(names, samples)
         search = Search(lambda point: self._trial(point, names, samples), space, self._is_over)
         starts = {AS_IS: self._point}
-        for name, convention in WHOLE.items():
-            chosen = list(self._point)
-            for each in free:
-                chosen[each] = self._index(each, convention(self._copy.sites[each]))
-            starts[name] = tuple(chosen)
+        for name, whole in self._whole.items():
+            starts[name] = tuple(
+                chosen if place in free else now
+                for place, (now, chosen) in enumerate(zip(self._point, whole, strict=True))
+            )
         found = search.run(list(starts.values()), free) if free else self._point
         told = {self._point}
         for name, start in starts.items():
@@ -504,12 +506,6 @@ class _Task:
             if effect not in told:
                 told.add(effect)
                 yield option
-
-    def _index(self, place: int, choice: Choice) -> int:
-        """The option that pads as a choice does, at any size."""
-        options, site = self._options[place], self._copy.sites[place]
-        wanted = _key(site, choice)
-        return next(at for at, each in enumerate(options) if _key(site, each.choice) == wanted)
 
     def _groups(self) -> Iterator[tuple[int, ...]]:
         """Operators that are alike and have the same options, by place."""
@@ -614,12 +610,9 @@ class _Task:
 
         Operators that are as they were may have the convention's padding or compute the same.
         """
-        for name, convention in WHOLE.items():
-            whole = [
-                self._index(place, convention(site)) for place, site in enumerate(self._copy.sites)
-            ]
+        for name, whole in self._whole.items():
             alike = all(not at or at == also for at, also in zip(self._point, whole, strict=True))
-            if alike and self._trial(tuple(whole), names, range(len(self._wanted))).solved:
+            if alike and self._trial(whole, names, range(len(self._wanted))).solved:
                 return name
         return ""
 
@@ -646,6 +639,20 @@ def _options(site: Site) -> list[Candidate]:
     for each in (*candidates(site), *whole):
         found.setdefault(_key(site, each.choice), each)
     return list(found.values())
+
+
+def _conventions(sites: Sequence[Site], options: Sequence[Sequence[Candidate]]) -> dict[str, Point]:
+    """For each convention of the whole model, the options that pad so at any size."""
+    known = [
+        {_key(site, each.choice): at for at, each in enumerate(found)}
+        for site, found in zip(sites, options, strict=True)
+    ]
+    return {
+        name: tuple(
+            places[_key(site, convention(site))] for site, places in zip(sites, known, strict=True)
+        )
+        for name, convention in WHOLE.items()
+    }
 
 
 def _key(site: Site, choice: Choice) -> object:

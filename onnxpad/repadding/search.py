@@ -3,10 +3,12 @@
 Every operator has a few options, and an evaluation tells how far the answer is from the one
 wanted. Near a point, the effects of single moves on the answer add up, roughly. So each round
 evaluates every single move, picks those whose effects together explain what is missing, and tries
-them together. Moves are first those of all operators alike (one line of a program wrote them), then
-those of one operator. Where no move helps, pairs are tried, then a few random changes.
+them together. Moves are those of all operators alike (one line of a program wrote them), and those
+of one operator. Where no move helps, pairs are tried, then other starting points, every single
+move, a few random changes, and at last many pairs.
 
-The number of evaluations of a round is that of the moves; no combination is enumerated.
+The number of evaluations of a round is that of the moves. Combinations are enumerated only where
+there are few of them.
 """
 
 import math
@@ -38,9 +40,16 @@ _PAIRED: Final = 30
 """Pairs that are tried where no single move helps."""
 _MOST_PAIRS: Final = 20_000
 """Pairs of moves of each tier that are tried in the end, whatever they promise."""
-_LARGEST: Final = 6  # greatest share of operators, as one in so many, that a random change touches
-_ROUNDING: Final = 1e-7  # an error that tells nothing
-_BETTER: Final = 1e-6  # an error must become smaller by this share to count
+_ATTEMPTS: Final = 6
+"""Random changes, each followed by a descent."""
+_LARGEST: Final = 6
+"""The greatest share of operators, as one in so many, that a random change touches."""
+_SHARE: Final = 0.3
+"""The least share of its effect with which a move enters; that of a right one is about 1."""
+_ROUNDING: Final = 1e-7
+"""An error that tells nothing."""
+_BETTER: Final = 1e-6
+"""The share by which an error must become smaller to count."""
 
 
 class Trial(NamedTuple):
@@ -257,8 +266,10 @@ class Search:
         """The moves from a point in the order in which they are to be tried."""
         every = [[*self.space.moves(point, tier, free)] for tier in range(self.space.deepest + 1)]
         possible = set(every[-1])
-        known = [move for move in seen if move in possible and seen[move] is not None]
-        foretold = self._foretold(point, known, seen)
+        known = {
+            move: effect for move, effect in seen.items() if effect is not None and move in possible
+        }
+        foretold = self._foretold(point, known)
         yield foretold[:_AGAIN]
         for moves in every:
             yield [move for move in moves if move not in seen]
@@ -266,17 +277,14 @@ class Search:
             yield foretold[begin : begin + _BATCH]
 
     def _foretold(
-        self, point: Point, moves: Sequence[Move], seen: Mapping[Move, Effect]
+        self, point: Point, effects: Mapping[Move, npt.NDArray[np.float64]]
     ) -> list[Move]:
         """Moves with effects, the one first that promises to leave least."""
         missing = self.trial(point).missing
-        if missing is None or not moves:
-            return [*moves]
-        left = [
-            float(np.linalg.norm(missing - effect)) if effect is not None else math.inf
-            for effect in (seen[move] for move in moves)
-        ]
-        return [move for _, move in sorted(zip(left, moves, strict=True))]
+        if missing is None:
+            return [*effects]
+        left = {move: float(np.linalg.norm(missing - effect)) for move, effect in effects.items()}
+        return sorted(effects, key=lambda move: (left[move], move))
 
     def _tried(self, point: Point, moves: Iterable[Move], seen: dict[Move, Effect]) -> list[Move]:
         """Tries moves from a point and notes their effects, up to one that solves."""
@@ -398,9 +406,6 @@ class Search:
         return best
 
 
-_ATTEMPTS: Final = 6
-
-
 def _stacked(
     point: Point, seen: Mapping[Move, Effect]
 ) -> tuple[list[Move], npt.NDArray[np.float64]]:
@@ -489,7 +494,3 @@ def _by_fit(
             kept.append(each)
             taken |= places
     return kept
-
-
-_SHARE: Final = 0.3
-"""The least share of its effect with which a move enters; that of a right one is about 1."""

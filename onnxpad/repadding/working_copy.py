@@ -112,12 +112,15 @@ def working_copy(
     copied = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
     del copy.graph.node[:]
     copy.graph.node.extend(copied)
-    known = {output.name for output in copy.graph.output}
-    copy.graph.output.extend(
-        onnx.ValueInfoProto(name=name) for name in outputs if name not in known
-    )
+    add_outputs(copy.graph, outputs)
     build.finish(probes)
     return WorkingCopy(copy, tuple(kept), tuple(left), tuple(probes))
+
+
+def add_outputs(graph: onnx.GraphProto, names: Sequence[str]) -> None:
+    """Makes tensors outputs of a graph, unless they are already."""
+    known = {output.name for output in graph.output}
+    graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in known)
 
 
 class _Build:
