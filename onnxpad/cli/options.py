@@ -72,7 +72,8 @@ ShapeOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="[INPUT=]SIZES",
-        help="Fix sizes of an input, such as input=1,3,224,224; ? leaves one open. Repeatable.",
+        help="Fix sizes of an input, such as input=1,3,224,224 or 1x3x224x224; ? leaves one open. "
+        "Repeatable.",
     ),
 ]
 DimOption = Annotated[

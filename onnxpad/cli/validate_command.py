@@ -53,8 +53,8 @@ def validate(
         list[str] | None,
         typer.Option(
             metavar="[INPUT=]SIZES",
-            help="Draw an input of these sizes, such as input=1,3,224,224; ? leaves one open. "
-            "Repeatable.",
+            help="Draw an input of these sizes, such as input=1,3,224,224 or 1x3x224x224; ? leaves "
+            "one open. Repeatable.",
         ),
     ] = None,
     dim: Annotated[

@@ -38,7 +38,7 @@ def given_domain(
     Args:
         graph: The graph, which is edited.
         shapes: By name of the input, sizes with None for an axis left open; or text, as
-            `1,3,224,?`. An empty name, or sizes without a name, mean the only input.
+            `1,3,224,?` or `1x3x224x?`. An empty name, or sizes without a name, mean the only input.
         dims: By name of the dimension (`input[axis]` where it has none), a size or a range; or
             text, as `224`, `32..1024` or, for every multiple of 32 in there, `32..1024:32`.
         trust_dim_names: Whether axes whose dimensions share a name share one size.
@@ -150,7 +150,7 @@ def _shape(name: str, given: Shape) -> tuple[int | None, ...]:
     """Parses a shape: None for each axis left open. `name` is that of the input, or empty."""
     of = f"shape of input {name!r}" if name else "shape"
     if isinstance(given, str):
-        items: Sequence[object] = given.split(",") if given.strip() else ()
+        items: Sequence[object] = _split(of, given) if given.strip() else ()
     else:
         sizes = listed(given)
         if not isinstance(sizes, Sequence) or isinstance(sizes, range | bytes):
@@ -171,6 +171,29 @@ def _shape(name: str, given: Shape) -> tuple[int | None, ...]:
         else:
             shape.append(size)
     return tuple(shape)
+
+
+def _split(of: str, given: str) -> list[str]:
+    """The sizes in a text, which has them between commas, or as reports print them: `1x3x?x224`.
+
+    Raises:
+        UsageError: It has both, or no size at one side of an `x`.
+    """
+    parts = re.split("[xX]", given)
+    if len(parts) == 1 or ("," in given and not all(map(_is_sizes, parts))):
+        return given.split(",")
+    if "," in given:
+        raise UsageError(f"{of}: {given!r} mixes x and commas; give 1x3x224x? or 1,3,224,?")
+    if not all(part.strip() for part in parts):
+        raise UsageError(
+            f"{of}: {given!r} lacks a size beside an x; give ? for an axis that stays open"
+        )
+    return parts
+
+
+def _is_sizes(text: str) -> bool:
+    """Whether a text holds nothing but sizes, open ones and commas."""
+    return bool(re.fullmatch(r"[\s\d,?-]+", text))
 
 
 def _is_range(item: object) -> bool:

@@ -79,6 +79,12 @@ def test_a_fixed_size_is_declared(
     assert not again.declared
 
 
+@pytest.mark.parametrize("text", ["1x2x9x?", "1 X 2 X 9 X ?", "1x2x9x-1", "1,2,9,?", "1,2,9,"])
+def test_sizes_are_taken_as_they_are_printed(text: str) -> None:
+    for shapes in ({"x": text}, text, f"x={text}"):
+        assert onnxpad.fix(OPEN, shapes=shapes, validate=False).declared["x"][:3] == (1, 2, 9)
+
+
 def test_a_shape_gives_an_input_axes() -> None:
     proto = one(SAME, inputs="float[N, 2, height, width] x", initializers=W)
     proto.graph.input[0].type.tensor_type.ClearField("shape")
@@ -286,6 +292,13 @@ WRONG = [
     pytest.param({"z": f"{2**31},4"}, {}, [str(2**31)], id="a huge size"),
     pytest.param({"z": f"{'9' * 5000},4"}, {}, ["is no size"], id="a number beyond Python's"),
     pytest.param({"z": ""}, {}, ["has 0"], id="no sizes"),
+    pytest.param({"z": "1x3,4"}, {}, ["'z'", "'1x3,4' mixes x and commas"], id="x and commas"),
+    pytest.param({"z": "1x3,axb"}, {}, ["'z'", "'1x3' is no size"], id="x, commas and words"),
+    pytest.param({"z": "3xx4"}, {}, ["'z'", "'3xx4' lacks a size beside an x"], id="x beside x"),
+    pytest.param({"z": "3x"}, {}, ["'z'", "'3x' lacks a size beside an x"], id="x at the end"),
+    pytest.param({"z": "3xb"}, {}, ["'z'", "'b' is no size; give a number"], id="x and a word"),
+    pytest.param({"z": "3x0"}, {}, ["'z'", "'0' is no size"], id="x and zero"),
+    pytest.param({"x": "1x2"}, {}, ["'x'", "3 axes", "has 2"], id="x and the rank"),
     pytest.param({}, {"q": 3}, ["'q'", "'N', 'height', 'x[2]'"], id="unknown dimension"),
     pytest.param({}, {"x[1]": 3}, ["'height'"], id="a place that has a name"),
     pytest.param({}, {"z[1]": 3}, ["axis 1", "'z'", "4"], id="a place that is fixed"),
