@@ -148,6 +148,11 @@ class Change:
     removed: tuple[str, ...] = ()
     probe: str = ""
 
+    @property
+    def repairs(self) -> bool:
+        """Whether onnxruntime does not run the operator as it was, such as a dilated SAME."""
+        return bool(self.certificate.facts.get("repair"))
+
 
 @dataclass(frozen=True, slots=True)
 class Page:

@@ -188,7 +188,7 @@ def repad(
     pool.warm()  # while the model is read
     fixed = fix(model, dynamic="auto-pad", shapes=shapes, dims=dims, validate=False)
     graph = graph_of(fixed)
-    repaired = [each.node for each in fixed.changes if each.certificate.facts.get("repair")]
+    repaired = [each.node for each in fixed.changes if each.repairs]
     runnable = graph.model.to_run() if repaired else None
     rewriting = repad_graph(graph, framework, names)
     if not rewriting.changes:

@@ -69,7 +69,7 @@ def fix_json(report: FixReport) -> str:
             for name, sizes in report.dims.items()
         },
         "diff": report.diff,
-        "changes": report.changes,
+        "changes": [_change(change) for change in report.changes],
         "findings": [_finding(finding) for finding in report.findings],
         "undone": [_finding(finding) for finding in report.undone],
         "barred": [_finding(finding) for finding in report.barred],
@@ -245,6 +245,10 @@ def _file(file: FileReport) -> dict[str, object]:
 
 def _finding(finding: Finding) -> dict[str, object]:
     return {**_fields(finding), "fixable": finding.fixable}
+
+
+def _change(change: Change) -> dict[str, object]:
+    return {**_fields(change), "repairs": change.repairs}
 
 
 def _codes(certificate: Certificate) -> list[str]:

@@ -558,6 +558,14 @@ def test_check_fix_check(same: Path) -> None:
     assert onnxpad_runs("fix", same, "--check").exit_code == 0
 
 
+def test_the_json_report_tells_repairs(same: Path, tmp_path: Path) -> None:
+    dilated = tmp_path / "dilated.onnx"
+    onnx.save(onnx.parser.parse_model(SAME.replace("strides", "dilations")), dilated)
+    for path, repairs in ((same, False), (dilated, True)):
+        (change,) = json.loads(onnxpad_runs("fix", path, "--format", "json").stdout)["changes"]
+        assert change["repairs"] is repairs
+
+
 def test_what_is_no_model_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "text.onnx").write_text("no model")
     (tmp_path / "empty.onnx").write_bytes(b"")

@@ -323,6 +323,7 @@ def test_repairs_are_named() -> None:
         assert finding.evidence["repair"] == repair
         assert f"a repair, since onnxruntime does not run {repair}" in finding.message
         (change,) = onnxpad.fix(model).changes
+        assert change.repairs
         assert change.certificate.facts["repair"] is True
         assert "a repair by the specification alone" in change.certificate.statement
 
