@@ -4,8 +4,9 @@ Values are those that `sessions.Session.run` returns.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,6 +26,9 @@ _TIE = 16  # elements closer than so many roundings of the greatest magnitude co
 
 _RANKED = {"float16": np.int16, "bfloat16": np.int16, "float32": np.int32, "float64": np.int64}
 """Float types, and the integers whose order is that of their bits."""
+
+_FURTHEST = 330
+"""A decade beyond all those of float64, for what overflows or vanishes in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +168,10 @@ def shape_text(shape: Sequence[int | str]) -> str:
 class _Tally:
     """The differences found in the blocks of two tensors so far."""
 
+    scale: float
     relative: float
     absolute: float
+    decades: Counter[int] = field(default_factory=Counter)
     differing: int = 0
     first: int = -1
     worst: int = -1
@@ -194,6 +200,7 @@ class _Tally:
             self.worst = int(places[np.argmin(finite)])
         self.special += int(np.count_nonzero(~finite))
         gap = np.abs(b[finite] - a[finite])
+        self.decades.update(_decades(gap, self.scale))
         if gap.size and gap.max() > self.max_abs:
             self.max_abs = float(gap.max())
             if not self.special:
@@ -209,7 +216,7 @@ def _compare_tensors(
     with np.errstate(all="ignore"):
         scale = _scale(a)
         relative, absolute = tolerance.of(a.dtype.name, scale)
-        tally = _Tally(relative, absolute + 2 * noise)
+        tally = _Tally(scale, relative, absolute + 2 * noise)
         for begin in range(0, a.size, _BLOCK):
             tally.add(begin, a[begin : begin + _BLOCK], b[begin : begin + _BLOCK])
         equal = not tally.differing
@@ -237,7 +244,17 @@ def _compare_tensors(
             special=tally.special,
             worst=() if equal else _place(tally.worst, before),
             noise=noise,
+            histogram=tuple(sorted(tally.decades.items())),
         )
+
+
+def _decades(gap: Array, scale: float) -> dict[int, int]:
+    """How many of some differences there are by decade, relative to the greatest magnitude."""
+    if not gap.size:
+        return {}
+    decades = np.clip(np.floor(np.log10(gap / scale)), -_FURTHEST, _FURTHEST)
+    found, counts = np.unique(decades.astype(np.int64), return_counts=True)
+    return dict(zip(found.tolist(), counts.tolist(), strict=True))
 
 
 def _ulp(before: Array, after: Array, *, equal: bool) -> int | None:
@@ -371,4 +388,13 @@ def _worst(output: str, parts: list[Comparison]) -> Comparison:
         ok=all(part.ok for part in parts),
         ulp=max(ulps, default=None),
         special=sum(part.special for part in parts),
+        histogram=_summed(part.histogram for part in parts),
     )
+
+
+def _summed(histograms: Iterable[tuple[tuple[int, int], ...]]) -> tuple[tuple[int, int], ...]:
+    """One histogram of several."""
+    counts: Counter[int] = Counter()
+    for histogram in histograms:
+        counts.update(dict(histogram))
+    return tuple(sorted(counts.items()))

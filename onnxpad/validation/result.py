@@ -30,6 +30,9 @@ class Comparison:
         worst: Index of the element that differs most; empty if equal, or a scalar.
         noise: Absolute difference between two runs of the same model, which is allowed for.
         alignment: How axes were moved, added or dropped for the comparison; empty if none were.
+        histogram: The finite elements that differ, counted by the decade of their difference
+            relative to the expected output's greatest magnitude: (-7, 12) says that 12 elements
+            differ by 1e-7 or more of it, and by less than 1e-6. Ascending; empty if equal.
     """
 
     output: str
@@ -47,6 +50,7 @@ class Comparison:
     worst: tuple[int, ...] = ()
     noise: float = 0.0
     alignment: str = ""
+    histogram: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
