@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
 
+from onnxpad.arithmetic.residue_table import residue_table
 from onnxpad.arithmetic.size import (
     Extent,
     Size,
@@ -297,11 +298,9 @@ class EngineReading:
 
     def facts(self) -> dict[str, object]:
         """The first window as data: start, number of windows, fills outside of the data."""
+        axes = zip(self._axis_names, self.first.axes, self._sizes, self._windows, strict=True)
         return {
-            "axes": [
-                {"axis": axis, "start": _datum(read.start), "windows": _datum(read.output)}
-                for axis, read in zip(self._axis_names, self.first.axes, strict=True)
-            ],
+            "axes": [_axis_facts(axis, read, size, window) for axis, read, size, window in axes],
             "outside": [layer.fill for layer in self.first.layers],
         }
 
@@ -469,6 +468,23 @@ def _told(layers: Layers) -> str:
         for layer in layers
     ]
     return ", then ".join(fills) or "nothing"
+
+
+def _axis_facts(axis: int, read: _Reach, size: Extent, window: Axis) -> dict[str, object]:
+    """One axis of a window over data of a size, as data; by remainder, where it varies."""
+    facts: dict[str, object] = {
+        "axis": axis,
+        "start": _datum(read.start),
+        "windows": _datum(read.output),
+        "size": _datum(size),
+        "kernel": _datum(window.kernel),
+        "stride": window.stride,
+        "dilation": window.dilation,
+    }
+    table = residue_table((size, read.start, read.output), size)
+    if table is not None:
+        facts["cases"] = table.as_data("size", "start", "windows")
+    return facts
 
 
 def _datum(extent: Extent) -> int | str:

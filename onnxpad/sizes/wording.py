@@ -1,11 +1,13 @@
 """Words for open sizes: the inputs that they grow with, and the padding as a formula of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
 from onnxpad.analysis import Analysis, OpenAxis, open_axes
 from onnxpad.analysis.provenance import Provenance
+from onnxpad.arithmetic.residue_table import residue_table
 from onnxpad.arithmetic.size import (
     GREATEST,
     LEAST,
@@ -134,6 +136,7 @@ class Wording:
             axes=list(pairs),
             sizes=self.places(extents),
             amounts={axis: text for axis, text in told.items() if text},
+            cases={axis: table for axis in pairs if (table := self._cases(pad, axis, pairs[axis]))},
         )
 
     def obstacle(self, pad: PadOp) -> str:
@@ -197,6 +200,16 @@ class Wording:
             return ""
         known = self._inputs.get(names[0])
         return self._pair(pair, repr(names[0] if known is None else known.label))
+
+    def _cases(self, pad: PadOp, axis: int, pair: ExtentPair) -> dict[str, object]:
+        """A `Pad`'s begin and end on an axis by remainder; empty where there are too many."""
+        shape = self._analysis.shape(pad.data)
+        known = shape is not None and -len(shape) <= axis < len(shape)
+        table = residue_table(pair, shape[axis] if shape is not None and known else None)
+        if table is None:
+            return {}
+        label = self._inputs[table.of].label if table.of in self._inputs else table.of
+        return replace(table, of=label).as_data("begin", "end")
 
     @remembered
     def _in_own_terms(self, pair: ExtentPair, size: Extent) -> str:

@@ -1,0 +1,89 @@
+"""Sizes that vary with one symbol, tabulated: one row for each remainder by the common period."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import lcm
+from typing import Final
+
+from onnxpad.arithmetic.size import (
+    Extent,
+    Size,
+    Unknown,
+    evaluate,
+    in_terms_of,
+    period,
+    threshold,
+)
+
+_MOST_ROWS: Final = 16
+_OWN: Final = "size"
+
+
+@dataclass(frozen=True, slots=True)
+class ResidueTable:
+    """The values of some sizes for each remainder of their symbol by their common period.
+
+    Attributes:
+        of: The symbol; empty for the size of the axis itself.
+        modulus: The common period.
+        since: The value of the symbol from which the rows repeat.
+        rows: A value of the symbol for each remainder, and there the values of the sizes, in the
+            order in which these were given.
+    """
+
+    of: str
+    modulus: int
+    since: int
+    rows: tuple[tuple[int, tuple[int, ...]], ...]
+
+    def as_data(self, *names: str) -> dict[str, object]:
+        """The table as JSON, with a name for each of the sizes."""
+        rows = [{"at": at, **dict(zip(names, values, strict=True))} for at, values in self.rows]
+        return {"of": self.of, "modulus": self.modulus, "since": self.since, "rows": rows}
+
+
+def residue_table(
+    extents: Sequence[Extent], size: Extent | None = None, least: int = 8
+) -> ResidueTable | None:
+    """Tabulates sizes by the size of an axis if that determines them, else by their one symbol.
+
+    Args:
+        extents: The sizes.
+        size: The size of the axis that they are about; None where it is unknown.
+        least: The least value of the symbol that is worth a row, if the symbol goes so far.
+
+    Returns:
+        The table; None where nothing varies, something is unknown, it varies with several symbols,
+        or there would be many rows.
+    """
+    if isinstance(size, Size):
+        own = [in_terms_of(extent, size, _OWN) for extent in extents]
+        if found := _table(own, least):
+            return ResidueTable("", *found[1:])
+    found = _table(extents, least)
+    return found and ResidueTable(*found)
+
+
+def _table(
+    extents: Sequence[Extent], least: int
+) -> tuple[str, int, int, tuple[tuple[int, tuple[int, ...]], ...]] | None:
+    open_sizes = [extent for extent in extents if isinstance(extent, Size)]
+    symbols = {each for extent in open_sizes for each in extent.symbols}
+    if any(isinstance(extent, Unknown) for extent in extents) or len(symbols) != 1:
+        return None
+    (base,) = symbols
+    if any(extent.kinds for extent in open_sizes):
+        return None
+    modulus = lcm(*map(period, open_sizes))
+    since = max(threshold(extent) for extent in open_sizes)
+    sizes = base.sizes
+    first = sizes.from_on(max(since, -(-least // modulus) * modulus))
+    count = sizes.from_on(sizes.value(first) + modulus) - first
+    if count > _MOST_ROWS or first + count > sizes.count:
+        return None
+    values = [sizes.value(first + index) for index in range(count)]
+    rows = tuple(
+        (value, tuple(evaluate(extent, {base.name: value}) for extent in extents))
+        for value in values
+    )
+    return base.name, modulus, since, rows

@@ -1,0 +1,59 @@
+"""Sizes by the remainder of the one size that they vary with."""
+
+import pytest
+
+from onnxpad.arithmetic.residue_table import residue_table
+from onnxpad.arithmetic.size import Sizes, Unknown, ceil_div, floor_div, maximum, minimum, symbol
+from onnxpad.arithmetic.window import Window, same_pads
+
+HEIGHT = symbol("height")
+WIDTH = symbol("width")
+
+
+def test_pads_of_same_by_the_size_of_the_axis() -> None:
+    size = ceil_div(HEIGHT, 2)
+    begin, end = same_pads(size, Window(3, 2), odd="end")
+    found = residue_table((begin, end), size)
+    assert found is not None
+    assert (found.of, found.modulus, found.since) == ("", 2, 1)
+    assert found.rows == ((8, (0, 1)), (9, (1, 1)))
+    assert found.as_data("begin", "end")["rows"] == [
+        {"at": 8, "begin": 0, "end": 1},
+        {"at": 9, "begin": 1, "end": 1},
+    ]
+
+
+def test_by_the_symbol_where_the_axis_does_not_determine_it() -> None:
+    found = residue_table((HEIGHT - 4 * floor_div(HEIGHT, 4), 7), floor_div(HEIGHT, 2))
+    assert found is not None
+    assert (found.of, found.modulus) == ("height", 4)
+    assert [(at % 4, values) for at, values in found.rows] == [(n, (n, 7)) for n in range(4)]
+
+
+def test_rows_begin_where_the_values_repeat() -> None:
+    found = residue_table((maximum(HEIGHT, 11) - HEIGHT + HEIGHT % 2,))
+    assert found is not None
+    assert found.since >= 10
+    assert all(at >= found.since for at, _ in found.rows)
+
+
+def test_only_sizes_that_may_occur_have_rows() -> None:
+    size = symbol("height", Sizes(32, 1024, 32))
+    found = residue_table((size % 96,))
+    assert found is not None
+    assert found.rows == ((96, (0,)), (128, (32,)), (160, (64,)))
+
+
+@pytest.mark.parametrize(
+    "extents",
+    [
+        pytest.param((1, 2), id="nothing varies"),
+        pytest.param((HEIGHT + WIDTH,), id="two symbols"),
+        pytest.param((minimum(HEIGHT, WIDTH),), id="the least of two"),
+        pytest.param((HEIGHT, Unknown("data")), id="unknown"),
+        pytest.param((HEIGHT % 17,), id="many rows"),
+        pytest.param((symbol("height", Sizes(1, 3)) % 4,), id="fewer sizes than rows"),
+    ],
+)
+def test_no_table(extents: tuple[object, ...]) -> None:
+    assert residue_table(extents) is None  # type: ignore[arg-type]
