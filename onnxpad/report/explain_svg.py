@@ -4,19 +4,17 @@ The picture needs nothing outside itself, and follows the reader's light or dark
 """
 
 import textwrap
-from collections.abc import Iterator
 from typing import Final
 from xml.sax.saxutils import escape
 
 from onnxpad.conventions.explanation import Explanation
+from onnxpad.report.axis_svg import AxisPlace, axis_height, axis_svg, text_svg
 from onnxpad.report.explain_text import divides_by, question_text
 from onnxpad.report.text import counted, shown
 from onnxpad.report.window_drawing import (
     WIDEST,
     Drawing,
     DrawnRow,
-    DrawnWindow,
-    Kind,
     drawing,
 )
 
@@ -25,8 +23,7 @@ _MARGIN: Final = 30
 _CELLS: Final = (42, 84, 172, WIDEST)
 _LINES: Final = 60
 _NAMES: Final = 110
-_WIDE: Final = 12
-_LINE, _LANE, _CELL, _GAP = 18, 13, 20, 26
+_LINE, _GAP = 18, 26
 
 _STYLE: Final = """
 svg { --paper: #ffffff; --ink: #1f2328; --faint: #656d76; --data: #d0d7de; --pad: #ffffff;
@@ -58,13 +55,13 @@ def explain_svg(explanation: Explanation) -> str:
     if found is not None and len(explanation.size) > 1:
         title += f" (axis {found.axis})"
     height = _MARGIN + _LINE
-    body.append(_text(_MARGIN, height, title, "title"))
+    body.append(text_svg(_MARGIN, height, title, "title"))
     if explanation.about is not None:
         height += _LINE
-        body.append(_text(_MARGIN, height, shown(explanation.about.node), "faint"))
+        body.append(text_svg(_MARGIN, height, shown(explanation.about.node), "faint"))
     height += _GAP
     if found is None:
-        body.append(_text(_MARGIN, height, "The windows are too long to draw."))
+        body.append(text_svg(_MARGIN, height, "The windows are too long to draw."))
     else:
         for row in found.rows:
             height = _row(found, row, _told(explanation, row), height, body)
@@ -100,60 +97,16 @@ def _told(explanation: Explanation, row: DrawnRow) -> str:
 
 def _row(found: Drawing, row: DrawnRow, told: str, height: int, body: list[str]) -> int:
     """Adds a row to the picture; returns where the next one begins."""
-    body.append(_text(_MARGIN, height, row.label, "label"))
+    body.append(text_svg(_MARGIN, height, row.label, "label"))
     left = _MARGIN + 10 + 9 * len(row.label)
     names = textwrap.wrap(", ".join(row.names), _NAMES, break_on_hyphens=False)
     for line in names:
-        body.append(_text(left, height, line))
+        body.append(text_svg(left, height, line))
         height += _LINE
-    body.append(_text(left, height, told, "faint"))
+    body.append(text_svg(left, height, told, "faint"))
     height += 10
-    width = _cell(found)
-    for kind, first, count in _runs(found, row):
-        x = _MARGIN + first * width
-        if kind is None:
-            body.append(_text(x + width / 2, height + _CELL - 6, "…", "faint", "middle"))
-        elif kind != "nothing":
-            body.append(
-                f'<rect class="{kind}" x="{x + 0.5:g}" y="{height + 0.5:g}" '
-                f'width="{max(count * width - 1, 1):g}" height="{_CELL - 1}"/>'
-            )
-    for position in _numbered(found, row):
-        x = _MARGIN + (found.columns.index(position) + 0.5) * width
-        body.append(_text(x, height + _CELL - 6, str(position), "number", "middle"))
-    height += _CELL
-    for window in row.windows:
-        body += _window(found, window, height + 8 + window.lane * _LANE)
-    lanes = 1 + max((window.lane for window in row.windows), default=0)
-    return height + lanes * _LANE + _GAP
-
-
-def _runs(found: Drawing, row: DrawnRow) -> Iterator[tuple[Kind | None, int, int]]:
-    """Kind, first column and length of what is drawn as one: narrow cells of a kind, or a cell."""
-    kinds = [None if p is None else row.kind(p) for p in found.columns]
-    start = 0
-    for place, kind in enumerate(kinds):
-        following = kinds[place + 1] if place + 1 < len(kinds) else None
-        if kind is None or kind != following or _cell(found) >= _WIDE:
-            yield kind, start, place + 1 - start
-            start = place + 1
-
-
-def _window(found: Drawing, window: DrawnWindow, y: int) -> Iterator[str]:
-    width = _cell(found)
-    places = [_MARGIN + (found.columns.index(tap) + 0.5) * width for tap in window.taps]
-    yield f'<line class="bar" x1="{places[0]:g}" y1="{y}" x2="{places[-1]:g}" y2="{y}"/>'
-    radius = min(4, width / 2)
-    for place in places:
-        yield f'<circle class="tap" cx="{place:g}" cy="{y}" r="{radius:g}"/>'
-
-
-def _numbered(found: Drawing, row: DrawnRow) -> list[int]:
-    """The positions whose number is shown: the first and the last of the data, if it fits."""
-    real = [p for p in found.columns if p is not None and row.kind(p) == "data"]
-    if not real or len(str(real[-1])) * 6.5 > _cell(found):
-        return []
-    return sorted({real[0], real[-1]})
+    body += axis_svg(row, AxisPlace(found.columns, _cell(found), _MARGIN), height)
+    return height + axis_height(row) + _GAP
 
 
 def _legend(found: Drawing, height: int, body: list[str]) -> int:
@@ -171,24 +124,20 @@ def _legend(found: Drawing, height: int, body: list[str]) -> int:
                 f'<rect class="{kind}" x="{x + 0.5:g}" y="{height - 12.5:g}" width="15" '
                 'height="15"/>'
             )
-            body.append(_text(x + 22, height, name, "faint"))
+            body.append(text_svg(x + 22, height, name, "faint"))
             x += 50 + 8 * len(name)
     body.append(f'<line class="bar" x1="{x}" y1="{height - 5}" x2="{x + 24}" y2="{height - 5}"/>')
     taps = (x, x + 12, x + 24)
     body += (f'<circle class="tap" cx="{tap}" cy="{height - 5}" r="4"/>' for tap in taps)
     said = "what an input writes" if found.transposed else "a window and what it reads"
-    body.append(_text(x + 34, height, said, "faint"))
+    body.append(text_svg(x + 34, height, said, "faint"))
     if found.left_out:
         height += _LINE
-        body.append(_text(_MARGIN, height, f"and {counted(found.left_out, 'group')} more", "faint"))
+        body.append(
+            text_svg(_MARGIN, height, f"and {counted(found.left_out, 'group')} more", "faint")
+        )
     return height
 
 
 def _cell(found: Drawing) -> float:
     return min(20.0, (_WIDTH - 2 * _MARGIN) / len(found.columns))
-
-
-def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "") -> str:
-    kind = f' class="{kind}"' if kind else ""
-    anchor = f' text-anchor="{anchor}"' if anchor else ""
-    return f'<text x="{x:g}" y="{y:g}"{kind}{anchor}>{escape(text)}</text>'

@@ -135,6 +135,16 @@ def drawing(explanation: Explanation, cells: int, lines: int) -> Drawing | None:
     return Drawing(place, columns, lanes, rows, len(alike) - len(shown))
 
 
+def one_axis(axis: AxisAnswer, cells: int) -> tuple[tuple[int | None, ...], DrawnRow] | None:
+    """The columns and the row of a single axis; None if its window is too long for the cells."""
+    columns = _columns([axis], cells, transposed=False)
+    if columns is None:
+        return None
+    lanes = min(_MOST_LANES, _lanes(axis))
+    windows = tuple(_windows(axis, columns, lanes, transposed=False))
+    return columns, DrawnRow("", (), axis, False, windows)
+
+
 def _alike(explanation: Explanation, place: int) -> list[list[int]]:
     """The groups, by index, that compute the same on one axis."""
     found: dict[object, list[int]] = {}
@@ -154,7 +164,7 @@ def _columns(
         before = max(a.begin for a in answers)
         after = last - min(a.begin + a.output for a in answers)
     else:
-        before = max(a.begin for a in answers)
+        before = max(0, *(a.begin for a in answers))
         ends = [(a.output - 1) * a.window.stride + a.window.extent - a.begin for a in answers]
         size = answers[0].size
         after = max(0, *(a.end for a in answers), *(end - size for end in ends))

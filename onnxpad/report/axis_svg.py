@@ -1,0 +1,89 @@
+"""One padded axis and the windows over it, as SVG: a row of cells, and lines below it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+from xml.sax.saxutils import escape
+
+from onnxpad.report.window_drawing import DrawnRow, DrawnWindow, Kind
+
+LANE: Final = 13
+CELL: Final = 20
+_WIDE: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class AxisPlace:
+    """Where an axis is drawn.
+
+    Attributes:
+        columns: The position in each column; None for the column that stands for the middle.
+        cell: Width of a column.
+        left: Left edge of the first column.
+    """
+
+    columns: Sequence[int | None]
+    cell: float
+    left: float
+
+    def middle(self, position: int) -> float:
+        """The middle of the column of a position."""
+        return self.left + (self.columns.index(position) + 0.5) * self.cell
+
+
+def axis_svg(row: DrawnRow, place: AxisPlace, top: float) -> Iterator[str]:
+    """The elements of an axis, and the windows over it; `axis_height` says how high that is."""
+    for kind, first, count in _runs(row, place):
+        x = place.left + first * place.cell
+        if kind is None:
+            yield text_svg(x + place.cell / 2, top + CELL - 6, "…", "faint", "middle")
+        elif kind != "nothing":
+            yield (
+                f'<rect class="{kind}" x="{x + 0.5:g}" y="{top + 0.5:g}" '
+                f'width="{max(count * place.cell - 1, 1):g}" height="{CELL - 1}"/>'
+            )
+    for position in _numbered(row, place):
+        middle = place.middle(position)
+        yield text_svg(middle, top + CELL - 6, str(position), "number", "middle")
+    for window in row.windows:
+        yield from _window(window, place, top + CELL + 8 + window.lane * LANE)
+
+
+def axis_height(row: DrawnRow) -> int:
+    """Height of an axis with its windows."""
+    lanes = 1 + max((window.lane for window in row.windows), default=0)
+    return CELL + lanes * LANE
+
+
+def text_svg(x: float, y: float, text: str, kind: str = "", anchor: str = "") -> str:
+    """A line of text."""
+    kind = f' class="{kind}"' if kind else ""
+    anchor = f' text-anchor="{anchor}"' if anchor else ""
+    return f'<text x="{x:g}" y="{y:g}"{kind}{anchor}>{escape(text)}</text>'
+
+
+def _runs(row: DrawnRow, place: AxisPlace) -> Iterator[tuple[Kind | None, int, int]]:
+    """Kind, first column and length of what is drawn as one: narrow cells of a kind, or a cell."""
+    kinds = [None if p is None else row.kind(p) for p in place.columns]
+    start = 0
+    for index, kind in enumerate(kinds):
+        following = kinds[index + 1] if index + 1 < len(kinds) else None
+        if kind is None or kind != following or place.cell >= _WIDE:
+            yield kind, start, index + 1 - start
+            start = index + 1
+
+
+def _window(window: DrawnWindow, place: AxisPlace, y: float) -> Iterator[str]:
+    middles = [place.middle(tap) for tap in window.taps]
+    yield f'<line class="bar" x1="{middles[0]:g}" y1="{y:g}" x2="{middles[-1]:g}" y2="{y:g}"/>'
+    radius = min(4, place.cell / 2)
+    for middle in middles:
+        yield f'<circle class="tap" cx="{middle:g}" cy="{y:g}" r="{radius:g}"/>'
+
+
+def _numbered(row: DrawnRow, place: AxisPlace) -> list[int]:
+    """The positions whose number is shown: the first and the last of the data, if it fits."""
+    real = [p for p in place.columns if p is not None and row.kind(p) == "data"]
+    if not real or len(str(real[-1])) * 6.5 > place.cell:
+        return []
+    return sorted({real[0], real[-1]})
