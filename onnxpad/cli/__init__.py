@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from onnxpad import __version__
+from onnxpad.cli import completion
 from onnxpad.cli.check_command import check
 from onnxpad.cli.explain_command import explain
 from onnxpad.cli.fix_command import fix
@@ -19,6 +20,7 @@ from onnxpad.cli.output import INTERRUPTED, INTERRUPTION, explained, report_fail
 from onnxpad.cli.repad_command import repad
 from onnxpad.cli.rule_commands import doctor, rule, rules
 from onnxpad.cli.validate_command import validate
+from onnxpad.errors import UsageError
 from onnxpad.process import signals
 
 
@@ -31,8 +33,14 @@ class _Commands(TyperGroup):
             if hasattr(stream, "reconfigure"):  # escape characters that the console cannot show
                 stream.reconfigure(errors="backslashreplace")
         words = sys.argv[1:] if args is None else list(args)
+        extra["standalone_mode"] = False
+        completion.rejoin()
         try:
-            code = super().main(args, *others, **{**extra, "standalone_mode": False})
+            if completion.is_asked_for(words):  # the script names the program, not python -m
+                extra["prog_name"] = "onnxpad"
+            code = super().main(args, *others, **extra)
+            if code == 1 and completion.is_asked_for(words):
+                raise UsageError(completion.UNKNOWN_SHELL)
         except Exception as error:
             failure = INTERRUPTION if signals.asked() else explained(error)
             code = failure.code
@@ -45,7 +53,7 @@ class _Commands(TyperGroup):
 
 app = typer.Typer(
     cls=_Commands,
-    add_completion=False,
+    add_completion=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

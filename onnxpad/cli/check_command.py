@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from onnxpad.cli import completion
 from onnxpad.cli.options import (
     DimOption,
     Dynamic,
@@ -57,6 +58,7 @@ def check(
         str | None,
         typer.Option(
             metavar="NAME",
+            autocompletion=completion.frameworks,
             help="Warn of operators that do not pad as this framework does: tensorflow, keras, "
             "pytorch, caffe, paddle, coreml, tflite and so on.",
         ),
@@ -67,11 +69,19 @@ def check(
     ] = Severity.WARNING,
     select: Annotated[
         list[str] | None,
-        typer.Option(metavar="CODES", help="Only these codes or prefixes (PAD1), with commas."),
+        typer.Option(
+            metavar="CODES",
+            autocompletion=completion.codes,
+            help="Only these codes or prefixes (PAD1), with commas.",
+        ),
     ] = None,
     ignore: Annotated[
         list[str] | None,
-        typer.Option(metavar="CODES", help="All but these codes or prefixes, with commas."),
+        typer.Option(
+            metavar="CODES",
+            autocompletion=completion.codes,
+            help="All but these codes or prefixes, with commas.",
+        ),
     ] = None,
 ) -> int:
     """Report the padding that fix would rewrite, and the padding that stays and why.

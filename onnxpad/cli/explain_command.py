@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from onnxpad.cli import completion
 from onnxpad.cli.options import (
     DimOption,
     Format,
@@ -29,7 +30,11 @@ def explain(
     node: Annotated[str | None, typer.Option(metavar="NAME", help="The node of the model.")] = None,
     op: Annotated[
         str | None,
-        typer.Option(metavar="OP", help="conv, maxpool, avgpool or convtranspose."),
+        typer.Option(
+            metavar="OP",
+            autocompletion=completion.operators,
+            help="conv, maxpool, avgpool or convtranspose.",
+        ),
     ] = None,
     size: Annotated[
         str | None,

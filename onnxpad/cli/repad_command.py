@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from onnxpad.cli import completion
 from onnxpad.cli.fix_command import target_of
 from onnxpad.cli.options import (
     DimOption,
@@ -27,6 +28,7 @@ def repad(
         str,
         typer.Option(
             metavar="FRAMEWORK",
+            autocompletion=completion.frameworks,
             help="tensorflow, keras, tflite, pytorch, caffe, cudnn, paddle, coreml, "
             "coreml-top-left, onnx-same-upper, onnx-same-lower, or valid to pad nothing.",
         ),

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from onnxpad.cli import completion
 from onnxpad.cli.options import Format, FormatOption, expand_codes, take_extensions
 from onnxpad.cli.output import painter, write
 
@@ -27,7 +28,12 @@ def rules(form: FormatOption = Format.TEXT) -> int:
 
 def rule(
     codes: Annotated[
-        list[str], typer.Argument(metavar="CODE...", help="Codes or prefixes of codes (PAD1).")
+        list[str],
+        typer.Argument(
+            metavar="CODE...",
+            autocompletion=completion.codes,
+            help="Codes or prefixes of codes (PAD1).",
+        ),
     ],
     form: FormatOption = Format.TEXT,
 ) -> int:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from onnxpad.cli import completion
 from onnxpad.cli.options import Format, FormatOption, given, path, take_extensions
 from onnxpad.cli.output import painter, report_error, write
 
@@ -23,6 +24,7 @@ def validate(
         list[str] | None,
         typer.Option(
             metavar="PROVIDER",
+            autocompletion=completion.providers,
             help="cpu, cuda, auto (what runs here) or onnxruntime's name of one; repeatable."
             "  [default: cpu]",
         ),

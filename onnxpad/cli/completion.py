@@ -1,0 +1,64 @@
+"""Completion in the shell: the values that options take, and what the shells hand over.
+
+Commands, options and choices typer completes by itself, and where nothing fits the shell completes
+file names. The functions here import what they list only when a shell asks for it.
+"""
+
+import os
+from collections.abc import Sequence
+from typing import Final
+
+_ASKING: Final = frozenset({"--install-completion", "--show-completion"})
+UNKNOWN_SHELL: Final = (
+    "completion is for bash, zsh, fish and PowerShell, and none of them started this command"
+)
+
+
+def is_asked_for(words: Sequence[str]) -> bool:
+    """Whether a command line asks for the script that a shell needs."""
+    return bool(words) and words[0] in _ASKING
+
+
+def rejoin() -> None:
+    """Brings the words that bash hands over into typer's form: it splits `--style=fold` at the `=`.
+
+    The words stand in the environment, one a line, with the index of the one to complete.
+    """
+    words = os.environ.get("COMP_WORDS", "").split("\n")
+    index = os.environ.get("COMP_CWORD", "")
+    if "=" not in words or not index.isdigit():
+        return
+    before = [word for word in words[: int(index)] if word != "="]
+    os.environ["COMP_WORDS"] = "\n".join([*before, *words[int(index) :]])
+    os.environ["COMP_CWORD"] = str(len(before))
+
+
+def providers(incomplete: str) -> list[str]:
+    """The execution providers with a short name."""
+    return _fitting(("cpu", "cuda", "auto"), incomplete)
+
+
+def operators(incomplete: str) -> list[str]:
+    """The operators that `explain` explains."""
+    from onnxpad.conventions.question import OPS
+
+    return _fitting(OPS, incomplete)
+
+
+def frameworks(incomplete: str) -> list[str]:
+    """The frameworks of `repad --to` and `check --convention`."""
+    from onnxpad.conventions.frameworks import FRAMEWORKS
+
+    return _fitting(tuple(FRAMEWORKS), incomplete)
+
+
+def codes(incomplete: str) -> list[str]:
+    """The codes of findings; where some are given, with commas, those and one more."""
+    from onnxpad.pipeline.catalogue import catalogue
+
+    given, comma, last = incomplete.rpartition(",")
+    return [f"{given}{comma}{code}" for code in _fitting(tuple(catalogue()), last)]
+
+
+def _fitting(known: Sequence[str], incomplete: str) -> list[str]:
+    return [each for each in known if each.startswith(incomplete)]

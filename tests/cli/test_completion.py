@@ -1,0 +1,189 @@
+"""Completion, asked for as the scripts of the shells do; bash runs its script itself."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT, onnxpad_runs
+
+SHOWN = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An `onnxpad` in a folder of its own, which runs this tree."""
+    path = tmp_path_factory.mktemp("bin") / "onnxpad"
+    lines = (f"#!{sys.executable}", "from onnxpad.__main__ import main", "main()", "")
+    path.write_text("\n".join(lines), encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def environment(program: Path, **more: str) -> dict[str, str]:
+    paths = os.pathsep.join((str(program.parent), os.environ.get("PATH", "")))
+    home = {"HOME": str(program.parent), "PYTHONPATH": str(ROOT)}
+    return {**os.environ, **home, "PATH": paths, "TERM": "dumb", **more}
+
+
+def asked(program: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [program, *words],
+        env=environment(program, **more),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+
+
+needs_bash = pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash here")
+
+
+@pytest.fixture(scope="module")
+def script(program: Path) -> str:
+    """The script for bash."""
+    found = asked(program, "--show-completion", "bash", **SHOWN)
+    assert (found.returncode, found.stderr) == (0, "")
+    return found.stdout
+
+
+@needs_bash
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        pytest.param("onnxpad v", "validate", id="command"),
+        pytest.param("onnxpad --i", "--install-completion", id="option of the program"),
+        pytest.param("onnxpad fix --st", "--style --strict", id="options"),
+        pytest.param("onnxpad fix model.onnx --style ", "fold pad symmetric", id="choices"),
+        pytest.param("onnxpad fix --style = s", "symmetric", id="choice behind an equals sign"),
+        pytest.param("onnxpad fix --style =", "fold pad symmetric", id="equals sign alone"),
+        pytest.param("onnxpad fix --shape x = 1,3 --dynamic = a", "auto-pad", id="two of them"),
+        pytest.param("onnxpad validate a b --provider c", "cpu cuda", id="providers"),
+        pytest.param("onnxpad repad model.onnx --to p", "pytorch paddle", id="frameworks"),
+        pytest.param("onnxpad check --convention te", "tensorflow", id="conventions"),
+        pytest.param("onnxpad explain --op max", "maxpool", id="operators"),
+        pytest.param("onnxpad rule PAD10", "PAD101 PAD102 PAD103", id="codes"),
+        pytest.param("onnxpad check --select PAD4,PAD50", "PAD4,PAD501 PAD4,PAD502", id="lists"),
+        pytest.param("onnxpad fix mod", "", id="a file is the shell's"),
+        pytest.param("onnxpad fix model.onnx -o mod", "", id="a file of an option"),
+    ],
+)
+def test_bash_completes(program: Path, script: str, words: str, found: str) -> None:
+    given = words.split(" ")
+    lines = (
+        script,
+        f"COMP_WORDS=({' '.join(f'{word!r}' for word in given)}); COMP_CWORD={len(given) - 1}",
+        "_onnxpad_completion onnxpad",
+        'echo "${COMPREPLY[*]}"',
+    )
+    result = subprocess.run(
+        ["bash", "--norc", "-c", "\n".join(lines)],
+        env=environment(program),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=True,
+    )
+    assert (sorted(result.stdout.split()), result.stderr) == (sorted(found.split()), "")
+
+
+@needs_bash
+def test_bash_completes_the_names_of_files(program: Path, script: str, tmp_path: Path) -> None:
+    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
+    (tmp_path / "script").write_text(script, encoding="utf-8")
+    (tmp_path / "a model.onnx").touch()
+    master, slave = pty.openpty()
+    with subprocess.Popen(
+        ["bash", "--norc", "-i"],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        cwd=tmp_path,
+        env=environment(program, PS1=""),
+        start_new_session=True,
+    ):
+        os.close(slave)
+        os.write(master, b". ./script; onnxpad() { printf '<%s>' \"$@\" > given; }\n")
+        os.write(master, b"onnxpad fix --sty\tsym\t a\t\n")
+        os.write(master, b"exit\n")
+        while True:
+            try:
+                if not os.read(master, 65536):
+                    break
+            except OSError:  # the end, on Linux
+                break
+    os.close(master)
+    assert (tmp_path / "given").read_text() == "<fix><--style><symmetric><a model.onnx>"
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("onnxpad fix --style ", """_arguments '*: :(("fold"\n"pad"\n"symmetric"))'\n"""),
+        ("onnxpad fix mod", "_files\n"),
+    ],
+)
+def test_zsh_completes(program: Path, line: str, found: str) -> None:
+    result = asked(program, _TYPER_COMPLETE_ARGS=line, _ONNXPAD_COMPLETE="complete_zsh")
+    assert (result.returncode, result.stdout, result.stderr) == (0, found, "")
+
+
+@pytest.mark.parametrize(
+    ("line", "found", "files"),
+    [("onnxpad fix --style ", "fold\npad\nsymmetric\n", 0), ("onnxpad fix mod", "\n", 1)],
+)
+def test_fish_completes(program: Path, line: str, found: str, files: int) -> None:
+    environ = {"_TYPER_COMPLETE_ARGS": line, "_ONNXPAD_COMPLETE": "complete_fish"}
+    result = asked(program, _TYPER_COMPLETE_FISH_ACTION="get-args", **environ)
+    assert (result.returncode, result.stdout, result.stderr) == (0, found, "")
+    result = asked(program, _TYPER_COMPLETE_FISH_ACTION="is-args", **environ)
+    assert (result.returncode, result.stdout, result.stderr) == (files, "", "")
+
+
+def test_the_script_is_for_the_program_however_it_was_started(script: str) -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "onnxpad", "--show-completion", "bash"],
+        env={**os.environ, **SHOWN},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=True,
+    )
+    assert result.stdout == script
+    assert "_ONNXPAD_COMPLETE=complete_bash" in script
+    assert script.endswith(" onnxpad\n")
+
+
+@needs_bash
+def test_bash_finds_the_script_once_it_is_installed(program: Path, tmp_path: Path) -> None:
+    result = asked(program, "--install-completion", "bash", HOME=str(tmp_path), **SHOWN)
+    assert (result.returncode, result.stderr) == (0, "")
+    line = "complete -p onnxpad"
+    shell = subprocess.run(
+        ["bash", "-i", "-c", line],
+        env=environment(program, HOME=str(tmp_path)),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+        start_new_session=True,
+    )
+    assert "_onnxpad_completion onnxpad" in shell.stdout
+
+
+@pytest.mark.parametrize("option", ["--install-completion", "--show-completion"])
+def test_a_shell_without_a_script_is_bad_usage(
+    option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shellingham.detect_shell", lambda: ("tcsh", "/bin/tcsh"))
+    result = onnxpad_runs(option)
+    assert result.exit_code == 2
+    assert "error: completion is for bash, zsh, fish and PowerShell" in result.stderr
