@@ -134,6 +134,9 @@ class Change:
         op_type: Operator of that node.
         before: How the padding was written, such as `Pad (1,1) (1,1) -> Conv pads (0,0) (0,0)`.
         after: How it is written now.
+        forms: Both without amounts, such as `Pad -> Conv` and `Conv pads`; the second is empty if
+            nothing is written any more.
+        amounts: The amounts, such as `H 1+2, W 1+2, pads [1, 1, 2, 2]`; empty if none are constant.
         certificate: The proof that both are equal.
         removed: Names of the nodes that were removed.
         probe: The result of running both sides, such as `equal on 6 inputs`; empty if none ran.
@@ -147,6 +150,8 @@ class Change:
     certificate: Certificate
     removed: tuple[str, ...] = ()
     probe: str = ""
+    forms: tuple[str, str] = ("", "")
+    amounts: str = ""
 
     @property
     def repairs(self) -> bool:

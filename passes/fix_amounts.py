@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from onnxpad.arithmetic.notation import told_axes
 from onnxpad.finding import Severity
-from onnxpad.operators.amounts import onnx_order, told
+from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import operator_of
 from onnxpad.rewrite.context import Context
@@ -78,7 +79,7 @@ class FixAmounts(Pass):
                     continue  # another rule removes the whole Pad
                 # onnxruntime loads no model with such amounts in another file.
                 severity = Severity.ERROR if external else self.severity
-                text = f"{message}: {'' if external else 'always '}{told(amounts)}"
+                text = f"{message}: {'' if external else 'always '}{told_axes(amounts, pad.axes)}"
                 yield self.found(context, pad.node, text, (pad, wrong), severity=severity)
                 continue
             if elsewhere is None and context.dynamic == "pad":

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from onnxpad.operators.amounts import onnx_order, told
+from onnxpad.arithmetic.notation import told
+from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.read import WindowOp
 from onnxpad.padding import pad_limits
 from onnxpad.padding.plan import express
@@ -102,9 +103,7 @@ class FoldPad(Pass):
             return None  # the style wants it in a Pad, whatever its value
         amounts = ""
         if known is not None:
-            layout = op.operator.layout
-            is_spatial = not any(map(any, layout.others(known)))
-            amounts = f" {told(layout.spatial(known) if is_spatial else known)}"
+            amounts = f" {op.operator.layout.told(known)}"
         message = f"Pad{amounts} before {op.node.op} {context.graph.label(op.node)!r}"
         try:
             outer = context.sites.merged(op, pad, self.asked)

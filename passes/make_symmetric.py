@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from onnxpad.operators.amounts import ENDLESS, Pairs, is_padded, onnx_order, told
+from onnxpad.arithmetic.notation import told
+from onnxpad.operators.amounts import ENDLESS, Pairs, is_padded, onnx_order
 from onnxpad.operators.read import TransposedOp
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from onnxpad.operators.amounts import Pairs, add, is_padded, is_same_fill, onnx_order, told
+from onnxpad.arithmetic.notation import told_axes
+from onnxpad.operators.amounts import Pairs, add, is_padded, is_same_fill, onnx_order
 from onnxpad.operators.read import PadOp, amounts_attribute
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
@@ -65,7 +66,7 @@ class MergePads(Pass):
                 yield self.refused(context, second.node, message, refusal)
             else:
                 yield self.found(
-                    context, second.node, f"{message}: {told(amounts)}", (first, amounts)
+                    context, second.node, f"{message}: {told_axes(amounts)}", (first, amounts)
                 )
 
     def _sum(self, context: Context, first: PadOp, second: PadOp) -> Pairs:

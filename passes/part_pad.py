@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from onnxpad.arithmetic.notation import told
 from onnxpad.graph import Node
-from onnxpad.operators.amounts import told
 from onnxpad.operators.read import PadOp
 from onnxpad.padding.parting import part, parted, parts
 from onnxpad.padding.readers import readers_of

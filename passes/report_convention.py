@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from onnxpad.arithmetic.notation import told
 from onnxpad.finding import Finding
 from onnxpad.fitting.model_report import ModelPadding, ModelReport
-from onnxpad.operators.amounts import told
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.rule import Example
 
@@ -37,8 +37,8 @@ class ReportConvention(ModelReport):
     repad MODEL --to NAME` writes the framework's padding, which changes results.
 
     ## Why it matters
-    A 3x3 Conv with stride 2 on 224 pads (0, 1) in TensorFlow and (1, 1) in PyTorch. On 225 both pad
-    (1, 1). A network ported with the other padding reads one element further left everywhere, and
+    A 3x3 Conv with stride 2 on 224 pads 0+1 in TensorFlow and 1+1 in PyTorch. On 225 both pad 1+1.
+    A network ported with the other padding reads one element further left everywhere, and
     loses accuracy without any error.
 
     ## When it is exact
@@ -143,7 +143,7 @@ def _padding(each: "Padded") -> str:
         return f"pads as {each.auto_pad}"
     said = f"{'crops' if each.is_transposed else 'pads'} {told(pads)}"
     if any(each.choice.appended):
-        said += f", output_padding ({', '.join(map(str, each.choice.appended))})"
+        said += f", output_padding {list(each.choice.appended)}"
     return said
 
 

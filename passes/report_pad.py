@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.notation import told_axes
 from onnxpad.finding import Severity
 from onnxpad.graph import Node
-from onnxpad.operators.amounts import told
 from onnxpad.operators.no_padding import why_no_padding
 from onnxpad.operators.read import PadOp, UnreadableError, WindowOp
 from onnxpad.operators.table import Direction, Inputs, uncovered
@@ -223,10 +223,9 @@ def described_pad(analysis: Analysis, node: Node, pad: PadOp | None) -> str:
     if known is None:
         amounts = ", amounts computed"
     elif pad.axes is None or shape is None:
-        on = f" on axes {', '.join(map(str, pad.axes))}" if pad.axes is not None else ""
-        amounts = f" {told(known)}{on}"
+        amounts = f" {told_axes(known, pad.axes)}"
     else:
-        amounts = f" {told(pad.over(len(shape)) or known)}"
+        amounts = f" {told_axes(pad.over(len(shape)) or known)}"
     how = f" ({pad.mode})" if pad.mode != "constant" else f" with {pad.value}" * bool(pad.value)
     return f"Pad{amounts}{how}"
 

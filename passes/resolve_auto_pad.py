@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from onnxpad.operators.amounts import add, onnx_order, told
+from onnxpad.arithmetic.notation import told
+from onnxpad.operators.amounts import add, onnx_order
 from onnxpad.operators.read import WindowOp
 from onnxpad.padding.computed_pads import ComputedPlan
 from onnxpad.padding.plan import Plan, SizeDependentError, express

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
+from onnxpad.arithmetic.notation import told
 from onnxpad.finding import Severity
-from onnxpad.operators.amounts import onnx_order, told
+from onnxpad.operators.amounts import onnx_order
 from onnxpad.padding.ceil_mode import Floored, express_floored, floored
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context

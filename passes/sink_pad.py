@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from onnxpad.arithmetic.notation import told_axes
 from onnxpad.graph import Node, Tensor
-from onnxpad.operators.amounts import told
 from onnxpad.operators.read import PadOp
 from onnxpad.padding.readers import Readers
 from onnxpad.padding.sinking import Sinking, check_taken
@@ -86,7 +86,7 @@ class SinkPad(Pass):
             return None
         if context.style == "pad" and len(list(sinking.readers(pad.outputs[0]))) > 1:
             return None  # where nothing folds, one Pad before a branch is less than one behind each
-        message = f"Pad {told(layer.amounts)}"
+        message = f"Pad {told_axes(layer.amounts)}"
         known = pad.outputs[0].name in context.promised
         for cut in sinking.cuts(pad):
             reason = cut.refusal or _shared(context, sinking, cut.step)

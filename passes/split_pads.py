@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from onnxpad.operators.amounts import is_padded, onnx_order, told
+from onnxpad.arithmetic.notation import told
+from onnxpad.operators.amounts import is_padded, onnx_order
 from onnxpad.operators.read import WindowOp
 from onnxpad.padding.plan import Plan, express, split
 from onnxpad.reasons import RefusalError

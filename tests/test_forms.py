@@ -144,15 +144,15 @@ def test_validation_finds_what_the_tables_say(title: str) -> None:
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        ("a = Pad (x, p, c) y = Conv (a, w)", "Pad (1, 2) of -0.0 → Conv"),
-        ('a = Pad <mode = "edge"> (x, p) y = Conv (a, w)', "Pad (1, 2) edge → Conv"),
-        ("a = Pad (x, q) y = Relu (a)", "Pad (0, 1) on axis 1 and (1, 2) on axes 2, 3 → Relu"),
+        ("a = Pad (x, p, c) y = Conv (a, w)", "Pad 1+2 of -0.0 → Conv"),
+        ('a = Pad <mode = "edge"> (x, p) y = Conv (a, w)', "Pad 1+2 edge → Conv"),
+        ("a = Pad (x, q) y = Relu (a)", "Pad 0+1 on axis 1 and 1+2 on axes 2, 3 → Relu"),
         ("a = Pad (x, x) t = Neg (a) y = Relu (t)", "Pad (computed) → Neg → Relu"),
         (
             "y = AveragePool <pads = [1, 1, 2, 2], count_include_pad = 1, ceil_mode = 1> (x)",
-            "AveragePool (1, 2) counted ceil_mode",
+            "AveragePool 1+2 counted ceil_mode",
         ),
-        ("y = Conv <pads = [1, 0, 2, 0]> (x, w)", "Conv (1, 2), (0, 0)"),
+        ("y = Conv <pads = [1, 0, 2, 0]> (x, w)", "Conv 1+2, 0+0"),
         (
             "y = If (x) <then_branch = b () => (float[] t) { t = Conv (x, w) }>",
             "If { Conv }",
@@ -170,4 +170,4 @@ def test_draws(body: str, text: str) -> None:
 def test_draws_a_pad_of_an_old_opset() -> None:
     pad = "a = Pad <pads = [0, 0, 1, 1, 0, 0, 2, 2], value = 5.0> (x) y = Relu (a)"
     model = parsed(f"g (float[N] x) => (float[N] y) {{ {pad} }}", opset=9)
-    assert drawn(model) == "Pad (1, 2) of 5 → Relu"
+    assert drawn(model) == "Pad 1+2 of 5 → Relu"

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final, TypeAlias
 
 from onnxpad.arithmetic.size import Extent
@@ -54,12 +53,6 @@ def is_padded(pairs: Sequence[ExtentPair]) -> bool:
 def add(one: Pairs, other: Pairs) -> Pairs:
     """The sum, for each side of each axis."""
     return tuple((b0 + b1, e0 + e1) for (b0, e0), (b1, e1) in zip(one, other, strict=True))
-
-
-@lru_cache(maxsize=1024)
-def told(pairs: Pairs) -> str:
-    """Pads for people: `(begin, end)` per axis."""
-    return " ".join(f"({begin}, {end})" for begin, end in pairs)
 
 
 def is_negative_zero(value: float | None) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from onnx import TensorProto
 
+from onnxpad.arithmetic.notation import told_pair
 from onnxpad.arithmetic.size import Extent, Unknown, always, equal, less_equal, minimum
 from onnxpad.arithmetic.window import same_raw_total
 from onnxpad.operators.amounts import ExtentPair
@@ -216,7 +217,7 @@ PADS_BELOW_KERNEL: Final = Condition[AxisForm](
     must=_is_below_kernel,
     said=lambda on: RefusalError(
         Reason.PADS_NOT_BELOW_KERNEL,
-        f"the pads on axis {on.axis} would be {on.inside}, and a pool's must be smaller "
+        f"the pads on axis {on.axis} would be {told_pair(on.inside)}, and a pool's must be smaller "
         f"than its kernel {on.window.kernel}",
         axis=on.axis,
         pads=on.inside,

@@ -184,7 +184,7 @@ def _reads(engine: str, placed: Placed) -> str:
     many = f"{count} element{'s' * (count != 1)}" if isinstance(count, int) else "an unknown number"
     if isinstance(count, int) and count < 0:
         many = "no result"
-    return f"{engine} pads ({placed.begin}, {placed.end}) and gives {many}"
+    return f"{engine} pads {placed.begin}+{placed.end} and gives {many}"
 
 
 def _examples(

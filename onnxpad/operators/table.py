@@ -19,11 +19,13 @@ import numpy as np
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
+from onnxpad.arithmetic.notation import told
 from onnxpad.declared import Row
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.declared_nodes import row_declared
 from onnxpad.operators import limits as asks
 from onnxpad.operators import onnxruntime_quirks as quirks
+from onnxpad.operators.amounts import Pairs, is_padded
 from onnxpad.operators.limits import AxisForm, Form
 from onnxpad.operators.onnxruntime_quirks import Departures
 from onnxpad.reasons import Condition
@@ -120,6 +122,18 @@ class Layout:
         """The items of batch and channels, in their order, given one item for each axis."""
         spatial = _spatial_axes(self, len(each))
         return tuple(one for axis, one in enumerate(each) if axis not in spatial)
+
+    def told(self, amounts: Pairs) -> str:
+        """Amounts of a `Pad` for people, with those of batch (N) and channels (C) if it has some.
+
+        >>> CHANNELS_LAST.told(((0, 0), (1, 2), (0, 1), (0, 3)))
+        'C 0+3, H 1+2, W 0+1'
+        """
+        rank = len(amounts)
+        others = {"N": amounts[self.batch % rank], "C": amounts[self.channels % rank]}
+        said = [f"{name} {pair[0]}+{pair[1]}" for name, pair in others.items() if any(pair)]
+        spatial = self.spatial(amounts)
+        return ", ".join([*said, *([told(spatial)] if is_padded(spatial) or not said else [])])
 
     def full(self, spatial: Sequence[T], others: T) -> tuple[T, ...]:
         """One item for each axis, given those of the spatial axes and one for the others."""

@@ -2,10 +2,11 @@
 
 from typing import NamedTuple
 
+from onnxpad.arithmetic.notation import told
 from onnxpad.arithmetic.window import Window, end_without_ceil
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph
-from onnxpad.operators.amounts import Pairs, is_padded, onnx_order, told
+from onnxpad.operators.amounts import Pairs, is_padded, onnx_order
 from onnxpad.operators.limits import check_declared
 from onnxpad.operators.onnxruntime_quirks import check_rounding
 from onnxpad.operators.read import WindowOp

@@ -13,8 +13,9 @@ from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
+from onnxpad.arithmetic.notation import told
 from onnxpad.graph import Graph, Tensor
-from onnxpad.operators.amounts import ExtentPair, is_negative_zero, is_padded, onnx_order, told
+from onnxpad.operators.amounts import ExtentPair, is_negative_zero, is_padded, onnx_order
 from onnxpad.operators.limits import says_power, says_zero_point
 from onnxpad.operators.read import PadOp, WindowOp, pad_giving
 from onnxpad.operators.table import FLOATS, Fill, lowest

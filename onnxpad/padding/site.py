@@ -10,6 +10,7 @@ from typing import TypeAlias
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.analysis.unknown_sizes import spatial_sizes
+from onnxpad.arithmetic.notation import told, told_pair
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, bounds, less_equal
 from onnxpad.arithmetic.window import (
     AnyWindow,
@@ -25,7 +26,7 @@ from onnxpad.errors import ModelError
 from onnxpad.finding import Trust
 from onnxpad.fusion.pad_fusion import Fusion
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, add, is_padded, onnx_order, told
+from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, add, is_padded, onnx_order
 from onnxpad.operators.limits import Form, check_declared, says_infinite
 from onnxpad.operators.onnxruntime_quirks import Span, check_pads, check_rounding
 from onnxpad.operators.read import (
@@ -259,8 +260,8 @@ class Sites:
             if op.operator.pools and isinstance(window.kernel, int) and max(pair) >= window.kernel:
                 raise RefusalError(
                     Reason.PADS_NOT_BELOW_KERNEL,
-                    f"the pads on axis {axis} would be {pair}, and a pool's must be smaller "
-                    f"than its kernel {window.kernel}",
+                    f"the pads on axis {axis} would be {told_pair(pair)}, and a pool's must be "
+                    f"smaller than its kernel {window.kernel}",
                     axis=axis,
                     pads=pair,
                     kernel=window.kernel,

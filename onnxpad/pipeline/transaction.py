@@ -10,10 +10,9 @@ from onnxpad.finding import Assumption, Certificate, Change, Finding, Trust
 from onnxpad.fusion.barred import Key
 from onnxpad.fusion.blocked_pools import Hazard
 from onnxpad.graph import Graph, Node, Tensor, Use
-from onnxpad.operators.amounts import told
-from onnxpad.operators.read import UnreadableError, is_transposed
 from onnxpad.operators.table import operator_of
 from onnxpad.pipeline.own_passes import failed, is_own
+from onnxpad.pipeline.padding_text import padding_text
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.proof.edit_coverage import (
     Equal,
@@ -26,7 +25,6 @@ from onnxpad.proof.prove import Proof, Prover, Readings
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match, Pass
-from onnxpad.transposed.cropped_form import described
 
 Place: TypeAlias = tuple[str, str, int]
 """Where a pass found something: its code, the label of the node, and the node's identity."""
@@ -220,8 +218,8 @@ class Editor:
         first, roots = sites[0].tensor, sites[0].reading.roots
         tensors = self._along(node, roots)
         nodes = rule.computing(match)
-        text = self._describe(node, first, roots, nodes[0])
-        if (place, text) in self._seen:
+        was = padding_text(self.context, node, first, roots, nodes[0])
+        if (place, was.text) in self._seen:
             raise UncertifiedError(
                 "the rule finds what it has already rewritten, without end", Reason.WITHOUT_END
             )
@@ -234,7 +232,7 @@ class Editor:
         certificate = found[0][0].certificate
         for proof, _ in found:
             self._check_assumptions(proof.certificate)
-        becomes = self._describe(node, stands[0], roots, nodes[1]) or repr(stands[0].name)
+        now = padding_text(self.context, node, stands[0], roots, nodes[1])
         removed = graph.sweep()
         touched = graph.touched(mark)
         check_accounted(graph, touched, [equal for _, equal in found])
@@ -245,7 +243,7 @@ class Editor:
         seen = ""
         for site, new in zip(sites, stands, strict=True):
             seen, certificate = self._probed(site, new, certificate)
-        self._seen.add((place, text))
+        self._seen.add((place, was.text))
         inserted = {
             self.context.label(each.node)
             for each in touched
@@ -259,8 +257,10 @@ class Editor:
             code=rule.code,
             node=label,
             op_type=op_type,
-            before=text,
-            after=becomes,
+            before=was.text,
+            after=now.text or repr(stands[0].name),
+            forms=(was.form, now.form),
+            amounts=now.amounts or was.amounts,
             certificate=certificate,
             # A node that takes the place of another has its name.
             removed=tuple(name for name in removed if name not in inserted),
@@ -374,75 +374,6 @@ class Editor:
             raise UncertifiedError(f"{old.name!r} is still read")
         if any(use.node.inputs[use.index].name != new.name for use in uses):
             raise UncertifiedError(f"not everything that read {old.name!r} reads {new.name!r} now")
-
-    def _describe(
-        self, node: Node, tensor: Tensor, roots: Sequence[str], computing: int = 0
-    ) -> str:
-        """The padding of a node in words, from the tensors that are padded to the node.
-
-        Args:
-            node: The node.
-            tensor: Its output, or the tensor that replaces it.
-            roots: Names of the tensors that are padded; where several are joined, the first counts.
-            computing: How many nodes compute its amounts; 0 where the text need not say it.
-        """
-        graph = self.context.graph
-        slides = operator_of(graph, node) is not None
-        is_step = not slides and node.op != "Pad"
-        steps = [self._describe_window(node)] if slides else []
-        tensor = graph.origin(node.inputs[0] if slides else tensor)
-        while tensor.name not in roots:
-            above = graph.producer(tensor)
-            is_pad = above is not None and above.op == "Pad" and graph.is_standard(above)
-            if above is None or not (is_pad or is_step):
-                break
-            steps.append(
-                self._describe_pad(above, computing if above is node else 0)
-                + (self._described_fill(above) if is_step else "")
-                if is_pad
-                else self._describe_step(above)
-            )
-            data = (each for each in above.inputs if graph.constant(each) is None)
-            tensor = graph.origin(next(data, above.inputs[0]))
-        return " -> ".join(reversed(steps))
-
-    def _describe_window(self, node: Node) -> str:
-        op = self.context.window(node)
-        if isinstance(op, UnreadableError):
-            return str(node.op)
-        rounded = " ceil_mode" if op.ceil_mode else ""
-        if op.auto_pad != "NOTSET":
-            return f"{node.op} auto_pad={op.auto_pad}{rounded}"
-        counted = " counted" if op.count_include_pad and op.pads_written else ""
-        return f"{node.op} pads {told(op.pads)}{counted}{rounded}"
-
-    def _describe_step(self, node: Node) -> str:
-        if not is_transposed(self.context.graph, node):
-            return str(node.op)
-        op = self.context.transposed_of(node)
-        if isinstance(op, UnreadableError):
-            return str(node.op)
-        return f"{node.op} {described(op)}"
-
-    def _described_fill(self, node: Node) -> str:
-        """The value of a `Pad` in words; empty for 0."""
-        pad = self.context.pad(node)
-        value = None if isinstance(pad, UnreadableError) else pad.value
-        return f" with {value}" if value else ""
-
-    def _describe_pad(self, node: Node, computing: int) -> str:
-        pad = self.context.pad(node)
-        if isinstance(pad, UnreadableError):
-            return "Pad"
-        amounts = "" if pad.constant_amounts is None else f" {told(pad.constant_amounts)}"
-        how = f" {pad.mode}" if pad.mode != "constant" else ""
-        graph, origin = self.context.graph, ""
-        if graph.opset >= 11 and graph.is_external(node.inputs[1]):
-            origin = " (in another file)"
-        elif graph.opset >= 11 and graph.constant(node.inputs[1]) is None:
-            origin = f" (computed by {computing} nodes)" if computing else " (computed)"
-        kept = len(node.inputs) == 3 and not node.inputs[2].name
-        return f"Pad{how}{amounts}{origin}{' with its fill left empty' if kept else ''}"
 
 
 def _hides(graph: Graph, node: Node) -> bool:

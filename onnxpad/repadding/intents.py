@@ -6,6 +6,7 @@ An intent is read from numbers only where they admit just one.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from onnxpad.arithmetic.notation import told
 from onnxpad.arithmetic.window import (
     Window,
     output_size,
@@ -17,7 +18,7 @@ from onnxpad.conventions.effect import effect
 from onnxpad.conventions.frameworks import INTENTS, Framework, Intent
 from onnxpad.conventions.named import AbsentError
 from onnxpad.conventions.question import Answer, AxisAnswer, Op, Question
-from onnxpad.operators.amounts import Pair, told
+from onnxpad.operators.amounts import Pair
 from onnxpad.operators.onnxruntime_quirks import CHANGED
 from onnxpad.operators.table import Fill
 from onnxpad.repadding.choice import Choice

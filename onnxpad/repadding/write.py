@@ -6,8 +6,9 @@ from typing import Final
 
 import numpy as np
 
+from onnxpad.arithmetic.notation import told
 from onnxpad.graph import Graph
-from onnxpad.operators.amounts import Pairs, is_padded, onnx_order, told
+from onnxpad.operators.amounts import Pairs, is_padded, onnx_order
 from onnxpad.repadding.choice import Choice
 from onnxpad.repadding.sites import Site
 
@@ -92,7 +93,7 @@ def written_as(site: Site, choice: Choice, pads: Pairs) -> str:
 
 
 def described(choice: Choice, pads: Pairs) -> str:
-    """A choice for people, with its amounts: `SAME_UPPER, here (0, 1) (0, 1)`."""
+    """A choice for people, with its amounts: `SAME_UPPER, here H 0+1, W 0+1`."""
     parts = []
     if choice.is_same:
         name = "SAME_UPPER" if choice.odd == "end" else "SAME_LOWER"
@@ -100,7 +101,7 @@ def described(choice: Choice, pads: Pairs) -> str:
     else:
         parts.append(f"pads {told(pads)}")
     if choice.appended and any(choice.appended):
-        parts.append(f"output_padding ({', '.join(map(str, choice.appended))})")
+        parts.append(f"output_padding {list(choice.appended)}")
     if choice.ceil:
         parts.append("rounded up (ceil_mode)")
     if choice.counted:

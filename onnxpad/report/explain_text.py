@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from onnxpad.arithmetic.notation import told, told_pair
 from onnxpad.conventions.by_size import Difference, Parting
 from onnxpad.conventions.explanation import Explanation
 from onnxpad.conventions.question import Answer, Op
@@ -114,10 +115,12 @@ def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def _pads(answer: Answer) -> str:
     """The pads of each axis, with what is appended to the output."""
-    return " ".join(
-        f"({axis.begin}, {axis.end}{f', +{axis.output_padding}' if axis.output_padding else ''})"
-        for axis in answer.axes
-    )
+    said = told(answer.pads) if len(answer.pads) > 1 else told_pair(answer.pads[0])
+    appended = [axis.output_padding or 0 for axis in answer.axes]
+    if not any(appended):
+        return said
+    same = len(set(appended)) == 1
+    return f"{said}, output_padding {appended[0] if same else appended}"
 
 
 def divides_by(answer: Answer) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.notation import told_attribute
 from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal
 from onnxpad.arithmetic.window import (
     AnyWindow,
@@ -21,7 +22,7 @@ from onnxpad.arithmetic.window import (
 )
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph
-from onnxpad.operators.amounts import Pair, Pairs, is_padded, onnx_order, told
+from onnxpad.operators.amounts import Pair, Pairs, is_padded, onnx_order
 from onnxpad.operators.read import TransposedOp
 from onnxpad.reasons import Reason, RefusalError
 
@@ -39,7 +40,7 @@ class Form(NamedTuple):
 
     def __str__(self) -> str:
         """The form as reports have it."""
-        return ", ".join([f"pads {told(self.pads)}", *_told_appended(self.output_padding)])
+        return ", ".join([told_attribute(self.pads), *_told_appended(self.output_padding)])
 
 
 def written_form(op: TransposedOp) -> Form:
@@ -53,13 +54,13 @@ def described(op: TransposedOp) -> str:
         return str(written_form(op))
     said = [f"auto_pad={op.auto_pad}"] if op.auto_pad != "NOTSET" else []
     if op.output_shape is not None:
-        said.append(f"output_shape ({', '.join(map(str, op.output_shape))})")
+        said.append(f"output_shape {list(op.output_shape)}")
     return ", ".join([*said, *_told_appended(op.output_padding)])
 
 
 def _told_appended(output_padding: Sequence[int]) -> Iterator[str]:
     if any(output_padding):
-        yield f"output_padding ({', '.join(map(str, output_padding))})"
+        yield f"output_padding {list(output_padding)}"
 
 
 def crop_of(analysis: Analysis, op: TransposedOp, trust: Trust | None = None) -> Pairs:
@@ -245,7 +246,7 @@ def form_of(op: TransposedOp, crop: Pairs, *, symmetric: bool = False) -> Form:
         if symmetric and begin != max(end, 0):
             more = begin - end
         if begin < 0 or more < 0:
-            told_crop = f"({begin}, {end})"
+            told_crop = f"{begin}+{end}"
             raise RefusalError(
                 Reason.CROPS,
                 f"no symmetric pads crop axis {axis} by {told_crop}"

@@ -76,7 +76,7 @@ def test_the_row_of_the_readme(readme: object) -> None:
         "FancyConv pads both sides alike",
     )
     (change,) = onnxpad.fix(uneven, style="symmetric").changes
-    assert change.after == "Pad (0, 0) (0, 0) (0, 1) (0, 1) -> FancyConv pads (1, 1) (0, 0)"
+    assert change.after == "Pad H 0+1, W 0+1 -> FancyConv H 1+1, W 0+0, pads [1, 0, 1, 0]"
 
 
 def test_the_steps_of_the_readme(readme: object) -> None:

@@ -288,7 +288,7 @@ def test_inner_tensors_tell_where_it_ends() -> None:
     assert found.outcome == "partly matched"
     assert found.first == "Conv conv1"
     assert [(change.node, change.after) for change in found.changes] == [
-        ("conv0", "pads (0, 1) (0, 1)")
+        ("conv0", "pads H 0+1, W 0+1")
     ]
     found = onnxpad.match(network(END, BOTH, BOTH), recorded(right, "c0", "c1", "c2"))
     assert found.outcome != "matched"

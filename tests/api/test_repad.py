@@ -186,7 +186,7 @@ def test_one_operator(node: str, weight: str, size: int, to: str, wanted: dict[s
             K3,
             8,
             "tensorflow",
-            "its pads (2, 0) (2, 0) are neither SAME's, nor half the kernel, nor none",
+            "its pads H 2+0, W 2+0 are neither SAME's, nor half the kernel, nor none",
             id="an intent of its own",
         ),
         pytest.param(
@@ -194,7 +194,7 @@ def test_one_operator(node: str, weight: str, size: int, to: str, wanted: dict[s
             K3,
             8,
             "tensorflow",
-            "its pads (1, 0) (1, 0) are neither SAME's, nor half the kernel, nor none",
+            "its pads H 1+0, W 1+0 are neither SAME's, nor half the kernel, nor none",
             id="too little",
         ),
         pytest.param(
@@ -202,7 +202,7 @@ def test_one_operator(node: str, weight: str, size: int, to: str, wanted: dict[s
             K3,
             8,
             "tensorflow",
-            "its pads (1, 1) (0, 0) are neither SAME's, nor half the kernel, nor none",
+            "its pads H 1+1, W 0+0 are neither SAME's, nor half the kernel, nor none",
             id="SAME on one axis, VALID on the other",
         ),
         pytest.param(
@@ -218,7 +218,7 @@ def test_one_operator(node: str, weight: str, size: int, to: str, wanted: dict[s
             K3,
             8,
             "tensorflow",
-            "its pads (1, 1) (1, 1) neither give size * stride nor crop nothing",
+            "its pads H 1+1, W 1+1 neither give size * stride nor crop nothing",
             id="one element less than size * stride",
         ),
         pytest.param(
@@ -297,7 +297,7 @@ def test_causal_stays_and_may_not_be_taken_for_same() -> None:
     short = "float[1, 1, 2] w = {1, 2}"
     unclear = one("y = Conv <pads = [1, 0]> (x, w)", inputs=line, initializers=short)
     (stays,) = repad(unclear, "tensorflow").unchanged
-    assert stays.reason == "its pads (1, 0) may be causal or same"
+    assert stays.reason == "its pads L 1+0 may be causal or same"
 
 
 def test_a_pad_is_folded_first() -> None:
@@ -347,7 +347,7 @@ def test_an_average_over_a_pad_of_zeros_stays() -> None:
         inputs=square(),
     )
     (stays,) = repad(before, "tensorflow").unchanged
-    assert stays.padding == "pads (1, 1) (1, 1), padding counted (count_include_pad)"
+    assert stays.padding == "pads H 1+1, W 1+1, padding counted (count_include_pad)"
     assert stays.reason == "it averages over a Pad of zeros, as it would in any framework"
 
 
@@ -391,9 +391,9 @@ def test_pads_that_are_same_at_some_open_sizes_only_are_not_taken_for_it() -> No
         initializers=K3,
     )
     (stays,) = repad(before, "pytorch").unchanged
-    assert stays.reason.startswith("its pads (0, 1) (0, 1) are SAME's at some sizes only")
+    assert stays.reason.startswith("its pads H 0+1, W 0+1 are SAME's at some sizes only")
     (change,) = repad(before, "pytorch", shapes={"x": (1, 1, 8, 8)}).changes
-    assert change.after == "pads (1, 1) (1, 1)"
+    assert change.after == "pads H 1+1, W 1+1"
 
 
 def test_auto_pad_that_onnxruntime_misreads_is_not_written() -> None:

@@ -42,13 +42,13 @@ def test_the_report_says_what_fits_and_the_model_is_written(port: Path) -> None:
     headline, off, *_ = result.stdout.splitlines()
     assert headline.startswith(f"{port}: matched by the convention 'tensorflow' (")
     assert re.match(r"  off by 0\.\d+ before, \de-0\d after \(of the output's range, from ", off)
-    assert "pads (1, 1) (1, 1)  becomes  pads (0, 1) (0, 1)  (tensorflow-same)\n" in result.stdout
+    assert "pads H 1+1, W 1+1  becomes  pads H 0+1, W 0+1  (tensorflow-same)\n" in result.stdout
     assert "  Conv /conv/Conv\n" in result.stdout
     assert "1 operator with padding that decides at these sizes:" in result.stdout
     assert (
         "  Conv /conv/Conv\n"
-        "    in the model     pads (1, 1) (1, 1)\n"
-        "    tensorflow-same  pads (0, 1) (0, 1)\n"
+        "    in the model     pads H 1+1, W 1+1\n"
+        "    tensorflow-same  pads H 0+1, W 0+1\n"
     ) in result.stdout
     assert f"Wrote {target}" in result.stdout
     assert port.read_bytes() == PORT.read_bytes()
@@ -81,7 +81,7 @@ def test_outputs_of_another_shape_are_told_in_words() -> None:
     told = runs(pools, "--reference", pools.with_suffix(".npz")).stdout
     assert "  no output of that shape before, " in told
     assert "\n  tensorflow  no output of that shape  changes 1 operator\n" in told
-    assert "pads (0, 0) (0, 0)\nbecomes  pads (0, 0) (0, 0), rounded up (ceil_mode)" in told
+    assert "pads H 0+0, W 0+0\nbecomes  pads H 0+0, W 0+0, rounded up (ceil_mode)" in told
 
 
 def test_conventions_that_change_nothing_are_not_listed(port: Path, other: Path) -> None:

@@ -32,7 +32,7 @@ def test_the_report_says_what_changed_and_by_how_much(port: Path) -> None:
     assert result.stdout.splitlines()[0] == (
         f"{port}: 1 operator padded as TensorFlow does; the results change"
     )
-    assert "pads (1, 1) (1, 1)  becomes  pads (0, 1) (0, 1)\n  Conv /conv/Conv\n" in result.stdout
+    assert "pads H 1+1, W 1+1  becomes  pads H 0+1, W 0+1\n  Conv /conv/Conv\n" in result.stdout
     assert re.search(r"^  output  differs by up to [\d.]+ of its range", result.stdout, re.M)
     written = port.with_name("net.repadded.onnx")
     assert f"Wrote {written}" in result.stdout
@@ -110,8 +110,8 @@ def test_json(port: Path) -> None:
         "node": "/conv/Conv",
         "op_type": "Conv",
         "intent": "same",
-        "before": "pads (1, 1) (1, 1)",
-        "after": "pads (0, 1) (0, 1)",
+        "before": "pads H 1+1, W 1+1",
+        "after": "pads H 0+1, W 0+1",
         "attributes_before": {"pads": [1, 1, 1, 1]},
         "attributes_after": {"pads": [0, 0, 1, 1]},
     }

@@ -1,4 +1,4 @@
-"""Models as short text: `Pad (1, 2) → Conv` is a `Pad` and the Conv that reads it."""
+"""Models as short text: `Pad 1+2 → Conv` is a `Pad` and the Conv that reads it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -89,7 +89,7 @@ def _window(attributes: Mapping[str, Any]) -> Iterator[str]:
     if attributes.get("ceil_mode"):
         yield "ceil_mode"
     if any(attributes.get("output_padding", ())):
-        yield f"output_padding ({', '.join(map(str, attributes['output_padding']))})"
+        yield f"output_padding {list(attributes['output_padding'])}"
 
 
 def _pad(
@@ -117,9 +117,9 @@ def _pad(
 
 def _amounts(pairs: Mapping[int, str]) -> str:
     """Each pair once, with its axis unless it is that of all spatial axes, or there is none."""
-    padded = {axis: pair for axis, pair in pairs.items() if pair != "(0, 0)"}
+    padded = {axis: pair for axis, pair in pairs.items() if pair != "0+0"}
     if not padded:
-        return "(0, 0)"
+        return "0+0"
     axes: dict[str, list[int]] = {}
     for axis, pair in padded.items():
         axes.setdefault(pair, []).append(axis)
@@ -133,4 +133,4 @@ def _amounts(pairs: Mapping[int, str]) -> str:
 
 def _pairs(pads: Sequence[int]) -> list[str]:
     half = len(pads) // 2
-    return [f"({begin}, {end})" for begin, end in zip(pads[:half], pads[half:], strict=True)]
+    return [f"{begin}+{end}" for begin, end in zip(pads[:half], pads[half:], strict=True)]

@@ -14,7 +14,7 @@ BEGIN: Final = "<!-- python -m tests.forms writes from here -->\n"
 END: Final = "<!-- to here -->\n"
 
 _OPERATORS: Final = """
-A `Pad` (1, 2) before each operator, with the value of the operator's own padding (-inf or -128, the
+A `Pad` 1+2 before each operator, with the value of the operator's own padding (-inf or -128, the
 zero point 9, or 0), and own pads that the style wants in a `Pad`:
 """
 _QUESTIONS: Final = """
@@ -61,7 +61,7 @@ def _cell(form: Form, style: Style) -> str:
 
 
 def _operators() -> Iterator[tuple[str, ...]]:
-    yield "operator", "its own padding is", "`fold`", "`symmetric`", "own pads (1, 2), style `pad`"
+    yield "operator", "its own padding is", "`fold`", "`symmetric`", "own pads 1+2, style `pad`"
     groups: dict[tuple[str, ...], list[Key]] = {}
     cells: dict[tuple[str, ...], tuple[str, ...]] = {}
     for key in SUBJECTS:

@@ -372,7 +372,7 @@ def padded(pad: str, strides: int, kernel: int) -> onnx.ModelProto:
 def test_a_pad_to_a_multiple_folds_where_what_is_read_is_constant() -> None:
     before = padded(TO_FOUR, 4, 4)
     result = onnxpad.fix(before)
-    assert [c.after for c in result.changes] == ["Conv pads (0, 3) (0, 3)"]
+    assert [c.after for c in result.changes] == ["Conv H 0+3, W 0+3, pads [0, 0, 3, 3]"]
     assert agree(before, result.model, images(1)) == len(HEIGHTS)
 
 
@@ -419,7 +419,7 @@ def test_a_pad_that_is_constant_but_at_small_sizes(dims: Mapping[str, str], chan
     before = padded(NEARLY, 1, 3)
     result = onnxpad.fix(before, dims=dims)
     assert not result.undone
-    assert [c.after for c in result.changes] == ["Conv pads (0, 2) (0, 2)"] * changes
+    assert [c.after for c in result.changes] == ["Conv H 0+2, W 0+2, pads [0, 0, 2, 2]"] * changes
     if changes:
         assert agree(before, result.model, images(1)[4:]) == len(HEIGHTS) - 4
 
@@ -450,7 +450,7 @@ def test_pads_of_a_decoder_are_known_while_float32_counts() -> None:
     result = onnxpad.fix(DECODER)
     assert not result.undone
     assert not result.findings
-    assert [change.after for change in result.changes] == ["Conv pads (1, 0)"] * 3
+    assert [change.after for change in result.changes] == ["Conv L 1+0, pads [1, 0]"] * 3
     assert {(c.certificate.sizes, c.certificate.assumptions) for c in result.changes} == {
         ("every size", ()),
         (

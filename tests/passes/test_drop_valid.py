@@ -109,7 +109,7 @@ def test_pads_that_say_otherwise_stay(operator: str, does: str) -> None:
     (finding,) = result.findings
     assert (finding.code, finding.severity) == ("PAD102", "info")
     assert does in finding.reason
-    assert "(1, 0) (0, 1)" in finding.reason
+    assert "H 1+0, W 0+1" in finding.reason
 
 
 def test_a_pad_whose_mode_each_call_gives_is_data() -> None:

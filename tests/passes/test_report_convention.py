@@ -230,21 +230,21 @@ UNFIT = [
         conv("pads = [1, 1, 1, 1]"),
         "tensorflow",
         "PAD601",
-        "pads (1, 1) (1, 1) on 8x8, where TensorFlow pads (0, 1) (0, 1)",
+        "pads H 1+1, W 1+1 on 8x8, where TensorFlow pads H 0+1, W 0+1",
         id="symmetric in TensorFlow",
     ),
     pytest.param(
         conv("pads = [1, 1, 1, 1]", "n, n"),
         "keras",
         "PAD601",
-        "pads (1, 1) (1, 1), which is Keras's padding only at odd sizes",
+        "pads H 1+1, W 1+1, which is Keras's padding only at odd sizes",
         id="symmetric at an open size",
     ),
     pytest.param(
         conv('auto_pad = "SAME_UPPER"', "n, n"),
         "pytorch",
         "PAD601",
-        "pads as SAME_UPPER, where PyTorch pads (1, 1) (1, 1)",
+        "pads as SAME_UPPER, where PyTorch pads H 1+1, W 1+1",
         id="SAME in PyTorch",
     ),
     pytest.param(
@@ -311,7 +311,7 @@ def test_fits_the_convention_asked_for(model: onnx.ModelProto, convention: str) 
 
 def test_what_repad_leaves_is_said() -> None:
     (finding,) = unfit(conv("pads = [2, 0, 0, 1]", "8, 8", "strides = [1, 1]"), "pytorch")
-    assert finding.reason.startswith("fix and repad leave it: its pads (2, 0) (0, 1) are neither")
+    assert finding.reason.startswith("fix and repad leave it: its pads H 2+0, W 0+1 are neither")
     (finding,) = unfit(conv("pads = [1, 1, 1, 1]"), "tensorflow")
     assert finding.reason == "onnxpad repad MODEL --to tensorflow cures it"
 
@@ -364,7 +364,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert onnxpad_runs("check", path).exit_code == 0
     result = onnxpad_runs("check", path, "--convention", "tensorflow")
     assert result.exit_code == 1
-    assert f"{path}: warning PAD601 b (Conv): pads (1, 1) (1, 1) on 8x8, where" in result.stdout
+    assert f"{path}: warning PAD601 b (Conv): pads H 1+1, W 1+1 on 8x8, where" in result.stdout
     assert "onnxpad repad MODEL --to tensorflow cures it" in result.stdout
     done = onnxpad_runs("check", path, "--convention", "tensorflow", "--format", "json")
     report = json.loads(done.stdout)

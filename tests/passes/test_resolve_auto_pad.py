@@ -182,7 +182,7 @@ STAYS = [
             'y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3], dilations = [2]> (x)',
             inputs="float[1, 2, 9] x",
         ),
-        "onnxruntime pads (1, 1) and gives 7 elements, the specification pads (2, 2) and gives 9",
+        "onnxruntime pads 1+1 and gives 7 elements, the specification pads 2+2 and gives 9",
         id="dilated pool",
     ),
     pytest.param(
@@ -191,7 +191,7 @@ STAYS = [
             inputs="float[1, 1, 4] x",
             initializers="float[1, 1, 1] w = {1}",
         ),
-        "onnxruntime pads (-1, -2) and gives 1 element, the specification pads (0, 0) and gives 1",
+        "onnxruntime pads -1+-2 and gives 1 element, the specification pads 0+0 and gives 1",
         id="onnxruntime crops where the specification does not pad",
     ),
     pytest.param(
@@ -199,7 +199,7 @@ STAYS = [
             'y = LpPool <auto_pad = "SAME_UPPER", kernel_shape = [1], strides = [3]> (x)',
             inputs="float[1, 1, 9] x",
         ),
-        "onnxruntime pads (-1, -1) and gives 3 elements, the specification pads (0, 0)",
+        "onnxruntime pads -1+-1 and gives 3 elements, the specification pads 0+0",
         id="a pool that crops",
     ),
 ]

@@ -269,7 +269,7 @@ def test_a_range_without_the_least_sizes_is_enough() -> None:
     model = one(f"y = MaxPool <{CEIL}> (x)", inputs=OPEN)
     result = onnxpad.fix(model, no_ceil=True, dims={"height": "3..64", "width": "32..96:32"})
     (change,) = result.changes
-    assert change.after == "MaxPool pads (0, 1) (0, 1)"
+    assert change.after == "MaxPool H 0+1, W 0+1, pads [0, 0, 1, 1]"
     assert change.certificate.within
     assert result.ok
 
@@ -278,7 +278,7 @@ def test_multiples_may_leave_no_remainder() -> None:
     body = "y = MaxPool <ceil_mode = 1, kernel_shape = [2, 2], strides = [2, 2]> (x)"
     model = one(body, inputs=OPEN)
     result = onnxpad.fix(model, no_ceil=True, dims={"height": "2..64:2", "width": "2..65"})
-    assert result.changes[0].after == "MaxPool pads (0, 0) (0, 1)"
+    assert result.changes[0].after == "MaxPool H 0+0, W 0+1, pads [0, 0, 0, 1]"
     assert result.ok
 
 

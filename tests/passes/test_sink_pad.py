@@ -490,8 +490,8 @@ def test_the_certificate_names_all_that_is_read() -> None:
 def test_the_report_says_what_becomes_of_the_value() -> None:
     body = f"a = Pad (x, p, low) t = Add (a, three) r = {TURN} (t) y = Conv (r, w)"
     change = fixed(model(body, more=", float low = {-3}, float three = {3}")).changes[0]
-    assert change.before == "Pad (0, 0) (1, 2) (2, 1) (0, 0) with -3.0 -> Add -> Transpose"
-    assert change.after == "Add -> Transpose -> Pad (0, 0) (0, 0) (1, 2) (2, 1)"
+    assert change.before == "Pad axis 1 1+2, axis 2 2+1 with -3.0 -> Add -> Transpose"
+    assert change.after == "Add -> Transpose -> Pad axis 2 1+2, axis 3 2+1"
     assert "computed in the same way from" in change.certificate.statement
 
 

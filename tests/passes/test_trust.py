@@ -11,6 +11,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 import onnxpad
+from onnxpad.arithmetic.notation import told_pair
 from onnxpad.arithmetic.window import Window
 from onnxpad.errors import UsageError
 from onnxpad.finding import Assumption
@@ -56,23 +57,23 @@ def pool(
 DISPUTED = [
     pytest.param(
         conv(f"{UPPER}, strides = [4]", size=4),
-        "on axis 2 of size 4 onnxruntime pads (-1, -2) and gives 1 element, the specification pads "
-        "(0, 0) and gives 1 element",
+        "on axis 2 of size 4 onnxruntime pads -1+-2 and gives 1 element, the specification pads "
+        "0+0 and gives 1 element",
         conv("strides = [4]", size=4),
         "a = Pad (x, p) y = Conv <strides = [4]> (a, w)",
         id="Conv, kernel below stride",
     ),
     pytest.param(
         conv(f"{LOWER}, strides = [6]", opset=7),
-        "on axis 2 of size 12 onnxruntime pads (-1, -4) and gives 2 elements, the specification "
-        "pads (0, 0) and gives 2 elements",
+        "on axis 2 of size 12 onnxruntime pads -1+-4 and gives 2 elements, the specification "
+        "pads 0+0 and gives 2 elements",
         conv("strides = [6]", opset=7),
         "",
         id="Conv SAME_LOWER, before opset 11",
     ),
     pytest.param(
         pool(f"{UPPER}, kernel_shape = [3], dilations = [2]", size=7),
-        "onnxruntime pads (1, 1) and gives 5 elements, the specification pads (2, 2) and gives 7 "
+        "onnxruntime pads 1+1 and gives 5 elements, the specification pads 2+2 and gives 7 "
         "elements",
         pool("pads = [2, 2], kernel_shape = [3], dilations = [2]", size=7),
         "y = MaxPool <pads = [1, 1], kernel_shape = [3], dilations = [2]> (x)",
@@ -80,7 +81,7 @@ DISPUTED = [
     ),
     pytest.param(
         pool(f"{UPPER}, kernel_shape = [2], dilations = [2], strides = [2]", op="LpPool", size=7),
-        "onnxruntime pads (0, 1) and gives 3 elements, the specification pads (1, 1) and gives 4 "
+        "onnxruntime pads 0+1 and gives 3 elements, the specification pads 1+1 and gives 4 "
         "elements",
         pool(
             "pads = [1, 1], kernel_shape = [2], dilations = [2], strides = [2]", op="LpPool", size=7
@@ -90,7 +91,7 @@ DISPUTED = [
     ),
     pytest.param(
         pool(f"{UPPER}, kernel_shape = [1], strides = [3]", op="AveragePool", size=9),
-        "onnxruntime pads (-1, -1) and gives 3 elements, the specification pads (0, 0) and gives 3 "
+        "onnxruntime pads -1+-1 and gives 3 elements, the specification pads 0+0 and gives 3 "
         "elements",
         pool("kernel_shape = [1], strides = [3]", op="AveragePool", size=9),
         "",
@@ -98,7 +99,7 @@ DISPUTED = [
     ),
     pytest.param(
         pool(f"{UPPER}, kernel_shape = [1], strides = [3]", kind="double", size=9),
-        "onnxruntime pads (-1, -1)",
+        "onnxruntime pads -1+-1",
         pool("kernel_shape = [1], strides = [3]", kind="double", size=9),
         "",
         id="MaxPool of doubles",
@@ -124,7 +125,7 @@ def test_a_choice_decides(
     if specified is None:  # its channels are last
         model.graph.input[0].type.tensor_type.shape.dim[1].dim_value = 12
         model.graph.input[0].type.tensor_type.shape.dim[2].dim_value = 1
-        numbers = "on axis 1 of size 12 onnxruntime pads (-1, -1)"
+        numbers = "on axis 1 of size 12 onnxruntime pads -1+-1"
     result = onnxpad.fix(model)
     assert not result.changed
     (finding,) = result.findings
@@ -384,7 +385,7 @@ def test_open_sizes() -> None:
     """The form may differ at some sizes only, and then the sizes decide too."""
     model = conv(f"{UPPER}, strides = [4]", size="n")
     (finding,) = onnxpad.fix(model).findings
-    assert "at size 4 onnxruntime pads (-1, -2)" in finding.reason
+    assert "at size 4 onnxruntime pads -1+-2" in finding.reason
     # At one more than the multiples of 4 they agree.
     odd = one(
         f'a = Pad <mode = "edge"> (x, p) y = Conv <{UPPER}, strides = [4]> (a, w)',
@@ -515,7 +516,8 @@ def test_the_readme_quotes_the_finding_and_its_numbers() -> None:
         ours, theirs = facts["onnxruntime"], facts["specification"]
         assert isinstance(ours, dict)
         assert isinstance(theirs, dict)
-        told = [tuple(ours["pads"]), ours["windows"], tuple(theirs["pads"]), theirs["windows"]]
+        pads = [told_pair(tuple(each["pads"])) for each in (ours, theirs)]
+        told = [pads[0], ours["windows"], pads[1], theirs["windows"]]
         assert row.format(*(told if "elements" in row else told[::2])) in text
 
 

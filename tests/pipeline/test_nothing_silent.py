@@ -311,7 +311,7 @@ def test_bodies_of_custom_operators_are_told_of() -> None:
     body = "y = mine.Run (x) <body = b () => (float[] y) { [q] t = Pad (x, p) y = Conv (t, w) }>"
     (finding,) = found(foreign(body, "mine"), "PAD903")
     assert finding.node == "Run '<y>' > body > Pad 'q'"
-    assert finding.message == "Pad (0, 0) (0, 0) (1, 2) (2, 1) before Conv '<y>'"
+    assert finding.message == "Pad axis 2 1+2, axis 3 2+1 before Conv '<y>'"
     assert finding.reason == "only its author defines what Run does with its bodies"
     assert (finding.reason_code, finding.severity) == ("other-scope", Severity.INFO)
     assert finding.evidence["scope"] == "Run '<y>' > body"

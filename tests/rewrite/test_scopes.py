@@ -66,7 +66,7 @@ def told(result: onnxpad.FixResult) -> list[tuple[str, str, str]]:
     return [(change.code, change.node, change.after) for change in result.changes]
 
 
-FOLDED = "Conv pads (1, 1) (1, 1)"
+FOLDED = "Conv H 1+1, W 1+1, pads [1, 1, 1, 1]"
 CASES = {
     "in a branch": (graph(branch("q = Pad (x, p) [c] z = Conv (q, w)")), "If 'if' > then_branch"),
     "in a Loop": (
@@ -143,7 +143,10 @@ def test_a_branch_and_its_sibling_share_names_only() -> None:
     )
     held = f"{W}, {BORDER}, {PADS.replace(' p ', ' r ')}"
     result = fixed(graph(body, held=held))
-    assert [change.after for change in result.changes] == [FOLDED, "Conv pads (1, 2) (2, 1)"]
+    assert [change.after for change in result.changes] == [
+        FOLDED,
+        "Conv H 1+2, W 2+1, pads [1, 2, 2, 1]",
+    ]
 
 
 def test_what_a_branch_reads_of_an_if_is_known() -> None:
@@ -207,7 +210,7 @@ def test_calls_on_different_sizes() -> None:
     assert finding.reason_code == "size-dependent"
     once = "a = f.go (x, w) b = f.go (x, w) y = Concat <axis = 3> (a, b)"
     result = fixed(graph(once, function(CONV_1), inputs="float[1, 2, h, 8] x"))
-    assert told(result) == [("PAD101", "f::go > Conv 'c'", "Conv pads (1, 1) (0, 1)")]
+    assert told(result) == [("PAD101", "f::go > Conv 'c'", "Conv H 1+1, W 0+1, pads [1, 0, 1, 1]")]
 
 
 def test_a_call_in_a_body_counts() -> None:
@@ -653,4 +656,4 @@ def test_the_output_of_an_if_is_known() -> None:
     nodes = f"{same_shape.replace('[if] y', '[if] k')} {CONV_1.replace('(x, w)', '(k, v)')}"
     held = f"{BORDER}, float[2, 2, 3, 3] v = {{{', '.join(['1'] * 36)}}}"
     result = fixed(graph(nodes, held=held))
-    assert ("PAD101", "c", "Conv pads (1, 1) (0, 1)") in told(result)
+    assert ("PAD101", "c", "Conv H 1+1, W 0+1, pads [1, 0, 1, 1]") in told(result)

@@ -116,7 +116,7 @@ def test_a_pad_downstream_is_folded() -> None:
     )
     result = fixed(model)
     assert [change.after for change in result.changes] == [
-        "Pad (computed) -> Conv pads (1, 2) (1, 1)"
+        "Pad (computed) -> Conv H 1+2, W 1+1, pads [1, 1, 2, 1]"
     ]
     compare(model, result.model, (3, 4, 6))
 
@@ -145,7 +145,7 @@ def test_a_square_of_multiples_is_a_multiple() -> None:
     dims = {"height": "2..64:2", "width": "2..90:2"}
     result = onnxpad.fix(model, dims=dims)
     assert [change.after for change in result.changes] == [
-        "Pad (computed) -> Conv pads (0, 1) (0, 1)"
+        "Pad (computed) -> Conv H 0+1, W 0+1, pads [0, 0, 1, 1]"
     ]
     compare(model, result.model, (2, 4, 10))
 

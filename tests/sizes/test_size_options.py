@@ -154,7 +154,7 @@ def test_a_range_is_proved_for_and_not_declared() -> None:
     assert not result.declared
     assert declared(result.model) == declared(OPEN)
     (change,) = result.changes
-    assert change.after == "Conv pads (0, 1) (0, 1)"
+    assert change.after == "Conv H 0+1, W 0+1, pads [0, 0, 1, 1]"
     assert change.certificate.sizes == "height 32..64 in steps of 4, width 8..40 in steps of 8"
     assert not change.certificate.assumptions
     assert result.validation is not None

@@ -1,0 +1,68 @@
+"""How amounts of padding are written for people: `H 1+2, W 1+2`, begin and end of each axis."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from onnxpad.arithmetic.size import Extent
+
+Pairs: TypeAlias = tuple[tuple[int, int], ...]
+
+SPATIAL: Final = {1: ("L",), 2: ("H", "W"), 3: ("D", "H", "W")}
+"""The names of the spatial axes of a window, by their number."""
+
+
+def axis_names(rank: int) -> tuple[str, ...]:
+    """The names of the spatial axes of a window of this rank.
+
+    >>> axis_names(2), axis_names(4)
+    (('H', 'W'), ('D1', 'D2', 'D3', 'D4'))
+    """
+    return SPATIAL.get(rank) or tuple(f"D{axis + 1}" for axis in range(rank))
+
+
+@lru_cache(maxsize=1024)
+def told(pairs: Pairs) -> str:
+    """Padding of spatial axes for people: `begin+end` for each axis by name.
+
+    >>> told(((1, 2), (0, 1)))
+    'H 1+2, W 0+1'
+    """
+    named = zip(axis_names(len(pairs)), pairs, strict=True)
+    return ", ".join(f"{name} {begin}+{end}" for name, (begin, end) in named)
+
+
+def told_pair(pair: tuple[Extent, Extent]) -> str:
+    """Padding of one axis for people.
+
+    >>> told_pair((1, 2))
+    '1+2'
+    """
+    return f"{pair[0]}+{pair[1]}"
+
+
+def told_attribute(pairs: Pairs) -> str:
+    """Padding of spatial axes for people, and as the attribute `pads` has it.
+
+    >>> told_attribute(((1, 2), (0, 1)))
+    'H 1+2, W 0+1, pads [1, 0, 2, 1]'
+    """
+    begins, ends = [begin for begin, _ in pairs], [end for _, end in pairs]
+    return f"{told(pairs)}, pads {[*begins, *ends]}"
+
+
+def told_axes(pairs: Pairs, axes: Sequence[int] | None = None) -> str:
+    """Amounts of a `Pad` for people: `begin+end` for each axis that it pads, by number.
+
+    Args:
+        pairs: The amounts, for each axis of the data or of `axes`.
+        axes: The axes that they are for.
+
+    >>> told_axes(((0, 0), (0, 0), (1, 2), (0, 1))), told_axes(((1, 1),), [-1])
+    ('axis 2 1+2, axis 3 0+1', 'axis -1 1+1')
+    >>> told_axes(((0, 0), (0, 0)))
+    'nothing'
+    """
+    named = zip(range(len(pairs)) if axes is None else axes, pairs, strict=True)
+    padded = [f"axis {axis} {begin}+{end}" for axis, (begin, end) in named if begin or end]
+    return ", ".join(padded) or "nothing"
