@@ -17,6 +17,7 @@ from onnxpad.cli.options import (
     Format,
     FormatOption,
     NoCeilOption,
+    QuietOption,
     ShapeOption,
     StrictOption,
     Style,
@@ -64,6 +65,7 @@ def check(
         ),
     ] = None,
     form: FormatOption = Format.TEXT,
+    quiet: QuietOption = False,
     fail_on: Annotated[
         Severity, typer.Option(help="The least severity that makes the check fail.")
     ] = Severity.WARNING,
@@ -110,7 +112,9 @@ def check(
         select=selected,
         ignore=ignored,
     )
-    found = _checked(paths, partial(sizes.asked, ask), fail_on)
+    found = _checked(
+        paths, partial(sizes.asked, ask), fail_on, everything=form is Format.JSON or not quiet
+    )
     if sizes.given:  # a name that no model has is bad usage, known only when all were asked
         found = iter(tuple(found))
         sizes.require_used()
@@ -131,7 +135,7 @@ def check(
         from onnxpad.report.json import check_json
 
         write(check_json(report))
-    else:
+    elif not quiet:
         from onnxpad.report.text import check_summary
 
         write(check_summary(report, paint))
@@ -201,8 +205,13 @@ def _checked(
     paths: Sequence[Path],
     ask: "Callable[[Path], CheckResult]",
     fail_on: Severity,
+    *,
+    everything: bool,
 ) -> "Iterator[FileReport]":
-    """One report for each model, once; a model that cannot be read gets a report with the error."""
+    """One report for each model, once; a model that cannot be read gets a report with the error.
+
+    Unless `everything` is asked for, the reports have only what fails the check, and warnings.
+    """
     from onnxpad.report import FileReport
 
     seen: set[Path] = set()
@@ -222,12 +231,12 @@ def _checked(
             except (ModelError, MismatchError, OSError) as error:
                 yield FileReport(str(model), error=_about(model, error))
             else:
-                failing = len(result.failing(fail_on))
+                failing = result.failing(fail_on)
                 yield FileReport(
                     str(model),
-                    result.findings,
-                    failing,
-                    notes=result.notes,
+                    result.findings if everything else failing,
+                    len(failing),
+                    notes=result.notes if everything else (),
                     warnings=result.warnings,
                 )
 

@@ -15,6 +15,7 @@ from onnxpad.cli.options import (
     Format,
     FormatOption,
     NoCeilOption,
+    QuietOption,
     ShapeOption,
     StrictOption,
     Style,
@@ -56,6 +57,7 @@ def fix(
     trust: EngineOption = None,
     symmetric_transpose: SymmetricTransposeOption = False,
     form: FormatOption = Format.TEXT,
+    quiet: QuietOption = False,
     check: Annotated[
         bool,
         typer.Option("--check", help="Write nothing; exit 1 if a rewrite would be made."),
@@ -94,7 +96,7 @@ def fix(
     from onnxpad.report.progress import ProgressBar
 
     take_extensions()
-    with ProgressBar() as progress:
+    with ProgressBar(hidden=quiet) as progress:
         result = api.fix(
             model,
             style=style.value,
@@ -121,7 +123,7 @@ def fix(
     )
     data: tuple[Path, ...] = ()
     if written:
-        with ProgressBar() as progress:
+        with ProgressBar(hidden=quiet) as progress:
             data = result.save(
                 target,
                 external_data=external_data.value,
@@ -167,6 +169,8 @@ def fix(
         from onnxpad.report.json import fix_json
 
         write(fix_json(report))
+    elif quiet and report.is_calm:
+        pass
     elif difference is not None:
         from onnxpad.report.diff import painted
 

@@ -6,7 +6,14 @@ from typing import Annotated
 import typer
 
 from onnxpad.cli.fix_command import target_of
-from onnxpad.cli.options import ExternalData, Format, FormatOption, path, take_extensions
+from onnxpad.cli.options import (
+    ExternalData,
+    Format,
+    FormatOption,
+    QuietOption,
+    path,
+    take_extensions,
+)
 from onnxpad.cli.output import painter, report_error, write
 from onnxpad.errors import UsageError
 
@@ -53,6 +60,7 @@ def match(
         typer.Option(help="As for fix: what becomes of files of weights in another folder."),
     ] = ExternalData.COPY,
     form: FormatOption = Format.TEXT,
+    quiet: QuietOption = False,
 ) -> int:
     """Find the padding with which a model reproduces a framework's recorded outputs.
 
@@ -72,7 +80,7 @@ def match(
     from onnxpad.report.progress import ProgressBar
 
     take_extensions()
-    with ProgressBar() as progress:
+    with ProgressBar(hidden=quiet) as progress:
         result = api.match(
             model,
             reference,
@@ -100,7 +108,7 @@ def match(
         from onnxpad.report.json import match_json
 
         write(match_json(report))
-    else:
+    elif not (quiet and report.is_calm):
         from onnxpad.report.match_text import match_text
 
         write(match_text(report, painter()))

@@ -117,6 +117,15 @@ SymmetricTransposeOption = Annotated[
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Refuse rewrites that rest on an assumption.")
 ]
+QuietOption = Annotated[
+    bool,
+    typer.Option(
+        "--quiet",
+        "-q",
+        help="No progress bar, and no report unless something needs attention. JSON is written "
+        "all the same.",
+    ),
+]
 FormatOption = Annotated[Format, typer.Option("--format", help="Format of the report.")]
 
 

@@ -12,6 +12,7 @@ from onnxpad.cli.options import (
     ExternalData,
     Format,
     FormatOption,
+    QuietOption,
     ShapeOption,
     given,
     path,
@@ -87,6 +88,7 @@ def repad(
         typer.Option(help="As for fix: what becomes of files of weights in another folder."),
     ] = ExternalData.COPY,
     form: FormatOption = Format.TEXT,
+    quiet: QuietOption = False,
 ) -> int:
     """Bring the padding of a model to another framework's convention, and say what that changes.
 
@@ -106,7 +108,7 @@ def repad(
     from onnxpad.report.progress import ProgressBar
 
     take_extensions()
-    with ProgressBar() as progress:
+    with ProgressBar(hidden=quiet) as progress:
         result = api.repad(
             model,
             to,
@@ -122,7 +124,7 @@ def repad(
     written = (result.ok or keep_invalid) and (result.is_changed or output is not None)
     data: tuple[Path, ...] = ()
     if written:
-        with ProgressBar() as progress:
+        with ProgressBar(hidden=quiet) as progress:
             data = result.save(
                 target,
                 external_data=external_data.value,
@@ -151,7 +153,7 @@ def repad(
         from onnxpad.report.json import repad_json
 
         write(repad_json(report))
-    else:
+    elif not (quiet and report.is_calm):
         from onnxpad.report.repad_text import repad_text
 
         write(repad_text(report, painter()))

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from onnxpad.cli import completion
-from onnxpad.cli.options import Format, FormatOption, given, path, take_extensions
+from onnxpad.cli.options import Format, FormatOption, QuietOption, given, path, take_extensions
 from onnxpad.cli.output import painter, report_error, write
 
 
@@ -72,6 +72,7 @@ def validate(
     ] = None,
     atol: Annotated[float | None, typer.Option(help="Allowed difference, absolute.")] = None,
     form: FormatOption = Format.TEXT,
+    quiet: QuietOption = False,
 ) -> int:
     """Run both models on the same inputs and compare their outputs.
 
@@ -87,7 +88,7 @@ def validate(
     from onnxpad.report.progress import ProgressBar
 
     take_extensions()
-    with ProgressBar() as progress:
+    with ProgressBar(hidden=quiet) as progress:
         result = api.validate(
             original,
             rewritten,
@@ -117,7 +118,7 @@ def validate(
         from onnxpad.report.json import validate_json
 
         write(validate_json(report))
-    else:
+    elif not (quiet and report.is_calm):
         from onnxpad.report.validation_text import validate_text
 
         write(validate_text(report, painter()))

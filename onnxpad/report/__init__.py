@@ -94,6 +94,12 @@ class FixReport:
         """0 fixed or nothing to do, 1 a rewrite would be made, 3 validation failed."""
         return self.outcome.exit_code
 
+    @property
+    def is_calm(self) -> bool:
+        """Whether nothing needs attention, so that `--quiet` leaves the report out."""
+        warnings = self.warnings or (self.validation is not None and self.validation.warnings)
+        return not (self.exit_code or warnings or self.barred or self.older)
+
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
@@ -173,6 +179,11 @@ class MatchReport:
         """0 if the model reproduces the reference, as it was or as changed, else 3."""
         return 0 if self.matching.outcome in {"matched", "matches already"} else 3
 
+    @property
+    def is_calm(self) -> bool:
+        """As for `FixReport`."""
+        return not self.exit_code
+
 
 @dataclass(frozen=True, slots=True)
 class RepadReport:
@@ -226,6 +237,12 @@ class RepadReport:
         """0, or 3 if it is invalid."""
         return 3 if self.failure else 0
 
+    @property
+    def is_calm(self) -> bool:
+        """As for `FixReport`."""
+        warnings = self.warnings or (self.validation is not None and self.validation.warnings)
+        return not (self.exit_code or warnings or self.older)
+
 
 @dataclass(frozen=True, slots=True)
 class ValidateReport:
@@ -270,3 +287,8 @@ class ValidateReport:
     def exit_code(self) -> int:
         """0 if everything was compared and agrees, else 3."""
         return 0 if self.ok else 3
+
+    @property
+    def is_calm(self) -> bool:
+        """As for `FixReport`."""
+        return not (self.exit_code or self.validation.warnings)

@@ -17,14 +17,18 @@ DELAY = 1.0
 class ProgressBar:
     """A bar, called with (stage, done, total), that shows on a terminal after `DELAY` seconds."""
 
-    def __init__(self) -> None:
-        """A bar that is not shown yet, and never will be if stderr is not a terminal."""
+    def __init__(self, *, hidden: bool = False) -> None:
+        """A bar that is not shown yet, and never will be if stderr is not a terminal.
+
+        Args:
+            hidden: Whether it is not to be shown on a terminal either.
+        """
         self._lock = threading.Lock()
         self._timer = threading.Timer(DELAY, self._show)
         self._timer.daemon = True
         self._state = ("", 0, 0)
         self._shown: tuple[Progress, TaskID] | None = None
-        self._closed = sys.stderr is None or not sys.stderr.isatty()
+        self._closed = hidden or sys.stderr is None or not sys.stderr.isatty()
 
     def __enter__(self) -> Self:
         """Start the delay."""

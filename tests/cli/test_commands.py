@@ -23,7 +23,7 @@ from onnxpad.finding import Certificate, Change, Finding, Severity
 from onnxpad.report import progress
 from onnxpad.report.progress import ProgressBar
 from onnxpad.validation.result import Comparison, Run, Validation, not_validated
-from tests.support import onnxpad_runs
+from tests.support import MODELS, onnxpad_runs
 
 CHANGE = Change("PAD201", "conv1", "Conv", "Pad", "Conv pads (0,1)", Certificate("same reads"))
 WARNING = Finding("PAD201", Severity.WARNING, "conv1", "Conv", "a Pad in front")
@@ -312,6 +312,97 @@ class TestFixRefuses:
         line = self.refused(api, *args)
         assert said in line
         assert "fix --help" in line
+
+
+BARRED = Fixed(barred=(REFUSED,))
+REMARKED = Fixed(validation=Validation(ok=True, runs=(), probes=1, warnings=("a remark",)))
+
+
+class TestQuiet:
+    @pytest.mark.parametrize("option", ["-q", "--quiet"])
+    @pytest.mark.parametrize("fixed", [Fixed(), UNCHANGED, Fixed(undone=(REFUSED,))])
+    def test_a_fix_that_went_well_says_nothing(
+        self, api: Api, model: Path, fixed: Fixed, option: str
+    ) -> None:
+        api.fixed = fixed
+        result = onnxpad_runs("fix", model, option)
+        assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+        assert model.with_name("model.fixed.onnx").exists() == fixed.changed
+
+    @pytest.mark.parametrize(
+        ("fixed", "options", "code"),
+        [
+            pytest.param(Fixed(validation=FAILED), [], 3, id="failed"),
+            pytest.param(Fixed(validation=NOTHING), [], 0, id="nothing compared"),
+            pytest.param(Fixed(), ["--check"], 1, id="would change"),
+            pytest.param(BARRED, [], 0, id="changes taken back"),
+            pytest.param(REMARKED, [], 0, id="a remark of the validation"),
+            pytest.param(Fixed(warnings=("sizes",)), [], 0, id="a warning"),
+        ],
+    )
+    def test_what_needs_attention_is_reported_whole(
+        self, api: Api, model: Path, fixed: Fixed, options: list[str], code: int
+    ) -> None:
+        api.fixed = fixed
+        loud = onnxpad_runs("fix", model, *options)
+        result = onnxpad_runs("fix", model, "-q", *options)
+        assert (result.exit_code, result.stdout, result.stderr) == (code, loud.stdout, loud.stderr)
+
+    def test_an_older_result_that_stays_needs_attention(self, api: Api, model: Path) -> None:
+        api.fixed = UNCHANGED
+        model.with_name("model.fixed.onnx").write_bytes(b"older")
+        assert "is an older file and stays" in onnxpad_runs("fix", model, "-q").stdout
+
+    def test_json_is_written_all_the_same(self, api: Api, model: Path) -> None:
+        api.found["model.onnx"] = (REFUSED, WARNING)
+        for command in ("fix", "check"):
+            document = json.loads(onnxpad_runs(command, model, "-q", "--format", "json").stdout)
+            assert document["command"] == command
+        assert len(document["files"][0]["findings"]) == 2
+
+    def test_a_check_reports_only_what_fails_it(self, api: Api, tmp_path: Path) -> None:
+        for name in ("clean", "kept", "wrong"):
+            (tmp_path / f"{name}.onnx").write_bytes(b"model")
+        api.found = {"kept.onnx": (REFUSED,), "wrong.onnx": (REFUSED, WARNING)}
+        result = onnxpad_runs("check", tmp_path, "-q")
+        assert (result.exit_code, result.stderr) == (1, "")
+        (line,) = result.stdout.splitlines()
+        assert line.startswith(f"{tmp_path / 'wrong.onnx'}: warning PAD201 conv1")
+        result = onnxpad_runs("check", tmp_path, "-q", "--fail-on", "error")
+        assert (result.exit_code, result.stdout) == (0, "")
+
+    @pytest.mark.parametrize(
+        ("words", "code"),
+        [
+            (["validate", "{model}", "{model}"], 0),
+            (["validate", "{model}", "--reference", "{arrays}"], 3),
+            (["match", "{model}", "--reference", "{arrays}", "-o", "{result}"], 0),
+            (["match", "{model}", "--reference", "{arrays}", "--seconds", "0"], 3),
+            (["repad", "{model}", "--to", "tensorflow", "-o", "{result}"], 0),
+            (["repad", "{model}", "--to", "caffe", "--reference", "{arrays}"], 3),
+        ],
+    )
+    def test_the_other_commands_report_what_failed(
+        self, tmp_path: Path, words: list[str], code: int
+    ) -> None:
+        model = tmp_path / "model.onnx"
+        model.write_bytes((MODELS / "misconverted/strided_conv2d.onnx").read_bytes())
+        names = {
+            "model": model,
+            "arrays": MODELS / "misconverted/strided_conv2d.npz",
+            "result": tmp_path / "result.onnx",
+        }
+        command = [word.format(**names) for word in words]
+        result = onnxpad_runs(*command, "-q")
+        said = bool(result.stdout), bool(result.stderr)
+        assert (result.exit_code, *said) == (code, code > 0, code > 0)
+        assert ("{result}" in words) == names["result"].exists()
+
+    def test_errors_stay(self, api: Api, model: Path) -> None:
+        api.fixed = ModelError("not readable")
+        result = onnxpad_runs("fix", model, "-q")
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert error_line(result) == "error: not readable"
 
 
 class TestErrors:
@@ -754,6 +845,11 @@ def test_long_work_shows_a_bar() -> None:
     assert "certify" in shown
     assert "1/4" in shown
     assert "Wrote" in shown[shown.rindex("certify") :]
+
+
+@pytest.mark.slow
+def test_quiet_work_shows_no_bar() -> None:
+    assert in_terminal(script("DELAY = 2.0", "app(['fix', 'm.onnx', '-q'])")) == ""
 
 
 @pytest.mark.slow
