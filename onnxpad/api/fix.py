@@ -522,16 +522,12 @@ def _validate(
         return not_validated(why, probes=probes)
     rewritten, folder = graph.model.to_run()
 
-    def report(step: str) -> None:
-        if progress is not None:
-            progress(step, 0, 0)
-
     verdict = validate_models(
         model,
         rewritten,
         folder=folder,
         samples=samples,
         sizes=sizes,
-        progress=report,
+        progress=progress,
     )
     return replace(verdict, probes=probes, warnings=(*verdict.warnings, *warnings()))

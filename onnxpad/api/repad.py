@@ -271,15 +271,10 @@ def _run(
     from onnxpad.validation.compare import Tolerance
     from onnxpad.validation.whole import validate_models
 
-    def report(step: str) -> None:
-        if progress is not None:
-            progress(step, 0, 0)
-
     run, folder = graph.model.to_run()
     found = NOTHING
     if rewriting.changes:
-        report("both models")
-        found = difference(source, run, inputs, reference, folder)
+        found = difference(source, run, inputs, reference, folder, progress)
     if reference is None:
         return found, None
     checked = validate_models(
@@ -288,7 +283,7 @@ def _run(
         inputs=inputs,
         reference=reference,
         tolerance=Tolerance(*tolerance),
-        progress=report,
+        progress=progress,
         folder=folder,
     )
     return found, checked

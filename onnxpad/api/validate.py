@@ -170,10 +170,6 @@ def validate(
     from onnxpad.validation.compare import Tolerance
     from onnxpad.validation.whole import validate_models
 
-    def report(step: str) -> None:
-        if progress is not None:
-            progress(step, 0, 0)
-
     drawing = inputs is None and reference is None
     domain = _domain(models, shapes, dims)
     names, notes = chosen((providers,) if isinstance(providers, str) else providers)
@@ -189,7 +185,7 @@ def validate(
         reference=reference,
         limits=domain.limits,
         tolerance=Tolerance(rtol, atol),
-        progress=report,
+        progress=progress,
         notes=(*notes, *(domain.notes if drawing else ())),
     )
     unproven = tuple(_unproven(found, names))

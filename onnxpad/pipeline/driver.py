@@ -136,7 +136,7 @@ def rewrite(
         domain: The sizes that the user allows; all without it.
         strict: Whether a change whose certificate names an assumption is undone.
         probe: Runs each change; without it nothing runs.
-        progress: Called with a step, the number of changes made, and how many there may be.
+        progress: Called with a step, the number of changes tried, and how many there may be.
         passes: The passes; all of them, users' own too, if None.
         barred: Rewrites not to make, besides those that the model's metadata bars.
         exposing: Asks onnxruntime which `Pad`s its optimiser folds wrongly in the result.
@@ -222,9 +222,17 @@ class _Work:
 
 
 def _count(context: Context) -> int:
-    """How many changes there may be in a graph."""
+    """How many changes there may be in a graph: at its `Pad`s, and where windows name a size.
+
+    Operators' own pads change only where the style does not want them there.
+    """
+    moves = context.style != "fold"
     try:
-        return sum(1 for _ in context.windows()) + sum(1 for _ in context.pads())
+        windows = sum(
+            op.auto_pad != "NOTSET" or op.ceil_mode or (moves and any(map(any, op.pads)))
+            for op in context.windows()
+        )
+        return windows + sum(1 for _ in context.pads())
     except ModelError:
         if context.graph.is_main:
             raise
@@ -233,7 +241,8 @@ def _count(context: Context) -> int:
 
 def _report(progress: Progress | None, work: _Work, total: int) -> None:
     if progress is not None:
-        progress("rewriting", len(work.made), total)
+        done = len(work.made) + len(work.undone)
+        progress("rewriting and proving", done, max(done, total))
 
 
 def _shielded(work: _Work, exposing: Exposing | None = None) -> list[Unprotected]:

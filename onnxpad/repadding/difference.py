@@ -1,7 +1,7 @@
 """How much the outputs of a model change with another padding: both models on the same inputs."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ from onnxpad.repadding.changes import Difference, OutputChange
 from onnxpad.repadding.references import spread
 from onnxpad.validation.answers import Result, accepted, ask
 from onnxpad.validation.given import Arrays, given
-from onnxpad.validation.inputs import UndrawableError, outline
+from onnxpad.validation.inputs import Draw, UndrawableError, outline
 
 
 def difference(
@@ -21,6 +21,7 @@ def difference(
     inputs: Arrays | None = None,
     reference: Arrays | None = None,
     folder: Path | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> Difference:
     """Runs both models on the same inputs, with optimisation off.
 
@@ -30,12 +31,22 @@ def difference(
         inputs: The inputs; those of the reference, or drawn ones, if None.
         reference: A framework's outputs, of which only the inputs are used.
         folder: Folder of the external data of `changed`.
+        progress: Called with (step, runs made, runs planned).
 
     Raises:
         UsageError: Arrays do not fit the model.
         ModelError: A model cannot be read.
     """
     place = folder_of(original, folder)
+    made = 0
+
+    def ran() -> None:
+        nonlocal made
+        made += 1
+        if progress is not None:
+            progress("both models", made, max(made, 2 * len(draws)) if draws else 0)
+
+    draws: Sequence[Draw] = ()
     original, after = with_bodies(original), with_bodies(changed)
     try:
         model = outline(read_proto(after))
@@ -43,16 +54,16 @@ def difference(
         return Difference(uncompared=str(error))
     if inputs is not None or reference is not None:
         draws = given(model, inputs, None if inputs is not None else reference).draws
-        results = ask(original, draws, CPU, "off", folder=place).results
+        results = ask(original, draws, CPU, "off", folder=place, ran=ran).results
     else:
-        draws, results, why = accepted(original, model.inputs, CPU, 1, 0, folder=place)
+        draws, results, why = accepted(original, model.inputs, CPU, 1, 0, folder=place, ran=ran)
         if not draws:
             return Difference(uncompared=f"the original does not run: {why}")
     labels = tuple(draw.label for draw in draws)
     for result in results:
         if result.error:
             return Difference((), labels, f"the original does not run: {result.error}")
-    answers = ask(after, draws, CPU, "off", folder=folder).results
+    answers = ask(after, draws, CPU, "off", folder=folder, ran=ran).results
     for answer in answers:
         if answer.error:
             return Difference((), labels, fails=answer.error)

@@ -256,7 +256,7 @@ class _Task:
         feeds = {**self._draws[sample].feeds, **self._copy.feeds(self._choices(point))}
         self.runs += 1
         sizes = self._copy.probes
-        self._progress("tries", self.runs, 0)
+        self._progress(f"trying candidates, {self._seconds:g} s at most", self.runs, 0)
         try:
             found = self.session.run(feeds, [*names, *sizes])
         except EngineError:

@@ -1,17 +1,21 @@
-"""A progress bar on stderr for work that takes more than a second.
+"""A progress bar on stderr for work that takes more than half a second.
 
 rich is imported when the bar first shows: most models are done before that.
 """
 
 import sys
 import threading
+import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-DELAY = 1.0
+DELAY = 0.5
+_FIRST: Final = "reading"
+_BESIDE: Final = 36
+"""Columns of the screen for the bar, the count and the time."""
 
 
 class ProgressBar:
@@ -24,9 +28,10 @@ class ProgressBar:
             hidden: Whether it is not to be shown on a terminal either.
         """
         self._lock = threading.Lock()
+        self._begun = time.monotonic()
         self._timer = threading.Timer(DELAY, self._show)
         self._timer.daemon = True
-        self._state = ("", 0, 0)
+        self._state = (_FIRST, 0, 0)
         self._shown: tuple[Progress, TaskID] | None = None
         self._closed = hidden or sys.stderr is None or not sys.stderr.isatty()
 
@@ -56,24 +61,43 @@ class ProgressBar:
                 self._shown[0].stop()
 
     def _show(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-        from rich.progress import TimeElapsedColumn as Elapsed
+        """Put the bar on the screen, in one line whatever the terminal's width.
 
-        stage = TextColumn("{task.description}", markup=False)
+        The time that it shows counts from the start of the work, and ticks by itself.
+        """
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.table import Column
+
         console = Console(stderr=True)
+        width = max(8, console.width - _BESIDE)
+        columns = (
+            TextColumn(
+                "{task.description}",
+                markup=False,
+                table_column=Column(no_wrap=True, overflow="ellipsis", max_width=width),
+            ),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[count]}", markup=False, table_column=Column(no_wrap=True)),
+            TimeElapsedColumn(table_column=Column(no_wrap=True)),
+        )
         with self._lock:
             if self._closed:
                 return
-            bar = Progress(
-                stage, BarColumn(), MofNCompleteColumn(), Elapsed(), console=console, transient=True
-            )
-            self._shown = (bar, bar.add_task("", total=None))
+            bar = Progress(*columns, console=console, transient=True, refresh_per_second=8)
+            task = bar.add_task("", total=None, count="")
+            bar.tasks[0].start_time = self._begun
+            self._shown = (bar, task)
             self._update()
             bar.start()
 
     def _update(self) -> None:
         if self._shown:
+            from onnxpad.report.text import shown
+
             bar, task = self._shown
             stage, done, total = self._state
-            bar.update(task, description=stage, completed=done, total=total or None)
+            count = f"{done:,}/{total:,}" if total else f"{done:,}" if done else ""
+            bar.update(
+                task, description=shown(stage), completed=done, total=total or None, count=count
+            )

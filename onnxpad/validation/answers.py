@@ -4,7 +4,7 @@ A session is open only while its model runs.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -76,6 +76,7 @@ def ask(
     *,
     folder: Path | None = None,
     pairing: Pairing = _SAME_NAMES,
+    ran: Callable[[], None] = lambda: None,
 ) -> Answers:
     """Run a model on each set of inputs.
 
@@ -89,6 +90,7 @@ def ask(
         optimisation: Level of onnxruntime's optimiser.
         folder: Folder of the external data of serialized bytes or a model.
         pairing: The model's own names of inputs and outputs, if they differ from the original's.
+        ran: Called after each run; `runs_of` says how many there are.
 
     Raises:
         ProviderError: The provider is not installed, or does not start.
@@ -107,16 +109,25 @@ def ask(
             if elsewhere:
                 for inputs in draws:
                     _run(session, inputs, pairing)
+                    ran()
                 places = session.ran_on()
             for inputs in draws:
                 result = _run(session, inputs, pairing)
+                ran()
                 if elsewhere and optimisation == "off" and not result.error:
                     again = _run(session, inputs, pairing)
+                    ran()
                     result = Result(result.outputs, result.seconds, "", _noise(result, again))
                 results.append(result)
     except EngineError as error:
         return Answers((_failed(error),) * len(draws))
     return Answers(tuple(results), places)
+
+
+def runs_of(provider: str, optimisation: Optimisation, draws: int) -> int:
+    """How many runs `ask` makes if none fails."""
+    each = 1 if provider == CPU else 3 if optimisation == "off" else 2
+    return each * draws
 
 
 def accepted(
@@ -128,11 +139,12 @@ def accepted(
     *,
     folder: Path | None = None,
     pairing: Pairing = _SAME_NAMES,
+    ran: Callable[[], None] = lambda: None,
 ) -> tuple[tuple[Draw, ...], tuple[Result, ...], str]:
     """Draw inputs of different sizes until a model runs on them, with optimisation off.
 
     The third sample has the smallest sizes on which the model runs. The last sample has the sizes
-    of the first with other data, negative where the type allows.
+    of the first with other data, negative where the type allows. `ran` is called after each run.
 
     Returns:
         The inputs, their results, and the first error that onnxruntime gave for other inputs.
@@ -150,6 +162,7 @@ def accepted(
                 for sizes in chain(small, fresh, again):
                     fed = draw(inputs, sizes, seed + number)
                     result = _run(session, fed, pairing)
+                    ran()
                     if not result.error:
                         draws.append(fed)
                         results.append(result)
@@ -159,6 +172,7 @@ def accepted(
                     why = why or result.error
             if draws and (other := other_data(inputs, draws[0], seed)) is not None:
                 result = _run(session, other, pairing)
+                ran()
                 if not result.error:
                     draws.append(other)
                     results.append(result)

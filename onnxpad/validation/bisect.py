@@ -65,7 +65,7 @@ def first_divergence(
     tolerance: Tolerance | None = None,
     pairing: Pairing | None = None,
     budget: int = _BUDGET,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> Divergence | None:
     """The first tensor that differs and causes a difference in one of `outputs`.
 
@@ -83,7 +83,7 @@ def first_divergence(
         tolerance: The allowed difference.
         pairing: The rewritten model's own names of inputs and outputs.
         budget: Bytes of one model's tensors to hold together; one tensor may be larger.
-        progress: Called with a few words before each chunk.
+        progress: Called with (step, tensors compared, all tensors) before each chunk.
 
     Returns:
         The first difference; None if the outputs do not differ when run again.
@@ -126,7 +126,7 @@ def inner_evidence(
     tolerance: Tolerance | None = None,
     pairing: Pairing | None = None,
     budget: int = _BUDGET,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> Inner:
     """Compare the tensors upstream of `outputs`, which agree but would agree for any data.
 
@@ -143,7 +143,7 @@ def inner_evidence(
         tolerance: The allowed difference.
         pairing: The rewritten model's own names of inputs and outputs.
         budget: Bytes of one model's tensors to hold together; one tensor may be larger.
-        progress: Called with a few words before each chunk.
+        progress: Called with (step, tensors compared, all tensors) before each chunk.
     """
     ours, theirs = _sides(original, rewritten, provider, folder, pairing)
     fed = set(draws[0].feeds)
@@ -231,7 +231,7 @@ def _compared(
     draws: Sequence[Draw],
     budget: int,
     tolerance: Tolerance | None,
-    progress: Callable[[str], None] | None,
+    progress: Callable[[str, int, int], None] | None,
 ) -> _Told:
     """Compare all tensors of the same name, in chunks that fit the budget."""
     told = _Told(ours.producers, theirs.producers)
@@ -239,7 +239,7 @@ def _compared(
     chunks = _Chunks(shared, budget // len(draws))
     for chunk in chunks:
         if progress:
-            progress(f"looking for the first difference, {chunks.done} of {len(shared)} tensors")
+            progress("looking for the first difference", chunks.done, len(shared))
         before = ours.values(chunk, draws)
         after = None if before is None else theirs.values(chunk, draws)
         if before is None or after is None:

@@ -23,7 +23,7 @@ from onnxpad.engine.sessions import (
     settings_text,
 )
 from onnxpad.errors import UsageError
-from onnxpad.validation.answers import Result, accepted, ask
+from onnxpad.validation.answers import Result, accepted, ask, runs_of
 from onnxpad.validation.bisect import first_divergence, inner_evidence
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.evaluator import evaluated
@@ -59,7 +59,7 @@ def validate_models(
     reference: Arrays | None = None,
     limits: Mapping[tuple[str, int], Sizes] | None = None,
     tolerance: Tolerance | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
     notes: Sequence[str] = (),
     folder: Path | None = None,
 ) -> Validation:
@@ -84,7 +84,7 @@ def validate_models(
         reference: A framework's outputs, with its inputs unless `inputs` is given.
         limits: The sizes that the models' metadata allows, by axis of an input.
         tolerance: The allowed difference; by default enough for rounding.
-        progress: Called with a few words before each session is opened.
+        progress: Called with (step, runs made, runs planned).
         notes: Remarks to put first.
         folder: Folder of the external data of models in memory; None for that of the original.
 
@@ -124,6 +124,7 @@ def validate_models(
     check.notes += [*notes, *pairing.notes, *found.notes]
     check.expected = found.expected
     if check.prepare(found.draws, providers, samples, seed):
+        check.plan(providers)
         for provider in providers:
             check.validate(provider)
     return check.verdict()
@@ -139,7 +140,7 @@ class _Check:
         model: Outline,
         folder: Path | None,
         tolerance: Tolerance,
-        progress: Callable[[str], None] | None,
+        progress: Callable[[str, int, int], None] | None,
         pairing: Pairing,
     ) -> None:
         self.expected: tuple[Mapping[str, Array], ...] = ()
@@ -161,7 +162,8 @@ class _Check:
         self._folder = folder
         self._model = model
         self._tolerance = tolerance
-        self._progress = progress or (lambda _: None)
+        self._progress = progress or (lambda *_: None)
+        self._step, self._made, self._planned = "", 0, 0
         self._draws: tuple[Draw, ...] = ()
         self._known: dict[tuple[str, str, str], tuple[Result, ...]] = {}
 
@@ -202,7 +204,10 @@ class _Check:
         whys: list[str] = []
         for name, source in self._sources.items():
             for provider in dict.fromkeys((CPU, *providers)):
-                self._progress(f"{name} model, optimisation off")
+                self._planned = (
+                    self._made + samples + 1
+                )  # and those below, once the draws are known
+                self._begin(f"{name} model, optimisation off")
                 drawn, results, why = accepted(
                     source,
                     self._model.inputs,
@@ -211,6 +216,7 @@ class _Check:
                     seed,
                     folder=self._folder,
                     pairing=self._pairings.get(name, Pairing()),
+                    ran=self._ran,
                 )
                 if drawn:
                     self._draws = drawn
@@ -323,13 +329,8 @@ class _Check:
         """A result for each of the inputs."""
         key = name, provider, optimisation
         if key not in self._known:
-            self._progress(f"{name} model, optimisation {optimisation}")
-            # Full optimisation needs the negative data only if there is padding.
-            draws = [
-                each
-                for each in self._draws
-                if optimisation == "off" or self._model.pads or not each.again
-            ]
+            self._begin(f"{name} model, optimisation {optimisation}")
+            draws = self._draws_for(optimisation)
             answers = ask(
                 self._sources[name],
                 draws,
@@ -337,6 +338,7 @@ class _Check:
                 optimisation,
                 folder=self._folder,
                 pairing=self._pairings.get(name, Pairing()),
+                ran=self._ran,
             )
             self._known[key] = answers.results
             if answers.places and optimisation == "off":
@@ -345,6 +347,38 @@ class _Check:
                     Placement(provider, name, len(answers.places), tuple(elsewhere))
                 )
         return self._known[key]
+
+    def _draws_for(self, optimisation: Optimisation) -> list[Draw]:
+        """The inputs to run on; negative data at full optimisation only if there is padding."""
+        off = optimisation == "off"
+        return [each for each in self._draws if off or self._model.pads or not each.again]
+
+    def plan(self, providers: Sequence[str]) -> None:
+        """Count the runs that are to come."""
+        levels: tuple[Optimisation, ...] = ("off", "full")
+        if self._model.nodes > _MOST_NODES:
+            levels = ("off",)
+        asked = {
+            (name, provider, level): runs_of(provider, level, len(self._draws_for(level)))
+            for provider in providers
+            for level in levels
+            for name in self._sources
+        }
+        if any(provider != CPU for provider in providers):
+            asked["original", CPU, "off"] = len(self._draws)
+        self._planned = self._made
+        self._planned += sum(runs for key, runs in asked.items() if key not in self._known)
+
+    def _begin(self, step: str) -> None:
+        """Report a step of which no run is made yet."""
+        self._step = step
+        self._progress(step, self._made, self._planned)
+
+    def _ran(self) -> None:
+        """Count a run."""
+        self._made += 1
+        self._planned = max(self._made, self._planned)
+        self._progress(self._step, self._made, self._planned)
 
     def _across(self, provider: str, results: Sequence[Result]) -> list[Run]:
         """Compare the original on another provider with itself on the CPU, as a warning only."""
@@ -521,7 +555,8 @@ class _Check:
     def _agree_unquantised(self, provider: str) -> tuple[bool, ...]:
         """Whether both models agree fully optimised without their quantisers, for each draw."""
         if provider not in self._unquantised:
-            self._progress("both models without their quantisers")
+            self._planned += len(_UNQUANTISED) * runs_of(provider, "full", len(self._draws))
+            self._begin("both models without their quantisers")
             results = []
             for name, level in _UNQUANTISED:
                 source = self._sources[name]
@@ -536,6 +571,7 @@ class _Check:
                     level,
                     folder=folder_of(source, self._folder),
                     pairing=self._pairings.get(name, Pairing()),
+                    ran=self._ran,
                 )
                 results.append(answers.results)
             self._unquantised[provider] = tuple(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -11,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 from typer.testing import Result
@@ -23,7 +25,7 @@ from onnxpad.finding import Certificate, Change, Finding, Severity
 from onnxpad.report import progress
 from onnxpad.report.progress import ProgressBar
 from onnxpad.validation.result import Comparison, Run, Validation, not_validated
-from tests.support import MODELS, onnxpad_runs
+from tests.support import MODELS, one, onnxpad_runs
 
 CHANGE = Change("PAD201", "conv1", "Conv", "Pad", "Conv pads (0,1)", Certificate("same reads"))
 WARNING = Finding("PAD201", Severity.WARNING, "conv1", "Conv", "a Pad in front")
@@ -844,6 +846,7 @@ def test_long_work_shows_a_bar() -> None:
     shown = in_terminal(script("DELAY = 3.0", "app(['fix', 'm.onnx'])"))
     assert "certify" in shown
     assert "1/4" in shown
+    assert {"0:00:01", "0:00:02"} <= {*re.findall(r"\d:\d\d:\d\d", shown)}
     assert "Wrote" in shown[shown.rindex("certify") :]
 
 
@@ -894,6 +897,48 @@ def test_a_full_disk_is_an_error_of_the_system() -> None:
         command = script("app(['check', 'm.onnx'])")
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (2, "error: stdout: No space left on device\n")
+
+
+def on_screen(output: str) -> list[str]:
+    """The lines that are left on a screen after the control codes that a progress bar uses."""
+    lines, row, column = [""], 0, 0
+    for code, text in re.findall(r"(\x1b\[[0-9;?]*[A-Za-z]|[\r\n])|([^\x1b\r\n]+)", output):
+        if code == "\n":
+            row, column = row + 1, 0
+            lines += [""] * (row == len(lines))
+        elif code == "\r":
+            column = 0
+        elif code.endswith("A"):
+            row -= int(code[2:-1] or 1)
+        elif code.endswith("K"):
+            lines[row] = ""
+        lines[row] = lines[row][:column] + text + lines[row][column + len(text) :]
+        column += len(text)
+    return lines
+
+
+def test_the_bar_moves_while_models_run_and_leaves_nothing(tmp_path: Path) -> None:
+    model = one(
+        "y = Conv <pads = [1, 1, 1, 1]> (x, w)",
+        inputs="float[1, 32, 96, 96] x",
+    )
+    weights = np.random.default_rng(0).standard_normal((32, 32, 3, 3), np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path)
+    words = ["validate", str(path), str(path), "--samples", "12"]
+    early = "from onnxpad.report import progress; progress.DELAY = 0.05"
+    run = f"from onnxpad.cli import app; app({words!r})"
+    shown = in_terminal([sys.executable, "-c", f"{early}; {run}"], COLUMNS="100")
+    counts = dict.fromkeys(re.findall(r"(\d+)/(\d+)", shown[: shown.rindex("\x1b[?25h")]))
+    done = [int(runs) for runs, _ in counts]
+    assert len(done) >= 3
+    assert done == sorted(done)
+    assert len({planned for _, planned in counts}) <= 2  # for drawing, and for all that follows
+    assert "model, optimisation" in shown
+    left = on_screen(shown)
+    assert not any(re.search(r"\d+/\d+|0:00:|━", line) for line in left)
+    assert ": agree, " in left[0]
 
 
 def test_the_bar_that_ends_before_its_time_never_shows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -193,7 +193,7 @@ def test_changes_are_counted_as_they_are_made() -> None:
     )
     seen: list[tuple[str, int, int]] = []
     driver.rewrite(Graph.from_proto(before), "fold", progress=lambda *step: seen.append(step))
-    assert seen == [("rewriting", 1, 3), ("rewriting", 2, 3)]
+    assert seen == [("rewriting and proving", 1, 1), ("rewriting and proving", 2, 2)]
 
 
 # Each decision below rests on the size of `r`, 9 by 8 as the input says.

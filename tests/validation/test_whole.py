@@ -277,7 +277,7 @@ def test_never_two_sessions_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     plain = onnxruntime.InferenceSession
     alive: list[int] = []
-    said: list[str] = []
+    said: list[tuple[str, int, int]] = []
 
     class Counted(plain):  # type: ignore[misc, valid-type]
         def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -292,11 +292,15 @@ def test_never_two_sessions_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onnxruntime, "InferenceSession", Counted)
     gc.disable()  # freed at once, not some time later
     try:
-        found = validate_models(FUSED_POOL, FUSED_POOL, samples=4, progress=said.append)
+        found = validate_models(
+            FUSED_POOL, FUSED_POOL, samples=4, progress=lambda *step: said.append(step)
+        )
     finally:
         gc.enable()
     assert found.warnings
-    assert len(said) == 4
+    assert len(dict.fromkeys(step for step, _, _ in said)) == 4
+    assert [done for _, done, _ in said] == sorted(done for _, done, _ in said)
+    assert said[-1][1:] == (20, 20)
     assert not alive
 
 
