@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from onnxpad.api.fix import CheckResult, FixResult, check, fix
     from onnxpad.api.match import MatchResult, match
     from onnxpad.api.repad import RepadResult, repad
+    from onnxpad.api.show import ShowResult, show
     from onnxpad.api.validate import ValidationResult, validate
     from onnxpad.arguments import ModelSource
     from onnxpad.declared import Row, Step
@@ -46,6 +47,7 @@ __all__ = [
     "RepadResult",
     "Row",
     "Severity",
+    "ShowResult",
     "Step",
     "UsageError",
     "ValidationError",
@@ -58,6 +60,7 @@ __all__ = [
     "register_entry_points",
     "registered",
     "repad",
+    "show",
     "unregister",
     "validate",
 ]
@@ -74,6 +77,7 @@ _MODULES = {
     "api.extensions": {"register", "register_entry_points", "registered", "unregister"},
     "api.match": {"MatchResult", "match"},
     "api.repad": {"RepadResult", "repad"},
+    "api.show": {"ShowResult", "show"},
     "api.validate": {"ValidationResult", "validate"},
     "api.fix": {"CheckResult", "FixResult", "check", "fix"},
 }

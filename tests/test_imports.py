@@ -25,7 +25,8 @@ ORDER: Final = (
     # Running models: it knows no pass either.
     "engine", "validation", "probe",
     # Deciding and rewriting.
-    "fusion", "padding", "transposed", "rewrite", "repadding", "fitting", "passes", "pipeline",
+    "fusion", "padding", "transposed", "rewrite", "repadding", "fitting", "inventory", "passes",
+    "pipeline",
     # What a person meets.
     "doctor", "api", "report", "cli", "__init__", "__main__",
 )  # fmt: skip

@@ -98,3 +98,8 @@ def _refuse_path(_: "Model") -> Any:
         "the model was given by its path, and the result has none yet: save(path) writes it, and "
         "model is the onnx.ModelProto"
     )
+
+
+def path_of(model: ModelSource) -> str:
+    """The path by which a model was given, for reports; empty if it was given in memory."""
+    return os.fsdecode(model) if isinstance(model, str | os.PathLike) else ""

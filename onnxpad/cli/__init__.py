@@ -19,6 +19,7 @@ from onnxpad.cli.match_command import match
 from onnxpad.cli.output import INTERRUPTED, INTERRUPTION, explained, report_failure
 from onnxpad.cli.repad_command import repad
 from onnxpad.cli.rule_commands import doctor, rule, rules
+from onnxpad.cli.show_command import show
 from onnxpad.cli.validate_command import validate
 from onnxpad.errors import UsageError
 from onnxpad.process import signals
@@ -75,6 +76,7 @@ def _main(
 for _command, _help in (
     (fix, "Rewrite a model's padding, prove it, validate it, write it."),
     (check, "Report padding that fix would rewrite, and what stays and why."),
+    (show, "Show every padding of a model, or one in full: where it comes from, why it stays."),
     (validate, "Run two models, or one and a framework's outputs, and compare."),
     (match, "Find the padding with which a model reproduces recorded outputs."),
     (repad, "Bring a model's padding to another framework's convention; results change."),

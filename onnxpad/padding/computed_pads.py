@@ -266,7 +266,7 @@ class DynamicSites:
                 for window, size, pair in zip(windows, sizes, amounts, strict=True)
             ):
                 formula = self._formula(op, pad.data, odd)
-                nodes, least = self._computing(pad.node.inputs[1]), self._amounts.count(formula)
+                nodes, least = self.computing(pad.node.inputs[1]), self._amounts.count(formula)
                 told = misdeclared(self._graph, self._analysis, pad.data)
                 if nodes > least and told is None:
                     return SimplerPlan(pad, formula, _prefix(op), nodes, least)
@@ -309,7 +309,7 @@ class DynamicSites:
     def _same(self, size: Extent, window: Window, odd: Side) -> ExtentPair:
         return same_pads(size, window, odd=odd)
 
-    def _computing(self, amounts: Tensor) -> int:
+    def computing(self, amounts: Tensor) -> int:
         """The number of nodes that compute a tensor from shapes and constants, up to `MANY`."""
         seen: set[int] = set()
         pending = [amounts]

@@ -151,7 +151,7 @@ def _sites(graph: Graph, analysis: Analysis) -> Iterator[_Site]:
         layout = CHANNELS_FIRST if row is None else row.layout
         try:
             if row is not None:
-                own, effect = _resolved(analysis, read_window(graph, analysis, node))
+                own, effect = own_padding(analysis, read_window(graph, analysis, node))
             else:
                 own = effect = _written(analysis, node, layout)
             front = (
@@ -193,8 +193,8 @@ def _written(analysis: Analysis, node: Node, layout: Layout) -> Pairs | None:
     return tuple((begin, end - more) for (begin, end), more in zip(pads, appended, strict=True))
 
 
-def _resolved(analysis: Analysis, op: WindowOp) -> tuple[Pairs | None, Pairs | None]:
-    """An operator's own padding, and constant amounts that read the same."""
+def own_padding(analysis: Analysis, op: WindowOp) -> tuple[Pairs | None, Pairs | None]:
+    """An operator's own padding, and constant amounts that read the same; None where unknown."""
     rank = len(op.windows)
     if op.auto_pad == "NOTSET":
         return op.pads, op.pads

@@ -47,7 +47,7 @@ RECORDS = Finding | Change | Page | VALIDATED | EXAMINED | Parting | Difference 
 def fix_json(report: FixReport) -> str:
     """The report of one `fix` as one JSON object, with a newline at the end."""
     document = {
-        **_head("fix", report.exit_code),
+        **head("fix", report.exit_code),
         "model": report.model,
         "style": report.style,
         "dynamic": report.dynamic,
@@ -70,20 +70,20 @@ def fix_json(report: FixReport) -> str:
         },
         "diff": report.diff,
         "changes": [_change(change) for change in report.changes],
-        "findings": [_finding(finding) for finding in report.findings],
-        "undone": [_finding(finding) for finding in report.undone],
-        "barred": [_finding(finding) for finding in report.barred],
+        "findings": [finding_fields(finding) for finding in report.findings],
+        "undone": [finding_fields(finding) for finding in report.undone],
+        "barred": [finding_fields(finding) for finding in report.barred],
         "validation": report.validation,
         "notes": report.notes,
         "warnings": report.warnings,
     }
-    return _dump(document)
+    return dumped(document)
 
 
 def check_json(report: CheckReport) -> str:
     """The report of one `check` as one JSON object with a list of files."""
     document = {
-        **_head("check", report.exit_code),
+        **head("check", report.exit_code),
         "style": report.style,
         "trust": report.trust or None,
         "convention": report.convention or None,
@@ -96,13 +96,13 @@ def check_json(report: CheckReport) -> str:
             **{severity.value: report.count(severity) for severity in Severity},
         },
     }
-    return _dump(document)
+    return dumped(document)
 
 
 def validate_json(report: ValidateReport) -> str:
     """The report of one `validate` as one JSON object."""
     document = {
-        **_head("validate", report.exit_code),
+        **head("validate", report.exit_code),
         "original": report.original,
         "rewritten": report.rewritten or None,
         "inputs": report.inputs or None,
@@ -114,14 +114,14 @@ def validate_json(report: ValidateReport) -> str:
         "next": report.next or None,
         "validation": report.validation,
     }
-    return _dump(document)
+    return dumped(document)
 
 
 def match_json(report: MatchReport) -> str:
     """The report of one `match` as one JSON object."""
     matching = report.matching
     document = {
-        **_head("match", report.exit_code),
+        **head("match", report.exit_code),
         "model": report.model,
         "reference": report.reference,
         "inputs": report.inputs or None,
@@ -140,14 +140,14 @@ def match_json(report: MatchReport) -> str:
         "data": report.data,
         "seconds": report.seconds,
     }
-    return _dump(document)
+    return dumped(document)
 
 
 def repad_json(report: RepadReport) -> str:
     """The report of one `repad` as one JSON object."""
     difference = report.difference
     document = {
-        **_head("repad", report.exit_code),
+        **head("repad", report.exit_code),
         "model": report.model,
         "to": report.to,
         "reference": report.reference or None,
@@ -167,7 +167,7 @@ def repad_json(report: RepadReport) -> str:
         "notes": report.notes,
         "warnings": report.warnings,
     }
-    return _dump(document)
+    return dumped(document)
 
 
 def explain_json(explanation: Explanation, picture: str = "") -> str:
@@ -176,7 +176,7 @@ def explain_json(explanation: Explanation, picture: str = "") -> str:
     found = {name: answer for name, answer in explanation.conventions.items() if answer is not None}
     group = {name: names for names in explanation.agree for name in names}
     document = {
-        **_head("explain", 0),
+        **head("explain", 0),
         "model": None if about is None else about.model or None,
         "node": None if about is None else about.node,
         "padded": None if about is None else about.padded or None,
@@ -207,27 +207,28 @@ def explain_json(explanation: Explanation, picture: str = "") -> str:
             for name, answer in found.items()
         },
     }
-    return _dump(document)
+    return dumped(document)
 
 
 def doctor_json(found: Diagnosis, exit_code: int) -> str:
     """The report of `doctor` as one JSON object."""
-    return _dump({**_head("doctor", exit_code), "ok": found.ok, **_fields(found)})
+    return dumped({**head("doctor", exit_code), "ok": found.ok, **_fields(found)})
 
 
 def rules_json(pages: Iterable[Page], command: str = "rules") -> str:
     """Rules, all of them or those chosen by `rule`, each with its page, and every reason."""
     reasons = {"reasons": {reason.value: reason.meaning for reason in Reason}}
-    return _dump({**_head(command, 0), "rules": list(pages), **reasons})
+    return dumped({**head(command, 0), "rules": list(pages), **reasons})
 
 
 def error_json(command: str, exit_code: int, kind: str, message: str) -> str:
     """The error of a command that has no report, as one JSON object."""
     error = {"kind": kind, "message": message}
-    return _dump({**_head(command, exit_code), "error": error})
+    return dumped({**head(command, exit_code), "error": error})
 
 
-def _head(command: str, exit_code: int) -> dict[str, object]:
+def head(command: str, exit_code: int) -> dict[str, object]:
+    """The fields that every report begins with."""
     tool = {"name": "onnxpad", "version": __version__}
     return {"version": SCHEMA, "tool": tool, "command": command, "exit_code": exit_code}
 
@@ -237,13 +238,14 @@ def _file(file: FileReport) -> dict[str, object]:
         "path": file.path,
         "error": file.error or None,
         "failing": file.failing,
-        "findings": [_finding(finding) for finding in file.findings],
+        "findings": [finding_fields(finding) for finding in file.findings],
         "notes": file.notes,
         "warnings": file.warnings,
     }
 
 
-def _finding(finding: Finding) -> dict[str, object]:
+def finding_fields(finding: Finding) -> dict[str, object]:
+    """A finding, with whether `fix` rewrites it."""
     return {**_fields(finding), "fixable": finding.fixable}
 
 
@@ -255,7 +257,8 @@ def _codes(certificate: Certificate) -> list[str]:
     return [each.code for each in certificate.assumptions if isinstance(each, Assumption)]
 
 
-def _dump(document: Mapping[str, object]) -> str:
+def dumped(document: Mapping[str, object]) -> str:
+    """A report as text, with a newline at the end."""
     # ASCII with escapes is the same JSON on every console encoding.
     return json.dumps(_plain(document), indent=2, allow_nan=False) + "\n"
 

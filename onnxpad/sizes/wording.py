@@ -139,6 +139,10 @@ class Wording:
             cases={axis: table for axis in pairs if (table := self._cases(pad, axis, pairs[axis]))},
         )
 
+    def formula(self, pair: ExtentPair, size: Extent) -> str:
+        """A begin and an end as formulas of the size of their axis; empty where there are none."""
+        return self._in_own_terms(pair, size) if _varies(pair) else ""
+
     def obstacle(self, pad: PadOp) -> str:
         """Why amounts are unknown although no graph input feeds them; empty for all others."""
         obstacle = self._provenance.obstacle(_given(pad))

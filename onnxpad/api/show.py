@@ -1,0 +1,105 @@
+"""The library's call to show every padding of a model."""
+
+from collections.abc import Mapping, Sequence
+
+from onnxpad.api import kinds
+from onnxpad.api.fix import naming
+from onnxpad.arguments import ModelSource
+from onnxpad.errors import ModelError
+from onnxpad.finding import Finding
+from onnxpad.graph import Graph
+from onnxpad.inventory.asked_for import chosen
+from onnxpad.inventory.collect import Fitted, fitted, sites_in, written_sites
+from onnxpad.inventory.show_result import ShowResult
+from onnxpad.passes import MODEL_REPORTS
+from onnxpad.pipeline import driver
+from onnxpad.process import gc_pause
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.scopes import contexts
+from onnxpad.sizes.domain import SizeDomain
+from onnxpad.sizes.recorded import METADATA, recorded_sizes
+from onnxpad.sizes.size_options import Dims, Shapes, given_domain
+
+__all__ = ["ShowResult", "show"]
+
+
+def show(
+    model: ModelSource,
+    node: str | Sequence[str] = (),
+    *,
+    shapes: Shapes | None = None,
+    dims: Dims | None = None,
+    trust_dim_names: bool = False,
+) -> ShowResult:
+    """Show every padding of a model: how it is written, how much it is, and what `fix` does to it.
+
+    The model is only read, and does not run.
+
+    Args:
+        model: As for `fix`.
+        node: Names of operators, `Pad`s or tensors, or patterns such as `*/conv1/*`; all padding of
+            the model if empty.
+        shapes: Sizes of inputs, as for `fix`.
+        dims: Sizes of dimensions, as for `fix`.
+        trust_dim_names: As for `fix`.
+
+    Returns:
+        The sites, in the order of the graph.
+
+    Raises:
+        UsageError: Nothing has that name, or the sizes do not fit the model.
+        ModelError: The model cannot be read.
+    """
+    asked = (node,) if isinstance(node, str) else tuple(node)
+    given = kinds.given(model, "show").source
+    with naming(given), gc_pause.paused():
+        graph = Graph.read(given)
+        recorded = recorded_sizes(graph)
+        domain = given_domain(
+            graph, shapes, dims, trust_dim_names=trust_dim_names, recorded=recorded
+        )
+        findings, fits, problem = _checked(graph, domain)
+        about = {each.code for each in MODEL_REPORTS}
+        told = [each for each in findings if each.code not in about]
+        warnings = [recorded.warning] if recorded.warning else []
+        try:
+            sites = sites_in(contexts(graph, domain=domain), told, fits)
+        except ModelError as error:
+            sites = list(written_sites(graph))
+            problem = str(error)
+    if problem:
+        warnings.append(f"check cannot read the model, so nothing is said of fix: {problem}")
+    placed = {id(finding) for site in sites for finding in site.findings}
+    taken = recorded.told(domain.given)
+    return ShowResult(
+        sites=chosen(sites, asked) if asked else tuple(sites),
+        total=len(sites),
+        asked=asked,
+        conventions=tuple(each.message for each in findings if each.code in about),
+        others=tuple(each for each in told if id(each) not in placed),
+        notes=(f"sizes taken from the model's metadata ({METADATA}): {taken}",) if taken else (),
+        warnings=tuple(warnings),
+        model=kinds.path_of(model),
+    )
+
+
+def _checked(graph: Graph, domain: SizeDomain) -> tuple[list[Finding], Mapping[int, Fitted], str]:
+    """The findings of `check`, the conventions that operators fit, and why there are none.
+
+    Conventions are asked for in the model as `fix` would leave it: there each operator has all of
+    its padding itself, as far as that is possible.
+    """
+    fits: dict[int, Fitted] = {}
+
+    def at_last(found: Sequence[Context]) -> list[Finding]:
+        from onnxpad.fitting.model_report import ModelPadding
+        from onnxpad.fitting.padded import padded_operators
+
+        model = ModelPadding(*padded_operators(found))
+        fits.update(fitted(model.operators))
+        return [finding for report in MODEL_REPORTS for finding in report().find(model)]
+
+    try:
+        return driver.find(graph, "fold", domain=domain, at_last=at_last), fits, ""
+    except ModelError as error:
+        return [], {}, str(error)

@@ -1,0 +1,62 @@
+"""`onnxpad show`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from onnxpad.cli.options import (
+    DimOption,
+    Format,
+    FormatOption,
+    ShapeOption,
+    TrustOption,
+    given,
+    path,
+    take_extensions,
+)
+from onnxpad.cli.output import painter, write
+from onnxpad.process import gc_pause
+
+
+def show(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model.", parser=path)],
+    node: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Show this in full: the name of an operator, a Pad or a tensor, or a pattern such "
+            "as '*/conv1/*'. Repeatable.",
+        ),
+    ] = None,
+    shape: ShapeOption = None,
+    dim: DimOption = None,
+    trust_dim_names: TrustOption = False,
+    form: FormatOption = Format.TEXT,
+) -> int:
+    """Show every padding of a model, and what fix does to it; with --node one of them in full.
+
+    Nothing is changed and nothing runs.
+
+    Exit codes: 0 shown, 2 bad usage or an unreadable model.
+    """
+    take_extensions()
+    with gc_pause.paused_for_good():
+        from onnxpad.api import show as api
+
+    found = api.show(
+        model,
+        node or (),
+        shapes=given("--shape", shape or ()),
+        dims=given("--dim", dim or ()),
+        trust_dim_names=trust_dim_names,
+    )
+    if form is Format.JSON:
+        from onnxpad.report.show_json import show_json
+
+        write(show_json(found))
+    else:
+        from onnxpad.report.show_text import show_text
+
+        write(show_text(found, painter()))
+    return 0

@@ -1,0 +1,70 @@
+"""The sites that a user names, by the operator, a `Pad` or a tensor, also as a pattern."""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Final
+
+from onnxpad.errors import UsageError
+from onnxpad.inventory.padding_site import PaddingSite
+
+_SUGGESTED: Final = 3
+_TYPED: Final = 400
+"""Characters: names that are longer are not compared with what a user typed."""
+
+
+def chosen(sites: Sequence[PaddingSite], patterns: Iterable[str]) -> tuple[PaddingSite, ...]:
+    """The sites with one of these names, in file order.
+
+    Args:
+        sites: All sites of a model.
+        patterns: Names, or patterns with `*`, `?` and `[...]`. What is a name as it stands is not
+            taken for a pattern.
+
+    Raises:
+        UsageError: No site has such a name.
+    """
+    found: set[int] = set()
+    for pattern in patterns:
+        places = [
+            place for place, site in enumerate(sites) if pattern in (*site.names, *site.tensors)
+        ]
+        if not places:
+            places = [
+                place
+                for place, site in enumerate(sites)
+                if any(fnmatchcase(name, pattern) for name in site.names if name)
+            ]
+        if not places:
+            known = dict.fromkeys(name for site in sites for name in (*site.names, *site.tensors))
+            lacks = f"no padding at {pattern!r}" if sites else "the model has no padding to show"
+            raise UsageError(f"{lacks}{nearest(pattern, known, 'operators that pad are')}")
+        found |= {*places}
+    return tuple(site for place, site in enumerate(sites) if place in found)
+
+
+def nearest(name: str, known: Iterable[str], all_are: str) -> str:
+    """The known names nearest to one, as an end of a message.
+
+    Args:
+        name: The name that nothing has.
+        known: The names that there are.
+        all_are: Words before the first of all names, where none is near.
+    """
+    names = list(known)
+    if not names:
+        return ""
+    short = [each for each in names if len(each) <= _TYPED]
+    near = get_close_matches(name, short, _SUGGESTED) if len(name) <= _TYPED else []
+    lower = name.lower().strip("*?")
+    near += [each for each in names if lower and lower in each.lower() and each not in near]
+    if not near:
+        near, start = names, f"; {all_are}"
+    else:
+        start = "; did you mean"
+    shown = [repr(each) for each in near[:_SUGGESTED]]
+    if start.endswith("are"):
+        rest = len(near) - len(shown)
+        return f"{start} {', '.join(shown)}{f' and {rest} more' if rest else ''}"
+    ends = " or ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+    return f"{start} {ends}?"

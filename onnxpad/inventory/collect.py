@@ -1,0 +1,611 @@
+"""Reads every padding of a model, graph by graph, each node on its own.
+
+A node that cannot be read becomes a site that says so, and reading goes on with the next one.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import onnx
+
+from onnxpad.arithmetic.size import Extent, Unknown, bounds
+from onnxpad.conventions.frameworks import FRAMEWORKS
+from onnxpad.errors import ModelError
+from onnxpad.finding import Finding
+from onnxpad.fitting.padded import Padded
+from onnxpad.graph import Graph, Node, Tensor, describe
+from onnxpad.inventory.padding_site import AxisPadding, Kind, OuterPad, PaddingSite, Step
+from onnxpad.inventory.upstream import Upstream, is_pad, pads_upstream
+from onnxpad.operators.amounts import ExtentPair, is_padded
+from onnxpad.operators.read import (
+    PadOp,
+    TransposedOp,
+    UnreadableError,
+    WindowOp,
+    is_transposed,
+)
+from onnxpad.operators.table import CONV_TRANSPOSE, operator_of, uncovered
+from onnxpad.padding.differences import own_padding, padding_in_front
+from onnxpad.padding.readers import Readers
+from onnxpad.padding.sinking import Sinking
+from onnxpad.reasons import RefusalError
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.scopes import PADDING
+from onnxpad.transposed.cropped_form import crop_of, described
+from onnxpad.transposed.crops_behind import CropsBehind
+
+_SHORT: Final = {
+    "none": "",
+    "either": "TensorFlow, PyTorch",
+    "same": "TensorFlow",
+    "symmetric": "PyTorch",
+    "lower": "SAME_LOWER",
+    "causal": "causal",
+    "sometimes": "at some sizes",
+    "other": "none",
+}
+"""Conventions in short, by what padding is like."""
+
+_MOST_READERS: Final = 8
+_MOST_LISTED: Final = 12
+
+
+class Fitted(NamedTuple):
+    """The conventions that an operator fits.
+
+    Attributes:
+        names: Frameworks whose padding it has at every size.
+        short: The same in short, for a table.
+    """
+
+    names: tuple[str, ...]
+    short: str
+
+
+def fitted(operators: Iterable[Padded]) -> dict[int, Fitted]:
+    """The conventions that operators fit, by identity of the node."""
+    known: dict[int, Fitted] = {}
+    found = {}
+    for each in operators:
+        case = each.case
+        if id(case) not in known:
+            is_fit = case.is_padded
+            names = tuple(
+                name for name in FRAMEWORKS if is_fit and case.fit(name).holds == "always"
+            )
+            known[id(case)] = Fitted(names, _SHORT[case.likeness] if is_fit else "")
+        found[id(each.site.node)] = known[id(case)]
+    return found
+
+
+def sites_in(
+    contexts: Sequence[Context],
+    findings: Sequence[Finding] = (),
+    conventions: Mapping[int, Fitted] | None = None,
+) -> list[PaddingSite]:
+    """Every padding of the graphs of a model, in file order, each graph after the one around it.
+
+    Args:
+        contexts: The graphs that the passes look into; the main graph first.
+        findings: What `check` finds in the model.
+        conventions: The conventions that operators fit, as `fitted` gives them.
+    """
+    by_place: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+    for finding in findings:
+        by_place[finding.node, finding.op_type].append(finding)
+    found: list[PaddingSite] = []
+    for context in contexts:
+        found += _Collector(context, by_place, conventions or {}).sites()
+    if contexts:
+        seen = {id(context.graph) for context in contexts}
+        for graph in _others(contexts[0].graph, seen):
+            found += written_sites(graph, by_place)
+    return found
+
+
+def written_sites(
+    graph: Graph, findings: Mapping[tuple[str, str], Sequence[Finding]] | None = None
+) -> Iterator[PaddingSite]:
+    """The padding of a graph as it is written, where nothing else is known of it."""
+    for node in graph.nodes:
+        if _may_pad(graph, node):
+            place = graph.place_of(node), str(node.op)
+            site = _as_written(graph, node, "other")
+            yield replace(site, findings=tuple((findings or {}).get(place, ())))
+
+
+def _others(main: Graph, seen: set[int]) -> Iterator[Graph]:
+    """The bodies and functions of a model that no context is about."""
+    for graph in _every(main):
+        if id(graph) not in seen:
+            yield graph
+
+
+def _every(graph: Graph) -> Iterator[Graph]:
+    """The bodies in a graph that can be opened, and the functions of a main graph."""
+    for node in graph.nodes:
+        if graph.runs_graphs(node):
+            try:
+                opened = list(graph.bodies(node))
+            except ModelError:
+                continue  # a finding says so
+            for body in opened:
+                yield body
+                yield from _every(body)
+    if graph.is_main:
+        for index in range(len(graph.model.function_sections)):
+            try:
+                function = graph.function(index)
+            except ModelError:
+                continue  # a finding says so
+            yield function
+            yield from _every(function)
+
+
+def _may_pad(graph: Graph, node: Node) -> bool:
+    """Whether a node pads, or could by its attributes."""
+    known = operator_of(graph, node) is not None or uncovered(graph, node) is not None
+    return known or node.op == "Pad" or bool(PADDING & node.attrs.keys())
+
+
+class _Collector:
+    """Reads the sites of one graph."""
+
+    def __init__(
+        self,
+        context: Context,
+        findings: Mapping[tuple[str, str], Sequence[Finding]],
+        conventions: Mapping[int, Fitted],
+    ) -> None:
+        self._context = context
+        self._graph = context.graph
+        self._analysis = context.analysis
+        self._findings = findings
+        self._conventions = conventions
+        self._taken: set[int] = set()  # `Pad`s that belong to another site
+
+    def sites(self) -> list[PaddingSite]:
+        """All sites of the graph in file order."""
+        graph = self._graph
+        nodes = [node for node in graph.nodes if _may_pad(graph, node)]
+        found: dict[int, PaddingSite] = {}
+        for node in nodes:
+            if not is_pad(graph, node):
+                found[id(node)] = self._site(node)
+        for node in nodes:
+            if is_pad(graph, node) and id(node) not in self._taken:
+                found[id(node)] = self._site(node)
+        return [found[id(node)] for node in nodes if id(node) in found]
+
+    def _site(self, node: Node) -> PaddingSite:
+        """One site; one that says why, where it cannot be read."""
+        try:
+            return self._read(node)
+        except (ModelError, UnreadableError) as error:
+            site = _as_written(self._graph, node, "malformed")
+            return replace(site, problem=str(error), findings=self._about([node]))
+
+    def _read(self, node: Node) -> PaddingSite:
+        graph, context = self._graph, self._context
+        if is_pad(graph, node):
+            pad = context.pad(node)
+            if isinstance(pad, UnreadableError):
+                raise pad
+            return self._alone(pad)
+        if is_transposed(graph, node):
+            op = context.transposed_of(node)
+            if isinstance(op, UnreadableError):
+                raise op
+            return self._transposed(op)
+        if operator_of(graph, node) is not None:
+            window = context.window(node)
+            if isinstance(window, UnreadableError):
+                raise window
+            return self._window(window)
+        return replace(_as_written(graph, node, "other"), findings=self._about([node]))
+
+    # Window operators
+
+    def _window(self, op: WindowOp) -> PaddingSite:
+        graph, node = self._graph, op.node
+        upstream = list(pads_upstream(graph, op.data)) if self._has_pads else []
+        outer = [self._outer(each) for each in upstream]
+        own, effect = own_padding(self._analysis, op)
+        front = self._in_front(op, upstream)
+        total = None if own is None or front is None else _sum(own, front)
+        if effect is not None and own != effect and front is not None:
+            total = _sum(effect, front)  # the same at every size
+        source = upstream[-1].pad.inputs[0] if upstream else op.data
+        sizes = self._sizes(op, source, upstream)
+        axes = self._axes(op.axes, total, sizes)
+        fit = self._conventions.get(id(node), Fitted((), ""))
+        self._taken |= {id(each.pad) for each in upstream}
+        way = (upstream[-1].pad, *upstream[-1].way, node) if upstream else (node,)
+        nodes = [node, *(each.pad for each in upstream)]
+        written = _written(op, outer)
+        origin = [f"a Pad in front, {each.source}" for each in reversed(outer)]
+        if op.auto_pad != "NOTSET":
+            origin.append(f"auto_pad={op.auto_pad}")
+        elif is_padded(op.pads):
+            origin.append("its own pads")
+        return replace(
+            _as_written(self._graph, node, "window"),
+            names=_names(graph, nodes),
+            tensors=_tensors(source, nodes),
+            written=written,
+            amounts=_amounts(axes),
+            pads=_order(total),
+            own=_amounts(self._axes(op.axes, own, sizes)),
+            own_pads=_order(own),
+            axes=axes,
+            kernel=tuple(_number(window.kernel) for window in op.windows),
+            stride=tuple(window.stride for window in op.windows),
+            dilation=tuple(window.dilation for window in op.windows),
+            auto_pad="" if op.auto_pad == "NOTSET" else op.auto_pad,
+            ceil_mode=op.ceil_mode,
+            count_include_pad=op.count_include_pad,
+            outer=tuple(reversed(outer)),
+            tensor=source.name,
+            path=tuple(map(_step, way)),
+            origin=", and ".join(origin),
+            conventions=fit.names,
+            convention=fit.short,
+            findings=self._about(nodes),
+        )
+
+    def _in_front(
+        self, op: WindowOp, upstream: Sequence[Upstream]
+    ) -> tuple[ExtentPair, ...] | None:
+        """What the `Pad`s in front add to each spatial axis; None where that is not known."""
+        none: tuple[ExtentPair, ...] = ((0, 0),) * len(op.windows)
+        if not upstream:
+            return none
+        try:
+            front = padding_in_front(
+                self._graph, self._analysis, op.node, len(op.windows), self._sinking
+            )
+        except UnreadableError:
+            return None
+        if front is None or any(isinstance(each, Unknown) for pair in front for each in pair):
+            return None
+        return front
+
+    def _sizes(
+        self, op: WindowOp, source: Tensor, upstream: Sequence[Upstream]
+    ) -> tuple[Extent, ...]:
+        """The spatial sizes of the tensor that is padded, where its axes are those of the data."""
+        moved = any(step.op not in {"Pad", "Identity"} for each in upstream for step in each.way)
+        shape = None if moved else self._analysis.shape(source)
+        unknown: tuple[Extent, ...] = (Unknown("not known"),) * len(op.windows)
+        return (
+            unknown if shape is None or len(shape) != op.rank else op.operator.layout.spatial(shape)
+        )
+
+    def _axes(
+        self,
+        axes: Sequence[int],
+        total: Sequence[ExtentPair] | None,
+        sizes: Sequence[Extent],
+        names: Sequence[str] | None = None,
+    ) -> tuple[AxisPadding, ...]:
+        """The padding of each axis."""
+        wording = self._context.sites.wording
+        found = []
+        named = _axis_names(len(axes)) if names is None else names
+        for place, axis in enumerate(axes):
+            size = sizes[place] if place < len(sizes) else Unknown("not known")
+            pair: ExtentPair = (Unknown("?"), Unknown("?")) if total is None else total[place]
+            begin, end = map(_number, pair)
+            is_open = begin is None or end is None
+            formula = wording.formula(pair, size) if is_open and total is not None else ""
+            short = "+".join(map(_range, pair))
+            found.append(AxisPadding(axis, named[place], begin, end, _number(size), formula, short))
+        return tuple(found)
+
+    # Transposed convolutions
+
+    def _transposed(self, op: TransposedOp) -> PaddingSite:
+        node, layout = op.node, CONV_TRANSPOSE.layout
+        try:
+            own: tuple[ExtentPair, ...] | None = crop_of(self._analysis, op)
+        except RefusalError:
+            own = None
+        behind: list[Node] = []
+        total = own
+        try:
+            taking, left = CropsBehind(self._graph, self._analysis).taking(op)
+        except RefusalError:
+            taking = left = None
+        if taking is not None:
+            behind += taking.taken
+            total = tuple(
+                (begin, end - more)
+                for (begin, end), more in zip(
+                    taking.form.pads, taking.form.output_padding, strict=True
+                )
+            )
+        if left is not None and left.node not in behind:
+            behind.append(left.node)
+        self._taken |= {id(each) for each in behind if is_pad(self._graph, each)}
+        shape = self._analysis.shape(op.data)
+        sizes = () if shape is None or len(shape) < 3 else layout.spatial(shape)
+        axes = self._axes(op.axes, total, sizes)
+        fit = self._conventions.get(id(node), Fitted((), ""))
+        nodes = [node, *behind]
+        parts = [f"auto_pad={op.auto_pad}"] if op.auto_pad != "NOTSET" else []
+        parts += ["output_shape"] if op.output_shape is not None else []
+        parts += ["pads"] if is_padded(op.pads) and not parts else []
+        parts += ["output_padding"] if any(op.output_padding) else []
+        parts += dict.fromkeys(f"{each.op} behind" for each in behind)
+        return replace(
+            _as_written(self._graph, node, "transposed"),
+            names=_names(self._graph, nodes),
+            tensors=_tensors(op.data, nodes),
+            written=" + ".join(parts) or "none",
+            amounts=_amounts(axes),
+            pads=_order(total),
+            own=described(op),
+            own_pads=_order(own),
+            axes=axes,
+            kernel=tuple(_number(window.kernel) for window in op.windows),
+            stride=tuple(window.stride for window in op.windows),
+            dilation=tuple(window.dilation for window in op.windows),
+            auto_pad="" if op.auto_pad == "NOTSET" else op.auto_pad,
+            output_padding=op.output_padding,
+            output_shape=op.output_shape,
+            behind=tuple(map(_step, behind)),
+            tensor=op.data.name,
+            path=tuple(map(_step, nodes)),
+            origin=", and ".join(parts),
+            conventions=fit.names,
+            convention=fit.short,
+            findings=self._about(nodes),
+        )
+
+    # Pads
+
+    def _alone(self, pad: PadOp) -> PaddingSite:
+        """A `Pad` whose padding reaches no window operator."""
+        node, graph = pad.node, self._graph
+        outer = self._outer(Upstream(node, (), ()))
+        shape = self._analysis.shape(pad.data)
+        rank = (
+            len(shape) if shape is not None else len(pad.amounts or ()) if pad.axes is None else 0
+        )
+        whole = pad.extents_over(rank) if rank else None
+        sizes: tuple[Extent, ...] = shape or (Unknown("not known"),) * rank
+        padded = [axis for axis in range(rank) if whole is None or whole[axis] != (0, 0)]
+        names = [f"axis {axis}" for axis in padded]
+        total = None if whole is None else [whole[axis] for axis in padded]
+        axes = self._axes(padded, total, [sizes[axis] for axis in padded], names)
+        readers = self._readers.of(node.outputs[0])
+        way = self._readers.path(node.outputs[0])
+        said = [self._reader(each.node, each.index) for each in readers[:_MOST_READERS]]
+        if len(readers) > _MOST_READERS:
+            said.append(f"{len(readers) - _MOST_READERS} more")
+        steps = () if way is None else (*way.steps, way.window)
+        return replace(
+            _as_written(graph, node, "pad"),
+            tensors=_tensors(pad.data, [node]),
+            written=_pad_written(outer),
+            amounts=_amounts(axes) if whole is not None else outer.amounts,
+            pads=_order(whole),
+            own=outer.amounts,
+            own_pads=_order(whole),
+            axes=axes if whole is not None else (),
+            outer=(outer,),
+            tensor=pad.data.name,
+            path=tuple(map(_step, (node, *steps))),
+            readers=tuple(said),
+            origin=outer.source,
+            findings=self._about([node]),
+        )
+
+    def _reader(self, node: Node | None, index: int) -> str:
+        if node is None:
+            return "an output of the graph"
+        said = f"{node.op} {self._graph.label(node)!r}"
+        inputs = self._readers.inputs(node)
+        if index < 0:
+            return f"a body of {said}"
+        if inputs is not None and index != inputs.data:
+            return f"{said} (input {index})"
+        return said
+
+    def _outer(self, found: Upstream) -> OuterPad:
+        """A `Pad` in plain values; one that cannot be read says why."""
+        node = found.pad
+        label = self._graph.label(node)
+        steps = tuple(map(_step, found.steps))
+        try:
+            pad = self._context.pad(node)
+            if isinstance(pad, UnreadableError):
+                raise pad
+        except (ModelError, UnreadableError) as error:
+            return OuterPad(label, "", None, None, None, "malformed", str(error), steps=steps)
+        known = pad.constant_amounts
+        formula = "" if known is not None else str(self._context.sites.wording.amounts(pad))
+        value = pad.value if pad.mode == "constant" else None
+        text = "computed" if known is None else self._pad_amounts(pad)
+        flat = None if known is None else _order(known)
+        source = self._source(pad)
+        return OuterPad(label, pad.mode, value, flat, pad.axes, text, source, formula, steps)
+
+    def _pad_amounts(self, pad: PadOp) -> str:
+        """The amounts of a `Pad`, axis by axis, without the axes that it does not pad."""
+        pairs = pad.constant_amounts or ()
+        axes = pad.axes if pad.axes is not None else range(len(pairs))
+        said = [
+            f"axis {axis} {begin}+{end}"
+            for axis, (begin, end) in zip(axes, pairs, strict=True)
+            if (begin, end) != (0, 0)
+        ]
+        return ", ".join(said) or "nothing"
+
+    def _source(self, pad: PadOp) -> str:
+        """Where the amounts of a `Pad` come from."""
+        given = pad.node.inputs[1:2]
+        if not given or not given[0].name:
+            return "its attribute"
+        node = self._graph.producer(given[0])
+        if node is None or node.op == "Constant":
+            return "constant amounts"
+        count = self._context.open_sites.computing(given[0])
+        from_ = self._context.sites.wording.sources(
+            extent for pair in pad.amounts or () for extent in pair
+        )
+        nodes = f"amounts computed by {count} node{'' if count == 1 else 's'}"
+        return f"{nodes} from {from_}" if from_ else nodes
+
+    # What all have
+
+    def _about(self, nodes: Sequence[Node]) -> tuple[Finding, ...]:
+        """The findings about some nodes."""
+        return tuple(
+            finding
+            for node in nodes
+            for finding in self._findings.get((self._context.label(node), str(node.op)), ())
+        )
+
+    @cached_property
+    def _has_pads(self) -> bool:
+        return any(is_pad(self._graph, node) for node in self._graph.nodes)
+
+    @cached_property
+    def _sinking(self) -> Sinking:
+        return Sinking(self._graph, self._analysis)
+
+    @cached_property
+    def _readers(self) -> Readers:
+        return Readers(self._graph)
+
+
+def _as_written(graph: Graph, node: Node, kind: Kind) -> PaddingSite:
+    """A site with no more than what the node itself says."""
+    said = []
+    for name in sorted(PADDING & node.attrs.keys()):
+        value = node.attrs[name]
+        if isinstance(value, onnx.AttributeProto):
+            said.append(f"{name}=@{value.ref_attr_name}" if value.ref_attr_name else f"{name}=?")
+        elif value not in ("NOTSET", ""):
+            said.append(f"{name}={_brief(value)}")
+    known: Sequence[str] = ["Pad"] if node.op == "Pad" else []
+    return PaddingSite(
+        node=graph.place_of(node),
+        op_type=str(node.op),
+        domain=node.domain or "",
+        scope=graph.place,
+        kind=kind,
+        written=", ".join([*known, *said]) or "none",
+        names=_names(graph, [node]),
+        tensors=tuple(tensor.name for tensor in node.outputs if tensor.name),
+        problem=_not_covered(graph, node) if kind == "other" else "",
+    )
+
+
+def _not_covered(graph: Graph, node: Node) -> str:
+    """Why onnxpad does not cover an operator."""
+    if graph.is_function(node):
+        return f"{node.op} is a function of the model: its body says how it pads"
+    if graph.is_standard(node):
+        return f"onnxpad does not cover {node.op}"
+    domain = f" of {node.domain}" if node.domain else ""
+    return f"onnxpad does not cover {node.op}{domain}"
+
+
+def _brief(value: object) -> str:
+    """An attribute in words; of a long list the first elements."""
+    if isinstance(value, list):
+        more = ", ..." if len(value) > _MOST_LISTED else ""
+        return f"[{', '.join(map(str, value[:_MOST_LISTED]))}{more}]"
+    return str(value)
+
+
+def _names(graph: Graph, nodes: Iterable[Node]) -> tuple[str, ...]:
+    """The names that nodes go by."""
+    found = (each for node in nodes for each in (describe(node), graph.place_of(node)))
+    return tuple(dict.fromkeys(found))
+
+
+def _tensors(source: Tensor, nodes: Iterable[Node]) -> tuple[str, ...]:
+    """The names of a tensor and of the results of nodes."""
+    found = [source.name, *(tensor.name for node in nodes for tensor in node.outputs)]
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
+def _step(node: Node) -> Step:
+    return Step(describe(node), str(node.op))
+
+
+def _sum(one: Sequence[ExtentPair], other: Sequence[ExtentPair]) -> tuple[ExtentPair, ...]:
+    return tuple((a + c, b + d) for (a, b), (c, d) in zip(one, other, strict=True))
+
+
+def _number(extent: Extent) -> int | None:
+    return extent if isinstance(extent, int) else None
+
+
+def _order(pairs: Sequence[ExtentPair] | None) -> tuple[int, ...] | None:
+    """Amounts in ONNX order; None unless all are numbers."""
+    if pairs is None:
+        return None
+    flat = [begin for begin, _ in pairs] + [end for _, end in pairs]
+    numbers = tuple(each for each in flat if isinstance(each, int))
+    return numbers if len(numbers) == len(flat) else None
+
+
+def _range(extent: Extent) -> str:
+    """A number, or the least and the greatest that an amount can be, as `0..1`."""
+    if isinstance(extent, int):
+        return str(extent)
+    least, greatest = bounds(extent)
+    if least is None:
+        return "?"
+    return f"{least}.." if greatest is None else f"{least}..{greatest}"
+
+
+def _axis_names(count: int) -> list[str]:
+    """The names of spatial axes."""
+    return list({1: "W", 2: "HW", 3: "DHW"}.get(count, "")) or [f"axis {i}" for i in range(count)]
+
+
+def _amounts(axes: Sequence[AxisPadding]) -> str:
+    """The padding of all axes in words; `none` if there is none."""
+    if all((each.begin, each.end) == (0, 0) for each in axes):
+        return "none"
+    if all(each.range == "?+?" for each in axes):
+        return "not known"
+    return ", ".join(f"{each.name} {each.range}" for each in axes)
+
+
+def _written(op: WindowOp, outer: Sequence[OuterPad]) -> str:
+    """How the padding of a window operator is written, in short."""
+    parts = list(dict.fromkeys(map(_pad_written, reversed(outer))))
+    if len(outer) > 1:
+        parts[:0] = [f"{len(outer)}x"] * (len(parts) == 1)
+    said = [" ".join(parts)] if len(outer) > 1 and len(parts) == 2 else parts
+    if op.auto_pad != "NOTSET":
+        said = [*said, f"auto_pad={op.auto_pad}"]
+    elif is_padded(op.pads):
+        said = [*said, "pads"]
+    if op.ceil_mode:
+        said = [*said, "ceil_mode"]
+    return " + ".join(said) or "none"
+
+
+def _pad_written(pad: OuterPad) -> str:
+    """How a `Pad` is written, in short."""
+    words = ["computed"] if pad.pads is None and pad.amounts == "computed" else []
+    words += ["Pad"]
+    if pad.mode not in {"constant", ""}:
+        words.append(pad.mode)
+    elif pad.value is None:
+        words.append("of ?")
+    elif pad.value:
+        words.append(f"of {pad.value}")
+    if pad.steps:
+        words.append("and steps")
+    return " ".join(words)

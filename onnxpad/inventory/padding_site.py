@@ -1,0 +1,214 @@
+"""One padding of a model in plain values, which reports print."""
+
+import shlex
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from onnxpad.finding import Finding
+from onnxpad.reasons import Reason
+
+Kind: TypeAlias = Literal["window", "transposed", "pad", "other", "malformed"]
+"""`window` slides over its data; `transposed` is a ConvTranspose, whose pads crop; `pad` is a `Pad`
+whose padding reaches no window operator; `other` has attributes that pad but is not covered;
+`malformed` cannot be read."""
+
+_NOT_ABOUT_FOLDING: Final = frozenset({"PAD902"})
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A node on the way of padded data.
+
+    Attributes:
+        node: Its name, or that of its first output in angle brackets.
+        op_type: Its operator.
+    """
+
+    node: str
+    op_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class AxisPadding:
+    """The padding of one axis.
+
+    Attributes:
+        axis: The index of the axis.
+        name: Its name, such as `H`; `axis 1` if it has none.
+        begin: The elements added at the begin; of a transposed convolution those cropped there,
+            below 0 those appended. None if it depends on a size or is not known.
+        end: The same at the end.
+        size: The size of the data that is padded; None if open.
+        formula: Begin and end as formulas of the size, where they depend on it; else empty.
+        range: Begin and end in short, such as `0..1+1`.
+    """
+
+    axis: int
+    name: str
+    begin: int | None
+    end: int | None
+    size: int | None
+    formula: str = ""
+    range: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OuterPad:
+    """A `Pad` whose padding reaches an operator downstream.
+
+    Attributes:
+        node: Its name.
+        mode: `constant`, `reflect`, `edge` or `wrap`.
+        value: The number that it writes in mode `constant`; None if known only at run time.
+        pads: Its amounts in ONNX order, of all axes of its data or of `axes`; None if computed.
+        axes: The axes that it names; None for all.
+        amounts: The amounts in words.
+        source: Where they come from, such as `initializer 'pads'`.
+        formula: What computed amounts depend on, and how; else empty.
+        steps: The nodes between it and the next one downstream of these.
+    """
+
+    node: str
+    mode: str
+    value: float | int | str | None
+    pads: tuple[int, ...] | None
+    axes: tuple[int, ...] | None
+    amounts: str
+    source: str
+    formula: str = ""
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PaddingSite:
+    """One padding of a model: an operator with the `Pad`s in front of it, or a `Pad` alone.
+
+    Attributes:
+        node: Name of the operator; in a body or function, with the way to it.
+        op_type: The operator.
+        domain: Its domain; empty for ONNX's own.
+        scope: The body or function that it is in; empty for the main graph.
+        kind: As in `Kind`.
+        written: How the padding is written, such as `Pad`, `pads` or `auto_pad=SAME_UPPER`.
+        amounts: The total in words, such as `H 1+1, W 1+1`.
+        pads: The total of its spatial axes in ONNX order (begins, then ends); of a `Pad` alone, of
+            all axes. None if it depends on an open size or is not known.
+        own: The operator's own part of it in words.
+        own_pads: The same in ONNX order; None if open.
+        axes: The axes that are padded or could be.
+        kernel: Size of the window on each spatial axis; None where not known.
+        stride: Its stride.
+        dilation: Its dilation.
+        auto_pad: The attribute; empty if absent or NOTSET.
+        ceil_mode: Whether the output size is rounded up.
+        count_include_pad: Whether an average counts its padding.
+        output_padding: What a transposed convolution appends.
+        output_shape: The size that it is to give; None if absent.
+        outer: The `Pad`s in front, the nearest last.
+        behind: Of a transposed convolution, the Slices and `Pad`s behind it that change the crop.
+        tensor: The tensor that is padded.
+        path: The nodes from that tensor to the operator.
+        readers: Of a `Pad` alone, who reads it, in words.
+        origin: Where the padding comes from, in words.
+        conventions: Names of the frameworks whose convention it fits at every size.
+        convention: The same in short, such as `TensorFlow`.
+        findings: What `check` finds about the operator, its `Pad`s and its crops.
+        problem: Why it cannot be read, or is not covered; else empty.
+        names: The names of its operators, by which it can be asked for.
+        tensors: The names of the tensors there, by which it can be asked for too.
+    """
+
+    node: str
+    op_type: str
+    domain: str
+    scope: str
+    kind: Kind
+    written: str
+    amounts: str = ""
+    pads: tuple[int, ...] | None = None
+    own: str = ""
+    own_pads: tuple[int, ...] | None = None
+    axes: tuple[AxisPadding, ...] = ()
+    kernel: tuple[int | None, ...] = ()
+    stride: tuple[int, ...] = ()
+    dilation: tuple[int, ...] = ()
+    auto_pad: str = ""
+    ceil_mode: bool = False
+    count_include_pad: bool = False
+    output_padding: tuple[int, ...] = ()
+    output_shape: tuple[int, ...] | None = None
+    outer: tuple[OuterPad, ...] = ()
+    behind: tuple[Step, ...] = ()
+    tensor: str = ""
+    path: tuple[Step, ...] = ()
+    readers: tuple[str, ...] = ()
+    origin: str = ""
+    conventions: tuple[str, ...] = ()
+    convention: str = ""
+    findings: tuple[Finding, ...] = ()
+    problem: str = ""
+    names: tuple[str, ...] = ()
+    tensors: tuple[str, ...] = ()
+
+    @property
+    def deciding(self) -> tuple[Finding, ...]:
+        """The findings that say whether and why the padding is rewritten."""
+        return tuple(each for each in self.findings if each.code not in _NOT_ABOUT_FOLDING)
+
+    @property
+    def fixable(self) -> bool:
+        """Whether `fix` rewrites at least a part of it."""
+        return any(each.fixable for each in self.deciding)
+
+    @property
+    def stays(self) -> bool:
+        """Whether a part of it stays that `fix` would rewrite if something were otherwise."""
+        return any(not each.fixable for each in self.deciding)
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to do about it, in the order of the findings, each said once."""
+        found = [advice_on(each) for each in self.deciding]
+        return tuple(dict.fromkeys(filter(None, found)))
+
+
+_SIZES: Final = frozenset({Reason.SIZE_DEPENDENT, Reason.SAME_AT_EVERY_SIZE, Reason.AS_ASKED})
+
+_ADVICE: Final = {
+    Reason.ENGINES_DISAGREE: "onnxpad fix MODEL --trust onnxruntime, or --trust spec",
+    Reason.AUTO_PAD_AND_PADS: "remove auto_pad or pads in the exporter",
+    Reason.STEPS_BETWEEN: "in the exporter, put the Pad directly before the window operator",
+    Reason.AMOUNTS_IN_FILE: "give the path of the model, so that its external data is found",
+    Reason.OPSET_TOO_OLD: "export with a newer opset, or convert the model to one",
+    Reason.ASSUMPTION_REFUSED: "onnxpad fix MODEL without --strict",
+    Reason.CUSTOM_OPERATOR: "declare the operator with onnxpad.register(onnxpad.Row(...))",
+    Reason.UNREADABLE: "correct the node, or export the model again",
+    Reason.UNUSED: "remove the Pad: nothing reads it",
+}
+
+
+def advice_on(finding: Finding) -> str:
+    """What to do about a finding, in one line; empty if nothing can be done."""
+    if finding.fixable:
+        return "onnxpad fix MODEL"
+    if finding.reason_code in _SIZES:
+        return _by_size(finding)
+    for reason, text in _ADVICE.items():
+        if finding.reason_code == reason:
+            return text
+    return ""
+
+
+def _by_size(finding: Finding) -> str:
+    """The options that decide a padding that depends on open sizes."""
+    given = finding.evidence.get("sizes")
+    listed = given if isinstance(given, list) else []
+    names = dict.fromkeys(str(each["name"]) for each in listed if isinstance(each, dict))
+    choices = [" ".join(f"--dim {shlex.quote(name)}=N" for name in names)]
+    choices += [
+        f"--dynamic {choice}"
+        for choice in ("auto-pad", "pad")
+        if f"--dynamic {choice}" in finding.reason
+    ]
+    choices = [each for each in choices if each]
+    return f"onnxpad fix MODEL {', or '.join(choices)}" if choices else ""

@@ -1,0 +1,79 @@
+"""The report of `show` as JSON: every site with structured fields."""
+
+from onnxpad.inventory.padding_site import OuterPad, PaddingSite
+from onnxpad.inventory.show_result import ShowResult
+from onnxpad.report.json import dumped, finding_fields, head
+
+
+def show_json(result: ShowResult) -> str:
+    """The report of one `show` as one JSON object."""
+    document = {
+        **head("show", 0),
+        "model": result.model or None,
+        "asked": result.asked,
+        "total": result.total,
+        "sites": [_site(site) for site in result.sites],
+        "conventions": result.conventions,
+        "findings": [finding_fields(finding) for finding in result.others],
+        "notes": result.notes,
+        "warnings": result.warnings,
+    }
+    return dumped(document)
+
+
+def _site(site: PaddingSite) -> dict[str, object]:
+    return {
+        "node": site.node,
+        "op_type": site.op_type,
+        "domain": site.domain,
+        "scope": site.scope,
+        "kind": site.kind,
+        "written": site.written,
+        "pads": site.pads,
+        "own_pads": site.own_pads,
+        "axes": [
+            {
+                "axis": axis.axis,
+                "name": axis.name,
+                "begin": axis.begin,
+                "end": axis.end,
+                "size": axis.size,
+                "formula": axis.formula or None,
+            }
+            for axis in site.axes
+        ],
+        "kernel": site.kernel,
+        "stride": site.stride,
+        "dilation": site.dilation,
+        "auto_pad": site.auto_pad or None,
+        "ceil_mode": site.ceil_mode,
+        "count_include_pad": site.count_include_pad,
+        "output_padding": site.output_padding,
+        "output_shape": site.output_shape,
+        "outer": [_outer(pad) for pad in site.outer],
+        "behind": [{"node": step.node, "op_type": step.op_type} for step in site.behind],
+        "tensor": site.tensor or None,
+        "path": [{"node": step.node, "op_type": step.op_type} for step in site.path],
+        "readers": site.readers,
+        "origin": site.origin or None,
+        "conventions": site.conventions,
+        "convention": site.convention or None,
+        "findings": [finding_fields(finding) for finding in site.findings],
+        "fixable": site.fixable,
+        "stays": site.stays,
+        "problem": site.problem or None,
+        "advice": site.advice,
+    }
+
+
+def _outer(pad: OuterPad) -> dict[str, object]:
+    return {
+        "node": pad.node,
+        "mode": pad.mode or None,
+        "value": pad.value,
+        "pads": pad.pads,
+        "axes": pad.axes,
+        "source": pad.source,
+        "formula": pad.formula or None,
+        "steps": [{"node": step.node, "op_type": step.op_type} for step in pad.steps],
+    }

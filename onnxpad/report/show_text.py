@@ -1,0 +1,284 @@
+"""The report of `show` as text: a table of all padding, or each site in full."""
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from onnxpad.conventions.frameworks import FRAMEWORKS
+from onnxpad.inventory.padding_site import AxisPadding, OuterPad, PaddingSite, Step
+from onnxpad.inventory.show_result import ShowResult
+from onnxpad.report.text import Paint, counted, grouped, plain, shown
+
+WIDTH: Final = 80
+_LABEL: Final = 13
+_MOST_LINES: Final = 4
+_GAP: Final = "  "
+
+
+def show_text(result: ShowResult, paint: Paint = plain, width: int = WIDTH) -> str:
+    """All padding of a model as a table, or what was asked for in full."""
+    blocks = [[_headline(result, paint)], [*_remarks(result, paint, width)]]
+    if result.asked:
+        blocks += [[*_site(site, paint, width)] for site in result.sites]
+    elif result.sites:
+        blocks += [[*_table(result.sites, paint, width)], [*_ending(result, paint, width)]]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _headline(result: ShowResult, paint: Paint) -> str:
+    model = paint(shown(result.model or "model"), "strong")
+    if not result.total:
+        return f"{model}: no padding to show"
+    if result.asked:
+        return f"{model}: {len(result.sites):,} of {counted(result.total, 'operator')}"
+    padded = sum(_pads(site) for site in result.sites)
+    inside = sum(bool(site.scope) for site in result.sites)
+    told = f"{model}: {counted(result.total, 'operator')} that can pad, {padded:,} of them do"
+    return f"{told}; {inside:,} in bodies and functions" if inside else told
+
+
+def _pads(site: PaddingSite) -> bool:
+    return site.written != "none"
+
+
+def _remarks(result: ShowResult, paint: Paint, width: int) -> Iterator[str]:
+    for line in result.warnings:
+        yield from _wrapped(f"{paint('warning', 'warning')}: {shown(line)}", width)
+    for line in result.notes:
+        yield from _wrapped(f"note: {shown(line)}", width)
+
+
+# The table
+
+
+def _table(sites: Sequence[PaddingSite], paint: Paint, width: int) -> Iterator[str]:
+    """Two lines for each form of padding: how much and how many, and which operators."""
+    rows = []
+    for of_kind in grouped(sites, lambda site: (site.kind == "pad", site.op_type)):
+        forms = grouped(
+            of_kind, lambda site: (site.written, site.amounts, _fits(site), _fate(site))
+        )
+        forms.sort(key=lambda group: (not _pads(group[0]), -len(group)))
+        for place, group in enumerate(forms):
+            site = group[0]
+            name = f"{site.op_type} alone" if site.kind == "pad" else site.op_type
+            cells = [
+                shown(name) if place == 0 else "",
+                _amounts(site),
+                shown(site.written) if _pads(site) else "",
+                f"x {len(group):,}",
+                _fits(site) or "-" if _pads(site) else "",
+            ]
+            rows.append((cells, group))
+    heads = ["operator", "padding", "written as", "", "fits"]
+    widths = [max(len(cells[at]) for cells in (heads, *(c for c, _ in rows))) for at in range(5)]
+    narrow = sum(widths) + len(_GAP) * 4 > width
+    if narrow:
+        widths = widths[:4]
+    yield paint(_row(heads, widths), "faint")
+    for cells, group in rows:
+        yield _row(cells, widths)
+        if _pads(group[0]):
+            said = _fits_line(group[0]) if narrow else ""
+            yield paint(_which(group, said, widths[0] + len(_GAP), width), "faint")
+
+
+def _amounts(site: PaddingSite) -> str:
+    if site.kind == "transposed" and site.amounts not in {"none", "not known"}:
+        return f"crops {site.amounts}"
+    return site.amounts or ("?" if _pads(site) else "none")
+
+
+def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return _GAP.join(f"{cell:{width}}" for cell, width in zip(cells, widths, strict=False)).rstrip()
+
+
+def _fits(site: PaddingSite) -> str:
+    return shown(site.convention)
+
+
+def _fits_line(site: PaddingSite) -> str:
+    return f"fits {_fits(site)}; " if site.convention and site.convention != "none" else ""
+
+
+def _fate(site: PaddingSite) -> str:
+    """What `fix` does to the padding, in a word or two."""
+    if site.kind == "malformed":
+        return "cannot be read"
+    if site.fixable:
+        return "fix rewrites a part" if site.stays else "fix rewrites"
+    return "stays" if site.stays else ""
+
+
+def _which(group: Sequence[PaddingSite], said: str, indent: int, width: int) -> str:
+    """The names of the first sites of a group, as many as one line has room for."""
+    fate = _fate(group[0])
+    lead = " " * indent + said + (f"{fate}: " if fate else "")
+    line, left = lead, len(group)
+    for place, site in enumerate(group):
+        name = shown(site.node)
+        comma = ", " if place else ""
+        rest = f" and {left - 1:,} more" if left > 1 else ""
+        if place and len(line) + len(comma) + len(name) + len(rest) > width:
+            break
+        line, left = f"{line}{comma}{name}", left - 1
+    return f"{line} and {left:,} more" if left else line
+
+
+def _ending(result: ShowResult, paint: Paint, width: int) -> Iterator[str]:
+    sites = result.sites
+    fixable, stay = sum(s.fixable for s in sites), sum(s.stays for s in sites)
+    if result.conventions:
+        yield from _wrapped(f"conventions: {'; '.join(map(shown, result.conventions))}", width)
+    if fixable:
+        yield from _wrapped(f"onnxpad fix rewrites {fixable:,} of these", width)
+    if stay:
+        told = "stays" if stay == 1 else "stay"
+        yield from _wrapped(
+            f"{stay:,} of these {told} in fix, or a part of it: --node NAME has the reason", width
+        )
+    elif not fixable and any(map(_pads, sites)) and not result.warnings:
+        yield "onnxpad fix has nothing to rewrite"
+    for finding in result.others:
+        said = f"{finding.code} {shown(finding.node)}: {shown(finding.message)}"
+        reason = f"; {shown(finding.reason)}" if finding.reason else ""
+        yield from _wrapped(f"also {said}{reason}", width)
+
+
+# One site in full
+
+
+def _site(site: PaddingSite, paint: Paint, width: int) -> Iterator[str]:
+    of = f" of {shown(site.domain)}" if site.domain else ""
+    yield paint(f"{shown(site.op_type)}{of} {shown(repr(site.node))}", "strong")
+    for label, text in _facts(site):
+        if text:
+            lead = f"  {label:{_LABEL}}"
+            lines = _wrapped(text, width - len(lead))
+            yield paint(lead, "faint") + lines[0]
+            yield from (" " * len(lead) + line for line in lines[1:])
+
+
+def _facts(site: PaddingSite) -> Iterator[tuple[str, str]]:
+    """The facts about a site, each with its label."""
+    yield "path", _path(site)
+    yield "data", _data(site)
+    yield "window", _window(site)
+    total = "cropped" if site.kind == "transposed" else "padding"
+    pads = f"   pads {list(site.pads)}" if site.pads is not None and any(site.pads) else ""
+    yield total, f"{site.amounts}{pads}"
+    yield "", _formulas(site.axes)
+    yield "written as", shown(site.written) if site.kind in {"other", "malformed"} else ""
+    if site.kind != "pad":
+        yield "its own", _own(site) if site.outer or site.behind or site.auto_pad else ""
+        for pad in site.outer:
+            yield "in front", f"Pad {shown(repr(pad.node))}: {_outer(pad)}"
+    else:
+        yield "writes", _value(site.outer[0]) if site.outer else ""
+        yield "read by", ", ".join(map(shown, site.readers)) or "nothing"
+    for step in site.behind:
+        yield "behind", _step(step)
+    yield "comes from", shown(site.origin)
+    if site.outer and site.outer[0].formula and site.kind == "pad":
+        yield "", shown(site.outer[0].formula)
+    yield "fits", _conventions(site)
+    yield from _decided(site)
+    yield "in", shown(site.scope)
+
+
+def _path(site: PaddingSite) -> str:
+    steps = [_step(step) for step in site.path]
+    return " -> ".join([shown(repr(site.tensor)), *steps]) if steps else ""
+
+
+def _step(step: Step) -> str:
+    return f"{shown(step.op_type)} {shown(repr(step.node))}"
+
+
+def _data(site: PaddingSite) -> str:
+    """The sizes of the tensor that is padded, as far as they are known."""
+    sizes = [f"{axis.name} {'open' if axis.size is None else axis.size}" for axis in site.axes]
+    return f"{shown(repr(site.tensor))}, {', '.join(sizes)}" if sizes else ""
+
+
+def _window(site: PaddingSite) -> str:
+    if not site.kernel:
+        return ""
+    said = [f"kernel {_by(site.kernel)}", f"stride {_by(site.stride)}"]
+    if any(each != 1 for each in site.dilation):
+        said.append(f"dilation {_by(site.dilation)}")
+    if site.ceil_mode:
+        said.append("ceil_mode (rounds its output size up)")
+    if site.count_include_pad:
+        said.append("count_include_pad")
+    return ", ".join(said)
+
+
+def _by(numbers: Iterable[int | None]) -> str:
+    return "x".join("?" if each is None else str(each) for each in numbers)
+
+
+def _formulas(axes: Sequence[AxisPadding]) -> str:
+    """The formulas of the axes whose padding depends on their size."""
+    said = [
+        f"on {' and '.join(axis.name for axis in group)} {shown(group[0].formula)}"
+        for group in grouped([axis for axis in axes if axis.formula], lambda axis: axis.formula)
+    ]
+    return "; ".join(said)
+
+
+def _own(site: PaddingSite) -> str:
+    if site.kind == "transposed":
+        return site.own
+    said = site.own
+    return f"auto_pad={site.auto_pad}: {said}" if site.auto_pad else said
+
+
+def _outer(pad: OuterPad) -> str:
+    """A `Pad` in front: how much, of which value, and through what it gets to the operator."""
+    said = f"{shown(pad.amounts)}, {_value(pad)}"
+    if pad.axes is not None:
+        said += f", axes {list(pad.axes)}"
+    if pad.steps:
+        said += f", through {', '.join(map(_step, pad.steps))}"
+    return said
+
+
+def _value(pad: OuterPad) -> str:
+    if pad.mode != "constant":
+        return f"mode {pad.mode}" if pad.mode else shown(pad.source)
+    return "a value known only at run time" if pad.value is None else f"value {pad.value}"
+
+
+def _conventions(site: PaddingSite) -> str:
+    if site.conventions:
+        return ", ".join(FRAMEWORKS[name].title for name in site.conventions)
+    named = {"none": "no framework's padding", "at some sizes": "frameworks at some sizes only"}
+    return named.get(site.convention, shown(site.convention))
+
+
+def _decided(site: PaddingSite) -> Iterator[tuple[str, str]]:
+    """What `fix` does to the padding, why, and what to do about it."""
+    label = "fix"
+    for finding in site.deciding:
+        message = shown(finding.message)
+        if finding.fixable:
+            sizes = f"; exact for {shown(finding.sizes)}" if finding.sizes else ""
+            yield label, f"rewrites it ({finding.code}): {message}{sizes}"
+        else:
+            yield label, f"leaves it ({finding.code}): {message}; {shown(finding.reason)}"
+        label = ""
+    if site.problem:
+        yield label, f"leaves it: {shown(site.problem)}"
+    elif not site.deciding:
+        done = "there is no padding" if not _pads(site) else "the padding is the operator's own"
+        yield label, f"nothing to do: {done}"
+    label = "what to do"
+    for advice in site.advice:
+        yield label, shown(advice)
+        label = ""
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """A text in lines of a width, never broken inside a word."""
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
