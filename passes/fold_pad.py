@@ -105,6 +105,7 @@ class FoldPad(Pass):
         if known is not None:
             amounts = f" {op.operator.layout.told(known)}"
         message = f"Pad{amounts} before {op.node.op} {context.graph.label(op.node)!r}"
+        before = context.label(op.node)
         try:
             outer = context.sites.merged(op, pad, self.asked)
             if outer is None:
@@ -113,14 +114,14 @@ class FoldPad(Pass):
         except RefusalError as refusal:
             if pad.constant_amounts is None:
                 return None  # the rules on computed amounts report it
-            return self.refused(context, pad.node, message, refusal)
+            return self.refused(context, pad.node, message, refusal, before=before)
         assert outer is not None
         if plan.outer == outer.amounts and outer.exact:
             return None
         if not outer.exact:
             message += f": in effect {told(outer.amounts)} at every size"
         pads = onnx_order(outer.amounts)
-        return self.found(context, pad.node, message, plan, keeps=op.node, pads=pads)
+        return self.found(context, pad.node, message, plan, keeps=op.node, pads=pads, before=before)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the sum of both paddings in the style asked for."""

@@ -62,6 +62,7 @@ class RecogniseSame(Pass):
             pad = context.sites.pad_before(op)
             if pad is None or pad.constant_amounts is not None:
                 continue
+            before = context.label(op.node)
             message = f"computed Pad before {op.node.op} {context.graph.label(op.node)!r}"
             try:
                 context.sites.merged(op, pad)
@@ -72,7 +73,7 @@ class RecogniseSame(Pass):
             try:
                 plan = context.open_sites.same_of(op)
             except RefusalError as refusal:
-                yield self.refused(context, pad.node, message, refusal)
+                yield self.refused(context, pad.node, message, refusal, before=before)
                 continue
             if plan is None:
                 continue
@@ -85,13 +86,14 @@ class RecogniseSame(Pass):
                     severity=Severity.WARNING,
                     keeps=op.node,
                     auto_pad=plan.auto_pad,
+                    before=before,
                 )
             else:
                 formula = context.sites.wording.amounts(pad, "--dynamic auto-pad")
                 reason = f"it is {plan.auto_pad} at every size; {formula}"
                 facts = {**formula.facts, "auto_pad": plan.auto_pad}
                 asked = RefusalError(Reason.SAME_AT_EVERY_SIZE, reason, **facts)
-                yield self.refused(context, pad.node, message, asked)
+                yield self.refused(context, pad.node, message, asked, before=before)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the attribute."""

@@ -18,8 +18,8 @@ def chosen(sites: Sequence[PaddingSite], patterns: Iterable[str]) -> tuple[Paddi
 
     Args:
         sites: All sites of a model.
-        patterns: Names, or patterns with `*`, `?` and `[...]`. What is a name as it stands is not
-            taken for a pattern.
+        patterns: Names, or patterns with `*` for any characters and `?` for one, which are
+            compared with names of nodes. What is a name as it stands is not taken for a pattern.
 
     Raises:
         UsageError: No site has such a name.
@@ -30,10 +30,11 @@ def chosen(sites: Sequence[PaddingSite], patterns: Iterable[str]) -> tuple[Paddi
             place for place, site in enumerate(sites) if pattern in (*site.names, *site.tensors)
         ]
         if not places:
+            glob = pattern.replace("[", "[[]")
             places = [
                 place
                 for place, site in enumerate(sites)
-                if any(fnmatchcase(name, pattern) for name in site.names if name)
+                if any(fnmatchcase(name, glob) for name in site.names)
             ]
         if not places:
             known = dict.fromkeys(name for site in sites for name in (*site.names, *site.tensors))

@@ -49,8 +49,11 @@ _SHORT: Final = {
 }
 """Conventions in short, by what padding is like."""
 
+_MOVED: Final = "PAD207"
+"""The code of a `Pad` that moves past steps, which its finding names."""
 _MOST_READERS: Final = 8
 _MOST_LISTED: Final = 12
+_LONGEST_SIZE: Final = 48
 
 
 class Fitted(NamedTuple):
@@ -219,7 +222,7 @@ class _Collector:
         if effect is not None and own != effect and front is not None:
             total = _sum(effect, front)  # the same at every size
         source = upstream[-1].pad.inputs[0] if upstream else op.data
-        sizes = self._sizes(op, source, upstream)
+        sizes = self._sizes(op, source, upstream, front)
         axes = self._axes(op.axes, total, sizes)
         fit = self._conventions.get(id(node), Fitted((), ""))
         self._taken |= {id(each.pad) for each in upstream}
@@ -253,7 +256,7 @@ class _Collector:
             origin=", and ".join(origin),
             conventions=fit.names,
             convention=fit.short,
-            findings=self._about(nodes),
+            findings=self._about(nodes, way),
         )
 
     def _in_front(
@@ -274,12 +277,23 @@ class _Collector:
         return front
 
     def _sizes(
-        self, op: WindowOp, source: Tensor, upstream: Sequence[Upstream]
+        self,
+        op: WindowOp,
+        source: Tensor,
+        upstream: Sequence[Upstream],
+        front: Sequence[ExtentPair] | None,
     ) -> tuple[Extent, ...]:
         """The spatial sizes of the tensor that is padded, where its axes are those of the data."""
+        unknown: tuple[Extent, ...] = (Unknown("not known"),) * len(op.windows)
+        if upstream and front is not None:  # steps in between may have other axes
+            shape = self._analysis.shape(op.data)
+            padded = None if shape is None else op.operator.layout.spatial(shape)
+            if padded is not None and all(isinstance(size, int) for size in padded):
+                return tuple(
+                    size - begin - end for size, (begin, end) in zip(padded, front, strict=True)
+                )
         moved = any(step.op not in {"Pad", "Identity"} for each in upstream for step in each.way)
         shape = None if moved else self._analysis.shape(source)
-        unknown: tuple[Extent, ...] = (Unknown("not known"),) * len(op.windows)
         return (
             unknown if shape is None or len(shape) != op.rank else op.operator.layout.spatial(shape)
         )
@@ -302,7 +316,8 @@ class _Collector:
             is_open = begin is None or end is None
             formula = wording.formula(pair, size) if is_open and total is not None else ""
             short = "+".join(map(_range, pair))
-            found.append(AxisPadding(axis, named[place], begin, end, _number(size), formula, short))
+            known, words = _number(size), _size(size)
+            found.append(AxisPadding(axis, named[place], begin, end, known, words, formula, short))
         return tuple(found)
 
     # Transposed convolutions
@@ -462,13 +477,30 @@ class _Collector:
 
     # What all have
 
-    def _about(self, nodes: Sequence[Node]) -> tuple[Finding, ...]:
-        """The findings about some nodes."""
-        return tuple(
+    def _about(self, nodes: Sequence[Node], way: Sequence[Node] = ()) -> tuple[Finding, ...]:
+        """The findings about some nodes.
+
+        Args:
+            nodes: The operator first, then its `Pad`s.
+            way: The nodes of its path. Of a finding that says which reader of a `Pad`, or which
+                steps downstream, it is about, these are to be among them, if any is.
+        """
+        found = [
             finding
             for node in nodes
             for finding in self._findings.get((self._context.label(node), str(node.op)), ())
-        )
+        ]
+        labels = {self._graph.label(node) for node in way}
+        own = [each for each in found if self._is_here(each, nodes[0], labels)]
+        return tuple(own if way and own else found)
+
+    def _is_here(self, finding: Finding, node: Node, way: set[str]) -> bool:
+        before, steps = finding.evidence.get("before"), finding.evidence.get("steps")
+        if before is not None:
+            return before == self._context.label(node)
+                if not isinstance(steps, list) or finding.code != _MOVED:
+            return True
+        return any(step in way for step in steps)
 
     @cached_property
     def _has_pads(self) -> bool:
@@ -555,6 +587,12 @@ def _order(pairs: Sequence[ExtentPair] | None) -> tuple[int, ...] | None:
     flat = [begin for begin, _ in pairs] + [end for _, end in pairs]
     numbers = tuple(each for each in flat if isinstance(each, int))
     return numbers if len(numbers) == len(flat) else None
+
+
+def _size(extent: Extent) -> str:
+    """A size in words: a number, a formula of open sizes, or `open`."""
+    text = "open" if isinstance(extent, Unknown) else str(extent)
+    return text if len(text) <= _LONGEST_SIZE else "open"
 
 
 def _range(extent: Extent) -> str:

@@ -39,6 +39,7 @@ class AxisPadding:
             below 0 those appended. None if it depends on a size or is not known.
         end: The same at the end.
         size: The size of the data that is padded; None if open.
+        told_size: The same in words, such as `224` or `ceil(height/2)`.
         formula: Begin and end as formulas of the size, where they depend on it; else empty.
         range: Begin and end in short, such as `0..1+1`.
     """
@@ -48,6 +49,7 @@ class AxisPadding:
     begin: int | None
     end: int | None
     size: int | None
+    told_size: str
     formula: str = ""
     range: str = ""
 

@@ -38,6 +38,7 @@ def _site(site: PaddingSite) -> dict[str, object]:
                 "begin": axis.begin,
                 "end": axis.end,
                 "size": axis.size,
+                "extent": axis.told_size,
                 "formula": axis.formula or None,
             }
             for axis in site.axes

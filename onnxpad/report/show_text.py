@@ -13,6 +13,7 @@ WIDTH: Final = 80
 _LABEL: Final = 13
 _MOST_LINES: Final = 4
 _GAP: Final = "  "
+_SHORTEST: Final = 10
 
 
 def show_text(result: ShowResult, paint: Paint = plain, width: int = WIDTH) -> str:
@@ -116,13 +117,27 @@ def _which(group: Sequence[PaddingSite], said: str, indent: int, width: int) -> 
     lead = " " * indent + said + (f"{fate}: " if fate else "")
     line, left = lead, len(group)
     for place, site in enumerate(group):
-        name = shown(site.node)
+        more = f" and {left - 1:,} more" if left > 1 else ""
+        name = _pattern(shown(site.node), width - len(lead) - len(more))
         comma = ", " if place else ""
         rest = f" and {left - 1:,} more" if left > 1 else ""
         if place and len(line) + len(comma) + len(name) + len(rest) > width:
             break
         line, left = f"{line}{comma}{name}", left - 1
     return f"{line} and {left:,} more" if left else line
+
+
+def _pattern(name: str, room: int) -> str:
+    """A name; where it is too long, its end behind `*`, a pattern that `--node` takes.
+
+    >>> _pattern("net/block/conv", 20), _pattern("net/block/conv", 12)
+    ('net/block/conv', '*/block/conv')
+    """
+    if len(name) <= room or room < _SHORTEST:
+        return name
+    end = name[len(name) - room + 1 :]
+    slash = end.find("/")
+    return f"*{end if slash < 0 else end[slash:]}"
 
 
 def _ending(result: ShowResult, paint: Paint, width: int) -> Iterator[str]:
@@ -197,7 +212,7 @@ def _step(step: Step) -> str:
 
 def _data(site: PaddingSite) -> str:
     """The sizes of the tensor that is padded, as far as they are known."""
-    sizes = [f"{axis.name} {'open' if axis.size is None else axis.size}" for axis in site.axes]
+    sizes = [f"{axis.name} {shown(axis.told_size)}" for axis in site.axes]
     return f"{shown(repr(site.tensor))}, {', '.join(sizes)}" if sizes else ""
 
 
