@@ -67,6 +67,7 @@ def test_ci_is_a_valid_script() -> None:
 def test_there_are_commands() -> None:
     shown = {command.split()[1] for command in COMMANDS}
     expected = {"fix", "check", "validate", "rules", "rule", "doctor", "explain", "repad", "match"}
+    expected |= {"show"}
     assert shown == expected
 
 
@@ -99,10 +100,11 @@ def test_the_repadding_is_what_repad_prints(
     assert result.stdout.startswith(f"{printed}\n")
 
 
-def test_the_conventions_are_what_check_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sessions_are_what_the_commands_print(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    (session,) = [text for kind, text in BLOCKS if kind == "shell-session"]
-    for each in session.removeprefix("$ ").split("\n$ "):
+    sessions = [text for kind, text in BLOCKS if kind == "shell-session"]
+    assert sessions
+    for each in "\n".join(sessions).removeprefix("$ ").split("\n$ "):
         command, _, printed = each.partition("\n")
         assert onnxpad_runs(*shlex.split(command)[1:]).stdout == f"{printed.rstrip()}\n"
 

@@ -52,11 +52,11 @@ def show(
         trust_dim_names=trust_dim_names,
     )
     if form is Format.JSON:
-        from onnxpad.report.show_json import show_json
+        from onnxpad.report.showing.show_json import show_json
 
         write(show_json(found))
     else:
-        from onnxpad.report.show_text import show_text
+        from onnxpad.report.showing.show_text import show_text
 
         write(show_text(found, painter()))
     return 0

@@ -3,7 +3,7 @@
 A node that cannot be read becomes a site that says so, and reading goes on with the next one.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import onnx
 
+from onnxpad.arithmetic.notation import axis_names, told_axes
 from onnxpad.arithmetic.size import Extent, Unknown, bounds
 from onnxpad.conventions.frameworks import FRAMEWORKS
 from onnxpad.errors import ModelError
@@ -18,8 +19,8 @@ from onnxpad.finding import Finding
 from onnxpad.fitting.padded import Padded
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.inventory.padding_site import AxisPadding, Kind, OuterPad, PaddingSite, Step
-from onnxpad.inventory.upstream import Upstream, is_pad, pads_upstream
-from onnxpad.operators.amounts import ExtentPair, is_padded
+from onnxpad.inventory.upstream import Upstream, is_pad, padding_around, pads_upstream
+from onnxpad.operators.amounts import ExtentPair, Pairs, is_padded
 from onnxpad.operators.read import (
     PadOp,
     TransposedOp,
@@ -27,8 +28,8 @@ from onnxpad.operators.read import (
     WindowOp,
     is_transposed,
 )
-from onnxpad.operators.table import CONV_TRANSPOSE, operator_of, uncovered
-from onnxpad.padding.differences import own_padding, padding_in_front
+from onnxpad.operators.table import CONV_TRANSPOSE, Layout, operator_of, uncovered
+from onnxpad.padding.differences import own_padding
 from onnxpad.padding.readers import Readers
 from onnxpad.padding.sinking import Sinking
 from onnxpad.reasons import RefusalError
@@ -53,6 +54,8 @@ _MOVED: Final = "PAD207"
 """The code of a `Pad` that moves past steps, which its finding names."""
 _MOST_READERS: Final = 8
 _MOST_LISTED: Final = 12
+_MOVING: Final = frozenset({"Transpose", "Unsqueeze", "Squeeze", "Reshape", "Flatten"})
+_WIDEST_RANGE: Final = 1024
 _LONGEST_SIZE: Final = 48
 
 
@@ -214,8 +217,8 @@ class _Collector:
 
     def _window(self, op: WindowOp) -> PaddingSite:
         graph, node = self._graph, op.node
-        upstream = list(pads_upstream(graph, op.data)) if self._has_pads else []
-        outer = [self._outer(each) for each in upstream]
+        upstream = pads_upstream(graph, op.data) if self._has_pads else []
+        outer = [self._outer(each, op.operator.layout, op.rank) for each in upstream]
         own, effect = own_padding(self._analysis, op)
         front = self._in_front(op, upstream)
         total = None if own is None or front is None else _sum(own, front)
@@ -229,7 +232,10 @@ class _Collector:
         way = (upstream[-1].pad, *upstream[-1].way, node) if upstream else (node,)
         nodes = [node, *(each.pad for each in upstream)]
         written = _written(op, outer)
-        origin = [f"a Pad in front, {each.source}" for each in reversed(outer)]
+        origin = [
+            f"a Pad {'upstream' if each.steps else 'in front'}, {each.source}"
+            for each in reversed(outer)
+        ]
         if op.auto_pad != "NOTSET":
             origin.append(f"auto_pad={op.auto_pad}")
         elif is_padded(op.pads):
@@ -262,19 +268,20 @@ class _Collector:
     def _in_front(
         self, op: WindowOp, upstream: Sequence[Upstream]
     ) -> tuple[ExtentPair, ...] | None:
-        """What the `Pad`s in front add to each spatial axis; None where that is not known."""
-        none: tuple[ExtentPair, ...] = ((0, 0),) * len(op.windows)
+        """The amounts that `Pad`s in front add to each spatial axis; None where not known."""
+        layout = op.operator.layout
         if not upstream:
-            return none
+            return ((0, 0),) * len(op.windows)
         try:
-            front = padding_in_front(
-                self._graph, self._analysis, op.node, len(op.windows), self._sinking
+            around = padding_around(
+                self._graph, self._analysis, self._sinking, op.data, layout.rank(len(op.windows))
             )
         except UnreadableError:
             return None
-        if front is None or any(isinstance(each, Unknown) for pair in front for each in pair):
+        flat = [each for pair in around or () for each in pair]
+        if around is None or any(isinstance(each, Unknown) for each in flat):
             return None
-        return front
+        return layout.spatial(around)
 
     def _sizes(
         self,
@@ -308,7 +315,7 @@ class _Collector:
         """The padding of each axis."""
         wording = self._context.sites.wording
         found = []
-        named = _axis_names(len(axes)) if names is None else names
+        named = axis_names(len(axes)) if names is None else names
         for place, axis in enumerate(axes):
             size = sizes[place] if place < len(sizes) else Unknown("not known")
             pair: ExtentPair = (Unknown("?"), Unknown("?")) if total is None else total[place]
@@ -354,7 +361,7 @@ class _Collector:
         parts += ["output_shape"] if op.output_shape is not None else []
         parts += ["pads"] if is_padded(op.pads) and not parts else []
         parts += ["output_padding"] if any(op.output_padding) else []
-        parts += dict.fromkeys(f"{each.op} behind" for each in behind)
+        parts += dict.fromkeys(f"{each.op} downstream" for each in behind)
         return replace(
             _as_written(self._graph, node, "transposed"),
             names=_names(self._graph, nodes),
@@ -371,7 +378,7 @@ class _Collector:
             auto_pad="" if op.auto_pad == "NOTSET" else op.auto_pad,
             output_padding=op.output_padding,
             output_shape=op.output_shape,
-            behind=tuple(map(_step, behind)),
+            downstream=tuple(map(_step, behind)),
             tensor=op.data.name,
             path=tuple(map(_step, nodes)),
             origin=", and ".join(parts),
@@ -430,8 +437,14 @@ class _Collector:
             return f"{said} (input {index})"
         return said
 
-    def _outer(self, found: Upstream) -> OuterPad:
-        """A `Pad` in plain values; one that cannot be read says why."""
+    def _outer(self, found: Upstream, layout: Layout | None = None, rank: int = 0) -> OuterPad:
+        """A `Pad` in plain values; one that cannot be read says why.
+
+        Args:
+            found: The `Pad`.
+            layout: That of the operator downstream, by which axes have names.
+            rank: The rank of its data.
+        """
         node = found.pad
         label = self._graph.label(node)
         steps = tuple(map(_step, found.steps))
@@ -444,21 +457,10 @@ class _Collector:
         known = pad.constant_amounts
         formula = "" if known is not None else str(self._context.sites.wording.amounts(pad))
         value = pad.value if pad.mode == "constant" else None
-        text = "computed" if known is None else self._pad_amounts(pad)
+        text = "computed" if known is None else _pad_amounts(pad, known, found, layout, rank)
         flat = None if known is None else _order(known)
         source = self._source(pad)
         return OuterPad(label, pad.mode, value, flat, pad.axes, text, source, formula, steps)
-
-    def _pad_amounts(self, pad: PadOp) -> str:
-        """The amounts of a `Pad`, axis by axis, without the axes that it does not pad."""
-        pairs = pad.constant_amounts or ()
-        axes = pad.axes if pad.axes is not None else range(len(pairs))
-        said = [
-            f"axis {axis} {begin}+{end}"
-            for axis, (begin, end) in zip(axes, pairs, strict=True)
-            if (begin, end) != (0, 0)
-        ]
-        return ", ".join(said) or "nothing"
 
     def _source(self, pad: PadOp) -> str:
         """Where the amounts of a `Pad` come from."""
@@ -467,7 +469,8 @@ class _Collector:
             return "its attribute"
         node = self._graph.producer(given[0])
         if node is None or node.op == "Constant":
-            return "constant amounts"
+            is_known = pad.constant_amounts is not None
+            return "constant amounts" if is_known else f"amounts given by {given[0].name!r}"
         count = self._context.open_sites.computing(given[0])
         from_ = self._context.sites.wording.sources(
             extent for pair in pad.amounts or () for extent in pair
@@ -498,7 +501,7 @@ class _Collector:
         before, steps = finding.evidence.get("before"), finding.evidence.get("steps")
         if before is not None:
             return before == self._context.label(node)
-                if not isinstance(steps, list) or finding.code != _MOVED:
+        if not isinstance(steps, list) or finding.code != _MOVED:
             return True
         return any(step in way for step in steps)
 
@@ -596,18 +599,13 @@ def _size(extent: Extent) -> str:
 
 
 def _range(extent: Extent) -> str:
-    """A number, or the least and the greatest that an amount can be, as `0..1`."""
+    """A number, or the least and the greatest that an amount can be, as `0..1`; else `?`."""
     if isinstance(extent, int):
         return str(extent)
     least, greatest = bounds(extent)
-    if least is None:
+    if least is None or greatest is None or greatest - least > _WIDEST_RANGE:
         return "?"
-    return f"{least}.." if greatest is None else f"{least}..{greatest}"
-
-
-def _axis_names(count: int) -> list[str]:
-    """The names of spatial axes."""
-    return list({1: "W", 2: "HW", 3: "DHW"}.get(count, "")) or [f"axis {i}" for i in range(count)]
+    return f"{least}..{greatest}"
 
 
 def _amounts(axes: Sequence[AxisPadding]) -> str:
@@ -621,10 +619,8 @@ def _amounts(axes: Sequence[AxisPadding]) -> str:
 
 def _written(op: WindowOp, outer: Sequence[OuterPad]) -> str:
     """How the padding of a window operator is written, in short."""
-    parts = list(dict.fromkeys(map(_pad_written, reversed(outer))))
-    if len(outer) > 1:
-        parts[:0] = [f"{len(outer)}x"] * (len(parts) == 1)
-    said = [" ".join(parts)] if len(outer) > 1 and len(parts) == 2 else parts
+    kinds = Counter(map(_pad_written, outer))
+    said = [name if count == 1 else f"{count} {name}" for name, count in kinds.items()]
     if op.auto_pad != "NOTSET":
         said = [*said, f"auto_pad={op.auto_pad}"]
     elif is_padded(op.pads):
@@ -632,6 +628,18 @@ def _written(op: WindowOp, outer: Sequence[OuterPad]) -> str:
     if op.ceil_mode:
         said = [*said, "ceil_mode"]
     return " + ".join(said) or "none"
+
+
+def _pad_amounts(
+    pad: PadOp, known: Pairs, found: Upstream, layout: Layout | None, rank: int
+) -> str:
+    """The amounts of a `Pad`; by name of the axis if these are those of the operator downstream."""
+    moved = any(step.op in _MOVING for step in found.way)
+    if layout is not None and not moved:
+        whole = pad.over(rank)
+        if whole is not None:
+            return layout.told(whole)
+    return told_axes(known, pad.axes)
 
 
 def _pad_written(pad: OuterPad) -> str:
@@ -645,5 +653,5 @@ def _pad_written(pad: OuterPad) -> str:
     elif pad.value:
         words.append(f"of {pad.value}")
     if pad.steps:
-        words.append("and steps")
+        words.append("upstream")
     return " ".join(words)

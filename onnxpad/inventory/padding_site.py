@@ -107,7 +107,8 @@ class PaddingSite:
         output_padding: What a transposed convolution appends.
         output_shape: The size that it is to give; None if absent.
         outer: The `Pad`s in front, the nearest last.
-        behind: Of a transposed convolution, the Slices and `Pad`s behind it that change the crop.
+        downstream: Of a transposed convolution, the Slices and `Pad`s downstream that crop its
+            result or append to it.
         tensor: The tensor that is padded.
         path: The nodes from that tensor to the operator.
         readers: Of a `Pad` alone, who reads it, in words.
@@ -140,7 +141,7 @@ class PaddingSite:
     output_padding: tuple[int, ...] = ()
     output_shape: tuple[int, ...] | None = None
     outer: tuple[OuterPad, ...] = ()
-    behind: tuple[Step, ...] = ()
+    downstream: tuple[Step, ...] = ()
     tensor: str = ""
     path: tuple[Step, ...] = ()
     readers: tuple[str, ...] = ()
@@ -169,7 +170,7 @@ class PaddingSite:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What to do about it, in the order of the findings, each said once."""
+        """The commands or steps that help, in the order of the findings, each said once."""
         found = [advice_on(each) for each in self.deciding]
         return tuple(dict.fromkeys(filter(None, found)))
 
@@ -190,7 +191,7 @@ _ADVICE: Final = {
 
 
 def advice_on(finding: Finding) -> str:
-    """What to do about a finding, in one line; empty if nothing can be done."""
+    """A command or step that helps, in one line; empty if nothing can be done."""
     if finding.fixable:
         return "onnxpad fix MODEL"
     if finding.reason_code in _SIZES:

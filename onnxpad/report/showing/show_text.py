@@ -13,7 +13,7 @@ WIDTH: Final = 80
 _LABEL: Final = 13
 _MOST_LINES: Final = 4
 _GAP: Final = "  "
-_SHORTEST: Final = 10
+_SHORTEST: Final = 4
 
 
 def show_text(result: ShowResult, paint: Paint = plain, width: int = WIDTH) -> str:
@@ -103,7 +103,7 @@ def _fits_line(site: PaddingSite) -> str:
 
 
 def _fate(site: PaddingSite) -> str:
-    """What `fix` does to the padding, in a word or two."""
+    """The fate of the padding in `fix`, in a word or two."""
     if site.kind == "malformed":
         return "cannot be read"
     if site.fixable:
@@ -130,14 +130,14 @@ def _which(group: Sequence[PaddingSite], said: str, indent: int, width: int) -> 
 def _pattern(name: str, room: int) -> str:
     """A name; where it is too long, its end behind `*`, a pattern that `--node` takes.
 
-    >>> _pattern("net/block/conv", 20), _pattern("net/block/conv", 12)
-    ('net/block/conv', '*/block/conv')
+    >>> _pattern("net/block/conv", 20), _pattern("net/block/conv", 12), _pattern("net/conv", 7)
+    ('net/block/conv', '*/block/conv', '*/conv')
     """
     if len(name) <= room or room < _SHORTEST:
         return name
     end = name[len(name) - room + 1 :]
     slash = end.find("/")
-    return f"*{end if slash < 0 else end[slash:]}"
+    return f"*{end[slash:] if 0 <= slash <= len(end) // 3 else end}"
 
 
 def _ending(result: ShowResult, paint: Paint, width: int) -> Iterator[str]:
@@ -145,14 +145,16 @@ def _ending(result: ShowResult, paint: Paint, width: int) -> Iterator[str]:
     fixable, stay = sum(s.fixable for s in sites), sum(s.stays for s in sites)
     if result.conventions:
         yield from _wrapped(f"conventions: {'; '.join(map(shown, result.conventions))}", width)
-    if fixable:
-        yield from _wrapped(f"onnxpad fix rewrites {fixable:,} of these", width)
-    if stay:
-        told = "stays" if stay == 1 else "stay"
-        yield from _wrapped(
-            f"{stay:,} of these {told} in fix, or a part of it: --node NAME has the reason", width
-        )
-    elif not fixable and any(map(_pads, sites)) and not result.warnings:
+    leaves = f"{stay:,} as {'it is' if stay == 1 else 'they are'}, wholly or in part"
+    if fixable and stay:
+        said = f"onnxpad fix rewrites {fixable:,} of these, and leaves {leaves}"
+    elif stay:
+        said = f"onnxpad fix leaves {leaves}"
+    else:
+        said = f"onnxpad fix rewrites {fixable:,} of these"
+    if fixable or stay:
+        yield from _wrapped(f"{said}; --node NAME says why", width)
+    elif any(map(_pads, sites)) and not result.warnings:
         yield "onnxpad fix has nothing to rewrite"
     for finding in result.others:
         said = f"{finding.code} {shown(finding.node)}: {shown(finding.message)}"
@@ -185,14 +187,17 @@ def _facts(site: PaddingSite) -> Iterator[tuple[str, str]]:
     yield "", _formulas(site.axes)
     yield "written as", shown(site.written) if site.kind in {"other", "malformed"} else ""
     if site.kind != "pad":
-        yield "its own", _own(site) if site.outer or site.behind or site.auto_pad else ""
+        yield "its own", _own(site) if site.outer or site.downstream or site.auto_pad else ""
         for pad in site.outer:
-            yield "in front", f"Pad {shown(repr(pad.node))}: {_outer(pad)}"
+            yield (
+                "upstream" if pad.steps else "in front",
+                f"Pad {shown(repr(pad.node))}: {_outer(pad)}",
+            )
     else:
         yield "writes", _value(site.outer[0]) if site.outer else ""
         yield "read by", ", ".join(map(shown, site.readers)) or "nothing"
-    for step in site.behind:
-        yield "behind", _step(step)
+    for step in site.downstream:
+        yield "downstream", _step(step)
     yield "comes from", shown(site.origin)
     if site.outer and site.outer[0].formula and site.kind == "pad":
         yield "", shown(site.outer[0].formula)
@@ -273,7 +278,7 @@ def _conventions(site: PaddingSite) -> str:
 
 
 def _decided(site: PaddingSite) -> Iterator[tuple[str, str]]:
-    """What `fix` does to the padding, why, and what to do about it."""
+    """The fate of the padding in `fix`, why, and how to change it."""
     label = "fix"
     for finding in site.deciding:
         message = shown(finding.message)

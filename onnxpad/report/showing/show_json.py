@@ -1,6 +1,6 @@
 """The report of `show` as JSON: every site with structured fields."""
 
-from onnxpad.inventory.padding_site import OuterPad, PaddingSite
+from onnxpad.inventory.padding_site import OuterPad, PaddingSite, Step
 from onnxpad.inventory.show_result import ShowResult
 from onnxpad.report.json import dumped, finding_fields, head
 
@@ -52,9 +52,9 @@ def _site(site: PaddingSite) -> dict[str, object]:
         "output_padding": site.output_padding,
         "output_shape": site.output_shape,
         "outer": [_outer(pad) for pad in site.outer],
-        "behind": [{"node": step.node, "op_type": step.op_type} for step in site.behind],
+        "downstream": [_step(step) for step in site.downstream],
         "tensor": site.tensor or None,
-        "path": [{"node": step.node, "op_type": step.op_type} for step in site.path],
+        "path": [_step(step) for step in site.path],
         "readers": site.readers,
         "origin": site.origin or None,
         "conventions": site.conventions,
@@ -76,5 +76,9 @@ def _outer(pad: OuterPad) -> dict[str, object]:
         "axes": pad.axes,
         "source": pad.source,
         "formula": pad.formula or None,
-        "steps": [{"node": step.node, "op_type": step.op_type} for step in pad.steps],
+        "steps": [_step(step) for step in pad.steps],
     }
+
+
+def _step(step: Step) -> dict[str, object]:
+    return {"node": step.node, "op_type": step.op_type}

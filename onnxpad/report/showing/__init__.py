@@ -1,0 +1,1 @@
+"""The report of `show`, as text and as JSON."""

@@ -1,0 +1,90 @@
+"""`onnxpad.show`: every padding of a model, in plain values."""
+
+import onnx
+import onnx.parser
+import pytest
+
+import onnxpad
+from onnxpad.inventory.padding_site import PaddingSite
+
+STEM = """
+<ir_version: 9, opset_import: ["" : 17]>
+stem (float[1, 3, 224, 224] image, float[16, 3, 3, 3] w, float[16, 16, 1, 1] v)
+    => (float[] y, float[] z)
+{
+  pads = Constant <value_ints = [0, 0, 0, 0, 0, 0, 1, 1]> ()
+  around = Constant <value_ints = [0, 0, 2, 2, 0, 0, 2, 2]> ()
+  padded = Pad (image, pads)
+  hidden = Conv <strides = [2, 2]> (padded, w)
+  pooled = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], strides = [2, 2]> (hidden)
+  plain = Conv (pooled, v)
+  own = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (plain)
+  mirrored = Pad <mode = "reflect"> (own, around)
+  y = Resize (mirrored, , , sizes)
+  z = Conv (mirrored, v)
+  sizes = Constant <value_ints = [1, 16, 30, 30]> ()
+}
+"""
+
+
+def parsed(text: str) -> onnx.ModelProto:
+    lines = text.strip().splitlines()
+    # Constants may stand anywhere in these texts.
+    constants = [line for line in lines if " = Constant " in line]
+    rest = [line for line in lines if " = Constant " not in line]
+    at = rest.index("{") + 1
+    return onnx.parser.parse_model("\n".join([*rest[:at], *constants, *rest[at:]]))
+
+
+def sites(text: str, **asked: object) -> dict[str, PaddingSite]:
+    """The sites of a model by label."""
+    found = onnxpad.show(parsed(text), **asked)  # type: ignore[arg-type]
+    return {site.node: site for site in found.sites}
+
+
+def test_every_padding_is_a_site() -> None:
+    found = sites(STEM)
+    assert [(site.op_type, site.written, site.pads) for site in found.values()] == [
+        ("Conv", "Pad", (0, 0, 1, 1)),
+        ("MaxPool", "auto_pad=SAME_UPPER", (0, 0, 1, 1)),
+        ("Conv", "none", (0, 0, 0, 0)),
+        ("AveragePool", "pads", (1, 1, 1, 1)),
+        ("Conv", "Pad reflect", (2, 2, 2, 2)),
+    ]
+
+
+def test_a_site_says_what_fix_does() -> None:
+    found = sites(STEM)
+    assert found["<hidden>"].fixable
+    assert found["<hidden>"].advice == ("onnxpad fix MODEL",)
+    assert not found["<own>"].findings
+    mirrored = found["<z>"]
+    assert mirrored.stays
+    assert not mirrored.fixable
+    assert mirrored.findings[0].reason_code == "copies-data"
+
+
+def test_own_outer_and_total() -> None:
+    text = STEM.replace("Conv <strides = [2, 2]>", "Conv <strides = [2, 2], pads = [1, 0, 0, 0]>")
+    site = sites(text)["<hidden>"]
+    assert (site.own_pads, site.pads) == ((1, 0, 0, 0), (1, 0, 1, 1))
+    assert [(pad.node, pad.amounts) for pad in site.outer] == [("<padded>", "H 0+1, W 0+1")]
+    assert [(step.op_type, step.node) for step in site.path] == [
+        ("Pad", "<padded>"),
+        ("Conv", "<hidden>"),
+    ]
+    assert site.tensor == "image"
+    assert [(axis.name, axis.begin, axis.end, axis.size) for axis in site.axes] == [
+        ("H", 1, 1, 224),
+        ("W", 0, 1, 224),
+    ]
+
+
+@pytest.mark.parametrize("name", ["<hidden>", "<padded>", "hidden", "padded", "image", "<hid*"])
+def test_a_site_is_named_by_its_nodes_and_tensors(name: str) -> None:
+    assert "<hidden>" in sites(STEM, node=name)
+
+
+def test_a_name_that_nothing_has() -> None:
+    with pytest.raises(onnxpad.UsageError, match=r"no padding at 'hiden'; did you mean 'hidden'"):
+        onnxpad.show(parsed(STEM), "hiden")
