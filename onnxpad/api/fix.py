@@ -191,6 +191,16 @@ class CheckResult:
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    _graph: Graph | None = field(default=None, repr=False, compare=False)
+
+    def outline(self) -> onnx.GraphProto | None:
+        """Inputs, nodes and initializers of the model; long tensors lack their elements."""
+        return None if self._graph is None else self._graph.model.outlines()[0]
+
+    def functions(self) -> list[onnx.FunctionProto]:
+        """The functions of the model; long tensors lack their elements."""
+        found = [] if self._graph is None else self._graph.model.function_outlines()
+        return [function for function, _ in found]
 
     def failing(self, fail_on: Severity = Severity.WARNING) -> tuple[Finding, ...]:
         """The findings at or above a severity; not what only tells which conventions fit."""
@@ -433,6 +443,7 @@ def check(
         tuple(finding for finding in found if _is_asked(finding.code, chosen, left_out)),
         _notes(recorded, domain),
         _warnings(recorded),
+        graph,
     )
 
 

@@ -2,13 +2,15 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from onnxpad.cli import completion
+from onnxpad.cli.html_page import check_target, tell_page, write_page
 from onnxpad.cli.options import (
     DimOption,
     Dynamic,
@@ -16,6 +18,7 @@ from onnxpad.cli.options import (
     EngineOption,
     Format,
     FormatOption,
+    HtmlOption,
     NoCeilOption,
     QuietOption,
     ShapeOption,
@@ -31,11 +34,12 @@ from onnxpad.cli.options import (
 )
 from onnxpad.cli.output import explained, painter, report_error, write
 from onnxpad.errors import MismatchError, ModelError, UsageError
-from onnxpad.finding import Severity
+from onnxpad.finding import Finding, Severity
 from onnxpad.process import gc_pause
 
 if TYPE_CHECKING:
     from onnxpad.api.fix import CheckResult
+    from onnxpad.page.check_page import Outlined
     from onnxpad.report import FileReport
 
 
@@ -65,6 +69,7 @@ def check(
         ),
     ] = None,
     form: FormatOption = Format.TEXT,
+    html: HtmlOption = None,
     quiet: QuietOption = False,
     fail_on: Annotated[
         Severity, typer.Option(help="The least severity that makes the check fail.")
@@ -91,6 +96,7 @@ def check(
     Exit codes: 0 nothing at or above --fail-on, 1 findings at or above it, 2 bad usage or an
     unreadable model (the others are still reported).
     """
+    check_target(html, paths)
     take_extensions()
     selected, ignored = codes("--select", select or ()), codes("--ignore", ignore or ())
     sizes = Sizes(given("--shape", shape or ()), given("--dim", dim or ()))
@@ -112,9 +118,15 @@ def check(
         select=selected,
         ignore=ignored,
     )
-    found = _checked(
-        paths, partial(sizes.asked, ask), fail_on, everything=form is Format.JSON or not quiet
-    )
+    drawn: dict[str, Drawn] = {}
+
+    def asked(model: Path) -> "CheckResult":
+        result = sizes.asked(ask, model)
+        if html is not None:
+            drawn[str(model)] = Drawn.of(result)
+        return result
+
+    found = _checked(paths, asked, fail_on, everything=form is Format.JSON or not quiet)
     if sizes.given:  # a name that no model has is bad usage, known only when all were asked
         found = iter(tuple(found))
         sizes.require_used()
@@ -129,8 +141,19 @@ def check(
 
             write(file_text(file, paint))
     report = CheckReport(
-        style.value, fail_on, tuple(files), trust=trust or "", convention=convention or ""
+        style.value,
+        fail_on,
+        tuple(files),
+        trust=trust or "",
+        convention=convention or "",
+        html=str(html or ""),
     )
+    if html is not None:
+        from onnxpad.page.check_page import check_page
+
+        whole = (drawn[file.path].whole(file) if file.path in drawn else file for file in files)
+        graphs = [drawn[file.path].graphs if file.path in drawn else None for file in files]
+        write_page(html, check_page(replace(report, files=tuple(whole)), graphs))
     if form is Format.JSON:
         from onnxpad.report.json import check_json
 
@@ -139,7 +162,25 @@ def check(
         from onnxpad.report.text import check_summary
 
         write(check_summary(report, paint))
+        tell_page(report.html)
     return report.exit_code
+
+
+class Drawn(NamedTuple):
+    """Of a checked model what its page needs: all findings, even where the text has few."""
+
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+    graphs: "Outlined"
+
+    @classmethod
+    def of(cls, result: "CheckResult") -> "Drawn":
+        """The parts of a result that its page needs."""
+        return cls(result.findings, result.notes, (result.outline(), result.functions()))
+
+    def whole(self, file: "FileReport") -> "FileReport":
+        """The report of the file with all findings."""
+        return replace(file, findings=self.findings, notes=self.notes)
 
 
 class Sizes:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from onnxpad.cli.html_page import check_target, tell_page, write_page
 from onnxpad.cli.options import (
     DimOption,
     Dynamic,
@@ -14,6 +15,7 @@ from onnxpad.cli.options import (
     ExternalData,
     Format,
     FormatOption,
+    HtmlOption,
     NoCeilOption,
     QuietOption,
     ShapeOption,
@@ -57,6 +59,7 @@ def fix(
     trust: EngineOption = None,
     symmetric_transpose: SymmetricTransposeOption = False,
     form: FormatOption = Format.TEXT,
+    html: HtmlOption = None,
     quiet: QuietOption = False,
     check: Annotated[
         bool,
@@ -90,6 +93,7 @@ def fix(
     target = target_of(model, output, in_place=in_place)
     shapes, dims = given("--shape", shape or ()), given("--dim", dim or ())
     check |= diff
+    check_target(html, [model, target])
 
     from onnxpad.api import fix as api
     from onnxpad.report import FixReport, Outcome
@@ -164,7 +168,12 @@ def fix(
         diff=difference,
         notes=result.notes,
         warnings=result.warnings,
+        html=str(html or ""),
     )
+    if html is not None:
+        from onnxpad.page.fix_page import fix_page
+
+        write_page(html, fix_page(report, result.outlines(), result.functions()))
     if form is Format.JSON:
         from onnxpad.report.json import fix_json
 
@@ -179,6 +188,8 @@ def fix(
         from onnxpad.report.text import fix_text
 
         write(fix_text(report, painter()))
+    if form is Format.TEXT and not (quiet and report.is_calm):
+        tell_page(report.html)
     if invalid:
         report_error(
             "validation failed: the rewritten model does not compute what the original computes"

@@ -127,6 +127,15 @@ QuietOption = Annotated[
     ),
 ]
 FormatOption = Annotated[Format, typer.Option("--format", help="Format of the report.")]
+HtmlOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--html",
+        metavar="FILE",
+        help="Also write the report as a page with pictures, which needs no other file.",
+        parser=path,
+    ),
+]
 
 
 def given(option: str, texts: Sequence[str]) -> dict[str, str]:

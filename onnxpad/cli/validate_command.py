@@ -6,7 +6,16 @@ from typing import Annotated
 import typer
 
 from onnxpad.cli import completion
-from onnxpad.cli.options import Format, FormatOption, QuietOption, given, path, take_extensions
+from onnxpad.cli.html_page import check_target, tell_page, write_page
+from onnxpad.cli.options import (
+    Format,
+    FormatOption,
+    HtmlOption,
+    QuietOption,
+    given,
+    path,
+    take_extensions,
+)
 from onnxpad.cli.output import painter, report_error, write
 
 
@@ -72,6 +81,7 @@ def validate(
     ] = None,
     atol: Annotated[float | None, typer.Option(help="Allowed difference, absolute.")] = None,
     form: FormatOption = Format.TEXT,
+    html: HtmlOption = None,
     quiet: QuietOption = False,
 ) -> int:
     """Run both models on the same inputs and compare their outputs.
@@ -87,6 +97,7 @@ def validate(
     from onnxpad.report import ValidateReport
     from onnxpad.report.progress import ProgressBar
 
+    check_target(html, [original, rewritten, inputs, reference])
     take_extensions()
     with ProgressBar(hidden=quiet) as progress:
         result = api.validate(
@@ -113,7 +124,12 @@ def validate(
         unproven=result.unproven,
         seconds=result.seconds,
         next=result.next,
+        html=str(html or ""),
     )
+    if html is not None:
+        from onnxpad.page.validate_page import validate_page
+
+        write_page(html, validate_page(report))
     if form is Format.JSON:
         from onnxpad.report.json import validate_json
 
@@ -122,6 +138,7 @@ def validate(
         from onnxpad.report.validation_text import validate_text
 
         write(validate_text(report, painter()))
+        tell_page(report.html)
     if not result.ok:
         what = "validation failed: " if report.outcome == "failed" else ""
         report_error(f"{what}{api.failure(result)}")

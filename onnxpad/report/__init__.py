@@ -59,6 +59,7 @@ class FixReport:
         diff: The nodes that differ, as a unified diff; None unless it was asked for.
         notes: Sizes taken from the model's metadata, a line each.
         warnings: Sizes in the model's metadata that cannot be used, a line each.
+        html: Path of the page written; empty if none was asked for.
     """
 
     model: str
@@ -88,6 +89,7 @@ class FixReport:
     diff: str | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    html: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -132,6 +134,7 @@ class CheckReport:
         files: One report for each file, sorted by path within each argument.
         trust: As for `FixReport`.
         convention: The framework whose padding was asked for; else empty.
+        html: As for `FixReport`.
     """
 
     style: str
@@ -139,6 +142,7 @@ class CheckReport:
     files: tuple[FileReport, ...]
     trust: str = ""
     convention: str = ""
+    html: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -259,6 +263,7 @@ class ValidateReport:
         seconds: Wall time.
         next: The command that looks for the padding that reproduces the reference; empty if there
             is none to look for.
+        html: As for `FixReport`.
     """
 
     original: str
@@ -270,6 +275,7 @@ class ValidateReport:
     unproven: tuple[str, ...]
     seconds: float
     next: str = ""
+    html: str = ""
 
     @property
     def ok(self) -> bool:

@@ -76,6 +76,7 @@ def fix_json(report: FixReport) -> str:
         "validation": report.validation,
         "notes": report.notes,
         "warnings": report.warnings,
+        "html": report.html or None,
     }
     return dumped(document)
 
@@ -87,6 +88,7 @@ def check_json(report: CheckReport) -> str:
         "style": report.style,
         "trust": report.trust or None,
         "convention": report.convention or None,
+        "html": report.html or None,
         "fail_on": report.fail_on,
         "files": [_file(file) for file in report.files],
         "summary": {
@@ -112,6 +114,7 @@ def validate_json(report: ValidateReport) -> str:
         "seconds": report.seconds,
         "unproven": report.unproven,
         "next": report.next or None,
+        "html": report.html or None,
         "validation": report.validation,
     }
     return dumped(document)

@@ -1,0 +1,183 @@
+"""Changes as sections: equal ones once, with pictures, the proof in words, and their names."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from onnxpad.finding import Certificate, Change
+from onnxpad.page.markup import (
+    NOTHING,
+    Html,
+    badge,
+    code,
+    el,
+    esc,
+    folded,
+    join,
+    paragraph,
+    table,
+    times,
+)
+from onnxpad.page.pictures.axis_pictures import axis_pictures, legend
+from onnxpad.page.pictures.both_graphs import Outline
+from onnxpad.page.pictures.graph_svg import graph_svg
+from onnxpad.page.pictures.site_graph import Boxes, change_graphs
+from onnxpad.report.text import counted, grouped
+
+_OPEN: Final = 1
+_LISTED: Final = 2000
+
+
+class _Drawn(NamedTuple):
+    """A change with its graphs before and after, if its nodes were found."""
+
+    change: Change
+    graphs: tuple[Boxes, Boxes] | None
+
+
+def change_sections(changes: Sequence[Change], before: Outline, after: Outline) -> Html:
+    """All changes: a card for each kind, the most frequent ones first."""
+    groups = grouped(changes, _kind)
+    groups.sort(key=len, reverse=True)
+    cards = (
+        _card([_Drawn(change, change_graphs(change, before, after)) for change in group], place)
+        for place, group in enumerate(groups)
+    )
+    return join((legend(), *cards)) if groups else NOTHING
+
+
+def assumption_list(changes: Sequence[Change]) -> Html:
+    """The assumptions of all changes, each with the changes that rest on it."""
+    pairs = [(taken, change) for change in changes for taken in change.certificate.assumptions]
+    groups = grouped(pairs, lambda pair: str(pair[0]))
+    if not groups:
+        return NOTHING
+    rows = [
+        [esc(group[0][0]), esc(counted(len(group), "change")), _names([c for _, c in group])]
+        for group in groups
+    ]
+    return table("Assumptions beyond the specification", ["It assumes", "for", "at"], rows)
+
+
+def _kind(change: Change) -> tuple[str, ...]:
+    """The same for changes that do the same, whatever their amounts."""
+    if not any(change.forms):
+        return change.code, change.op_type, change.before, change.after
+    return change.code, change.op_type, *change.forms
+
+
+def _card(group: Sequence[_Drawn], place: int) -> Html:
+    first = group[0].change
+    before, after = first.forms if any(first.forms) else (first.before, first.after)
+    title = el(
+        "h3",
+        times(len(group)),
+        esc(f" {before} "),
+        el("span", esc("becomes"), class_="faint"),
+        esc(f" {after or 'nothing'} "),
+        el("span", esc(first.code), class_="rule"),
+    )
+    variants = grouped(group, _variety)
+    variants.sort(key=len, reverse=True)
+    inside = el("div", *map(_variant, variants), class_="inside")
+    return folded(title, inside, is_open=place < _OPEN, kind="card")
+
+
+def _variety(drawn: _Drawn) -> tuple[object, ...]:
+    """The same for changes of one kind that also look alike, and are proved alike."""
+    change = drawn.change
+    return change.before, change.after, drawn.graphs, _proof(change)
+
+
+def _variant(group: Sequence[_Drawn]) -> Html:
+    """Changes of one kind whose graphs and proofs are alike."""
+    first, graphs = group[0]
+    certificate = first.certificate
+    pictures: list[Html] = []
+    if graphs is not None:
+        sides = zip(("Before", "After"), graphs, strict=True)
+        pair = el("div", *(_figure(caption, boxes) for caption, boxes in sides), class_="pair")
+        pictures.append(pair)
+    facts = certificate.facts
+    same = {repr(drawn.change.certificate.facts.get("axes")) for drawn in group}
+    windows = axis_pictures(facts)
+    if windows and len(same) > 1:
+        seen = el("p", esc("Drawn for "), code(first.node), class_="faint")
+        windows = join((seen, windows))
+    said = el(
+        "h4",
+        times(len(group)),
+        esc(f" {first.before} "),
+        el("span", esc("becomes"), class_="faint"),
+        esc(f" {first.after or 'nothing'}"),
+    )
+    if windows:
+        pictures.append(el("div", windows))
+    drawn = el("div", *pictures, class_="drawn") if pictures else NOTHING
+    members = _members([each.change for each in group])
+    return el("div", said, _proved(certificate), drawn, members, class_="variant")
+
+
+def _figure(caption: str, boxes: Boxes) -> Html:
+    return el("figure", el("figcaption", esc(caption)), graph_svg(boxes, caption))
+
+
+def _proof(change: Change) -> tuple[object, ...]:
+    """The proof without names and sizes."""
+    certificate = change.certificate
+    return _statement(certificate), certificate.assumptions, certificate.limited_to
+
+
+def _statement(certificate: Certificate) -> str:
+    """The statement, with a word for the tensor that is read."""
+    root = certificate.facts.get("root")
+    said = certificate.statement
+    return said.replace(repr(root), "the data") if isinstance(root, str) and root else said
+
+
+def _proved(certificate: Certificate) -> Html:
+    limited = certificate.limited_to
+    where = f", for {limited}" if limited else ""
+    said = [badge("proved", "good"), esc(f" {_statement(certificate)}{where}.")]
+    if certificate.assumptions:
+        said += [
+            esc(" "),
+            badge("assumes", "warn"),
+            esc(f" {', '.join(certificate.assumptions)}."),
+        ]
+    return el("p", *said)
+
+
+def _members(changes: Sequence[Change]) -> Html:
+    """The names of changes that are alike, each with its sizes and its probe."""
+    listed = changes[:_LISTED]
+    rows = [
+        [
+            code(change.node),
+            _read(change.certificate),
+            esc(change.certificate.sizes),
+            esc(change.probe or "not run"),
+        ]
+        for change in listed
+    ]
+    head = ["Operator", "reads", "exact for", "run alone"]
+    body = [table("Where", head, rows)]
+    if rest := len(changes) - len(listed):
+        body.append(paragraph(f"and {rest:,} more; --format json lists all"))
+    if len(changes) == 1:
+        return body[0]
+    return folded(esc(f"All {counted(len(changes), 'operator')} by name"), *body, kind="names")
+
+
+def _read(certificate: Certificate) -> Html:
+    roots = certificate.facts.get("roots") or [certificate.facts.get("root")]
+    known = [root for root in roots if isinstance(root, str)] if isinstance(roots, list) else []
+    return join((code(root) for root in known), ", ")
+
+
+def _names(changes: Sequence[Change]) -> Html:
+    if len(changes) == 1:
+        return code(changes[0].node)
+    listed = join((el("li", code(change.node)) for change in changes[:_LISTED]), "")
+    return folded(
+        esc(counted(len(changes), "operator")), el("ul", listed, class_="names"), kind="names"
+    )

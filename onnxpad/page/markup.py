@@ -1,0 +1,123 @@
+"""Elements of HTML: markup has a type of its own, and only `esc` makes text into it."""
+
+import html
+from collections.abc import Iterable, Sequence
+from typing import NewType
+
+from onnxpad.report.text import counted, shown
+
+Html = NewType("Html", str)
+"""Markup; every text in it is escaped."""
+
+NOTHING = Html("")
+MOST_NAMES = 2000
+"""Names that one list shows; `--format json` has all of them."""
+
+
+def esc(text: object) -> Html:
+    """A text as markup: names in models may hold any character, and may be a megabyte long.
+
+    >>> print(esc('<b> & "c"'))
+    &lt;b&gt; &amp; &quot;c&quot;
+    """
+    return Html(html.escape(shown(str(text))))
+
+
+def el(name: str, *content: Html, **attributes: str | int | None) -> Html:
+    """An element; an attribute of value None is left out, and `class_` is written `class`.
+
+    >>> print(el("p", esc("a < b"), class_="faint"))
+    <p class="faint">a &lt; b</p>
+    """
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{html.escape(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Html(f"<{name}{written}>{''.join(content)}</{name}>")
+
+
+def join(parts: Iterable[Html], between: str = "\n") -> Html:
+    """Markup, one after the other."""
+    return Html(between.join(parts))
+
+
+def code(text: object) -> Html:
+    """A name of a model, set apart from the words around it."""
+    return el("code", esc(text))
+
+
+def paragraph(text: str, kind: str | None = None) -> Html:
+    """A paragraph of plain text."""
+    return el("p", esc(text), class_=kind)
+
+
+def badge(text: str, kind: str) -> Html:
+    """A word on a coloured ground: `good`, `warn`, `bad` or `plain`."""
+    return el("span", esc(text), class_=f"badge {kind}")
+
+
+def times(count: int, kind: str = "plain") -> Html:
+    """A badge that says how many there are of a kind."""
+    return badge(f"{count:,} \u00d7", kind)
+
+
+def table(
+    caption: str,
+    head: Sequence[str],
+    rows: Iterable[Sequence[Html]],
+    numeric: Iterable[int] = (),
+) -> Html:
+    """A table that scrolls sideways where it is wider than the page.
+
+    Args:
+        caption: What it shows; read out before it.
+        head: The titles of the columns.
+        rows: The cells; the first of each row is its heading.
+        numeric: The columns of numbers, which are set to the right.
+    """
+    right = set(numeric)
+
+    def kind(column: int) -> str | None:
+        return "number" if column in right else None
+
+    titles = (
+        el("th", esc(title), scope="col", class_=kind(column)) for column, title in enumerate(head)
+    )
+    body = (
+        el(
+            "tr",
+            el("th", first, scope="row"),
+            *(el("td", cell, class_=kind(column)) for column, cell in enumerate(rest, 1)),
+        )
+        for first, *rest in rows
+    )
+    content = el(
+        "table",
+        el("caption", esc(caption)),
+        el("thead", el("tr", *titles)),
+        el("tbody", join(body)),
+    )
+    # Focusable, so that it scrolls by keyboard too.
+    return el("div", content, class_="scroll", tabindex=0, role="region", aria_label=caption)
+
+
+def folded(summary: Html, *content: Html, is_open: bool = False, kind: str | None = None) -> Html:
+    """Content that opens and closes below its summary, by mouse or by keyboard."""
+    return el(
+        "details", el("summary", summary), *content, class_=kind, open="" if is_open else None
+    )
+
+
+def names(items: Sequence[str], noun: str, *, most: int = 3) -> Html:
+    """Names: a few as they are, more in a list that opens."""
+    if len(items) <= most:
+        return join(map(code, items), ", ")
+    listed = [el("li", code(item)) for item in items[:MOST_NAMES]]
+    rest = len(items) - len(listed)
+    more = (
+        paragraph(f"and {counted(rest, noun)} more; --format json lists all") if rest else NOTHING
+    )
+    return folded(
+        esc(counted(len(items), noun)), el("ul", join(listed), class_="names"), more, kind="names"
+    )

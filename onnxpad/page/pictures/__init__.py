@@ -1,0 +1,1 @@
+"""Pictures of pages as inline SVG: nodes around a change, windows over axes, histograms."""

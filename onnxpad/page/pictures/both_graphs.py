@@ -1,0 +1,170 @@
+"""The graphs of a model as they were and as they are, by the labels that reports give nodes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+Held: TypeAlias = onnx.GraphProto | onnx.FunctionProto
+Functions: TypeAlias = Sequence[tuple[onnx.FunctionProto, onnx.FunctionProto]]
+
+_SHORT: Final = 64
+"""Elements up to which a constant is read: more than a `Pad` has amounts."""
+_INTEGERS: Final = {onnx.TensorProto.INT32, onnx.TensorProto.INT64}
+_NUMBERS: Final = {*_INTEGERS, onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE}
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A graph, a body or a function.
+
+    Attributes:
+        producers: The node that gives each tensor.
+        readers: The nodes that read each tensor, those in bodies left out.
+        constants: Single numbers and short lists of integers by name, those of the graphs around
+            it too.
+        shapes: Shapes of all constants by name, long ones too.
+    """
+
+    producers: Mapping[str, onnx.NodeProto]
+    readers: Mapping[str, Sequence[onnx.NodeProto]]
+    constants: Mapping[str, list[float]]
+    shapes: Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """One side of a rewrite: its nodes by label, each with the graph that it is in.
+
+    Attributes:
+        nodes: The nodes by label.
+        counts: How many nodes are a `Pad`, and how many have an `auto_pad`.
+    """
+
+    nodes: Mapping[str, tuple[onnx.NodeProto, Scope]]
+    counts: Mapping[str, int]
+
+    def find(self, label: str) -> tuple[onnx.NodeProto, Scope] | None:
+        """A node by its label in reports; None if it is not there."""
+        return self.nodes.get(label)
+
+
+def outlines(
+    before: onnx.GraphProto, after: onnx.GraphProto, functions: Functions
+) -> tuple[Outline, Outline]:
+    """Both sides of a rewrite."""
+    return (
+        _outline(before, [was for was, _ in functions]),
+        _outline(after, [now for _, now in functions]),
+    )
+
+
+def attributes(node: onnx.NodeProto) -> dict[str, Any]:
+    """The attributes of a node that are numbers, strings and lists of these, by name."""
+    found: dict[str, Any] = {}
+    for item in node.attribute:
+        if item.ref_attr_name or item.type in {
+            onnx.AttributeProto.GRAPH,
+            onnx.AttributeProto.GRAPHS,
+            onnx.AttributeProto.TENSOR,
+            onnx.AttributeProto.TENSORS,
+        }:
+            continue
+        try:
+            value = onnx.helper.get_attribute_value(item)
+        except ValueError:  # a type that this onnx does not know
+            continue
+        found[item.name] = (
+            value.decode(errors="backslashreplace") if isinstance(value, bytes) else value
+        )
+    return found
+
+
+def label_of(node: onnx.NodeProto, place: str = "") -> str:
+    """The label of a node in reports: its name, or its first output; in a body with the way."""
+    return f"{place} > {node.op_type} {_own(node)!r}" if place else _own(node)
+
+
+def _own(node: onnx.NodeProto) -> str:
+    return node.name or f"<{next(filter(None, node.output), node.op_type)}>"
+
+
+def _outline(graph: onnx.GraphProto, functions: Sequence[onnx.FunctionProto]) -> Outline:
+    nodes: dict[str, tuple[onnx.NodeProto, Scope]] = {}
+    counts = {"Pad": 0, "auto_pad": 0}
+    held_by_name: list[tuple[str, Held]] = [("", graph)]
+    held_by_name += ((_function_name(function), function) for function in functions)
+    for name, held in held_by_name:
+        for place, inner, scope in _scopes(name, held, {}, {}):
+            for node in inner.node:
+                nodes.setdefault(label_of(node, place), (node, scope))
+                counts["Pad"] += node.op_type == "Pad"
+                counts["auto_pad"] += any(
+                    item.name == "auto_pad" and item.s not in {b"", b"NOTSET"}
+                    for item in node.attribute
+                )
+    return Outline(nodes, counts)
+
+
+def _function_name(function: onnx.FunctionProto) -> str:
+    name = f"{function.domain}::{function.name}" if function.domain else function.name
+    return f"{name}:{function.overload}" if function.overload else name
+
+
+def _scopes(
+    place: str,
+    graph: Held,
+    constants: Mapping[str, list[float]],
+    shapes: Mapping[str, tuple[int, ...]],
+) -> Iterator[tuple[str, Held, Scope]]:
+    """A graph and the bodies in it, each with its place."""
+    found, known = dict(constants), dict(shapes)
+    producers: dict[str, onnx.NodeProto] = {}
+    readers: dict[str, list[onnx.NodeProto]] = {}
+    tensors = list(graph.initializer) if isinstance(graph, onnx.GraphProto) else []
+    for tensor in tensors:
+        _keep(tensor.name, tensor, found, known)
+    for node in graph.node:
+        for name in filter(None, node.output):
+            producers[name] = node
+        for name in filter(None, node.input):
+            readers.setdefault(name, []).append(node)
+        if node.op_type == "Constant" and len(node.attribute) == 1 and node.output:
+            (item,) = node.attribute
+            if item.HasField("t"):
+                _keep(node.output[0], item.t, found, known)
+            elif item.name == "value_ints":
+                found[node.output[0]] = list(item.ints)
+    scope = Scope(producers, readers, found, known)
+    yield place, graph, scope
+    for node in graph.node:
+        for item in node.attribute:
+            bodies = [(item.name, item.g)] if item.HasField("g") else []
+            bodies += [(f"{item.name}[{index}]", body) for index, body in enumerate(item.graphs)]
+            for name, body in bodies:
+                where = f"{node.op_type} {_own(node)!r} > {name}"
+                where = f"{place} > {where}" if place else where
+                yield from _scopes(where, body, found, known)
+
+
+def _keep(
+    name: str,
+    tensor: onnx.TensorProto,
+    constants: dict[str, list[float]],
+    shapes: dict[str, tuple[int, ...]],
+) -> None:
+    shapes[name] = tuple(tensor.dims)
+    constants.pop(name, None)
+    is_scalar = not tensor.dims or list(tensor.dims) == [1]
+    is_list = tensor.data_type in _INTEGERS and len(tensor.dims) == 1 and tensor.dims[0] <= _SHORT
+    if tensor.data_type not in _NUMBERS or not (is_scalar or is_list):
+        return
+    if tensor.data_location == onnx.TensorProto.DataLocation.EXTERNAL:
+        return
+    try:
+        constants[name] = np.atleast_1d(numpy_helper.to_array(tensor)).tolist()
+    except (ValueError, TypeError):  # a damaged tensor
+        return

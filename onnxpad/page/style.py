@@ -1,0 +1,109 @@
+"""The style of a page: light and dark, for screens from phones up, and for paper."""
+
+from typing import Final
+
+STYLE: Final = """
+:root { color-scheme: light dark;
+  --paper: #ffffff; --card: #f6f8fa; --ink: #1f2328; --faint: #57606a; --line: #d0d7de;
+  --accent: #0550ae; --good: #116329; --good-ground: #dafbe1; --warn: #7d4e00;
+  --warn-ground: #fff8c5; --bad: #a40e26; --bad-ground: #ffebe9; --plain-ground: #eaeef2;
+  --data: #c8d1da; --pad: #eef5ff; --edge: #6e7781; --window: #0550ae; --crop: #a40e26; }
+@media (prefers-color-scheme: dark) { :root {
+  --paper: #0d1117; --card: #161b22; --ink: #e6edf3; --faint: #9da7b3; --line: #30363d;
+  --accent: #79c0ff; --good: #7ee787; --good-ground: #12261e; --warn: #f2cc60;
+  --warn-ground: #2b2410; --bad: #ffa198; --bad-ground: #3c1618; --plain-ground: #21262d;
+  --data: #3d444d; --pad: #0f2038; --edge: #8b949e; --window: #79c0ff; --crop: #ffa198; } }
+* { box-sizing: border-box; }
+html { -webkit-text-size-adjust: 100%; }
+body { margin: 0; background: var(--paper); color: var(--ink);
+  font: 16px/1.5 ui-sans-serif, system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
+.page { max-width: 66rem; margin: 0 auto; padding: 1.5rem 1.25rem 4rem; }
+.skip { position: absolute; left: -999rem; }
+.skip:focus { left: 1rem; top: 1rem; padding: .5rem 1rem; background: var(--paper); z-index: 1; }
+:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; border-radius: 3px; }
+a { color: var(--accent); }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .5rem; overflow-wrap: anywhere; }
+h2 { font-size: 1.25rem; margin: 2.75rem 0 .75rem; padding-bottom: .3rem;
+  border-bottom: 1px solid var(--line); }
+h3, h4 { margin: 0; font-size: 1rem; display: inline; overflow-wrap: anywhere; }
+h4 { font-size: .95rem; }
+p { margin: .5rem 0; overflow-wrap: anywhere; }
+.kicker { color: var(--faint); font-size: .9rem; margin: 0 0 .25rem; }
+.faint { color: var(--faint); }
+code { font: .88em/1.45 ui-monospace, "SFMono-Regular", Menlo, "DejaVu Sans Mono", monospace;
+  unicode-bidi: isolate; overflow-wrap: anywhere; background: var(--plain-ground);
+  padding: .08em .3em; border-radius: 4px; }
+pre { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: .75rem;
+  overflow-x: auto; }
+.badge { display: inline-block; padding: .05rem .6rem; border-radius: 1rem; font-size: .85rem;
+  font-weight: 600; background: var(--plain-ground); color: var(--ink); white-space: nowrap; }
+.badge.good { background: var(--good-ground); color: var(--good); }
+.badge.warn { background: var(--warn-ground); color: var(--warn); }
+.badge.bad { background: var(--bad-ground); color: var(--bad); }
+.counts { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1.25rem 0; padding: 0; }
+.counts div { background: var(--card); border: 1px solid var(--line); border-radius: 10px;
+  padding: .6rem 1rem; min-width: 8rem; }
+.counts dt { color: var(--faint); font-size: .9rem; }
+.counts dd { margin: 0; font-size: 1.5rem; font-weight: 600; font-variant-numeric: tabular-nums; }
+.counts .was { color: var(--faint); font-weight: 400; }
+.verdicts { list-style: none; padding: 0; margin: 1rem 0; }
+.verdicts li { margin: .35rem 0; overflow-wrap: anywhere; }
+nav ul { list-style: none; padding: 0; margin: 1rem 0 0; display: flex; flex-wrap: wrap;
+  gap: .25rem 1.25rem; }
+details.card { border: 1px solid var(--line); border-radius: 10px; margin: .75rem 0;
+  background: var(--paper); }
+details.card > summary { padding: .7rem 1rem; background: var(--card); border-radius: 10px; }
+details.card[open] > summary { border-bottom: 1px solid var(--line);
+  border-radius: 10px 10px 0 0; }
+.inside { padding: .25rem 1rem 1rem; }
+.variant { border-top: 1px solid var(--line); margin-top: 1rem; padding-top: 1rem; }
+.variant:first-child { border-top: 0; margin-top: 0; padding-top: .75rem; }
+summary { cursor: pointer; }
+summary .badge { margin-right: .4rem; }
+details.names summary { color: var(--accent); }
+ul.names { margin: .4rem 0; padding-left: 1.2rem; max-height: 24rem; overflow-y: auto; }
+figure { margin: 1rem 0; }
+figcaption { color: var(--faint); font-size: .9rem; margin-bottom: .35rem; }
+.drawn { display: flex; flex-wrap: wrap; gap: 1.25rem 2rem; margin: 1rem 0; }
+.drawn > div { flex: 1 1 22rem; min-width: 0; }
+.drawn > .pair { flex: 0 1 auto; display: flex; flex-wrap: wrap; gap: 1rem; }
+.pair > figure, .drawn figure:first-child { margin-top: 0; }
+.rule { color: var(--faint); font-weight: 400; font-size: .85rem; white-space: nowrap; }
+ul.legend { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .25rem 1.5rem;
+  color: var(--faint); font-size: .9rem; }
+ul.legend svg { display: inline-block; vertical-align: -4px; margin-right: .5rem; }
+svg { display: block; max-width: 100%; height: auto; }
+svg text { fill: var(--ink); font: 13px ui-sans-serif, system-ui, "DejaVu Sans", sans-serif; }
+svg .strong { font-weight: 600; }
+svg .faint, svg .number { fill: var(--faint); }
+svg .small { font-size: 12px; }
+svg .number { font-size: 10px; }
+svg .box { fill: var(--card); stroke: var(--edge); }
+svg .tensor { fill: var(--paper); stroke: var(--edge); }
+svg .removed { fill: var(--bad-ground); stroke: var(--bad); stroke-dasharray: 5 3; }
+svg .added, svg .changed { fill: var(--good-ground); stroke: var(--good); }
+svg .edge { stroke: var(--edge); stroke-width: 1.5; fill: none; }
+svg .head { fill: var(--edge); }
+svg .data { fill: var(--data); stroke: var(--paper); }
+svg .padding { fill: var(--pad); stroke: var(--window); stroke-dasharray: 3 2; }
+svg .bar { stroke: var(--window); stroke-width: 2; }
+svg .tap, svg .column { fill: var(--window); }
+.scroll { overflow-x: auto; margin: .75rem 0; }
+table { border-collapse: collapse; font-size: .92rem; min-width: 50%; }
+caption { text-align: left; color: var(--faint); padding-bottom: .35rem; font-size: .9rem; }
+th, td { text-align: left; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line);
+  vertical-align: top; font-weight: 400; }
+thead th { font-weight: 600; white-space: nowrap; }
+.number, td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+tbody th { min-width: 9rem; }
+.run { margin: 1.25rem 0 1.75rem; }
+.histograms { display: grid; gap: 1rem;
+  grid-template-columns: repeat(auto-fill, minmax(min(20rem, 100%), 1fr)); }
+footer { margin-top: 3rem; color: var(--faint); font-size: .9rem; }
+@media (max-width: 40rem) { .page { padding: 1rem .9rem 3rem; } .counts div { min-width: 6.5rem; }
+  .counts dd { font-size: 1.25rem; } .inside { padding: .25rem .7rem .8rem; } }
+@media print { :root { color-scheme: light; } .skip, nav { display: none; }
+  .page { max-width: none; padding: 0; } details.card, figure, tr { break-inside: avoid; }
+  details::details-content { content-visibility: visible; height: auto; }
+  .scroll, ul.names { overflow: visible; max-height: none; } h2 { break-after: avoid; } }
+"""

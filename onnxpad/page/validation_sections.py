@@ -1,0 +1,188 @@
+"""A validation as sections: runs and outputs as tables, histograms, the first difference."""
+
+import math
+from collections.abc import Sequence
+
+from onnxpad.page.markup import NOTHING, Html, badge, code, el, esc, join, paragraph, table
+from onnxpad.page.pictures.histograms import decades, histogram
+from onnxpad.report.text import counted, noted, untold
+from onnxpad.validation.result import (
+    Comparison,
+    Divergence,
+    PaddingDifference,
+    Placement,
+    Run,
+    Validation,
+)
+
+_OUTPUTS = 200
+_HISTOGRAMS = 24
+
+
+def verdict(found: Validation) -> Html:
+    """The verdict in one line."""
+    runs = counted(len(found.runs), "run")
+    if found.outcome == "nothing compared":
+        return join((badge("nothing compared", "warn"), esc(f" {found.reason}")), "")
+    if not found.ok:
+        said = f" The models differ ({runs})."
+        first = found.divergence
+        if first is not None:
+            said += f" The first tensor that differs is computed by {first.producers[0]}."
+        return join((badge("failed", "bad"), esc(said)), "")
+    compared = [each for run in found.runs for each in run.comparisons if run.tells]
+    equal = sum(each.equal for each in compared)
+    agree = f"{equal:,} of {counted(len(compared), 'output')} equal bit for bit"
+    if equal < len(compared):
+        agree += ", the others within the tolerance"
+    return join((badge("passed", "good"), esc(f" {runs}: {agree}.")), "")
+
+
+def run_tables(found: Validation) -> Html:
+    """A table for each run, and the histograms of outputs that differ."""
+    parts: list[Html] = [_run(run, found.warnings) for run in found.runs]
+    differing = [(run, each) for run in found.runs for each in run.comparisons if each.histogram]
+    differing.sort(key=lambda pair: pair[1].ok)
+    if differing:
+        span = decades([each for _, each in differing])
+        pictures = [
+            histogram(each, f"{_where(run)}, {_drawn_inputs(run)}", span)
+            for run, each in differing[:_HISTOGRAMS]
+        ]
+        said = (
+            "How many elements differ, by their difference relative to the greatest magnitude of "
+            "the output; heights are logarithmic."
+        )
+        rest = len(differing) - len(pictures)
+        more = paragraph(f"and {rest:,} more; --format json has all") if rest else NOTHING
+        parts += [
+            el("h3", esc("Differences by size")),
+            paragraph(said, "faint"),
+            el("div", *pictures, class_="histograms"),
+            more,
+        ]
+    return join(parts)
+
+
+def remarks(found: Validation) -> Html:
+    """Warnings, comparisons that were not made, and notes."""
+    lines = [("warning", "warn", line) for line in found.warnings]
+    lines += [("not compared", "warn", line) for line in untold(found)]
+    lines += [("note", "plain", line) for line in found.notes]
+    items = (el("li", badge(word, kind), esc(f" {line}")) for word, kind, line in lines)
+    return el("ul", *items, class_="verdicts") if lines else NOTHING
+
+
+def divergence_table(found: Divergence | None) -> Html:
+    """The first tensor that differs, with the node that computes it in both models."""
+    if found is None:
+        return NOTHING
+    seen = found.comparison
+    rows = [
+        [esc("computed by"), code(found.producers[0]), code(found.producers[1])],
+        [esc("attributes"), *(esc(each or "none") for each in found.attributes)],
+        [esc("reads"), *(join(map(code, each), ", ") for each in found.inputs)],
+        [esc("worst element"), *map(esc, found.values)],
+    ]
+    kind = f", {seen.dtype} {seen.shape}" if seen.dtype else ""
+    figures = _figures(seen)
+    return join(
+        [
+            el("p", esc("The first tensor that differs is "), code(found.tensor), esc(f"{kind}.")),
+            table("In both models", ["", "original", "rewritten"], rows),
+            table("The difference", list(_COLUMNS), [figures], range(2, len(_COLUMNS))),
+            paragraph(f"Found on {found.fed}; {counted(found.compared, 'tensor')} compared."),
+            histogram(seen, "first difference") if seen.histogram else NOTHING,
+            paragraph(f"Bits differ from {found.earlier} on, within rounding.")
+            if found.earlier
+            else NOTHING,
+            paragraph(found.note) if found.note else NOTHING,
+        ]
+    )
+
+
+def padding_table(found: Sequence[PaddingDifference]) -> Html:
+    """Window operators whose total padding differs between the models."""
+    if not found:
+        return NOTHING
+    rows = [
+        [join(map(code, dict.fromkeys(each.nodes)), " and "), *map(esc, each.pads)]
+        for each in found
+    ]
+    return table("Total padding that differs", ["Operator", "original", "rewritten"], rows)
+
+
+def placement_table(found: Sequence[Placement]) -> Html:
+    """How many nodes ran on the provider that was asked for."""
+    if not found:
+        return NOTHING
+    rows = [
+        [
+            esc(place.provider),
+            esc(place.model),
+            esc(f"{place.nodes - len(place.elsewhere):,} of {place.nodes:,}"),
+            join(map(code, place.elsewhere[:_OUTPUTS]), ", "),
+        ]
+        for place in found
+    ]
+    return table("Where nodes ran", ["Provider", "model", "nodes there", "elsewhere"], rows, [2])
+
+
+_COLUMNS = ("Output", "result", "greatest difference", "relative", "ulp", "cosine", "same argmax")
+
+
+def _run(run: Run, warnings: Sequence[str]) -> Html:
+    title = el(
+        "h3",
+        badge("agrees", "good") if run.ok else badge("differs", "bad"),
+        esc(f" {_where(run)}"),
+    )
+    who = f"The {run.subject} model against the {run.against}, on {run.inputs}."
+    note = noted(run, warnings)
+    said = [paragraph(who, "faint"), paragraph(note) if note else NOTHING]
+    if not run.comparisons:
+        return el("div", title, *said, class_="run")
+    listed = sorted(run.comparisons, key=lambda each: (each.ok, each.equal))
+    shown, equal = listed[:_OUTPUTS], NOTHING
+    if len(listed) > len(shown):
+        equal = paragraph(f"and {len(listed) - len(shown):,} more; --format json has all")
+    rows = [_figures(each) for each in shown]
+    numbers = table("Outputs", list(_COLUMNS), rows, range(2, len(_COLUMNS)))
+    return el("div", title, *said, numbers, equal, class_="run")
+
+
+def _where(run: Run) -> str:
+    provider = run.provider.removesuffix("ExecutionProvider")
+    return f"{provider}, optimisation {run.optimisation}"
+
+
+def _drawn_inputs(run: Run) -> str:
+    """The seed of the inputs of a run, and how they were drawn; all of it for given inputs."""
+    return run.inputs[run.inputs.find("seed ") :] if "seed " in run.inputs else run.inputs
+
+
+def _figures(each: Comparison) -> list[Html]:
+    kind = f" {each.dtype} {each.shape}" if each.dtype else ""
+    aligned = f" (aligned: {each.alignment})" if each.alignment else ""
+    result = badge("equal bit for bit", "good") if each.equal else badge("within tolerance", "good")
+    if not each.ok:
+        result = join((badge("differs", "bad"), esc(f" {each.detail}")), "")
+    special = f", {each.special:,} NaN or infinite" if each.special else ""
+    return [
+        join((code(each.output), esc(f"{kind}{aligned}")), ""),
+        result,
+        esc(f"{_number(each.max_abs)}{special}"),
+        esc(_number(each.max_rel)),
+        esc("-" if each.ulp is None else f"{each.ulp:,}"),
+        esc("-" if each.cosine is None else _cosine(each.cosine)),
+        esc("-" if each.argmax is None else f"{100 * each.argmax:.4g} %"),
+    ]
+
+
+def _number(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.3g}"
+
+
+def _cosine(value: float) -> str:
+    """A number up to 1, never rounded to 1 unless it is 1."""
+    return f"{value:.4g}" if value == 1 or value < 0.999 else f"1 - {1 - value:.1g}"

@@ -1,0 +1,78 @@
+"""Reads a page as a browser would, strictly: tags must be balanced."""
+
+from html.parser import HTMLParser
+from typing import Final
+
+_VOID: Final = {"meta", "link", "br"}
+
+
+class Page(HTMLParser):
+    """A page with what tests ask about.
+
+    Attributes:
+        headings: Level and text of each heading, in order.
+        text: All visible text.
+        tags: Every element, in order, with its attributes.
+        ids: The names that links can lead to.
+        captions: The captions of tables.
+    """
+
+    def __init__(self, text: str) -> None:
+        """Reads the page; raises AssertionError where tags are not balanced."""
+        super().__init__(convert_charrefs=True)
+        self.headings: list[tuple[int, str]] = []
+        self.tags: list[tuple[str, dict[str, str]]] = []
+        self.captions: list[str] = []
+        self._open: list[str] = []
+        self._texts: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    @property
+    def text(self) -> str:
+        """All text but that of the style."""
+        return "".join(self._texts)
+
+    @property
+    def ids(self) -> list[str]:
+        """Every id, in order."""
+        return [held["id"] for _, held in self.tags if "id" in held]
+
+    def all(self, tag: str) -> list[dict[str, str]]:
+        """The attributes of all elements of a kind."""
+        return [held for name, held in self.tags if name == tag]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Notes an element, and opens it unless it cannot have content."""
+        names = [name for name, _ in attrs]
+        assert len(names) == len(set(names)), f"{tag} has an attribute twice: {names}"
+        self.tags.append((tag, {name: value or "" for name, value in attrs}))
+        if tag in {"h1", "h2", "h3", "h4", "h5", "h6"}:
+            self.headings.append((int(tag[1]), ""))
+        if tag == "caption":
+            self.captions.append("")
+        if tag not in _VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Notes an element without content, as SVG writes it."""
+        self.handle_starttag(tag, attrs)
+        if tag not in _VOID:
+            self._open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        """Closes an element, which must be the last one opened."""
+        assert self._open, f"</{tag}> closes nothing"
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Keeps text, also as that of the heading or caption around it."""
+        if "style" in self._open:
+            return
+        self._texts.append(data)
+        if any(tag[0] == "h" and tag[1:].isdigit() for tag in self._open):
+            level, text = self.headings[-1]
+            self.headings[-1] = (level, text + data)
+        if "caption" in self._open:
+            self.captions[-1] += data
