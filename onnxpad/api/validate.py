@@ -2,12 +2,12 @@
 
 import os
 import shlex
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from onnxpad.api import kinds
@@ -20,6 +20,7 @@ from onnxpad.arguments import (
     require_positive,
     shapes_given,
 )
+from onnxpad.engine.timing import Timing
 from onnxpad.errors import UsageError, ValidationError
 from onnxpad.validation.result import (
     Divergence,
@@ -94,6 +95,11 @@ class ValidationResult:
         return self.validation.placements
 
     @property
+    def times(self) -> tuple[Timing, ...] | None:
+        """How fast both models run on each provider; None if that was not asked for."""
+        return self.validation.times
+
+    @property
     def divergence(self) -> Divergence | None:
         """The first tensor that both models compute differently."""
         return self.validation.divergence
@@ -121,6 +127,7 @@ def validate(
     dims: Dims | None = None,
     rtol: float | None = None,
     atol: float | None = None,
+    time: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> ValidationResult:
     """Compare the outputs of a model with those of another model, or with a framework's.
@@ -139,6 +146,8 @@ def validate(
         dims: The same by name of the dimension: a size, or a range to draw from.
         rtol: Allowed difference relative to each element; by default enough for rounding.
         atol: Allowed absolute difference on top of `rtol`; by default enough for rounding.
+        time: Whether to measure also how fast both models run, fully optimised, on the first of the
+            inputs; `times` has the result.
         progress: Called with (step, done, total).
 
     Returns:
@@ -150,11 +159,13 @@ def validate(
         ModelError: A model cannot be read.
         ProviderError: A provider asked for by name does not run on this machine.
     """
-    start = time.perf_counter()
+    start = perf_counter()
     models = [kinds.given(original, "validate").source]
     if rewritten is not None:
         models.append(kinds.given(rewritten, "validate").source)
     _check(models, reference, rtol, atol)
+    if time and len(models) == 1:
+        raise UsageError("time compares two models; give the rewritten model too")
     shapes, dims = shapes_given(shapes), dims_given(dims)
     drawn = {"samples": samples, "seed": seed, "shapes": shapes or None, "dims": dims or None}
     if inputs is not None or reference is not None:
@@ -187,6 +198,7 @@ def validate(
         tolerance=Tolerance(rtol, atol),
         progress=progress,
         notes=(*notes, *(domain.notes if drawing else ())),
+        time=time,
     )
     unproven = tuple(_unproven(found, names))
     told = (*found.warnings, *domain.warnings, *warnings())
@@ -194,7 +206,7 @@ def validate(
     following = ""
     if reference is not None and _may_be_padding(models[0], found):
         following = _match_command(models[0], reference, inputs, rtol, atol)
-    return ValidationResult(found, names, unproven, time.perf_counter() - start, following)
+    return ValidationResult(found, names, unproven, perf_counter() - start, following)
 
 
 def failure(result: ValidationResult) -> str:

@@ -80,6 +80,12 @@ def validate(
         float | None, typer.Option(help="Allowed difference, relative to each element.")
     ] = None,
     atol: Annotated[float | None, typer.Option(help="Allowed difference, absolute.")] = None,
+    time: Annotated[
+        bool,
+        typer.Option(
+            "--time", help="Measure also how fast both models run, and how sure the ratio is."
+        ),
+    ] = False,
     form: FormatOption = Format.TEXT,
     html: HtmlOption = None,
     quiet: QuietOption = False,
@@ -112,6 +118,7 @@ def validate(
             dims=given("--dim", dim or ()),
             rtol=rtol,
             atol=atol,
+            time=time,
             progress=progress,
         )
     report = ValidateReport(

@@ -81,6 +81,7 @@ class Opening:
         record: Folder for onnxruntime's profile, which says where nodes run; None for no profile.
         target: File for the optimised model; None to write none.
         disabled: Optimisations to leave out, by onnxruntime's names.
+        deployed: Whether onnxruntime's own settings count, not those for exact results.
     """
 
     source: str | Blob
@@ -91,6 +92,7 @@ class Opening:
     record: str | None = None
     target: str | None = None
     disabled: tuple[str, ...] = ()
+    deployed: bool = False
 
 
 class LocalSession:
@@ -148,6 +150,18 @@ class LocalSession:
             raise EngineError(first_line(error)) from None
         return values, time.perf_counter() - begin
 
+    def times(
+        self, feeds: Mapping[str, Any], outputs: Sequence[str], warm_up: float, seconds: float
+    ) -> list[float]:
+        """The seconds of runs, for as long as asked, after two or more that do not count."""
+        found: list[float] = []
+        for least, limit in ((2, warm_up), (1, seconds)):
+            found = []
+            end = time.perf_counter() + limit
+            while len(found) < least or time.perf_counter() < end:
+                found.append(self.run(feeds, outputs)[1])
+        return found
+
     def ran_on(self) -> dict[str, str]:
         """The provider of each node that ran, in running order; profiling ends here."""
         if not self._profiled:
@@ -167,7 +181,9 @@ class LocalSession:
 
 def _options(runtime: types.ModuleType, opening: Opening) -> tuple[Any, list[Any]]:
     """The options of a session and its providers, in onnxruntime's types."""
-    settings = _SETTINGS.get(opening.provider, _Settings())
+    settings = _Settings()
+    if not opening.deployed:
+        settings = _SETTINGS.get(opening.provider, settings)
     options = runtime.SessionOptions()
     options.log_severity_level = _SILENT
     options.graph_optimization_level = getattr(

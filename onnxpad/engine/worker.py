@@ -43,6 +43,12 @@ class Desk:
         """Run the open session; returns the outputs named, and the seconds it took."""
         return self._open_one().run(feeds, outputs)
 
+    def times(
+        self, feeds: Mapping[str, Any], outputs: Sequence[str], warm_up: float, seconds: float
+    ) -> list[float]:
+        """The seconds of runs of the open session."""
+        return self._open_one().times(feeds, outputs, warm_up, seconds)
+
     def ran_on(self) -> dict[str, str]:
         """The provider of each node that ran in the open session."""
         return self._open_one().ran_on()

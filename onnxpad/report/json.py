@@ -15,6 +15,7 @@ from onnxpad.conventions.explanation import Explanation
 from onnxpad.conventions.named import source_of
 from onnxpad.conventions.writing import written
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
+from onnxpad.engine.timing import Timing
 from onnxpad.finding import Assumption, Certificate, Change, Finding, Page, Severity
 from onnxpad.reasons import Reason
 from onnxpad.repadding.changes import OutputChange, Rewritten, Unchanged
@@ -38,7 +39,7 @@ from onnxpad.validation.result import (
 
 SCHEMA = 1
 
-VALIDATED = Validation | Run | Comparison | Placement | Divergence | PaddingDifference
+VALIDATED = Validation | Run | Comparison | Placement | Divergence | PaddingDifference | Timing
 EXAMINED = Diagnosis | Driver | Library | Package | Problem | Provider
 MATCHED = Repadded | Distinguishable | Tried | Rewritten | Unchanged | OutputChange
 RECORDS = Finding | Change | Page | VALIDATED | EXAMINED | Parting | Difference | MATCHED

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from onnxpad.engine.timing import Timing
 from onnxpad.report import ValidateReport
 from onnxpad.report.text import (
     NODES_A_REASON,
@@ -17,7 +18,13 @@ from onnxpad.report.text import (
     times,
     untold,
 )
-from onnxpad.validation.result import Comparison, PaddingDifference, Placement, Run, Validation
+from onnxpad.validation.result import (
+    Comparison,
+    PaddingDifference,
+    Placement,
+    Run,
+    Validation,
+)
 
 OUTPUTS_A_RUN = 20
 
@@ -35,6 +42,7 @@ def validate_text(report: ValidateReport, paint: Paint = plain) -> str:
         [_placement(place) for place in validation.placements],
         divergence_lines(divergence, paint) if divergence else [],
         _padding(validation.padding, paint),
+        [_time(each, paint) for each in validation.times or ()],
         [*remarks, *(f"{paint('not compared', 'error')}: {shown(w)}" for w in report.unproven)],
         ["Its padding may be why; this looks for the one that agrees:", shown(report.next)]
         if report.next
@@ -97,6 +105,34 @@ def _padding(found: Sequence[PaddingDifference], paint: Paint) -> list[str]:
         ),
         *([f"  and {rest:,} more; --format json lists all"] if rest else []),
     ]
+
+
+def _time(timing: Timing, paint: Paint) -> str:
+    """How fast both models run on a provider, in one line."""
+    provider = timing.provider.removesuffix("ExecutionProvider")
+    head = f"time on {shown(provider)}"
+    if timing.note:
+        return f"{head}: {shown(timing.note)}"
+    before, after = map(_clock, timing.seconds)
+    spread = f"ratio {timing.ratio:.2f} ({timing.low:.2f} to {timing.high:.2f})"
+    if not timing.differs:
+        spread = f"no difference, {spread}"
+    elif timing.ratio < 1:
+        spread = paint(spread, "good")
+    runs = " and ".join(dict.fromkeys(f"{count:,}" for count in timing.runs))
+    each = "runs each" if timing.runs[0] == timing.runs[1] else "runs"
+    return f"{head}: {before} -> {after} median of {runs} {each}; {spread}"
+
+
+def _clock(seconds: float) -> str:
+    """A time to three digits.
+
+    >>> _clock(0.0000213), _clock(0.0033), _clock(0.1), _clock(1.234)
+    ('21.3 us', '3.30 ms', '100 ms', '1.23 s')
+    """
+    factor, unit = (1.0, "s") if seconds >= 1 else (1e3, "ms") if seconds >= 1e-3 else (1e6, "us")
+    number = seconds * factor
+    return f"{number:,.0f} {unit}" if number >= 99.95 else f"{number:#.3g} {unit}"
 
 
 def _output(comparison: Comparison) -> str:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
+from onnxpad.engine.timing import Timing
+
 Outcome: TypeAlias = Literal["passed", "failed", "nothing compared"]
 
 _AS_OK = cast("Outcome", "")
@@ -172,6 +174,7 @@ class Validation:
         reason: Why nothing was compared, in one line; else empty.
         uncompared: Comparisons that were not made, with provider, level and reason, a line each.
         padding: Window operators whose total padding differs; this alone fails no model.
+        times: How fast both models run, by provider; None if that was not asked for.
     """
 
     ok: bool
@@ -186,6 +189,7 @@ class Validation:
     reason: str = ""
     uncompared: tuple[str, ...] = ()
     padding: tuple[PaddingDifference, ...] = ()
+    times: tuple[Timing, ...] | None = None
 
     def __post_init__(self) -> None:
         """Fill in the outcome; `ok` is true for `passed` only."""

@@ -22,6 +22,7 @@ from onnxpad.engine.sessions import (
     require_provider,
     settings_text,
 )
+from onnxpad.engine.timing import Timing, timed
 from onnxpad.errors import UsageError
 from onnxpad.validation.answers import Result, accepted, ask, runs_of
 from onnxpad.validation.bisect import first_divergence, inner_evidence
@@ -32,7 +33,14 @@ from onnxpad.validation.given import Arrays, given, require_within
 from onnxpad.validation.inputs import Draw, Outline, UndrawableError, outline, pinned, shaped
 from onnxpad.validation.judge import Oracle, agrees, differing, excused, held
 from onnxpad.validation.pairing import Pairing, paired
-from onnxpad.validation.result import Divergence, Outcome, Placement, Run, Validation, not_validated
+from onnxpad.validation.result import (
+    Divergence,
+    Outcome,
+    Placement,
+    Run,
+    Validation,
+    not_validated,
+)
 from onnxpad.validation.unquantised import unquantised
 
 _UNQUANTISED: tuple[tuple[str, Optimisation], ...] = (
@@ -62,6 +70,7 @@ def validate_models(
     progress: Callable[[str, int, int], None] | None = None,
     notes: Sequence[str] = (),
     folder: Path | None = None,
+    time: bool = False,
 ) -> Validation:
     """Compare the outputs of `rewritten` and `original` on onnxruntime.
 
@@ -87,6 +96,7 @@ def validate_models(
         progress: Called with (step, runs made, runs planned).
         notes: Remarks to put first.
         folder: Folder of the external data of models in memory; None for that of the original.
+        time: Whether to measure how fast both models run, on the first of the inputs.
 
     Returns:
         The verdict with the figures of every run.
@@ -127,6 +137,10 @@ def validate_models(
         check.plan(providers)
         for provider in providers:
             check.validate(provider)
+        if time:
+            check.time(providers)
+    elif time:
+        check.times = ()
     return check.verdict()
 
 
@@ -145,6 +159,7 @@ class _Check:
     ) -> None:
         self.expected: tuple[Mapping[str, Array], ...] = ()
         self.notes: list[str] = []
+        self.times: tuple[Timing, ...] | None = None
         self._runs: list[Run] = []
         self._warnings: list[str] = []
         self._placements: list[Placement] = []
@@ -186,6 +201,7 @@ class _Check:
             subject=self._subject,
             outcome=outcome,
             uncompared=tuple(dict.fromkeys(self._uncompared)),
+            times=self.times,
         )
         if outcome == "nothing compared":
             found = replace(found, reason=next(iter(reasons), "no run could be compared"))
@@ -257,6 +273,16 @@ class _Check:
             self._runs += runs
             self._note_excused(runs)
             self._note_flat(runs)
+
+    def time(self, providers: Sequence[str]) -> None:
+        """Measure how fast both models run on the first of the inputs."""
+        sources = [self._sources[name] for name in ("original", "rewritten")]
+        inputs = self._draws[0]
+        feeds = [inputs.feeds, self._pairings["rewritten"].fed(inputs).feeds]
+        self.times = tuple(
+            timed(sources, feeds, provider, folder=self._folder, progress=self._progress)
+            for provider in providers
+        )
 
     def _note_excused(self, runs: Sequence[Run]) -> None:
         """Report as not compared what was excused."""
