@@ -9,7 +9,8 @@ from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
 from onnxpad.graph import Graph
 from onnxpad.inventory.asked_for import chosen
-from onnxpad.inventory.collect import Fitted, fitted, sites_in, written_sites
+from onnxpad.inventory.collect import sites_in, written_sites
+from onnxpad.inventory.fitted_conventions import Fitted, fitted
 from onnxpad.inventory.show_result import ShowResult
 from onnxpad.passes import MODEL_REPORTS
 from onnxpad.pipeline import driver
@@ -79,6 +80,7 @@ def show(
         others=tuple(each for each in told if id(each) not in placed),
         notes=(f"sizes taken from the model's metadata ({METADATA}): {taken}",) if taken else (),
         warnings=tuple(warnings),
+        is_checked=not problem,
         model=kinds.path_of(model),
     )
 

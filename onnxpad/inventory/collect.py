@@ -3,24 +3,36 @@
 A node that cannot be read becomes a site that says so, and reading goes on with the next one.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
-import onnx
-
-from onnxpad.arithmetic.notation import axis_names, told_axes
-from onnxpad.arithmetic.size import Extent, Unknown, bounds
-from onnxpad.conventions.frameworks import FRAMEWORKS
+from onnxpad.arithmetic.notation import axis_names
+from onnxpad.arithmetic.size import Extent, Unknown
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
-from onnxpad.fitting.padded import Padded
-from onnxpad.graph import Graph, Node, Tensor, describe
-from onnxpad.inventory.padding_site import AxisPadding, Kind, OuterPad, PaddingSite, Step
+from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.inventory.fitted_conventions import Fitted
+from onnxpad.inventory.padding_site import AxisPadding, OuterPad, PaddingSite
+from onnxpad.inventory.site_words import (
+    added,
+    as_written,
+    flat_order,
+    known_number,
+    names_of,
+    pad_written,
+    step_of,
+    tensors_of,
+    told_amounts,
+    told_pad,
+    told_range,
+    told_size,
+    told_written,
+)
 from onnxpad.inventory.upstream import Upstream, is_pad, padding_around, pads_upstream
-from onnxpad.operators.amounts import ExtentPair, Pairs, is_padded
+from onnxpad.operators.amounts import ExtentPair, is_padded
 from onnxpad.operators.read import (
     PadOp,
     TransposedOp,
@@ -38,53 +50,10 @@ from onnxpad.rewrite.scopes import PADDING
 from onnxpad.transposed.cropped_form import crop_of, described
 from onnxpad.transposed.crops_behind import CropsBehind
 
-_SHORT: Final = {
-    "none": "",
-    "either": "TensorFlow, PyTorch",
-    "same": "TensorFlow",
-    "symmetric": "PyTorch",
-    "lower": "SAME_LOWER",
-    "causal": "causal",
-    "sometimes": "at some sizes",
-    "other": "none",
-}
-"""Conventions in short, by what padding is like."""
-
+_ABOUT_AUTO_PAD: Final = frozenset({"PAD101", "PAD102", "PAD103"})
 _MOVED: Final = "PAD207"
 """The code of a `Pad` that moves past steps, which its finding names."""
 _MOST_READERS: Final = 8
-_MOST_LISTED: Final = 12
-_MOVING: Final = frozenset({"Transpose", "Unsqueeze", "Squeeze", "Reshape", "Flatten"})
-_WIDEST_RANGE: Final = 1024
-_LONGEST_SIZE: Final = 48
-
-
-class Fitted(NamedTuple):
-    """The conventions that an operator fits.
-
-    Attributes:
-        names: Frameworks whose padding it has at every size.
-        short: The same in short, for a table.
-    """
-
-    names: tuple[str, ...]
-    short: str
-
-
-def fitted(operators: Iterable[Padded]) -> dict[int, Fitted]:
-    """The conventions that operators fit, by identity of the node."""
-    known: dict[int, Fitted] = {}
-    found = {}
-    for each in operators:
-        case = each.case
-        if id(case) not in known:
-            is_fit = case.is_padded
-            names = tuple(
-                name for name in FRAMEWORKS if is_fit and case.fit(name).holds == "always"
-            )
-            known[id(case)] = Fitted(names, _SHORT[case.likeness] if is_fit else "")
-        found[id(each.site.node)] = known[id(case)]
-    return found
 
 
 def sites_in(
@@ -119,7 +88,9 @@ def written_sites(
     for node in graph.nodes:
         if _may_pad(graph, node):
             place = graph.place_of(node), str(node.op)
-            site = _as_written(graph, node, "other")
+            site = as_written(graph, node, "other")
+            if _is_known(graph, node):
+                site = replace(site, problem="onnxpad does not look into this graph")
             yield replace(site, findings=tuple((findings or {}).get(place, ())))
 
 
@@ -151,9 +122,14 @@ def _every(graph: Graph) -> Iterator[Graph]:
             yield from _every(function)
 
 
+def _is_known(graph: Graph, node: Node) -> bool:
+    """Whether an operator is one that onnxpad reads."""
+    return operator_of(graph, node) is not None or is_transposed(graph, node) or is_pad(graph, node)
+
+
 def _may_pad(graph: Graph, node: Node) -> bool:
     """Whether a node pads, or could by its attributes."""
-    known = operator_of(graph, node) is not None or uncovered(graph, node) is not None
+    known = _is_known(graph, node) or uncovered(graph, node) is not None
     return known or node.op == "Pad" or bool(PADDING & node.attrs.keys())
 
 
@@ -191,7 +167,7 @@ class _Collector:
         try:
             return self._read(node)
         except (ModelError, UnreadableError) as error:
-            site = _as_written(self._graph, node, "malformed")
+            site = as_written(self._graph, node, "malformed")
             return replace(site, problem=str(error), findings=self._about([node]))
 
     def _read(self, node: Node) -> PaddingSite:
@@ -211,7 +187,7 @@ class _Collector:
             if isinstance(window, UnreadableError):
                 raise window
             return self._window(window)
-        return replace(_as_written(graph, node, "other"), findings=self._about([node]))
+        return replace(as_written(graph, node, "other"), findings=self._about([node]))
 
     # Window operators
 
@@ -219,11 +195,9 @@ class _Collector:
         graph, node = self._graph, op.node
         upstream = pads_upstream(graph, op.data) if self._has_pads else []
         outer = [self._outer(each, op.operator.layout, op.rank) for each in upstream]
-        own, effect = own_padding(self._analysis, op)
+        own = self._own(op)
         front = self._in_front(op, upstream)
-        total = None if own is None or front is None else _sum(own, front)
-        if effect is not None and own != effect and front is not None:
-            total = _sum(effect, front)  # the same at every size
+        total = None if own is None or front is None else added(own, front)
         source = upstream[-1].pad.inputs[0] if upstream else op.data
         sizes = self._sizes(op, source, upstream, front)
         axes = self._axes(op.axes, total, sizes)
@@ -231,7 +205,7 @@ class _Collector:
         self._taken |= {id(each.pad) for each in upstream}
         way = (upstream[-1].pad, *upstream[-1].way, node) if upstream else (node,)
         nodes = [node, *(each.pad for each in upstream)]
-        written = _written(op, outer)
+        written = told_written(op, outer)
         origin = [
             f"a Pad {'upstream' if each.steps else 'in front'}, {each.source}"
             for each in reversed(outer)
@@ -241,16 +215,16 @@ class _Collector:
         elif is_padded(op.pads):
             origin.append("its own pads")
         return replace(
-            _as_written(self._graph, node, "window"),
-            names=_names(graph, nodes),
-            tensors=_tensors(source, nodes),
+            as_written(self._graph, node, "window"),
+            names=names_of(graph, nodes),
+            tensors=tensors_of(source, nodes),
             written=written,
-            amounts=_amounts(axes),
-            pads=_order(total),
-            own=_amounts(self._axes(op.axes, own, sizes)),
-            own_pads=_order(own),
+            amounts=told_amounts(axes),
+            pads=flat_order(total),
+            own=told_amounts(self._axes(op.axes, own, sizes)),
+            own_pads=flat_order(own),
             axes=axes,
-            kernel=tuple(_number(window.kernel) for window in op.windows),
+            kernel=tuple(known_number(window.kernel) for window in op.windows),
             stride=tuple(window.stride for window in op.windows),
             dilation=tuple(window.dilation for window in op.windows),
             auto_pad="" if op.auto_pad == "NOTSET" else op.auto_pad,
@@ -258,12 +232,19 @@ class _Collector:
             count_include_pad=op.count_include_pad,
             outer=tuple(reversed(outer)),
             tensor=source.name,
-            path=tuple(map(_step, way)),
+            path=tuple(map(step_of, way)),
             origin=", and ".join(origin),
             conventions=fit.names,
             convention=fit.short,
             findings=self._about(nodes, way),
         )
+
+    def _own(self, op: WindowOp) -> tuple[ExtentPair, ...] | None:
+        """An operator's own padding: the same at every size, or as formulas; None if unknown."""
+        try:
+            return self._context.sites.own_pads(op)
+        except RefusalError:
+            return own_padding(self._analysis, op)[0]
 
     def _in_front(
         self, op: WindowOp, upstream: Sequence[Upstream]
@@ -319,11 +300,11 @@ class _Collector:
         for place, axis in enumerate(axes):
             size = sizes[place] if place < len(sizes) else Unknown("not known")
             pair: ExtentPair = (Unknown("?"), Unknown("?")) if total is None else total[place]
-            begin, end = map(_number, pair)
+            begin, end = map(known_number, pair)
             is_open = begin is None or end is None
             formula = wording.formula(pair, size) if is_open and total is not None else ""
-            short = "+".join(map(_range, pair))
-            known, words = _number(size), _size(size)
+            short = "+".join(map(told_range, pair))
+            known, words = known_number(size), told_size(size)
             found.append(AxisPadding(axis, named[place], begin, end, known, words, formula, short))
         return tuple(found)
 
@@ -363,24 +344,24 @@ class _Collector:
         parts += ["output_padding"] if any(op.output_padding) else []
         parts += dict.fromkeys(f"{each.op} downstream" for each in behind)
         return replace(
-            _as_written(self._graph, node, "transposed"),
-            names=_names(self._graph, nodes),
-            tensors=_tensors(op.data, nodes),
+            as_written(self._graph, node, "transposed"),
+            names=names_of(self._graph, nodes),
+            tensors=tensors_of(op.data, nodes),
             written=" + ".join(parts) or "none",
-            amounts=_amounts(axes),
-            pads=_order(total),
+            amounts=told_amounts(axes),
+            pads=flat_order(total),
             own=described(op),
-            own_pads=_order(own),
+            own_pads=flat_order(own),
             axes=axes,
-            kernel=tuple(_number(window.kernel) for window in op.windows),
+            kernel=tuple(known_number(window.kernel) for window in op.windows),
             stride=tuple(window.stride for window in op.windows),
             dilation=tuple(window.dilation for window in op.windows),
             auto_pad="" if op.auto_pad == "NOTSET" else op.auto_pad,
             output_padding=op.output_padding,
             output_shape=op.output_shape,
-            downstream=tuple(map(_step, behind)),
+            downstream=tuple(map(step_of, behind)),
             tensor=op.data.name,
-            path=tuple(map(_step, nodes)),
+            path=tuple(map(step_of, nodes)),
             origin=", and ".join(parts),
             conventions=fit.names,
             convention=fit.short,
@@ -410,17 +391,17 @@ class _Collector:
             said.append(f"{len(readers) - _MOST_READERS} more")
         steps = () if way is None else (*way.steps, way.window)
         return replace(
-            _as_written(graph, node, "pad"),
-            tensors=_tensors(pad.data, [node]),
-            written=_pad_written(outer),
-            amounts=_amounts(axes) if whole is not None else outer.amounts,
-            pads=_order(whole),
+            as_written(graph, node, "pad"),
+            tensors=tensors_of(pad.data, [node]),
+            written=pad_written(outer),
+            amounts=told_amounts(axes) if whole is not None else outer.amounts,
+            pads=flat_order(whole),
             own=outer.amounts,
-            own_pads=_order(whole),
+            own_pads=flat_order(whole),
             axes=axes if whole is not None else (),
             outer=(outer,),
             tensor=pad.data.name,
-            path=tuple(map(_step, (node, *steps))),
+            path=tuple(map(step_of, (node, *steps))),
             readers=tuple(said),
             origin=outer.source,
             findings=self._about([node]),
@@ -447,7 +428,7 @@ class _Collector:
         """
         node = found.pad
         label = self._graph.label(node)
-        steps = tuple(map(_step, found.steps))
+        steps = tuple(map(step_of, found.steps))
         try:
             pad = self._context.pad(node)
             if isinstance(pad, UnreadableError):
@@ -457,8 +438,8 @@ class _Collector:
         known = pad.constant_amounts
         formula = "" if known is not None else str(self._context.sites.wording.amounts(pad))
         value = pad.value if pad.mode == "constant" else None
-        text = "computed" if known is None else _pad_amounts(pad, known, found, layout, rank)
-        flat = None if known is None else _order(known)
+        text = "computed" if known is None else told_pad(pad, known, found, layout, rank)
+        flat = None if known is None else flat_order(known)
         source = self._source(pad)
         return OuterPad(label, pad.mode, value, flat, pad.axes, text, source, formula, steps)
 
@@ -492,6 +473,7 @@ class _Collector:
             finding
             for node in nodes
             for finding in self._findings.get((self._context.label(node), str(node.op)), ())
+            if finding.code not in _ABOUT_AUTO_PAD or "auto_pad" in node.attrs  # names may recur
         ]
         labels = {self._graph.label(node) for node in way}
         own = [each for each in found if self._is_here(each, nodes[0], labels)]
@@ -516,142 +498,3 @@ class _Collector:
     @cached_property
     def _readers(self) -> Readers:
         return Readers(self._graph)
-
-
-def _as_written(graph: Graph, node: Node, kind: Kind) -> PaddingSite:
-    """A site with no more than what the node itself says."""
-    said = []
-    for name in sorted(PADDING & node.attrs.keys()):
-        value = node.attrs[name]
-        if isinstance(value, onnx.AttributeProto):
-            said.append(f"{name}=@{value.ref_attr_name}" if value.ref_attr_name else f"{name}=?")
-        elif value not in ("NOTSET", ""):
-            said.append(f"{name}={_brief(value)}")
-    known: Sequence[str] = ["Pad"] if node.op == "Pad" else []
-    return PaddingSite(
-        node=graph.place_of(node),
-        op_type=str(node.op),
-        domain=node.domain or "",
-        scope=graph.place,
-        kind=kind,
-        written=", ".join([*known, *said]) or "none",
-        names=_names(graph, [node]),
-        tensors=tuple(tensor.name for tensor in node.outputs if tensor.name),
-        problem=_not_covered(graph, node) if kind == "other" else "",
-    )
-
-
-def _not_covered(graph: Graph, node: Node) -> str:
-    """Why onnxpad does not cover an operator."""
-    if graph.is_function(node):
-        return f"{node.op} is a function of the model: its body says how it pads"
-    if graph.is_standard(node):
-        return f"onnxpad does not cover {node.op}"
-    domain = f" of {node.domain}" if node.domain else ""
-    return f"onnxpad does not cover {node.op}{domain}"
-
-
-def _brief(value: object) -> str:
-    """An attribute in words; of a long list the first elements."""
-    if isinstance(value, list):
-        more = ", ..." if len(value) > _MOST_LISTED else ""
-        return f"[{', '.join(map(str, value[:_MOST_LISTED]))}{more}]"
-    return str(value)
-
-
-def _names(graph: Graph, nodes: Iterable[Node]) -> tuple[str, ...]:
-    """The names that nodes go by."""
-    found = (each for node in nodes for each in (describe(node), graph.place_of(node)))
-    return tuple(dict.fromkeys(found))
-
-
-def _tensors(source: Tensor, nodes: Iterable[Node]) -> tuple[str, ...]:
-    """The names of a tensor and of the results of nodes."""
-    found = [source.name, *(tensor.name for node in nodes for tensor in node.outputs)]
-    return tuple(dict.fromkeys(filter(None, found)))
-
-
-def _step(node: Node) -> Step:
-    return Step(describe(node), str(node.op))
-
-
-def _sum(one: Sequence[ExtentPair], other: Sequence[ExtentPair]) -> tuple[ExtentPair, ...]:
-    return tuple((a + c, b + d) for (a, b), (c, d) in zip(one, other, strict=True))
-
-
-def _number(extent: Extent) -> int | None:
-    return extent if isinstance(extent, int) else None
-
-
-def _order(pairs: Sequence[ExtentPair] | None) -> tuple[int, ...] | None:
-    """Amounts in ONNX order; None unless all are numbers."""
-    if pairs is None:
-        return None
-    flat = [begin for begin, _ in pairs] + [end for _, end in pairs]
-    numbers = tuple(each for each in flat if isinstance(each, int))
-    return numbers if len(numbers) == len(flat) else None
-
-
-def _size(extent: Extent) -> str:
-    """A size in words: a number, a formula of open sizes, or `open`."""
-    text = "open" if isinstance(extent, Unknown) else str(extent)
-    return text if len(text) <= _LONGEST_SIZE else "open"
-
-
-def _range(extent: Extent) -> str:
-    """A number, or the least and the greatest that an amount can be, as `0..1`; else `?`."""
-    if isinstance(extent, int):
-        return str(extent)
-    least, greatest = bounds(extent)
-    if least is None or greatest is None or greatest - least > _WIDEST_RANGE:
-        return "?"
-    return f"{least}..{greatest}"
-
-
-def _amounts(axes: Sequence[AxisPadding]) -> str:
-    """The padding of all axes in words; `none` if there is none."""
-    if all((each.begin, each.end) == (0, 0) for each in axes):
-        return "none"
-    if all(each.range == "?+?" for each in axes):
-        return "not known"
-    return ", ".join(f"{each.name} {each.range}" for each in axes)
-
-
-def _written(op: WindowOp, outer: Sequence[OuterPad]) -> str:
-    """How the padding of a window operator is written, in short."""
-    kinds = Counter(map(_pad_written, outer))
-    said = [name if count == 1 else f"{count} {name}" for name, count in kinds.items()]
-    if op.auto_pad != "NOTSET":
-        said = [*said, f"auto_pad={op.auto_pad}"]
-    elif is_padded(op.pads):
-        said = [*said, "pads"]
-    if op.ceil_mode:
-        said = [*said, "ceil_mode"]
-    return " + ".join(said) or "none"
-
-
-def _pad_amounts(
-    pad: PadOp, known: Pairs, found: Upstream, layout: Layout | None, rank: int
-) -> str:
-    """The amounts of a `Pad`; by name of the axis if these are those of the operator downstream."""
-    moved = any(step.op in _MOVING for step in found.way)
-    if layout is not None and not moved:
-        whole = pad.over(rank)
-        if whole is not None:
-            return layout.told(whole)
-    return told_axes(known, pad.axes)
-
-
-def _pad_written(pad: OuterPad) -> str:
-    """How a `Pad` is written, in short."""
-    words = ["computed"] if pad.pads is None and pad.amounts == "computed" else []
-    words += ["Pad"]
-    if pad.mode not in {"constant", ""}:
-        words.append(pad.mode)
-    elif pad.value is None:
-        words.append("of ?")
-    elif pad.value:
-        words.append(f"of {pad.value}")
-    if pad.steps:
-        words.append("upstream")
-    return " ".join(words)

@@ -12,6 +12,9 @@ Kind: TypeAlias = Literal["window", "transposed", "pad", "other", "malformed"]
 whose padding reaches no window operator; `other` has attributes that pad but is not covered;
 `malformed` cannot be read."""
 
+FIX: Final = "onnxpad fix MODEL"
+"""The advice for padding that `fix` rewrites without further options."""
+
 _NOT_ABOUT_FOLDING: Final = frozenset({"PAD902"})
 
 
@@ -193,7 +196,7 @@ _ADVICE: Final = {
 def advice_on(finding: Finding) -> str:
     """A command or step that helps, in one line; empty if nothing can be done."""
     if finding.fixable:
-        return "onnxpad fix MODEL"
+        return FIX
     if finding.reason_code in _SIZES:
         return _by_size(finding)
     for reason, text in _ADVICE.items():

@@ -18,6 +18,7 @@ class ShowResult:
         conventions: Which framework's convention the padding fits, a line for each report.
         others: Findings of `check` about none of the sites.
         notes: The sizes that were taken from the model's metadata, in one line.
+        is_checked: Whether `check` could read the model, so that findings say what `fix` does.
         warnings: What could not be worked out, in one line each.
         model: Path of the model as given; empty if it was given in memory.
     """
@@ -29,4 +30,5 @@ class ShowResult:
     others: tuple[Finding, ...]
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
+    is_checked: bool
     model: str

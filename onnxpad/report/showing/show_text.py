@@ -1,11 +1,12 @@
 """The report of `show` as text: a table of all padding, or each site in full."""
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from onnxpad.conventions.frameworks import FRAMEWORKS
-from onnxpad.inventory.padding_site import AxisPadding, OuterPad, PaddingSite, Step
+from onnxpad.inventory.padding_site import FIX, AxisPadding, OuterPad, PaddingSite, Step
 from onnxpad.inventory.show_result import ShowResult
 from onnxpad.report.text import Paint, counted, grouped, plain, shown
 
@@ -14,13 +15,14 @@ _LABEL: Final = 13
 _MOST_LINES: Final = 4
 _GAP: Final = "  "
 _SHORTEST: Final = 4
+_MOST_ADVICE: Final = 2
 
 
 def show_text(result: ShowResult, paint: Paint = plain, width: int = WIDTH) -> str:
     """All padding of a model as a table, or what was asked for in full."""
     blocks = [[_headline(result, paint)], [*_remarks(result, paint, width)]]
     if result.asked:
-        blocks += [[*_site(site, paint, width)] for site in result.sites]
+        blocks += [[*_site(site, result.is_checked, paint, width)] for site in result.sites]
     elif result.sites:
         blocks += [[*_table(result.sites, paint, width)], [*_ending(result, paint, width)]]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
@@ -32,9 +34,10 @@ def _headline(result: ShowResult, paint: Paint) -> str:
         return f"{model}: no padding to show"
     if result.asked:
         return f"{model}: {len(result.sites):,} of {counted(result.total, 'operator')}"
-    padded = sum(_pads(site) for site in result.sites)
+    padded = sum(_pads(site) and site.amounts != "none" for site in result.sites)
     inside = sum(bool(site.scope) for site in result.sites)
-    told = f"{model}: {counted(result.total, 'operator')} that can pad, {padded:,} of them do"
+    told = f"{model}: {counted(result.total, 'operator')} that can pad, of which {padded:,} pad"
+    told += "s" * (padded == 1)
     return f"{told}; {inside:,} in bodies and functions" if inside else told
 
 
@@ -79,7 +82,7 @@ def _table(sites: Sequence[PaddingSite], paint: Paint, width: int) -> Iterator[s
     yield paint(_row(heads, widths), "faint")
     for cells, group in rows:
         yield _row(cells, widths)
-        if _pads(group[0]):
+        if _pads(group[0]) or _fate(group[0]):
             said = _fits_line(group[0]) if narrow else ""
             yield paint(_which(group, said, widths[0] + len(_GAP), width), "faint")
 
@@ -154,8 +157,12 @@ def _ending(result: ShowResult, paint: Paint, width: int) -> Iterator[str]:
         said = f"onnxpad fix rewrites {fixable:,} of these"
     if fixable or stay:
         yield from _wrapped(f"{said}; --node NAME says why", width)
-    elif any(map(_pads, sites)) and not result.warnings:
+    elif any(map(_pads, sites)) and result.is_checked:
         yield "onnxpad fix has nothing to rewrite"
+    stays = [each for site in sites if site.stays for each in site.advice if each != FIX]
+    for advice, count in Counter(stays).most_common(_MOST_ADVICE):
+        of = f"what to do about {count:,}" if len(sites) > 1 else "what to do"
+        yield from _wrapped(f"{of}: {shown(advice)}", width)
     for finding in result.others:
         said = f"{finding.code} {shown(finding.node)}: {shown(finding.message)}"
         reason = f"; {shown(finding.reason)}" if finding.reason else ""
@@ -165,10 +172,10 @@ def _ending(result: ShowResult, paint: Paint, width: int) -> Iterator[str]:
 # One site in full
 
 
-def _site(site: PaddingSite, paint: Paint, width: int) -> Iterator[str]:
+def _site(site: PaddingSite, is_checked: bool, paint: Paint, width: int) -> Iterator[str]:
     of = f" of {shown(site.domain)}" if site.domain else ""
     yield paint(f"{shown(site.op_type)}{of} {shown(repr(site.node))}", "strong")
-    for label, text in _facts(site):
+    for label, text in _facts(site, is_checked):
         if text:
             lead = f"  {label:{_LABEL}}"
             lines = _wrapped(text, width - len(lead))
@@ -176,7 +183,7 @@ def _site(site: PaddingSite, paint: Paint, width: int) -> Iterator[str]:
             yield from (" " * len(lead) + line for line in lines[1:])
 
 
-def _facts(site: PaddingSite) -> Iterator[tuple[str, str]]:
+def _facts(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
     """The facts about a site, each with its label."""
     yield "path", _path(site)
     yield "data", _data(site)
@@ -202,7 +209,7 @@ def _facts(site: PaddingSite) -> Iterator[tuple[str, str]]:
     if site.outer and site.outer[0].formula and site.kind == "pad":
         yield "", shown(site.outer[0].formula)
     yield "fits", _conventions(site)
-    yield from _decided(site)
+    yield from _decided(site, is_checked)
     yield "in", shown(site.scope)
 
 
@@ -277,7 +284,7 @@ def _conventions(site: PaddingSite) -> str:
     return named.get(site.convention, shown(site.convention))
 
 
-def _decided(site: PaddingSite) -> Iterator[tuple[str, str]]:
+def _decided(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
     """The fate of the padding in `fix`, why, and how to change it."""
     label = "fix"
     for finding in site.deciding:
@@ -288,7 +295,9 @@ def _decided(site: PaddingSite) -> Iterator[tuple[str, str]]:
         else:
             yield label, f"leaves it ({finding.code}): {message}; {shown(finding.reason)}"
         label = ""
-    if site.problem:
+    if not is_checked and site.kind != "malformed":
+        yield label, "not known, since check cannot read the model"
+    elif site.problem and not site.deciding:
         yield label, f"leaves it: {shown(site.problem)}"
     elif not site.deciding:
         done = "there is no padding" if not _pads(site) else "the padding is the operator's own"

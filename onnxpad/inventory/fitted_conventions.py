@@ -1,0 +1,47 @@
+"""The conventions that operators fit, as sites have them."""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from onnxpad.conventions.frameworks import FRAMEWORKS
+from onnxpad.fitting.padded import Padded
+
+_SHORT: Final = {
+    "none": "",
+    "either": "TensorFlow, PyTorch",
+    "same": "TensorFlow",
+    "symmetric": "PyTorch",
+    "lower": "SAME_LOWER",
+    "causal": "causal",
+    "sometimes": "at some sizes",
+    "other": "none",
+}
+"""Conventions in short, by what padding is like."""
+
+
+class Fitted(NamedTuple):
+    """The conventions that an operator fits.
+
+    Attributes:
+        names: Frameworks whose padding it has at every size.
+        short: The same in short, for a table.
+    """
+
+    names: tuple[str, ...]
+    short: str
+
+
+def fitted(operators: Iterable[Padded]) -> dict[int, Fitted]:
+    """The conventions that operators fit, by identity of the node."""
+    known: dict[int, Fitted] = {}
+    found = {}
+    for each in operators:
+        case = each.case
+        if id(case) not in known:
+            is_fit = case.is_padded
+            names = tuple(
+                name for name in FRAMEWORKS if is_fit and case.fit(name).holds == "always"
+            )
+            known[id(case)] = Fitted(names, _SHORT[case.likeness] if is_fit else "")
+        found[id(each.site.node)] = known[id(case)]
+    return found

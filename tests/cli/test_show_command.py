@@ -1,0 +1,62 @@
+"""`onnxpad show`: its text, its JSON, and how it ends on bad input."""
+
+import json
+import re
+from typing import Any
+
+from onnxpad.api.show import show
+from onnxpad.report.showing.show_text import show_text
+from onnxpad.report.text import coloured
+from tests.support import ROOT, onnxpad_runs
+
+MODEL = ROOT / "models" / "zeropad_dynamo.onnx"
+
+
+def told(*args: object) -> str:
+    result = onnxpad_runs("show", *args)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout
+
+
+def test_the_table_has_a_row_for_each_form() -> None:
+    lines = told(MODEL).splitlines()
+    assert lines[0] == f"{MODEL}: 9 operators that can pad, of which 9 pad"
+    assert re.fullmatch(r"MaxPool +H 1\+1, W 0\+1 +Pad of -inf +x 1 +PyTorch", lines[15])
+    assert lines[16].split(": ") == [" " * 13 + "fix rewrites", "node_max_pool2d"]
+    assert all(len(line) <= 80 for line in lines[1:])
+
+
+def test_one_site_in_full() -> None:
+    text = told(MODEL, "--node", "node_conv2d_2")
+    assert "fix          leaves it (PAD201)" in text
+    assert "it copies data" in " ".join(text.split())
+    assert "padding      H 1+1, W 1+1   pads [1, 1, 1, 1]" in text
+
+
+def test_json_has_every_field() -> None:
+    document: dict[str, Any] = json.loads(told(MODEL, "--format", "json"))
+    assert (document["command"], document["total"]) == ("show", 9)
+    (site,) = [site for site in document["sites"] if site["node"] == "node_conv2d_2"]
+    assert (site["fixable"], site["stays"], site["pads"]) == (False, True, [1, 1, 1, 1])
+    assert [pad["mode"] for pad in site["outer"]] == ["constant", "reflect"]
+    assert {axis["name"]: (axis["begin"], axis["end"]) for axis in site["axes"]} == {
+        "H": (1, 1),
+        "W": (1, 1),
+    }
+    assert site["findings"][0]["reason_code"] == "copies-data"
+
+
+def test_a_pattern_and_a_name() -> None:
+    assert told(MODEL, "--node", "node_max_*", "--node", "node_conv1d").count("  path ") == 3
+
+
+def test_a_name_that_nothing_has() -> None:
+    result = onnxpad_runs("show", MODEL, "--node", "node_conv2e")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "did you mean 'node_conv2d_3'" in result.stderr
+
+
+def test_colours() -> None:
+    found = show(MODEL)
+    escaped = re.compile(r"\x1b\[[0-9;]*m")
+    assert escaped.sub("", show_text(found, coloured)) == show_text(found)

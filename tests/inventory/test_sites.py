@@ -1,0 +1,254 @@
+"""Every padding of a model is a site, whatever it is and however odd the model."""
+
+import json
+from typing import Any
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import onnxpad
+from onnxpad.inventory.padding_site import PaddingSite
+from onnxpad.report.showing.show_json import show_json
+from onnxpad.report.showing.show_text import show_text
+
+PADS = helper.make_tensor("p", TensorProto.INT64, [8], [0, 0, 1, 1, 0, 0, 1, 1])
+WEIGHT = helper.make_tensor("w", TensorProto.FLOAT, [1, 1, 3, 3], [1.0] * 9)
+BIG = "n" * 1_000_000
+EVIL = "a\n<b>\x1b[2J*?[x]"
+
+
+def node(
+    op: str, inputs: str, outputs: str, name: str = "", **attributes: object
+) -> onnx.NodeProto:
+    domain = str(attributes.pop("domain", ""))
+    return helper.make_node(op, inputs.split(), outputs.split(), name, domain=domain, **attributes)
+
+
+def of(
+    *nodes: onnx.NodeProto, opset: int = 17, shape: tuple[int | str, ...] | None = (1, 1, 8, 8)
+) -> onnx.ModelProto:
+    """A model of some nodes, from `x` to the result of the last one."""
+    ends = [nodes[-1].output[0]] if nodes else ["x"]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ends],
+        [PADS, WEIGHT],
+    )
+    domains = {each.domain for each in nodes} - {""}
+    opsets = [helper.make_opsetid("", opset), *(helper.make_opsetid(each, 1) for each in domains)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=9)
+
+
+def sites(model: onnx.ModelProto) -> list[PaddingSite]:
+    """The sites of a model, of which both reports can be written."""
+    for asked in ((), ("*",)):
+        try:
+            found = onnxpad.show(model, asked)
+        except onnxpad.UsageError:
+            assert asked
+        else:
+            text = show_text(found)
+            assert all(each.isprintable() or each == "\n" for each in text)
+            assert len(text) < 10_000
+            assert json.loads(show_json(found))["total"] == found.total
+    return list(onnxpad.show(model).sites)
+
+
+def forms(model: onnx.ModelProto) -> list[tuple[str, str, tuple[int, ...] | None]]:
+    return [(site.kind, site.written, site.pads) for site in sites(model)]
+
+
+ONES = (1, 1, 1, 1)
+ALONE = (0, 0, 1, 1, 0, 0, 1, 1)
+CONV = node("Conv", "t w", "y", "c")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        pytest.param([], [], id="an empty graph"),
+        pytest.param([node("Relu", "x", "y")], [], id="no operator that pads"),
+        pytest.param([node("Pad", "x p", "t"), CONV], [("window", "Pad", ONES)], id="a Pad"),
+        pytest.param(
+            [node("Pad", "x p", "t"), node("Conv", "t w", "y", pads=[1, 0, 0, 0])],
+            [("window", "Pad + pads", (2, 1, 1, 1))],
+            id="a Pad and own pads",
+        ),
+        pytest.param(
+            [node("Pad", "x p", "s"), node("Relu", "s", "t"), CONV],
+            [("window", "Pad upstream", ONES)],
+            id="a step between",
+        ),
+        pytest.param(
+            [node("Pad", "x p", "s"), node("Pad", "s p", "t", mode="reflect"), CONV],
+            [("window", "Pad + Pad reflect", (2, 2, 2, 2))],
+            id="a Pad of a Pad",
+        ),
+        pytest.param(
+            [
+                node("Pad", "x p", "a"),
+                node("Pad", "x p", "b"),
+                node("Sum", "a b", "s"),
+                node("Concat", "a b", "t", axis=0),
+                CONV,
+            ],
+            [("window", "2 Pad upstream", ONES)],
+            id="a join of which all is padded",
+        ),
+        pytest.param(
+            [
+                node("Pad", "x p", "a"),
+                node("Conv", "x w", "b", pads=[2, 2, 2, 2]),
+                node("Concat", "a b", "t", axis=0),
+                CONV,
+            ],
+            [("pad", "Pad", ALONE), ("window", "pads", (2, 2, 2, 2)), ("window", "none", (0,) * 4)],
+            id="a join of which a part is padded",
+        ),
+        pytest.param(
+            [node("Pad", "x p", "y", mode="edge")],
+            [("pad", "Pad edge", ALONE)],
+            id="an output of the graph",
+        ),
+        pytest.param(
+            [node("Pad", "x p", "s"), node("Sigmoid", "s", "t"), CONV],
+            [("pad", "Pad", ALONE), ("window", "none", (0, 0, 0, 0))],
+            id="a step that no Pad passes",
+        ),
+        pytest.param(
+            [node("Conv", "x w", "y", pads=[1, 1, 1])],
+            [("malformed", "pads=[1, 1, 1]", None)],
+            id="too few pads",
+        ),
+        pytest.param(
+            [node("Conv", "x w", "t", pads=[1, -1, 1, 1]), node("Conv", "t w", "y", pads=[1] * 4)],
+            [("malformed", "pads=[1, -1, 1, 1]", None), ("window", "pads", ONES)],
+            id="negative pads, and others that can be read",
+        ),
+        pytest.param(
+            [node("Conv", "x w", "y", auto_pad="SAME")],
+            [("malformed", "auto_pad=SAME", None)],
+            id="an unknown auto_pad",
+        ),
+        pytest.param(
+            [
+                node("Fancy", "x", "t", domain="acme", pads=[1, 1], auto_pad="SAME_UPPER"),
+                node("Pad", "t p", "y", domain="acme"),
+            ],
+            [("other", "auto_pad=SAME_UPPER, pads=[1, 1]", None), ("other", "Pad", None)],
+            id="operators of another domain",
+        ),
+        pytest.param(
+            [node("DeformConv", "x w x", "y", pads=[1, 1, 1, 1])],
+            [("other", "pads=[1, 1, 1, 1]", None)],
+            id="an operator that is not covered",
+        ),
+        pytest.param(
+            [
+                node(
+                    "ConvTranspose",
+                    "x w",
+                    "y",
+                    pads=[0, 0, 1, 1],
+                    output_padding=[1, 0],
+                    strides=[2, 2],
+                )
+            ],
+            [("transposed", "pads + output_padding", (0, 0, 0, 1))],
+            id="a transposed convolution",
+        ),
+        pytest.param(
+            [node("Pad", "x p", BIG, BIG + "p"), node("Conv", f"{BIG} w", "y", BIG)],
+            [("window", "Pad", ONES)],
+            id="names of a megabyte",
+        ),
+        pytest.param(
+            [node("Pad", "x p", "t", EVIL), node("Conv", "t w", "y", EVIL + "c")],
+            [("window", "Pad", ONES)],
+            id="names with escape codes",
+        ),
+    ],
+)
+def test_every_padding(
+    nodes: list[onnx.NodeProto], expected: list[tuple[str, str, tuple[int, ...] | None]]
+) -> None:
+    assert forms(of(*nodes)) == expected
+
+
+@pytest.mark.parametrize("opset", [1, 2, 7, 10])
+def test_pads_as_attributes(opset: int) -> None:
+    amounts: dict[str, Any] = {"paddings" if opset == 1 else "pads": list(ALONE)}
+    model = of(node("Pad", "x", "t", **amounts), CONV, opset=opset)
+    assert forms(model) == [("window", "Pad", ONES)]
+
+
+def test_axes_of_channels_last() -> None:
+    (site,) = sites(
+        of(
+            node(
+                "NhwcMaxPool", "x", "y", domain="com.microsoft", kernel_shape=[3, 3], pads=[1] * 4
+            ),
+            shape=(1, 8, 9, 1),
+        )
+    )
+    assert [(axis.axis, axis.name, axis.size) for axis in site.axes] == [(1, "H", 8), (2, "W", 9)]
+
+
+def test_an_open_size_has_a_formula() -> None:
+    nodes = node("Conv", "x w", "y", auto_pad="SAME_UPPER", strides=[2, 2])
+    (site,) = sites(of(nodes, shape=(1, 1, "height", 9)))
+    high, wide = site.axes
+    assert (site.pads, high.begin, high.end, high.range) == (None, None, 1, "0..1+1")
+    assert high.formula == (
+        "the begin is 0 when the size it reads is even, 1 when odd, and the end is 1"
+    )
+    assert (wide.begin, wide.end, wide.formula) == (1, 1, "")
+    assert site.advice == ("onnxpad fix MODEL --dim height=N, or --dynamic pad",)
+    (fixed,) = onnxpad.show(of(nodes, shape=(1, 1, "height", 9)), dims={"height": 8}).sites
+    assert fixed.pads == (0, 1, 1, 1)
+
+
+def test_of_nodes_with_one_name_each_has_its_own_findings() -> None:
+    model = of(
+        node("Conv", "x w", "t", "c", pads=[1, 1, 1, 1]),
+        node("Conv", "t w", "y", "c", auto_pad="SAME_UPPER"),
+    )
+    assert [site.fixable for site in sites(model)] == [False, True]
+
+
+def test_a_shared_pad_is_told_for_each_reader() -> None:
+    model = of(
+        node("Pad", "x p", "t", "pad"),
+        node("MaxPool", "t", "m", "m", kernel_shape=[3, 3]),
+        node("Conv", "t w", "c", "c"),
+        node("Sum", "m c", "y"),
+    )
+    pool, conv = sites(model)
+    assert (pool.fixable, pool.stays) == (False, True)
+    assert (conv.fixable, conv.stays) == (True, False)
+
+
+def test_padding_in_bodies_that_are_not_looked_into() -> None:
+    inner = helper.make_graph(
+        [node("Pad", "x p", "s", "bp"), node("Conv", "s w", "z", "bc")],
+        "b",
+        [],
+        [helper.make_tensor_value_info("z", TensorProto.FLOAT, None)],
+    )
+    model = of(node("Run", "x", "y", "run", domain="acme", body=inner))
+    found = {site.node: site for site in sites(model)}
+    assert list(found) == ["Run 'run' > body > Pad 'bp'", "Run 'run' > body > Conv 'bc'"]
+    assert {site.scope for site in found.values()} == {"Run 'run' > body"}
+    assert [each.code for each in found["Run 'run' > body > Pad 'bp'"].findings] == ["PAD903"]
+
+
+def test_a_model_that_check_cannot_read() -> None:
+    found = onnxpad.show(
+        of(node("Conv", "x w", "t", pads=[1, 1, 1]), node("Conv", "x w", "y", pads=[1] * 4))
+    )
+    assert not found.is_checked
+    assert [site.kind for site in found.sites] == ["malformed", "window"]
+    assert "check cannot read the model" in show_text(found)
