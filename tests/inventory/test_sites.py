@@ -18,9 +18,7 @@ BIG = "n" * 1_000_000
 EVIL = "a\n<b>\x1b[2J*?[x]"
 
 
-def node(
-    op: str, inputs: str, outputs: str, name: str = "", **attributes: object
-) -> onnx.NodeProto:
+def node(op: str, inputs: str, outputs: str, name: str = "", **attributes: Any) -> onnx.NodeProto:
     domain = str(attributes.pop("domain", ""))
     return helper.make_node(op, inputs.split(), outputs.split(), name, domain=domain, **attributes)
 
