@@ -1,6 +1,8 @@
 """One padding of a model in plain values, which reports print."""
 
+import re
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -174,47 +176,41 @@ class PaddingSite:
     @property
     def advice(self) -> tuple[str, ...]:
         """The commands or steps that help, in the order of the findings, each said once."""
-        found = [advice_on(each) for each in self.deciding]
-        return tuple(dict.fromkeys(filter(None, found)))
+        found = [advice for each in self.deciding for advice in advice_on(each)]
+        return tuple(dict.fromkeys(found))
 
 
 _SIZES: Final = frozenset({Reason.SIZE_DEPENDENT, Reason.SAME_AT_EVERY_SIZE, Reason.AS_ASKED})
 
 _ADVICE: Final = {
-    Reason.ENGINES_DISAGREE: "onnxpad fix MODEL --trust onnxruntime, or --trust spec",
+    Reason.ENGINES_DISAGREE: f"{FIX} --trust onnxruntime (or spec)",
     Reason.AUTO_PAD_AND_PADS: "remove auto_pad or pads in the exporter",
     Reason.STEPS_BETWEEN: "in the exporter, put the Pad directly before the window operator",
     Reason.AMOUNTS_IN_FILE: "give the path of the model, so that its external data is found",
     Reason.OPSET_TOO_OLD: "export with a newer opset, or convert the model to one",
-    Reason.ASSUMPTION_REFUSED: "onnxpad fix MODEL without --strict",
+    Reason.ASSUMPTION_REFUSED: f"{FIX} without --strict",
     Reason.CUSTOM_OPERATOR: "declare the operator with onnxpad.register(onnxpad.Row(...))",
     Reason.UNREADABLE: "correct the node, or export the model again",
     Reason.UNUSED: "remove the Pad: nothing reads it",
 }
 
 
-def advice_on(finding: Finding) -> str:
-    """A command or step that helps, in one line; empty if nothing can be done."""
+def advice_on(finding: Finding) -> tuple[str, ...]:
+    """Commands or steps that help, each by itself; none if nothing can be done."""
     if finding.fixable:
-        return FIX
+        return (FIX,)
     if finding.reason_code in _SIZES:
-        return _by_size(finding)
-    for reason, text in _ADVICE.items():
-        if finding.reason_code == reason:
-            return text
-    return ""
+        return tuple(f"{FIX} {options}" for options in _by_size(finding))
+    return tuple(text for reason, text in _ADVICE.items() if finding.reason_code == reason)
 
 
-def _by_size(finding: Finding) -> str:
+def _by_size(finding: Finding) -> Iterator[str]:
     """The options that decide a padding that depends on open sizes."""
     given = finding.evidence.get("sizes")
     listed = given if isinstance(given, list) else []
     names = dict.fromkeys(str(each["name"]) for each in listed if isinstance(each, dict))
-    choices = [" ".join(f"--dim {shlex.quote(name)}=N" for name in names)]
-    choices += [
-        f"--dynamic {choice}"
-        for choice in ("auto-pad", "pad")
-        if f"--dynamic {choice}" in finding.reason
-    ]
-    choices = [each for each in choices if each]
-    return f"onnxpad fix MODEL {', or '.join(choices)}" if choices else ""
+    if names:
+        yield " ".join(f"--dim {shlex.quote(name)}=N" for name in names)
+    for choice in ("auto-pad", "pad"):
+        if re.search(rf"--dynamic {choice}\b(?!-)", finding.reason):
+            yield f"--dynamic {choice}"

@@ -1,5 +1,6 @@
 """The report of `show` as text: a table of all padding, or each site in full."""
 
+import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +23,7 @@ def show_text(result: ShowResult, paint: Paint = plain, width: int = WIDTH) -> s
     """All padding of a model as a table, or what was asked for in full."""
     blocks = [[_headline(result, paint)], [*_remarks(result, paint, width)]]
     if result.asked:
-        blocks += [[*_site(site, result.is_checked, paint, width)] for site in result.sites]
+        blocks += [[*_site(site, result, paint, width)] for site in result.sites]
     elif result.sites:
         blocks += [[*_table(result.sites, paint, width)], [*_ending(result, paint, width)]]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
@@ -161,8 +162,8 @@ def _ending(result: ShowResult, paint: Paint, width: int) -> Iterator[str]:
         yield "onnxpad fix has nothing to rewrite"
     stays = [each for site in sites if site.stays for each in site.advice if each != FIX]
     for advice, count in Counter(stays).most_common(_MOST_ADVICE):
-        of = f"what to do about {count:,}" if len(sites) > 1 else "what to do"
-        yield from _wrapped(f"{of}: {shown(advice)}", width)
+        of = f"for {counted(count, 'operator')}" if count < len(sites) else "for it"
+        yield f"{of}: {_command(advice, result.model)}"
     for finding in result.others:
         said = f"{finding.code} {shown(finding.node)}: {shown(finding.message)}"
         reason = f"; {shown(finding.reason)}" if finding.reason else ""
@@ -172,15 +173,23 @@ def _ending(result: ShowResult, paint: Paint, width: int) -> Iterator[str]:
 # One site in full
 
 
-def _site(site: PaddingSite, is_checked: bool, paint: Paint, width: int) -> Iterator[str]:
+def _command(advice: str, model: str) -> str:
+    """An advice with the path of the model, as a shell takes it."""
+    return shown(advice.replace(" MODEL", f" {shlex.quote(model)}", 1) if model else advice)
+
+
+def _site(site: PaddingSite, result: ShowResult, paint: Paint, width: int) -> Iterator[str]:
     of = f" of {shown(site.domain)}" if site.domain else ""
     yield paint(f"{shown(site.op_type)}{of} {shown(repr(site.node))}", "strong")
-    for label, text in _facts(site, is_checked):
+    for label, text in _facts(site, result.is_checked):
         if text:
             lead = f"  {label:{_LABEL}}"
             lines = _wrapped(text, width - len(lead))
             yield paint(lead, "faint") + lines[0]
             yield from (" " * len(lead) + line for line in lines[1:])
+    for place, advice in enumerate(site.advice):
+        lead = f"  {'' if place else 'what to do':{_LABEL}}"
+        yield paint(lead, "faint") + _command(advice, result.model)
 
 
 def _facts(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
@@ -302,10 +311,6 @@ def _decided(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
     elif not site.deciding:
         done = "there is no padding" if not _pads(site) else "the padding is the operator's own"
         yield label, f"nothing to do: {done}"
-    label = "what to do"
-    for advice in site.advice:
-        yield label, shown(advice)
-        label = ""
 
 
 def _wrapped(text: str, width: int) -> list[str]:
