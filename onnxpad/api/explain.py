@@ -86,7 +86,7 @@ def explain(
     found = _of_node(model, node, shapes, dims, trust_dim_names=trust_dim_names)
     question = _question(found.op, found.sizes, found.windows, padding, output_padding)
     name = os.fsdecode(model) if isinstance(model, str | os.PathLike) else ""
-    return _answered(question, About(name, found.label, found.padded))
+    return _answered(question, About(name, found.label, found.padded, found.own))
 
 
 def _of_operator(

@@ -1,17 +1,18 @@
 """The question that `explain` asks about a node of a model: its operator, sizes and windows."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import Final
 
 from onnxpad.analysis import open_axes
 from onnxpad.arguments import Dims, Shapes, Source
 from onnxpad.arithmetic.size import Extent, Size
 from onnxpad.arithmetic.window import Window
-from onnxpad.conventions.question import Op
+from onnxpad.conventions.question import Answer, Op, Question
 from onnxpad.errors import UsageError
+from onnxpad.fitting.case import answer_of
+from onnxpad.fitting.padded import padded_operator
 from onnxpad.graph import Graph, Node, Tensor, describe
+from onnxpad.inventory.asked_for import nearest
 from onnxpad.operators.read import TransposedOp, UnreadableError, WindowOp, is_transposed
 from onnxpad.operators.table import CONV_TRANSPOSE, Layout, operator_of
 from onnxpad.padding.differences import padding_in_front
@@ -20,8 +21,6 @@ from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.sizes.recorded import recorded_sizes
 from onnxpad.sizes.size_options import given_domain
-
-_SUGGESTED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +33,7 @@ class NodeQuestion:
         sizes: Elements of its data on each spatial axis, without the `Pad`s in front.
         windows: Its window on each of them.
         padded: The sizes with the `Pad`s in front; empty if there are none.
+        own: The padding that the model has there; None if it is not known.
     """
 
     label: str
@@ -41,6 +41,7 @@ class NodeQuestion:
     sizes: tuple[int, ...]
     windows: tuple[Window, ...]
     padded: tuple[int, ...] = ()
+    own: Answer | None = None
 
 
 def node_question(
@@ -84,7 +85,17 @@ def node_question(
     layout = CONV_TRANSPOSE.layout if isinstance(read, TransposedOp) else read.operator.layout
     padded = _sizes(context, label, read.data, layout, len(windows))
     sizes = padded if isinstance(read, TransposedOp) else _unpadded(context, node, padded)
-    return NodeQuestion(label, _op(read, label), sizes, windows, padded if padded != sizes else ())
+    op = _op(read, label)
+    own = _own(context, node, Question(op, sizes, windows))
+    return NodeQuestion(label, op, sizes, windows, padded if padded != sizes else (), own)
+
+
+def _own(context: Context, node: Node, question: Question) -> Answer | None:
+    """The padding that a node has in the model, that of a `Pad` directly in front included."""
+    found = padded_operator(context, node)
+    if found is None or found.sizes != question.sizes:
+        return None
+    return answer_of(found.choice, question)
 
 
 def _found(scopes: Sequence[Context], name: str) -> tuple[Context, Node]:
@@ -102,7 +113,7 @@ def _found(scopes: Sequence[Context], name: str) -> tuple[Context, Node]:
     if not slides:
         raise UsageError(f"there is no node {name!r}, nor any with a window that explain knows")
     known = dict.fromkeys(each for context, node in slides for each in _names(context, node))
-    raise UsageError(f"there is no node {name!r}{_nearest(name, known)}")
+    raise UsageError(f"there is no node {name!r}{nearest(name, known, 'nodes with a window are')}")
 
 
 def _read(context: Context, node: Node) -> WindowOp | TransposedOp | UnreadableError | None:
@@ -123,24 +134,6 @@ def _names(context: Context, node: Node) -> Iterator[str]:
 
 def _has_window(graph: Graph, node: Node) -> bool:
     return is_transposed(graph, node) or operator_of(graph, node) is not None
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    """The known names nearest to one, as an end of a message."""
-    names = list(known)
-    near = get_close_matches(name, names, _SUGGESTED)
-    lower = name.lower()
-    near += [each for each in names if lower in each.lower() and each not in near]
-    if not near:
-        near, start = names, "; nodes with a window are"
-    else:
-        start = "; did you mean"
-    shown = [repr(each) for each in near[:_SUGGESTED]]
-    ends = " or ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
-    if start.endswith("are"):
-        rest = len(near) - len(shown)
-        return f"{start} {', '.join(shown)}{f' and {rest} more' if rest else ''}"
-    return f"{start} {ends}?"
 
 
 def _op(read: WindowOp | TransposedOp, label: str) -> Op:

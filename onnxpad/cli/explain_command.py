@@ -74,8 +74,8 @@ def explain(
 ) -> int:
     """Compare what each framework's padding convention pads and returns, and draw it.
 
-    Either for an operator, given by --op, --size and --kernel, or for a node of a model. The
-    padding that the node has itself does not matter.
+    Either for an operator, given by --op, --size and --kernel, or for a node of a model, whose own
+    padding is a row too.
 
     Exit codes: 0 explained, 2 bad usage or an unreadable model.
     """

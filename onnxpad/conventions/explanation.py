@@ -20,11 +20,14 @@ class About:
         model: Path of the model, as given; empty for one in memory.
         node: Name of the node; in a body or function, with the way to it.
         padded: Sizes of its data with the `Pad`s in front of it; empty if there are none.
+        own: The padding that the model has there, its own and that of a `Pad` directly in front;
+            None if it is not known.
     """
 
     model: str
     node: str
     padded: tuple[int, ...] = ()
+    own: Answer | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,16 @@ class Explanation:
         rows = conventions_for(self.question)
         return survey(self.question, {name: rows[name] for names in self.agree for name in names})
 
+    @cached_property
+    def same_as_model(self) -> tuple[str, ...]:
+        """The conventions that compute what the model's own padding computes at this size."""
+        own = None if self.about is None else self.about.own
+        if own is None:
+            return ()
+        wanted = _effects(self.op, own)
+        groups = (each for each in self.agree if _effects(self.op, self.answer(each[0])) == wanted)
+        return next(groups, ())
+
     def answer(self, name: str) -> Answer:
         """The answer of a convention that exists here."""
         found = self.conventions[name]
@@ -85,8 +98,12 @@ def explained(question: Question, about: About | None = None) -> Explanation:
         except AbsentError as error:
             refused[name] = str(error)
             continue
-        same = tuple(effect(question.op, axis, counts=answer.counts) for axis in answer.axes)
-        groups.setdefault(same, []).append(name)
+        groups.setdefault(_effects(question.op, answer), []).append(name)
     agree = tuple(tuple(names) for names in groups.values())
     frozen = MappingProxyType(answers), MappingProxyType(refused)
     return Explanation(question, *frozen, agree, about)
+
+
+def _effects(op: Op, answer: Answer) -> Hashable:
+    """A value equal for two answers that compute the same."""
+    return tuple(effect(op, axis, counts=answer.counts) for axis in answer.axes)

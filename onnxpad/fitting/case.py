@@ -159,7 +159,7 @@ class Case:
 
     def with_choice(self, choice: Choice) -> tuple[Answer | None, ...]:
         """The same with another choice."""
-        return tuple(_answer(choice, question) for question in self.questions)
+        return tuple(answer_of(choice, question) for question in self.questions)
 
     def fit(self, framework: str) -> Fit:
         """Whether it fits a framework of `FRAMEWORKS`."""
@@ -176,7 +176,7 @@ class Case:
 case_of: Final = lru_cache(maxsize=4096)(Case)
 
 
-def _answer(choice: Choice, question: Question) -> Answer | None:
+def answer_of(choice: Choice, question: Question) -> Answer | None:
     """The windows of an operator with a choice; None where it has none."""
     axes = []
     sizes, windows = question.sizes, question.windows

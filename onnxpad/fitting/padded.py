@@ -10,6 +10,7 @@ from onnxpad.conventions.frameworks import FRAMEWORKS
 from onnxpad.conventions.named import AbsentError
 from onnxpad.errors import ModelError
 from onnxpad.fitting.case import Case, Fit, case_of
+from onnxpad.graph import Node
 from onnxpad.operators.amounts import Pairs, add, is_padded
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
@@ -163,6 +164,15 @@ def padded_operators(
             if context.graph.is_main:
                 raise
     return found, left
+
+
+def padded_operator(context: Context, node: Node) -> Padded | None:
+    """One operator with its total padding; None where that is not known."""
+    for site in sites_of(context)[0]:
+        if site.node is node:
+            found = _total(context, site)
+            return found if isinstance(found, Padded) else None
+    return None
 
 
 def _total(context: Context, site: Site) -> Padded | str:

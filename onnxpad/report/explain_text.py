@@ -80,6 +80,12 @@ def _table(explanation: Explanation, paint: Paint) -> Iterator[str]:
             answer = explanation.answer(name)
             row = [label if name == names[0] else "", name, _pads(answer), by(answer.output)]
             rows.append([*row, divides_by(answer)] if averages else row)
+    own = explanation.about and explanation.about.own
+    if own:
+        same = explanation.same_as_model
+        label = letter(explanation.agree.index(same)) if same else "-"
+        row = [label, "this model", _pads(own), by(own.output)]
+        rows.append([*row, divides_by(own)] if averages else row)
     heads = ["", "convention", "crops" if transposed else "pads", "output"]
     heads += ["divides by"] if averages else []
     widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]

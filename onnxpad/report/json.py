@@ -13,6 +13,7 @@ from onnxpad import __version__
 from onnxpad.conventions.by_size import Difference, Parting
 from onnxpad.conventions.explanation import Explanation
 from onnxpad.conventions.named import source_of
+from onnxpad.conventions.question import Answer
 from onnxpad.conventions.writing import written
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
 from onnxpad.engine.timing import Timing
@@ -184,6 +185,7 @@ def explain_json(explanation: Explanation, picture: str = "") -> str:
         "model": None if about is None else about.model or None,
         "node": None if about is None else about.node,
         "padded": None if about is None else about.padded or None,
+        "own": None if about is None else _own(about.own, explanation.same_as_model),
         "op": explanation.op,
         "size": explanation.size,
         "kernel": [window.kernel for window in windows],
@@ -212,6 +214,13 @@ def explain_json(explanation: Explanation, picture: str = "") -> str:
         },
     }
     return dumped(document)
+
+
+def _own(own: Answer | None, same: Sequence[str]) -> dict[str, object] | None:
+    """The padding that a model has at a node, and the conventions that compute the same there."""
+    if own is None:
+        return None
+    return {"pads": own.pads, "output": own.output, "same": same}
 
 
 def doctor_json(found: Diagnosis, exit_code: int) -> str:

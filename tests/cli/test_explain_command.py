@@ -344,3 +344,27 @@ def test_a_picture_named_as_another_kind_is_refused(tmp_path: Path) -> None:
 def test_letters_of_a_convolution_are_not_told_of_a_pool() -> None:
     assert "At this size (c channels, n filters):" in told(*STEM)
     assert "At this size:" in told("--op", "maxpool", "--size", "9", "--kernel", "3")
+
+
+class TestOwnPadding:
+    """The padding that the model itself has at a node, among those of frameworks."""
+
+    def test_it_is_a_row_with_the_letter_of_its_conventions(self) -> None:
+        text = told(ROOT / "models/misconverted/strided_conv2d.onnx", "--node", "/conv/Conv")
+        assert re.search(r"^  B  this model +H 1\+1, W 1\+1  5x5$", text, re.M)
+        assert re.search(r"^  B  onnx-same-lower ", text, re.M)
+
+    def test_a_pad_in_front_counts(self) -> None:
+        node = "mobilenet_keras_1/block_2_depthwise_1/depthwise"
+        document = as_json(ROOT / "models/mobilenet_keras.onnx", "--node", node)
+        assert document["own"]["pads"] == [[1, 2], [1, 2]]
+        assert "tensorflow-same" in document["own"]["same"]
+
+    def test_a_pad_that_copies_data_is_no_padding_of_a_framework(self) -> None:
+        document = as_json(ROOT / "models/zeropad_dynamo.onnx", "--node", "node_conv2d_2")
+        assert document["own"] is None
+
+    def test_padding_of_no_convention(self) -> None:
+        path = ROOT / "models/zeropad_dynamo.onnx"
+        assert as_json(path, "--node", "node_conv2d_1")["own"]["same"] == []
+        assert re.search(r"^  -  this model ", told(path, "--node", "node_conv2d_1"), re.M)
