@@ -5,10 +5,12 @@ from typing import Annotated
 
 import typer
 
+from onnxpad.cli.html_page import check_target, tell_page, write_page
 from onnxpad.cli.options import (
     DimOption,
     Format,
     FormatOption,
+    HtmlOption,
     ShapeOption,
     TrustOption,
     given,
@@ -33,6 +35,7 @@ def show(
     dim: DimOption = None,
     trust_dim_names: TrustOption = False,
     form: FormatOption = Format.TEXT,
+    html: HtmlOption = None,
 ) -> int:
     """Show every padding of a model, and what fix does to it; with --node one of them in full.
 
@@ -40,6 +43,7 @@ def show(
 
     Exit codes: 0 shown, 2 bad usage or an unreadable model.
     """
+    check_target(html, [model])
     take_extensions()
     with gc_pause.paused_for_good():
         from onnxpad.api import show as api
@@ -51,12 +55,17 @@ def show(
         dims=given("--dim", dim or ()),
         trust_dim_names=trust_dim_names,
     )
+    if html is not None:
+        from onnxpad.page.show_page import show_page
+
+        write_page(html, show_page(found))
     if form is Format.JSON:
         from onnxpad.report.showing.show_json import show_json
 
-        write(show_json(found))
+        write(show_json(found, str(html or "")))
     else:
         from onnxpad.report.showing.show_text import show_text
 
         write(show_text(found, painter()))
+        tell_page(str(html or ""))
     return 0

@@ -17,10 +17,10 @@ from onnxpad.page.markup import (
     table,
     times,
 )
-from onnxpad.page.pictures.axis_pictures import residues
+from onnxpad.page.pictures.axis_pictures import residues, same_residues
 from onnxpad.page.pictures.both_graphs import Outline
 from onnxpad.page.pictures.graph_svg import graph_svg
-from onnxpad.page.pictures.site_graph import Boxes, finding_graph
+from onnxpad.page.pictures.site_graph import Boxes, auto_padded, finding_graph
 from onnxpad.reasons import Reason
 from onnxpad.report.text import counted, grouped
 
@@ -74,24 +74,41 @@ def _card(group: Sequence[Finding], outline: Outline | None, level: int) -> Html
     )
     drawn = [(each, finding_graph(each, outline) if outline else ()) for each in group]
     variants = grouped(drawn, lambda pair: (pair[1], repr(_cases(pair[0]))))
-    content = [_variant([each for each, _ in variant], variant[0][1]) for variant in variants]
+    content = [
+        _variant([each for each, _ in variant], variant[0][1], outline) for variant in variants
+    ]
     inside = el("div", *content, class_="inside")
     return folded(title, inside, kind="card")
 
 
-def _variant(group: Sequence[Finding], boxes: Boxes) -> Html:
+def _variant(group: Sequence[Finding], boxes: Boxes, outline: Outline | None) -> Html:
     first = group[0]
     picture = el("figure", graph_svg(boxes, "As it is")) if boxes else NOTHING
-    tables = [
+    tables = case_tables(first)
+    if not tables and outline is not None:
+        tables = same_tables(first, outline)
+    return el("div", picture, *tables, _members(group), class_="variant")
+
+
+def case_tables(finding: Finding) -> list[Html]:
+    """The amounts of a computed `Pad` by remainder, as far as the finding has them."""
+    return [
         residues(
             str(case["of"]),
             int(case["modulus"]),
             [(row["at"] % case["modulus"], row["begin"], row["end"]) for row in case["rows"]],
             [f"before, {axes}", "after"],
         )
-        for axes, case in _by_axes(_cases(first))
+        for axes, case in _by_axes(_cases(finding))
     ]
-    return el("div", picture, *tables, _members(group), class_="variant")
+
+
+def same_tables(finding: Finding, outline: Outline) -> list[Html]:
+    """The pads of a SAME that stays since its size is open, by remainder."""
+    if finding.reason_code not in {Reason.SIZE_DEPENDENT, Reason.AS_ASKED}:
+        return []
+    auto_pad, windows = auto_padded(finding, outline)
+    return same_residues(auto_pad, windows)
 
 
 def _cases(finding: Finding) -> Mapping[Any, Mapping[str, Any]]:

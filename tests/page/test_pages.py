@@ -68,8 +68,9 @@ def model_named(name: str) -> onnx.ModelProto:
             name=names["conv"],
             kernel_shape=[3, 3],
         ),
-        helper.make_node("MaxPool", [names["y"]], ["m"], name=names["low"], kernel_shape=[2, 2]),
+        helper.make_node("MaxPool", [names["y"]], ["m"], name=names["low"], kernel_shape=[3, 3]),
     ]
+    nodes[2].attribute.append(helper.make_attribute("strides", [2, 2]))
     nodes[2].attribute.append(helper.make_attribute("auto_pad", "SAME_UPPER"))
     graph = helper.make_graph(
         nodes,
@@ -142,6 +143,27 @@ def test_check(tmp_path: Path) -> None:
     assert "unreadable" in page.text
 
 
+def test_show(tmp_path: Path) -> None:
+    page = page_of(tmp_path, "show", MODELS / "nasnet_keras.onnx")
+    check_form(page)
+    titles = [text for _, text in page.headings]
+    assert any("Conv: H 1+2, W 2+2, written as Pad" in text for text in titles)
+    assert "H: 24 elements, 24 windows of 3; padded 1 before and 1 after" in page.text
+    one = page_of(tmp_path, "show", MODELS / "timm_same_torchscript.onnx", "--node", "/stem/Conv")
+    check_form(one)
+    assert "By the size that is read, modulo 2" in one.captions
+    assert "--dynamic auto-pad" in one.text
+
+
+def test_same_of_an_open_size_has_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(model_named(""), path)
+    for command in (["fix", path], ["show", path]):
+        page = page_of(tmp_path, *command)
+        check_form(page)
+        assert "the size that is read" in " ".join(page.captions)
+
+
 def test_validate_that_fails(tmp_path: Path) -> None:
     wrong = onnx.load(MODELS / "ceil_pool_torch.onnx")
     pool = next(node for node in wrong.graph.node if node.op_type == "MaxPool")
@@ -161,7 +183,8 @@ def test_validate_that_fails(tmp_path: Path) -> None:
 def test_names_are_escaped(kind: str, tmp_path: Path) -> None:
     model = tmp_path / "model.onnx"
     onnx.save(model_named(HOSTILE[kind]), model)
-    for command in (["fix", model, "-o", tmp_path / "out.onnx"], ["check", model]):
+    out = tmp_path / "out.onnx"
+    for command in (["fix", model, "-o", out], ["check", model], ["show", model]):
         done = onnxpad_runs(*command, "--html", tmp_path / "page.html")
         assert done.exit_code in {0, 1}, done.output
         text = (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -173,14 +196,15 @@ def test_names_are_escaped(kind: str, tmp_path: Path) -> None:
 def test_json_names_the_page(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     model = MODELS / "ceil_pool_torch.onnx"
-    for command in (["fix", model, "-o", tmp_path / "o.onnx"], ["check", model]):
+    out = tmp_path / "out.onnx"
+    for command in (["fix", model, "-o", out], ["check", model], ["show", model]):
         done = onnxpad_runs(*command, "--html", page, "--format", "json")
         assert json.loads(done.stdout)["html"] == str(page)
         check_form(Page(page.read_text(encoding="utf-8")))
         page.unlink()
 
 
-@pytest.mark.parametrize("command", ["fix", "check", "validate"])
+@pytest.mark.parametrize("command", ["fix", "check", "validate", "show"])
 @pytest.mark.parametrize(
     ("page", "says"),
     [

@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from onnxpad.arithmetic.window import Window
+from onnxpad.arithmetic.residue_table import residue_table
+from onnxpad.arithmetic.size import symbol
+from onnxpad.arithmetic.window import Side, Window, same_pads
 from onnxpad.conventions.question import AxisAnswer
 from onnxpad.page.markup import NOTHING, Html, el, esc, join, paragraph, table
 from onnxpad.report.axis_svg import AxisPlace, axis_height, axis_svg
@@ -14,6 +16,7 @@ _CELLS: Final = (32, 64, 128)
 _WIDTH: Final = 640
 _EDGE: Final = 4
 _PICTURES: Final = 4
+_ODD: Final[Mapping[str, Side]] = {"SAME_UPPER": "end", "SAME_LOWER": "begin"}
 
 
 class DrawnAxis(NamedTuple):
@@ -69,6 +72,26 @@ def residues(
         caption, head = f"By {name}, modulo {modulus}", [f"size mod {modulus}"]
         cells = [list(map(esc, row)) for row in rows]
     return table(caption, [*head, *columns], cells, range(1, len(columns) + 1))
+
+
+def same_residues(auto_pad: str, windows: Sequence[tuple[int, int, int]]) -> list[Html]:
+    """The pads of SAME by the remainder of the size; a table for windows that are alike.
+
+    Args:
+        auto_pad: `SAME_UPPER` or `SAME_LOWER`; there is no table for others.
+        windows: Kernel, stride and dilation on each axis.
+    """
+    tables = []
+    for kernel, stride, dilation in dict.fromkeys(windows):
+        side = _ODD.get(auto_pad)
+        if side is None:
+            continue
+        pads = same_pads(symbol("size"), Window(kernel, stride, dilation), odd=side)
+        found = residue_table(pads, symbol("size"))
+        if found is not None:
+            rows = [(at % found.modulus, *values) for at, values in found.rows]
+            tables.append(residues("", found.modulus, rows, ["before", "after"]))
+    return tables
 
 
 def _without_names(axis: Mapping[str, Any]) -> dict[str, object]:
@@ -136,6 +159,11 @@ def _drawn(axis: Mapping[str, Any]) -> list[DrawnAxis]:
     ]
 
 
+def axis_picture(name: str, axis: AxisAnswer) -> Html:
+    """A picture of the windows over one axis."""
+    return _figure(name, DrawnAxis("", axis))
+
+
 def _figure(which: str, drawn: DrawnAxis) -> Html:
     axis = drawn.axis
     found = next((each for cells in _CELLS if (each := one_axis(axis, cells))), None)
@@ -144,7 +172,7 @@ def _figure(which: str, drawn: DrawnAxis) -> Html:
     dilation = f", dilation {window.dilation}" if window.dilation > 1 else ""
     when = f": {drawn.remainder}" if drawn.remainder else ""
     said = (
-        f"{which.capitalize()}{when or ':'} {counted(axis.size, 'element')}, "
+        f"{which[:1].upper()}{which[1:]}{when or ':'} {counted(axis.size, 'element')}, "
         f"{counted(axis.output, 'window')} of {window.kernel}{stride}{dilation}; padded "
         f"{axis.begin} before and {axis.end} after"
     )

@@ -86,6 +86,31 @@ def finding_graph(finding: Finding, outline: Outline) -> Boxes:
     return _boxes(path, roots, lambda each: _lines(each, scope, path, 0), lambda _: "box")
 
 
+def auto_padded(finding: Finding, outline: Outline) -> tuple[str, list[tuple[int, int, int]]]:
+    """The `auto_pad` of a node, and kernel, stride and dilation of its axes if they are known."""
+    found = outline.find(finding.node)
+    if found is None:
+        return "", []
+    node, scope = found
+    given = attributes(node)
+    kernel = _kernel(node, given, scope)
+    ones = [1] * len(kernel)
+    strides, dilations = (given.get(name) or ones for name in ("strides", "dilations"))
+    known = len(kernel) == len(strides) == len(dilations)
+    windows = list(zip(kernel, strides, dilations, strict=True)) if known else []
+    return str(given.get("auto_pad", "")), windows
+
+
+def _kernel(node: onnx.NodeProto, given: dict[str, Any], scope: Scope) -> Sequence[int]:
+    """Sizes of the window, by the attribute or by the weight; empty if they are not known."""
+    kernel: Sequence[int] = given.get("kernel_shape") or ()
+    if not kernel and "Conv" in node.op_type:
+        weight = 3 if node.op_type == "QLinearConv" else 1
+        shape = scope.shapes.get(node.input[weight], ()) if len(node.input) > weight else ()
+        kernel = shape[2:]
+    return kernel
+
+
 def _roots(change: Change) -> set[str]:
     facts = change.certificate.facts
     roots = facts.get("roots") or [facts.get("root")]
@@ -197,11 +222,7 @@ def _slides(node: onnx.NodeProto) -> bool:
 
 
 def _window_lines(node: onnx.NodeProto, given: dict[str, Any], scope: Scope) -> Iterator[str]:
-    kernel = given.get("kernel_shape")
-    if not kernel and "Conv" in node.op_type:
-        weight = 3 if node.op_type == "QLinearConv" else 1
-        shape = scope.shapes.get(node.input[weight], ()) if len(node.input) > weight else ()
-        kernel = shape[2:]
+    kernel = _kernel(node, given, scope)
     parts = [f"kernel {_by(kernel)}"] if kernel else []
     for name, word in (("strides", "stride"), ("dilations", "dilation")):
         values = given.get(name) or ()

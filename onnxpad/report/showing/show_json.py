@@ -5,8 +5,8 @@ from onnxpad.inventory.show_result import ShowResult
 from onnxpad.report.json import dumped, finding_fields, head
 
 
-def show_json(result: ShowResult) -> str:
-    """The report of one `show` as one JSON object."""
+def show_json(result: ShowResult, page: str = "") -> str:
+    """The report of one `show` as one JSON object; with the page written, if one was."""
     document = {
         **head("show", 0),
         "model": result.model or None,
@@ -17,6 +17,7 @@ def show_json(result: ShowResult) -> str:
         "findings": [finding_fields(finding) for finding in result.others],
         "notes": result.notes,
         "warnings": result.warnings,
+        "html": page or None,
     }
     return dumped(document)
 

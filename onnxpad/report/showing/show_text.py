@@ -163,7 +163,7 @@ def _ending(result: ShowResult, paint: Paint, width: int) -> Iterator[str]:
     stays = [each for site in sites if site.stays for each in site.advice if each != FIX]
     for advice, count in Counter(stays).most_common(_MOST_ADVICE):
         of = f"for {counted(count, 'operator')}" if count < len(sites) else "for it"
-        yield f"{of}: {_command(advice, result.model)}"
+        yield f"{of}: {command_told(advice, result.model)}"
     for finding in result.others:
         said = f"{finding.code} {shown(finding.node)}: {shown(finding.message)}"
         reason = f"; {shown(finding.reason)}" if finding.reason else ""
@@ -173,7 +173,7 @@ def _ending(result: ShowResult, paint: Paint, width: int) -> Iterator[str]:
 # One site in full
 
 
-def _command(advice: str, model: str) -> str:
+def command_told(advice: str, model: str) -> str:
     """An advice with the path of the model, as a shell takes it."""
     return shown(advice.replace(" MODEL", f" {shlex.quote(model)}", 1) if model else advice)
 
@@ -181,7 +181,7 @@ def _command(advice: str, model: str) -> str:
 def _site(site: PaddingSite, result: ShowResult, paint: Paint, width: int) -> Iterator[str]:
     of = f" of {shown(site.domain)}" if site.domain else ""
     yield paint(f"{shown(site.op_type)}{of} {shown(repr(site.node))}", "strong")
-    for label, text in _facts(site, result.is_checked):
+    for label, text in site_facts(site, result.is_checked):
         if text:
             lead = f"  {label:{_LABEL}}"
             lines = _wrapped(text, width - len(lead))
@@ -189,10 +189,10 @@ def _site(site: PaddingSite, result: ShowResult, paint: Paint, width: int) -> It
             yield from (" " * len(lead) + line for line in lines[1:])
     for place, advice in enumerate(site.advice):
         lead = f"  {'' if place else 'what to do':{_LABEL}}"
-        yield paint(lead, "faint") + _command(advice, result.model)
+        yield paint(lead, "faint") + command_told(advice, result.model)
 
 
-def _facts(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
+def site_facts(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
     """The facts about a site, each with its label."""
     yield "path", _path(site)
     yield "data", _data(site)
