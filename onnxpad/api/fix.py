@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import onnx
 
 from onnxpad.api import kinds
-from onnxpad.arguments import ModelSource, Source, codes_given
+from onnxpad.arguments import ModelSource, Source
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError, UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
@@ -25,8 +25,9 @@ from onnxpad.messages import meant
 from onnxpad.padding.computed_pads import DYNAMIC
 from onnxpad.padding.plan import STYLES
 from onnxpad.passes import MODEL_REPORTS
+from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.pipeline import driver
-from onnxpad.pipeline.catalogue import catalogue
+from onnxpad.pipeline.chosen import choice
 from onnxpad.pipeline.decide import DECIDING, record
 from onnxpad.pipeline.heal import failed, healed
 from onnxpad.process import gc_pause
@@ -226,6 +227,8 @@ def fix(
     symmetric_transpose: bool = False,
     validate: bool = True,
     strict: bool = False,
+    select: str | Sequence[str] = (),
+    ignore: str | Sequence[str] = (),
     progress: Progress | None = None,
 ) -> FixResult:
     """Write all padding of a model in one style; every rewrite is proved, probed and validated.
@@ -254,14 +257,18 @@ def fix(
             `output_padding` or a Slice for the rest; style `symmetric` implies it.
         validate: Whether to run every change, and the whole model, on onnxruntime.
         strict: Whether to undo changes that rest on an assumption, such as finite data.
+        select: Codes or prefixes of codes to rewrite and to report; all if empty. All other padding
+            stays exactly as it is. `Pad`s that a change lays open to onnxruntime's optimiser are
+            protected in any case.
+        ignore: Codes or prefixes of codes to leave alone.
         progress: Called with (step, done, total).
 
     Returns:
         The rewritten model with its changes, findings and validation.
 
     Raises:
-        UsageError: The style, the choice for open sizes, an input or a dimension is unknown, or
-            sizes contradict the model.
+        UsageError: The style, the choice for open sizes, a code, an input or a dimension is
+            unknown, or sizes contradict the model.
         ModelError: The model cannot be read, or the specification forbids it.
     """
     start = time.perf_counter()
@@ -269,6 +276,8 @@ def fix(
     _check_choice("dynamic", dynamic, DYNAMIC)
     trusted = _trusted(trust)
     held = kinds.given(model, "fix")
+    chosen = choice(select, ignore)
+    passes = None if chosen.is_all else chosen.passes()
     given = held.source
     with naming(given), gc_pause.paused():
         graph = Graph.read(given)
@@ -286,7 +295,7 @@ def fix(
         untouched = graph.mark()
         decided: list[Change] = []
 
-        def rewrite(barred: Barred, passes: driver.Passes | None = None) -> driver.Outcome:
+        def rewrite(barred: Barred, passes: driver.Passes | None = passes) -> driver.Outcome:
             graph.rollback(untouched)
             with gc_pause.paused():
                 outcome = driver.rewrite(
@@ -303,6 +312,7 @@ def fix(
                     barred=barred,
                     exposing=exposing,
                     passes=passes,
+                    older=chosen.has(GuardPad.code),
                 )
             if exposing is not None:  # only asking onnxruntime tells which changes are barred
                 note(graph, {**noted(graph), **outcome.barred})
@@ -312,7 +322,7 @@ def fix(
 
         reference: Source = given
         if trusted is Trust.SPEC:
-            first = rewrite(NOTHING, DECIDING)
+            first = rewrite(NOTHING, [kind for kind in DECIDING if chosen.has(kind.code)])
             decided = first.changes
             if decided:
                 record(graph, (each.key[1] for each in first.made))
@@ -340,7 +350,7 @@ def fix(
         verdict = not_validated("no change was kept", probes=probes)
     return FixResult(
         changes=(*decided, *outcome.changes),
-        findings=tuple(outcome.findings),
+        findings=tuple(each for each in outcome.findings if chosen.has(each.code)),
         undone=tuple(outcome.undone),
         validation=verdict,
         declared=domain.declared,
@@ -399,7 +409,8 @@ def check(
         strict: Whether padding stays if its rewrite rests on an assumption, as for `fix`.
         convention: A framework, such as `tensorflow`: operators that do not pad as it does are
             warnings. Without it, the conventions that the model's padding fits are only told.
-        select: Codes or prefixes of codes to report; all if empty.
+        select: Codes or prefixes of codes to report; all if empty. The others count as left alone,
+            as `fix` leaves them.
         ignore: Codes or prefixes of codes to leave out.
 
     Returns:
@@ -412,12 +423,9 @@ def check(
     _check_choice("style", style, STYLES)
     _check_choice("dynamic", dynamic, DYNAMIC)
     given = kinds.given(model, "check").source
-    chosen, left_out = (
-        codes_given(option, codes, catalogue().keys()) if codes else ()
-        for option, codes in (("select", select), ("ignore", ignore))
-    )
+    chosen = choice(select, ignore)
     trusted = _trusted(trust)
-    reports = [kind() for kind in MODEL_REPORTS if _is_asked(kind.code, chosen, left_out)]
+    reports = [kind() for kind in MODEL_REPORTS if chosen.has(kind.code)]
     if convention is not None:
         from onnxpad.conventions.frameworks import FRAMEWORKS
 
@@ -428,7 +436,8 @@ def check(
         domain = given_domain(
             graph, shapes, dims, trust_dim_names=trust_dim_names, recorded=recorded
         )
-        found = driver.find(
+        find = partial(
+            driver.find,
             graph,
             style,
             dynamic=dynamic,
@@ -437,19 +446,21 @@ def check(
             trust=trusted,
             symmetric_transpose=symmetric_transpose,
             strict=strict,
-            at_last=partial(_conventions, reports, convention or "") if reports else None,
         )
+        at_last = partial(_conventions, reports, convention or "") if reports else None
+        if chosen.is_all:
+            found = find(at_last=at_last)
+        else:
+            found = find(passes=chosen.passes())
+            if at_last is not None:  # these are about the model as all passes leave it
+                told = {report.code for report in reports}
+                found += [each for each in find(at_last=at_last) if each.code in told]
     return CheckResult(
-        tuple(finding for finding in found if _is_asked(finding.code, chosen, left_out)),
+        tuple(finding for finding in found if chosen.has(finding.code)),
         _notes(recorded, domain),
         _warnings(recorded),
         graph,
     )
-
-
-def _is_asked(code: str, chosen: tuple[str, ...], left_out: tuple[str, ...]) -> bool:
-    """Whether findings of a code are reported, given the codes chosen and those left out."""
-    return (not chosen or code.startswith(chosen)) and not (left_out and code.startswith(left_out))
 
 
 def _conventions(

@@ -19,8 +19,10 @@ from onnxpad.cli.options import (
     Format,
     FormatOption,
     HtmlOption,
+    IgnoreOption,
     NoCeilOption,
     QuietOption,
+    SelectOption,
     ShapeOption,
     StrictOption,
     Style,
@@ -74,22 +76,8 @@ def check(
     fail_on: Annotated[
         Severity, typer.Option(help="The least severity that makes the check fail.")
     ] = Severity.WARNING,
-    select: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CODES",
-            autocompletion=completion.codes,
-            help="Only these codes or prefixes (PAD1), with commas.",
-        ),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CODES",
-            autocompletion=completion.codes,
-            help="All but these codes or prefixes, with commas.",
-        ),
-    ] = None,
+    select: SelectOption = None,
+    ignore: IgnoreOption = None,
 ) -> int:
     """Report the padding that fix would rewrite, and the padding that stays and why.
 

@@ -16,14 +16,17 @@ from onnxpad.cli.options import (
     Format,
     FormatOption,
     HtmlOption,
+    IgnoreOption,
     NoCeilOption,
     QuietOption,
+    SelectOption,
     ShapeOption,
     StrictOption,
     Style,
     StyleOption,
     SymmetricTransposeOption,
     TrustOption,
+    codes,
     given,
     path,
     take_extensions,
@@ -70,6 +73,8 @@ def fix(
         typer.Option("--diff", help="As --check; prints a diff with one line for each node."),
     ] = False,
     strict: StrictOption = False,
+    select: SelectOption = None,
+    ignore: IgnoreOption = None,
     no_validate: Annotated[
         bool, typer.Option("--no-validate", help="Do not run the models to compare them.")
     ] = False,
@@ -100,6 +105,7 @@ def fix(
     from onnxpad.report.progress import ProgressBar
 
     take_extensions()
+    selected, ignored = codes("--select", select or ()), codes("--ignore", ignore or ())
     with ProgressBar(hidden=quiet) as progress:
         result = api.fix(
             model,
@@ -113,6 +119,8 @@ def fix(
             symmetric_transpose=symmetric_transpose,
             validate=not no_validate,
             strict=strict,
+            select=selected,
+            ignore=ignored,
             progress=progress,
         )
     invalid = result.validation is not None and result.validation.outcome == "failed"
@@ -147,6 +155,8 @@ def fix(
         no_ceil=no_ceil,
         trust=trust or "",
         symmetric_transpose=symmetric_transpose,
+        select=selected,
+        ignore=ignored,
         outcome=outcome,
         written=str(target) if written else "",
         older=str(target) if not (written or check or in_place) and target.exists() else "",

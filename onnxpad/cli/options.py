@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from onnxpad.arguments import codes_given
+from onnxpad.cli import completion
 from onnxpad.errors import UsageError
 from onnxpad.finding import Trust
 from onnxpad.process.entry_points import may_be_any
@@ -116,6 +117,22 @@ SymmetricTransposeOption = Annotated[
 ]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Refuse rewrites that rest on an assumption.")
+]
+SelectOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CODES",
+        autocompletion=completion.codes,
+        help="Only these codes or prefixes (PAD1), with commas.",
+    ),
+]
+IgnoreOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CODES",
+        autocompletion=completion.codes,
+        help="All but these codes or prefixes, with commas.",
+    ),
 ]
 QuietOption = Annotated[
     bool,

@@ -123,6 +123,7 @@ def rewrite(
     passes: Passes | None = None,
     barred: Barred = NOTHING,
     exposing: Exposing | None = None,
+    older: bool = True,
     **wanted: Unpack[Wanted],
 ) -> Outcome:
     """Applies every pass, in place, until none finds anything more.
@@ -140,6 +141,7 @@ def rewrite(
         passes: The passes; all of them, users' own too, if None.
         barred: Rewrites not to make, besides those that the model's metadata bars.
         exposing: Asks onnxruntime which `Pad`s its optimiser folds wrongly in the result.
+        older: Whether those are protected too that it folds as wrongly in the original.
         wanted: The user's other choices.
     """
     passes = every_pass() if passes is None else passes
@@ -157,7 +159,7 @@ def rewrite(
         fresh = {}
         version, after = graph.version, work.contexts
         if work.made or (domain is not None and domain.declared):
-            fresh = _opening(work, _shielded(work, exposing), barred)
+            fresh = _opening(work, _shielded(work, exposing, older=older), barred)
         if not fresh:
             break
         graph.rollback(mark)
@@ -245,7 +247,9 @@ def _report(progress: Progress | None, work: _Work, total: int) -> None:
         progress("rewriting and proving", done, max(done, total))
 
 
-def _shielded(work: _Work, exposing: Exposing | None = None) -> list[Unprotected]:
+def _shielded(
+    work: _Work, exposing: Exposing | None = None, *, older: bool = True
+) -> list[Unprotected]:
     """Protects the edited graphs from onnxruntime's PadFusion; returns the unprotected `Pad`s.
 
     The graphs are analysed anew, as the next reader of the result will do, without the size limits
@@ -260,7 +264,7 @@ def _shielded(work: _Work, exposing: Exposing | None = None) -> list[Unprotected
         if not graph.is_there() or editor.context.closed:
             continue
         context, mark = fresh.get(graph.offset, editor.context), graph.mark()
-        left = shield(context, exposing if graph.is_main else None)
+        left = shield(context, exposing if graph.is_main else None, older=older)
         try:
             editor.check_guards(mark)
         except UncertifiedError:

@@ -63,7 +63,8 @@ def every_pass() -> tuple[type[Pass], ...]:
 
 def is_own(rule: Pass) -> bool:
     """Whether a pass is a user's."""
-    return _own.get(rule.code) is type(rule)
+    kind = _own.get(rule.code)
+    return kind is not None and isinstance(rule, kind)
 
 
 def findings(rule: Pass, context: Context) -> Iterator[Match]:

@@ -38,6 +38,8 @@ class FixReport:
         no_ceil: Whether no pool was to round up.
         trust: Whose reading was to count where the engines disagree; else empty.
         symmetric_transpose: Whether pads of a ConvTranspose were to be equal at both ends.
+        select: The codes that alone were to be rewritten; all if empty.
+        ignore: The codes that were to be left alone.
         outcome: How it ended; decides the exit code.
         written: Path of the file written; empty if none was.
         older: Path of an older file in the place of a result that was not written; else empty.
@@ -83,6 +85,8 @@ class FixReport:
     no_ceil: bool = False
     trust: str = ""
     symmetric_transpose: bool = False
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
     declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
     ranges: str = ""
     dims: Mapping[str, range] = field(default_factory=dict)

@@ -56,6 +56,8 @@ def fix_json(report: FixReport) -> str:
         "no_ceil": report.no_ceil,
         "trust": report.trust or None,
         "symmetric_transpose": report.symmetric_transpose,
+        "select": report.select,
+        "ignore": report.ignore,
         "outcome": report.outcome,
         "written": report.written or None,
         "older": report.older or None,

@@ -32,13 +32,16 @@ _ROUNDS: Final = 4
 _FAR: Final = 64
 
 
-def shield(context: Context, exposing: Exposing | None = None) -> list[Exposed]:
+def shield(
+    context: Context, exposing: Exposing | None = None, *, older: bool = True
+) -> list[Exposed]:
     """Protects the `Pad`s that edits may have exposed to PadFusion.
 
     Args:
         context: The graph, which is edited.
         exposing: Asks onnxruntime which `Pad`s it folds wrongly. Without it, every fold that
             PadFusion may make counts, except those that it may equally make in the original graph.
+        older: Whether `Pad`s are protected too that the original has in the same way.
 
     Returns:
         The `Pad`s that cannot be protected.
@@ -53,6 +56,7 @@ def shield(context: Context, exposing: Exposing | None = None) -> list[Exposed]:
             return _unlike(context, _guard(context, _laid_open(context)))
         if left := _unlike(context, [e for e in found if not can_guard(context, e)]):
             return left
+        found = found if older else _unlike(context, found)
         ready = [each for each in found if can_guard(context, each)]
         if not ready:
             break
