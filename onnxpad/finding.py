@@ -4,6 +4,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 
 class Severity(enum.StrEnum):
@@ -94,6 +95,11 @@ class Finding:
         """Whether `fix` rewrites it."""
         return not self.reason
 
+    @property
+    def asked(self) -> str:
+        """The option that asks for this padding as it is, such as `--dynamic pad`, or empty."""
+        return str(self.evidence.get("asked", ""))
+
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
@@ -157,6 +163,61 @@ class Change:
     def repairs(self) -> bool:
         """Whether onnxruntime does not run the operator as it was, such as a dilated SAME."""
         return bool(self.certificate.facts.get("repair"))
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The numbers that a person counts in a model.
+
+    Attributes:
+        pads: `Pad` nodes, those in bodies and functions included.
+        auto_pads: Operators with `auto_pad`, the same way.
+        nodes: Nodes of the main graph.
+    """
+
+    pads: int
+    auto_pads: int
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class NextOption:
+    """An option that would gain something on the padding that stays.
+
+    Attributes:
+        option: The option as typed on the command line, such as `--dynamic auto-pad`, beside those
+            that were given.
+        keywords: The same for `onnxpad.fix`, in place of the keywords of these names.
+        before: The numbers of the result.
+        after: Those that it would have.
+        hint: The user's part where numbers are only an example, as `give your own sizes`.
+    """
+
+    option: str
+    keywords: Mapping[str, Any]
+    before: Tally
+    after: Tally
+    hint: str = ""
+
+    @property
+    def gain(self) -> str:
+        """The effect in words, such as `turn 3 Pads into auto_pad (nodes 274 -> 110)`."""
+        pads = self.before.pads - self.after.pads
+        written = self.before.auto_pads - self.after.auto_pads
+        many = f"{pads:,} Pad{'s' * (pads != 1)}"
+        if pads > 0 and written < 0:
+            turned = f"turn {many} into {'' if written == -pads else f'{-written:,} '}auto_pad"
+        elif pads > 0 and written > 0:
+            turned = f"fold {many} and write {written:,} auto_pad as numbers"
+        elif pads > 0:
+            turned = f"fold {many}"
+        elif written > 0:
+            becomes = f"{-pads:,} Pad{'s' * (pads != -1)}" if pads < 0 else "numbers"
+            turned = f"write {written:,} auto_pad as {becomes}"
+        else:
+            turned = "need fewer nodes"
+        before, after = self.before.nodes, self.after.nodes
+        return turned + (f" (nodes {before:,} -> {after:,})" if before != after else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,16 @@ A code never changes its meaning. The numbers, names and axes of a case are kept
 """
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import MappingProxyType
-from typing import Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
+
+BY_SIZE: Final = ("--shape", "--dim")
+"""The options that fix sizes."""
+BY_TRUST: Final = ("--trust spec", "--trust onnxruntime")
+"""The options that decide between the engines."""
 
 
 class Reason(enum.StrEnum):
@@ -142,7 +147,9 @@ class RefusalError(Exception):
 
     Attributes:
         code: The reason.
-        facts: What it is about: numbers, names, axes.
+        facts: What it is about: numbers, names, axes. `options` are command line options of which
+            each one alone would do away with the reason. They are no part of the message, since
+            some may have been given already.
     """
 
     def __init__(self, code: Reason, message: str, **facts: object) -> None:
@@ -150,6 +157,28 @@ class RefusalError(Exception):
         super().__init__(message)
         self.code = code
         self.facts = MappingProxyType(facts)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of which each one alone would do away with the reason."""
+        options = self.facts.get("options", ())
+        return tuple(options) if isinstance(options, tuple | list) else ()
+
+
+def advised(message: str, options: Sequence[str]) -> str:
+    """A message, and which of some options to pass.
+
+    >>> advised("the pads depend on 'height'", ["--shape", "--dim", "--dynamic pad"])
+    "the pads depend on 'height'. Pass --shape, --dim or --dynamic pad"
+    >>> advised("the engines disagree", ["--trust spec", "--trust onnxruntime"])
+    'the engines disagree; --trust spec or --trust onnxruntime decides'
+    """
+    if not options:
+        return message
+    *others, last = options
+    listed = f"{', '.join(others)} or {last}" if others else last
+    decides = all(option.startswith("--trust ") for option in options)
+    return f"{message}; {listed} decides" if decides else f"{message}. Pass {listed}"
 
 
 class Condition(NamedTuple, Generic[T]):

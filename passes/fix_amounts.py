@@ -9,6 +9,7 @@ from onnxpad.finding import Severity
 from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import operator_of
+from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
 
@@ -88,7 +89,10 @@ class FixAmounts(Pass):
                 resolved = map(context.open_sites.resolves, context.windows())
                 elsewhere = {id(other.node) for other in resolved if other is not None}
             if id(pad.node) not in elsewhere:
-                yield self.refused(context, pad.node, message, context.sites.wording.amounts(pad))
+                why = context.sites.wording.amounts(pad)
+                is_open = why.code in {Reason.SIZE_DEPENDENT, Reason.NOT_WORKED_OUT}
+                asked = context.asks_to_compute if is_open else ""
+                yield self.refused(context, pad.node, message, why, asked=asked)
 
     def _is_folded(self, context: Context, pad: PadOp) -> bool:
         """Whether every reader of the `Pad` can take over its padding."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from onnxpad.finding import Severity
+from onnxpad.operators.table import Fill
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
@@ -89,7 +90,10 @@ class RecogniseSame(Pass):
                     before=before,
                 )
             else:
-                formula = context.sites.wording.amounts(pad, "--dynamic auto-pad")
+                maxima = op.operator.padding is Fill.LOWEST  # then finite data is assumed
+                strict = context.wanted.get("strict", False)
+                option = () if strict and maxima else ("--dynamic auto-pad",)
+                formula = context.sites.wording.amounts(pad, *option)
                 reason = f"it is {plan.auto_pad} at every size; {formula}"
                 facts = {**formula.facts, "auto_pad": plan.auto_pad}
                 asked = RefusalError(Reason.SAME_AT_EVERY_SIZE, reason, **facts)

@@ -83,6 +83,7 @@ class ReportPad(Pass):
                 "; ".join(_brief(dict.fromkeys(cause.text for cause in causes))),
                 summary="; ".join(general),
                 **_facts(context, pad, found, path),
+                options=_help_all(causes),
             )
             yield self.refused(context, node, described_pad(context.analysis, node, pad), refusal)
 
@@ -111,11 +112,15 @@ _NOT_COVERED: Final = "which onnxpad does not cover"
 
 
 class _Cause(NamedTuple):
-    """Why a `Pad` stays: a code, a text with names, and one without, which groups equal causes."""
+    """Why a `Pad` stays: a code, a text with names, and one without, which groups equal causes.
+
+    Any of the `options` would do away with it.
+    """
 
     code: Reason
     text: str
     general: str
+    options: tuple[str, ...] = ()
 
 
 def _cause(code: Reason, form: str, named: str, general: str) -> _Cause:
@@ -204,9 +209,16 @@ def _declined(context: Context, node: Node, name: str) -> _Cause:
     try:
         context.sites.planned(op, context.style, context.sites.outer(op))
     except RefusalError as refusal:
-        return _cause(refusal.code, f"{{}}: {refusal}", name, str(node.op))
+        cause = _cause(refusal.code, f"{{}}: {refusal}", name, str(node.op))
+        return cause._replace(options=refusal.options)
     form = f"in style {context.style} it stays before {{}}"
     return _cause(Reason.AS_ASKED, form, name, str(node.op))
+
+
+def _help_all(causes: Sequence[_Cause]) -> tuple[str, ...]:
+    """The options that do away with every cause."""
+    first, *others = causes
+    return tuple(each for each in first.options if all(each in cause.options for cause in others))
 
 
 def _operand(inputs: Inputs, index: int) -> str:

@@ -92,14 +92,14 @@ class ResolveAutoPad(Pass):
             hindered = {"no_pad": other.code}
         if plan is not None and context.dynamic == "pad":
             return self.resolved(context, op, f"{message}: {formula}", plan)
-        options = ["--dynamic pad"] if plan is not None and context.dynamic == "keep" else []
-        advice = context.sites.wording.advice_on(refusal.sizes, op.data, *options)
-        asked = "this is what --dynamic auto-pad asks for; " * (context.dynamic == "auto-pad")
-        reason = f"{asked}{refusal}: {formula}{hindrance}{advice}"
-        facts = {**refusal.facts, "auto_pad": op.auto_pad, "pads": formula}
-        return self.refused(
-            context, op.node, message, RefusalError(refusal.code, reason, **facts, **hindered)
-        )
+        options = [*context.sites.wording.options(refusal.sizes, op.data)]
+        options += ["--dynamic pad"] * (plan is not None)
+        facts = {**refusal.facts, "auto_pad": op.auto_pad, "pads": formula, "options": options}
+        facts["multiples"] = context.open_sites.multiples(op, refusal.sizes)
+        reason = f"{refusal}: {formula}{hindrance}"
+        why = RefusalError(refusal.code, reason, **facts, **hindered)
+        asked = "--dynamic auto-pad" if context.dynamic == "auto-pad" else ""
+        return self.refused(context, op.node, message, why, asked=asked)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Drops `auto_pad` and writes the pads in the style asked for, computed ones in a `Pad`."""

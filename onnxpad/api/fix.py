@@ -5,18 +5,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import onnx
 
+from onnxpad.analysis import open_axes
 from onnxpad.api import kinds
-from onnxpad.arguments import ModelSource, Source
+from onnxpad.arguments import ModelSource, Source, dims_given, shapes_given
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError, UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
-from onnxpad.finding import Assumption, Change, Finding, Severity, Trust
+from onnxpad.finding import Assumption, Change, Finding, NextOption, Severity, Trust
 from onnxpad.fitting.model_report import ModelPadding, ModelReport
 from onnxpad.fusion.barred import NOTHING, Barred, note, noted
 from onnxpad.graph import Graph
@@ -30,6 +31,7 @@ from onnxpad.pipeline import driver
 from onnxpad.pipeline.chosen import choice
 from onnxpad.pipeline.decide import DECIDING, record
 from onnxpad.pipeline.heal import failed, healed
+from onnxpad.pipeline.next_option import next_option
 from onnxpad.process import gc_pause
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
@@ -84,6 +86,7 @@ class FixResult:
     nodes_after: int
     _graph: Graph
     _same_kind: Callable[[Model], Any] = field(repr=False)
+    _find_next: Callable[[], NextOption | None] = field(repr=False)
 
     @property
     def ok(self) -> bool:
@@ -106,6 +109,15 @@ class FixResult:
         if self.validation is None:
             raise ValidationError("not validated: no validation was asked for")
         raise ValidationError(why_not(self.validation))
+
+    @cached_property
+    def next(self) -> NextOption | None:
+        """The option that would gain most on the padding that stays; None if none would.
+
+        It is tried on the result, which is as before afterwards. That is done at the first access.
+        """
+        with gc_pause.paused():
+            return self._find_next()
 
     @property
     def model(self) -> onnx.ModelProto:
@@ -348,9 +360,50 @@ def fix(
     elif validate and outcome.undone:
         probes = probe.count if probe is not None else 0
         verdict = not_validated("no change was kept", probes=probes)
+
+    def merged(keywords: Mapping[str, Any]) -> dict[str, Any]:
+        """Keywords in which sizes are added to those given."""
+        given: dict[str, Any] = {"shapes": shapes_given(shapes), "dims": dims_given(dims)}
+        return {
+            name: {**given[name], **value} if name in given else value
+            for name, value in keywords.items()
+        }
+
+    def tried(keywords: Mapping[str, Any]) -> None:
+        asked: dict[str, Any] = {"shapes": shapes, "dims": dims, "trust": trust}
+        asked |= {"dynamic": dynamic, **merged(keywords)}
+        still_open = {axis.label for axis in open_axes(graph.inputs)}
+        given = dims_given(asked["dims"])
+        sizes = given_domain(
+            graph,
+            asked["shapes"],
+            {name: size for name, size in given.items() if name in still_open},
+            trust_dim_names=trust_dim_names,
+            recorded=recorded_sizes(graph),
+        )
+        driver.rewrite(
+            graph,
+            style,
+            dynamic=asked["dynamic"],
+            domain=sizes,
+            no_ceil=no_ceil,
+            trust=_trusted(asked["trust"]),
+            symmetric_transpose=symmetric_transpose,
+            strict=strict,
+            passes=passes,
+            older=chosen.has(GuardPad.code),
+        )
+
+    left = tuple(each for each in outcome.findings if chosen.has(each.code))
+
+    def find_next() -> NextOption | None:
+        to_pads = style != "fold"
+        found = next_option(graph, left, outcome.sizes, tried, to_pads=to_pads)
+        return found and replace(found, keywords=merged(found.keywords))
+
     return FixResult(
         changes=(*decided, *outcome.changes),
-        findings=tuple(each for each in outcome.findings if chosen.has(each.code)),
+        findings=left,
         undone=tuple(outcome.undone),
         validation=verdict,
         declared=domain.declared,
@@ -367,6 +420,7 @@ def fix(
         nodes_after=sum(1 for _ in graph.nodes),
         _graph=graph,
         _same_kind=held.same_kind,
+        _find_next=find_next,
     )
 
 

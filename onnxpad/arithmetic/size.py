@@ -309,6 +309,18 @@ def period(a: Extent) -> int:
     return lcm(*(period for period, _ in residues(a).values()))
 
 
+def repeating(a: Extent) -> dict[str, int] | None:
+    """Return the period after which `a` repeats for each symbol, by name, from some value on.
+
+    None where it grows, or nothing shows that it repeats.
+    """
+    if not isinstance(a, Size):
+        return {} if isinstance(a, int) else None
+    if any(symbol.kind or not form.period or any(form.slopes) for symbol, form in a.terms):
+        return None
+    return {symbol.name: period for symbol, (period, _) in residues(a).items()}
+
+
 def threshold(a: Extent) -> int:
     """Return the greatest threshold of `residues`; 0 for a constant."""
     return max((threshold for _, threshold in residues(a).values()), default=0)

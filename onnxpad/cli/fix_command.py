@@ -148,6 +148,7 @@ def fix(
 
         names = str(model), str(target)
         difference = unified_diff(*result.outlines(), names, result.functions())
+    is_told = form is Format.JSON or html is not None or not (diff or quiet)
     report = FixReport(
         model=str(model),
         style=style.value,
@@ -179,6 +180,7 @@ def fix(
         notes=result.notes,
         warnings=result.warnings,
         html=str(html or ""),
+        next=result.next if is_told and not invalid else None,
     )
     if html is not None:
         from onnxpad.page.fix_page import fix_page

@@ -29,7 +29,7 @@ from onnxpad.arithmetic.window import (
     same_raw_total,
 )
 from onnxpad.operators.amounts import Pair
-from onnxpad.reasons import Reason, RefusalError
+from onnxpad.reasons import BY_TRUST, Reason, RefusalError
 
 if TYPE_CHECKING:
     from onnxpad.operators.onnxruntime_quirks import Type
@@ -173,9 +173,10 @@ def _refusal(op: "WindowOp", axis: int, window: AnyWindow, size: Extent, how: st
         facts["size"] = at
     return RefusalError(
         Reason.ENGINES_DISAGREE,
-        f"{told}; --trust spec or --trust onnxruntime decides",
+        told,
         **facts,
         disagreement=told,
+        options=BY_TRUST,
     )
 
 

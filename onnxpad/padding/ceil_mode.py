@@ -12,7 +12,7 @@ from onnxpad.operators.onnxruntime_quirks import check_rounding
 from onnxpad.operators.read import WindowOp
 from onnxpad.padding.plan import split
 from onnxpad.padding.site import Sites
-from onnxpad.reasons import Reason, RefusalError
+from onnxpad.reasons import BY_TRUST, Reason, RefusalError
 
 
 class Floored(NamedTuple):
@@ -89,11 +89,11 @@ def _pads(sites: Sites, op: WindowOp) -> Pairs:
             raise RefusalError(
                 Reason.SIZE_DEPENDENT,
                 "no end padding gives the same number of windows at every value of "
-                f"{words.sizes(open_axis, op.data)}: rounding down may give one where none fits"
-                f"{words.advice_on(open_axis, op.data)}",
+                f"{words.sizes(open_axis, op.data)}: rounding down may give one where none fits",
                 axes=[axis],
                 sizes=words.places([size]),
                 ceil_mode=1,
+                options=words.options(open_axis, op.data),
             )
         found.append((begin, chosen))
     return tuple(found)
@@ -120,10 +120,11 @@ def _disagreement(sites: Sites, op: WindowOp, pads: Pairs) -> RefusalError | Non
         )
         return RefusalError(
             Reason.ENGINES_DISAGREE,
-            f"{told}; --trust spec or --trust onnxruntime decides",
+            told,
             axis=axis,
             pads=onnx_order(op.pads),
             disagreement=told,
+            options=BY_TRUST,
         )
     return None
 

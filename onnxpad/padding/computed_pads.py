@@ -4,7 +4,7 @@ A computed `Pad` may read the same elements as SAME_UPPER or SAME_LOWER at every
 become that attribute. A SAME without constant pads can become a `Pad` that computes its amounts.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -352,6 +352,13 @@ class DynamicSites:
         odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
         windows = {axis: op.windows[op.axes.index(axis)] for axis in open_axes}
         return self._sites.wording.same(windows, odd)
+
+    def multiples(self, op: WindowOp, sizes: Mapping[int, Extent]) -> dict[str, int]:
+        """The multiples at which SAME's pads on some axes are constant, as those of `Wording`."""
+        odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
+        windows = {axis: op.windows[op.axes.index(axis)] for axis in sizes}
+        pairs = (same_pads(size, windows[axis], odd=odd) for axis, size in sizes.items())
+        return self._sites.wording.multiples(extent for pair in pairs for extent in pair)
 
     def resolves(self, op: WindowOp) -> PadOp | None:
         """The computed `Pad` before an operator, if it is in effect constant, or SAME.

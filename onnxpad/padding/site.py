@@ -132,18 +132,18 @@ class Sites:
         refuses = self._is_refused_beside(op)
         uses = "uses auto_pad" if pads is None else f"uses auto_pad, {told(pads)}"
         does = "refuses it" if refuses else uses
-        decides = "" if refuses else ", or --trust onnxruntime decides"
         said = (
             f"auto_pad={op.auto_pad} and pads {told(op.pads)} are both there and disagree: the "
             f"specification forbids that, onnxruntime {does}, shape inference uses pads"
         )
         return RefusalError(
             Reason.AUTO_PAD_AND_PADS,
-            f"{said}; remove one of them{decides}",
+            f"{said}; remove one of them",
             auto_pad=op.auto_pad,
             pads=onnx_order(op.pads),
             resolved=None if pads is None else onnx_order(pads),
             disagreement=said,
+            options=() if refuses else ("--trust onnxruntime",),
         )
 
     def decided(self, op: WindowOp) -> RefusalError | None:
@@ -244,10 +244,11 @@ class Sites:
                 raise RefusalError(
                     Reason.SIZE_DEPENDENT,
                     f"on axis {axis} onnxruntime's {op.auto_pad} depends on the size, or leaves no "
-                    f"window{self.wording.advice_on({axis: size}, op.data)}",
+                    "window",
                     auto_pad=op.auto_pad,
                     axis=axis,
                     sizes=self.wording.places([size]),
+                    options=self.wording.options({axis: size}, op.data),
                 )
             pads.append(pair)
         if op.operator.padding is Fill.LOWEST and self._analysis.dtype(op.data) in FLOATS:
@@ -288,11 +289,11 @@ class Sites:
         return RefusalError(
             Reason.SIZE_DEPENDENT,
             "with ceil_mode the number of windows depends on "
-            f"{self.wording.sizes({axis: size}, source)}"
-            f"{self.wording.advice_on({axis: size}, source)}",
+            f"{self.wording.sizes({axis: size}, source)}",
             axes=[axis],
             sizes=self.wording.places([size]),
             ceil_mode=1,
+            options=self.wording.options({axis: size}, source),
         )
 
     def outer(self, op: WindowOp) -> Outer | None:

@@ -58,7 +58,6 @@ def find(
     *,
     dynamic: str = "keep",
     domain: SizeDomain | None = None,
-    strict: bool = False,
     passes: Passes | None = None,
     at_last: AtLast | None = None,
     **wanted: Unpack[Wanted],
@@ -70,6 +69,7 @@ def find(
     `at_last` finds more in the graphs of the model as the rewrites leave them.
     """
     passes = every_pass() if passes is None else passes
+    strict = wanted.get("strict", False)
     anew = partial(contexts, graph, style, dynamic, domain, **wanted)
     barred = noted(graph)
     rewriting = [kind for kind in passes if kind.rewrites]
@@ -117,7 +117,6 @@ def rewrite(
     *,
     dynamic: str = "keep",
     domain: SizeDomain | None = None,
-    strict: bool = False,
     probe: Probe | None = None,
     progress: Progress | None = None,
     passes: Passes | None = None,
@@ -135,16 +134,17 @@ def rewrite(
         style: Where constant padding goes.
         dynamic: What becomes of padding that depends on an open size.
         domain: The sizes that the user allows; all without it.
-        strict: Whether a change whose certificate names an assumption is undone.
         probe: Runs each change; without it nothing runs.
         progress: Called with a step, the number of changes tried, and how many there may be.
         passes: The passes; all of them, users' own too, if None.
         barred: Rewrites not to make, besides those that the model's metadata bars.
         exposing: Asks onnxruntime which `Pad`s its optimiser folds wrongly in the result.
         older: Whether those are protected too that it folds as wrongly in the original.
-        wanted: The user's other choices.
+        wanted: The user's other choices. With `strict`, a change whose certificate names an
+            assumption is undone.
     """
     passes = every_pass() if passes is None else passes
+    strict = wanted.get("strict", False)
     anew = partial(contexts, graph, style, dynamic, domain, **wanted)
     barred = known = {**noted(graph), **barred}
     reports = [kind for kind in passes if not kind.rewrites and not kind.rest]

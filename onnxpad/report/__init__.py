@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from onnxpad.finding import Change, Finding, Severity
+from onnxpad.finding import Change, Finding, NextOption, Severity
 
 if TYPE_CHECKING:
     from onnxpad.repadding.changes import Difference, Rewritten, Unchanged
@@ -62,6 +62,7 @@ class FixReport:
         notes: Sizes taken from the model's metadata, a line each.
         warnings: Sizes in the model's metadata that cannot be used, a line each.
         html: Path of the page written; empty if none was asked for.
+        next: The option that would gain most on what stays; None if none would.
     """
 
     model: str
@@ -94,6 +95,7 @@ class FixReport:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     html: str = ""
+    next: NextOption | None = None
 
     @property
     def exit_code(self) -> int:

@@ -17,7 +17,7 @@ from onnxpad.conventions.question import Answer
 from onnxpad.conventions.writing import written
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
 from onnxpad.engine.timing import Timing
-from onnxpad.finding import Assumption, Certificate, Change, Finding, Page, Severity
+from onnxpad.finding import Assumption, Certificate, Change, Finding, NextOption, Page, Severity
 from onnxpad.reasons import Reason
 from onnxpad.repadding.changes import OutputChange, Rewritten, Unchanged
 from onnxpad.repadding.verdict import Distinguishable, Repadded, Tried
@@ -81,6 +81,7 @@ def fix_json(report: FixReport) -> str:
         "notes": report.notes,
         "warnings": report.warnings,
         "html": report.html or None,
+        "next": report.next and _next(report.next),
     }
     return dumped(document)
 
@@ -260,8 +261,24 @@ def _file(file: FileReport) -> dict[str, object]:
 
 
 def finding_fields(finding: Finding) -> dict[str, object]:
-    """A finding, with whether `fix` rewrites it."""
-    return {**_fields(finding), "fixable": finding.fixable}
+    """A finding, with whether `fix` rewrites it, and the option that asks for it as it is."""
+    return {**_fields(finding), "fixable": finding.fixable, "asked": finding.asked or None}
+
+
+def _next(found: NextOption) -> dict[str, object]:
+    pads, auto_pads, nodes = (
+        {"before": getattr(found.before, name), "after": getattr(found.after, name)}
+        for name in ("pads", "auto_pads", "nodes")
+    )
+    return {
+        "option": found.option,
+        "keywords": found.keywords,
+        "pads": pads,
+        "auto_pads": auto_pads,
+        "nodes": nodes,
+        "text": f"{found.option} would {found.gain}",
+        "hint": found.hint or None,
+    }
 
 
 def _change(change: Change) -> dict[str, object]:

@@ -13,6 +13,7 @@ from onnxpad.finding import Change, Finding, Severity
 from onnxpad.messages import shortened
 from onnxpad.reasons import Reason
 from onnxpad.report import CheckReport, FileReport, FixReport, Outcome, RepadReport
+from onnxpad.report.next_text import next_line
 
 if TYPE_CHECKING:
     from onnxpad.validation.result import Comparison, Divergence, Run, Validation
@@ -76,7 +77,9 @@ def fix_text(report: FixReport, paint: Paint = plain) -> str:
         _assumptions(report.changes, paint),
         _undone(report.undone, paint),
         _kept(report.findings, report.undone, paint),
+        [*_as_asked(report.findings)],
         _validation(report, paint),
+        [next_line(report.next)] if report.next else [],
         [_ending(report, paint)],
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
@@ -218,13 +221,19 @@ def _undone(undone: Sequence[Finding], paint: Paint) -> list[str]:
 
 def _kept(findings: Sequence[Finding], undone: Sequence[Finding], paint: Paint) -> list[str]:
     told = {(finding.code, finding.node, finding.reason) for finding in undone}
-    kept = [f for f in findings if (f.code, f.node, f.reason) not in told]
+    kept = [f for f in findings if (f.code, f.node, f.reason) not in told and not f.asked]
     if not kept:
         return []
     by_code = grouped(kept, lambda finding: finding.code)
     codes = ", ".join(f"{len(group):,} {group[0].code}" for group in by_code)
     head = f"Left as it is: {counted(len(kept), 'finding')} ({codes})"
     return [head, *_indented(_refusals(kept, paint, stays="stays: "))]
+
+
+def _as_asked(findings: Sequence[Finding]) -> Iterator[str]:
+    """A line for each option that asks for padding as it is."""
+    for group in grouped([each for each in findings if each.asked], lambda each: each.asked):
+        yield f"As {group[0].asked} asks for: {counted(len(group), 'node')} ({_nodes(group)})"
 
 
 def _refusals(findings: Iterable[Finding], paint: Paint, stays: str) -> list[str]:

@@ -1,8 +1,9 @@
 """The context of a pass: one graph of a model, its analysis, and the style the user wants."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypedDict, TypeVar, Unpack
 
+from onnxpad.analysis import open_axes
 from onnxpad.analysis.signs import Signs
 from onnxpad.finding import Trust
 from onnxpad.fusion.blocked_pools import BlockedPools
@@ -21,6 +22,7 @@ from onnxpad.operators.read import (
 from onnxpad.operators.table import Direction, operator_of
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.site import Sites
+from onnxpad.reasons import RefusalError
 from onnxpad.sizes.analysed import AnalysedDomains, analysed_domains
 from onnxpad.sizes.domain import SizeDomain
 
@@ -36,11 +38,13 @@ class Wanted(TypedDict, total=False):
             style `symmetric` implies it.
         trust: Whose reading counts where onnxruntime and the specification disagree; without it
             neither does.
+        strict: Whether a change that rests on an assumption is undone.
     """
 
     no_ceil: bool
     symmetric_transpose: bool
     trust: Trust | None
+    strict: bool
 
 
 class Mark(NamedTuple):
@@ -79,6 +83,8 @@ class Context:
         is_final: Whether everything is known, so that no edit can limit the feasible sizes further.
         told: The nodes, by identity, about which a rewriting rule has a finding.
         promised: Names of padded tensors of which all that reads them is known to take the padding.
+        given: The sizes that the user gave.
+        asks_to_compute: The option that asks for computed `Pad`s; empty without one.
         closed: Why nothing in this graph is rewritten, although it could be read; empty for most.
     """
 
@@ -99,8 +105,11 @@ class Context:
         outer = None if around is None else around.graph
         fed = None if around is None else around.fed
         self.style = style
+        self.given = domain or SizeDomain()
         # In style `pad` even size-dependent padding goes into a Pad.
         self.dynamic = "pad" if dynamic == "keep" and style == "pad" else dynamic
+        computes = "--style pad" if style == "pad" else "--dynamic pad"
+        self.asks_to_compute = computes if self.dynamic == "pad" else ""
         self.wanted = wanted
         self.no_ceil = wanted.get("no_ceil", False)
         self.trust = wanted.get("trust")
@@ -139,6 +148,30 @@ class Context:
             around = self._around
             self._first = around.original() if around else Context(self.graph.pristine())
         return self._first
+
+    def options(self, refusal: RefusalError) -> tuple[str, ...]:
+        """The options of a refusal that the user may still pass.
+
+        Left out are those that were given, that contradict one that was, and that `--strict`
+        forbids or may forbid.
+        """
+        sizes = refusal.facts.get("sizes")
+        return tuple(option for option in refusal.options if self._is_free(option, sizes))
+
+    def _is_free(self, option: str, sizes: object) -> bool:
+        is_strict = self.wanted.get("strict", False)
+        if option.startswith("--trust "):
+            return self.trust is None and not is_strict
+        if option.startswith("--dynamic "):
+            risky = is_strict and self.domains[-1].domain.assumptions
+            return self.dynamic == "keep" and not risky
+        listed = open_axes(self.graph.model.main.inputs)
+        axes = [(axis.label, axis.tensor) for axis in listed]
+        if isinstance(sizes, Sequence) and sizes:
+            axes = [(each["name"], each["input"]) for each in sizes]
+        if option == "--shape" and any(tensor in self.given.shaped for _, tensor in axes):
+            return False
+        return not any(label in self.given.named for label, _ in axes)
 
     def label(self, node: Node) -> str:
         """The label of a node in reports; in a body or function, with the way to it."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node, Tensor
 from onnxpad.operators.read import WindowOp
-from onnxpad.reasons import Reason, RefusalError
+from onnxpad.reasons import Reason, RefusalError, advised
 from onnxpad.rewrite.context import Context
 
 
@@ -166,17 +166,32 @@ class Pass:
         node: Node,
         message: str,
         reason: RefusalError,
+        *,
+        asked: str = "",
         **evidence: object,
     ) -> Match:
-        """A match that stays as it is, with the reason; its facts join the evidence."""
+        """A match that stays as it is, with the reason; its facts join the evidence.
+
+        `asked` is the option that asks for this padding as it is, if one does. Otherwise the
+        reason names the options that would change it.
+        """
+        facts: dict[str, object] = {**reason.facts, **evidence}
+        facts.pop("options", None)
+        text = str(reason)
+        if asked:
+            text, facts["asked"] = f"this is what {asked} asks for; {text}", asked
+        elif options := context.options(reason):
+            text, facts["options"] = advised(text, options), options
+            if isinstance(summary := facts.get("summary"), str):
+                facts["summary"] = advised(summary, options)
         finding = Finding(
             self.code,
             Severity.INFO,
             context.label(node),
             node.op,
             message,
-            str(reason),
-            MappingProxyType({**reason.facts, **evidence}),
+            text,
+            MappingProxyType(facts),
             reason_code=reason.code,
         )
         return Match(finding, node, None, node)

@@ -206,7 +206,7 @@ class _Finder:
 
     def _add(self, graph: Graph, around: Around) -> Context:
         main = self._main
-        context = Context(graph, main.style, main.dynamic, None, around, **main.wanted)
+        context = Context(graph, main.style, main.dynamic, main.given, around, **main.wanted)
         if not graph.opset:
             context.closed = NO_OPSET
         else:

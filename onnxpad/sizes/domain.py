@@ -22,6 +22,8 @@ class SizeDomain:
         given: The sizes that a user gave for dimensions that stay open, by name.
         needed: The sizes at which the model's operators run, by name of the symbol.
         by_name: Whether axes whose dimensions share a name share one size, and so one symbol.
+        shaped: The inputs of which the user gave a shape, by name.
+        named: The dimensions of which the user gave a size or a range, by name.
         short: Whether sizes are left out at which a tensor inside the graph has an axis longer than
             `LARGEST_SIZE`.
     """
@@ -31,6 +33,8 @@ class SizeDomain:
     needed: Mapping[str, Sizes] = field(default_factory=dict)
     by_name: bool = False
     short: bool = False
+    shaped: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         """The sizes as a certificate names them, as `height 32..1024 in steps of 32, width 1..64`.

@@ -50,7 +50,8 @@ def given_domain(
             another one given, or those recorded.
     """
     recorded = recorded or Recorded()
-    fixed = dict(_fixed_by_shapes(graph, shapes_given(shapes)))
+    asked = shapes_given(shapes)
+    fixed = dict(_fixed_by_shapes(graph, asked))
     axes = [axis for axis in open_axes(graph.inputs) if not graph.has_default(axis.tensor)]
     read = {name: _sizes(name, given) for name, given in dims_given(dims).items()}
     for name, sizes in read.items():
@@ -63,11 +64,11 @@ def given_domain(
                 _agree(fixed, axis, Sizes(size, size))
     for axis in axes:
         size = fixed.get((axis.tensor, axis.axis))
-        asked = read.get(axis.label) if size is None else Sizes(size, size)
+        wanted = read.get(axis.label) if size is None else Sizes(size, size)
         within = recorded.sizes.get(axis.label)
-        if asked and within and asked.common(within) != asked:
+        if wanted and within and wanted.common(within) != wanted:
             raise MismatchError(
-                f"axis {axis.axis} of input {axis.tensor!r} cannot be {asked}: the model was "
+                f"axis {axis.axis} of input {axis.tensor!r} cannot be {wanted}: the model was "
                 f"rewritten for {within} alone, as its metadata says ({METADATA})"
             )
     declared = _declare(graph, fixed)
@@ -77,6 +78,8 @@ def given_domain(
         declared,
         {name: sizes for name, sizes in given.items() if name in labels},
         by_name=trust_dim_names and len({*labels}) < len(labels),
+        shaped=frozenset(graph.inputs if "" in asked else asked),
+        named=frozenset(read),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from math import lcm
 from typing import Final
 
 from onnxpad.analysis import Analysis, OpenAxis, open_axes
@@ -16,6 +17,7 @@ from onnxpad.arithmetic.size import (
     Unknown,
     explain,
     in_terms_of,
+    repeating,
     symbol,
 )
 from onnxpad.arithmetic.window import AnyWindow, Side, same_pads
@@ -23,7 +25,7 @@ from onnxpad.graph import Graph, Tensor
 from onnxpad.operators.amounts import ExtentPair
 from onnxpad.operators.read import PadOp
 from onnxpad.process.memoise import remembered
-from onnxpad.reasons import Reason, RefusalError
+from onnxpad.reasons import BY_SIZE, Reason, RefusalError
 
 _OWN: Final = "the size it reads"
 _ONE_SIZE: Final = 64
@@ -91,6 +93,21 @@ class Wording:
             for axis in self._sources(extents)
         ]
 
+    def multiples(self, extents: Iterable[Extent]) -> dict[str, int]:
+        """For the axes of graph inputs that extents grow with, a number, by name of the dimension.
+
+        At multiples of it, from some size on, the extents are the same. Empty where some are not.
+        """
+        found: dict[str, int] = {}
+        for extent in extents:
+            steps = repeating(extent)
+            if steps is None or any(name not in self._inputs for name in steps):
+                return {}
+            for name, step in steps.items():
+                label = self._inputs[name].label
+                found[label] = lcm(step, found.get(label, 1))
+        return found
+
     def _sources(self, extents: Iterable[Extent]) -> list[OpenAxis]:
         known = self._inputs
         found = {known[name] for name in _names(extents) if name in known}
@@ -105,7 +122,12 @@ class Wording:
         return self._pair(same_pads(symbol(_OWN), window, odd=odd), _OWN)
 
     def amounts(self, pad: PadOp, *options: str) -> RefusalError:
-        """The reason why a `Pad`'s amounts are not constant, and which option to pass."""
+        """The reason why a `Pad`'s amounts are not constant.
+
+        Args:
+            pad: The `Pad`.
+            options: Options that help, besides those that give sizes.
+        """
         if any(map(self._graph.is_external, _given(pad))):
             text = "its amounts lie in another file; pass the path of the model"
             return RefusalError(Reason.AMOUNTS_IN_FILE, text)
@@ -116,7 +138,7 @@ class Wording:
         if not pairs or any(isinstance(extent, Unknown) for extent in extents):
             if self._is_known_at_one_size(pad):
                 text = "its amounts depend on open sizes, in a way that onnxpad does not work out"
-                return RefusalError(Reason.NOT_WORKED_OUT, f"{text}{_advice(True, options)}")
+                return RefusalError(Reason.NOT_WORKED_OUT, text, options=(*BY_SIZE, *options))
             obstacle = self.obstacle(pad)
             if obstacle:
                 return RefusalError(Reason.NOT_EVALUATED, obstacle)
@@ -132,11 +154,13 @@ class Wording:
         what = f"its amounts depend on {sources}{': ' if formula else ''}{formula}"
         return RefusalError(
             Reason.SIZE_DEPENDENT,
-            f"{what}{self.advice(extents, *options)}",
+            what,
             axes=list(pairs),
             sizes=self.places(extents),
             amounts={axis: text for axis, text in told.items() if text},
             cases={axis: table for axis in pairs if (table := self._cases(pad, axis, pairs[axis]))},
+            multiples=self.multiples(extents),
+            options=(*(BY_SIZE if all(map(self._is_traced, extents)) else ()), *options),
         )
 
     def formula(self, pair: ExtentPair, size: Extent) -> str:
@@ -179,14 +203,10 @@ class Wording:
             self._at_one_size = Analysis(self._graph, sizes, outer)
         return self._at_one_size
 
-    def advice_on(self, axes: Mapping[int, Extent], data: Tensor, *options: str) -> str:
-        """The options to pass where sizes of a tensor are open; empty where none helps."""
-        traced = all(self._is_traced(size) for size in axes.values())
-        return _advice(traced or self._are_known_at_one_size(axes, data), options)
-
-    def advice(self, extents: Iterable[Extent], *options: str) -> str:
-        """The options to pass where these sizes are open; empty where none helps."""
-        return _advice(all(self._is_traced(extent) for extent in extents), options)
+    def options(self, axes: Mapping[int, Extent], data: Tensor) -> tuple[str, ...]:
+        """The options that make sizes of a tensor known; none where no option does."""
+        traced = all(map(self._is_traced, axes.values()))
+        return BY_SIZE if traced or self._are_known_at_one_size(axes, data) else ()
 
     def _told(self, pad: PadOp, axis: int, pair: ExtentPair) -> str:
         """A `Pad`'s begin and end on an axis as formulas of one size; empty where there is none."""
@@ -254,14 +274,6 @@ class Wording:
 def _given(pad: PadOp) -> Sequence[Tensor]:
     """The tensors that give a `Pad` its amounts and axes."""
     return [*pad.node.inputs[1:2], *pad.node.inputs[3:4]]
-
-
-def _advice(by_size: bool, options: Iterable[str]) -> str:
-    choices = [*(("--shape", "--dim") if by_size else ()), *options]
-    if not choices:
-        return ""
-    *others, last = choices
-    return f". Pass {', '.join(others)} or {last}" if others else f". Pass {last}"
 
 
 def _source(axis: OpenAxis) -> str:

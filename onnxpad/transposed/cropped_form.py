@@ -143,9 +143,10 @@ def _disagree(told_how: str, **facts: object) -> RefusalError:
     """The refusal of what onnxruntime and the specification compute in different ways."""
     return RefusalError(
         Reason.ENGINES_DISAGREE,
-        f"{told_how}; --trust onnxruntime decides",
+        told_how,
         **facts,
         disagreement=told_how,
+        options=("--trust onnxruntime",),
     )
 
 

@@ -58,6 +58,7 @@ class Fixed:
     seconds: float = 0.5
     nodes_before: int = 2
     nodes_after: int = 1
+    next: None = None
 
     def save(self, path: Path, **options: Any) -> tuple[Path, ...]:
         Path(path).write_bytes(b"fixed" if self.changed else b"original")
@@ -766,7 +767,7 @@ STUBBED = """
     )
     result = SimpleNamespace(
         changes=(change,) * 20, findings=(), undone=(), barred=(), validation=None, changed=True,
-        declared={}, ranges="", dims={}, notes=(), warnings=(), seconds=0.0,
+        declared={}, ranges="", dims={}, notes=(), warnings=(), seconds=0.0, next=None,
         nodes_before=1, nodes_after=1, save=lambda path, **options: (),
     )
     def fix(*args, progress, **options):

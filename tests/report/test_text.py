@@ -339,13 +339,13 @@ class TestJson:
         assert document["outcome"] == "fixed"
         assert document["written"] == "model.fixed.onnx"
         (record,) = document["changes"]
-        assert set(record) == {field.name for field in fields(Change)}
+        assert set(record) == {field.name for field in fields(Change)} | {"repairs"}
         known = {field.name for field in fields(Certificate)} | {"assumption_codes"}
         assert set(record["certificate"]) == known
         assert record["removed"] == ["pad1"]
         for key in ("findings", "undone"):
             (found,) = document[key]
-            assert set(found) == {field.name for field in fields(Finding)} | {"fixable"}
+            assert set(found) == {field.name for field in fields(Finding)} | {"fixable", "asked"}
             assert found["fixable"] is False
         assert set(document["validation"]) == {field.name for field in fields(Validation)}
         first = document["validation"]["runs"][0]

@@ -1,0 +1,215 @@
+"""The one option that would gain most on the padding that stays, found by trying it.
+
+A trial rewrites the result further, as the option asks, counts what that gains, and is undone.
+"""
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import lcm
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from onnxpad.analysis import OpenAxis, open_axes
+from onnxpad.arithmetic.size import Sizes
+from onnxpad.errors import ModelError, UsageError
+from onnxpad.finding import Finding, NextOption, Tally
+from onnxpad.graph import Graph
+from onnxpad.reasons import BY_SIZE
+
+Keywords: TypeAlias = Mapping[str, Any]
+Trial: TypeAlias = Callable[[Keywords], object]
+"""Rewrites the graph further, with other keywords of `fix`."""
+
+_MOST: Final = 2
+"""Most options tried."""
+_USUAL: Final = 224
+"""The size tried for an open axis, or the admitted one nearest to it."""
+_LAST: Final = 1024
+"""The end of a range that is tried, unless the step is so large that it holds few sizes."""
+_LARGEST_STEP: Final = 512
+
+_SIZES: Final = "give your own sizes"
+_RANGE: Final = "give your own range, in the same steps"
+
+
+class _Candidate(NamedTuple):
+    """An option that may gain something.
+
+    Attributes:
+        option: As typed.
+        keywords: The same for `fix`.
+        hint: The user's part where numbers are only an example; else empty.
+        most: How many findings it could settle.
+    """
+
+    option: str
+    keywords: Keywords
+    hint: str
+    most: int
+
+
+def next_option(
+    graph: Graph,
+    findings: Sequence[Finding],
+    limits: Mapping[str, Sizes],
+    trial: Trial,
+    *,
+    to_pads: bool = False,
+) -> NextOption | None:
+    """The option that would gain most; None where none would gain anything.
+
+    An option gains if there are fewer `Pad`s, operators with `auto_pad` or nodes, and not more
+    `Pad`s or nodes. Of two that gain as much, the one that leaves more sizes open is taken.
+
+    Args:
+        graph: The result, which is as it was afterwards.
+        findings: The padding that stays in it.
+        limits: The sizes that open dimensions may have, by name, where they are limited.
+        trial: Rewrites the graph further.
+        to_pads: Whether `Pad`s are wanted in place of `auto_pad`.
+    """
+    named = _candidates(graph, findings, limits, to_pads=to_pads)
+    candidates = sorted(named, key=lambda each: -each.most)
+    before = tally(graph) if candidates else None
+    best, gained = None, 0
+    for candidate in candidates[:_MOST]:
+        if before is None or gained >= candidate.most:
+            break
+        after = _tried(graph, candidate.keywords, trial)
+        if after is None or not _gains(before, after, to_pads=to_pads):
+            continue
+        found = max(before.pads - after.pads, 0) + max(before.auto_pads - after.auto_pads, 0)
+        if best is None or found > gained:
+            option, keywords, hint, _ = candidate
+            best, gained = NextOption(option, keywords, before, after, hint), found
+    return best
+
+
+def tally(graph: Graph) -> Tally:
+    """The padding of a model, bodies and functions included, and the nodes of its main graph."""
+    pads = auto_pads = 0
+    pending = [graph]
+    try:
+        pending += graph.functions()
+    except ModelError:
+        pending = [graph]
+    while pending:
+        each = pending.pop()
+        for node in each.nodes:
+            pads += node.op == "Pad" and each.is_standard(node)
+            auto_pads += node.attrs.get("auto_pad", "NOTSET") not in {"NOTSET", ""}
+            if each.runs_graphs(node):
+                try:
+                    pending += each.bodies(node)
+                except ModelError:
+                    continue
+    return Tally(pads, auto_pads, sum(1 for _ in graph.nodes))
+
+
+def _tried(graph: Graph, keywords: Keywords, trial: Trial) -> Tally | None:
+    """The numbers after a trial; None where the model does not run with that option."""
+    mark = graph.mark()
+    try:
+        trial(keywords)
+        return tally(graph)
+    except (ModelError, UsageError):
+        return None
+    finally:
+        graph.rollback(mark)
+
+
+def _gains(before: Tally, after: Tally, *, to_pads: bool) -> bool:
+    fewer = before.auto_pads - after.auto_pads
+    if to_pads and fewer > 0:
+        return True
+    if after.pads > before.pads or after.nodes > before.nodes:
+        return False
+    return after.pads < before.pads or fewer > 0 or after.nodes < before.nodes
+
+
+def _candidates(
+    graph: Graph, findings: Sequence[Finding], limits: Mapping[str, Sizes], *, to_pads: bool
+) -> Iterator[_Candidate]:
+    """The options that findings name, those that leave most sizes open first.
+
+    Without `to_pads`, a computed `Pad` in place of an `auto_pad` gains nothing.
+    """
+    named = [(finding, _options(finding)) for finding in findings]
+    for value in ("auto-pad", "pad")[: 1 + to_pads]:
+        option = f"--dynamic {value}"
+        if most := sum(option in options for _, options in named):
+            yield _Candidate(option, {"dynamic": value}, "", most)
+    sized = {by: [each for each, options in named if by in options] for by in BY_SIZE}
+    listed = [a for a in open_axes(graph.inputs) if not graph.has_default(a.tensor)]
+    if found := sized["--dim"]:
+        yield from _by_range(found)
+    if found := sized["--shape"]:
+        yield _by_shape(graph, found, listed, limits)
+    for engine in ("spec", "onnxruntime"):
+        option = f"--trust {engine}"
+        if most := sum(option in options for _, options in named):
+            yield _Candidate(option, {"trust": engine}, "", most)
+
+
+def _options(finding: Finding) -> tuple[str, ...]:
+    options = finding.evidence.get("options", ())
+    return tuple(options) if isinstance(options, tuple | list) else ()
+
+
+def _by_range(findings: Sequence[Finding]) -> Iterator[_Candidate]:
+    """The multiples at which padding is the same, as ranges of dimensions."""
+    steps: dict[str, int] = {}
+    most = 0
+    for finding in findings:
+        multiples = finding.evidence.get("multiples")
+        if not isinstance(multiples, Mapping) or not multiples:
+            continue
+        joined = {name: lcm(step, steps.get(name, 1)) for name, step in multiples.items()}
+        if max(joined.values()) <= _LARGEST_STEP:
+            steps.update(joined)
+            most += 1
+    if most:
+        last = {name: max(_LAST // step, 8) * step for name, step in steps.items()}
+        ranges = {name: f"{step}..{last[name]}:{step}" for name, step in steps.items()}
+        typed = " ".join(f"--dim {shlex.quote(f'{name}={each}')}" for name, each in ranges.items())
+        yield _Candidate(typed, {"dims": ranges}, _RANGE, most)
+
+
+def _by_shape(
+    graph: Graph,
+    findings: Sequence[Finding],
+    listed: Sequence[OpenAxis],
+    limits: Mapping[str, Sizes],
+) -> _Candidate:
+    """The shapes of inputs that fix the sizes on which padding depends."""
+    places: set[tuple[str, int]] = set()
+    for finding in findings:
+        sizes = finding.evidence.get("sizes")
+        if isinstance(sizes, Sequence) and sizes:
+            places.update((each["input"], each["axis"]) for each in sizes)
+        else:
+            places.update((each.tensor, each.axis) for each in listed)
+    fixed: dict[str, tuple[int | None, ...]] = {}
+    label = {(each.tensor, each.axis): each.label for each in listed}
+    for tensor, (_, declared) in graph.inputs.items():
+        if any(name == tensor for name, _ in places):
+            fixed[tensor] = tuple(
+                _near(limits.get(label.get((tensor, axis), "")))
+                if (tensor, axis) in places
+                else size
+                if isinstance(size, int)
+                else None
+                for axis, size in enumerate(declared or ())
+            )
+    alone = sum(not graph.has_default(name) for name in graph.inputs) == 1
+    typed = []
+    for tensor, shape in fixed.items():
+        sizes = ",".join("?" if size is None else str(size) for size in shape)
+        typed.append(f"--shape {shlex.quote(sizes if alone else f'{tensor}={sizes}')}")
+    return _Candidate(" ".join(typed), {"shapes": fixed}, _SIZES, len(findings))
+
+
+def _near(sizes: Sizes | None) -> int:
+    """The admitted size nearest to the usual one."""
+    if sizes is None:
+        return _USUAL
+    return sizes.value(min(sizes.from_on(_USUAL), sizes.count - 1))

@@ -1,0 +1,172 @@
+"""The option to try next: it gains what it is said to gain, and trying it leaves no trace."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+import onnxpad
+from onnxpad.api.fix import graph_of
+from onnxpad.finding import NextOption, Tally
+from onnxpad.pipeline.next_option import tally
+from onnxpad.report.next_text import next_line
+from tests.pipeline.test_advice import COMPUTED, SAME, net
+from tests.support import EXPORTED, MODELS, onnxpad_runs, parsed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("style", ["fold", "pad", "symmetric"])
+@pytest.mark.parametrize("path", EXPORTED, ids=lambda path: path.stem)
+def test_the_gain_is_that_of_the_model_fixed_anew(path: Path, style: str, tmp_path: Path) -> None:
+    result = onnxpad.fix(path, style=style, validate=False)
+    before = result.model.SerializeToString()
+    outlines = [each.SerializeToString() for each in result.outlines()]
+    changed = result.changed
+    result.save(tmp_path / "before.onnx")
+    found = result.next
+    assert result.next is found
+    assert result.model.SerializeToString() == before
+    assert [each.SerializeToString() for each in result.outlines()] == outlines
+    assert result.changed == changed
+    result.save(tmp_path / "after.onnx")
+    assert (tmp_path / "after.onnx").read_bytes() == (tmp_path / "before.onnx").read_bytes()
+    if found is None:
+        return
+    assert found.before == tally(graph_of(result))
+    followed = onnxpad.fix(path, style=style, validate=False, **found.keywords)
+    assert tally(graph_of(followed)) == found.after
+    assert found.before != found.after
+
+
+GAINS = {
+    "timm_same_torchscript": "--dynamic auto-pad would turn 3 Pads into auto_pad (nodes 274 -> 13)",
+    "windows_torchscript": (
+        "--dim height=32..1024:32 --dim width=32..1024:32 would fold 3 Pads (nodes 475 -> 327)"
+    ),
+    "letterbox_torchscript": "--shape 1,3,224,224 would fold 1 Pad (nodes 58 -> 5)",
+    "aspp_tensorflow": (
+        "--dim unk__72=2..1024:2 --dim unk__73=2..1024:2 would write 1 auto_pad as numbers"
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "told"), GAINS.items())
+def test_the_option_that_would_gain_most(name: str, told: str) -> None:
+    found = onnxpad.fix(MODELS / f"{name}.onnx", validate=False).next
+    assert found is not None
+    assert f"{found.option} would {found.gain}" == told
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "keywords"),
+    [
+        (COMPUTED, {}, {"dynamic": "auto-pad"}),
+        (COMPUTED, {"dynamic": "auto-pad"}, None),
+        (COMPUTED, {"dynamic": "pad"}, None),
+        (COMPUTED, {"style": "pad"}, None),
+        (COMPUTED, {"strict": True}, {"dynamic": "auto-pad"}),
+        (SAME, {}, {"dims": {"height": "2..1024:2", "width": "2..1024:2"}}),
+        (SAME, {"dims": {"height": "1..512"}}, None),
+        (SAME, {"dims": {"height": 8}}, {"dims": {"height": 8, "width": "2..1024:2"}}),
+        (SAME, {"shapes": "1,2,?,8"}, {"dims": {"height": "2..1024:2"}}),
+        (SAME, {"dynamic": "auto-pad"}, None),
+        (COMPUTED, {"ignore": "PAD501"}, None),
+    ],
+    ids=str,
+)
+def test_no_option_that_was_given(
+    text: str, given: Mapping[str, Any], keywords: Mapping[str, Any] | None
+) -> None:
+    """Nor one that contradicts it."""
+    found = onnxpad.fix(net(text), validate=False, **given).next
+    assert (found and found.keywords) == keywords
+
+
+def test_a_decision_between_the_engines() -> None:
+    model = parsed("""
+        net (float[1, 1, 9] x) => (float[1, 1, m] y)
+        { y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3], pads = [2, 2]> (x) }
+    """)
+    found = onnxpad.fix(model, validate=False).next
+    assert found is not None
+    assert found.keywords == {"trust": "onnxruntime"}
+    assert found.gain == "write 1 auto_pad as numbers"
+    assert onnxpad.fix(model, validate=False, strict=True).next is None
+
+
+def test_sizes_that_the_model_refuses_are_not_tried() -> None:
+    """Of an open size that must be a multiple of 5, the nearest one to the usual is taken."""
+    model = parsed("""
+        net (float[1, 1, n] x) => (float[m] z)
+        <int64[3] five = {1, 5, -1}, int64[1] minus = {-1}>
+        {
+          r = Reshape (x, five)
+          y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3], strides = [2]> (r)
+          z = Reshape (y, minus)
+        }
+    """)
+    found = onnxpad.fix(model, validate=False).next
+    assert found is not None
+    followed = onnxpad.fix(model, validate=False, **found.keywords)
+    assert tally(graph_of(followed)) == found.after
+
+
+def test_bodies_count() -> None:
+    model = parsed("""
+        net (bool c, float[1, 2, 8] x) => (float[1, 2, 4] y)
+        {
+          y = If (c) <
+            then_branch = a () => (float[1, 2, 4] t)
+              { t = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3], strides = [2]> (x) },
+            else_branch = b () => (float[1, 2, 4] e)
+              { e = AveragePool <kernel_shape = [2], strides = [2]> (x) }
+          >
+        }
+    """)
+    graph = graph_of(onnxpad.fix(model, validate=False))
+    assert tally(graph.pristine()) == Tally(0, 1, 1)
+    assert tally(graph) == Tally(0, 0, 1)
+
+
+def test_the_command_tells_the_option_and_the_option_works(tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    onnx.save(net(COMPUTED), path)
+    option = "--dynamic auto-pad"
+    line = f"Next: {option} would turn 1 Pad into auto_pad (nodes 8 -> 1)"
+    assert f"\n{line}\n" in onnxpad_runs("fix", path, "--check").stdout
+    report = json.loads(onnxpad_runs("fix", path, "--check", "--format", "json").stdout)
+    assert report["next"] == {
+        "option": option,
+        "keywords": {"dynamic": "auto-pad"},
+        "pads": {"before": 1, "after": 0},
+        "auto_pads": {"before": 0, "after": 1},
+        "nodes": {"before": 8, "after": 1},
+        "text": line.removeprefix("Next: "),
+        "hint": None,
+    }
+    followed = onnxpad_runs(
+        "fix", path, "--check", "--format", "json", *shlex.split(report["next"]["option"])
+    )
+    assert json.loads(followed.stdout)["nodes_after"] == 1
+    assert json.loads(followed.stdout)["next"] is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ((1, 0, 9), (0, 0, 9), "fold 1 Pad"),
+        ((3, 2, 9), (1, 0, 4), "fold 2 Pads and write 2 auto_pad as numbers (nodes 9 -> 4)"),
+        ((4, 0, 9), (0, 2, 5), "turn 4 Pads into 2 auto_pad (nodes 9 -> 5)"),
+        ((0, 2, 9), (2, 0, 15), "write 2 auto_pad as 2 Pads (nodes 9 -> 15)"),
+        ((1, 1, 1291), (1, 1, 8), "need fewer nodes (nodes 1,291 -> 8)"),
+    ],
+)
+def test_gains_in_words(
+    before: tuple[int, int, int], after: tuple[int, int, int], told: str
+) -> None:
+    found = NextOption("--dim 'a\nb=2'", {}, Tally(*before), Tally(*after), "give your own sizes")
+    assert next_line(found) == rf"Next: --dim 'a\nb=2' would {told}; give your own sizes"
