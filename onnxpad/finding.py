@@ -4,7 +4,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class Severity(enum.StrEnum):
@@ -235,3 +235,17 @@ class Page:
     severity: Severity
     title: str
     text: str
+
+
+class Counts(NamedTuple):
+    """Padding of a model, with that in its bodies and functions, as a person counts it.
+
+    Attributes:
+        pads: `Pad` nodes.
+        auto_pads: Operators with an `auto_pad` other than NOTSET.
+        ceil_modes: Pools with `ceil_mode`.
+    """
+
+    pads: int = 0
+    auto_pads: int = 0
+    ceil_modes: int = 0

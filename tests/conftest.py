@@ -26,3 +26,9 @@ def nothing_printed(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
     """Fails a test in which anything is printed, by native code too."""
     yield
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.fixture(autouse=True)
+def unwrapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports are not wrapped, unless a test is about that. Processes that it starts inherit it."""
+    monkeypatch.setenv("COLUMNS", "1000")

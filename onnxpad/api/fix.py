@@ -17,12 +17,13 @@ from onnxpad.arguments import ModelSource, Source, dims_given, shapes_given
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError, UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
-from onnxpad.finding import Assumption, Change, Finding, NextOption, Severity, Trust
+from onnxpad.finding import Assumption, Change, Counts, Finding, NextOption, Severity, Trust
 from onnxpad.fitting.model_report import ModelPadding, ModelReport
 from onnxpad.fusion.barred import NOTHING, Barred, note, noted
 from onnxpad.graph import Graph
 from onnxpad.graph.model import Model
 from onnxpad.messages import meant
+from onnxpad.operators.counts import counts_of
 from onnxpad.padding.computed_pads import DYNAMIC
 from onnxpad.padding.plan import STYLES
 from onnxpad.passes import MODEL_REPORTS
@@ -34,6 +35,7 @@ from onnxpad.pipeline.heal import failed, healed
 from onnxpad.pipeline.next_option import next_option
 from onnxpad.process import gc_pause
 from onnxpad.reasons import Reason
+from onnxpad.report import FixReport, Outcome
 from onnxpad.rewrite.context import Context
 from onnxpad.sizes.domain import SizeDomain
 from onnxpad.sizes.recorded import METADATA, Recorded, record_sizes, recorded_sizes
@@ -87,6 +89,41 @@ class FixResult:
     _graph: Graph
     _same_kind: Callable[[Model], Any] = field(repr=False)
     _find_next: Callable[[], NextOption | None] = field(repr=False)
+    _asked: FixReport = field(repr=False)
+
+    def report(self) -> FixReport:
+        """The result as reports have it, as long as nothing is written."""
+        return replace(self._asked, counts=self.counts)
+
+    def __str__(self) -> str:
+        """The report that `onnxpad fix` prints."""
+        from onnxpad.report.text.fix_text import fix_text
+
+        return fix_text(replace(self.report(), next=self.next)).rstrip("\n")
+
+    def __repr__(self) -> str:
+        """The result in one line."""
+        from onnxpad.report.text.fix_text import headline
+
+        validation = self.validation
+        verdict = "not validated" if validation is None else f"validation {validation.outcome}"
+        about = headline(self._asked)
+        return f"<{type(self).__name__}: {about}{f', {verdict}' if self.changed else ''}>"
+
+    def _repr_html_(self) -> str:
+        """The headline as a table, for notebooks."""
+        from onnxpad.report.fix_html import headline_html
+
+        return headline_html(self.report())
+
+    @property
+    def counts(self) -> tuple[Counts, Counts]:
+        """The `Pad`s, operators with `auto_pad` and pools with `ceil_mode`, before and after."""
+        was, now = self.outlines()
+        functions = self.functions()
+        before = counts_of([was, *(each for each, _ in functions)])
+        after = counts_of([now, *(each for _, each in functions)]) if self.changed else before
+        return before, after
 
     @property
     def ok(self) -> bool:
@@ -401,11 +438,28 @@ def fix(
         found = next_option(graph, left, outcome.sizes, tried, to_pads=to_pads)
         return found and replace(found, keywords=merged(found.keywords))
 
-    return FixResult(
+    report = FixReport(
+        model=_name_of(given),
+        style=style,
+        dynamic=dynamic,
+        no_ceil=no_ceil,
+        trust=trust or "",
+        symmetric_transpose=symmetric_transpose,
+        select=chosen.chosen,
+        ignore=chosen.left_out,
+        outcome=_outcome(graph, verdict),
+        written="",
+        check=False,
+        validate=validate,
         changes=(*decided, *outcome.changes),
         findings=left,
         undone=tuple(outcome.undone),
-        validation=verdict,
+        barred=barred,
+        validation=verdict if graph.changed else None,
+        nodes_before=nodes,
+        nodes_after=sum(1 for _ in graph.nodes),
+        seconds=time.perf_counter() - start,
+        in_memory=True,
         declared=domain.declared,
         ranges=str(domain),
         dims={
@@ -413,20 +467,47 @@ def fix(
         },
         notes=_notes(recorded, domain),
         warnings=_warnings(recorded),
-        barred=barred,
+    )
+    return FixResult(
+        changes=report.changes,
+        findings=report.findings,
+        undone=report.undone,
+        validation=verdict,
+        declared=report.declared,
+        ranges=report.ranges,
+        dims=report.dims,
+        notes=report.notes,
+        warnings=report.warnings,
+        barred=report.barred,
         changed=graph.changed,
-        seconds=time.perf_counter() - start,
-        nodes_before=nodes,
-        nodes_after=sum(1 for _ in graph.nodes),
+        seconds=report.seconds,
+        nodes_before=report.nodes_before,
+        nodes_after=report.nodes_after,
         _graph=graph,
         _same_kind=held.same_kind,
         _find_next=find_next,
+        _asked=report,
     )
+
+
+def _outcome(graph: Graph, verdict: "Validation | None") -> Outcome:
+    if not graph.changed:
+        return Outcome.UNCHANGED
+    invalid = verdict is not None and verdict.outcome == "failed"
+    return Outcome.INVALID if invalid else Outcome.FIXED
 
 
 def graph_of(result: FixResult) -> Graph:
     """The graph of a result, for calls that go on with it."""
     return result._graph
+
+
+def _name_of(model: Source) -> str:
+    """A model in a few words: its path, or the name of its graph."""
+    if isinstance(model, Path):
+        return str(model)
+    name = model.graph.name if isinstance(model, onnx.ModelProto) else ""
+    return name or "model"
 
 
 def check(

@@ -34,7 +34,7 @@ from onnxpad.cli.options import (
     path,
     take_extensions,
 )
-from onnxpad.cli.output import explained, painter, report_error, write
+from onnxpad.cli.output import explained, report_error, screen, write
 from onnxpad.errors import MismatchError, ModelError, UsageError
 from onnxpad.finding import Finding, Severity
 from onnxpad.process import gc_pause
@@ -118,16 +118,16 @@ def check(
     if sizes.given:  # a name that no model has is bad usage, known only when all were asked
         found = iter(tuple(found))
         sizes.require_used()
-    paint = painter()
+    place = screen()
     files: list[FileReport] = []
     for file in found:
         files.append(file)
         if file.error:
             report_error(file.error)
         elif form is Format.TEXT:
-            from onnxpad.report.text import file_text
+            from onnxpad.report.text.check_text import file_text
 
-            write(file_text(file, paint))
+            write(file_text(file, place))
     report = CheckReport(
         style.value,
         fail_on,
@@ -147,9 +147,9 @@ def check(
 
         write(check_json(report))
     elif not quiet:
-        from onnxpad.report.text import check_summary
+        from onnxpad.report.text.check_text import check_summary
 
-        write(check_summary(report, paint))
+        write(check_summary(report, place.paint))
         tell_page(report.html)
     return report.exit_code
 

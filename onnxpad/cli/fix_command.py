@@ -1,6 +1,7 @@
 """`onnxpad fix`."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,12 +27,13 @@ from onnxpad.cli.options import (
     StyleOption,
     SymmetricTransposeOption,
     TrustOption,
+    VerboseOption,
     codes,
     given,
     path,
     take_extensions,
 )
-from onnxpad.cli.output import painter, report_error, write
+from onnxpad.cli.output import painter, report_error, screen, write
 from onnxpad.errors import OutputError, UsageError
 from onnxpad.process import gc_pause
 
@@ -64,6 +66,7 @@ def fix(
     form: FormatOption = Format.TEXT,
     html: HtmlOption = None,
     quiet: QuietOption = False,
+    verbose: VerboseOption = False,
     check: Annotated[
         bool,
         typer.Option("--check", help="Write nothing; exit 1 if a rewrite would be made."),
@@ -101,7 +104,7 @@ def fix(
     check_target(html, [model, target])
 
     from onnxpad.api import fix as api
-    from onnxpad.report import FixReport, Outcome
+    from onnxpad.report import Outcome
     from onnxpad.report.progress import ProgressBar
 
     take_extensions()
@@ -123,13 +126,10 @@ def fix(
             ignore=ignored,
             progress=progress,
         )
-    invalid = result.validation is not None and result.validation.outcome == "failed"
-    if not result.changed:
-        outcome = Outcome.UNCHANGED
-    elif invalid:
-        outcome = Outcome.INVALID
-    else:
-        outcome = Outcome.FIXABLE if check else Outcome.FIXED
+    report = result.report()
+    outcome = report.outcome
+    if outcome is Outcome.FIXED and check:
+        outcome = Outcome.FIXABLE
     written = not check and _is_written(
         outcome, asked=output is not None, keep_invalid=keep_invalid
     )
@@ -149,38 +149,19 @@ def fix(
         names = str(model), str(target)
         difference = unified_diff(*result.outlines(), names, result.functions())
     is_told = form is Format.JSON or html is not None or not (diff or quiet)
-    report = FixReport(
+    report = replace(
+        report,
         model=str(model),
-        style=style.value,
-        dynamic=dynamic.value,
-        no_ceil=no_ceil,
-        trust=trust or "",
-        symmetric_transpose=symmetric_transpose,
-        select=selected,
-        ignore=ignored,
         outcome=outcome,
         written=str(target) if written else "",
         older=str(target) if not (written or check or in_place) and target.exists() else "",
         data=tuple(map(str, data)),
         inline=external_data is ExternalData.INLINE,
+        in_memory=False,
         check=check,
-        validate=not no_validate,
-        declared=result.declared,
-        ranges=result.ranges,
-        dims=result.dims,
-        changes=result.changes,
-        findings=result.findings,
-        undone=result.undone,
-        barred=result.barred,
-        validation=result.validation if result.changed else None,
-        nodes_before=result.nodes_before,
-        nodes_after=result.nodes_after,
-        seconds=result.seconds,
         diff=difference,
-        notes=result.notes,
-        warnings=result.warnings,
         html=str(html or ""),
-        next=result.next if is_told and not invalid else None,
+        next=result.next if is_told and outcome is not Outcome.INVALID else None,
     )
     if html is not None:
         from onnxpad.page.fix_page import fix_page
@@ -196,13 +177,17 @@ def fix(
         from onnxpad.report.diff import painted
 
         write(painted(difference, painter()))
-    else:
-        from onnxpad.report.text import fix_text
+    elif verbose:
+        from onnxpad.report.text.fix_text import fix_verbose
 
-        write(fix_text(report, painter()))
+        write(fix_verbose(report, screen()))
+    else:
+        from onnxpad.report.text.fix_text import fix_text
+
+        write(fix_text(report, screen()))
     if form is Format.TEXT and not (quiet and report.is_calm):
         tell_page(report.html)
-    if invalid:
+    if outcome is Outcome.INVALID:
         report_error(
             "validation failed: the rewritten model does not compute what the original computes"
         )

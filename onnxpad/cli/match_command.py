@@ -14,7 +14,7 @@ from onnxpad.cli.options import (
     path,
     take_extensions,
 )
-from onnxpad.cli.output import painter, report_error, write
+from onnxpad.cli.output import report_error, screen, write
 from onnxpad.errors import UsageError
 
 
@@ -109,9 +109,9 @@ def match(
 
         write(match_json(report))
     elif not (quiet and report.is_calm):
-        from onnxpad.report.match_text import match_text
+        from onnxpad.report.text.match_text import match_text
 
-        write(match_text(report, painter()))
+        write(match_text(report, screen()))
     if not result.ok:
         report_error(f"{result.outcome}: {result.reason}")
     return report.exit_code

@@ -143,6 +143,10 @@ QuietOption = Annotated[
         "all the same.",
     ),
 ]
+VerboseOption = Annotated[
+    bool,
+    typer.Option("--verbose", "-v", help="Everything: every change, proof, reason and run."),
+]
 FormatOption = Annotated[Format, typer.Option("--format", help="Format of the report.")]
 HtmlOption = Annotated[
     Path | None,

@@ -13,6 +13,7 @@ from onnxpad.errors import OnnxpadError, OutputError
 from onnxpad.messages import meant, shortened
 
 if TYPE_CHECKING:
+    from onnxpad.report.layout import Screen
     from onnxpad.report.text import Paint
 
 INTERRUPTED, BROKEN_PIPE, INTERNAL = 130, 141, 70
@@ -88,6 +89,13 @@ def write(text: str) -> None:
         if isinstance(error, BrokenPipeError):
             raise typer.Exit(BROKEN_PIPE) from None
         raise OutputError(f"stdout: {error.strerror}") from error
+
+
+def screen() -> "Screen":
+    """The terminal or pipe that stdout is, with or without colours."""
+    from onnxpad.report.layout import here
+
+    return here(painter())
 
 
 def painter() -> "Paint":

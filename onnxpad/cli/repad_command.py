@@ -18,7 +18,7 @@ from onnxpad.cli.options import (
     path,
     take_extensions,
 )
-from onnxpad.cli.output import painter, report_error, write
+from onnxpad.cli.output import report_error, screen, write
 
 
 def repad(
@@ -154,9 +154,9 @@ def repad(
 
         write(repad_json(report))
     elif not (quiet and report.is_calm):
-        from onnxpad.report.repad_text import repad_text
+        from onnxpad.report.text.repad_text import repad_text
 
-        write(repad_text(report, painter()))
+        write(repad_text(report, screen()))
     if not result.ok:
         report_error(result.failure)
     return report.exit_code

@@ -6,7 +6,7 @@ import typer
 
 from onnxpad.cli import completion
 from onnxpad.cli.options import Format, FormatOption, expand_codes, take_extensions
-from onnxpad.cli.output import painter, write
+from onnxpad.cli.output import painter, screen, write
 
 
 def rules(form: FormatOption = Format.TEXT) -> int:
@@ -20,9 +20,9 @@ def rules(form: FormatOption = Format.TEXT) -> int:
 
         write(rules_json(pages))
     else:
-        from onnxpad.report.rule_pages import rules_text
+        from onnxpad.report.text.rule_pages import rules_text
 
-        write(rules_text(pages, painter()))
+        write(screen().fitted(rules_text(pages, painter())))
     return 0
 
 
@@ -48,10 +48,10 @@ def rule(
 
         write(rules_json(chosen, "rule"))
     else:
-        from onnxpad.report.rule_pages import page_text
+        from onnxpad.report.text.rule_pages import page_text
 
-        paint = painter()
-        write("\n".join(page_text(page, paint) for page in chosen))
+        place = screen()
+        write("\n".join(page_text(page, place) for page in chosen))
     return 0
 
 
@@ -69,7 +69,7 @@ def doctor(form: FormatOption = Format.TEXT) -> int:
 
         write(doctor_json(found, code))
     else:
-        from onnxpad.report.rule_pages import doctor_text
+        from onnxpad.report.text.rule_pages import doctor_text
 
-        write(doctor_text(found, painter()))
+        write(screen().fitted(doctor_text(found, painter())))
     return code

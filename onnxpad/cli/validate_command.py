@@ -12,11 +12,12 @@ from onnxpad.cli.options import (
     FormatOption,
     HtmlOption,
     QuietOption,
+    VerboseOption,
     given,
     path,
     take_extensions,
 )
-from onnxpad.cli.output import painter, report_error, write
+from onnxpad.cli.output import report_error, screen, write
 
 
 def validate(
@@ -89,6 +90,7 @@ def validate(
     form: FormatOption = Format.TEXT,
     html: HtmlOption = None,
     quiet: QuietOption = False,
+    verbose: VerboseOption = False,
 ) -> int:
     """Run both models on the same inputs and compare their outputs.
 
@@ -142,9 +144,9 @@ def validate(
 
         write(validate_json(report))
     elif not (quiet and report.is_calm):
-        from onnxpad.report.validation_text import validate_text
+        from onnxpad.report.text.validation_text import validate_text
 
-        write(validate_text(report, painter()))
+        write(validate_text(report, screen(), verbose=verbose))
         tell_page(report.html)
     if not result.ok:
         what = "validation failed: " if report.outcome == "failed" else ""

@@ -14,7 +14,7 @@ from onnxpad.arithmetic.size import Extent, Unknown
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.inventory.fitted_conventions import NOTHING, Fitted
+from onnxpad.inventory.fitted_conventions import Fitted
 from onnxpad.inventory.padding_site import AxisPadding, OuterPad, PaddingSite
 from onnxpad.inventory.site_words import (
     added,
@@ -148,20 +148,19 @@ class _Collector:
         self._findings = findings
         self._conventions = conventions
         self._taken: set[int] = set()  # `Pad`s that belong to another site
-        self._crops: set[int] = set()  # those of them that a transposed convolution takes up
 
     def sites(self) -> list[PaddingSite]:
         """All sites of the graph in file order."""
         graph = self._graph
         nodes = [node for node in graph.nodes if _may_pad(graph, node)]
         found: dict[int, PaddingSite] = {}
-        # A `Pad` belongs to the transposed convolution whose crop it changes, or else to the
-        # windows that it pads, or else to nothing.
-        nodes.sort(key=lambda node: 2 * is_pad(graph, node) - is_transposed(graph, node))
         for node in nodes:
-            if id(node) not in self._taken:
+            if not is_pad(graph, node):
                 found[id(node)] = self._site(node)
-        return [found[id(node)] for node in graph.nodes if id(node) in found]
+        for node in nodes:
+            if is_pad(graph, node) and id(node) not in self._taken:
+                found[id(node)] = self._site(node)
+        return [found[id(node)] for node in nodes if id(node) in found]
 
     def _site(self, node: Node) -> PaddingSite:
         """One site; one that says why, where it cannot be read."""
@@ -194,7 +193,7 @@ class _Collector:
 
     def _window(self, op: WindowOp) -> PaddingSite:
         graph, node = self._graph, op.node
-        upstream = pads_upstream(graph, op.data, self._crops) if self._has_pads else []
+        upstream = pads_upstream(graph, op.data) if self._has_pads else []
         outer = [self._outer(each, op.operator.layout, op.rank) for each in upstream]
         own = self._own(op)
         front = self._in_front(op, upstream)
@@ -202,7 +201,7 @@ class _Collector:
         source = upstream[-1].pad.inputs[0] if upstream else op.data
         sizes = self._sizes(op, source, upstream, front)
         axes = self._axes(op.axes, total, sizes)
-        fit = self._fits(node, own, total)
+        fit = self._conventions.get(id(node), Fitted((), ""))
         self._taken |= {id(each.pad) for each in upstream}
         way = (upstream[-1].pad, *upstream[-1].way, node) if upstream else (node,)
         nodes = [node, *(each.pad for each in upstream)]
@@ -256,12 +255,7 @@ class _Collector:
             return ((0, 0),) * len(op.windows)
         try:
             around = padding_around(
-                self._graph,
-                self._analysis,
-                self._sinking,
-                op.data,
-                layout.rank(len(op.windows)),
-                self._crops,
+                self._graph, self._analysis, self._sinking, op.data, layout.rank(len(op.windows))
             )
         except UnreadableError:
             return None
@@ -330,7 +324,6 @@ class _Collector:
             taking = left = None
         if taking is not None:
             behind += taking.taken
-            self._crops |= {id(each) for each in taking.taken}
             total = tuple(
                 (begin, end - more)
                 for (begin, end), more in zip(
@@ -343,7 +336,7 @@ class _Collector:
         shape = self._analysis.shape(op.data)
         sizes = () if shape is None or len(shape) < 3 else layout.spatial(shape)
         axes = self._axes(op.axes, total, sizes)
-        fit = self._fits(node, own, total)
+        fit = self._conventions.get(id(node), Fitted((), ""))
         nodes = [node, *behind]
         parts = [f"auto_pad={op.auto_pad}"] if op.auto_pad != "NOTSET" else []
         parts += ["output_shape"] if op.output_shape is not None else []
@@ -467,17 +460,6 @@ class _Collector:
         return f"{nodes} from {from_}" if from_ else nodes
 
     # What all have
-
-    def _fits(
-        self,
-        node: Node,
-        own: Sequence[ExtentPair] | None,
-        total: Sequence[ExtentPair] | None,
-    ) -> Fitted:
-        """The conventions that the total padding fits; none where only the own part is known to."""
-        found = self._conventions.get(id(node), NOTHING)
-        is_part = own is not None and total != own and found.pads == flat_order(own)
-        return NOTHING if is_part else found
 
     def _about(self, nodes: Sequence[Node], way: Sequence[Node] = ()) -> tuple[Finding, ...]:
         """The findings about some nodes.

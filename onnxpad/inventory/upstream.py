@@ -1,6 +1,5 @@
 """The `Pad`s whose padding reaches a tensor, through steps that padding passes."""
 
-from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from onnxpad.analysis import Analysis
@@ -39,32 +38,24 @@ class Upstream(NamedTuple):
         return Upstream(self.pad, self.steps, (*self.way, pad))
 
 
-def pads_upstream(
-    graph: Graph, tensor: Tensor, barred: Collection[int] = frozenset()
-) -> list[Upstream]:
+def pads_upstream(graph: Graph, tensor: Tensor) -> list[Upstream]:
     """The `Pad`s upstream of a tensor, the nearest first.
 
     Operators in between are those that a `Pad` can be moved past at all; whether it can past this
     one does not matter. Of an operator that joins tensors, all must be padded.
-
-    Args:
-        graph: The graph.
-        tensor: The tensor.
-        barred: Identities of `Pad`s that belong elsewhere, at which the search ends.
     """
-    return _above(graph, tensor, {*barred})
+    return _above(graph, tensor, set())
 
 
-def _above(graph: Graph, tensor: Tensor, seen: set[int], depth: int = 0) -> list[Upstream]:
+def _above(graph: Graph, tensor: Tensor, seen: set[int]) -> list[Upstream]:
     node = graph.producer(tensor)
-    if node is None or id(node) in seen or depth >= _MOST_NODES or not node.inputs:
+    if node is None or id(node) in seen or len(seen) >= _MOST_NODES or not node.inputs:
         return []
     seen.add(id(node))
     if is_pad(graph, node):
-        further = _above(graph, node.inputs[0], seen, depth + 1)
+        further = _above(graph, node.inputs[0], seen)
         return [Upstream(node, (), ()), *(each.behind(node) for each in further)]
-    places = _data(graph, node)
-    inside = [_above(graph, node.inputs[place], seen, depth + 1) for place in places]
+    inside = [_above(graph, node.inputs[place], seen) for place in _data(graph, node)]
     if not all(inside):
         return []
     return [each.after(node) for found in inside for each in found]
@@ -78,12 +69,7 @@ def _data(graph: Graph, node: Node) -> tuple[int, ...]:
 
 
 def padding_around(
-    graph: Graph,
-    analysis: Analysis,
-    sinking: Sinking,
-    tensor: Tensor,
-    rank: int,
-    barred: Collection[int] = frozenset(),
+    graph: Graph, analysis: Analysis, sinking: Sinking, tensor: Tensor, rank: int
 ) -> tuple[ExtentPair, ...] | None:
     """The amounts that `Pad`s upstream add to each axis of a tensor; None where that is not known.
 
@@ -93,21 +79,20 @@ def padding_around(
         sinking: Knows what becomes of padding at steps, in the same graph.
         tensor: The tensor.
         rank: The number of its axes.
-        barred: As for `pads_upstream`.
     """
     node = graph.producer(tensor)
-    if node is None or not pads_upstream(graph, tensor, barred):
+    if node is None or not pads_upstream(graph, tensor):
         return ((0, 0),) * rank
     if is_pad(graph, node):
         own = read_pad(graph, analysis, node).extents_over(rank)
-        inner = padding_around(graph, analysis, sinking, node.inputs[0], rank, barred)
+        inner = padding_around(graph, analysis, sinking, node.inputs[0], rank)
         if own is None or inner is None:
             return None
         return tuple((a + c, b + d) for (a, b), (c, d) in zip(own, inner, strict=True))
     places = _data(graph, node)
     inner = None
     if node.op in _THROUGH or node.op == "Transpose":
-        inner = padding_around(graph, analysis, sinking, node.inputs[0], rank, barred)
+        inner = padding_around(graph, analysis, sinking, node.inputs[0], rank)
     if node.op in _THROUGH or inner is None:
         return inner if node.op in _THROUGH else _lifted(sinking, tensor, rank)
     perm = node.attrs.get("perm") or [*range(rank)][::-1]

@@ -21,7 +21,8 @@ from onnxpad.page.pictures.axis_pictures import axis_pictures, legend
 from onnxpad.page.pictures.both_graphs import Outline
 from onnxpad.page.pictures.graph_svg import graph_svg
 from onnxpad.page.pictures.site_graph import Boxes, change_graphs
-from onnxpad.report.text import counted, grouped
+from onnxpad.report.groups import grouped
+from onnxpad.report.text import counted
 
 _OPEN: Final = 1
 _LISTED: Final = 2000

@@ -22,7 +22,8 @@ from onnxpad.page.pictures.both_graphs import Outline
 from onnxpad.page.pictures.graph_svg import graph_svg
 from onnxpad.page.pictures.site_graph import Boxes, auto_padded, finding_graph
 from onnxpad.reasons import Reason
-from onnxpad.report.text import counted, grouped
+from onnxpad.report.groups import grouped
+from onnxpad.report.text import counted
 
 _LISTED: Final = 2000
 _MEANINGS: Final = {reason.value: reason.meaning for reason in Reason}

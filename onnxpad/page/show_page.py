@@ -24,8 +24,9 @@ from onnxpad.page.markup import (
 )
 from onnxpad.page.pictures.axis_pictures import axis_picture, legend, same_residues
 from onnxpad.page.whole_page import Part, page, part
+from onnxpad.report.groups import grouped
 from onnxpad.report.showing.show_text import command_told, site_facts
-from onnxpad.report.text import counted, grouped
+from onnxpad.report.text import counted
 
 _LISTED: Final = 2000
 _IN_FULL: Final = 200

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from onnxpad.page.markup import NOTHING, Html, badge, code, el, esc, join, paragraph, table
 from onnxpad.page.pictures.histograms import decades, histogram
-from onnxpad.report.text import counted, noted, untold
+from onnxpad.report.text import counted
+from onnxpad.report.text.validation_text import noted, untold
 from onnxpad.validation.result import (
     Comparison,
     Divergence,
@@ -40,9 +41,7 @@ def verdict(found: Validation) -> Html:
 
 def run_tables(found: Validation) -> Html:
     """A table for each run, and the histograms of outputs that differ."""
-    short = [run for run in found.runs if run.ok and len(run.comparisons) == 1 and not run.note]
-    parts: list[Html] = [_together(short)] if short else []
-    parts += [_run(run, found.warnings) for run in found.runs if run not in short]
+    parts: list[Html] = [_run(run, found.warnings) for run in found.runs]
     differing = [(run, each) for run in found.runs for each in run.comparisons if each.histogram]
     differing.sort(key=lambda pair: pair[1].ok)
     if differing:
@@ -130,19 +129,7 @@ def placement_table(found: Sequence[Placement]) -> Html:
     return table("Where nodes ran", ["Provider", "model", "nodes there", "elsewhere"], rows, [2])
 
 
-_COLUMNS = ("Output", "result", "max abs", "relative", "ulp", "cosine", "same argmax")
-
-
-def _together(runs: Sequence[Run]) -> Html:
-    """One table for runs of one output each, which agree and have nothing to remark."""
-    rows = []
-    for run in runs:
-        who = f"{run.subject} against {run.against}"
-        said = esc(f"{_where(run)}, {_drawn_inputs(run)}, {who}")
-        rows.append([said, *_figures(run.comparisons[0])])
-    inputs = dict.fromkeys(run.inputs.partition(", seed ")[0] for run in runs)
-    caption = f"Runs on {'; '.join(inputs)}"
-    return table(caption, ["Run", *_COLUMNS], rows, range(3, len(_COLUMNS) + 1))
+_COLUMNS = ("Output", "result", "greatest difference", "relative", "ulp", "cosine", "same argmax")
 
 
 def _run(run: Run, warnings: Sequence[str]) -> Html:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from onnxpad.finding import Change, Finding, NextOption, Severity
+from onnxpad.finding import Change, Counts, Finding, NextOption, Severity
 
 if TYPE_CHECKING:
     from onnxpad.repadding.changes import Difference, Rewritten, Unchanged
@@ -56,6 +56,8 @@ class FixReport:
         nodes_before: Nodes of the original model.
         nodes_after: Nodes of the result.
         seconds: Wall time.
+        counts: What a person counts in the original, and in the result.
+        in_memory: Whether it was a call from a program, which writes nothing by itself.
         data: Paths of the external data written beside the file.
         inline: Whether external data was to be put inside the file.
         diff: The nodes that differ, as a unified diff; None unless it was asked for.
@@ -78,6 +80,8 @@ class FixReport:
     nodes_before: int
     nodes_after: int
     seconds: float
+    counts: tuple[Counts, Counts] = (Counts(), Counts())
+    in_memory: bool = False
     older: str = ""
     barred: tuple[Finding, ...] = ()
     data: tuple[str, ...] = ()

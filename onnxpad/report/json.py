@@ -63,6 +63,10 @@ def fix_json(report: FixReport) -> str:
         "older": report.older or None,
         "data": list(report.data),
         "check": report.check,
+        "counts": {
+            side: counts._asdict()
+            for side, counts in zip(("before", "after"), report.counts, strict=True)
+        },
         "nodes_before": report.nodes_before,
         "nodes_after": report.nodes_after,
         "seconds": report.seconds,

@@ -350,7 +350,7 @@ def test_what_was_meant_is_said_in_one_line(args: list[str], meant: str, path: P
 
 
 def test_nothing_is_meant_by_what_is_like_nothing(path: Path) -> None:
-    for option in ("--dim=quux=3", "--shape=quux=1,1,3,3", "--quux"):
+    for option in ("--dim=quux=3", "--shape=quux=1,1,3,3", "--xyzzy"):
         result = onnxpad_runs("fix", path, option)
         assert result.exit_code == 2
         assert "mean" not in result.stderr

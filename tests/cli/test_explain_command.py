@@ -13,8 +13,8 @@ import pytest
 
 import onnxpad
 from onnxpad.conventions.named import CONVENTIONS
-from onnxpad.report.explain_text import explain_text
 from onnxpad.report.text import coloured
+from onnxpad.report.text.explain_text import explain_text
 from tests.support import ROOT, W, one, onnxpad_runs, parsed
 
 STEM = ("--op", "conv", "--size", "224x160", "--kernel", "3", "--stride", "2")

@@ -12,8 +12,9 @@ import onnxpad.doctor.examine
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Package, Problem
 from onnxpad.finding import Page
 from onnxpad.pipeline.catalogue import catalogue
-from onnxpad.report.rule_pages import page_text, rules_text
+from onnxpad.report.layout import Screen
 from onnxpad.report.text import coloured
+from onnxpad.report.text.rule_pages import page_text, rules_text
 from tests.support import one, onnxpad_runs
 
 
@@ -64,7 +65,7 @@ class TestRule:
 
     def test_colours_change_nothing_but_colour(self) -> None:
         pages = list(catalogue().values())
-        for render in (rules_text, lambda pages, paint: page_text(pages[0], paint)):
+        for render in (rules_text, lambda pages, paint: page_text(pages[0], Screen(80, paint))):
             painted = render(pages, coloured)
             assert "\x1b[1m" in painted
             bare = re.sub(r"\x1b\[[\d;]*m", "", painted)

@@ -17,8 +17,8 @@ from onnxpad.doctor.examine import Machine, examine, needed
 from onnxpad.engine import runtime, sessions
 from onnxpad.errors import ProviderError
 from onnxpad.report.json import doctor_json
-from onnxpad.report.rule_pages import doctor_text
 from onnxpad.report.text import coloured
+from onnxpad.report.text.rule_pages import doctor_text
 from tests.support import ROOT
 
 ALL = frozenset(needed("13.0", "Linux").values())

@@ -17,7 +17,8 @@ from onnxpad.engine.sessions import CPU, EngineError
 from onnxpad.engine.timing import Timing, evaluated, timed
 from onnxpad.errors import UsageError
 from onnxpad.report import ValidateReport
-from onnxpad.report.validation_text import validate_text
+from onnxpad.report.layout import UNBROKEN
+from onnxpad.report.text.validation_text import validate_text
 from onnxpad.validation.result import Validation
 from tests.support import one, onnxpad_runs
 
@@ -227,4 +228,4 @@ def test_a_model_that_does_not_run_is_said_not_to_be_timed(
 def test_the_line_of_the_report(found: Timing, said: str) -> None:
     validation = Validation(ok=True, runs=(), times=(found,))
     report = ValidateReport("a", "b", "", "", (CPU,), validation, (), 1.0)
-    assert said in validate_text(report).splitlines()
+    assert said in validate_text(report, UNBROKEN).splitlines()

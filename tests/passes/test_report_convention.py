@@ -14,7 +14,7 @@ from onnxpad.errors import UsageError
 from onnxpad.finding import Finding, Severity
 from onnxpad.repadding.towards import repad_graph
 from onnxpad.report import FileReport
-from onnxpad.report.text import file_text
+from onnxpad.report.text.check_text import file_text
 from tests.support import MODELS, W, one, onnxpad_runs
 
 V = f"float[2, 2, 3, 3] v = {{{', '.join(['1'] * 36)}}}"

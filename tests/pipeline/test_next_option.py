@@ -13,7 +13,7 @@ import onnxpad
 from onnxpad.api.fix import graph_of
 from onnxpad.finding import NextOption, Tally
 from onnxpad.pipeline.next_option import tally
-from onnxpad.report.next_text import next_line
+from onnxpad.report.text.next_text import next_line
 from tests.pipeline.test_advice import COMPUTED, SAME, net
 from tests.support import EXPORTED, MODELS, onnxpad_runs, parsed
 

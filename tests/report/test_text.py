@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,14 +12,12 @@ from onnxpad import __version__
 from onnxpad.finding import Certificate, Change, Finding, Severity
 from onnxpad.report import CheckReport, FileReport, FixReport, Outcome, ValidateReport
 from onnxpad.report.json import check_json, fix_json, validate_json
-from onnxpad.report.text import (
-    LINES_A_GROUP,
-    check_summary,
-    coloured,
-    file_text,
-    fix_text,
-)
-from onnxpad.report.validation_text import OUTPUTS_A_RUN, validate_text
+from onnxpad.report.layout import Screen
+from onnxpad.report.text import Paint, coloured, plain
+from onnxpad.report.text.check_text import LINES_A_GROUP, check_summary, file_text
+from onnxpad.report.text.fix_text import fix_text as short_text
+from onnxpad.report.text.fix_text import fix_verbose
+from onnxpad.report.text.validation_text import OUTPUTS_A_RUN, validate_text
 from onnxpad.validation.result import (
     Comparison,
     Divergence,
@@ -28,6 +27,17 @@ from onnxpad.validation.result import (
     Validation,
     not_validated,
 )
+
+
+def fix_text(report: FixReport, paint: Paint = plain) -> str:
+    """The whole report, without broken lines."""
+    return fix_verbose(report, Screen(None, paint))
+
+
+def whole(report: ValidateReport, paint: Paint = plain) -> str:
+    """The whole report of `validate`, without broken lines."""
+    return validate_text(report, Screen(None, paint), verbose=True)
+
 
 SAME_READS = Certificate("the same elements are read", "height 224, width 224")
 
@@ -128,18 +138,11 @@ class TestFixText:
         assert other.sizes in lines[first + 3]
         line_with(text, "PAD201", "2 changes", "equal on 6 inputs")
 
-    @pytest.mark.parametrize("count", [LINES_A_GROUP, LINES_A_GROUP + 1, 200])
-    def test_many_alike_are_limited_and_counted(self, count: int) -> None:
-        text = fix_text(fixed(changes=tuple(change(f"conv{i}") for i in range(count))))
-        assert text.count("becomes") == min(count, LINES_A_GROUP)
-        assert f"{count} changes" in text
-        assert ("like these" in text) == (count > LINES_A_GROUP)
-        if count > LINES_A_GROUP:
-            line_with(text, f"and {count - LINES_A_GROUP} more like these", "--format json")
-
-    def test_few_of_another_code_are_not_lost_behind_many(self) -> None:
-        many = tuple(change(f"conv{i}") for i in range(100))
+    def test_every_change_is_listed(self) -> None:
+        many = tuple(change(f"conv{i}") for i in range(200))
         text = fix_text(fixed(changes=(*many, change("pool", code="PAD203", op_type="MaxPool"))))
+        assert text.count("becomes") == 201
+        assert "200 changes" in text
         line_with(text, "pool (MaxPool)", "becomes")
 
     def test_assumptions_are_named_with_their_changes(self) -> None:
@@ -148,19 +151,13 @@ class TestFixText:
         line_with(text, "finite data", "1 change", "b")
         assert "Assumptions" not in fix_text(fixed())
 
-    def test_refusals_are_grouped_by_reason_and_all_counted(self) -> None:
+    def test_every_refusal_is_listed_beside_those_of_its_reason(self) -> None:
         findings = (*(refusal(f"c{i}") for i in range(50)), refusal("d", "it has two consumers"))
-        text = fix_text(fixed(findings=findings))
+        text = fix_text(fixed(findings=(findings[0], findings[-1], *findings[1:-1])))
         line_with(text, "51 findings", "51 PAD501")
-        line_with(text, "PAD501", "50 nodes", "the pads depend on the height", "c0, c1", "more")
-        line_with(text, "d (Conv)", "SAME_UPPER on d", "it has two consumers")
-
-    def test_many_reasons_are_limited_and_all_counted(self) -> None:
-        findings = tuple(refusal(f"c{i}", f"reason {i}") for i in range(100))
-        text = fix_text(fixed(findings=(*findings, refusal("d", code="PAD101"))))
-        line_with(text, "101 findings", "100 PAD501", "1 PAD101")
-        assert text.count("reason ") == LINES_A_GROUP
-        line_with(text, f"and {101 - LINES_A_GROUP} more like these")
+        told = [line for line in text.splitlines() if line.startswith("  PAD501")]
+        assert len(told) == 51
+        assert "SAME_UPPER on d; stays: it has two consumers" in told[-1]
 
     def test_what_was_undone_is_told_once_and_loudly(self) -> None:
         taken_back = refusal("conv7", "the probe differs at size 5", code="PAD201")
@@ -186,7 +183,7 @@ class TestFixText:
         for warning, seen in [(f"onnxruntime's own: {note}", True), ("another", False)]:
             warned = Validation(True, (run(NOISE, note=note),), (warning,))
             report = ValidateReport("a", "b", "", "", ("cpu",), warned, (), 0.1)
-            for text in (fix_text(fixed(validation=warned)), validate_text(report)):
+            for text in (fix_text(fixed(validation=warned)), whole(report)):
                 assert text.count(note) == 1
                 assert ("see the warning" in line_with(text, "optimisation off")) == seen
 
@@ -276,9 +273,9 @@ class TestFixText:
 
     def test_wide_names_take_their_cells_in_the_column(self) -> None:
         text = fix_text(fixed(changes=(change("畳み"), change("abcd"))))
-        wide = line_with(text, "畳み").index("Pad (0,1)")
-        narrow = line_with(text, "abcd").index("Pad (0,1)")
-        assert wide == narrow - 2  # two characters of two cells each
+        assert "畳み (Conv)" in text
+        wide, narrow = Screen().pairs(["畳み", "abcd"], ["Pad", "Pad"])
+        assert wide.index("Pad") == narrow.index("Pad") - 2  # two characters of two cells each
 
     def test_colours_change_nothing_but_colour(self) -> None:
         report = fixed(findings=(refusal("a"),), undone=(refusal("b", "no"),))
@@ -287,6 +284,76 @@ class TestFixText:
         for code in ("32", "1;31", "1", "2", "0"):
             painted = painted.replace(f"\x1b[{code}m", "")
         assert painted == fix_text(report)
+
+
+FOLDED: dict[str, Any] = {
+    "forms": ("Pad -> Conv", "Conv pads"),
+    "amounts": "H 0+1, W 0+1, pads [0, 0, 1, 1]",
+}
+
+
+class TestShortText:
+    def test_equal_changes_are_one_row(self) -> None:
+        many = [change(f"conv{i}", **FOLDED) for i in range(150)]
+        rest = [change(f"x{i}", forms=("Pad -> Conv", "Conv"), amounts="") for i in range(86)]
+        text = short_text(fixed(changes=(*many, *rest)))
+        line_with(text, "236  Pad -> Conv", "pads", "H 0+1, W 0+1 (150); none (86)")
+        assert "conv0, conv1, conv2 and 233 more" in text
+        assert len(text.splitlines()) < 15
+
+    def test_one_kind_of_amounts_is_shown_as_the_attribute_too(self) -> None:
+        text = short_text(fixed(changes=(change(**FOLDED),)))
+        assert "H 0+1, W 0+1   pads [0, 0, 1, 1]" in text
+
+    def test_a_repair_is_called_so(self) -> None:
+        repaired = replace(SAME_READS, facts={"repair": True})
+        text = short_text(fixed(changes=(change(certificate=repaired, forms=("Conv", "Conv")),)))
+        assert "Conv (does not run)" in text
+        assert "Repairs 1 change: onnxruntime does not run the model as it was" in text
+
+    def test_many_kinds_and_reasons_fit_a_screen(self) -> None:
+        changes = tuple(change(f"c{i}", forms=(f"Conv {i}", "Conv pads")) for i in range(236))
+        letters = [f"{chr(97 + i // 10)}{chr(97 + i % 10)}" for i in range(100)]
+        findings = tuple(refusal(f"p{i}", f"reason {i} " * 3) for i in letters)
+        text = short_text(fixed(changes=changes, findings=findings))
+        assert len(text.splitlines()) < 40
+        assert "and 230 changes of 230 other kinds; --verbose has them" in text
+        assert "and 94 findings for 94 other reasons; --verbose has them" in text
+
+    def test_reasons_apart_in_names_and_formulas_are_one(self) -> None:
+        reasons = [
+            f"MaxPool 'pool{i}' may see it: on axes 2 and 3 the end is {i}. Pass --dim"
+            for i in range(2)
+        ]
+        findings = tuple(refusal(f"p{i}", why) for i, why in enumerate(reasons))
+        line_with(short_text(fixed(findings=findings)), "2  PAD501  MaxPool may see it")
+
+    def test_no_times_and_no_figures_of_what_agrees(self) -> None:
+        text = short_text(fixed())
+        assert " ms" not in text
+        assert "1.5e-07" not in text
+        assert "equal bit for bit (optimised: within rounding)" in " ".join(text.split())
+
+    def test_what_differs_is_shown_in_full(self) -> None:
+        failed = Validation(ok=False, runs=(run(EQUAL), run(NOISE, WRONG, SHAPE)))
+        text = " ".join(short_text(fixed(outcome=Outcome.INVALID, validation=failed)).split())
+        assert "Validation FAILED: 1 of 2 runs differ" in text
+        assert "boxes: max abs 0.75" in text
+
+    @pytest.mark.parametrize("width", [40, 80, 120])
+    def test_lines_fit_and_words_stay_whole(self, width: int) -> None:
+        findings = tuple(refusal(f"p{i}", "reasons that go on " * 9) for i in range(3))
+        report = fixed(changes=(change(**FOLDED),), findings=findings)
+        for text in (short_text(report, Screen(width)), fix_verbose(report, Screen(width))):
+            assert max(map(len, text.splitlines())) <= max(width, 65)
+            for word in ("reasons", "conv1", "model.fixed.onnx"):
+                assert word in text.split() or width == 40
+
+    def test_a_terminal_has_the_same_cells_in_a_table(self) -> None:
+        text = short_text(fixed(changes=(change(**FOLDED),)), Screen(80, is_terminal=True))
+        assert "─" * 20 in text
+        line_with(text, "Pad -> Conv", "pads", "H 0+1, W 0+1")
+        assert max(map(len, text.splitlines())) <= 80
 
 
 class TestCheckText:
@@ -450,7 +517,7 @@ class TestValidated:
     def test_agreement_is_said_in_the_first_line(self) -> None:
         report = validated(run(EQUAL), run(replace(NOISE, ulp=3, cosine=1 - 1e-9), level="full"))
         assert report.exit_code == 0
-        first, *rest = validate_text(report).splitlines()
+        first, *rest = whole(report).splitlines()
         assert first == "a.onnx and b.onnx: agree, 2 runs (500.0 ms)"
         text = "\n".join(rest)
         for said in ("equal bit for bit", "max abs 1.5e-07", "3 ulp", "cosine 1 - 1e-09", "seed 0"):
@@ -460,7 +527,7 @@ class TestValidated:
     def test_a_difference_that_is_excused_is_said_in_the_first_line_too(self) -> None:
         excused = replace(run(WRONG, level="full"), ok=True, subject="original")
         report = validated(run(EQUAL), excused, warnings=("onnxruntime's own optimiser: ...",))
-        first = validate_text(report).splitlines()[0]
+        first = whole(report).splitlines()[0]
         assert first.startswith(
             "a.onnx and b.onnx: agree, except where the warnings say otherwise, 2 runs"
         )
@@ -468,7 +535,7 @@ class TestValidated:
     def test_a_difference_is_told_with_its_figures(self) -> None:
         seen = replace(WRONG, detail="1 became 2 at [0]", argmax=0.5, special=2, worst=(4,), ulp=9)
         report = validated(run(EQUAL, seen), divergence=DIVERGENCE)
-        text = validate_text(report)
+        text = whole(report)
         assert report.exit_code == 3
         for said in ("FAILED", "DIFFERS", "1 became 2 at [0]", "argmax agrees in 50 %", "9 ulp"):
             assert said in text
@@ -477,7 +544,7 @@ class TestValidated:
 
     def test_where_models_part(self) -> None:
         for text in (
-            validate_text(validated(run(WRONG), divergence=DIVERGENCE)),
+            whole(validated(run(WRONG), divergence=DIVERGENCE)),
             fix_text(fixed(validation=Validation(False, (run(WRONG),), divergence=DIVERGENCE))),
         ):
             assert "First difference: tensor hidden, float32 1x4" in text
@@ -492,7 +559,7 @@ class TestValidated:
     def test_what_was_not_compared_fails(self) -> None:
         report = validated(run(EQUAL), unproven=("nothing was compared on X",))
         assert (report.ok, report.exit_code) == (False, 3)
-        assert "not compared: nothing was compared on X" in validate_text(report)
+        assert "not compared: nothing was compared on X" in whole(report)
 
     def test_where_nodes_ran(self) -> None:
         names = tuple(f"pad{i} (Pad)" for i in range(12))
@@ -500,7 +567,7 @@ class TestValidated:
             Placement("CUDAExecutionProvider", "original", 40, names),
             Placement("CUDAExecutionProvider", "rewritten", 30, ()),
         )
-        text = validate_text(validated(run(EQUAL), placements=places, notes=("n1",)))
+        text = whole(validated(run(EQUAL), placements=places, notes=("n1",)))
         assert "CUDA ran 28 of 40 nodes of the original model; elsewhere pad0 (Pad)," in text
         assert "and 4 more" in text
         assert "CUDA ran 30 of 30 nodes of the rewritten model\n" in text
@@ -510,21 +577,23 @@ class TestValidated:
         seen = replace(run(replace(EQUAL, alignment="1x9 as 9")), subject="original")
         seen = replace(seen, against="reference", seconds=(math.nan, 0.1))
         report = replace(validated(seen, subject="original"), rewritten="", reference="r.npz")
-        text = validate_text(report)
+        text = whole(report)
         assert "a.onnx: agrees with the reference" in text
         assert "original against reference (100.0 ms)" in text
         assert "(aligned: 1x9 as 9)" in text
 
     def test_many_outputs_are_counted_and_the_worst_shown(self) -> None:
-        many = [replace(EQUAL, output=f"y{i}") for i in range(2 * OUTPUTS_A_RUN)]
-        text = validate_text(validated(run(*many, WRONG)))
+        many = [replace(NOISE, output=f"y{i}") for i in range(2 * OUTPUTS_A_RUN)]
+        text = validate_text(validated(run(*many, WRONG, EQUAL)))
         assert "boxes" in text
         assert f"and {OUTPUTS_A_RUN + 1} more outputs" in text
+        assert "  1 output equal bit for bit" in text
+        assert "more outputs" not in whole(validated(run(*many, WRONG)))
 
     def test_names_cannot_break_lines(self) -> None:
         seen = run(replace(WRONG, output="a\nb\x1b[2J", detail="x\ny"), note="m\nn")
         place = Placement("P\nQ", "original", 1, ("n\nm (Pad)",))
-        text = validate_text(
+        text = whole(
             validated(
                 seen,
                 divergence=replace(DIVERGENCE, tensor="t\nu", fed="f\ng"),
@@ -555,7 +624,7 @@ def test_what_was_not_compared_is_told_once() -> None:
     said = "CPUExecutionProvider, optimisation full, x: it does not load"
     found = replace(VALID, uncompared=(flat, said), warnings=("the optimiser: it does not load",))
     report = ValidateReport("a", "b", "", "", ("CPUExecutionProvider",), found, (), 0.1)
-    for text in (fix_text(fixed(validation=found)), validate_text(report)):
+    for text in (fix_text(fixed(validation=found)), whole(report)):
         assert f"not compared: {flat}" in text
         assert text.count("it does not load") == 1
 
@@ -564,7 +633,7 @@ def test_paddings_that_differ_are_listed() -> None:
     pair = PaddingDifference("y", ("c (Conv)", "c (Conv)"), ("[0, 1]", "[1, 0]"))
     found = replace(VALID, padding=(pair,))
     report = ValidateReport("a", "b", "", "", ("CPUExecutionProvider",), found, (), 0.1)
-    text = validate_text(report)
+    text = whole(report)
     assert "Padding differs: 1 operator" in text
     assert "c (Conv)  [0, 1] in the original, [1, 0] rewritten" in text
     document = json.loads(validate_json(report))
@@ -575,9 +644,8 @@ def test_nothing_compared_stands_at_the_top() -> None:
     found = not_validated("no kernel")
     report = ValidateReport("a", "b", "", "", ("CPUExecutionProvider",), found, ("none",), 0.1)
     assert (report.outcome, report.exit_code) == ("nothing compared", 3)
-    head = validate_text(report).splitlines()[0]
+    head = whole(report).splitlines()[0]
     assert "nothing compared: no kernel" in head
     assert "agree" not in head
     assert json.loads(validate_json(report))["outcome"] == "nothing compared"
-    head = fix_text(fixed(validation=found)).splitlines()[0]
-    assert "not validated: no kernel" in head
+    assert "not validated: no kernel" in short_text(fixed(validation=found))

@@ -5,17 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from onnxpad.repadding.changes import OutputChange, Rewritten, Unchanged
 from onnxpad.report import RepadReport
-from onnxpad.report.text import (
-    Paint,
-    beside,
-    columns,
-    counted,
-    duration,
-    grouped,
-    plain,
-    remarks,
-    shown,
-)
+from onnxpad.report.groups import grouped
+from onnxpad.report.layout import UNBROKEN, Screen
+from onnxpad.report.text import Paint, beside, blocks_joined, counted, duration, remarks, shown
 
 _LISTED = 20
 """Groups and outputs listed; of more only the number is told."""
@@ -23,17 +15,18 @@ _NAMED = 3
 """Operators named in a group."""
 
 
-def repad_text(report: RepadReport, paint: Paint = plain) -> str:
+def repad_text(report: RepadReport, screen: Screen = UNBROKEN) -> str:
     """The report of `repad`."""
+    paint = screen.paint
     blocks: list[list[str]] = [
-        [_headline(report, paint), *_declared(report), *remarks(report, paint)],
+        [_headline(report, paint), *_declared(report), *remarks(report, UNBROKEN)],
         [*_changes(report, paint)],
         [*_unchanged(report)],
         [*_outputs(report, paint)],
         [*_reference(report, paint)],
         [_ending(report, paint)],
     ]
-    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+    return screen.fitted(blocks_joined(blocks))
 
 
 def _headline(report: RepadReport, paint: Paint) -> str:
@@ -89,7 +82,8 @@ def _outputs(report: RepadReport, paint: Paint) -> Iterator[str]:
     more = f" and {counted(len(found.inputs) - 2, 'more input')}" if len(found.inputs) > 2 else ""
     yield f"Outputs against those of the original, on {on}{more}:"
     listed = found.outputs[:_LISTED]
-    yield from columns([shown(each.output) for each in listed], [_difference(e) for e in listed])
+    names = [shown(each.output) for each in listed]
+    yield from UNBROKEN.pairs(names, [_difference(each) for each in listed])
     yield from _more(len(found.outputs) - _LISTED)
 
 

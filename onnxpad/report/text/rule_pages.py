@@ -1,9 +1,10 @@
 """The reports of `rules`, `rule` and `doctor` as text."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Provider
 from onnxpad.finding import Page
+from onnxpad.report.layout import UNBROKEN, Screen
 from onnxpad.report.text import Paint, plain, shown
 
 
@@ -16,16 +17,38 @@ def rules_text(pages: Iterable[Page], paint: Paint = plain) -> str:
     )
 
 
-def page_text(page: Page, paint: Paint = plain) -> str:
-    """A page of the catalogue: headings in bold, the text indented below them."""
+def page_text(page: Page, screen: Screen = UNBROKEN) -> str:
+    """A page of the catalogue: headings in bold, the text wrapped and indented below them."""
     title, *lines = page.text.splitlines()
-    told = [f"{paint(page.code, 'strong')}  {paint(page.severity, page.severity)}  {title}"]
-    for line in lines:
-        if line.startswith("## "):
-            told.append(paint(line.removeprefix("## "), "strong"))
+    paint = screen.paint
+    head = f"{paint(page.code, 'strong')}  {paint(page.severity, page.severity)}  {title}"
+    told = screen.lines(head, "", "    ")
+    for block in _paragraphs(lines):
+        if block.startswith("## "):
+            told.append(paint(block.removeprefix("## "), "strong"))
+        elif block.startswith(" ") or not block:
+            told.append(f"  {block}".rstrip())  # an example stays as it is
         else:
-            told.append(f"  {line}" if line else "")
+            told += screen.lines(block, "  ", "    " if block.startswith("- ") else "  ")
     return "\n".join(told) + "\n"
+
+
+def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of a page, with those of one paragraph or one item of a list joined."""
+    text = ""
+    for line in lines:
+        is_item = line.startswith("- ")
+        goes_on = text.startswith("- ") and line.startswith("  ") and not line.startswith("    ")
+        stands = not line or line.startswith(("## ", "    ")) or (line[0] == " " and not goes_on)
+        if text and (stands or is_item):
+            yield text
+            text = ""
+        if stands:
+            yield line
+        else:
+            text = f"{text} {line.strip()}" if text else line
+    if text:
+        yield text
 
 
 def doctor_text(found: Diagnosis, paint: Paint = plain) -> str:

@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterable, Iterator
 
 from onnxpad.report import MatchReport
-from onnxpad.report.text import Paint, counted, duration, plain, shown
+from onnxpad.report.layout import UNBROKEN, Screen
+from onnxpad.report.text import Paint, blocks_joined, counted, duration, shown
 
 _LISTED = 20
 """Operators listed one by one; of more only the number is told."""
@@ -17,8 +18,9 @@ _OTHERS = 2
 """Other paddings told of one operator."""
 
 
-def match_text(report: MatchReport, paint: Paint = plain) -> str:
+def match_text(report: MatchReport, screen: Screen = UNBROKEN) -> str:
     """The report of `match`."""
+    paint = screen.paint
     matching = report.matching
     blocks: list[list[str]] = [
         [*_headline(report, paint)],
@@ -29,7 +31,7 @@ def match_text(report: MatchReport, paint: Paint = plain) -> str:
         [f"note: {shown(line)}" for line in matching.notes],
         [*_end(report)],
     ]
-    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+    return screen.fitted(blocks_joined(blocks))
 
 
 def _headline(report: MatchReport, paint: Paint) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The option to try next, in one line."""
 
 from onnxpad.finding import NextOption
+from onnxpad.report.text import shown
 
 
 def next_line(found: NextOption) -> str:
@@ -11,7 +12,5 @@ def next_line(found: NextOption) -> str:
     >>> print(next_line(NextOption("--dynamic auto-pad", {}, before, after)))
     Next: --dynamic auto-pad would turn 3 Pads into auto_pad (nodes 274 -> 110)
     """
-    from onnxpad.report.text import shown  # which imports this module
-
     hint = f"; {found.hint}" if found.hint else ""
     return f"Next: {shown(found.option)} would {found.gain}{hint}"

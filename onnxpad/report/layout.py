@@ -1,0 +1,223 @@
+"""Text laid out for a screen or a pipe: lines wrapped with hanging indents, and tables.
+
+No line is broken inside a word: a name that is longer than the screen stays whole.
+"""
+
+import re
+import shutil
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+Paint = Callable[[str, str], str]  # (text, role) -> the text to print
+
+PIPED_WIDTH: Final = 80
+"""Columns of a report that goes to a pipe or a file, so that it is the same on every machine."""
+
+_SGR: Final = {
+    "good": "32",
+    "info": "36",
+    "warning": "33",
+    "error": "1;31",
+    "strong": "1",
+    "faint": "2",
+}
+_COLOURS: Final = re.compile("\x1b\\[[0-9;]*m")
+UNBREAKABLE: Final = "\u00a0"
+"""A space at which no line is broken; names never hold one, since it is escaped in them."""
+_LEAST: Final = 24
+"""Columns that the last column of a table has at least."""
+
+
+def plain(text: str, role: str) -> str:
+    """The text without colours: for files, pipes and NO_COLOR."""
+    return text
+
+
+def coloured(text: str, role: str) -> str:
+    """The text in the terminal colour of its role: a severity, `good`, `strong` or `faint`."""
+    return f"\x1b[{_SGR[role]}m{text}\x1b[0m"
+
+
+def cells(text: str) -> int:
+    """The number of terminal cells of a text: two for wide characters, none for combining ones.
+
+    >>> cells("pads"), cells("畳み"), cells(coloured("pads", "good"))
+    (4, 4, 4)
+    """
+    text = _COLOURS.sub("", text)
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
+    return len(text) + wide - sum(unicodedata.combining(c) > 0 for c in text)
+
+
+def here(paint: Paint) -> "Screen":
+    """The screen of this process: its terminal, or a pipe.
+
+    Pipes and files are 80 columns wide, unless the environment says so in COLUMNS, so that a report
+    is the same on every machine.
+    """
+    width = max(40, shutil.get_terminal_size().columns)
+    return Screen(width, paint, is_terminal=bool(sys.stdout and sys.stdout.isatty()))
+
+
+def shortened_to(name: str, width: int) -> str:
+    """A name that fits a width, without its middle if it is longer.
+
+    >>> shortened_to("model/stage_1/block_2/conv", 16), shortened_to("conv", 16)
+    ('model/...2/conv', 'conv')
+    """
+    if cells(name) <= width or width < 8:
+        return name
+    head = (width - 3) // 2
+    return f"{name[:head]}...{name[len(name) - (width - 3 - head) :]}"
+
+
+def wrapped(text: str, width: int | None, first: str = "", rest: str | None = None) -> list[str]:
+    """Lines of at most `width` cells, as far as words are not longer.
+
+    Args:
+        text: Words with single spaces between them; colours take no room.
+        width: The width; None for one line.
+        first: Stands before the first line.
+        rest: Stands before the other lines; by default as many spaces as `first` has cells.
+
+    >>> wrapped("pads that the operator has", 16, "  Conv  ")
+    ['  Conv  pads', '        that the', '        operator', '        has']
+    """
+    if width is None:
+        return [(first + text).replace(UNBREAKABLE, " ")]
+    rest = " " * cells(first) if rest is None else rest
+    lines, line, used = [], first, cells(first)
+    empty = True
+    for word in text.split(" "):
+        room = cells(word)
+        if not empty and used + 1 + room > width:
+            lines.append(line.rstrip())
+            line, used, empty = rest, cells(rest), True
+        line += word if empty else f" {word}"
+        used += room + (not empty)
+        empty = False
+    return [each.replace(UNBREAKABLE, " ") for each in (*lines, line.rstrip())]
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """The place that a report is laid out for.
+
+    Attributes:
+        width: Its columns; None if lines are never broken.
+        paint: Colours, or none.
+        is_terminal: Whether it is a terminal, where tables are drawn by rich.
+    """
+
+    width: int | None = PIPED_WIDTH
+    paint: Paint = plain
+    is_terminal: bool = False
+
+    def lines(self, text: str, first: str = "", rest: str | None = None) -> list[str]:
+        """A text, wrapped; see `wrapped`."""
+        return wrapped(text, self.width, first, rest)
+
+    def indented(self, lines: Iterable[str], indent: int = 2, hang: int = 2) -> Iterator[str]:
+        """Texts one below the other, each wrapped with a hanging indent."""
+        for line in lines:
+            yield from self.lines(line, " " * indent, " " * (indent + hang))
+
+    def fitted(self, text: str) -> str:
+        """A text whose lines are broken where they are too long, each with its own indent."""
+        found = []
+        for line in text.splitlines():
+            indent = line[: len(line) - len(line.lstrip(" "))]
+            found += self.lines(line.lstrip(" "), indent, f"{indent}    ") if line else [""]
+        return "".join(f"{line}\n" for line in found)
+
+    def pairs(self, names: Sequence[str], texts: Sequence[str], widest: int = 40) -> list[str]:
+        """Names with a text each; the texts are aligned, except after very long names."""
+        column = max((w for name in names if (w := cells(name)) <= widest), default=0)
+        found: list[str] = []
+        for name, text in zip(names, texts, strict=True):
+            first = f"  {name}{' ' * max(0, column - cells(name))}  "
+            fits = self.width is None or cells(first) + _LEAST <= self.width
+            found += self.lines(text, first, None if fits else "      ")
+        return found
+
+    def table(self, heads: Sequence[str], rows: Iterable[Sequence[str | Sequence[str]]]) -> str:
+        """A table; its last column takes the room that the others leave, and is wrapped.
+
+        Args:
+            heads: The heads of the columns; all empty for a table without.
+            rows: The cells of each row; a cell of several lines is a sequence.
+        """
+        drawn = [[[c] if isinstance(c, str) else list(c) for c in row] for row in rows]
+        widths = [
+            max([cells(head), *(cells(line) for row in drawn for line in row[place])])
+            for place, head in enumerate(heads)
+        ]
+        gap = 2
+        last = self.last_column(heads, drawn)
+        for row in drawn:
+            row[-1] = [part for line in row[-1] for part in wrapped(line, last, "", "  ")]
+        widths[-1] = max([cells(heads[-1]), *(cells(line) for row in drawn for line in row[-1])])
+        if self.is_terminal and any(heads):
+            return self._boxed(heads, drawn)
+        head = [[f"{self.paint(each, 'faint')}"] for each in heads]
+        return "\n".join(
+            line
+            for row in ([head] if any(heads) else []) + drawn
+            for line in _row(row, widths, gap)
+        )
+
+    def last_column(
+        self, heads: Sequence[str], rows: Sequence[Sequence[Sequence[str]]]
+    ) -> int | None:
+        """The width of the last column of a table; None where lines are never broken."""
+        if self.width is None:
+            return None
+        before = (
+            max([cells(head), *(cells(line) for row in rows for line in row[place])]) + 2
+            for place, head in enumerate(heads[:-1])
+        )
+        drawn = len(heads) - 1 if self.is_terminal and any(heads) else 0
+        return max(_LEAST, self.width - sum(before) - 2 - drawn)
+
+    def _boxed(self, heads: Sequence[str], rows: Sequence[Sequence[Sequence[str]]]) -> str:
+        """The table as rich draws it."""
+        import io
+
+        from rich.box import SIMPLE_HEAD
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=SIMPLE_HEAD, padding=(0, 1), header_style="bold", show_edge=False)
+        for place, head in enumerate(heads):
+            number = all("".join(row[place]).replace(",", "").isdigit() for row in rows)
+            table.add_column(head, justify="right" if number else "left", no_wrap=True)
+        for row in rows:
+            table.add_row(*(Text.from_ansi("\n".join(cell)) for cell in row))
+        drawn = io.StringIO()
+        is_coloured = self.paint is not plain
+        Console(file=drawn, width=1000, force_terminal=is_coloured, legacy_windows=False).print(
+            table
+        )
+        return "\n".join(line.rstrip() for line in drawn.getvalue().splitlines())
+
+
+UNBROKEN: Final = Screen(width=None)
+"""Lines as long as they are, for logs and `grep`."""
+
+
+def _row(row: Sequence[Sequence[str]], widths: Sequence[int], gap: int) -> Iterator[str]:
+    """The lines of a row; a column of numbers is aligned at its end."""
+    for index in range(max(map(len, row))):
+        line = ""
+        for cell, width in zip(row, widths, strict=True):
+            text = cell[index] if index < len(cell) else ""
+            space = " " * (width - cells(text))
+            is_number = text.replace(",", "").isdigit()
+            line += " " * gap + (space + text if is_number else text + space)
+        yield line.rstrip()

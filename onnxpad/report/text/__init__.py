@@ -1,0 +1,81 @@
+"""Pieces of every text report: names made safe, counts, times, remarks."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from onnxpad.finding import Change, Finding
+from onnxpad.messages import shortened
+from onnxpad.report import FileReport, FixReport, RepadReport
+from onnxpad.report.layout import Paint as Paint
+from onnxpad.report.layout import Screen
+from onnxpad.report.layout import coloured as coloured
+from onnxpad.report.layout import plain as plain
+
+NODES_A_REASON = 8
+
+
+def shown(name: str) -> str:
+    r"""A name made safe for one line of a terminal: names in a model may hold any character.
+
+    >>> print(shown("features.0/畳み込み"), shown("a\nb\x1b[2J"))
+    features.0/畳み込み a\nb\x1b[2J
+    """
+    name = shortened(name)
+    if name.isprintable():
+        return name
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
+
+
+def counted(count: int, noun: str) -> str:
+    """The count with its noun in singular or plural.
+
+    >>> counted(1, "change"), counted(1200, "node")
+    ('1 change', '1,200 nodes')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def duration(seconds: float) -> str:
+    """A time in seconds or milliseconds; empty for NaN, which stands for no run.
+
+    >>> duration(0.000316), duration(0.25), duration(75.0), duration(math.nan)
+    ('0.3 ms', '250.0 ms', '75.0 s', '')
+    """
+    if math.isnan(seconds):
+        return ""
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
+
+
+def remarks(report: FixReport | FileReport | RepadReport, screen: Screen) -> Iterator[str]:
+    """The warnings and notes of a report."""
+    for line in report.warnings:
+        yield from screen.lines(f"{screen.paint('warning', 'warning')}: {shown(line)}", "", "  ")
+    for line in report.notes:
+        yield from screen.lines(f"note: {shown(line)}", "", "  ")
+
+
+def beside(older: str, data: Sequence[str]) -> str:
+    """The rest of a last line: an older file that stays, and files of external data."""
+    told = f"; {shown(older)} is an older file and stays" if older else ""
+    if data:
+        names = ", ".join(map(shown, data))
+        many = len(data) > NODES_A_REASON
+        told += f", its external data to {counted(len(data), 'file') if many else names}"
+    return told
+
+
+def labelled(item: Finding | Change) -> str:
+    """The node of a change or finding with its operator: `conv1 (Conv)`."""
+    return f"{shown(item.node)} ({shown(item.op_type)})"
+
+
+def first_names(items: Sequence[Finding] | Sequence[Change], most: int = NODES_A_REASON) -> str:
+    """The names of the first few nodes, and how many more there are."""
+    names = ", ".join(shown(item.node) for item in items[:most])
+    rest = len(items) - most
+    return f"{names} and {rest:,} more" if rest > 0 else names
+
+
+def blocks_joined(blocks: Iterator[list[str]] | Sequence[list[str]]) -> str:
+    """Blocks of lines with an empty line between them, and a newline at the end."""
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"

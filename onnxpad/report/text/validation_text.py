@@ -1,0 +1,263 @@
+"""The report of `validate` as text: a block for each run, a line for each output that differs."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from onnxpad.engine.timing import Timing
+from onnxpad.report import ValidateReport
+from onnxpad.report.layout import Screen
+from onnxpad.report.text import NODES_A_REASON, Paint, blocks_joined, counted, duration, shown
+from onnxpad.validation.result import (
+    Comparison,
+    Divergence,
+    PaddingDifference,
+    Placement,
+    Run,
+    Validation,
+)
+
+OUTPUTS_A_RUN = 20
+
+
+def validate_text(
+    report: ValidateReport, screen: Screen | None = None, *, verbose: bool = False
+) -> str:
+    """The report of `validate`: verdict, runs, where nodes ran, the first difference.
+
+    Args:
+        report: The report.
+        screen: The place it is laid out for.
+        verbose: Whether to list every output with all figures, and the time of each run.
+    """
+    screen = Screen() if screen is None else screen
+    paint, validation = screen.paint, report.validation
+    remarks = [paint("warning", "warning") + f": {shown(line)}" for line in validation.warnings]
+    remarks += [f"not compared: {shown(line)}" for line in untold(validation)]
+    remarks += [f"note: {shown(line)}" for line in validation.notes]
+    remarks += [f"{paint('not compared', 'error')}: {shown(why)}" for why in report.unproven]
+    divergence = validation.divergence
+    advice = "Its padding may be why; this looks for the one that agrees:"
+    return blocks_joined(
+        [
+            screen.lines(_headline(report, paint), "", "  "),
+            *(_run(run, validation, screen, verbose=verbose) for run in validation.runs),
+            [each for place in validation.placements for each in _placement(place, screen)],
+            divergence_lines(divergence, screen) if divergence else [],
+            _padding(validation.padding, screen),
+            [
+                x
+                for each in validation.times or ()
+                for x in screen.lines(_time(each, paint), "", "  ")
+            ],
+            list(screen.indented(remarks, 0)),
+            [*screen.lines(advice, "", "  "), shown(report.next)] if report.next else [],
+        ]
+    )
+
+
+def _headline(report: ValidateReport, paint: Paint) -> str:
+    models = paint(shown(report.original), "strong")
+    if report.rewritten:
+        models += f" and {paint(shown(report.rewritten), 'strong')}"
+    verdict = paint("agree", "good") if report.ok else paint("FAILED", "error")
+    if report.ok and not report.rewritten:
+        verdict = paint("agrees with the reference", "good")
+    elif report.ok and report.reference:
+        verdict = paint("agree, also with the reference", "good")
+    if report.outcome == "nothing compared":
+        verdict = f"{paint('nothing compared', 'warning')}: {shown(report.validation.reason)}"
+    if report.ok and any(not each.ok for run in report.validation.runs for each in run.comparisons):
+        verdict += ", except where the warnings say otherwise"
+    runs = counted(len(report.validation.runs), "run")
+    return f"{models}: {verdict}, {runs} ({duration(report.seconds)})"
+
+
+def _run(run: Run, validation: Validation, screen: Screen, *, verbose: bool) -> list[str]:
+    paint = screen.paint
+    provider = run.provider.removesuffix("ExecutionProvider")
+    where = f"{shown(provider)}, optimisation {run.optimisation}, {shown(run.inputs)}"
+    who = f"{run.subject} against {run.against}"
+    if run.optimisation == "full" and run.against != "reference":
+        who += ", which ran without optimisation"
+    time = f" ({times(run)})" if verbose and times(run) else ""
+    note = f"; {said}" if (said := noted(run, validation.warnings)) else ""
+    weight = "error" if run.subject == validation.subject else "info"
+    verdict = "" if run.ok else f"{paint('DIFFERS', weight)}: "
+    plainly = [each for each in run.comparisons if each.equal and not each.alignment]
+    told = run.comparisons if verbose else [each for each in run.comparisons if each not in plainly]
+    listed = sorted(told, key=lambda each: each.ok)[: None if verbose else OUTPUTS_A_RUN]
+    rest = len(told) - len(listed)
+    results = [_result(each, paint, verbose=verbose) for each in listed]
+    equal = counted(len(plainly), "output")
+    return [
+        *screen.lines(f"{verdict}{where}: {who}{time}{note}", "", "    "),
+        *screen.pairs([_output(each) for each in listed], results),
+        *([f"  and {counted(rest, 'more output')}; --verbose lists all"] if rest else []),
+        *([f"  {equal} equal bit for bit"] if plainly and not verbose else []),
+    ]
+
+
+def _padding(found: Sequence[PaddingDifference], screen: Screen) -> list[str]:
+    """The operators whose total padding differs, even if the outputs agree."""
+    if not found:
+        return []
+    head = f"Padding differs: {counted(len(found), 'operator')}, even where the outputs agree"
+    listed = found[:OUTPUTS_A_RUN]
+    rest = len(found) - len(listed)
+    return [
+        *screen.lines(screen.paint(head, "warning"), "", "  "),
+        *screen.pairs(
+            [" and ".join(dict.fromkeys(map(shown, each.nodes))) for each in listed],
+            [
+                f"{shown(each.pads[0])} in the original, {shown(each.pads[1])} rewritten"
+                for each in listed
+            ],
+        ),
+        *([f"  and {rest:,} more; --format json lists all"] if rest else []),
+    ]
+
+
+def _time(timing: Timing, paint: Paint) -> str:
+    """How fast both models run on a provider, in one line."""
+    provider = timing.provider.removesuffix("ExecutionProvider")
+    head = f"time on {shown(provider)}"
+    if timing.note:
+        return f"{head}: {shown(timing.note)}"
+    before, after = map(_clock, timing.seconds)
+    spread = f"ratio {timing.ratio:.2f} ({timing.low:.2f} to {timing.high:.2f})"
+    if not timing.differs:
+        spread = f"no difference, {spread}"
+    elif timing.ratio < 1:
+        spread = paint(spread, "good")
+    runs = " and ".join(dict.fromkeys(f"{count:,}" for count in timing.runs))
+    each = "runs each" if timing.runs[0] == timing.runs[1] else "runs"
+    return f"{head}: {before} -> {after} median of {runs} {each}; {spread}"
+
+
+def _clock(seconds: float) -> str:
+    """A time to three digits.
+
+    >>> _clock(0.0000213), _clock(0.0033), _clock(0.1), _clock(1.234)
+    ('21.3 us', '3.30 ms', '100 ms', '1.23 s')
+    """
+    factor, unit = (1.0, "s") if seconds >= 1 else (1e3, "ms") if seconds >= 1e-3 else (1e6, "us")
+    number = seconds * factor
+    return f"{number:,.0f} {unit}" if number >= 99.95 else f"{number:#.3g} {unit}"
+
+
+def _output(comparison: Comparison) -> str:
+    kind = f" {comparison.dtype} {comparison.shape}" if comparison.dtype else ""
+    return f"{shown(comparison.output)}{kind}"
+
+
+def _result(comparison: Comparison, paint: Paint, *, verbose: bool) -> str:
+    how = f" (aligned: {shown(comparison.alignment)})" if comparison.alignment else ""
+    if comparison.equal:
+        return f"equal bit for bit{how}"
+    if comparison.ok:
+        told = figures(comparison, all_of_them=verbose)
+        return f"within rounding{': ' if told else ''}{told}{how}"
+    numbers = (
+        ""
+        if not comparison.worst
+        else f"; {figures(comparison)}, worst at {list(comparison.worst)}"
+    )
+    return f"{paint('differs', 'error')}: {shown(comparison.detail)}{numbers}{how}"
+
+
+def _placement(place: Placement, screen: Screen) -> Iterator[str]:
+    provider = place.provider.removesuffix("ExecutionProvider")
+    there = place.nodes - len(place.elsewhere)
+    nodes = counted(place.nodes, "node")
+    line = f"{shown(provider)} ran {there:,} of {nodes} of the {place.model} model"
+    if place.elsewhere:
+        rest = len(place.elsewhere) - NODES_A_REASON
+        more = f" and {rest:,} more" if rest > 0 else ""
+        line += f"; elsewhere {', '.join(map(shown, place.elsewhere[:NODES_A_REASON]))}{more}"
+    yield from screen.lines(line, "", "  ")
+
+
+def noted(run: Run, warnings: Sequence[str]) -> str:
+    """The note of a run, or a pointer to the warning that already says the same."""
+    told = run.note and any(warning.endswith(run.note) for warning in warnings)
+    return "see the warning" if told else shown(run.note)
+
+
+def untold(validation: Validation) -> list[str]:
+    """The comparisons that were not made, without those that a run or a warning already names."""
+    told = [*validation.warnings, *(run.note for run in validation.runs if run.note)]
+    return [
+        line
+        for line in validation.uncompared
+        if not any(each.endswith(line.partition(": ")[2]) for each in told)
+    ]
+
+
+def times(run: Run) -> str:
+    """The time of the run compared with, if it is known, and of this run."""
+    return " -> ".join(filter(None, map(duration, run.seconds)))
+
+
+def divergence_lines(found: Divergence, screen: Screen) -> list[str]:
+    """The first difference of two models: the tensor, the node computing it, the worst element."""
+    seen = found.comparison
+    kind = f", {seen.dtype} {seen.shape}" if seen.dtype else ""
+    title = f"First difference: tensor {screen.paint(shown(found.tensor), 'strong')}{kind}"
+    rows = [
+        ("computed by", _both(found.producers)),
+        ("attributes", _both((found.attributes[0] or "none", found.attributes[1] or "none"))),
+        ("reads", _both((", ".join(found.inputs[0]), ", ".join(found.inputs[1])))),
+    ]
+    worst = f" at {list(seen.worst)}" if seen.worst else ""
+    before, after = found.values
+    rows.append(("worst", f"{shown(before)} in the original, {shown(after)} rewritten{worst}"))
+    if numbers := figures(seen):
+        rows.append(("difference", numbers))
+    rows.append(("found on", f"{shown(found.fed)}; {counted(found.compared, 'tensor')} compared"))
+    if found.earlier:
+        rows.append(("before it", f"bits differ from {shown(found.earlier)} on, within rounding"))
+    if found.note:
+        rows.append(("note", shown(found.note)))
+    names, texts = zip(*rows, strict=True)
+    return [*screen.lines(title, "", "  "), *screen.pairs(names, texts)]
+
+
+def _both(pair: tuple[str, str]) -> str:
+    before, after = map(shown, pair)
+    return f"{before}, in both" if before == after else f"{before}; rewritten: {after}"
+
+
+def figures(comparison: Comparison, *, all_of_them: bool = True) -> str:
+    """The figures of a difference that are known, such as `max abs 1e-07, 3 ulp`.
+
+    Args:
+        comparison: The comparison.
+        all_of_them: Whether to give also those that say little where outputs agree.
+    """
+    parts = []
+    if not math.isnan(comparison.max_abs):
+        parts.append(
+            f"max abs {comparison.max_abs:.3g}, {comparison.max_rel:.3g} of the greatest value"
+        )
+    if comparison.ulp is not None and all_of_them:
+        parts.append(f"{comparison.ulp:,} ulp")
+    if comparison.cosine is not None and all_of_them:
+        parts.append(f"cosine {_share(comparison.cosine)}")
+    if comparison.argmax is not None:
+        parts.append(f"argmax agrees in {100 * comparison.argmax:.4g} %")
+    if comparison.special:
+        parts.append(f"NaN or infinity on one side in {counted(comparison.special, 'place')}")
+    if comparison.noise:
+        parts.append(f"two runs of one model differ by {comparison.noise:.3g}")
+    return ", ".join(parts)
+
+
+def _share(value: float) -> str:
+    """A number up to 1, never rounded to 1 unless it is 1.
+
+    >>> _share(1.0), _share(0.999999999), _share(0.5)
+    ('1', '1 - 1e-09', '0.5')
+    """
+    if value == 1 or value < 0.999:
+        return f"{value:.4g}"
+    return f"1 - {1 - value:.1g}"
