@@ -14,6 +14,7 @@ from onnxpad.page.validation_sections import (
     placement_table,
     remarks,
     run_tables,
+    speed_table,
     verdict,
 )
 from onnxpad.page.whole_page import Part, page, part
@@ -57,6 +58,7 @@ def validation_parts(found: Validation | None) -> list[Part]:
         part("Validation", "validation", run_tables(found), remarks(found)),
         part("First difference", "divergence", divergence_table(found.divergence)),
         part("Padding that differs", "padding", padding_table(found.padding)),
+        part("Speed", "speed", speed_table(found.times or ())),
         part("Where nodes ran", "placement", placement_table(found.placements)),
     ]
 

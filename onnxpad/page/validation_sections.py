@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from onnxpad.page.markup import NOTHING, Html, badge, code, el, esc, join, paragraph, table
 from onnxpad.page.pictures.histograms import decades, histogram
@@ -15,6 +16,9 @@ from onnxpad.validation.result import (
     Run,
     Validation,
 )
+
+if TYPE_CHECKING:
+    from onnxpad.engine.timing import Timing
 
 _OUTPUTS = 200
 _HISTOGRAMS = 24
@@ -111,6 +115,26 @@ def padding_table(found: Sequence[PaddingDifference]) -> Html:
         for each in found
     ]
     return table("Total padding that differs", ["Operator", "original", "rewritten"], rows)
+
+
+def speed_table(found: Sequence["Timing"]) -> Html:
+    """How fast both models run on each provider."""
+    rows = []
+    for each in found:
+        if each.note:
+            rows.append([esc(each.provider), esc(each.note), *[esc("-")] * 4])
+            continue
+        faster = badge("faster", "good") if each.ratio < 1 else badge("slower", "warn")
+        result = faster if each.differs else badge("no difference", "plain")
+        times = (esc(f"{1000 * seconds:,.3g} ms") for seconds in each.seconds)
+        ratio = f"{each.ratio:.2f}", f"{each.low:.2f} to {each.high:.2f}"
+        rows.append([esc(each.provider), result, *times, *map(esc, ratio)])
+    if not rows:
+        return NOTHING
+    head = ["Provider", "rewritten is", "original", "rewritten", "ratio", "with 95 %"]
+    runs = ", ".join(f"{min(each.runs):,}" for each in found if not each.note)
+    caption = f"Median times at full optimisation{f', of {runs} runs or more' if runs else ''}"
+    return table(caption, head, rows, range(2, len(head)))
 
 
 def placement_table(found: Sequence[Placement]) -> Html:

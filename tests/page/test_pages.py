@@ -9,6 +9,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from onnxpad.engine.timing import Timing
+from onnxpad.page.validation_sections import speed_table
 from tests.page.read_page import Page
 from tests.support import MODELS, onnxpad_runs
 
@@ -177,6 +179,15 @@ def test_validate_that_fails(tmp_path: Path) -> None:
     )
     check_form(page)
     assert "failed" in page.text
+
+
+def test_times_are_a_table() -> None:
+    timing = Timing("CPUExecutionProvider", (0.004, 0.003), (10, 12), 3, 0.75, 0.7, 0.8)
+    text = speed_table([timing, Timing("CUDAExecutionProvider", note="no <device>")])
+    page = Page(text)
+    assert page.captions == ["Median times at full optimisation, of 10 runs or more"]
+    assert "faster4 ms3 ms0.750.70 to 0.80" in page.text
+    assert "no <device>" in page.text
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
