@@ -87,6 +87,7 @@ svg .head { fill: var(--edge); }
 svg .data { fill: var(--data); stroke: var(--paper); }
 svg .padding { fill: var(--pad); stroke: var(--window); stroke-dasharray: 3 2; }
 svg .bar { stroke: var(--window); stroke-width: 2; }
+svg .taps { stroke: var(--window); stroke-linecap: round; }
 svg .tap, svg .column { fill: var(--window); }
 dl.facts { display: grid; grid-template-columns: max-content 1fr; gap: .35rem 1rem;
   margin: .75rem 0; font-size: .92rem; }

@@ -32,21 +32,26 @@ class AxisPlace:
 
 
 def axis_svg(row: DrawnRow, place: AxisPlace, top: float) -> Iterator[str]:
-    """The elements of an axis, and the windows over it; `axis_height` says how high that is."""
+    """The elements of an axis, and the windows over it; `axis_height` says how high that is.
+
+    All cells of a kind are one path, as are all windows, which keeps pages small.
+    """
+    cells: dict[Kind, list[str]] = {}
     for kind, first, count in _runs(row, place):
         x = place.left + first * place.cell
         if kind is None:
             yield text_svg(x + place.cell / 2, top + CELL - 6, "…", "faint", "middle")
         elif kind != "nothing":
-            yield (
-                f'<rect class="{kind}" x="{x + 0.5:g}" y="{top + 0.5:g}" '
-                f'width="{max(count * place.cell - 1, 1):g}" height="{CELL - 1}"/>'
-            )
+            width, high = max(count * place.cell - 1, 1), CELL - 1
+            path = f"M{x + 0.5:g} {top + 0.5:g}h{width:g}v{high}h-{width:g}z"
+            cells.setdefault(kind, []).append(path)
+    for kind, paths in cells.items():
+        yield f'<path class="{kind}" d="{"".join(paths)}"/>'
     for position in _numbered(row, place):
         middle = place.middle(position)
         yield text_svg(middle, top + CELL - 6, str(position), "number", "middle")
-    for window in row.windows:
-        yield from _window(window, place, top + CELL + 8 + window.lane * LANE)
+    if row.windows:
+        yield from _windows(row.windows, place, top + CELL + 8)
 
 
 def axis_height(row: DrawnRow) -> int:
@@ -73,12 +78,17 @@ def _runs(row: DrawnRow, place: AxisPlace) -> Iterator[tuple[Kind | None, int, i
             start = index + 1
 
 
-def _window(window: DrawnWindow, place: AxisPlace, y: float) -> Iterator[str]:
-    middles = [place.middle(tap) for tap in window.taps]
-    yield f'<line class="bar" x1="{middles[0]:g}" y1="{y:g}" x2="{middles[-1]:g}" y2="{y:g}"/>'
-    radius = min(4, place.cell / 2)
-    for middle in middles:
-        yield f'<circle class="tap" cx="{middle:g}" cy="{y:g}" r="{radius:g}"/>'
+def _windows(windows: Sequence[DrawnWindow], place: AxisPlace, top: float) -> Iterator[str]:
+    """All bars, and on them the elements that are read: round ends of lines without length."""
+    bars, taps = [], []
+    for window in windows:
+        y = f"{top + window.lane * LANE:g}"
+        middles = [place.middle(tap) for tap in window.taps]
+        bars.append(f"M{middles[0]:g} {y}H{middles[-1]:g}")
+        taps += [f"M{middle:g} {y}h0" for middle in middles]
+    width = min(8, place.cell)
+    yield f'<path class="bar" d="{"".join(bars)}"/>'
+    yield f'<path class="taps" stroke-width="{width:g}" d="{"".join(taps)}"/>'
 
 
 def _numbered(row: DrawnRow, place: AxisPlace) -> list[int]:

@@ -42,6 +42,7 @@ text { fill: var(--ink); font: 13px ui-sans-serif, system-ui, "DejaVu Sans", san
 .cropped { stroke: var(--crop); }
 .bar { stroke: var(--window); stroke-width: 2; }
 .tap { fill: var(--window); }
+.taps { stroke: var(--window); stroke-linecap: round; }
 """
 
 

@@ -167,7 +167,7 @@ class TestPicture:
             kinds.add(part.tag.partition("}")[2])
             assert float(part.attrib.get("x", 0)) + float(part.attrib.get("width", 0)) <= width
             assert float(part.attrib.get("y", 0)) <= height
-        assert kinds == {"svg", "title", "style", "rect", "text", "line", "circle"}
+        assert kinds == {"svg", "title", "style", "rect", "text", "line", "circle", "path"}
         assert "prefers-color-scheme: dark" in picture
         assert "href" not in picture
         assert "url(" not in picture

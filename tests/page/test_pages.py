@@ -204,6 +204,28 @@ def test_names_are_escaped(kind: str, tmp_path: Path) -> None:
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", text)
 
 
+@pytest.mark.slow
+def test_many_changes_that_all_differ_make_a_small_page(tmp_path: Path) -> None:
+    nodes, amounts, outputs = [], [], []
+    for index in range(236):
+        begin, end = divmod(index, 16)
+        pads = [0, 0, begin + 1, begin, 0, 0, end, end + 1]
+        amounts.append(helper.make_tensor(f"p{index}", TensorProto.INT64, [8], pads))
+        nodes.append(helper.make_node("Pad", ["x", f"p{index}"], [f"h{index}"]))
+        nodes.append(helper.make_node("Conv", [f"h{index}", "w"], [f"y{index}"], name=f"c{index}"))
+        outputs.append(helper.make_tensor_value_info(f"y{index}", TensorProto.FLOAT, None))
+    weight = helper.make_tensor("w", TensorProto.FLOAT, [1, 1, 5, 5], [1.0] * 25)
+    given = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, 224, 224])
+    graph = helper.make_graph(nodes, "g", [given], outputs, [weight, *amounts])
+    opsets = [helper.make_opsetid("", 17)]
+    path = tmp_path / "many.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), path)
+    page = page_of(tmp_path, "fix", path, "--no-validate")
+    check_form(page)
+    assert sum(level == 4 for level, _ in page.headings) == 236
+    assert (tmp_path / "report.html").stat().st_size < 2_000_000
+
+
 def test_json_names_the_page(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     model = MODELS / "ceil_pool_torch.onnx"
