@@ -26,6 +26,9 @@ from onnxpad.report.text import counted
 
 _OPEN: Final = 1
 _LISTED: Final = 2000
+_DRAWN: Final = 250
+"""Kinds of changes that have pictures on one page; further ones are told in words."""
+_SHOWN: Final = 1000
 
 
 class _Drawn(NamedTuple):
@@ -37,13 +40,13 @@ class _Drawn(NamedTuple):
 
 def change_sections(changes: Sequence[Change], before: Outline, after: Outline) -> Html:
     """All changes: a card for each kind, the most frequent ones first."""
-    groups = grouped(changes, _kind)
-    groups.sort(key=len, reverse=True)
-    cards = (
-        _card([_Drawn(change, change_graphs(change, before, after)) for change in group], place)
-        for place, group in enumerate(groups)
-    )
-    return join((legend(), *cards)) if groups else NOTHING
+    cards = [_varieties(group, before, after) for group in grouped(changes, _kind)]
+    cards.sort(key=lambda varieties: -sum(map(len, varieties)))
+    drawn, parts = 0, [legend()]
+    for place, varieties in enumerate(cards):
+        parts.append(_card(varieties, is_open=place < _OPEN, pictures=_DRAWN - drawn))
+        drawn += len(varieties)
+    return join(parts) if cards else NOTHING
 
 
 def assumption_list(changes: Sequence[Change]) -> Html:
@@ -61,26 +64,42 @@ def assumption_list(changes: Sequence[Change]) -> Html:
 
 def _kind(change: Change) -> tuple[str, ...]:
     """The same for changes that do the same, whatever their amounts."""
-    if not any(change.forms):
-        return change.code, change.op_type, change.before, change.after
-    return change.code, change.op_type, *change.forms
+    repair = "repair" if change.repairs else ""
+    forms = change.forms if any(change.forms) else (change.before, change.after)
+    return change.code, change.op_type, *forms, repair
 
 
-def _card(group: Sequence[_Drawn], place: int) -> Html:
-    first = group[0].change
+def _varieties(changes: Sequence[Change], before: Outline, after: Outline) -> list[list[_Drawn]]:
+    """Changes of one kind by what they look like, the most frequent ones first."""
+    drawn = [_Drawn(change, change_graphs(change, before, after)) for change in changes]
+    return sorted(grouped(drawn, _variety), key=len, reverse=True)
+
+
+def _card(varieties: Sequence[Sequence[_Drawn]], *, is_open: bool, pictures: int) -> Html:
+    """Changes of one kind; the first varieties have pictures."""
+    first = varieties[0][0].change
     before, after = first.forms if any(first.forms) else (first.before, first.after)
+    repair = badge("repair", "warn") if first.repairs else NOTHING
     title = el(
         "h3",
-        times(len(group)),
+        times(sum(map(len, varieties))),
         esc(f" {before} "),
         el("span", esc("becomes"), class_="faint"),
         esc(f" {after or 'nothing'} "),
+        repair,
         el("span", esc(first.code), class_="rule"),
     )
-    variants = grouped(group, _variety)
-    variants.sort(key=len, reverse=True)
-    inside = el("div", *map(_variant, variants), class_="inside")
-    return folded(title, inside, is_open=place < _OPEN, kind="card")
+    parts = [
+        _variant(variety, has_pictures=place < pictures)
+        for place, variety in enumerate(varieties[:_SHOWN])
+    ]
+    if first.repairs:
+        said = "Repairs: onnxruntime does not run these operators as they were."
+        parts.insert(0, paragraph(said))
+    if rest := len(varieties) - _SHOWN:
+        more = f"and {counted(rest, 'form')} more; --format json lists all"
+        parts += [paragraph(more)] if rest > 0 else []
+    return folded(title, el("div", *parts, class_="inside"), is_open=is_open, kind="card")
 
 
 def _variety(drawn: _Drawn) -> tuple[object, ...]:
@@ -89,18 +108,18 @@ def _variety(drawn: _Drawn) -> tuple[object, ...]:
     return change.before, change.after, drawn.graphs, _proof(change)
 
 
-def _variant(group: Sequence[_Drawn]) -> Html:
+def _variant(group: Sequence[_Drawn], *, has_pictures: bool) -> Html:
     """Changes of one kind whose graphs and proofs are alike."""
     first, graphs = group[0]
     certificate = first.certificate
     pictures: list[Html] = []
-    if graphs is not None:
+    if graphs is not None and has_pictures:
         sides = zip(("Before", "After"), graphs, strict=True)
         pair = el("div", *(_figure(caption, boxes) for caption, boxes in sides), class_="pair")
         pictures.append(pair)
     facts = certificate.facts
     same = {repr(drawn.change.certificate.facts.get("axes")) for drawn in group}
-    windows = axis_pictures(facts)
+    windows = axis_pictures(facts) if has_pictures else NOTHING
     if windows and len(same) > 1:
         seen = el("p", esc("Drawn for "), code(first.node), class_="faint")
         windows = join((seen, windows))

@@ -44,7 +44,8 @@ def fix_page(
         part("Changes", "changes", change_sections(report.changes, before, after)),
         part("Assumptions", "assumptions", assumption_list(report.changes)),
         part("Taken back", "undone", finding_sections(undone, before)),
-        part("What stays", "stays", finding_sections(kept, after)),
+        part("What stays", "stays", finding_sections([f for f in kept if not f.asked], after)),
+        part("Left as asked", "asked", finding_sections([f for f in kept if f.asked], after)),
         *validation_parts(report.validation),
     ]
     return page("fix", report.model, head, parts)
@@ -104,6 +105,11 @@ def _verdicts(report: FixReport) -> Html:
         )
     lines += [join((badge("warning", "warn"), esc(f" {line}")), "") for line in report.warnings]
     lines += [join((badge("note", "plain"), esc(f" {line}")), "") for line in report.notes]
+    if report.next is not None:
+        following = report.next
+        hint = f"; {following.hint}" if following.hint else ""
+        said = code(following.option), esc(f" would {following.gain}{hint}.")
+        lines.append(join((badge("next", "plain"), esc(" "), *said), ""))
     options = [f"style {report.style}", f"open sizes: {report.dynamic}"]
     options += ["no_ceil"] * report.no_ceil + ["symmetric_transpose"] * report.symmetric_transpose
     options += [f"trust {report.trust}"] if report.trust else []
