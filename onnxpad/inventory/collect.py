@@ -14,7 +14,7 @@ from onnxpad.arithmetic.size import Extent, Unknown
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.inventory.fitted_conventions import Fitted
+from onnxpad.inventory.fitted_conventions import NOTHING, Fitted
 from onnxpad.inventory.padding_site import AxisPadding, OuterPad, PaddingSite
 from onnxpad.inventory.site_words import (
     added,
@@ -41,9 +41,9 @@ from onnxpad.operators.read import (
     is_transposed,
 )
 from onnxpad.operators.table import CONV_TRANSPOSE, Layout, operator_of, uncovered
+from onnxpad.padding.computed_pads import MANY
 from onnxpad.padding.differences import own_padding
 from onnxpad.padding.readers import Readers
-from onnxpad.padding.sinking import Sinking
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import PADDING
@@ -148,19 +148,20 @@ class _Collector:
         self._findings = findings
         self._conventions = conventions
         self._taken: set[int] = set()  # `Pad`s that belong to another site
+        self._crops: set[int] = set()  # those of them that a transposed convolution takes up
 
     def sites(self) -> list[PaddingSite]:
         """All sites of the graph in file order."""
         graph = self._graph
         nodes = [node for node in graph.nodes if _may_pad(graph, node)]
         found: dict[int, PaddingSite] = {}
+        # A `Pad` belongs to the transposed convolution whose crop it changes, or else to the
+        # windows that it pads, or else to nothing.
+        nodes.sort(key=lambda node: 2 * is_pad(graph, node) - is_transposed(graph, node))
         for node in nodes:
-            if not is_pad(graph, node):
+            if id(node) not in self._taken:
                 found[id(node)] = self._site(node)
-        for node in nodes:
-            if is_pad(graph, node) and id(node) not in self._taken:
-                found[id(node)] = self._site(node)
-        return [found[id(node)] for node in nodes if id(node) in found]
+        return [found[id(node)] for node in graph.nodes if id(node) in found]
 
     def _site(self, node: Node) -> PaddingSite:
         """One site; one that says why, where it cannot be read."""
@@ -193,7 +194,7 @@ class _Collector:
 
     def _window(self, op: WindowOp) -> PaddingSite:
         graph, node = self._graph, op.node
-        upstream = pads_upstream(graph, op.data) if self._has_pads else []
+        upstream = pads_upstream(graph, op.data, self._crops) if self._has_pads else []
         outer = [self._outer(each, op.operator.layout, op.rank) for each in upstream]
         own = self._own(op)
         front = self._in_front(op, upstream)
@@ -201,7 +202,7 @@ class _Collector:
         source = upstream[-1].pad.inputs[0] if upstream else op.data
         sizes = self._sizes(op, source, upstream, front)
         axes = self._axes(op.axes, total, sizes)
-        fit = self._conventions.get(id(node), Fitted((), ""))
+        fit = self._fits(node, own, total)
         self._taken |= {id(each.pad) for each in upstream}
         way = (upstream[-1].pad, *upstream[-1].way, node) if upstream else (node,)
         nodes = [node, *(each.pad for each in upstream)]
@@ -255,7 +256,11 @@ class _Collector:
             return ((0, 0),) * len(op.windows)
         try:
             around = padding_around(
-                self._graph, self._analysis, self._sinking, op.data, layout.rank(len(op.windows))
+                self._graph,
+                self._analysis,
+                op.data,
+                layout.rank(len(op.windows)),
+                self._crops,
             )
         except UnreadableError:
             return None
@@ -324,6 +329,7 @@ class _Collector:
             taking = left = None
         if taking is not None:
             behind += taking.taken
+            self._crops |= {id(each) for each in taking.taken}
             total = tuple(
                 (begin, end - more)
                 for (begin, end), more in zip(
@@ -336,7 +342,7 @@ class _Collector:
         shape = self._analysis.shape(op.data)
         sizes = () if shape is None or len(shape) < 3 else layout.spatial(shape)
         axes = self._axes(op.axes, total, sizes)
-        fit = self._conventions.get(id(node), Fitted((), ""))
+        fit = self._fits(node, own, total)
         nodes = [node, *behind]
         parts = [f"auto_pad={op.auto_pad}"] if op.auto_pad != "NOTSET" else []
         parts += ["output_shape"] if op.output_shape is not None else []
@@ -456,10 +462,22 @@ class _Collector:
         from_ = self._context.sites.wording.sources(
             extent for pair in pad.amounts or () for extent in pair
         )
-        nodes = f"amounts computed by {count} node{'' if count == 1 else 's'}"
+        many = f"{MANY} or more" if count >= MANY else count
+        nodes = f"amounts computed by {many} node{'' if count == 1 else 's'}"
         return f"{nodes} from {from_}" if from_ else nodes
 
     # What all have
+
+    def _fits(
+        self,
+        node: Node,
+        own: Sequence[ExtentPair] | None,
+        total: Sequence[ExtentPair] | None,
+    ) -> Fitted:
+        """The conventions that the total padding fits; none where only the own part is known to."""
+        found = self._conventions.get(id(node), NOTHING)
+        is_part = own is not None and total != own and found.pads == flat_order(own)
+        return NOTHING if is_part else found
 
     def _about(self, nodes: Sequence[Node], way: Sequence[Node] = ()) -> tuple[Finding, ...]:
         """The findings about some nodes.
@@ -490,10 +508,6 @@ class _Collector:
     @cached_property
     def _has_pads(self) -> bool:
         return any(is_pad(self._graph, node) for node in self._graph.nodes)
-
-    @cached_property
-    def _sinking(self) -> Sinking:
-        return Sinking(self._graph, self._analysis)
 
     @cached_property
     def _readers(self) -> Readers:

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from onnxpad.conventions.frameworks import FRAMEWORKS
 from onnxpad.fitting.padded import Padded
+from onnxpad.operators.amounts import onnx_order
 
 _SHORT: Final = {
     "none": "",
@@ -25,10 +26,16 @@ class Fitted(NamedTuple):
     Attributes:
         names: Frameworks whose padding it has at every size.
         short: The same in short, for a table.
+        pads: The padding that fits them, in ONNX's order; None where it depends on a size.
     """
 
     names: tuple[str, ...]
     short: str
+    pads: tuple[int, ...] | None
+
+
+NOTHING: Final = Fitted((), "", None)
+"""No convention, as of what pads nothing."""
 
 
 def fitted(operators: Iterable[Padded]) -> dict[int, Fitted]:
@@ -39,9 +46,10 @@ def fitted(operators: Iterable[Padded]) -> dict[int, Fitted]:
         case = each.case
         if id(case) not in known:
             is_fit = case.is_padded
-            names = tuple(
-                name for name in FRAMEWORKS if is_fit and case.fit(name).holds == "always"
-            )
-            known[id(case)] = Fitted(names, _SHORT[case.likeness] if is_fit else "")
-        found[id(each.site.node)] = known[id(case)]
+            names = [name for name in FRAMEWORKS if is_fit and case.fit(name).holds == "always"]
+            short = _SHORT[case.likeness] if is_fit else ""
+            known[id(case)] = Fitted(tuple(names), short, None)
+        pads = each.pads
+        order = None if pads is None else tuple(onnx_order(pads))
+        found[id(each.site.node)] = known[id(case)]._replace(pads=order)
     return found

@@ -176,7 +176,12 @@ class PaddingSite:
     @property
     def advice(self) -> tuple[str, ...]:
         """The commands or steps that help, in the order of the findings, each said once."""
-        found = [advice for each in self.deciding for advice in advice_on(each)]
+        found = [
+            advice
+            for each in self.deciding
+            if self.kind != "transposed" or each.reason_code != Reason.STEPS_BETWEEN
+            for advice in advice_on(each)
+        ]
         return tuple(dict.fromkeys(found))
 
 

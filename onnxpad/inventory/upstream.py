@@ -1,17 +1,18 @@
 """The `Pad`s whose padding reaches a tensor, through steps that padding passes."""
 
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 from onnxpad.analysis import Analysis
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import ExtentPair
 from onnxpad.operators.read import read_pad
-from onnxpad.padding.sinking import Sinking
-from onnxpad.padding.step_table import data_inputs
+from onnxpad.padding.step_table import Layer, behind, data_inputs
 from onnxpad.reasons import RefusalError
 
-_THROUGH: Final = frozenset({"Identity", "Dropout"})
-_MOST_NODES: Final = 64
+_COPIES: Final = frozenset({"Identity", "Dropout"})
+_MOST_STEPS: Final = 48
+_MOST_NODES: Final = 96
 
 
 class Upstream(NamedTuple):
@@ -38,75 +39,134 @@ class Upstream(NamedTuple):
         return Upstream(self.pad, self.steps, (*self.way, pad))
 
 
-def pads_upstream(graph: Graph, tensor: Tensor) -> list[Upstream]:
+def pads_upstream(
+    graph: Graph, tensor: Tensor, barred: Collection[int] = frozenset()
+) -> list[Upstream]:
     """The `Pad`s upstream of a tensor, the nearest first.
 
     Operators in between are those that a `Pad` can be moved past at all; whether it can past this
     one does not matter. Of an operator that joins tensors, all must be padded.
+
+    Args:
+        graph: The graph.
+        tensor: The tensor.
+        barred: Identities of `Pad`s that belong elsewhere, at which the search ends.
     """
-    return _above(graph, tensor, set())
+    found = _above(graph, tensor, {node: [] for node in barred}, 0)
+    return list({id(each.pad): each for each in found}.values())
 
 
-def _above(graph: Graph, tensor: Tensor, seen: set[int]) -> list[Upstream]:
+def _above(
+    graph: Graph, tensor: Tensor, known: dict[int, list[Upstream]], depth: int
+) -> list[Upstream]:
+    """The `Pad`s upstream of a tensor, given those upstream of nodes by identity."""
     node = graph.producer(tensor)
-    if node is None or id(node) in seen or len(seen) >= _MOST_NODES or not node.inputs:
+    if node is None or not node.inputs or depth > _MOST_STEPS:
         return []
-    seen.add(id(node))
+    if id(node) not in known:
+        # What is being looked into, and what is too far away, has none.
+        known[id(node)] = []
+        if len(known) < _MOST_NODES:
+            known[id(node)] = _through(graph, node, known, depth + 1)
+    return known[id(node)]
+
+
+def _through(
+    graph: Graph, node: Node, known: dict[int, list[Upstream]], depth: int
+) -> list[Upstream]:
     if is_pad(graph, node):
-        further = _above(graph, node.inputs[0], seen)
+        further = _above(graph, node.inputs[0], known, depth)
         return [Upstream(node, (), ()), *(each.behind(node) for each in further)]
-    inside = [_above(graph, node.inputs[place], seen) for place in _data(graph, node)]
-    if not all(inside):
-        return []
-    return [each.after(node) for found in inside for each in found]
+    found = []
+    for place in _data(graph, node):
+        inside = _above(graph, node.inputs[place], known, depth)
+        if not inside:
+            return []
+        found += [each.after(node) for each in inside]
+    return found
 
 
 def _data(graph: Graph, node: Node) -> tuple[int, ...]:
     """The inputs of a node whose padding it hands on."""
-    if graph.is_standard(node) and node.op in _THROUGH:
+    if graph.is_standard(node) and node.op in _COPIES:
         return (0,)
     return tuple(place for place in data_inputs(graph, node) if place < len(node.inputs))
 
 
 def padding_around(
-    graph: Graph, analysis: Analysis, sinking: Sinking, tensor: Tensor, rank: int
+    graph: Graph,
+    analysis: Analysis,
+    tensor: Tensor,
+    rank: int,
+    barred: Collection[int] = frozenset(),
 ) -> tuple[ExtentPair, ...] | None:
     """The amounts that `Pad`s upstream add to each axis of a tensor; None where that is not known.
 
     Args:
         graph: The graph.
         analysis: Its analysis.
-        sinking: Knows what becomes of padding at steps, in the same graph.
         tensor: The tensor.
         rank: The number of its axes.
+        barred: As for `pads_upstream`.
     """
     node = graph.producer(tensor)
-    if node is None or not pads_upstream(graph, tensor):
+    if node is None or not pads_upstream(graph, tensor, barred):
         return ((0, 0),) * rank
     if is_pad(graph, node):
         own = read_pad(graph, analysis, node).extents_over(rank)
-        inner = padding_around(graph, analysis, sinking, node.inputs[0], rank)
+        inner = padding_around(graph, analysis, node.inputs[0], rank, barred)
         if own is None or inner is None:
             return None
         return tuple((a + c, b + d) for (a, b), (c, d) in zip(own, inner, strict=True))
+    layers = []
     places = _data(graph, node)
-    inner = None
-    if node.op in _THROUGH or node.op == "Transpose":
-        inner = padding_around(graph, analysis, sinking, node.inputs[0], rank)
-    if node.op in _THROUGH or inner is None:
-        return inner if node.op in _THROUGH else _lifted(sinking, tensor, rank)
+    for place in places:
+        tensor = node.inputs[place]
+        shape = analysis.shape(tensor)
+        if shape is None:
+            return None
+        inner = padding_around(graph, analysis, tensor, len(shape), barred)
+        if inner is None:
+            return None
+        layers.append(inner)
+    if node.op in _COPIES:
+        return layers[0]
+    if node.op == "Transpose":
+        return _transposed(node, layers[0])
+    return _behind(graph, analysis, node, places, layers, rank)
+
+
+def _transposed(node: Node, inner: tuple[ExtentPair, ...]) -> tuple[ExtentPair, ...] | None:
+    """The padding of each axis after a Transpose."""
+    rank = len(inner)
     perm = node.attrs.get("perm") or [*range(rank)][::-1]
-    known = isinstance(perm, list) and sorted(perm) == [*range(rank)] and len(places) == 1
+    known = isinstance(perm, list) and sorted(perm) == [*range(rank)]
     return tuple(inner[place] for place in perm) if known else None
 
 
-def _lifted(sinking: Sinking, tensor: Tensor, rank: int) -> tuple[ExtentPair, ...] | None:
-    """The padding around a tensor that comes through steps; None where it is not known."""
+def _behind(
+    graph: Graph,
+    analysis: Analysis,
+    node: Node,
+    places: tuple[int, ...],
+    inside: Sequence[tuple[ExtentPair, ...]],
+    rank: int,
+) -> tuple[ExtentPair, ...] | None:
+    """The padding around the result of a step; None where it is not known.
+
+    The numbers that the `Pad`s write do not matter to that, so zeros stand for them.
+    """
+    known = [
+        tuple((b, e) for b, e in pairs if isinstance(b, int) and isinstance(e, int))
+        for pairs in inside
+    ]
+    if any(len(one) < len(other) for one, other in zip(known, inside, strict=True)):
+        return None
     try:
-        found = sinking.lifted(tensor)
+        found = behind(graph, analysis, node, places, [Layer(pairs, 0) for pairs in known])
     except RefusalError:
         return None
-    return None if found is None or len(found.layer.amounts) != rank else found.layer.amounts
+    return found.layer.amounts if len(found.layer.amounts) == rank else None
 
 
 def is_pad(graph: Graph, node: Node) -> bool:

@@ -107,6 +107,16 @@ CONV = node("Conv", "t w", "y", "c")
             id="a join of which a part is padded",
         ),
         pytest.param(
+            [
+                node("Pad", "x p", "a"),
+                node("Neg", "a", "b"),
+                node("Concat", "a b a", "t", axis=0),
+                CONV,
+            ],
+            [("window", "Pad upstream", ONES)],
+            id="a join that one Pad reaches in several ways",
+        ),
+        pytest.param(
             [node("Pad", "x p", "y", mode="edge")],
             [("pad", "Pad edge", ALONE)],
             id="an output of the graph",
@@ -253,3 +263,23 @@ def test_a_model_that_check_cannot_read() -> None:
     assert not found.is_checked
     assert [site.kind for site in found.sites] == ["malformed", "window"]
     assert "check cannot read the model" in show_text(found)
+
+
+def test_a_pad_that_changes_a_crop_pads_no_window() -> None:
+    model = of(
+        node("ConvTranspose", "x w", "u", "up", strides=[2, 2], output_padding=[0, 0]),
+        node("Pad", "u ends", "t", "pad"),
+        CONV,
+    )
+    ends = [0, 0, 0, 0, 0, 0, 1, 1]
+    model.graph.initializer.append(helper.make_tensor("ends", TensorProto.INT64, [8], ends))
+    up, conv = sites(model)
+    assert ([each.node for each in up.downstream], up.pads) == (["pad"], (0, 0, -1, -1))
+    assert (conv.written, conv.pads) == ("none", (0, 0, 0, 0))
+
+
+def test_a_convention_is_that_of_the_total() -> None:
+    half = node("Conv", "t w", "y", "c", pads=[1, 1, 1, 1])
+    assert sites(of(node("Relu", "x", "t"), half))[0].convention == "TensorFlow, PyTorch"
+    copied = sites(of(node("Pad", "x p", "t", mode="reflect"), half))[0]
+    assert (copied.pads, copied.convention, copied.conventions) == ((2, 2, 2, 2), "", ())

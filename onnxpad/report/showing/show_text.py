@@ -18,6 +18,8 @@ _MOST_LINES: Final = 4
 _GAP: Final = "  "
 _SHORTEST: Final = 4
 _MOST_ADVICE: Final = 2
+_MOST_NAMED: Final = 14
+"""In a longer table, names stand only below forms that `fix` rewrites or leaves for a reason."""
 
 
 def show_text(result: ShowResult, paint: Paint = plain, width: int = WIDTH) -> str:
@@ -82,9 +84,10 @@ def _table(sites: Sequence[PaddingSite], paint: Paint, width: int) -> Iterator[s
     if narrow:
         widths = widths[:4]
     yield paint(_row(heads, widths), "faint")
+    is_long = len(rows) > _MOST_NAMED
     for cells, group in rows:
         yield _row(cells, widths)
-        if _pads(group[0]) or _fate(group[0]):
+        if _fate(group[0]) or (_pads(group[0]) and not is_long):
             said = _fits_line(group[0]) if narrow else ""
             yield paint(_which(group, said, widths[0] + len(_GAP), width), "faint")
 
@@ -311,6 +314,8 @@ def _decided(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
         yield label, f"leaves it: {shown(site.problem)}"
     elif not site.deciding:
         done = "there is no padding" if not _pads(site) else "the padding is the operator's own"
+        if site.outer or site.downstream:
+            done = "no rule finds anything here"
         yield label, f"nothing to do: {done}"
 
 
