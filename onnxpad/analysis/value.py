@@ -69,7 +69,8 @@ def each(function: Callable[..., object], *operands: Elements) -> Elements:
     Raises:
         ValueError: The operands do not broadcast.
     """
-    result = np.frompyfunc(function, len(operands), 1)(*operands)
+    with np.errstate(all="ignore"):  # numpy would warn of Python's own inf * 0
+        result = np.frompyfunc(function, len(operands), 1)(*operands)
     return result if isinstance(result, np.ndarray) else elements([result], ())
 
 

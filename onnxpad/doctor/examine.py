@@ -20,7 +20,7 @@ from onnxpad.errors import OnnxpadError
 
 CPU: Final = "CPUExecutionProvider"
 CUDA: Final = "CUDAExecutionProvider"
-INSTALL_CUDA: Final = "pip install 'onnxpad[cuda]'"
+INSTALL_CUDA: Final = "pip install 'onnxruntime-gpu[cuda,cudnn]'"
 
 _IMPORTED: Final = {
     "numpy": "numpy",

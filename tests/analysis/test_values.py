@@ -321,6 +321,7 @@ def test_operator_agrees_with_onnxruntime(
         ("QuantizeLinear", {"a": np.arange(-9, 9, dtype=F32) / 20, "s": np.array(0.1, F32)}, {}),
         ("QuantizeLinear", {"a": REALS * 1e30, "s": np.array(0.1, F32)}, {}),
         ("DequantizeLinear", {"a": i(2**30 + 1, 3, dtype=I32), "s": np.array(0.1, F32)}, {}),
+        ("DequantizeLinear", {"a": i(0, 1, dtype=np.int8), "s": np.array(np.inf, F32)}, {}),
         ("ReduceMean", {"a": np.array([7, 0, 0], F32)}, {}),
         ("ReduceMean", {"a": i(7, 0, -8)}, {}),
         ("ReduceSum", {"a": np.array([1e8, 1, -1e8, 0.1], F32)}, {}),

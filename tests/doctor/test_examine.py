@@ -189,13 +189,13 @@ def test_two_wheels_of_which_none_can_be_imported_have_one_cure() -> None:
         pytest.param(
             Fake(troubles=FAILS, pip=ALL - {"libcudnn.so.9", "libcufft.so.12"}),
             "libcufft.so.12, libcudnn.so.9 not found",
-            "pip install 'onnxpad[cuda]'",
+            "pip install 'onnxruntime-gpu[cuda,cudnn]'",
             id="libraries missing",
         ),
         pytest.param(
             Fake(compiled=BOTH[1:], wheels=("onnxruntime",), built_for=""),
             "onnxruntime is built without CUDA",
-            "pip uninstall -y onnxruntime && pip install 'onnxpad[cuda]'",
+            "pip uninstall -y onnxruntime && pip install 'onnxruntime-gpu[cuda,cudnn]'",
             id="CPU wheel",
         ),
         pytest.param(
