@@ -189,7 +189,8 @@ class NextOption:
             that were given.
         keywords: The same for `onnxpad.fix`, in place of the keywords of these names.
         before: The numbers of the result.
-        after: Those that it would have.
+        after: Those that it would have. The original, fixed anew with the option, may have fewer
+            `Pad`s and nodes in styles other than `fold`.
         hint: The user's part where numbers are only an example, as `give your own sizes`.
     """
 

@@ -115,9 +115,10 @@ def outline(skeleton: Skeleton, view: View) -> onnx.GraphProto:
         else:
             graph.node.append(was)
             _amend(graph.node[-1], entry.node)
-    graph.initializer.extend(
-        initializer.proto for initializer in view.initializers.values() if not initializer.sparse
-    )
+    # Edits that were undone leave the mapping in another order.
+    names = [*(each.name for each in skeleton.light.graph.initializer), *view.added]
+    left = (view.initializers.get(name) for name in dict.fromkeys(names))
+    graph.initializer.extend(each.proto for each in left if each is not None and not each.sparse)
     return graph
 
 

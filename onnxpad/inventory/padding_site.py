@@ -1,13 +1,12 @@
 """One padding of a model in plain values, which reports print."""
 
-import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from onnxpad.finding import Finding
-from onnxpad.reasons import Reason
+from onnxpad.reasons import BY_SIZE, Reason
 
 Kind: TypeAlias = Literal["window", "transposed", "pad", "other", "malformed"]
 """`window` slides over its data; `transposed` is a ConvTranspose, whose pads crop; `pad` is a `Pad`
@@ -185,10 +184,7 @@ class PaddingSite:
         return tuple(dict.fromkeys(found))
 
 
-_SIZES: Final = frozenset({Reason.SIZE_DEPENDENT, Reason.SAME_AT_EVERY_SIZE, Reason.AS_ASKED})
-
 _ADVICE: Final = {
-    Reason.ENGINES_DISAGREE: f"{FIX} --trust onnxruntime (or spec)",
     Reason.AUTO_PAD_AND_PADS: "remove auto_pad or pads in the exporter",
     Reason.STEPS_BETWEEN: "in the exporter, put the Pad directly before the window operator",
     Reason.AMOUNTS_IN_FILE: "give the path of the model, so that its external data is found",
@@ -204,18 +200,21 @@ def advice_on(finding: Finding) -> tuple[str, ...]:
     """Commands or steps that help, each by itself; none if nothing can be done."""
     if finding.fixable:
         return (FIX,)
-    if finding.reason_code in _SIZES:
-        return tuple(f"{FIX} {options}" for options in _by_size(finding))
+    options = finding.evidence.get("options")
+    if isinstance(options, tuple | list):
+        return tuple(f"{FIX} {option}" for option in _typed(finding, options))
     return tuple(text for reason, text in _ADVICE.items() if finding.reason_code == reason)
 
 
-def _by_size(finding: Finding) -> Iterator[str]:
-    """The options that decide a padding that depends on open sizes."""
+def _typed(finding: Finding, options: Sequence[str]) -> Iterator[str]:
+    """The options that a finding names, as typed."""
     given = finding.evidence.get("sizes")
     listed = given if isinstance(given, list) else []
     names = dict.fromkeys(str(each["name"]) for each in listed if isinstance(each, dict))
-    if names:
-        yield " ".join(f"--dim {shlex.quote(name)}=N" for name in names)
-    for choice in ("auto-pad", "pad"):
-        if re.search(rf"--dynamic {choice}\b(?!-)", finding.reason):
-            yield f"--dynamic {choice}"
+    for option in options:
+        if option == "--dim" and names:
+            yield " ".join(f"--dim {shlex.quote(name)}=N" for name in names)
+        elif option == "--shape" and not names:
+            yield "--shape SIZES"
+        elif option not in BY_SIZE:
+            yield option

@@ -37,8 +37,13 @@ def test_the_gain_is_that_of_the_model_fixed_anew(path: Path, style: str, tmp_pa
     if found is None:
         return
     assert found.before == tally(graph_of(result))
-    followed = onnxpad.fix(path, style=style, validate=False, **found.keywords)
-    assert tally(graph_of(followed)) == found.after
+    followed = tally(graph_of(onnxpad.fix(path, style=style, validate=False, **found.keywords)))
+    if style == "fold":
+        assert followed == found.after
+    # A Pad that the result got for the style may be one that the original need not get.
+    assert followed.pads <= found.after.pads
+    assert followed.auto_pads <= found.after.auto_pads
+    assert followed.nodes <= found.after.nodes
     assert found.before != found.after
 
 
