@@ -35,7 +35,7 @@ from onnxpad.pipeline.heal import failed, healed
 from onnxpad.pipeline.next_option import next_option
 from onnxpad.process import gc_pause
 from onnxpad.reasons import Reason
-from onnxpad.report import FixReport, Outcome
+from onnxpad.report import CheckReport, FileReport, FixReport, Outcome
 from onnxpad.rewrite.context import Context
 from onnxpad.sizes.domain import SizeDomain
 from onnxpad.sizes.recorded import METADATA, Recorded, record_sizes, recorded_sizes
@@ -115,6 +115,13 @@ class FixResult:
         from onnxpad.report.fix_html import headline_html
 
         return headline_html(self.report())
+
+    def to_html(self) -> str:
+        """The report as one self-contained HTML page, as `onnxpad fix --html` writes it."""
+        from onnxpad.page.fix_page import fix_page
+
+        report = replace(self.report(), next=self.next)
+        return fix_page(report, self.outlines(), self.functions())
 
     @property
     def counts(self) -> tuple[Counts, Counts]:
@@ -242,6 +249,18 @@ class CheckResult:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     _graph: Graph | None = field(default=None, repr=False, compare=False)
+    _asked: CheckReport | None = field(default=None, repr=False, compare=False)
+
+    def to_html(self) -> str:
+        """The findings as one self-contained HTML page, as `onnxpad check --html` writes it."""
+        from onnxpad.page.check_page import check_page
+
+        failing = len(self.failing())
+        file = FileReport("model", self.findings, failing, "", self.notes, self.warnings)
+        report = self._asked or CheckReport("fold", Severity.WARNING, ())
+        if report.files:
+            file = replace(file, path=report.files[0].path)
+        return check_page(replace(report, files=(file,)), [(self.outline(), self.functions())])
 
     def outline(self) -> onnx.GraphProto | None:
         """Inputs, nodes and initializers of the model; long tensors lack their elements."""
@@ -595,6 +614,13 @@ def check(
         _notes(recorded, domain),
         _warnings(recorded),
         graph,
+        CheckReport(
+            style,
+            Severity.WARNING,
+            (FileReport(_name_of(given)),),
+            trust=trust or "",
+            convention=convention or "",
+        ),
     )
 
 

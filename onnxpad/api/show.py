@@ -1,6 +1,7 @@
 """The library's call to show every padding of a model."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from onnxpad.api import kinds
 from onnxpad.api.fix import naming
@@ -11,7 +12,7 @@ from onnxpad.graph import Graph
 from onnxpad.inventory.asked_for import chosen
 from onnxpad.inventory.collect import sites_in, written_sites
 from onnxpad.inventory.fitted_conventions import Fitted, fitted
-from onnxpad.inventory.show_result import ShowResult
+from onnxpad.inventory.show_result import ShowResult as Shown
 from onnxpad.passes import MODEL_REPORTS
 from onnxpad.pipeline import driver
 from onnxpad.process import gc_pause
@@ -22,6 +23,17 @@ from onnxpad.sizes.recorded import METADATA, recorded_sizes
 from onnxpad.sizes.size_options import Dims, Shapes, given_domain
 
 __all__ = ["ShowResult", "show"]
+
+
+@dataclass(frozen=True)
+class ShowResult(Shown):
+    """Every padding of a model, as `inventory.show_result` has it."""
+
+    def to_html(self) -> str:
+        """All padding as one self-contained HTML page, as `onnxpad show --html` writes it."""
+        from onnxpad.page.show_page import show_page
+
+        return show_page(self)
 
 
 def show(

@@ -4,7 +4,7 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
 from time import perf_counter
@@ -57,6 +57,27 @@ class ValidationResult:
     unproven: tuple[str, ...]
     seconds: float
     next: str = ""
+    _names: tuple[str, str, str, str] = field(default=("model", "", "", ""), repr=False)
+
+    def to_html(self) -> str:
+        """The comparison as one self-contained HTML page, as `onnxpad validate --html` does."""
+        from onnxpad.page.validate_page import validate_page
+        from onnxpad.report import ValidateReport
+
+        original, rewritten, inputs, reference = self._names
+        return validate_page(
+            ValidateReport(
+                original=original,
+                rewritten=rewritten,
+                inputs=inputs,
+                reference=reference,
+                providers=self.providers,
+                validation=self.validation,
+                unproven=self.unproven,
+                seconds=self.seconds,
+                next=self.next,
+            )
+        )
 
     @property
     def ok(self) -> bool:
@@ -206,7 +227,18 @@ def validate(
     following = ""
     if reference is not None and _may_be_padding(models[0], found):
         following = _match_command(models[0], reference, inputs, rtol, atol)
-    return ValidationResult(found, names, unproven, perf_counter() - start, following)
+    given = (
+        _told(original, "the original"),
+        "" if rewritten is None else _told(rewritten, "the rewritten model"),
+        "" if inputs is None else _told(inputs, "the inputs given"),
+        "" if reference is None else _told(reference, "the reference given"),
+    )
+    return ValidationResult(found, names, unproven, perf_counter() - start, following, given)
+
+
+def _told(given: object, otherwise: str) -> str:
+    """A path, or words for what was given in memory."""
+    return os.fsdecode(given) if isinstance(given, str | os.PathLike) else otherwise
 
 
 def failure(result: ValidationResult) -> str:

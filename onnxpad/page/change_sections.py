@@ -21,7 +21,7 @@ from onnxpad.page.pictures.axis_pictures import axis_pictures, legend
 from onnxpad.page.pictures.both_graphs import Outline
 from onnxpad.page.pictures.graph_svg import graph_svg
 from onnxpad.page.pictures.site_graph import Boxes, change_graphs
-from onnxpad.report.groups import grouped
+from onnxpad.report.groups import ChangeGroup, change_groups, grouped
 from onnxpad.report.text import counted
 
 _OPEN: Final = 1
@@ -40,13 +40,14 @@ class _Drawn(NamedTuple):
 
 def change_sections(changes: Sequence[Change], before: Outline, after: Outline) -> Html:
     """All changes: a card for each kind, the most frequent ones first."""
-    cards = [_varieties(group, before, after) for group in grouped(changes, _kind)]
-    cards.sort(key=lambda varieties: -sum(map(len, varieties)))
+    if not changes:
+        return NOTHING
     drawn, parts = 0, [legend()]
-    for place, varieties in enumerate(cards):
-        parts.append(_card(varieties, is_open=place < _OPEN, pictures=_DRAWN - drawn))
+    for place, group in enumerate(change_groups(changes)):
+        varieties = _varieties(group.changes, before, after)
+        parts.append(_card(group, varieties, is_open=place < _OPEN, pictures=_DRAWN - drawn))
         drawn += len(varieties)
-    return join(parts) if cards else NOTHING
+    return join(parts)
 
 
 def assumption_list(changes: Sequence[Change]) -> Html:
@@ -62,38 +63,38 @@ def assumption_list(changes: Sequence[Change]) -> Html:
     return table("Assumptions beyond the specification", ["It assumes", "for", "at"], rows)
 
 
-def _kind(change: Change) -> tuple[str, ...]:
-    """The same for changes that do the same, whatever their amounts."""
-    repair = "repair" if change.repairs else ""
-    forms = change.forms if any(change.forms) else (change.before, change.after)
-    return change.code, change.op_type, *forms, repair
-
-
 def _varieties(changes: Sequence[Change], before: Outline, after: Outline) -> list[list[_Drawn]]:
     """Changes of one kind by what they look like, the most frequent ones first."""
     drawn = [_Drawn(change, change_graphs(change, before, after)) for change in changes]
     return sorted(grouped(drawn, _variety), key=len, reverse=True)
 
 
-def _card(varieties: Sequence[Sequence[_Drawn]], *, is_open: bool, pictures: int) -> Html:
+def _card(
+    group: ChangeGroup,
+    varieties: Sequence[Sequence[_Drawn]],
+    *,
+    is_open: bool,
+    pictures: int,
+) -> Html:
     """Changes of one kind; the first varieties have pictures."""
-    first = varieties[0][0].change
-    before, after = first.forms if any(first.forms) else (first.before, first.after)
-    repair = badge("repair", "warn") if first.repairs else NOTHING
+    before, after = group.was, group.now
+    if not before and not after:  # a pass of a user's own may tell no forms
+        before, after = group.changes[0].before, group.changes[0].after
+    repair = badge("repair", "warn") if group.repairs else NOTHING
     title = el(
         "h3",
-        times(sum(map(len, varieties))),
+        times(len(group.changes)),
         esc(f" {before} "),
         el("span", esc("becomes"), class_="faint"),
         esc(f" {after or 'nothing'} "),
         repair,
-        el("span", esc(first.code), class_="rule"),
+        el("span", esc(group.code), class_="rule"),
     )
     parts = [
         _variant(variety, has_pictures=place < pictures)
         for place, variety in enumerate(varieties[:_SHOWN])
     ]
-    if first.repairs:
+    if group.repairs:
         said = "Repairs: onnxruntime does not run these operators as they were."
         parts.insert(0, paragraph(said))
     if rest := len(varieties) - _SHOWN:

@@ -38,7 +38,7 @@ def fix_page(
     before, after = outlines(*graphs, functions)
     told = {(finding.code, finding.node, finding.reason) for finding in report.undone}
     kept = [each for each in report.findings if (each.code, each.node, each.reason) not in told]
-    head = [_counts(report, before.counts, after.counts), _verdicts(report)]
+    head = [_counts(report), _verdicts(report)]
     undone = (*report.undone, *report.barred)
     parts = [
         part("Changes", "changes", change_sections(report.changes, before, after)),
@@ -79,11 +79,12 @@ def count_tiles(pairs: Mapping[str, tuple[int, int] | int]) -> Html:
     return el("dl", *tiles, class_="counts")
 
 
-def _counts(report: FixReport, before: Mapping[str, int], after: Mapping[str, int]) -> Html:
+def _counts(report: FixReport) -> Html:
     counts: dict[str, tuple[int, int] | int] = {"changes": len(report.changes)}
-    for name in ("Pad", "auto_pad"):
-        if before[name] or after[name]:
-            counts[name] = before[name], after[name]
+    before, after = report.counts
+    for name, was, now in zip(("Pad", "auto_pad", "ceil_mode"), before, after, strict=True):
+        if was or now:
+            counts[name] = was, now
     counts["nodes"] = report.nodes_before, report.nodes_after
     return count_tiles(counts)
 

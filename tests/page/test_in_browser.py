@@ -105,7 +105,7 @@ def opened(tmp_path: Path) -> Iterator[Open]:
         pytest.param(
             ["fix", "--dynamic", "auto-pad", "--check"],
             "timm_same_torchscript",
-            ["Changes", "Assumptions", "What stays", "Validation"],
+            ["Changes", "Assumptions", "Left as asked", "Validation"],
             id="fix",
         ),
         pytest.param(["check"], "timm_same_torchscript", [], id="check"),

@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+import onnxpad
 from onnxpad.engine.timing import Timing
 from onnxpad.page.validation_sections import speed_table
 from tests.page.read_page import Page
@@ -179,6 +180,24 @@ def test_validate_that_fails(tmp_path: Path) -> None:
     )
     check_form(page)
     assert "failed" in page.text
+
+
+def test_results_of_the_library_are_pages_too() -> None:
+    path = MODELS / "timm_same_torchscript.onnx"
+    model = onnx.load(path)
+    fixed = onnxpad.fix(model, validate=False)
+    page = Page(fixed.to_html())
+    check_form(page)
+    assert "357 \u2192 274" in page.text
+    assert "--dynamic auto-pad would turn 3 Pads into auto_pad" in page.text
+    for result, title in (
+        (onnxpad.check(path), str(path)),
+        (onnxpad.show(path), str(path)),
+        (onnxpad.validate(path, fixed.model), "the rewritten model"),
+    ):
+        page = Page(result.to_html())
+        check_form(page)
+        assert page.headings[0] == (1, title)
 
 
 def test_times_are_a_table() -> None:

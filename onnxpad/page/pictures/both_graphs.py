@@ -37,15 +37,9 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """One side of a rewrite: its nodes by label, each with the graph that it is in.
-
-    Attributes:
-        nodes: The nodes by label.
-        counts: How many nodes are a `Pad`, and how many have an `auto_pad`.
-    """
+    """One side of a rewrite: its nodes by label, each with the graph that it is in."""
 
     nodes: Mapping[str, tuple[onnx.NodeProto, Scope]]
-    counts: Mapping[str, int]
 
     def find(self, label: str) -> tuple[onnx.NodeProto, Scope] | None:
         """A node by its label in reports; None if it is not there."""
@@ -94,19 +88,13 @@ def _own(node: onnx.NodeProto) -> str:
 
 def _outline(graph: onnx.GraphProto, functions: Sequence[onnx.FunctionProto]) -> Outline:
     nodes: dict[str, tuple[onnx.NodeProto, Scope]] = {}
-    counts = {"Pad": 0, "auto_pad": 0}
     held_by_name: list[tuple[str, Held]] = [("", graph)]
     held_by_name += ((_function_name(function), function) for function in functions)
     for name, held in held_by_name:
         for place, inner, scope in _scopes(name, held, {}, {}):
             for node in inner.node:
                 nodes.setdefault(label_of(node, place), (node, scope))
-                counts["Pad"] += node.op_type == "Pad"
-                counts["auto_pad"] += any(
-                    item.name == "auto_pad" and item.s not in {b"", b"NOTSET"}
-                    for item in node.attribute
-                )
-    return Outline(nodes, counts)
+    return Outline(nodes)
 
 
 def _function_name(function: onnx.FunctionProto) -> str:
