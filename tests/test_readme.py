@@ -102,6 +102,7 @@ def test_the_repadding_is_what_repad_prints(
 
 def test_the_sessions_are_what_the_commands_print(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "80")
     sessions = [text for kind, text in BLOCKS if kind == "shell-session"]
     assert sessions
     for each in "\n".join(sessions).removeprefix("$ ").split("\n$ "):

@@ -25,15 +25,33 @@ from onnxpad.sizes.size_options import Dims, Shapes, given_domain
 __all__ = ["ShowResult", "show"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ShowResult(Shown):
-    """Every padding of a model, as `inventory.show_result` has it."""
+    """Every padding of a model, as `inventory.show_result` has it; prints as the report."""
 
     def to_html(self) -> str:
         """All padding as one self-contained HTML page, as `onnxpad show --html` writes it."""
         from onnxpad.page.show_page import show_page
 
         return show_page(self)
+
+    def __str__(self) -> str:
+        """The report that `onnxpad show` prints."""
+        from onnxpad.report.showing.show_text import show_text
+
+        return show_text(self).rstrip("\n")
+
+    def __repr__(self) -> str:
+        """The result in one line."""
+        from onnxpad.report.showing.show_text import headline
+
+        return f"<{type(self).__name__}: {headline(self)}>"
+
+    def _repr_html_(self) -> str:
+        """The report for notebooks."""
+        from html import escape
+
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 def show(

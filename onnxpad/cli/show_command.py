@@ -17,7 +17,7 @@ from onnxpad.cli.options import (
     path,
     take_extensions,
 )
-from onnxpad.cli.output import painter, write
+from onnxpad.cli.output import screen, write
 from onnxpad.process import gc_pause
 
 
@@ -66,6 +66,6 @@ def show(
     else:
         from onnxpad.report.showing.show_text import show_text
 
-        write(show_text(found, painter()))
+        write(show_text(found, screen()))
         tell_page(str(html or ""))
     return 0

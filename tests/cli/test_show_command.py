@@ -4,7 +4,10 @@ import json
 import re
 from typing import Any
 
+import pytest
+
 from onnxpad.api.show import show
+from onnxpad.report.layout import Screen
 from onnxpad.report.showing.show_text import show_text
 from onnxpad.report.text import coloured
 from tests.support import ROOT, onnxpad_runs
@@ -16,6 +19,11 @@ def told(*args: object) -> str:
     result = onnxpad_runs("show", *args)
     assert (result.exit_code, result.stderr) == (0, "")
     return result.stdout
+
+
+@pytest.fixture(autouse=True)
+def eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
 
 
 def test_the_table_has_a_row_for_each_form() -> None:
@@ -56,7 +64,20 @@ def test_a_name_that_nothing_has() -> None:
     assert "did you mean 'node_conv2d_3'" in result.stderr
 
 
+def test_a_screen_as_wide_as_it_is() -> None:
+    found = show(MODEL, "node_conv2d_2")
+    narrow, wide = (show_text(found, Screen(width)).splitlines() for width in (60, 120))
+    assert max(map(len, narrow[1:])) <= 60
+    assert len(wide) < len(narrow)
+
+
+def test_print_gives_the_report() -> None:
+    found = show(MODEL)
+    assert f"{found}\n" == told(MODEL)
+    assert repr(found) == f"<ShowResult: {MODEL}: 9 operators that can pad, of which 9 pad>"
+
+
 def test_colours() -> None:
     found = show(MODEL)
     escaped = re.compile(r"\x1b\[[0-9;]*m")
-    assert escaped.sub("", show_text(found, coloured)) == show_text(found)
+    assert escaped.sub("", show_text(found, Screen(80, coloured))) == show_text(found)

@@ -1,7 +1,6 @@
 """The report of `show` as text: a table of all padding, or each site in full."""
 
 import shlex
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -10,11 +9,14 @@ from onnxpad.conventions.frameworks import FRAMEWORKS
 from onnxpad.inventory.padding_site import FIX, AxisPadding, OuterPad, PaddingSite, Step
 from onnxpad.inventory.show_result import ShowResult
 from onnxpad.report.groups import grouped
-from onnxpad.report.text import Paint, counted, plain, shown
+from onnxpad.report.layout import Screen, cells
+from onnxpad.report.text import counted, shown
 
-WIDTH: Final = 80
+PIPED: Final = Screen()
+"""A pipe, 80 columns wide."""
+
+_WIDEST: Final = 10_000
 _LABEL: Final = 13
-_MOST_LINES: Final = 4
 _GAP: Final = "  "
 _SHORTEST: Final = 4
 _MOST_ADVICE: Final = 2
@@ -22,18 +24,19 @@ _MOST_NAMED: Final = 14
 """In a longer table, names stand only below forms that `fix` rewrites or leaves for a reason."""
 
 
-def show_text(result: ShowResult, paint: Paint = plain, width: int = WIDTH) -> str:
+def show_text(result: ShowResult, screen: Screen = PIPED) -> str:
     """All padding of a model as a table, or what was asked for in full."""
-    blocks = [[_headline(result, paint)], [*_remarks(result, paint, width)]]
+    blocks = [[headline(result, screen)], [*_remarks(result, screen)]]
     if result.asked:
-        blocks += [[*_site(site, result, paint, width)] for site in result.sites]
+        blocks += [[*_site(site, result, screen)] for site in result.sites]
     elif result.sites:
-        blocks += [[*_table(result.sites, paint, width)], [*_ending(result, paint, width)]]
+        blocks += [[*_table(result.sites, screen)], [*_ending(result, screen)]]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
-def _headline(result: ShowResult, paint: Paint) -> str:
-    model = paint(shown(result.model or "model"), "strong")
+def headline(result: ShowResult, screen: Screen = PIPED) -> str:
+    """The number of operators in one line."""
+    model = screen.paint(shown(result.model or "model"), "strong")
     if not result.total:
         return f"{model}: no padding to show"
     if result.asked:
@@ -49,17 +52,17 @@ def _pads(site: PaddingSite) -> bool:
     return site.written != "none"
 
 
-def _remarks(result: ShowResult, paint: Paint, width: int) -> Iterator[str]:
+def _remarks(result: ShowResult, screen: Screen) -> Iterator[str]:
     for line in result.warnings:
-        yield from _wrapped(f"{paint('warning', 'warning')}: {shown(line)}", width)
+        yield from screen.lines(f"{screen.paint('warning', 'warning')}: {shown(line)}", "", "  ")
     for line in result.notes:
-        yield from _wrapped(f"note: {shown(line)}", width)
+        yield from screen.lines(f"note: {shown(line)}", "", "  ")
 
 
 # The table
 
 
-def _table(sites: Sequence[PaddingSite], paint: Paint, width: int) -> Iterator[str]:
+def _table(sites: Sequence[PaddingSite], screen: Screen) -> Iterator[str]:
     """Two lines for each form of padding: how much and how many, and which operators."""
     rows = []
     for of_kind in grouped(sites, lambda site: (site.kind == "pad", site.op_type)):
@@ -70,26 +73,29 @@ def _table(sites: Sequence[PaddingSite], paint: Paint, width: int) -> Iterator[s
         for place, group in enumerate(forms):
             site = group[0]
             name = f"{site.op_type} alone" if site.kind == "pad" else site.op_type
-            cells = [
+            row = [
                 shown(name) if place == 0 else "",
                 _amounts(site),
                 shown(site.written) if _pads(site) else "",
                 f"x {len(group):,}",
                 _fits(site) or "-" if _pads(site) else "",
             ]
-            rows.append((cells, group))
+            rows.append((row, group))
     heads = ["operator", "padding", "written as", "", "fits"]
-    widths = [max(len(cells[at]) for cells in (heads, *(c for c, _ in rows))) for at in range(5)]
+    widths = [
+        max(cells(row[at]) for row in (heads, *(each for each, _ in rows))) for at in range(5)
+    ]
+    width = screen.width or _WIDEST
     narrow = sum(widths) + len(_GAP) * 4 > width
     if narrow:
         widths = widths[:4]
-    yield paint(_row(heads, widths), "faint")
+    yield screen.paint(_row(heads, widths), "faint")
     is_long = len(rows) > _MOST_NAMED
-    for cells, group in rows:
-        yield _row(cells, widths)
+    for row, group in rows:
+        yield _row(row, widths)
         if _fate(group[0]) or (_pads(group[0]) and not is_long):
             said = _fits_line(group[0]) if narrow else ""
-            yield paint(_which(group, said, widths[0] + len(_GAP), width), "faint")
+            yield screen.paint(_which(group, said, widths[0] + len(_GAP), width), "faint")
 
 
 def _amounts(site: PaddingSite) -> str:
@@ -98,8 +104,9 @@ def _amounts(site: PaddingSite) -> str:
     return site.amounts or ("?" if _pads(site) else "none")
 
 
-def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return _GAP.join(f"{cell:{width}}" for cell, width in zip(cells, widths, strict=False)).rstrip()
+def _row(row: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (cell + " " * (width - cells(cell)) for cell, width in zip(row, widths, strict=False))
+    return _GAP.join(padded).rstrip()
 
 
 def _fits(site: PaddingSite) -> str:
@@ -148,11 +155,13 @@ def _pattern(name: str, room: int) -> str:
     return f"*{end[slash:] if 0 <= slash <= len(end) // 3 else end}"
 
 
-def _ending(result: ShowResult, paint: Paint, width: int) -> Iterator[str]:
+def _ending(result: ShowResult, screen: Screen) -> Iterator[str]:
     sites = result.sites
     fixable, stay = sum(s.fixable for s in sites), sum(s.stays for s in sites)
     if result.conventions:
-        yield from _wrapped(f"conventions: {'; '.join(map(shown, result.conventions))}", width)
+        yield from screen.lines(
+            f"conventions: {'; '.join(map(shown, result.conventions))}", "", "  "
+        )
     leaves = f"{stay:,} as {'it is' if stay == 1 else 'they are'}, wholly or in part"
     if fixable and stay:
         said = f"onnxpad fix rewrites {fixable:,} of these, and leaves {leaves}"
@@ -161,7 +170,7 @@ def _ending(result: ShowResult, paint: Paint, width: int) -> Iterator[str]:
     else:
         said = f"onnxpad fix rewrites {fixable:,} of these"
     if fixable or stay:
-        yield from _wrapped(f"{said}; --node NAME says why", width)
+        yield from screen.lines(f"{said}; --node NAME says why", "", "  ")
     elif any(map(_pads, sites)) and result.is_checked:
         yield "onnxpad fix has nothing to rewrite"
     stays = [each for site in sites if site.stays for each in site.advice if each != FIX]
@@ -171,7 +180,7 @@ def _ending(result: ShowResult, paint: Paint, width: int) -> Iterator[str]:
     for finding in result.others:
         said = f"{finding.code} {shown(finding.node)}: {shown(finding.message)}"
         reason = f"; {shown(finding.reason)}" if finding.reason else ""
-        yield from _wrapped(f"also {said}{reason}", width)
+        yield from screen.lines(f"also {said}{reason}", "", "  ")
 
 
 # One site in full
@@ -182,18 +191,17 @@ def command_told(advice: str, model: str) -> str:
     return shown(advice.replace(" MODEL", f" {shlex.quote(model)}", 1) if model else advice)
 
 
-def _site(site: PaddingSite, result: ShowResult, paint: Paint, width: int) -> Iterator[str]:
+def _site(site: PaddingSite, result: ShowResult, screen: Screen) -> Iterator[str]:
     of = f" of {shown(site.domain)}" if site.domain else ""
-    yield paint(f"{shown(site.op_type)}{of} {shown(repr(site.node))}", "strong")
+    yield screen.paint(f"{shown(site.op_type)}{of} {shown(repr(site.node))}", "strong")
     for label, text in site_facts(site, result.is_checked):
         if text:
             lead = f"  {label:{_LABEL}}"
-            lines = _wrapped(text, width - len(lead))
-            yield paint(lead, "faint") + lines[0]
-            yield from (" " * len(lead) + line for line in lines[1:])
+            yield from screen.lines(text, screen.paint(lead, "faint"))
     for place, advice in enumerate(site.advice):
         lead = f"  {'' if place else 'what to do':{_LABEL}}"
-        yield paint(lead, "faint") + command_told(advice, result.model)
+        text, first = command_told(advice, result.model), screen.paint(lead, "faint")
+        yield from [first + text] if advice.startswith(FIX) else screen.lines(text, first)
 
 
 def site_facts(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
@@ -317,8 +325,3 @@ def _decided(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
         if site.outer or site.downstream:
             done = "no rule finds anything here"
         yield label, f"nothing to do: {done}"
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    """A text in lines of a width, never broken inside a word."""
-    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
