@@ -3,7 +3,10 @@
 import re
 import shlex
 import subprocess
+import sys
+import tomllib
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -131,7 +134,7 @@ def test_the_python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     feeds = feeds_of(model)
     arrays: dict[str, Any] = {**feeds, "y": run(model, feeds)[0]}
     np.savez("outputs.npz", **arrays)
-    apart = re.compile(r"torch|onnxpad\.register\(")  # the latter run in api/test_extensions.py
+    apart = re.compile(r"torch|tensorflow|onnxpad\.register\(")  # tests of their own run these
     examples = [text for kind, text in BLOCKS if kind == "python" and not apart.search(text)]
     names: dict[str, Any] = {}
     for example in examples:
@@ -150,7 +153,8 @@ def test_the_example_with_torch_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (example,) = [text for kind, text in BLOCKS if kind == "python" and "torch" in text]
     net = torch.nn.Sequential(torch.nn.ZeroPad2d(1), torch.nn.Conv2d(1, 1, 3)).eval()
     exec(example, {"onnxpad": onnxpad, "torch": torch, "net": net, "image": torch.ones(1, 1, 8, 8)})
-    assert [node.op_type for node in onnx.load("net.onnx").graph.node] == ["Conv"]
+    for path in ("net.onnx", "net.torchscript.onnx"):
+        assert [node.op_type for node in onnx.load(path).graph.node] == ["Conv"]
 
 
 def test_the_codes_are_those_of_the_catalogue() -> None:
@@ -165,3 +169,46 @@ def test_the_gain_of_auto_pad_is_told_alike() -> None:
     factors = re.compile(r"([\d.]+)\s+to\s+([\d.]+)\s+times\s+as\s+fast")
     (told,) = factors.findall(catalogue()["PAD501"].text)
     assert [told] == factors.findall(README)
+
+
+def test_the_example_with_keras_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stands in for TensorFlow and tf2onnx, which are not installed for the tests."""
+    asked = []
+
+    def from_function(function: str, input_signature: list[Any]) -> tuple[onnx.ModelProto, None]:
+        asked.append((function, input_signature))
+        return onnx.parser.parse_model(BEFORE), None
+
+    tensorflow: Any = ModuleType("tensorflow")
+    tensorflow.float32 = "float32"
+    tensorflow.function = lambda net: net
+    tensorflow.TensorSpec = lambda shape, dtype, name: name
+    tf2onnx: Any = ModuleType("tf2onnx")
+    tf2onnx.convert = SimpleNamespace(from_function=from_function)
+    monkeypatch.setitem(sys.modules, "tensorflow", tensorflow)
+    monkeypatch.setitem(sys.modules, "tf2onnx", tf2onnx)
+    monkeypatch.chdir(tmp_path)
+    (example,) = [text for kind, text in BLOCKS if kind == "python" and "tensorflow" in text]
+    exec(example, {"onnxpad": onnxpad, "net": "net"})
+    assert asked == [("net", ["image"])]
+    assert graph_of(onnx.load("net.onnx")) == graph_of(onnx.parser.parse_model(AFTER))
+
+
+def test_the_installation_without_a_gpu_names_all_that_is_needed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needed = {re.split(r"[<>=;]", each)[0] for each in project["dependencies"]}
+    typer = [each for each in project["dependencies"] if each.startswith("typer")]
+    lines = re.findall(r"pip install (onnxruntime numpy .*)", README)
+    assert len(lines) == 2  # at home, and in CI
+    for line in lines:
+        words = shlex.split(line)
+        assert {re.split(r"[<>=]", word)[0] for word in words} == needed - {"onnxruntime-gpu"}
+        assert [word for word in words if word.startswith("typer")] == typer
+
+
+def test_the_job_runs_commands_that_there_are() -> None:
+    (job,) = [text for kind, text in BLOCKS if kind == "yaml"]
+    steps = re.findall(r"^ +- run: (.*)$", job, flags=re.MULTILINE)
+    assert steps[-1] in {command.partition("#")[0].strip() for command in COMMANDS}
+    assert "submodules" in job
+    assert any(step.startswith("pip install --no-deps ./tools/onnxpad") for step in steps)
