@@ -73,7 +73,7 @@ def fix(
     ] = False,
     diff: Annotated[
         bool,
-        typer.Option("--diff", help="As --check; prints a diff with one line for each node."),
+        typer.Option("--diff", help="As --check; prints a diff of the nodes that change."),
     ] = False,
     strict: StrictOption = False,
     select: SelectOption = None,
@@ -147,7 +147,8 @@ def fix(
         from onnxpad.report.diff import unified_diff
 
         names = str(model), str(target)
-        difference = unified_diff(*result.outlines(), names, result.functions())
+        whole = verbose or form is Format.JSON
+        difference = unified_diff(*result.outlines(), names, result.functions(), fold=not whole)
     is_told = form is Format.JSON or html is not None or not (diff or quiet)
     report = replace(
         report,

@@ -6,9 +6,11 @@ shown by value in the line of the node.
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from itertools import groupby
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import onnx
@@ -19,6 +21,8 @@ from onnxpad.report.text import Paint, shown
 MOST_ELEMENTS: Final = 16
 """Elements up to which numbers are listed: the amounts of a `Pad` up to rank 8."""
 MOST_CHARACTERS: Final = 80
+_OPERATORS: Final = 6
+"""Operators counted in the line for nodes that went away."""
 
 _INTEGERS: Final = {
     getattr(onnx.TensorProto, name)
@@ -49,6 +53,8 @@ def unified_diff(
     after: onnx.GraphProto,
     names: tuple[str, str],
     functions: Iterable[tuple[onnx.FunctionProto, onnx.FunctionProto]] = (),
+    *,
+    fold: bool = False,
 ) -> str:
     """A unified diff without context lines; empty if nothing differs.
 
@@ -61,13 +67,16 @@ def unified_diff(
         after: The graph as it is.
         names: Names of both for the heading.
         functions: The functions of the model, as they were and as they are.
+        fold: Whether nodes that merely went away, such as those that computed the amounts of a
+            `Pad`, are counted by operator in place of a line each.
     """
     hunks = list(_all_hunks("", before, after, {}, {}))
     for was, now in functions:
         hunks += _all_hunks(_function_label(was), was, now, {}, {})
     if not hunks:
         return ""
-    return "\n".join((f"--- {shown(names[0])}", f"+++ {shown(names[1])}", *hunks, ""))
+    told = (hunk.text(fold=fold) for hunk in hunks)
+    return "\n".join((f"--- {shown(names[0])}", f"+++ {shown(names[1])}", *told, ""))
 
 
 def painted(diff: str, paint: Paint) -> str:
@@ -114,7 +123,7 @@ def _text(item: Item, constants: Mapping[str, str]) -> str:
 
 def _all_hunks(
     place: str, before: Held, after: Held, outer: Constants, now_outer: Constants
-) -> Iterator[str]:
+) -> Iterator["_Hunk"]:
     """The hunks of a graph, then of the bodies in it.
 
     Args:
@@ -167,16 +176,17 @@ def _side(graph: Held, outer: Constants) -> _Side:
     return _Side(items, constants)
 
 
-def _hunks(before: _Side, after: _Side, place: str) -> Iterator[str]:
+def _hunks(before: _Side, after: _Side, place: str) -> Iterator["_Hunk"]:
     """A hunk for each changed node, with the nodes removed or added right before it."""
     altered = {name for name, _ in before.constants.items() ^ after.constants.items()}
-    removed: list[str] = []
+    removed: list[tuple[str, str]] = []
     added: list[str] = []
     old = new = 0  # lines passed so far
     for was, now in _aligned(before.items, after.items):
         kept = _same(was, now, altered)
         if was is not None and not kept:
-            removed.append(f"-{_text(was, before.constants)}")
+            gone = _operator_that_went(was) if now is None else ""
+            removed.append((f"-{_text(was, before.constants)}", gone))
             old += 1
         if now is not None and not kept:
             added.append(f"+{_text(now, after.constants)}")
@@ -237,10 +247,53 @@ def _aligned(old: Items, new: Items) -> Iterator[tuple[Item | None, Item | None]
             i += 1
 
 
-def _hunk(removed: list[str], added: list[str], old: int, new: int, place: str) -> str:
+class _Hunk(NamedTuple):
+    """Lines under their heading.
+
+    Attributes:
+        heading: The heading.
+        removed: The lines removed, each with the operator if the node merely went away, else empty.
+        added: The lines added.
+    """
+
+    heading: str
+    removed: list[tuple[str, str]]
+    added: list[str]
+
+    def text(self, *, fold: bool) -> str:
+        """The hunk; if `fold`, neighbouring nodes that merely went away are one line."""
+        removed = []
+        for is_gone, run in groupby(self.removed, lambda line: bool(line[1])):
+            lines = list(run)
+            if fold and is_gone and len(lines) > 1:
+                removed.append(_counted([operator for _, operator in lines]))
+            else:
+                removed += [line for line, _ in lines]
+        return "\n".join((self.heading, *removed, *self.added))
+
+
+def _counted(operators: Sequence[str]) -> str:
+    """Nodes that went away, by operator: `-(5 nodes that nothing reads: 3 Constant, 2 Cast)`."""
+    counts = Counter(operators).most_common()
+    listed = [f"{count} {shown(operator)}" for operator, count in counts[:_OPERATORS]]
+    more = ", ..." if len(counts) > _OPERATORS else ""
+    return f"-({len(operators):,} nodes that nothing reads: {', '.join(listed)}{more})"
+
+
+def _operator_that_went(item: Item) -> str:
+    """The operator of a node; empty for one that pads, crops or slides a window, and for inputs."""
+    if not isinstance(item, onnx.NodeProto) or item.op_type == "Pad":
+        return ""
+    slides = any(each.name in {"pads", "auto_pad", "kernel_shape"} for each in item.attribute)
+    return "" if slides else item.op_type
+
+
+def _hunk(
+    removed: list[tuple[str, str]], added: list[str], old: int, new: int, place: str
+) -> _Hunk:
     """Lines under their heading; `old` and `new` count the lines passed, including these."""
     spans = f"-{_span(old, len(removed))} +{_span(new, len(added))}"
-    return "\n".join((f"@@ {spans} @@{' ' * bool(place)}{place}", *removed, *added))
+    return _Hunk(f"@@ {spans} @@{' ' * bool(place)}{place}", removed, added)
 
 
 def _span(end: int, length: int) -> str:

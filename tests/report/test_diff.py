@@ -15,7 +15,7 @@ from onnx import helper, numpy_helper
 import onnxpad
 from onnxpad.report.diff import node_text, painted, unified_diff
 from onnxpad.report.text import coloured
-from tests.support import EXPORTED, one
+from tests.support import EXPORTED, MODELS, one
 
 NAMES = ("a.onnx", "b.onnx")
 
@@ -220,3 +220,16 @@ def test_bodies_and_functions_have_hunks_of_their_own() -> None:
         '-c = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3]> (x)',
         "+c = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)",
     ]
+
+
+def test_what_merely_went_away_is_counted() -> None:
+    result = onnxpad.fix(MODELS / "timm_same_torchscript.onnx", dynamic="auto-pad", validate=False)
+    whole = unified_diff(*result.outlines(), NAMES, result.functions()).splitlines()
+    lines = unified_diff(*result.outlines(), NAMES, result.functions(), fold=True).splitlines()
+    assert len(whole) > 300
+    assert len(lines) == 2 + 4 * 5  # the heading, the count, the Pad, its reader before and after
+    counted = [line for line in lines if "nodes that nothing reads" in line]
+    assert [line.split()[0] for line in counted] == ["-(86", "-(86", "-(86", "-(82"]
+    assert "33 Constant, 10 Cast" in counted[0]
+    assert set(lines) - set(counted) <= set(whole)
+    assert [line for line in lines if line[:2] == "@@"] == [x for x in whole if x[:2] == "@@"]

@@ -635,7 +635,7 @@ def test_paddings_that_differ_are_listed() -> None:
     report = ValidateReport("a", "b", "", "", ("CPUExecutionProvider",), found, (), 0.1)
     text = whole(report)
     assert "Padding differs: 1 operator" in text
-    assert "c (Conv)  [0, 1] in the original, [1, 0] rewritten" in text
+    assert "c (Conv)  L 0+1 in the original, L 1+0 rewritten" in text
     document = json.loads(validate_json(report))
     assert document["validation"]["padding"][0]["pads"] == ["[0, 1]", "[1, 0]"]
 

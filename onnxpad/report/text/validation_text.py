@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
+from onnxpad.arithmetic.notation import told
 from onnxpad.engine.timing import Timing
 from onnxpad.report import ValidateReport
 from onnxpad.report.layout import Screen
@@ -109,12 +110,26 @@ def _padding(found: Sequence[PaddingDifference], screen: Screen) -> list[str]:
         *screen.pairs(
             [" and ".join(dict.fromkeys(map(shown, each.nodes))) for each in listed],
             [
-                f"{shown(each.pads[0])} in the original, {shown(each.pads[1])} rewritten"
+                f"{_pads(each.pads[0])} in the original, {_pads(each.pads[1])} rewritten"
                 for each in listed
             ],
         ),
         *([f"  and {rest:,} more; --format json lists all"] if rest else []),
     ]
+
+
+def _pads(text: str) -> str:
+    """Pads in ONNX's order by axis; anything else as it is.
+
+    >>> _pads("[0, 0, 1, 2]"), _pads("SAME_UPPER")
+    ('H 0+1, W 0+2', 'SAME_UPPER')
+    """
+    try:
+        amounts = [int(amount) for amount in text.strip("[]").split(", ")]
+    except ValueError:
+        return shown(text)
+    half = len(amounts) // 2
+    return told(tuple(zip(amounts[:half], amounts[half:], strict=True)))
 
 
 def _time(timing: Timing, paint: Paint) -> str:
