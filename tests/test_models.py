@@ -27,6 +27,7 @@ from tests.support import (
     EXPORTED,
     MODELS,
     QUANTISED,
+    ROOT,
     Array,
     canonical,
     inner_graphs,
@@ -417,3 +418,16 @@ def test_every_model_has_its_situation_told() -> None:
     section = README.split("\n## The situations\n")[1].split("\n## ")[0]
     cells = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
     assert sorted(re.findall(r"`(\w+)`", " ".join(cells))) == NAMES
+
+
+def test_the_readme_of_the_project_counts_what_is_left() -> None:
+    counts = []
+    for model in (original, lambda name: fixed_model(name, "fold")):
+        nodes = [n for name in NAMES for _, inner, _ in inner_graphs(model(name)) for n in inner]
+        same = [a for n in nodes for a in n.attribute if a.name == "auto_pad" and b"SAME" in a.s]
+        counts.append((sum(n.op_type == "Pad" for n in nodes), len(same)))
+    (pads, sames), (pads_left, sames_left) = counts
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"on the {len(NAMES)} exports in [models/](models/)" in text
+    assert f"| | `Pad` left, of {pads} | SAME left, of {sames} | " in text
+    assert f"| `onnxpad fix` | {pads_left} | {sames_left} | none |" in text
