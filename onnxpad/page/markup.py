@@ -2,7 +2,7 @@
 
 import html
 from collections.abc import Iterable, Sequence
-from typing import NewType
+from typing import Final, NewType
 
 from onnxpad.report.text import counted, shown
 
@@ -10,7 +10,8 @@ Html = NewType("Html", str)
 """Markup; every text in it is escaped."""
 
 NOTHING = Html("")
-MOST_NAMES = 2000
+_VOID: Final = {"br", "wbr"}
+MOST_NAMES: Final = 2000
 """Names that one list shows; `--format json` has all of them."""
 
 
@@ -30,10 +31,12 @@ def el(name: str, *content: Html, **attributes: str | int | None) -> Html:
     <p class="faint">a &lt; b</p>
     """
     written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{html.escape(str(value))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{esc(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
+    if name in _VOID:
+        return Html(f"<{name}{written}>")
     return Html(f"<{name}{written}>{''.join(content)}</{name}>")
 
 

@@ -75,9 +75,9 @@ ul.legend svg { display: inline-block; vertical-align: -4px; margin-right: .5rem
 svg { display: block; max-width: 100%; height: auto; }
 svg text { fill: var(--ink); font: 13px ui-sans-serif, system-ui, "DejaVu Sans", sans-serif; }
 svg .strong { font-weight: 600; }
-svg .faint, svg .number { fill: var(--faint); }
+svg .faint { fill: var(--faint); }
 svg .small { font-size: 12px; }
-svg .number { font-size: 10px; }
+svg .number { fill: var(--ink); font-size: 10px; }
 svg .box { fill: var(--card); stroke: var(--edge); }
 svg .tensor { fill: var(--paper); stroke: var(--edge); }
 svg .removed { fill: var(--bad-ground); stroke: var(--bad); stroke-dasharray: 5 3; }
@@ -100,7 +100,7 @@ th, td { text-align: left; padding: .35rem .75rem .35rem 0; border-bottom: 1px s
   vertical-align: top; font-weight: 400; }
 thead th { font-weight: 600; white-space: nowrap; }
 .number, td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-tbody th { min-width: 9rem; }
+tbody th { min-width: 9rem; max-width: 26rem; }
 .run { margin: 1.25rem 0 1.75rem; }
 .histograms { display: grid; gap: 1rem;
   grid-template-columns: repeat(auto-fill, minmax(min(20rem, 100%), 1fr)); }

@@ -45,7 +45,9 @@ def verdict(found: Validation) -> Html:
 
 def run_tables(found: Validation) -> Html:
     """A table for each run, and the histograms of outputs that differ."""
-    parts: list[Html] = [_run(run, found.warnings) for run in found.runs]
+    short = [run for run in found.runs if run.ok and len(run.comparisons) == 1 and not run.note]
+    parts: list[Html] = [_together(short)] if short else []
+    parts += [_run(run, found.warnings) for run in found.runs if run not in short]
     differing = [(run, each) for run in found.runs for each in run.comparisons if each.histogram]
     differing.sort(key=lambda pair: pair[1].ok)
     if differing:
@@ -153,7 +155,19 @@ def placement_table(found: Sequence[Placement]) -> Html:
     return table("Where nodes ran", ["Provider", "model", "nodes there", "elsewhere"], rows, [2])
 
 
-_COLUMNS = ("Output", "result", "greatest difference", "relative", "ulp", "cosine", "same argmax")
+_COLUMNS = ("Output", "result", "max abs", "relative", "ulp", "cosine", "same argmax")
+
+
+def _together(runs: Sequence[Run]) -> Html:
+    """One table for runs of one output each, which agree and have nothing to remark."""
+    rows = []
+    for run in runs:
+        who = f"{run.subject} against {run.against}"
+        said = esc(f"{_where(run)}, {_drawn_inputs(run)}, {who}")
+        rows.append([said, *_figures(run.comparisons[0])])
+    inputs = dict.fromkeys(run.inputs.partition(", seed ")[0] for run in runs)
+    caption = f"Runs on {'; '.join(inputs)}"
+    return table(caption, ["Run", *_COLUMNS], rows, range(3, len(_COLUMNS) + 1))
 
 
 def _run(run: Run, warnings: Sequence[str]) -> Html:
