@@ -32,10 +32,10 @@ _SHOWN: Final = 1000
 
 
 class _Drawn(NamedTuple):
-    """A change with its graphs before and after, if its nodes were found."""
+    """A change with its graphs before and after."""
 
     change: Change
-    graphs: tuple[Boxes, Boxes] | None
+    graphs: tuple[Boxes, Boxes]
 
 
 def change_sections(changes: Sequence[Change], before: Outline, after: Outline) -> Html:
@@ -114,7 +114,7 @@ def _variant(group: Sequence[_Drawn], *, has_pictures: bool) -> Html:
     first, graphs = group[0]
     certificate = first.certificate
     pictures: list[Html] = []
-    if graphs is not None and has_pictures:
+    if has_pictures:
         sides = zip(("Before", "After"), graphs, strict=True)
         pair = el("div", *(_figure(caption, boxes) for caption, boxes in sides), class_="pair")
         pictures.append(pair)
@@ -149,10 +149,22 @@ def _proof(change: Change) -> tuple[object, ...]:
 
 
 def _statement(certificate: Certificate) -> str:
-    """The statement, with a word for the tensor that is read."""
-    root = certificate.facts.get("root")
+    """The statement, with words for the tensors that it names."""
     said = certificate.statement
-    return said.replace(repr(root), "the data") if isinstance(root, str) and root else said
+    for verb in (" holds the same elements", " is computed in the same way"):
+        _, found, rest = said.partition(verb)
+        if found and certificate.facts.get("kind") == "padding":
+            said = f"the result{found}{rest}"
+    for root in _roots(certificate):
+        said = said.replace(repr(root), "the data")
+    return said
+
+
+def _roots(certificate: Certificate) -> list[str]:
+    """The names of the tensors that are read."""
+    roots = certificate.facts.get("roots") or [certificate.facts.get("root")]
+    given = roots if isinstance(roots, list) else []
+    return [root for root in given if isinstance(root, str) and root]
 
 
 def _proved(certificate: Certificate) -> Html:
@@ -190,9 +202,7 @@ def _members(changes: Sequence[Change]) -> Html:
 
 
 def _read(certificate: Certificate) -> Html:
-    roots = certificate.facts.get("roots") or [certificate.facts.get("root")]
-    known = [root for root in roots if isinstance(root, str)] if isinstance(roots, list) else []
-    return join((code(root) for root in known), ", ")
+    return join((code(root) for root in _roots(certificate)), ", ")
 
 
 def _names(changes: Sequence[Change]) -> Html:

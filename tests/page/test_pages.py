@@ -103,7 +103,8 @@ def test_fix(tmp_path: Path) -> None:
     assert len(changes) < 22
     assert "Pad (goes away)" in page.text
     assert (
-        "Axis 2: 24 elements, 12 windows of 5, stride 2; padded 1 before and 2 after" in page.text
+        "Axis 2: 24 elements, 12 windows of 5, stride 2; they reach 1 before the data and 2 past it"
+        in page.text
     )
     assert "equal bit for bit" in page.text
     assert "Differences by size" in page.text
@@ -125,6 +126,17 @@ def test_open_sizes_have_tables_by_remainder(tmp_path: Path) -> None:
     assert "Assumptions" in [text for _, text in changed.headings]
     assert "amounts computed by 86 nodes" in changed.text
     assert "size mod 2 is 1" in changed.text
+
+
+def test_steps_that_are_gone_are_drawn_as_told(tmp_path: Path) -> None:
+    out = tmp_path / "out.onnx"
+    page = page_of(tmp_path, "fix", MODELS / "unet_keras.onnx", "--no-validate", "-o", out)
+    check_form(page)
+    assert "Slice (goes away)" in page.text
+    assert "ConvTranspose (changed)" in page.text
+    assert "the result is computed in the same way from the same elements" in page.text
+    pictures = [tag for tag, held in page.tags if tag == "figcaption"]
+    assert len(pictures) >= 2 * sum(level == 4 for level, _ in page.headings)
 
 
 def test_nothing_to_change(tmp_path: Path) -> None:

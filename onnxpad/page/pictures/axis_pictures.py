@@ -124,7 +124,7 @@ def _pictures(axes: Sequence[Mapping[str, Any]]) -> Html:
         )
         for row, each in zip(cases["rows"], drawn, strict=True)
     ]
-    columns = ["before", "after", "windows, such as"]
+    columns = ["reach before", "past it", "windows, such as"]
     sizes = " and ".join(dict.fromkeys(repr(str(axis["size"])) for axis in axes))
     said = paragraph(f"The size of {which} is open: {sizes}.", "faint")
     return join([said, residues(str(cases["of"]), modulus, rows, columns), *pictures])
@@ -160,12 +160,14 @@ def _drawn(axis: Mapping[str, Any]) -> list[DrawnAxis]:
 
 
 def axis_picture(name: str, axis: AxisAnswer) -> Html:
-    """A picture of the windows over one axis."""
-    return _figure(name, DrawnAxis("", axis))
+    """A picture of the windows over one axis, which pads as much as it says."""
+    return _figure(name, DrawnAxis("", axis), f"padded {axis.begin} before and {axis.end} after")
 
 
-def _figure(which: str, drawn: DrawnAxis) -> Html:
+def _figure(which: str, drawn: DrawnAxis, padded: str = "") -> Html:
+    """The picture of an axis; unless it is told how it is padded, how far its windows reach."""
     axis = drawn.axis
+    padded = padded or f"they reach {axis.begin} before the data and {axis.end} past it"
     found = next((each for cells in _CELLS if (each := one_axis(axis, cells))), None)
     window = axis.window
     stride = f", stride {window.stride}" if window.stride > 1 else ""
@@ -173,8 +175,7 @@ def _figure(which: str, drawn: DrawnAxis) -> Html:
     when = f": {drawn.remainder}" if drawn.remainder else ""
     said = (
         f"{which[:1].upper()}{which[1:]}{when or ':'} {counted(axis.size, 'element')}, "
-        f"{counted(axis.output, 'window')} of {window.kernel}{stride}{dilation}; padded "
-        f"{axis.begin} before and {axis.end} after"
+        f"{counted(axis.output, 'window')} of {window.kernel}{stride}{dilation}; {padded}"
     )
     if found is None or axis.output < 1:
         return el("p", esc(f"{said}."), class_="faint")

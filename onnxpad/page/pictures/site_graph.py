@@ -4,7 +4,7 @@ Nothing in it names a node or a tensor, so that equal changes have equal graphs.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
 import onnx
@@ -16,6 +16,7 @@ from onnxpad.report.text import counted
 
 State: TypeAlias = Literal["tensor", "box", "removed", "added", "changed"]
 
+_ARROW: Final = " -> "
 _MOST: Final = 12
 _READERS: Final = 3
 _JOINING: Final = {"Concat", "Add", "Sub", "Mul", "Div", "Max", "Min", "Sum", "Mean"}
@@ -41,14 +42,18 @@ class Box:
 Boxes: TypeAlias = tuple[Box, ...]
 
 
-def change_graphs(change: Change, before: Outline, after: Outline) -> tuple[Boxes, Boxes] | None:
-    """The nodes around a change before and after; None where they are not found."""
+def change_graphs(change: Change, before: Outline, after: Outline) -> tuple[Boxes, Boxes]:
+    """The nodes around a change before and after.
+
+    Where they are not in both models, since other changes moved or removed them too, the graphs are
+    those that the change tells in words.
+    """
     roots, was, now = _roots(change), before.find(change.node), after.find(change.node)
     if was is None or now is None or not roots:
-        return None
+        return _told_graphs(change)
     old, new = _path(*was, roots), _path(*now, roots)
     if not old or not new:
-        return None
+        return _told_graphs(change)
     computing = max(len(change.removed) - 1, 0)
     lines = [
         {_key(node): _lines(node, scope, path, computing) for node in path}
@@ -68,6 +73,44 @@ def change_graphs(change: Change, before: Outline, after: Outline) -> tuple[Boxe
         _boxes(old, roots, lambda node: lines[0][_key(node)], state_before),
         _boxes(new, roots, lambda node: lines[1][_key(node)], state_after),
     )
+
+
+def _told_graphs(change: Change) -> tuple[Boxes, Boxes]:
+    """The steps that a change names before and after, one below the other."""
+    old, new = ([_step(each) for each in text.split(_ARROW)] for text in _steps_told(change))
+    left = [(box.title, box.lines) for box in new]
+    marked = []
+    for box in old:
+        place = next((i for i, (title, _) in enumerate(left) if title == box.title), None)
+        if place is not None:
+            left.pop(place)
+        marked.append(box if place is not None else replace(box, state="removed"))
+    known = [(box.title, box.lines) for box in old]
+    changed: list[Box] = []
+    for box in new:
+        same = next((i for i, (title, _) in enumerate(known) if title == box.title), None)
+        state: State = "added"
+        if same is not None:
+            state = "box" if known.pop(same)[1] == box.lines else "changed"
+        changed.append(replace(box, state=state))
+    return _chain(marked), _chain(changed)
+
+
+def _steps_told(change: Change) -> tuple[str, str]:
+    """The steps in words; a name alone says that none is left."""
+    is_left = change.after and not change.after.startswith(("'", '"'))
+    return change.before, change.after if is_left else ""
+
+
+def _step(text: str) -> Box:
+    title, _, rest = text.partition(" ")
+    return Box(title, (rest,) if rest else ())
+
+
+def _chain(boxes: Sequence[Box]) -> Boxes:
+    """Boxes below the data, each fed by the one above."""
+    steps = [replace(box, above=(place,)) for place, box in enumerate(boxes) if box.title]
+    return (Box("data", state="tensor"), *steps)
 
 
 def finding_graph(finding: Finding, outline: Outline) -> Boxes:
