@@ -13,7 +13,7 @@ import onnxpad
 from onnxpad.engine.timing import Timing
 from onnxpad.page.validation_sections import speed_table
 from tests.page.read_page import Page
-from tests.support import MODELS, onnxpad_runs
+from tests.support import EXPORTED, MODELS, onnxpad_runs
 
 HOSTILE = {
     "script": "<script>alert(1)</script>",
@@ -88,6 +88,7 @@ def model_named(name: str) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
+@pytest.mark.slow
 def test_fix(tmp_path: Path) -> None:
     page = page_of(tmp_path, "fix", MODELS / "nasnet_keras.onnx", "-o", tmp_path / "out.onnx")
     check_form(page)
@@ -158,6 +159,7 @@ def test_check(tmp_path: Path) -> None:
     assert "unreadable" in page.text
 
 
+@pytest.mark.slow
 def test_show(tmp_path: Path) -> None:
     page = page_of(tmp_path, "show", MODELS / "nasnet_keras.onnx")
     check_form(page)
@@ -194,6 +196,7 @@ def test_validate_that_fails(tmp_path: Path) -> None:
     assert "failed" in page.text
 
 
+@pytest.mark.slow
 def test_results_of_the_library_are_pages_too() -> None:
     path = MODELS / "timm_same_torchscript.onnx"
     model = onnx.load(path)
@@ -219,6 +222,13 @@ def test_times_are_a_table() -> None:
     assert page.captions == ["Median times at full optimisation, of 10 runs or more"]
     assert "faster4 ms3 ms0.750.70 to 0.80" in page.text
     assert "no <device>" in page.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", EXPORTED, ids=lambda path: path.stem)
+def test_every_model_has_well_formed_pages(path: Path) -> None:
+    for result in (onnxpad.fix(path, validate=False), onnxpad.check(path), onnxpad.show(path)):
+        check_form(Page(result.to_html()))
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
@@ -257,6 +267,7 @@ def test_many_changes_that_all_differ_make_a_small_page(tmp_path: Path) -> None:
     assert (tmp_path / "report.html").stat().st_size < 2_000_000
 
 
+@pytest.mark.slow
 def test_json_names_the_page(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     model = MODELS / "ceil_pool_torch.onnx"
