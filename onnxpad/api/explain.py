@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from onnxpad.arguments import listed
 from onnxpad.arithmetic.window import Window
-from onnxpad.conventions.explanation import About, Explanation, explained
+from onnxpad.conventions import explanation
+from onnxpad.conventions.explanation import About, explained
 from onnxpad.conventions.question import OPS, Op, Question
 from onnxpad.errors import UsageError
 from onnxpad.messages import meant
-
-__all__ = ["Explanation", "PerAxis", "explain"]
 
 if TYPE_CHECKING:
     from onnxpad.api.node_question import NodeQuestion
@@ -28,6 +27,23 @@ _MOST_AXES: Final = 3
 _LARGEST: Final = 2**31 - 1
 _LONGEST: Final = 2**14
 _LARGEST_STRIDE: Final = 2**12
+
+
+class Explanation(explanation.Explanation):
+    """The result of `explain`: all conventions for one operator at its size."""
+
+    def __str__(self) -> str:
+        """The report that `onnxpad explain` prints."""
+        from onnxpad.report.text.explain_text import explain_text
+
+        return explain_text(self).rstrip("\n")
+
+    def __repr__(self) -> str:
+        """The result in one line."""
+        from onnxpad.report.text import counted, one_line
+        from onnxpad.report.text.explain_text import question_text
+
+        return one_line(self, f"{question_text(self)}; {counted(len(self.agree), 'way')} to pad")
 
 
 def explain(
@@ -160,7 +176,8 @@ def _answered(question: Question, about: About | None = None) -> Explanation:
                 f"and padding {given[0]} is too long to explain; the most are {_LONGEST} elements "
                 f"and a stride of {_LARGEST_STRIDE}"
             )
-    return explained(question, about)
+    found = explained(question, about)
+    return Explanation(question, found.conventions, found.refused, found.agree, about)
 
 
 def _op(op: object) -> Op:

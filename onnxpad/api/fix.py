@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import onnx
 
@@ -103,18 +103,19 @@ class FixResult:
 
     def __repr__(self) -> str:
         """The result in one line."""
+        from onnxpad.report.text import one_line
         from onnxpad.report.text.fix_text import headline
 
         validation = self.validation
         verdict = "not validated" if validation is None else f"validation {validation.outcome}"
         about = headline(self._asked)
-        return f"<{type(self).__name__}: {about}{f', {verdict}' if self.changed else ''}>"
+        return one_line(self, f"{about}{f', {verdict}' if self.changed else ''}")
 
     def _repr_html_(self) -> str:
         """The headline as a table, for notebooks."""
-        from onnxpad.report.fix_html import headline_html
+        from onnxpad.report.result_html import fix_html
 
-        return headline_html(self.report())
+        return fix_html(self.report())
 
     def to_html(self) -> str:
         """The report as one self-contained HTML page, as `onnxpad fix --html` writes it."""
@@ -235,6 +236,9 @@ class FixResult:
         )
 
 
+_NOTHING_ASKED: Final = CheckReport("fold", Severity.WARNING, (FileReport("model"),))
+
+
 @dataclass(frozen=True)
 class CheckResult:
     """The result of `check`.
@@ -249,18 +253,45 @@ class CheckResult:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     _graph: Graph | None = field(default=None, repr=False, compare=False)
-    _asked: CheckReport | None = field(default=None, repr=False, compare=False)
+    _asked: CheckReport = field(default=_NOTHING_ASKED, repr=False, compare=False)
+
+    def report(self, fail_on: Severity = Severity.WARNING) -> CheckReport:
+        """The result as reports have it, for the least severity that fails the check."""
+        [file] = self._asked.files
+        found = replace(
+            file,
+            findings=self.findings,
+            failing=len(self.failing(fail_on)),
+            notes=self.notes,
+            warnings=self.warnings,
+        )
+        return replace(self._asked, fail_on=Severity(fail_on), files=(found,))
+
+    def __str__(self) -> str:
+        """The report that `onnxpad check` prints on a terminal."""
+        from onnxpad.report.layout import Screen
+        from onnxpad.report.text.check_text import check_text
+
+        return check_text(self.report(), Screen(is_terminal=True)).rstrip("\n")
+
+    def __repr__(self) -> str:
+        """The result in one line."""
+        from onnxpad.report.text import one_line
+        from onnxpad.report.text.check_text import severities
+
+        return one_line(self, f"{severities(self.report())}, style {self._asked.style}")
+
+    def _repr_html_(self) -> str:
+        """The findings by reason as a table, for notebooks."""
+        from onnxpad.report.result_html import check_html
+
+        return check_html(self.report())
 
     def to_html(self) -> str:
         """The findings as one self-contained HTML page, as `onnxpad check --html` writes it."""
         from onnxpad.page.check_page import check_page
 
-        failing = len(self.failing())
-        file = FileReport("model", self.findings, failing, "", self.notes, self.warnings)
-        report = self._asked or CheckReport("fold", Severity.WARNING, ())
-        if report.files:
-            file = replace(file, path=report.files[0].path)
-        return check_page(replace(report, files=(file,)), [(self.outline(), self.functions())])
+        return check_page(self.report(), [(self.outline(), self.functions())])
 
     def outline(self) -> onnx.GraphProto | None:
         """Inputs, nodes and initializers of the model; long tensors lack their elements."""
@@ -458,7 +489,7 @@ def fix(
         return found and replace(found, keywords=merged(found.keywords))
 
     report = FixReport(
-        model=_name_of(given),
+        model=kinds.name_of(given),
         style=style,
         dynamic=dynamic,
         no_ceil=no_ceil,
@@ -519,14 +550,6 @@ def _outcome(graph: Graph, verdict: "Validation | None") -> Outcome:
 def graph_of(result: FixResult) -> Graph:
     """The graph of a result, for calls that go on with it."""
     return result._graph
-
-
-def _name_of(model: Source) -> str:
-    """A model in a few words: its path, or the name of its graph."""
-    if isinstance(model, Path):
-        return str(model)
-    name = model.graph.name if isinstance(model, onnx.ModelProto) else ""
-    return name or "model"
 
 
 def check(
@@ -617,7 +640,7 @@ def check(
         CheckReport(
             style,
             Severity.WARNING,
-            (FileReport(_name_of(given)),),
+            (FileReport(kinds.name_of(given)),),
             trust=trust or "",
             convention=convention or "",
         ),

@@ -100,6 +100,17 @@ def _refuse_path(_: "Model") -> Any:
     )
 
 
-def path_of(model: ModelSource) -> str:
-    """The path by which a model was given, for reports; empty if it was given in memory."""
-    return os.fsdecode(model) if isinstance(model, str | os.PathLike) else ""
+def path_of(given: object) -> str:
+    """The path by which a model or arrays were given, for reports; empty if they are in memory."""
+    return os.fsdecode(given) if isinstance(given, str | os.PathLike) else ""
+
+
+def name_of(model: Source) -> str:
+    """A model in a few words: its path, or the name of its graph."""
+    name = getattr(getattr(model, "graph", None), "name", "")
+    return path_of(model) or name or "model"
+
+
+def name_of_arrays(given: object) -> str:
+    """Arrays in a few words: their path, or that they are in memory; empty if there are none."""
+    return path_of(given) or ("" if given is None else "arrays in memory")

@@ -16,6 +16,7 @@ from onnxpad.errors import ValidationError
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.repadding.matching import match_graph
 from onnxpad.repadding.verdict import Matching
+from onnxpad.report import MatchReport
 from onnxpad.validation.given import Arrays
 
 if TYPE_CHECKING:
@@ -37,6 +38,37 @@ class MatchResult:
     seconds: float
     _fixed: FixResult = field(repr=False)
     _partial: bool = field(repr=False)
+    _compared: tuple[str, str, str] = field(repr=False, compare=False)
+
+    def report(self) -> MatchReport:
+        """The result as reports have it, as long as nothing is written."""
+        model, reference, inputs = self._compared
+        return MatchReport(
+            model=model,
+            reference=reference,
+            inputs=inputs,
+            matching=self.matching,
+            written="",
+            data=(),
+            seconds=self.seconds,
+            partial=self._partial,
+            in_memory=True,
+        )
+
+    def __str__(self) -> str:
+        """The report that `onnxpad match` prints."""
+        from onnxpad.report.layout import Screen
+        from onnxpad.report.text.match_text import match_text
+
+        return match_text(self.report(), Screen()).rstrip("\n")
+
+    def __repr__(self) -> str:
+        """The result in one line."""
+        from onnxpad.report.text import counted, one_line
+
+        by = f" by {self.matching.by!r}" if self.matching.by else ""
+        why = f": {self.reason}" if self.reason else ""
+        return one_line(self, f"{self.outcome}{by}, {counted(len(self.changes), 'change')}{why}")
 
     @property
     def ok(self) -> bool:
@@ -168,7 +200,12 @@ def match(
             partial=partial,
             progress=progress,
         )
-    result = MatchResult(found, time.perf_counter() - start, fixed, partial)
+    compared = (
+        kinds.name_of(source),
+        kinds.name_of_arrays(reference),
+        kinds.name_of_arrays(inputs),
+    )
+    result = MatchResult(found, time.perf_counter() - start, fixed, partial, compared)
     if not result.is_changed:
         graph.rollback(0)
     return result

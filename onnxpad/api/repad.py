@@ -18,6 +18,7 @@ from onnxpad.file.copy_external import ExternalData
 from onnxpad.graph import Graph
 from onnxpad.messages import meant
 from onnxpad.repadding.towards import repad_graph
+from onnxpad.report import RepadReport
 from onnxpad.sizes.size_options import Dims, Shapes
 from onnxpad.validation.result import why_not
 
@@ -56,6 +57,45 @@ class RepadResult:
     warnings: tuple[str, ...]
     seconds: float
     _fixed: FixResult = field(repr=False)
+    _compared: tuple[str, str] = field(repr=False, compare=False)
+
+    def report(self) -> RepadReport:
+        """The result as reports have it, as long as nothing is written."""
+        model, reference = self._compared
+        return RepadReport(
+            model=model,
+            to=self.to,
+            title=FRAMEWORKS[self.to].title,
+            reference=reference,
+            changes=self.changes,
+            unchanged=self.unchanged,
+            difference=self.difference,
+            validation=self.validation,
+            failure=self.failure,
+            declared=self.declared,
+            written="",
+            older="",
+            data=(),
+            seconds=self.seconds,
+            notes=self.notes,
+            warnings=self.warnings,
+            in_memory=True,
+        )
+
+    def __str__(self) -> str:
+        """The report that `onnxpad repad` prints."""
+        from onnxpad.report.layout import Screen
+        from onnxpad.report.text.repad_text import repad_text
+
+        return repad_text(self.report(), Screen()).rstrip("\n")
+
+    def __repr__(self) -> str:
+        """The result in one line."""
+        from onnxpad.report.text import counted, one_line
+
+        why = f": {self.failure}" if self.failure else ""
+        changes = counted(len(self.changes), "change")
+        return one_line(self, f"{self.report().outcome} to {self.to}, {changes}{why}")
 
     @property
     def is_changed(self) -> bool:
@@ -213,6 +253,7 @@ def repad(
         warnings=fixed.warnings,
         seconds=time.perf_counter() - start,
         _fixed=fixed,
+        _compared=(kinds.name_of(source), kinds.name_of_arrays(reference)),
     )
 
 

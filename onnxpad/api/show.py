@@ -44,8 +44,9 @@ class ShowResult(Shown):
     def __repr__(self) -> str:
         """The result in one line."""
         from onnxpad.report.showing.show_text import headline
+        from onnxpad.report.text import one_line
 
-        return f"<{type(self).__name__}: {headline(self)}>"
+        return one_line(self, headline(self))
 
     def _repr_html_(self) -> str:
         """The report for notebooks."""

@@ -22,6 +22,7 @@ from onnxpad.arguments import (
 )
 from onnxpad.engine.timing import Timing
 from onnxpad.errors import UsageError, ValidationError
+from onnxpad.report import ValidateReport
 from onnxpad.validation.result import (
     Divergence,
     Outcome,
@@ -57,27 +58,45 @@ class ValidationResult:
     unproven: tuple[str, ...]
     seconds: float
     next: str = ""
-    _names: tuple[str, str, str, str] = field(default=("model", "", "", ""), repr=False)
+    _names: tuple[str, str, str, str] = field(
+        default=("model", "", "", ""), repr=False, compare=False
+    )
+
+    def report(self) -> ValidateReport:
+        """The result as reports have it."""
+        return ValidateReport(
+            *self._names,
+            providers=self.providers,
+            validation=self.validation,
+            unproven=self.unproven,
+            seconds=self.seconds,
+            next=self.next,
+        )
+
+    def __str__(self) -> str:
+        """The report that `onnxpad validate` prints."""
+        from onnxpad.report.text.validation_text import validate_text
+
+        return validate_text(self.report()).rstrip("\n")
+
+    def __repr__(self) -> str:
+        """The result in one line."""
+        from onnxpad.report.text import counted, one_line
+
+        why = "" if self.ok else f": {failure(self)}"
+        return one_line(self, f"{self.outcome}, {counted(len(self.runs), 'run')}{why}")
+
+    def _repr_html_(self) -> str:
+        """The outputs compared as a table, for notebooks."""
+        from onnxpad.report.result_html import validate_html
+
+        return validate_html(self.report())
 
     def to_html(self) -> str:
         """The comparison as one self-contained HTML page, as `onnxpad validate --html` does."""
         from onnxpad.page.validate_page import validate_page
-        from onnxpad.report import ValidateReport
 
-        original, rewritten, inputs, reference = self._names
-        return validate_page(
-            ValidateReport(
-                original=original,
-                rewritten=rewritten,
-                inputs=inputs,
-                reference=reference,
-                providers=self.providers,
-                validation=self.validation,
-                unproven=self.unproven,
-                seconds=self.seconds,
-                next=self.next,
-            )
-        )
+        return validate_page(self.report())
 
     @property
     def ok(self) -> bool:
@@ -228,17 +247,12 @@ def validate(
     if reference is not None and _may_be_padding(models[0], found):
         following = _match_command(models[0], reference, inputs, rtol, atol)
     given = (
-        _told(original, "the original"),
-        "" if rewritten is None else _told(rewritten, "the rewritten model"),
-        "" if inputs is None else _told(inputs, "the inputs given"),
-        "" if reference is None else _told(reference, "the reference given"),
+        kinds.path_of(original) or "the original",
+        "" if rewritten is None else kinds.path_of(rewritten) or "the rewritten model",
+        kinds.name_of_arrays(inputs),
+        kinds.name_of_arrays(reference),
     )
     return ValidationResult(found, names, unproven, perf_counter() - start, following, given)
-
-
-def _told(given: object, otherwise: str) -> str:
-    """A path, or words for what was given in memory."""
-    return os.fsdecode(given) if isinstance(given, str | os.PathLike) else otherwise
 
 
 def failure(result: ValidationResult) -> str:

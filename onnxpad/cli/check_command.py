@@ -260,14 +260,9 @@ def _checked(
             except (ModelError, MismatchError, OSError) as error:
                 yield FileReport(str(model), error=_about(model, error))
             else:
-                failing = result.failing(fail_on)
-                yield FileReport(
-                    str(model),
-                    result.findings if everything else failing,
-                    len(failing),
-                    notes=result.notes if everything else (),
-                    warnings=result.warnings,
-                )
+                [file] = result.report(fail_on).files
+                few = replace(file, findings=result.failing(fail_on), notes=())
+                yield file if everything else few
 
 
 def _models(argument: Path) -> tuple[list[Path], list[OSError]]:

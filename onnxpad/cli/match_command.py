@@ -1,5 +1,6 @@
 """`onnxpad match`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -76,7 +77,6 @@ def match(
         _require_apart(target, reference, inputs)
 
     from onnxpad.api import match as api
-    from onnxpad.report import MatchReport
     from onnxpad.report.progress import ProgressBar
 
     take_extensions()
@@ -95,14 +95,11 @@ def match(
     written = target is not None and (result.ok or result.is_changed)
     if target is not None and written:
         data = result.save(target, external_data=external_data.value)
-    report = MatchReport(
-        model=str(model),
-        reference=str(reference),
-        inputs=str(inputs or ""),
-        matching=result.matching,
+    report = replace(
+        result.report(),
         written=str(target) if written else "",
         data=tuple(map(str, data)),
-        seconds=result.seconds,
+        in_memory=False,
     )
     if form is Format.JSON:
         from onnxpad.report.json import match_json

@@ -1,5 +1,6 @@
 """`onnxpad repad`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -103,8 +104,6 @@ def repad(
     shapes, dims = given("--shape", shape or ()), given("--dim", dim or ())
 
     from onnxpad.api import repad as api
-    from onnxpad.conventions.frameworks import FRAMEWORKS
-    from onnxpad.report import RepadReport
     from onnxpad.report.progress import ProgressBar
 
     take_extensions()
@@ -131,23 +130,12 @@ def repad(
                 keep_invalid=keep_invalid,
                 progress=progress,
             )
-    report = RepadReport(
-        model=str(model),
-        to=result.to,
-        title=FRAMEWORKS[result.to].title,
-        reference=str(reference or ""),
-        changes=result.changes,
-        unchanged=result.unchanged,
-        difference=result.difference,
-        validation=result.validation,
-        failure=result.failure,
-        declared=result.declared,
+    report = replace(
+        result.report(),
         written=str(target) if written else "",
         older=str(target) if not (written or in_place) and target.exists() else "",
         data=tuple(map(str, data)),
-        seconds=result.seconds,
-        notes=result.notes,
-        warnings=result.warnings,
+        in_memory=False,
     )
     if form is Format.JSON:
         from onnxpad.report.json import repad_json

@@ -1,5 +1,6 @@
 """`onnxpad validate`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -102,7 +103,6 @@ def validate(
     could be compared, 4 a provider asked for by name does not run here.
     """
     from onnxpad.api import validate as api
-    from onnxpad.report import ValidateReport
     from onnxpad.report.progress import ProgressBar
 
     check_target(html, [original, rewritten, inputs, reference])
@@ -123,18 +123,7 @@ def validate(
             time=time,
             progress=progress,
         )
-    report = ValidateReport(
-        original=str(original),
-        rewritten=str(rewritten or ""),
-        inputs=str(inputs or ""),
-        reference=str(reference or ""),
-        providers=result.providers,
-        validation=result.validation,
-        unproven=result.unproven,
-        seconds=result.seconds,
-        next=result.next,
-        html=str(html or ""),
-    )
+    report = replace(result.report(), html=str(html or ""))
     if html is not None:
         from onnxpad.page.validate_page import validate_page
 

@@ -178,6 +178,8 @@ class MatchReport:
         written: Path of the model written; empty if none was.
         data: Data files written beside it.
         seconds: Wall time.
+        partial: Whether a padding that explains a part was asked for.
+        in_memory: As for `FixReport`.
     """
 
     model: str
@@ -187,6 +189,8 @@ class MatchReport:
     written: str
     data: tuple[str, ...]
     seconds: float
+    partial: bool = False
+    in_memory: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -220,6 +224,7 @@ class RepadReport:
         seconds: Wall time.
         notes: Sizes taken from the model's metadata, a line each.
         warnings: Sizes in the model's metadata that cannot be used, a line each.
+        in_memory: As for `FixReport`.
     """
 
     model: str
@@ -238,6 +243,7 @@ class RepadReport:
     seconds: float
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    in_memory: bool = False
 
     @property
     def outcome(self) -> str:

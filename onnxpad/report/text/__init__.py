@@ -7,11 +7,12 @@ from onnxpad.finding import Change, Finding
 from onnxpad.messages import shortened
 from onnxpad.report import FileReport, FixReport, RepadReport
 from onnxpad.report.layout import Paint as Paint
-from onnxpad.report.layout import Screen
+from onnxpad.report.layout import Screen, shortened_to
 from onnxpad.report.layout import coloured as coloured
 from onnxpad.report.layout import plain as plain
 
 NODES_A_REASON = 8
+_LONGEST_REPR = 150
 
 
 def shown(name: str) -> str:
@@ -74,6 +75,11 @@ def first_names(items: Sequence[Finding] | Sequence[Change], most: int = NODES_A
     names = ", ".join(shown(item.node) for item in items[:most])
     rest = len(items) - most
     return f"{names} and {rest:,} more" if rest > 0 else names
+
+
+def one_line(result: object, text: str) -> str:
+    """The `repr` of a result: its class, and the rest in few words."""
+    return f"<{type(result).__name__}: {shortened_to(shown(text), _LONGEST_REPR)}>"
 
 
 def blocks_joined(blocks: Iterator[list[str]] | Sequence[list[str]]) -> str:

@@ -66,8 +66,19 @@ def _fixable(finding: Finding) -> str:
     return text
 
 
+def check_text(report: CheckReport, screen: Screen = UNBROKEN) -> str:
+    """The whole report of `check`, files that cannot be read left out."""
+    files = "".join(file_text(file, screen) for file in report.files)
+    return files + check_summary(report, screen.paint)
+
+
 def check_summary(report: CheckReport, paint: Paint = plain) -> str:
     """The last line of `check`: the number of files, and of findings of each severity."""
+    return f"{counted(len(report.files), 'file')}: {severities(report, paint)}\n"
+
+
+def severities(report: CheckReport, paint: Paint = plain) -> str:
+    """The number of findings of each severity, such as `2 warnings, 1 info`."""
     counts = [
         paint(counted(count, severity), severity)
         for severity in reversed(Severity)
@@ -75,8 +86,7 @@ def check_summary(report: CheckReport, paint: Paint = plain) -> str:
     ]
     if unreadable := sum(bool(file.error) for file in report.files):
         counts.append(paint(f"{unreadable:,} unreadable", "error"))
-    found = ", ".join(counts) or paint("nothing found", "good")
-    return f"{counted(len(report.files), 'file')}: {found}\n"
+    return ", ".join(counts) or paint("nothing found", "good")
 
 
 def _refusal(group: Sequence[Finding]) -> str:

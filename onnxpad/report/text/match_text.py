@@ -121,7 +121,13 @@ def _end(report: MatchReport) -> Iterator[str]:
     outcome = report.matching.outcome
     if report.written:
         yield f"Wrote {shown(report.written)}"
-    elif outcome == "matched":
-        yield "Nothing written: give -o FILE to write the model."
+    elif outcome == "matched" or (outcome == "partly matched" and report.partial):
+        if report.in_memory:
+            yield "Not written yet: save(path) writes it"
+        else:
+            yield "Nothing written: give -o FILE to write the model."
     elif outcome == "partly matched":
-        yield "Nothing written: --partial with -o FILE writes what padding explains."
+        how = "--partial with -o FILE writes"
+        if report.in_memory:
+            how = "partial=True gives the model with"
+        yield f"Nothing written: {how} what padding explains."

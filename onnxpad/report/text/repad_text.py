@@ -120,6 +120,9 @@ def _ending(report: RepadReport, paint: Paint) -> str:
     elif written:
         ending = f"Wrote {paint(written, 'strong')}"
         ending += " although it is invalid (--keep-invalid)" if report.failure else ""
+    elif report.in_memory and report.changes:
+        keep = ", keep_invalid=True" if report.failure else ""
+        ending = f"Not written yet: save(path{keep}) writes it"
     elif report.failure and report.changes:
         ending = "Nothing written; --keep-invalid writes it all the same"
     else:

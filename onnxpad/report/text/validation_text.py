@@ -60,6 +60,12 @@ def _headline(report: ValidateReport, paint: Paint) -> str:
     models = paint(shown(report.original), "strong")
     if report.rewritten:
         models += f" and {paint(shown(report.rewritten), 'strong')}"
+    runs = counted(len(report.validation.runs), "run")
+    return f"{models}: {validation_verdict(report, paint)}, {runs} ({duration(report.seconds)})"
+
+
+def validation_verdict(report: ValidateReport, paint: Paint) -> str:
+    """Whether the models agree, in a few words."""
     verdict = paint("agree", "good") if report.ok else paint("FAILED", "error")
     if report.ok and not report.rewritten:
         verdict = paint("agrees with the reference", "good")
@@ -69,8 +75,7 @@ def _headline(report: ValidateReport, paint: Paint) -> str:
         verdict = f"{paint('nothing compared', 'warning')}: {shown(report.validation.reason)}"
     if report.ok and any(not each.ok for run in report.validation.runs for each in run.comparisons):
         verdict += ", except where the warnings say otherwise"
-    runs = counted(len(report.validation.runs), "run")
-    return f"{models}: {verdict}, {runs} ({duration(report.seconds)})"
+    return verdict
 
 
 def _run(run: Run, validation: Validation, screen: Screen, *, verbose: bool) -> list[str]:
@@ -88,7 +93,7 @@ def _run(run: Run, validation: Validation, screen: Screen, *, verbose: bool) -> 
     told = run.comparisons if verbose else [each for each in run.comparisons if each not in plainly]
     listed = sorted(told, key=lambda each: each.ok)[: None if verbose else OUTPUTS_A_RUN]
     rest = len(told) - len(listed)
-    results = [_result(each, paint, verbose=verbose) for each in listed]
+    results = [result_words(each, paint, verbose=verbose) for each in listed]
     equal = counted(len(plainly), "output")
     return [
         *screen.lines(f"{verdict}{where}: {who}{time}{note}", "", "    "),
@@ -165,7 +170,8 @@ def _output(comparison: Comparison) -> str:
     return f"{shown(comparison.output)}{kind}"
 
 
-def _result(comparison: Comparison, paint: Paint, *, verbose: bool) -> str:
+def result_words(comparison: Comparison, paint: Paint, *, verbose: bool) -> str:
+    """How an output compares: equal, within rounding, or how much it differs."""
     how = f" (aligned: {shown(comparison.alignment)})" if comparison.alignment else ""
     if comparison.equal:
         return f"equal bit for bit{how}"

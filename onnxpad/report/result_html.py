@@ -1,0 +1,103 @@
+"""The headlines of `fix`, `check` and `validate` with a table in HTML, as notebooks show them."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from onnxpad.finding import Finding
+from onnxpad.report import CheckReport, FixReport, ValidateReport
+from onnxpad.report.groups import change_groups, grouped, reason_groups, reason_without_names
+from onnxpad.report.layout import plain, shortened_to
+from onnxpad.report.text import counted, first_names, shown
+from onnxpad.report.text.check_text import severities
+from onnxpad.report.text.fix_text import headline, in_short, verdict
+from onnxpad.report.text.validation_text import result_words, validation_verdict
+
+ROWS = 12
+"""Rows of a table."""
+_NAMES = 3
+"""Names of nodes in a row."""
+_LONGEST = 300
+"""Characters of a text in a cell."""
+
+
+def fix_html(report: FixReport) -> str:
+    """The changes as a table: how many, what was, what is now, amounts."""
+    groups = change_groups(report.changes)
+    rows = [
+        (f"{len(group.changes):,}", group.was, group.now or "gone", in_short(group))
+        for group in groups[:ROWS]
+    ]
+    if rest := groups[ROWS:]:
+        rows.append((f"{sum(len(group.changes) for group in rest):,}", "others", "", ""))
+    told = _told(report.model, headline(report), verdict(report))
+    return f"<div>{told}{_table(('', 'was', 'is now', 'amounts'), rows)}</div>"
+
+
+def check_html(report: CheckReport) -> str:
+    """The findings of one file as a table: how many of a kind, where, and what is said of them."""
+    [file] = report.files
+    fixable = [each for each in file.findings if each.fixable]
+    others = [each for each in file.findings if not each.fixable]
+    groups = [*grouped(fixable, lambda each: (each.severity, each.code)), *reason_groups(others)]
+    rows = [
+        (
+            group[0].severity.value,
+            group[0].code,
+            f"{len(group):,}",
+            first_names(group, _NAMES),
+            _of(group),
+        )
+        for group in groups[:ROWS]
+    ]
+    if rest := groups[ROWS:]:
+        rows.append(("", "", f"{sum(map(len, rest)):,}", "others", ""))
+    told = _told(file.path, severities(report), (*file.warnings, *file.notes))
+    return f"<div>{told}{_table(('', 'code', '', 'where', ''), rows)}</div>"
+
+
+def _of(group: Sequence[Finding]) -> str:
+    """The words on findings of a kind: their reason, or the first one's message."""
+    first = group[0]
+    if first.fixable or not first.reason:
+        return first.message
+    return f"stays: {first.reason if len(group) == 1 else reason_without_names(first)}"
+
+
+def validate_html(report: ValidateReport) -> str:
+    """The outputs compared as a table, those that differ first."""
+    models = " and ".join(filter(None, (report.original, report.rewritten)))
+    pairs = [(run, each) for run in report.validation.runs for each in run.comparisons]
+    pairs.sort(key=lambda pair: pair[1].ok)
+    rows = [
+        (
+            each.output,
+            f"{run.subject} against {run.against}",
+            f"{run.provider.removesuffix('ExecutionProvider')}, optimisation {run.optimisation}",
+            result_words(each, plain, verbose=False),
+        )
+        for run, each in pairs[:ROWS]
+    ]
+    if rest := pairs[ROWS:]:
+        rows.append((f"and {counted(len(rest), 'more output')}", "", "", ""))
+    lines = [*report.validation.warnings, *report.unproven]
+    told = _told(models, validation_verdict(report, plain), lines)
+    return f"<div>{told}{_table(('output', 'compared', 'where', 'result'), rows)}</div>"
+
+
+def _told(name: str, text: str, lines: Iterable[str]) -> str:
+    """A headline, with lines below it."""
+    below = "".join(f"<div>{_safe(line)}</div>" for line in lines)
+    return f"<div><strong>{_safe(name)}</strong>: {_safe(text)}</div>{below}"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table; none without rows."""
+    if not rows:
+        return ""
+    body = "".join(f"<tr>{''.join(f'<td>{_safe(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    head = "".join(f'<th scope="col">{head}</th>' for head in heads)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _safe(text: str) -> str:
+    return escape(shortened_to(shown(text), _LONGEST))
