@@ -165,19 +165,20 @@ class Change:
         return bool(self.certificate.facts.get("repair"))
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Counts(NamedTuple):
     """The numbers that a person counts in a model.
 
     Attributes:
         pads: `Pad` nodes, those in bodies and functions included.
-        auto_pads: Operators with `auto_pad`, the same way.
+        auto_pads: Operators with an `auto_pad` other than NOTSET, the same way.
         nodes: Nodes of the main graph.
+        ceil_modes: Pools with `ceil_mode`, those in bodies and functions included.
     """
 
-    pads: int
-    auto_pads: int
-    nodes: int
+    pads: int = 0
+    auto_pads: int = 0
+    nodes: int = 0
+    ceil_modes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +197,8 @@ class NextOption:
 
     option: str
     keywords: Mapping[str, Any]
-    before: Tally
-    after: Tally
+    before: Counts
+    after: Counts
     hint: str = ""
 
     @property
@@ -236,17 +237,3 @@ class Page:
     severity: Severity
     title: str
     text: str
-
-
-class Counts(NamedTuple):
-    """Padding of a model, with that in its bodies and functions, as a person counts it.
-
-    Attributes:
-        pads: `Pad` nodes.
-        auto_pads: Operators with an `auto_pad` other than NOTSET.
-        ceil_modes: Pools with `ceil_mode`.
-    """
-
-    pads: int = 0
-    auto_pads: int = 0
-    ceil_modes: int = 0

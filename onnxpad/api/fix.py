@@ -127,11 +127,9 @@ class FixResult:
     @property
     def counts(self) -> tuple[Counts, Counts]:
         """The `Pad`s, operators with `auto_pad` and pools with `ceil_mode`, before and after."""
-        was, now = self.outlines()
-        functions = self.functions()
-        before = counts_of([was, *(each for each, _ in functions)])
-        after = counts_of([now, *(each for _, each in functions)]) if self.changed else before
-        return before, after
+        with gc_pause.paused():
+            before = counts_of(self._graph.pristine())
+            return before, counts_of(self._graph) if self.changed else before
 
     @property
     def ok(self) -> bool:

@@ -1,27 +1,27 @@
 """How much padding a model has, as a person counts it: `Pad`s, and operators with `auto_pad`."""
 
-from collections.abc import Iterable
-
-import onnx
-
+from onnxpad.errors import ModelError
 from onnxpad.finding import Counts
+from onnxpad.graph import Graph
 
-_STANDARD = {"", "ai.onnx"}
 
-
-def counts_of(graphs: Iterable[onnx.GraphProto | onnx.FunctionProto]) -> Counts:
-    """Counts over graphs and the bodies in them; long tensors need not be there."""
+def counts_of(graph: Graph) -> Counts:
+    """The padding of a model, bodies and functions included, and the nodes of its main graph."""
     pads = auto_pads = ceil_modes = 0
-    left = list(graphs)
+    left = [graph]
+    try:
+        left += graph.functions()
+    except ModelError:
+        left = [graph]
     while left:
-        for node in left.pop().node:
-            pads += node.op_type == "Pad" and node.domain in _STANDARD
-            for item in node.attribute:
-                if item.name == "auto_pad":
-                    auto_pads += item.s not in {b"", b"NOTSET"}
-                elif item.name == "ceil_mode":
-                    ceil_modes += item.i == 1
-                if item.HasField("g"):
-                    left.append(item.g)
-                left.extend(item.graphs)
-    return Counts(pads, auto_pads, ceil_modes)
+        each = left.pop()
+        for node in each.nodes:
+            pads += node.op == "Pad" and each.is_standard(node)
+            auto_pads += node.attrs.get("auto_pad", "NOTSET") not in {"NOTSET", ""}
+            ceil_modes += node.attrs.get("ceil_mode", 0) == 1
+            if each.runs_graphs(node):
+                try:
+                    left += each.bodies(node)
+                except ModelError:
+                    continue
+    return Counts(pads, auto_pads, sum(1 for _ in graph.nodes), ceil_modes)

@@ -11,8 +11,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from onnxpad.analysis import OpenAxis, open_axes
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError, UsageError
-from onnxpad.finding import Finding, NextOption, Tally
+from onnxpad.finding import Counts, Finding, NextOption
 from onnxpad.graph import Graph
+from onnxpad.operators.counts import counts_of
 from onnxpad.reasons import BY_SIZE
 
 Keywords: TypeAlias = Mapping[str, Any]
@@ -69,7 +70,7 @@ def next_option(
     """
     named = _candidates(graph, findings, limits, to_pads=to_pads)
     candidates = sorted(named, key=lambda each: -each.most)
-    before = tally(graph) if candidates else None
+    before = counts_of(graph) if candidates else None
     best, gained = None, 0
     for candidate in candidates[:_MOST]:
         if before is None or gained >= candidate.most:
@@ -84,40 +85,19 @@ def next_option(
     return best
 
 
-def tally(graph: Graph) -> Tally:
-    """The padding of a model, bodies and functions included, and the nodes of its main graph."""
-    pads = auto_pads = 0
-    pending = [graph]
-    try:
-        pending += graph.functions()
-    except ModelError:
-        pending = [graph]
-    while pending:
-        each = pending.pop()
-        for node in each.nodes:
-            pads += node.op == "Pad" and each.is_standard(node)
-            auto_pads += node.attrs.get("auto_pad", "NOTSET") not in {"NOTSET", ""}
-            if each.runs_graphs(node):
-                try:
-                    pending += each.bodies(node)
-                except ModelError:
-                    continue
-    return Tally(pads, auto_pads, sum(1 for _ in graph.nodes))
-
-
-def _tried(graph: Graph, keywords: Keywords, trial: Trial) -> Tally | None:
+def _tried(graph: Graph, keywords: Keywords, trial: Trial) -> Counts | None:
     """The numbers after a trial; None where the model does not run with that option."""
     mark = graph.mark()
     try:
         trial(keywords)
-        return tally(graph)
+        return counts_of(graph)
     except (ModelError, UsageError):
         return None
     finally:
         graph.rollback(mark)
 
 
-def _gains(before: Tally, after: Tally, *, to_pads: bool) -> bool:
+def _gains(before: Counts, after: Counts, *, to_pads: bool) -> bool:
     fewer = before.auto_pads - after.auto_pads
     if to_pads and fewer > 0:
         return True

@@ -11,8 +11,8 @@ import pytest
 
 import onnxpad
 from onnxpad.api.fix import graph_of
-from onnxpad.finding import NextOption, Tally
-from onnxpad.pipeline.next_option import tally
+from onnxpad.finding import Counts, NextOption
+from onnxpad.operators.counts import counts_of
 from onnxpad.report.text.next_text import next_line
 from tests.pipeline.test_advice import COMPUTED, SAME, net
 from tests.support import EXPORTED, MODELS, onnxpad_runs, parsed
@@ -36,8 +36,8 @@ def test_the_gain_is_that_of_the_model_fixed_anew(path: Path, style: str, tmp_pa
     assert (tmp_path / "after.onnx").read_bytes() == (tmp_path / "before.onnx").read_bytes()
     if found is None:
         return
-    assert found.before == tally(graph_of(result))
-    followed = tally(graph_of(onnxpad.fix(path, style=style, validate=False, **found.keywords)))
+    assert found.before == counts_of(graph_of(result))
+    followed = counts_of(graph_of(onnxpad.fix(path, style=style, validate=False, **found.keywords)))
     if style == "fold":
         assert followed == found.after
     # A Pad that the result got for the style may be one that the original need not get.
@@ -117,7 +117,7 @@ def test_sizes_that_the_model_refuses_are_not_tried() -> None:
     found = onnxpad.fix(model, validate=False).next
     assert found is not None
     followed = onnxpad.fix(model, validate=False, **found.keywords)
-    assert tally(graph_of(followed)) == found.after
+    assert counts_of(graph_of(followed)) == found.after
 
 
 def test_bodies_count() -> None:
@@ -132,9 +132,18 @@ def test_bodies_count() -> None:
           >
         }
     """)
-    graph = graph_of(onnxpad.fix(model, validate=False))
-    assert tally(graph.pristine()) == Tally(0, 1, 1)
-    assert tally(graph) == Tally(0, 0, 1)
+    result = onnxpad.fix(model, validate=False)
+    assert result.counts == (Counts(0, 1, 1), Counts(0, 0, 1))
+    assert counts_of(graph_of(result)) == result.counts[1]
+
+
+def test_the_report_has_the_same_counts(tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    onnx.save(net(COMPUTED), path)
+    report = json.loads(onnxpad_runs("fix", path, "--check", "--format", "json").stdout)
+    before = {"pads": 1, "auto_pads": 0, "nodes": 8, "ceil_modes": 0}
+    assert report["counts"] == {"before": before, "after": before}
+    assert report["next"]["nodes"]["before"] == before["nodes"]
 
 
 def test_the_command_tells_the_option_and_the_option_works(tmp_path: Path) -> None:
@@ -173,5 +182,5 @@ def test_the_command_tells_the_option_and_the_option_works(tmp_path: Path) -> No
 def test_gains_in_words(
     before: tuple[int, int, int], after: tuple[int, int, int], told: str
 ) -> None:
-    found = NextOption("--dim 'a\nb=2'", {}, Tally(*before), Tally(*after), "give your own sizes")
+    found = NextOption("--dim 'a\nb=2'", {}, Counts(*before), Counts(*after), "give your own sizes")
     assert next_line(found) == rf"Next: --dim 'a\nb=2' would {told}; give your own sizes"

@@ -7,8 +7,8 @@ from onnxpad.report.text import shown
 def next_line(found: NextOption) -> str:
     """The line about an option that would gain something.
 
-    >>> from onnxpad.finding import Tally
-    >>> before, after = Tally(pads=3, auto_pads=0, nodes=274), Tally(0, 3, 110)
+    >>> from onnxpad.finding import Counts
+    >>> before, after = Counts(pads=3, auto_pads=0, nodes=274), Counts(0, 3, 110)
     >>> print(next_line(NextOption("--dynamic auto-pad", {}, before, after)))
     Next: --dynamic auto-pad would turn 3 Pads into auto_pad (nodes 274 -> 110)
     """
