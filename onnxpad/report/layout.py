@@ -27,6 +27,7 @@ _SGR: Final = {
 _COLOURS: Final = re.compile("\x1b\\[[0-9;]*m")
 UNBREAKABLE: Final = "\u00a0"
 """A space at which no line is broken; names never hold one, since it is escaped in them."""
+_SHORTEST: Final = 4
 _LEAST: Final = 24
 """Columns that the last column of a table has at least."""
 
@@ -74,6 +75,19 @@ def shortened_to(name: str, width: int) -> str:
         return name
     head = (width - 3) // 2
     return f"{name[:head]}...{name[len(name) - (width - 3 - head) :]}"
+
+
+def pattern_of(name: str, room: int) -> str:
+    """A name; where it is too long, its end behind `*`, a pattern that `--node` takes.
+
+    >>> pattern_of("net/block/conv", 20), pattern_of("net/block/conv", 12)
+    ('net/block/conv', '*/block/conv')
+    """
+    if len(name) <= room or room < _SHORTEST:
+        return name
+    end = name[len(name) - room + 1 :]
+    slash = end.find("/")
+    return f"*{end[slash:] if 0 <= slash <= len(end) // 3 else end}"
 
 
 def wrapped(text: str, width: int | None, first: str = "", rest: str | None = None) -> list[str]:

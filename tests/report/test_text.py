@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import fields, replace
 from typing import Any
 
@@ -297,13 +298,43 @@ class TestShortText:
         many = [change(f"conv{i}", **FOLDED) for i in range(150)]
         rest = [change(f"x{i}", forms=("Pad -> Conv", "Conv"), amounts="") for i in range(86)]
         text = short_text(fixed(changes=(*many, *rest)))
-        line_with(text, "236  Pad -> Conv", "pads", "H 0+1, W 0+1 (150); none (86)")
+        line_with(text, "236  Pad before Conv", "pads", "150x H 0+1, W 0+1; 86x none")
         assert "conv0, conv1, conv2 and 233 more" in text
-        assert len(text.splitlines()) < 15
+        assert len(text.splitlines()) < 18
 
     def test_one_kind_of_amounts_is_shown_as_the_attribute_too(self) -> None:
         text = short_text(fixed(changes=(change(**FOLDED),)))
         assert "H 0+1, W 0+1   pads [0, 0, 1, 1]" in text
+
+    @pytest.mark.parametrize(
+        ("op_type", "forms", "was", "now"),
+        [
+            ("Conv", ("Pad -> Pad -> Conv", "Conv pads"), "Pad and Pad before Conv", "pads"),
+            ("Slice", ("Pad -> Slice", "Slice -> Pad"), "Pad before Slice", "moved behind it"),
+            ("MaxPool", ("Pad -> MaxPool", "MaxPool"), "Pad before MaxPool", "no pads,"),
+            ("Pad", ("computed Pad", ""), "computed Pad", "removed"),
+            ("Conv", ("Conv pads", "Pad -> Conv"), "Conv pads", "Pad before Conv"),
+            (
+                *("Slice", ("ConvTranspose -> Slice", "ConvTranspose")),
+                *("Slice behind ConvTranspose", "ConvTranspose"),
+            ),
+        ],
+    )
+    def test_forms_are_said_in_words(
+        self, op_type: str, forms: tuple[str, str], was: str, now: str
+    ) -> None:
+        text = short_text(fixed(changes=(change(op_type=op_type, forms=forms),)))
+        assert re.search(rf"^ +1  {was} +{now}", text, re.M)
+
+    def test_the_sizes_of_the_proof_are_told(self) -> None:
+        for sizes, said in (
+            ("every size", "at every input size"),
+            ("size 8x8", "at the input sizes that the model declares"),
+            ("height 32..64", "at height 32..64 only"),
+        ):
+            one = change(certificate=replace(SAME_READS, sizes=sizes))
+            text = " ".join(short_text(fixed(changes=(one,))).split())
+            assert f"Proved: the change reads the same values as before, {said}" in text
 
     def test_a_repair_is_called_so(self) -> None:
         repaired = replace(SAME_READS, facts={"repair": True})
@@ -332,7 +363,7 @@ class TestShortText:
         text = short_text(fixed())
         assert " ms" not in text
         assert "1.5e-07" not in text
-        assert "equal bit for bit (optimised: within rounding)" in " ".join(text.split())
+        assert "are equal bit for bit unoptimised and to 2e-06 optimised" in " ".join(text.split())
 
     def test_what_differs_is_shown_in_full(self) -> None:
         failed = Validation(ok=False, runs=(run(EQUAL), run(NOISE, WRONG, SHAPE)))
@@ -352,7 +383,7 @@ class TestShortText:
     def test_a_terminal_has_the_same_cells_in_a_table(self) -> None:
         text = short_text(fixed(changes=(change(**FOLDED),)), Screen(80, is_terminal=True))
         assert "─" * 20 in text
-        line_with(text, "Pad -> Conv", "pads", "H 0+1, W 0+1")
+        line_with(text, "Pad before Conv", "pads", "H 0+1, W 0+1")
         assert max(map(len, text.splitlines())) <= 80
 
 

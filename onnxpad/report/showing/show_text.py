@@ -9,7 +9,7 @@ from onnxpad.conventions.frameworks import FRAMEWORKS
 from onnxpad.inventory.padding_site import FIX, AxisPadding, OuterPad, PaddingSite, Step
 from onnxpad.inventory.show_result import ShowResult
 from onnxpad.report.groups import grouped
-from onnxpad.report.layout import Screen, cells
+from onnxpad.report.layout import Screen, cells, pattern_of
 from onnxpad.report.text import counted, shown
 
 PIPED: Final = Screen()
@@ -18,7 +18,6 @@ PIPED: Final = Screen()
 _WIDEST: Final = 10_000
 _LABEL: Final = 13
 _GAP: Final = "  "
-_SHORTEST: Final = 4
 _MOST_ADVICE: Final = 2
 _MOST_NAMED: Final = 14
 """In a longer table, names stand only below forms that `fix` rewrites or leaves for a reason."""
@@ -133,26 +132,13 @@ def _which(group: Sequence[PaddingSite], said: str, indent: int, width: int) -> 
     line, left = lead, len(group)
     for place, site in enumerate(group):
         more = f" and {left - 1:,} more" if left > 1 else ""
-        name = _pattern(shown(site.node), width - len(lead) - len(more))
+        name = pattern_of(shown(site.node), width - len(lead) - len(more))
         comma = ", " if place else ""
         rest = f" and {left - 1:,} more" if left > 1 else ""
         if place and len(line) + len(comma) + len(name) + len(rest) > width:
             break
         line, left = f"{line}{comma}{name}", left - 1
     return f"{line} and {left:,} more" if left else line
-
-
-def _pattern(name: str, room: int) -> str:
-    """A name; where it is too long, its end behind `*`, a pattern that `--node` takes.
-
-    >>> _pattern("net/block/conv", 20), _pattern("net/block/conv", 12), _pattern("net/conv", 7)
-    ('net/block/conv', '*/block/conv', '*/conv')
-    """
-    if len(name) <= room or room < _SHORTEST:
-        return name
-    end = name[len(name) - room + 1 :]
-    slash = end.find("/")
-    return f"*{end[slash:] if 0 <= slash <= len(end) // 3 else end}"
 
 
 def _ending(result: ShowResult, screen: Screen) -> Iterator[str]:

@@ -13,7 +13,6 @@ from onnxpad.report.text import (
     beside,
     blocks_joined,
     counted,
-    duration,
     first_names,
     labelled,
     remarks,
@@ -233,4 +232,4 @@ def ending(report: FixReport, paint: Paint) -> str:
         said = "Nothing written; --keep-invalid writes it all the same"
     if written and report.outcome is Outcome.INVALID:
         said += " although the validation failed (--keep-invalid)"
-    return f"{said}{beside(report.older, report.data)} ({duration(report.seconds)})"
+    return f"{said}{beside(report.older, report.data)} ({report.seconds:.1f} s)"

@@ -3,6 +3,7 @@
 `fix_details` has every change with its proof.
 """
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +16,7 @@ from onnxpad.report.groups import (
     reason_without_names,
     told_apart,
 )
-from onnxpad.report.layout import UNBREAKABLE, Screen, shortened_to
+from onnxpad.report.layout import UNBREAKABLE, Screen, pattern_of
 from onnxpad.report.text import blocks_joined, counted, remarks, shown
 from onnxpad.report.text.fix_details import (
     as_asked,
@@ -42,11 +43,11 @@ def fix_text(report: FixReport, screen: Screen | None = None) -> str:
     return blocks_joined(
         [
             [*_headline(report, screen), *declared(report, screen), *remarks(report, screen)],
+            [*_trust(report, screen), *_assumptions(report.changes, screen)],
             _changes(report.changes, screen),
             _stays("UNDONE, as it was before", report.undone, screen, "error"),
             _stays("Stays as it is", told_apart(report.findings, report.undone), screen, "strong"),
-            as_asked(report.findings, screen, _NAMES),
-            [*_assumptions(report.changes, screen), *_trust(report, screen)],
+            [*as_asked(report.findings, screen, _NAMES), *_nothing_stays(report)],
             [*_next(report, screen), *_ending(report, screen)],
         ]
     )
@@ -59,19 +60,19 @@ def fix_verbose(report: FixReport, screen: Screen | None = None) -> str:
 
 
 def headline(report: FixReport) -> str:
-    """The result in a few words: `236 changes, style fold`."""
+    """The result in a few words: `236 changes, style pad`; the usual style is not named."""
+    style = f", style {report.style}" if report.style != "fold" else ""
     if report.outcome is Outcome.UNCHANGED:
-        nothing = "no change was kept" if report.undone else "nothing to change"
-        return f"{nothing} for style {report.style}"
+        return ("no change was kept" if report.undone else "nothing to change") + style
+    if not report.changes and report.declared:
+        return f"no padding to change{style}, but sizes to declare"
     if not report.changes:
-        if report.declared:
-            return f"no padding to change for style {report.style}, but sizes to declare"
-        return f"no change was kept for style {report.style}"
+        return f"no change was kept{style}"
     would = " would be made" if report.check else ""
     found, why = report.validation, ""
     if found is not None and found.outcome == "nothing compared":
         why = f"; not validated: {shown(found.reason)}"
-    return f"{counted(len(report.changes), 'change')}{would}, style {report.style}{why}"
+    return f"{counted(len(report.changes), 'change')}{would}{style}{why}"
 
 
 def counts_line(report: FixReport) -> str:
@@ -91,12 +92,12 @@ def verdict(report: FixReport) -> list[str]:
     """The counts, and whether the result holds, in a line each."""
     lines = [counts_line(report)]
     if report.changes:
-        lines.append(f"Proved {_proved(report)}")
+        lines.append(f"Proved: {_proved(report)}")
     found = report.validation
     if found is None:
         lines += ["Not validated"] if report.changes else []
     elif found.outcome == "passed":
-        lines.append(f"Validated {_compared(report)}")
+        lines.append(f"Validated: {_compared(report)}")
     else:
         lines.append(f"Validation {found.outcome}{f': {found.reason}' if found.reason else ''}")
     return lines
@@ -112,9 +113,12 @@ def _changes(changes: Sequence[Change], screen: Screen) -> list[str]:
     if not changes:
         return []
     groups = change_groups(changes)
-    heads = ["", "was", "is now", "amounts, and where"]
-    rows = [[f"{len(group.changes):,}", _was(group), _now(group), ""] for group in groups[:GROUPS]]
-    room = screen.last_column(heads, [[[cell] for cell in row] for row in rows])
+    heads = ["", "was", "is now", "begin+end by axis, where"]
+    rows: list[list[list[str]]] = [
+        [[f"{len(group.changes):,}"], [_was(group)], _now(group).split("\n"), [""]]
+        for group in groups[:GROUPS]
+    ]
+    room = screen.last_column(heads, rows)
     listed: list[Sequence[str | Sequence[str]]] = [
         [*row[:-1], _where(group, room)] for row, group in zip(rows, groups, strict=False)
     ]
@@ -127,15 +131,30 @@ def _changes(changes: Sequence[Change], screen: Screen) -> list[str]:
 
 def _was(group: ChangeGroup) -> str:
     refused = " (does not run)" if group.repairs else ""
-    return shown(group.was) + refused
+    return shown(_in_words(group.was, group.op_type)) + refused
 
 
 def _now(group: ChangeGroup) -> str:
     """The form after, without the operator that the form before names already."""
-    if group.now == group.op_type and group.was.endswith(group.op_type):
-        return "no pads"
-    rest = group.now.removeprefix(f"{group.op_type} ")
-    return shown(group.now if rest.startswith("->") else rest) or "gone"
+    if not group.now:
+        return "removed"
+    if group.was == f"Pad -> {group.op_type}" and group.now == f"{group.op_type} -> Pad":
+        return "moved behind it"
+    if group.now == group.op_type and group.was.endswith(f"-> {group.op_type}"):
+        return "no pads,\nas none is read"
+    now = _in_words(group.now, group.op_type)
+    said = shown(now.removeprefix(f"{group.op_type} "))
+    return said.replace(" counted", ",\ncount_include_pad=1")
+
+
+def _in_words(form: str, op_type: str) -> str:
+    """A form as people say it: `Pad before Conv`, `Slice behind ConvTranspose`."""
+    *first, last = form.split(" -> ")
+    if not first:
+        return form
+    if last.startswith(op_type) and not first[0].startswith("ConvTranspose"):
+        return f"{' and '.join(first)} before {last}"
+    return " behind ".join((last, *reversed(first)))
 
 
 def _where(group: ChangeGroup, room: int | None) -> list[str]:
@@ -150,11 +169,15 @@ def in_short(group: ChangeGroup) -> str:
         return ""
     told = []
     for amounts, count in group.amounts[:_VARIANTS]:
-        said = amounts.partition(", pads [")[0] if several else amounts
-        said = f"{shown(said) or 'none'}{f' ({count:,})' if several else ''}"
-        told.append(said.replace(", pads [", "   pads [").replace(" ", UNBREAKABLE))
-    rest = len(group.amounts) - _VARIANTS
-    return "; ".join(told) + (f"; and {counted(rest, 'other')}" if rest > 0 else "")
+        said = shown(amounts.partition(", pads [")[0]) or "none"
+        said = "0 on all axes" if said == "nothing" else said
+        if not several and ", pads [" in amounts:
+            said = shown(amounts).replace(", pads [", "   pads [")
+        told.append((f"{count:,}x {said}" if several else said).replace(" ", UNBREAKABLE))
+    if rest := group.amounts[_VARIANTS:]:
+        many = sum(count for _, count in rest)
+        told.append(f"{many:,}x in {counted(len(rest), 'other way')}".replace(" ", UNBREAKABLE))
+    return "; ".join(told)
 
 
 def _names(items: Sequence[Change] | Sequence[Finding], room: int | None) -> str:
@@ -166,10 +189,11 @@ def _names(items: Sequence[Change] | Sequence[Finding], room: int | None) -> str
         line = ", ".join(names[:many]) + more
         if room is None or len(line) <= room:
             return line
-    return shortened_to(names[0], max(12, (room or 0) - len(more))) + more
+    return pattern_of(names[0], max(12, (room or 0) - len(more))) + more
 
 
 def _stays(head: str, findings: Sequence[Finding], screen: Screen, role: str) -> list[str]:
+    """Findings in groups of one reason, each with the code that `onnxpad rule` explains."""
     if not findings:
         return []
     groups = _short_groups(findings)
@@ -224,21 +248,25 @@ def _trust(report: FixReport, screen: Screen) -> Iterator[str]:
         said = f"{counted(repaired, 'change')}: onnxruntime does not run the model as it was"
         yield from screen.lines(f"{screen.paint('Repairs', 'good')} {said}", "", "  ")
     if report.changes:
-        yield from screen.lines(f"{screen.paint('Proved', 'good')} {_proved(report)}", "", "  ")
+        yield from screen.lines(f"{screen.paint('Proved', 'good')}: {_proved(report)}", "", "  ")
     yield from _validated(report, screen)
 
 
 def _proved(report: FixReport) -> str:
     """For which sizes the changes are exact."""
-    limited = [change for change in report.changes if change.certificate.limited_to]
-    every = "the same elements are read at every size the model allows"
-    if not limited:
-        return f"for {counted(len(report.changes), 'change')}: {every}"
-    sizes = list(dict.fromkeys(change.certificate.limited_to for change in limited))
-    others = f" and {len(sizes) - 1:,} other ranges" if len(sizes) > 1 else ""
-    rest = len(report.changes) - len(limited)
-    rest_said = f"; {counted(rest, 'change')}: {every}" if rest else ""
-    return f"for {counted(len(limited), 'change')} at {shown(sizes[0])} only{others}{rest_said}"
+    changes = report.changes
+    limited = [change for change in changes if change.certificate.limited_to]
+    which = "the change reads" if len(changes) == 1 else f"all {len(changes):,} changes read"
+    said = f"{which} the same values as before"
+    if limited:
+        sizes = list(dict.fromkeys(change.certificate.limited_to for change in limited))
+        others = f" and {len(sizes) - 1:,} other ranges" if len(sizes) > 1 else ""
+        rest = counted(len(changes) - len(limited), "change")
+        apart = f"; {rest} at every size" if len(limited) < len(changes) else ""
+        return f"{said}, at {shown(sizes[0])} only{others}{apart}"
+    if all(change.certificate.sizes == "every size" for change in changes):
+        return f"{said}, at every input size"
+    return f"{said}, at the input sizes that the model declares"
 
 
 def _validated(report: FixReport, screen: Screen) -> Iterator[str]:
@@ -250,29 +278,38 @@ def _validated(report: FixReport, screen: Screen) -> Iterator[str]:
     if validation.outcome == "failed":
         yield from failed_runs(report, screen)
     elif validation.outcome == "passed":
-        yield from screen.lines(f"{paint('Validated', 'good')} {_compared(report)}", "", "  ")
+        yield from screen.lines(f"{paint('Validated', 'good')}: {_compared(report)}", "", "  ")
     warning = paint("warning", "warning")
     yield from screen.indented((f"{warning}: {shown(w)}" for w in validation.warnings), 0)
     yield from screen.indented((f"not compared: {shown(w)}" for w in untold(validation)), 0)
 
 
 def _compared(report: FixReport) -> str:
-    """The runs of a validation that passed."""
+    """The runs of a validation that passed: `4 comparisons are equal bit for bit unoptimised`."""
     validation = report.validation
     assert validation is not None
     runs = [run for run in validation.runs if run.comparisons]
     where = " and ".join(dict.fromkeys(r.provider.removesuffix("ExecutionProvider") for r in runs))
-    apart = [run for run in runs if not all(each.equal for each in run.comparisons)]
-    optimised = bool(apart) and all(run.optimisation != "off" for run in apart)
-    said = f"on {shown(where)}: outputs equal bit for bit"
-    if len(apart) == len(runs):
-        said = f"on {shown(where)}: outputs equal within rounding"
-    elif optimised and all(run in apart for run in runs if run.optimisation != "off"):
-        said += " (optimised: within rounding)"
-    elif apart:
-        said += f" in {len(runs) - len(apart)}, within rounding in {len(apart)}"
-    probed = f"; {counted(validation.probes, 'change')} also alone" if validation.probes else ""
-    return f"in {counted(len(runs), 'run')} of both models {said}{probed}"
+    said = []
+    for level in dict.fromkeys(run.optimisation for run in runs):
+        compared = [c for run in runs if run.optimisation == level for c in run.comparisons]
+        worst = max((c.max_rel for c in compared if not c.equal), default=0.0)
+        how = "bit for bit" if all(c.equal for c in compared) else _within(worst)
+        said.append(f"{how} {'unoptimised' if level == 'off' else 'optimised'}")
+    probed = "; each changed operator was also run by itself" if validation.probes else ""
+    many = f"{counted(len(runs), 'comparison')} in onnxruntime ({shown(where)})"
+    are = "is" if len(runs) == 1 else "are"
+    return f"{many} {are} equal {' and '.join(said)}{probed}"
+
+
+def _within(share: float) -> str:
+    """A difference within rounding, of the greatest value: `to 4e-07`."""
+    return "within rounding" if math.isnan(share) else f"to {share:.0e}"
+
+
+def _nothing_stays(report: FixReport) -> Iterator[str]:
+    if report.changes and not report.findings:
+        yield "Stays as it is: nothing"
 
 
 def _next(report: FixReport, screen: Screen) -> Iterator[str]:
@@ -281,7 +318,11 @@ def _next(report: FixReport, screen: Screen) -> Iterator[str]:
 
 
 def _ending(report: FixReport, screen: Screen) -> Iterator[str]:
-    detail = "; --verbose has every change with its proof" if report.changes else ""
-    if not report.changes and (report.findings or report.undone):
-        detail = "; --verbose has every reason in full"
-    yield from screen.lines(f"{ending(report, screen.paint)}{detail}", "", "  ")
+    yield from screen.lines(ending(report, screen.paint), "", "  ")
+    details = "each change with its proof" if report.changes else "each reason in full"
+    explains = ""
+    if kept := told_apart(report.findings, report.undone):
+        explains = f"; onnxpad rule {kept[0].code} explains a code"
+    if report.changes or report.findings or report.undone:
+        said = f"--verbose has {details}{explains}"
+        yield from screen.lines(screen.paint(said, "faint"), "", "  ")
