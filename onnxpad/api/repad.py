@@ -11,7 +11,7 @@ import onnx
 
 from onnxpad.api import kinds
 from onnxpad.api.fix import FixResult, fix, graph_of
-from onnxpad.arguments import ModelSource, Source, listed
+from onnxpad.arguments import ModelSource, Source, listed, require_positive
 from onnxpad.conventions.frameworks import FRAMEWORKS, Framework
 from onnxpad.errors import UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
@@ -220,7 +220,7 @@ def repad(
     start = time.perf_counter()
     framework = _framework(to)
     names = _names(only)
-    _check_tolerance(rtol=rtol, atol=atol)
+    require_positive(rtol=rtol, atol=atol)
     source = kinds.given(model, "repad").source
 
     from onnxpad.engine import pool
@@ -289,12 +289,6 @@ def _names(only: object) -> tuple[str, ...]:
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise UsageError(f"only has to be names of nodes, not {only!r}")
     return tuple(names)
-
-
-def _check_tolerance(**numbers: object) -> None:
-    for name, value in numbers.items():
-        if value is not None and not (isinstance(value, int | float) and 0 <= value < float("inf")):
-            raise UsageError(f"{name} has to be 0 or a positive number, not {value!r}")
 
 
 def _run(

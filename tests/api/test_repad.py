@@ -620,6 +620,12 @@ def test_the_kind_given_comes_back() -> None:
     assert isinstance(repad(before.SerializeToString(), "tensorflow").as_same_kind(), bytes)
 
 
+def test_a_tolerance_may_be_a_number_of_numpy() -> None:
+    before = one("y = Conv (x, w)", inputs="float[1, 1, 8, 8] x", initializers=K3)
+    tolerance: Any = np.float32(0.1)
+    assert repad(before, "valid", rtol=tolerance).ok
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
