@@ -128,8 +128,8 @@ class FixResult:
     def counts(self) -> tuple[Counts, Counts]:
         """The `Pad`s, operators with `auto_pad` and pools with `ceil_mode`, before and after."""
         with gc_pause.paused():
-            before = counts_of(self._graph.pristine())
-            return before, counts_of(self._graph) if self.changed else before
+            after = counts_of(self._graph)
+            return counts_of(self._graph.pristine()) if self.changed else after, after
 
     @property
     def ok(self) -> bool:
