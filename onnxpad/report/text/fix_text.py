@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from onnxpad.finding import Change, Finding
+from onnxpad.reasons import Reason
 from onnxpad.report import FixReport, Outcome
 from onnxpad.report.groups import (
     ChangeGroup,
@@ -63,7 +64,8 @@ def headline(report: FixReport) -> str:
     """The result in a few words: `236 changes, style pad`; the usual style is not named."""
     style = f", style {report.style}" if report.style != "fold" else ""
     if report.outcome is Outcome.UNCHANGED:
-        return ("no change was kept" if report.undone else "nothing to change") + style
+        see = "; see Next" if report.next else ""
+        return ("no change was kept" if report.undone else "nothing to change") + style + see
     if not report.changes and report.declared:
         return f"no padding to change{style}, but sizes to declare"
     if not report.changes:
@@ -139,9 +141,9 @@ def _now(group: ChangeGroup) -> str:
     if not group.now:
         return "removed"
     if group.was == f"Pad -> {group.op_type}" and group.now == f"{group.op_type} -> Pad":
-        return "moved behind it"
+        return "moved past it"
     if group.now == group.op_type and group.was.endswith(f"-> {group.op_type}"):
-        return "no pads,\nas none is read"
+        return "dropped:\nnever read"
     now = _in_words(group.now, group.op_type)
     said = shown(now.removeprefix(f"{group.op_type} "))
     return said.replace(" counted", ",\ncount_include_pad=1")
@@ -229,6 +231,9 @@ def short_reason(finding: Finding) -> str:
     """The reason of a finding without names, formulas of open sizes and advice."""
     reason = reason_without_names(finding) or finding.message
     head, formula, _ = reason.partition(_FORMULA)
+    if formula and finding.reason_code == Reason.SAME_AT_EVERY_SIZE:
+        same, _, depends = head.partition("; ")
+        return f"{depends}, so no constant pads fit; {same}"
     return head if formula else reason
 
 
@@ -256,7 +261,8 @@ def _proved(report: FixReport) -> str:
     """For which sizes the changes are exact."""
     changes = report.changes
     limited = [change for change in changes if change.certificate.limited_to]
-    which = "the change reads" if len(changes) == 1 else f"all {len(changes):,} changes read"
+    many = len(changes)
+    which = "the changed operator reads" if many == 1 else f"all {many:,} changed operators read"
     said = f"{which} the same values as before"
     if limited:
         sizes = list(dict.fromkeys(change.certificate.limited_to for change in limited))
@@ -285,7 +291,7 @@ def _validated(report: FixReport, screen: Screen) -> Iterator[str]:
 
 
 def _compared(report: FixReport) -> str:
-    """The runs of a validation that passed: `4 comparisons are equal bit for bit unoptimised`."""
+    """The runs of a validation that passed: `outputs are equal bit for bit`."""
     validation = report.validation
     assert validation is not None
     runs = [run for run in validation.runs if run.comparisons]
@@ -295,11 +301,10 @@ def _compared(report: FixReport) -> str:
         compared = [c for run in runs if run.optimisation == level for c in run.comparisons]
         worst = max((c.max_rel for c in compared if not c.equal), default=0.0)
         how = "bit for bit" if all(c.equal for c in compared) else _within(worst)
-        said.append(f"{how} {'unoptimised' if level == 'off' else 'optimised'}")
-    probed = "; each changed operator was also run by itself" if validation.probes else ""
-    many = f"{counted(len(runs), 'comparison')} in onnxruntime ({shown(where)})"
-    are = "is" if len(runs) == 1 else "are"
-    return f"{many} {are} equal {' and '.join(said)}{probed}"
+        said.append(f"{how} with its optimiser {'off' if level == 'off' else 'on'}")
+    probed = "; so is each changed operator by itself" if validation.probes else ""
+    many = counted(len(runs), "comparison")
+    return f"outputs are equal in onnxruntime ({shown(where)}, {many}) {', '.join(said)}{probed}"
 
 
 def _within(share: float) -> str:
