@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 from onnxpad.arithmetic.notation import told
 from onnxpad.graph import Node
+from onnxpad.operators.amounts import Pairs
 from onnxpad.operators.read import PadOp
+from onnxpad.operators.table import operator_of
 from onnxpad.padding.parting import part, parted, parts
 from onnxpad.padding.readers import readers_of
 from onnxpad.rewrite.context import Context
@@ -56,8 +58,13 @@ class PartPad(Pass):
             amounts = parts(context.graph, context.analysis, pad, readers)
             if amounts is None or not self._is_taken(context, pad, readers):
                 continue
-            spatial = told(amounts[1])
+            spatial = self._told(context, amounts[1], readers)
             yield self.found(context, pad.node, f"Pad, of which {spatial} folds", amounts)
+
+    def _told(self, context: Context, amounts: Pairs, readers: list[Node]) -> str:
+        """Amounts by name of the axis, as the first reader has them."""
+        row = operator_of(context.graph, readers[0])
+        return told(amounts) if row is None else row.layout.told(amounts)
 
     def _readers(self, context: Context, pad: PadOp) -> list[Node]:
         """The readers of a `Pad`; none where it is also an output, or a body reads it."""

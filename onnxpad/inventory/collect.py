@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import Final
 
 from onnxpad.arithmetic.notation import axis_names
-from onnxpad.arithmetic.size import Extent, Unknown
+from onnxpad.arithmetic.size import Extent, Unknown, symbol
+from onnxpad.arithmetic.window import Side, same_pads
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
 from onnxpad.graph import Graph, Node, Tensor
@@ -54,6 +55,9 @@ _ABOUT_AUTO_PAD: Final = frozenset({"PAD101", "PAD102", "PAD103"})
 _MOVED: Final = "PAD207"
 """The code of a `Pad` that moves past steps, which its finding names."""
 _MOST_READERS: Final = 8
+_ODD: Final[Mapping[str, Side]] = {"SAME_UPPER": "end", "SAME_LOWER": "begin"}
+_ANY: Final = symbol("any size")
+"""Stands for a size of which nothing is known."""
 
 
 def sites_in(
@@ -201,8 +205,10 @@ class _Collector:
         total = None if own is None or front is None else added(own, front)
         source = upstream[-1].pad.inputs[0] if upstream else op.data
         sizes = self._sizes(op, source, upstream, front)
-        axes = self._axes(op.axes, total, sizes)
-        fit = self._fits(node, own, total)
+        # A formula holds for a size of which nothing is known, too.
+        formulas = self._at_any_size(op) if own is None else own
+        axes = self._axes(op.axes, total if upstream else formulas, sizes)
+        fit = NOTHING if upstream and own is None else self._fits(node, own, total)
         self._taken |= {id(each.pad) for each in upstream}
         way = (upstream[-1].pad, *upstream[-1].way, node) if upstream else (node,)
         nodes = [node, *(each.pad for each in upstream)]
@@ -222,7 +228,7 @@ class _Collector:
             written=written,
             amounts=told_amounts(axes),
             pads=flat_order(total),
-            own=told_amounts(self._axes(op.axes, own, sizes)),
+            own=told_amounts(self._axes(op.axes, formulas, sizes)),
             own_pads=flat_order(own),
             axes=axes,
             kernel=tuple(known_number(window.kernel) for window in op.windows),
@@ -246,6 +252,23 @@ class _Collector:
             return self._context.sites.own_pads(op)
         except RefusalError:
             return own_padding(self._analysis, op)[0]
+
+    def _at_any_size(self, op: WindowOp) -> tuple[ExtentPair, ...] | None:
+        """An operator's SAME as formulas of sizes of which nothing is known."""
+        if op.auto_pad not in _ODD or not all(isinstance(w.kernel, int) for w in op.windows):
+            return None
+        shape = self._analysis.shape(op.data)
+        known = shape is not None and len(shape) == op.rank
+        sizes = op.operator.layout.spatial(shape) if shape is not None and known else ()
+        found = []
+        for place, window in enumerate(op.windows):
+            size = sizes[place] if sizes else _ANY
+            found.append(
+                same_pads(
+                    _ANY if isinstance(size, Unknown) else size, window, odd=_ODD[op.auto_pad]
+                )
+            )
+        return tuple(found)
 
     def _in_front(
         self, op: WindowOp, upstream: Sequence[Upstream]
@@ -307,7 +330,8 @@ class _Collector:
             pair: ExtentPair = (Unknown("?"), Unknown("?")) if total is None else total[place]
             begin, end = map(known_number, pair)
             is_open = begin is None or end is None
-            formula = wording.formula(pair, size) if is_open and total is not None else ""
+            grows = _ANY if isinstance(size, Unknown) else size
+            formula = wording.formula(pair, grows) if is_open and total is not None else ""
             short = "+".join(map(told_range, pair))
             known, words = known_number(size), told_size(size)
             found.append(AxisPadding(axis, named[place], begin, end, known, words, formula, short))

@@ -17,6 +17,8 @@ FIX: Final = "onnxpad fix MODEL"
 """The advice for padding that `fix` rewrites without further options."""
 
 _NOT_ABOUT_FOLDING: Final = frozenset({"PAD902"})
+_ABOUT_CROPS: Final = "PAD4"
+_LONGEST_TYPED: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +161,16 @@ class PaddingSite:
 
     @property
     def deciding(self) -> tuple[Finding, ...]:
-        """The findings that say whether and why the padding is rewritten."""
-        return tuple(each for each in self.findings if each.code not in _NOT_ABOUT_FOLDING)
+        """The findings that say whether and why the padding is rewritten.
+
+        A `Pad` between a transposed convolution and a window operator has findings about each.
+        """
+        about = [each for each in self.findings if each.code not in _NOT_ABOUT_FOLDING]
+        crops = [each for each in about if each.code.startswith(_ABOUT_CROPS)]
+        if self.kind == "transposed":
+            others = [each for each in about if each.op_type == self.op_type]
+            return tuple(each for each in about if each in crops or each in others or not crops)
+        return tuple(each for each in about if each not in crops or len(crops) == len(about))
 
     @property
     def fixable(self) -> bool:
@@ -211,10 +221,11 @@ def _typed(finding: Finding, options: Sequence[str]) -> Iterator[str]:
     given = finding.evidence.get("sizes")
     listed = given if isinstance(given, list) else []
     names = dict.fromkeys(str(each["name"]) for each in listed if isinstance(each, dict))
+    is_typed = bool(names) and all(n.isprintable() and len(n) <= _LONGEST_TYPED for n in names)
     for option in options:
-        if option == "--dim" and names:
+        if option == "--dim" and is_typed:
             yield " ".join(f"--dim {shlex.quote(name)}=N" for name in names)
-        elif option == "--shape" and not names:
+        elif option == "--shape" and not is_typed:
             yield "--shape SIZES"
         elif option not in BY_SIZE:
             yield option

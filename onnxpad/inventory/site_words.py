@@ -17,6 +17,7 @@ from onnxpad.operators.table import Layout
 from onnxpad.rewrite.scopes import PADDING
 
 _MOST_LISTED: Final = 12
+_ALSO_PADS: Final = frozenset({"output_padding", "output_shape"})
 _MOVING: Final = frozenset({"Transpose", "Unsqueeze", "Squeeze", "Reshape", "Flatten"})
 _WIDEST_RANGE: Final = 1024
 _LONGEST_SIZE: Final = 48
@@ -25,7 +26,7 @@ _LONGEST_SIZE: Final = 48
 def as_written(graph: Graph, node: Node, kind: Kind) -> PaddingSite:
     """A site with no more than what the node itself says."""
     said = []
-    for name in sorted(PADDING & node.attrs.keys()):
+    for name in sorted((PADDING | _ALSO_PADS) & node.attrs.keys()):
         value = node.attrs[name]
         if isinstance(value, onnx.AttributeProto):
             said.append(f"{name}=@{value.ref_attr_name}" if value.ref_attr_name else f"{name}=?")

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 import onnxpad
 from onnxpad.inventory.padding_site import PaddingSite
 from onnxpad.report.showing.show_json import show_json
-from onnxpad.report.showing.show_text import show_text
+from onnxpad.report.showing.show_text import command_told, show_text
 
 PADS = helper.make_tensor("p", TensorProto.INT64, [8], [0, 0, 1, 1, 0, 0, 1, 1])
 WEIGHT = helper.make_tensor("w", TensorProto.FLOAT, [1, 1, 3, 3], [1.0] * 9)
@@ -283,3 +283,63 @@ def test_a_convention_is_that_of_the_total() -> None:
     assert sites(of(node("Relu", "x", "t"), half))[0].convention == "TensorFlow, PyTorch"
     copied = sites(of(node("Pad", "x p", "t", mode="reflect"), half))[0]
     assert (copied.pads, copied.convention, copied.conventions) == ((2, 2, 2, 2), "", ())
+
+
+def test_amounts_at_a_size_of_which_nothing_is_known() -> None:
+    conv = node("Conv", "x w", "y", auto_pad="SAME_LOWER", strides=[2, 2])
+    (site,) = sites(of(conv, shape=None))
+    assert (site.amounts, site.own, site.pads) == ("H 1+0..1, W 1+0..1", site.amounts, None)
+    assert [axis.told_size for axis in site.axes] == ["open", "open"]
+    assert {axis.formula for axis in site.axes} == {
+        "the begin is 1, and the end is 0 when the size it reads is even, 1 when odd"
+    }
+
+
+def test_the_convention_of_an_operator_is_not_that_of_a_pad_and_it() -> None:
+    pad, conv = node("Pad", "x p", "t"), node("Conv", "t w", "y", auto_pad="SAME_UPPER")
+    conv.attribute.append(helper.make_attribute("strides", [2, 2]))
+    (site,) = sites(of(pad, conv, shape=None))
+    assert (site.amounts, site.own) == ("not known", "H 0..1+1, W 0..1+1")
+    assert (site.conventions, site.convention) == ((), "")
+
+
+@pytest.mark.parametrize(("amount", "fates"), [(1, ["stays", "fix"]), (-1, ["fix", ""])])
+def test_a_pad_between_a_transposed_convolution_and_a_window(amount: int, fates: list[str]) -> None:
+    model = of(
+        node("ConvTranspose", "x w", "t", strides=[2, 2]),
+        node("Pad", "t q", "u", "pad"),
+        node("Conv", "u w", "y"),
+    )
+    amounts = [0, 0, amount, amount] * 2
+    model.graph.initializer.append(helper.make_tensor("q", TensorProto.INT64, [8], amounts))
+    found = sites(model)
+    assert ["fix" * site.fixable + "stays" * site.stays for site in found] == fates
+
+
+def test_a_malformed_output_shape_is_shown_as_written() -> None:
+    (site,) = sites(of(node("ConvTranspose", "x w", "y", output_shape=[1, 1, 16, 16])))
+    assert (site.kind, site.written) == ("malformed", "output_shape=[1, 1, 16, 16]")
+
+
+@pytest.mark.parametrize("name", ["a\nb", "d" * 500])
+def test_sizes_whose_names_nobody_types_are_asked_for_by_place(name: str) -> None:
+    conv = node("Conv", "x w", "y", auto_pad="SAME_UPPER", strides=[2, 2])
+    (site,) = sites(of(conv, shape=(1, 1, name, 8)))
+    assert site.advice[0] == "onnxpad fix MODEL --shape SIZES"
+
+
+def test_a_path_that_reads_as_an_option() -> None:
+    assert command_told("onnxpad fix MODEL", "-a b") == "onnxpad fix './-a b'"
+    assert command_told("onnxpad fix MODEL", "") == "onnxpad fix MODEL"
+
+
+def test_a_part_is_told_by_name_of_the_axis() -> None:
+    model = of(node("Pad", "x q", "t"), node("Conv", "t v", "y"))
+    model.graph.initializer.extend(
+        [
+            helper.make_tensor("q", TensorProto.INT64, [8], [0, 1, 1, 1, 0, 0, 1, 2]),
+            helper.make_tensor("v", TensorProto.FLOAT, [1, 2, 3, 3], [1.0] * 18),
+        ]
+    )
+    (site,) = sites(model)
+    assert site.findings[0].message == "Pad, of which H 1+1, W 1+2 folds"

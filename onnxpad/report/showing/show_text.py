@@ -174,7 +174,8 @@ def _ending(result: ShowResult, screen: Screen) -> Iterator[str]:
 
 def command_told(advice: str, model: str) -> str:
     """An advice with the path of the model, as a shell takes it."""
-    return shown(advice.replace(" MODEL", f" {shlex.quote(model)}", 1) if model else advice)
+    path = f"./{model}" if model.startswith("-") else model  # else it reads as an option
+    return shown(advice.replace(" MODEL", f" {shlex.quote(path)}", 1) if model else advice)
 
 
 def _site(site: PaddingSite, result: ShowResult, screen: Screen) -> Iterator[str]:
