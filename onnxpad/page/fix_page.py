@@ -20,6 +20,7 @@ from onnxpad.page.validation_sections import (
 from onnxpad.page.whole_page import Part, page, part
 from onnxpad.report import FixReport, Outcome
 from onnxpad.report.text import counted
+from onnxpad.report.text.fix_text import counts_told
 from onnxpad.validation.result import Validation
 
 
@@ -80,13 +81,8 @@ def count_tiles(pairs: Mapping[str, tuple[int, int] | int]) -> Html:
 
 
 def _counts(report: FixReport) -> Html:
-    counts: dict[str, tuple[int, int] | int] = {"changes": len(report.changes)}
-    before, after = report.counts
-    for name, was, now in zip(("Pad", "auto_pad", "ceil_mode"), before, after, strict=True):
-        if was or now:
-            counts[name] = was, now
-    counts["nodes"] = report.nodes_before, report.nodes_after
-    return count_tiles(counts)
+    told = {name: (was, now) for name, was, now in counts_told(report)}
+    return count_tiles({"changes": len(report.changes), **told})
 
 
 def _verdicts(report: FixReport) -> Html:

@@ -79,15 +79,21 @@ def headline(report: FixReport) -> str:
 
 def counts_line(report: FixReport) -> str:
     """Counts before and after: `Pad 15 -> 0, auto_pad 1 -> 0, nodes 357 -> 274`."""
+    return ", ".join(
+        f"{name} {was:,} -> {now:,}" if was != now else f"{name} {now:,}"
+        for name, was, now in counts_told(report)
+    )
+
+
+def counts_told(report: FixReport) -> list[tuple[str, int, int]]:
+    """The counts that a headline names: the name, and the numbers before and after."""
     before, after = report.counts
     named = [("Pad", before.pads, after.pads), ("auto_pad", before.auto_pads, after.auto_pads)]
     if before.ceil_modes != after.ceil_modes:
         named.append(("ceil_mode", before.ceil_modes, after.ceil_modes))
     said = [(name, was, now) for name, was, now in named if was or now]
     said.append(("nodes", report.nodes_before, report.nodes_after))
-    return ", ".join(
-        f"{name} {was:,} -> {now:,}" if was != now else f"{name} {now:,}" for name, was, now in said
-    )
+    return said
 
 
 def verdict(report: FixReport) -> list[str]:
