@@ -286,12 +286,12 @@ def test_a_convention_is_that_of_the_total() -> None:
 
 
 def test_amounts_at_a_size_of_which_nothing_is_known() -> None:
-    conv = node("Conv", "x w", "y", auto_pad="SAME_LOWER", strides=[2, 2])
+    conv = node("Conv", "x w", "y", auto_pad="SAME_UPPER", strides=[2, 2])
     (site,) = sites(of(conv, shape=None))
-    assert (site.amounts, site.own, site.pads) == ("H 1+0..1, W 1+0..1", site.amounts, None)
+    assert (site.amounts, site.own, site.pads) == ("H 0..1+1, W 0..1+1", site.amounts, None)
     assert [axis.told_size for axis in site.axes] == ["open", "open"]
     assert {axis.formula for axis in site.axes} == {
-        "the begin is 1, and the end is 0 when the size it reads is even, 1 when odd"
+        "the begin is 0 when the size it reads is even, 1 when odd, and the end is 1"
     }
 
 
