@@ -15,7 +15,7 @@ from tests.support import ROOT
 
 ORDER: Final = (
     # Values that import nothing of the package but one another.
-    "messages", "errors", "finding", "reasons", "arguments", "declared",
+    "messages", "errors", "facts", "finding", "reasons", "arguments", "declared",
     # Pure arithmetic, and the file on the level of bytes.
     "process", "arithmetic", "conventions", "file",
     # One graph, what is known of it, and what its nodes say.

@@ -454,7 +454,10 @@ def fix(
             for name, value in keywords.items()
         }
 
+    known = [outcome.contexts]
+
     def tried(keywords: Mapping[str, Any]) -> None:
+        unused = known.pop() if known and keywords.keys() == {"dynamic"} else ()
         asked: dict[str, Any] = {"shapes": shapes, "dims": dims, "trust": trust}
         asked |= {"dynamic": dynamic, **merged(keywords)}
         still_open = {axis.label for axis in open_axes(graph.inputs)}
@@ -466,9 +469,10 @@ def fix(
             trust_dim_names=trust_dim_names,
             recorded=recorded_sizes(graph),
         )
-        driver.rewrite(
+        driver.rewrite_further(
             graph,
             style,
+            found=unused,
             dynamic=asked["dynamic"],
             domain=sizes,
             no_ceil=no_ceil,

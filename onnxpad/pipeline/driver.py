@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import MappingProxyType
 from typing import TypeAlias, Unpack
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError
+from onnxpad.facts import Facts
 from onnxpad.finding import Change, Finding, Severity
 from onnxpad.fusion.barred import LAYS_OPEN, NOTHING, Barred, Key, code_of, noted, told
 from onnxpad.fusion.pad_fusion import Exposed
@@ -42,6 +42,7 @@ class Outcome:
         made: The changes, each with the finding, the key that bars it, and its tensors.
         barred: The rewrites that this run barred, since they expose a `Pad` to onnxruntime's
             optimiser that cannot be protected.
+        contexts: The graphs of the model as they were left, the main graph first.
     """
 
     changes: list[Change] = field(default_factory=list)
@@ -50,6 +51,7 @@ class Outcome:
     sizes: Mapping[str, Sizes] = field(default_factory=dict)
     made: list[Made] = field(default_factory=list)
     barred: Barred = field(default_factory=lambda: NOTHING)
+    contexts: Sequence[Context] = ()
 
 
 def find(
@@ -176,18 +178,68 @@ def rewrite(
         sizes=sizes,
         made=work.made,
         barred={key: why for key, why in barred.items() if key not in known},
+        contexts=after,
     )
+
+
+def rewrite_further(
+    graph: Graph,
+    style: str,
+    *,
+    found: Sequence[Context] = (),
+    dynamic: str = "keep",
+    domain: SizeDomain | None = None,
+    passes: Passes | None = None,
+    older: bool = True,
+    **wanted: Unpack[Wanted],
+) -> None:
+    """Makes the edits of `rewrite`, but looks for no findings, for a trial that is rolled back.
+
+    Args:
+        graph: The graph, which is edited.
+        style: Where constant padding goes.
+        found: The graphs of the model as `rewrite` left them, if only `dynamic` is another choice
+            than there. They spare the analysis, and must not be used afterwards.
+        dynamic: What becomes of padding that depends on an open size.
+        domain: The sizes that the user allows; all without it.
+        passes: The passes; all of them, users' own too, if None.
+        older: As for `rewrite`.
+        wanted: The user's other choices.
+    """
+    passes = every_pass() if passes is None else passes
+    strict = wanted.get("strict", False)
+    anew = partial(contexts, graph, style, dynamic, domain, **wanted)
+    for each in found:
+        each.choose(dynamic)
+    barred: Barred = noted(graph)
+    mark = graph.mark()
+    while True:
+        work = _Work(anew, strict=strict, found=found)
+        _settle(work, passes, barred)
+        declares = domain is not None and bool(domain.declared)
+        left = _shielded(work, older=older) if work.made or declares else []
+        fresh = _opening(work, left, barred)
+        if not fresh:
+            return
+        graph.rollback(mark)
+        barred, found = {**barred, **fresh}, ()
 
 
 class _Work:
     """The graphs of a model that are edited, each with its editor; the main graph first."""
 
     def __init__(
-        self, anew: Callable[[], list[Context]], *, strict: bool, probe: Probe | None = None
+        self,
+        anew: Callable[[], list[Context]],
+        *,
+        strict: bool,
+        probe: Probe | None = None,
+        found: Sequence[Context] = (),
     ) -> None:
         self._anew = anew
-        self._why: dict[int, str] = {}
-        self.editors = [Editor(each, strict=strict, probe=probe) for each in self.anew()]
+        self._why = {each.graph.offset: each.closed for each in found if each.closed}
+        known = found or self.anew()
+        self.editors = [Editor(each, strict=strict, probe=probe) for each in known]
 
     def anew(self) -> list[Context]:
         """New contexts of all graphs, which know nothing of the edits made."""
@@ -412,7 +464,7 @@ def _undone(undone: Undone, what: str) -> Finding:
         finding,
         severity=Severity.INFO,
         reason=f"{what}: {why}",
-        evidence=MappingProxyType({**finding.evidence, **facts}),
+        evidence=Facts(finding.evidence, **facts),
         reason_code=code,
     )
 

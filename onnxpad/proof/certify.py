@@ -19,6 +19,7 @@ from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.size import Extent, Sizes, Unknown, always, less_equal, minimum, symbol
 from onnxpad.declared import Declaration
 from onnxpad.errors import ModelError
+from onnxpad.facts import Facts
 from onnxpad.finding import Assumption, Certificate, Trust
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.graph.declared_nodes import step_declared
@@ -539,7 +540,7 @@ class Certifier:
             assumptions = self._check_losing(root, found)
         if found.trust is not None:
             assumptions.add(found.trust.assumption)
-        facts = {"kind": "windows", "root": before.root, **found.facts}
+        facts = Facts({"kind": "windows", "root": before.root, **found.facts})
         return Certificate(statement, found.holds, tuple(sorted(assumptions)), facts)
 
     def _check_crop(self, old: Slide, new: Slide, root: Tensor) -> set[Assumption]:

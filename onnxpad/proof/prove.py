@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from onnxpad.analysis.signs import Signs
 from onnxpad.declared import Declaration, told
+from onnxpad.facts import Facts
 from onnxpad.finding import Assumption, Certificate, Trust
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.declared_nodes import row_declared, step_declared
@@ -128,7 +129,7 @@ class Prover:
                     certificate,
                     sizes=str(domain) or certificate.sizes,
                     assumptions=(*certificate.assumptions, *domain.assumptions),
-                    facts={**certificate.facts, **({"sizes": limits} if limits else {})},
+                    facts=Facts(certificate.facts, **({"sizes": limits} if limits else {})),
                     within={name: sizes.as_data() for name, sizes in domain.given.items()},
                 )
             alone = not certificate.assumptions
@@ -173,7 +174,7 @@ def _resting(certificate: Certificate, declared: Collection[Declaration]) -> Cer
         certificate,
         statement=f"{certificate.statement}; as declared of {', '.join(names)}",
         assumptions=(*certificate.assumptions, Assumption.DECLARED),
-        facts={**certificate.facts, "declared": names, "runnable": runnable},
+        facts=Facts(certificate.facts, declared=names, runnable=runnable),
     )
 
 

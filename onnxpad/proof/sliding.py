@@ -21,6 +21,7 @@ from onnxpad.arithmetic.size import (
     minimum,
     where,
 )
+from onnxpad.facts import Later
 from onnxpad.finding import Trust
 from onnxpad.proof.layers import (
     EXCLUDED,
@@ -298,9 +299,9 @@ class EngineReading:
 
     def facts(self) -> dict[str, object]:
         """The first window as data: start, number of windows, fills outside of the data."""
-        axes = zip(self._axis_names, self.first.axes, self._sizes, self._windows, strict=True)
+        axes = [*zip(self._axis_names, self.first.axes, self._sizes, self._windows, strict=True)]
         return {
-            "axes": [_axis_facts(axis, read, size, window) for axis, read, size, window in axes],
+            "axes": Later(lambda: [_axis_facts(*axis) for axis in axes]),
             "outside": [layer.fill for layer in self.first.layers],
         }
 

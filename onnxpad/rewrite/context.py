@@ -106,10 +106,7 @@ class Context:
         fed = None if around is None else around.fed
         self.style = style
         self.given = domain or SizeDomain()
-        # In style `pad` even size-dependent padding goes into a Pad.
-        self.dynamic = "pad" if dynamic == "keep" and style == "pad" else dynamic
-        computes = "--style pad" if style == "pad" else "--dynamic pad"
-        self.asks_to_compute = computes if self.dynamic == "pad" else ""
+        self.choose(dynamic)
         self.wanted = wanted
         self.no_ceil = wanted.get("no_ceil", False)
         self.trust = wanted.get("trust")
@@ -135,6 +132,13 @@ class Context:
         self._listed: tuple[int, list[tuple[Node, object]]] | None = None
         self._misfolded: dict[str, str] | None = None
         self._asked = graph.version
+
+    def choose(self, dynamic: str) -> None:
+        """Takes another choice for open sizes, on which no analysis depends."""
+        # In style `pad` even size-dependent padding goes into a Pad.
+        self.dynamic = "pad" if dynamic == "keep" and self.style == "pad" else dynamic
+        computes = "--style pad" if self.style == "pad" else "--dynamic pad"
+        self.asks_to_compute = computes if self.dynamic == "pad" else ""
 
     @property
     def outer(self) -> "Context | None":

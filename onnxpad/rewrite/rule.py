@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from inspect import cleandoc
 from textwrap import indent
-from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
+from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node, Tensor
 from onnxpad.operators.read import WindowOp
@@ -133,7 +133,7 @@ class Pass:
         `keeps` is the node whose output must stay, if it is another one. `decides` says that the
         plan rests on the engine that is trusted.
         """
-        label, told = context.label(node), MappingProxyType(evidence)
+        label, told = context.label(node), Facts(evidence)
         severity = severity or self.severity
         finding = Finding(self.code, severity, label, node.op, message, evidence=told)
         return Match(finding, keeps or node, plan, node, decides=decides)
@@ -191,7 +191,7 @@ class Pass:
             node.op,
             message,
             text,
-            MappingProxyType(facts),
+            Facts(facts),
             reason_code=reason.code,
         )
         return Match(finding, node, None, node)
@@ -214,7 +214,7 @@ class Pass:
             node.op,
             message,
             reason,
-            MappingProxyType(evidence),
+            Facts(evidence),
             reason_code=Reason.OWN_RULE,
         )
         return Match(finding, node, None, node)

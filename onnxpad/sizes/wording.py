@@ -21,6 +21,7 @@ from onnxpad.arithmetic.size import (
     symbol,
 )
 from onnxpad.arithmetic.window import AnyWindow, Side, same_pads
+from onnxpad.facts import Later
 from onnxpad.graph import Graph, Tensor
 from onnxpad.operators.amounts import ExtentPair
 from onnxpad.operators.read import PadOp
@@ -158,7 +159,7 @@ class Wording:
             axes=list(pairs),
             sizes=self.places(extents),
             amounts={axis: text for axis, text in told.items() if text},
-            cases={axis: table for axis in pairs if (table := self._cases(pad, axis, pairs[axis]))},
+            cases=self._cases(pad, pairs),
             multiples=self.multiples(extents),
             options=(*(BY_SIZE if all(map(self._is_traced, extents)) else ()), *options),
         )
@@ -225,15 +226,22 @@ class Wording:
         known = self._inputs.get(names[0])
         return self._pair(pair, repr(names[0] if known is None else known.label))
 
-    def _cases(self, pad: PadOp, axis: int, pair: ExtentPair) -> dict[str, object]:
-        """A `Pad`'s begin and end on an axis by remainder; empty where there are too many."""
-        shape = self._analysis.shape(pad.data)
-        known = shape is not None and -len(shape) <= axis < len(shape)
-        table = residue_table(pair, shape[axis] if shape is not None and known else None)
-        if table is None:
-            return {}
-        label = self._inputs[table.of].label if table.of in self._inputs else table.of
-        return replace(table, of=label).as_data("begin", "end")
+    def _cases(self, pad: PadOp, pairs: Mapping[int, ExtentPair]) -> Later:
+        """A `Pad`'s begin and end by axis and remainder, where there are not too many."""
+        shape, inputs = self._analysis.shape(pad.data) or (), self._inputs
+        rank = len(shape)
+        known = {axis: shape[axis] if -rank <= axis < rank else None for axis in pairs}
+
+        def tables() -> dict[int, object]:
+            found: dict[int, object] = {}
+            for axis, pair in pairs.items():
+                table = residue_table(pair, known[axis])
+                if table is not None:
+                    label = inputs[table.of].label if table.of in inputs else table.of
+                    found[axis] = replace(table, of=label).as_data("begin", "end")
+            return found
+
+        return Later(tables)
 
     @remembered
     def _in_own_terms(self, pair: ExtentPair, size: Extent) -> str:

@@ -14,6 +14,7 @@ from onnxpad.api.fix import graph_of
 from onnxpad.finding import Counts, NextOption
 from onnxpad.operators.counts import counts_of
 from onnxpad.report.text.next_text import next_line
+from onnxpad.rewrite.scopes import contexts
 from tests.pipeline.test_advice import COMPUTED, SAME, net
 from tests.support import EXPORTED, MODELS, onnxpad_runs, parsed
 
@@ -118,6 +119,22 @@ def test_sizes_that_the_model_refuses_are_not_tried() -> None:
     assert found is not None
     followed = onnxpad.fix(model, validate=False, **found.keywords)
     assert counts_of(graph_of(followed)) == found.after
+
+
+def test_a_trial_uses_the_analysis_of_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is known anew where only the choice for open sizes is another one."""
+    result = onnxpad.fix(net(COMPUTED), validate=False)
+    analysed: list[object] = []
+
+    def counted(*args: Any, **named: Any) -> Any:
+        analysed.append(args)
+        return contexts(*args, **named)
+
+    monkeypatch.setattr("onnxpad.pipeline.driver.contexts", counted)
+    found = result.next
+    assert found is not None
+    assert found.keywords == {"dynamic": "auto-pad"}
+    assert not analysed
 
 
 def test_bodies_count() -> None:

@@ -1,0 +1,63 @@
+"""Facts that take long are worked out when they are read, once, and never before."""
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+import onnxpad
+from onnxpad.arithmetic.residue_table import ResidueTable, residue_table
+from onnxpad.arithmetic.size import Extent
+from onnxpad.facts import Facts, Later
+from onnxpad.proof import sliding
+from onnxpad.sizes import wording
+from tests.pipeline.test_advice import COMPUTED, net
+
+
+def test_a_fact_is_worked_out_once() -> None:
+    asked: list[str] = []
+
+    def ask() -> list[int]:
+        asked.append("asked")
+        return [1]
+
+    facts = Facts({"a": 1, "b": Later(ask)})
+    more = Facts(facts, c=3)
+    assert list(more) == ["a", "b", "c"]
+    assert "b" in more
+    assert len(more) == 3
+    assert not asked
+    assert more["b"] == [1]
+    assert facts["b"] is more["b"]
+    assert asked == ["asked"]
+    assert facts == {"a": 1, "b": [1]}
+    assert json.dumps(dict(more)) == '{"a": 1, "b": [1], "c": 3}'
+    assert repr(facts) == "Facts({'a': 1, 'b': [1]})"
+    with pytest.raises(KeyError):
+        facts["d"]
+
+
+def test_tables_by_remainder_are_made_for_whoever_reads_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tables: list[ResidueTable | None] = []
+
+    def counted(extents: Sequence[Extent], size: Extent | None = None) -> ResidueTable | None:
+        tables.append(residue_table(extents, size))
+        return tables[-1]
+
+    monkeypatch.setattr(wording, "residue_table", counted)
+    monkeypatch.setattr(sliding, "residue_table", counted)
+    asked = onnxpad.fix(net(COMPUTED), validate=False)
+    written = onnxpad.fix(net(COMPUTED), validate=False, dynamic="auto-pad")
+    assert str(asked)
+    assert str(written)
+    assert not tables
+    (finding,), (change,) = asked.findings, written.changes
+    cases = finding.evidence["cases"]
+    assert isinstance(cases, dict)
+    assert all(table["rows"] for table in cases.values())
+    axes = change.certificate.facts["axes"]
+    assert isinstance(axes, list)
+    assert all(axis["cases"]["rows"] for axis in axes)
+    assert len(tables) == len(cases) + len(axes)
