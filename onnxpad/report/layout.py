@@ -69,12 +69,25 @@ def shortened_to(name: str, width: int) -> str:
     """A name that fits a width, without its middle if it is longer.
 
     >>> shortened_to("model/stage_1/block_2/conv", 16), shortened_to("conv", 16)
-    ('model/...2/conv', 'conv')
+    ('model/..._2/conv', 'conv')
+    >>> shortened_to("畳み込み層の名前", 11)
+    '畳み...名前'
     """
     if cells(name) <= width or width < 8:
         return name
-    head = (width - 3) // 2
-    return f"{name[:head]}...{name[len(name) - (width - 3 - head) :]}"
+    head = _beginning(name, (width - 3) // 2)
+    tail = _beginning(name[::-1], width - 3 - (width - 3) // 2)[::-1]
+    return f"{head}...{tail}"
+
+
+def _beginning(name: str, width: int) -> str:
+    """As many characters of a name as a width has room for."""
+    used = 0
+    for place, character in enumerate(name):
+        used += cells(character)
+        if used > width:
+            return name[:place]
+    return name
 
 
 def pattern_of(name: str, room: int) -> str:
@@ -82,10 +95,12 @@ def pattern_of(name: str, room: int) -> str:
 
     >>> pattern_of("net/block/conv", 20), pattern_of("net/block/conv", 12)
     ('net/block/conv', '*/block/conv')
+    >>> pattern_of("畳み込み層の名前です", 13)
+    '*層の名前です'
     """
-    if len(name) <= room or room < _SHORTEST:
+    if cells(name) <= room or room < _SHORTEST:
         return name
-    end = name[len(name) - room + 1 :]
+    end = _beginning(name[::-1], room - 1)[::-1]
     slash = end.find("/")
     return f"*{end[slash:] if 0 <= slash <= len(end) // 3 else end}"
 
@@ -160,22 +175,27 @@ class Screen:
         return found
 
     def table(self, heads: Sequence[str], rows: Iterable[Sequence[str | Sequence[str]]]) -> str:
-        """A table; its last column takes the room that the others leave, and is wrapped.
+        """A table; its last column takes the room that the others leave, and cells are wrapped.
 
         Args:
             heads: The heads of the columns; all empty for a table without.
             rows: The cells of each row; a cell of several lines is a sequence.
         """
         drawn = [[[c] if isinstance(c, str) else list(c) for c in row] for row in rows]
+        if self.width is not None:
+            limits = self._limits(heads, drawn)
+            drawn = [
+                [
+                    [part for line in cell for part in wrapped(line, limit, "", "  ")]
+                    for cell, limit in zip(row, limits, strict=True)
+                ]
+                for row in drawn
+            ]
         widths = [
             max([cells(head), *(cells(line) for row in drawn for line in row[place])])
             for place, head in enumerate(heads)
         ]
         gap = 2
-        last = self.last_column(heads, drawn)
-        for row in drawn:
-            row[-1] = [part for line in row[-1] for part in wrapped(line, last, "", "  ")]
-        widths[-1] = max([cells(heads[-1]), *(cells(line) for row in drawn for line in row[-1])])
         if self.is_terminal and any(heads):
             return self._boxed(heads, drawn)
         head = [[f"{self.paint(each, 'faint')}"] for each in heads]
@@ -189,14 +209,30 @@ class Screen:
         self, heads: Sequence[str], rows: Sequence[Sequence[Sequence[str]]]
     ) -> int | None:
         """The width of the last column of a table; None where lines are never broken."""
-        if self.width is None:
-            return None
-        before = (
-            max([cells(head), *(cells(line) for row in rows for line in row[place])]) + 2
-            for place, head in enumerate(heads[:-1])
-        )
+        return None if self.width is None else self._limits(heads, rows)[-1]
+
+    def _limits(self, heads: Sequence[str], rows: Sequence[Sequence[Sequence[str]]]) -> list[int]:
+        """The width of each column: the widest are narrowed until the last one has room.
+
+        No column is narrower than its longest word.
+        """
+        columns = [
+            [head, *(line for row in rows for line in row[place])]
+            for place, head in enumerate(heads)
+        ]
+        words = [max(cells(word) for line in each for word in line.split(" ")) for each in columns]
+        # From the second line of a cell on, words stand two columns further right.
+        least = [word + 2 if word else 0 for word in words]
+        before = [max(map(cells, each)) for each in columns[:-1]]
         drawn = len(heads) - 1 if self.is_terminal and any(heads) else 0
-        return max(_LEAST, self.width - sum(before) - 2 - drawn)
+        room = (self.width or 0) - 2 * len(heads) - drawn
+        wanted = max(_LEAST, words[-1])
+        while sum(before) + wanted > room:
+            broad = [place for place, width in enumerate(before) if width > least[place]]
+            if not broad:
+                break
+            before[max(broad, key=lambda place: before[place])] -= 1
+        return [*before, max(_LEAST, room - sum(before))]
 
     def _boxed(self, heads: Sequence[str], rows: Sequence[Sequence[Sequence[str]]]) -> str:
         """The table as rich draws it."""

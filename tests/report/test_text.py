@@ -13,7 +13,7 @@ from onnxpad import __version__
 from onnxpad.finding import Certificate, Change, Finding, Severity
 from onnxpad.report import CheckReport, FileReport, FixReport, Outcome, ValidateReport
 from onnxpad.report.json import check_json, fix_json, validate_json
-from onnxpad.report.layout import Screen
+from onnxpad.report.layout import Screen, cells
 from onnxpad.report.text import Paint, coloured, plain
 from onnxpad.report.text.check_text import LINES_A_GROUP, check_summary, file_text
 from onnxpad.report.text.fix_text import fix_text as short_text
@@ -381,6 +381,27 @@ class TestShortText:
             assert max(map(len, text.splitlines())) <= max(width, 65)
             for word in ("reasons", "conv1", "model.fixed.onnx"):
                 assert word in text.split() or width == 40
+
+    @pytest.mark.parametrize("is_terminal", [False, True])
+    def test_long_forms_are_wrapped_in_their_columns(self, is_terminal: bool) -> None:
+        chain = " -> ".join(["Pad", *["QuantizeLinear", "DequantizeLinear"] * 3])
+        moved = change("stage/depthwise_13", forms=(chain, f"{chain} -> Pad"), amounts="H 0+1")
+        text = short_text(
+            fixed(changes=(moved, change(**FOLDED))), Screen(80, is_terminal=is_terminal)
+        )
+        assert max(map(len, text.splitlines())) <= 80
+        for said in ("H 0+1, W 0+1   pads [0, 0, 1, 1]", "stage/depthwise_13"):
+            assert said in text
+
+    def test_names_of_wide_characters_fit_too(self) -> None:
+        findings = tuple(refusal(f"畳み込み層{i}" * 12, "a reason") for i in range(3))
+        text = short_text(fixed(changes=(change("畳" * 90, **FOLDED),), findings=findings))
+        assert max(map(cells, text.splitlines())) <= 80
+
+    def test_a_pad_that_stays_one_is_named_in_both_columns(self) -> None:
+        forms = ("computed Pad with its fill left empty", "Pad with its fill left empty")
+        text = " ".join(short_text(fixed(changes=(change(forms=forms, op_type="Pad"),))).split())
+        assert text.count("Pad with") == 2
 
     def test_a_terminal_has_the_same_cells_in_a_table(self) -> None:
         text = short_text(fixed(changes=(change(**FOLDED),)), Screen(80, is_terminal=True))

@@ -25,7 +25,7 @@ _MOST_NAMED: Final = 14
 
 def show_text(result: ShowResult, screen: Screen = PIPED) -> str:
     """All padding of a model as a table, or what was asked for in full."""
-    blocks = [[headline(result, screen)], [*_remarks(result, screen)]]
+    blocks = [screen.lines(headline(result, screen), "", "  "), [*_remarks(result, screen)]]
     if result.asked:
         blocks += [[*_site(site, result, screen)] for site in result.sites]
     elif result.sites:

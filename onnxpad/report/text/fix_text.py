@@ -17,7 +17,7 @@ from onnxpad.report.groups import (
     reason_without_names,
     told_apart,
 )
-from onnxpad.report.layout import UNBREAKABLE, Screen, pattern_of
+from onnxpad.report.layout import UNBREAKABLE, Screen, cells, pattern_of
 from onnxpad.report.text import blocks_joined, counted, remarks, shown
 from onnxpad.report.text.fix_details import (
     as_asked,
@@ -123,7 +123,7 @@ def _changes(changes: Sequence[Change], screen: Screen) -> list[str]:
     groups = change_groups(changes)
     heads = ["", "was", "is now", "begin+end by axis, where"]
     rows: list[list[list[str]]] = [
-        [[f"{len(group.changes):,}"], [_was(group)], _now(group).split("\n"), [""]]
+        [[f"{len(group.changes):,}"], [_was(group)], _now(group).split("\n"), [in_short(group)]]
         for group in groups[:GROUPS]
     ]
     room = screen.last_column(heads, rows)
@@ -151,7 +151,8 @@ def _now(group: ChangeGroup) -> str:
     if group.now == group.op_type and group.was.endswith(f"-> {group.op_type}"):
         return "dropped:\nnever read"
     now = _in_words(group.now, group.op_type)
-    said = shown(now.removeprefix(f"{group.op_type} "))
+    rest = now.removeprefix(f"{group.op_type} ")
+    said = shown(now if rest.startswith("with ") else rest)
     return said.replace(" counted", ",\ncount_include_pad=1")
 
 
@@ -195,9 +196,9 @@ def _names(items: Sequence[Change] | Sequence[Finding], room: int | None) -> str
         rest = len(names) - many
         more = f" and {rest:,} more" if rest else ""
         line = ", ".join(names[:many]) + more
-        if room is None or len(line) <= room:
+        if room is None or cells(line) <= room:
             return line
-    return pattern_of(names[0], max(12, (room or 0) - len(more))) + more
+    return pattern_of(names[0], max(12, (room or 0) - cells(more))) + more
 
 
 def _stays(head: str, findings: Sequence[Finding], screen: Screen, role: str) -> list[str]:
@@ -206,11 +207,11 @@ def _stays(head: str, findings: Sequence[Finding], screen: Screen, role: str) ->
         return []
     groups = _short_groups(findings)
     heads = ["", "", ""]
-    cells = [[f"{len(group):,}", group[0].code, ""] for _, group in groups[:GROUPS]]
-    room = screen.last_column(heads, [[[cell] for cell in row] for row in cells])
+    begun = [[f"{len(group):,}", group[0].code, ""] for _, group in groups[:GROUPS]]
+    room = screen.last_column(heads, [[[cell] for cell in row] for row in begun])
     rows = [
         [*row[:-1], [shown(reason), _names(group, room)]]
-        for row, (reason, group) in zip(cells, groups, strict=False)
+        for row, (reason, group) in zip(begun, groups, strict=False)
     ]
     lines = [f"{screen.paint(head, role)}: {len(findings):,}", screen.table(heads, rows)]
     if rest := groups[GROUPS:]:
