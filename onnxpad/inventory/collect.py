@@ -283,7 +283,7 @@ class _Collector:
                 self._analysis,
                 op.data,
                 layout.rank(len(op.windows)),
-                self._crops,
+                {id(each.pad) for each in upstream},
             )
         except UnreadableError:
             return None
@@ -360,6 +360,7 @@ class _Collector:
                     taking.form.pads, taking.form.output_padding, strict=True
                 )
             )
+        counted = len(behind)
         if left is not None and left.node not in behind:
             behind.append(left.node)
         self._taken |= {id(each) for each in behind if is_pad(self._graph, each)}
@@ -372,6 +373,7 @@ class _Collector:
         parts += ["output_shape"] if op.output_shape is not None else []
         parts += ["pads"] if is_padded(op.pads) and not parts else []
         parts += ["output_padding"] if any(op.output_padding) else []
+        origin = [*parts, *dict.fromkeys(f"{each.op} downstream" for each in behind[:counted])]
         parts += dict.fromkeys(f"{each.op} downstream" for each in behind)
         return replace(
             as_written(self._graph, node, "transposed"),
@@ -392,7 +394,7 @@ class _Collector:
             downstream=tuple(map(step_of, behind)),
             tensor=op.data.name,
             path=tuple(map(step_of, nodes)),
-            origin=", and ".join(parts),
+            origin=", and ".join(origin),
             conventions=fit.names,
             convention=fit.short,
             findings=self._about(nodes),

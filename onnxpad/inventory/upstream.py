@@ -98,7 +98,7 @@ def padding_around(
     analysis: Analysis,
     tensor: Tensor,
     rank: int,
-    barred: Collection[int] = frozenset(),
+    pads: Collection[int],
 ) -> tuple[ExtentPair, ...] | None:
     """The amounts that `Pad`s upstream add to each axis of a tensor; None where that is not known.
 
@@ -107,17 +107,31 @@ def padding_around(
         analysis: Its analysis.
         tensor: The tensor.
         rank: The number of its axes.
-        barred: As for `pads_upstream`.
+        pads: Identities of the `Pad`s that count, as `pads_upstream` finds them.
     """
+    total: tuple[ExtentPair, ...] = ((0, 0),) * rank
     node = graph.producer(tensor)
-    if node is None or not pads_upstream(graph, tensor, barred):
-        return ((0, 0),) * rank
-    if is_pad(graph, node):
+    while node is not None and id(node) in pads:
         own = read_pad(graph, analysis, node).extents_over(rank)
-        inner = padding_around(graph, analysis, node.inputs[0], rank, barred)
-        if own is None or inner is None:
+        if own is None:
             return None
-        return tuple((a + c, b + d) for (a, b), (c, d) in zip(own, inner, strict=True))
+        total = tuple((a + c, b + d) for (a, b), (c, d) in zip(own, total, strict=True))
+        tensor = node.inputs[0]
+        node = graph.producer(tensor)
+    if node is None or is_pad(graph, node):
+        return total
+    if not any(id(each.pad) in pads for each in pads_upstream(graph, tensor)):
+        return total
+    inner = _around_step(graph, analysis, node, rank, pads)
+    if inner is None or len(inner) != rank:
+        return None
+    return tuple((a + c, b + d) for (a, b), (c, d) in zip(total, inner, strict=True))
+
+
+def _around_step(
+    graph: Graph, analysis: Analysis, node: Node, rank: int, pads: Collection[int]
+) -> tuple[ExtentPair, ...] | None:
+    """The amounts that `Pad`s upstream of a step add to each axis of its result."""
     layers = []
     places = _data(graph, node)
     for place in places:
@@ -125,7 +139,7 @@ def padding_around(
         shape = analysis.shape(tensor)
         if shape is None:
             return None
-        inner = padding_around(graph, analysis, tensor, len(shape), barred)
+        inner = padding_around(graph, analysis, tensor, len(shape), pads)
         if inner is None:
             return None
         layers.append(inner)

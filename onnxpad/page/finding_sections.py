@@ -22,7 +22,7 @@ from onnxpad.page.pictures.both_graphs import Outline
 from onnxpad.page.pictures.graph_svg import graph_svg
 from onnxpad.page.pictures.site_graph import Boxes, auto_padded, finding_graph
 from onnxpad.reasons import Reason
-from onnxpad.report.groups import grouped
+from onnxpad.report.groups import grouped, message_without_names
 from onnxpad.report.text import counted
 
 _LISTED: Final = 2000
@@ -48,7 +48,7 @@ def finding_sections(
 def _why(finding: Finding) -> str:
     """The reason without names, or what is found where it can be rewritten."""
     if not finding.reason:
-        return finding.message
+        return message_without_names(finding)
     summary = finding.evidence.get("summary")
     if summary:
         return str(summary)
@@ -58,7 +58,7 @@ def _why(finding: Finding) -> str:
 def _title(group: Sequence[Finding]) -> str:
     first = group[0]
     if not first.reason:
-        return first.message
+        return first.message if len(group) == 1 else message_without_names(first)
     if len(group) == 1 or first.evidence.get("summary"):
         return str(first.evidence.get("summary") or first.reason)
     # A user's own pass may give a reason of its own.
@@ -67,10 +67,13 @@ def _title(group: Sequence[Finding]) -> str:
 
 def _card(group: Sequence[Finding], outline: Outline | None, level: int) -> Html:
     first = group[0]
+    said = _title(group)
+    if said.split(" ", 1)[0] != first.op_type:  # most messages begin with it
+        said = f"{first.op_type}: {said}"
     title = el(
         f"h{level}",
         times(len(group), _KINDS[first.severity.value]),
-        esc(f" {first.op_type}: {_title(group)} "),
+        esc(f" {said} "),
         el("span", esc(first.code), class_="rule"),
     )
     drawn = [(each, finding_graph(each, outline) if outline else ()) for each in group]

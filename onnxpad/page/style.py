@@ -98,8 +98,9 @@ table { border-collapse: collapse; font-size: .92rem; min-width: 50%; }
 caption { text-align: left; color: var(--faint); padding-bottom: .35rem; font-size: .9rem; }
 th, td { text-align: left; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line);
   vertical-align: top; font-weight: 400; }
-thead th { font-weight: 600; white-space: nowrap; }
-.number, td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+thead th { font-weight: 600; vertical-align: bottom; }
+.number { text-align: right; font-variant-numeric: tabular-nums; }
+td.number { white-space: nowrap; }
 tbody th { min-width: 9rem; max-width: 26rem; }
 .run { margin: 1.25rem 0 1.75rem; }
 .histograms { display: grid; gap: 1rem;

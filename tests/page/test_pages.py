@@ -267,6 +267,14 @@ def test_many_changes_that_all_differ_make_a_small_page(tmp_path: Path) -> None:
     assert (tmp_path / "report.html").stat().st_size < 2_000_000
 
 
+def test_findings_that_differ_in_names_alone_have_one_card() -> None:
+    page = Page(onnxpad.check(MODELS / "nasnet_keras.onnx").to_html())
+    cards = [text for level, text in page.headings if level > 2 and "PAD201" in text]
+    said = [" ".join(each.split()[2:]) for each in cards]  # without the count
+    assert "Pad H 1+2, W 2+2 before Conv PAD201" in said
+    assert len(cards) < 12
+
+
 @pytest.mark.slow
 def test_json_names_the_page(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
