@@ -24,7 +24,7 @@ body { margin: 0; background: var(--paper); color: var(--ink);
 a { color: var(--accent); }
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .5rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.25rem; margin: 2.75rem 0 .75rem; padding-bottom: .3rem;
-  border-bottom: 1px solid var(--line); }
+  border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
 h3, h4 { margin: 0; font-size: 1rem; display: inline; overflow-wrap: anywhere; }
 h4 { font-size: .95rem; }
 p { margin: .5rem 0; overflow-wrap: anywhere; }
@@ -49,7 +49,8 @@ pre { background: var(--card); border: 1px solid var(--line); border-radius: 8px
 .verdicts { list-style: none; padding: 0; margin: 1rem 0; }
 .verdicts li { margin: .35rem 0; overflow-wrap: anywhere; }
 nav ul { list-style: none; padding: 0; margin: 1rem 0 0; display: flex; flex-wrap: wrap;
-  gap: .25rem 1.25rem; }
+  gap: .25rem 1.25rem; overflow-wrap: anywhere; }
+details + h3 { display: block; margin-top: 1.5rem; }
 details.card { border: 1px solid var(--line); border-radius: 10px; margin: .75rem 0;
   background: var(--paper); }
 details.card > summary { padding: .7rem 1rem; background: var(--card); border-radius: 10px; }

@@ -123,6 +123,35 @@ def test_page(
     assert found.page.all("svg")
 
 
+PHONE = """<!DOCTYPE html><title>t</title><link rel='icon' href='data:,'>
+<iframe src='page.html' style='width:340px;height:900px;border:0' onload='measure(this)'></iframe>
+<script>
+function measure(frame) {
+  const page = frame.contentDocument;
+  page.querySelectorAll("details").forEach(each => each.open = true);
+  document.title = page.documentElement.scrollWidth + " of " + frame.contentWindow.innerWidth;
+}
+</script>"""
+
+
+@pytest.mark.parametrize("command", ["fix", "check", "show"])
+def test_a_phone_need_not_scroll_sideways(opened: Open, command: str, tmp_path: Path) -> None:
+    folder = tmp_path / ("a_folder_without_a_blank_" * 4)
+    folder.mkdir()
+    models = [folder / f"{name}.onnx" for name in ("timm_same_torchscript", "decoder_keras_open")]
+    for model in models:
+        shutil.copy(MODELS / model.name, model)
+    given = ["--check", "--no-validate", models[0]] if command == "fix" else models[:1]
+    given = models if command == "check" else given
+    onnxpad_runs(command, *given, "--html", tmp_path / "page.html")
+    (tmp_path / "phone.html").write_text(PHONE, encoding="utf-8")
+    found: Opened = opened("phone.html")
+    (said,) = re.findall(r"\d+ of \d+", found.page.text)
+    needed, room = map(int, said.split(" of "))
+    assert room == 340
+    assert needed <= room
+
+
 def test_a_page_that_loads_something_is_noticed(opened: Open, tmp_path: Path) -> None:
     onnxpad_runs("check", MODELS / "unet_torchscript.onnx", "--html", tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
