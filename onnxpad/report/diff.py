@@ -42,10 +42,12 @@ class _Side:
     Attributes:
         items: Inputs and then nodes, in file order, by the key that matches them to the other side.
         constants: Values to show, by name of the tensor.
+        amounts: Tensors that depend on no data, only on sizes, constants and initializers.
     """
 
     items: Items
     constants: Mapping[str, str]
+    amounts: Set[str]
 
 
 def unified_diff(
@@ -67,8 +69,8 @@ def unified_diff(
         after: The graph as it is.
         names: Names of both for the heading.
         functions: The functions of the model, as they were and as they are.
-        fold: Whether nodes that merely went away, such as those that computed the amounts of a
-            `Pad`, are counted by operator in place of a line each.
+        fold: Whether nodes that went away and no data passed through, such as those that computed
+            the amounts of a `Pad`, are counted by operator in place of a line each.
     """
     hunks = list(_all_hunks("", before, after, {}, {}))
     for was, now in functions:
@@ -173,7 +175,19 @@ def _side(graph: Held, outer: Constants) -> _Side:
             if held.name in {"value_int", "value_ints"} or _is_short(held.t):
                 constants[name] = _attribute(held)
         items[name if name and name not in items else f"\0{len(items)}"] = node
-    return _Side(items, constants)
+    return _Side(items, constants, _without_data(graph))
+
+
+def _without_data(graph: Held) -> set[str]:
+    """The tensors of a graph that depend on no data; what comes from outside is taken for data."""
+    found: set[str] = set()
+    if isinstance(graph, onnx.GraphProto):
+        found = {item.name for item in graph.initializer} - {each.name for each in graph.input}
+    for node in graph.node:
+        is_size = node.op_type in {"Shape", "Size"}
+        if is_size or (found.issuperset(filter(None, node.input)) and not any(_bodies(node))):
+            found.update(node.output)
+    return found
 
 
 def _hunks(before: _Side, after: _Side, place: str) -> Iterator["_Hunk"]:
@@ -185,7 +199,7 @@ def _hunks(before: _Side, after: _Side, place: str) -> Iterator["_Hunk"]:
     for was, now in _aligned(before.items, after.items):
         kept = _same(was, now, altered)
         if was is not None and not kept:
-            gone = _operator_that_went(was) if now is None else ""
+            gone = _operator_that_went(was, before.amounts) if now is None else ""
             removed.append((f"-{_text(was, before.constants)}", gone))
             old += 1
         if now is not None and not kept:
@@ -252,7 +266,7 @@ class _Hunk(NamedTuple):
 
     Attributes:
         heading: The heading.
-        removed: The lines removed, each with the operator if the node merely went away, else empty.
+        removed: The lines removed, each with the operator if the node is counted, else empty.
         added: The lines added.
     """
 
@@ -261,7 +275,7 @@ class _Hunk(NamedTuple):
     added: list[str]
 
     def text(self, *, fold: bool) -> str:
-        """The hunk; if `fold`, neighbouring nodes that merely went away are one line."""
+        """The hunk; if `fold`, neighbouring nodes that computed amounts are one line."""
         removed = []
         for is_gone, run in groupby(self.removed, lambda line: bool(line[1])):
             lines = list(run)
@@ -280,12 +294,11 @@ def _counted(operators: Sequence[str]) -> str:
     return f"-({len(operators):,} nodes that nothing reads: {', '.join(listed)}{more})"
 
 
-def _operator_that_went(item: Item) -> str:
-    """The operator of a node; empty for one that pads, crops or slides a window, and for inputs."""
+def _operator_that_went(item: Item, amounts: Set[str]) -> str:
+    """The operator of a node that computed amounts; empty for one on the way of data."""
     if not isinstance(item, onnx.NodeProto) or item.op_type == "Pad":
         return ""
-    slides = any(each.name in {"pads", "auto_pad", "kernel_shape"} for each in item.attribute)
-    return "" if slides else item.op_type
+    return item.op_type if {*filter(None, item.output)} <= amounts else ""
 
 
 def _hunk(

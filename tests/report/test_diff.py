@@ -233,3 +233,37 @@ def test_what_merely_went_away_is_counted() -> None:
     assert "33 Constant, 10 Cast" in counted[0]
     assert set(lines) - set(counted) <= set(whole)
     assert [line for line in lines if line[:2] == "@@"] == [x for x in whole if x[:2] == "@@"]
+
+
+@pytest.mark.parametrize(
+    ("name", "operators"),
+    [
+        ("crops_torchscript", {"Relu"}),
+        ("channels_last_dynamo", {"Relu", "Split", "Concat", "Transpose"}),
+    ],
+)
+def test_nodes_that_data_passes_through_have_their_lines(name: str, operators: set[str]) -> None:
+    result = onnxpad.fix(MODELS / f"{name}.onnx", validate=False)
+    whole = unified_diff(*result.outlines(), NAMES, result.functions()).splitlines()
+    lines = unified_diff(*result.outlines(), NAMES, result.functions(), fold=True).splitlines()
+    kept = {(line[0], line.split(" = ")[1].split()[0]) for line in lines if " = " in line}
+    assert {("-", each) for each in operators} <= kept
+    assert [line for line in lines if line[0] == "+"] == [x for x in whole if x[0] == "+"]
+
+
+def test_a_crop_that_goes_away_has_its_line() -> None:
+    model = onnx.parser.parse_model("""
+        <ir_version: 9, opset_import: ["" : 17]>
+        g (float[1, 1, 5] x, float[1, 1, 4] w) => (float[1, 1, 10] y) {
+            t = ConvTranspose <strides = [2]> (x, w)
+            b = Constant <value_ints = [1]> ()
+            e = Constant <value_ints = [11]> ()
+            a = Constant <value_ints = [2]> ()
+            c = Slice (t, b, e, a)
+            y = Relu (c)
+        }
+    """)
+    result = onnxpad.fix(model, validate=False)
+    lines = unified_diff(*result.outlines(), NAMES, fold=True).splitlines()
+    assert "-(3 nodes that nothing reads: 3 Constant)" in lines
+    assert any(line.startswith("-c = Slice (t, b = [1], e = [11], a = [2])") for line in lines)
