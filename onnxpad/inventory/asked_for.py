@@ -39,18 +39,23 @@ def chosen(sites: Sequence[PaddingSite], patterns: Iterable[str]) -> tuple[Paddi
         if not places:
             known = dict.fromkeys(name for site in sites for name in (*site.names, *site.tensors))
             lacks = f"no padding at {pattern!r}" if sites else "the model has no padding to show"
-            raise UsageError(f"{lacks}{nearest(pattern, known, 'operators that pad are')}")
+            listed = [site.node for site in sites]
+            says = nearest(pattern, known, "operators that pad are", listed)
+            raise UsageError(f"{lacks}{says}")
         found |= {*places}
     return tuple(site for place, site in enumerate(sites) if place in found)
 
 
-def nearest(name: str, known: Iterable[str], all_are: str) -> str:
+def nearest(
+    name: str, known: Iterable[str], all_are: str, listed: Sequence[str] | None = None
+) -> str:
     """The known names nearest to one, as an end of a message.
 
     Args:
         name: The name that nothing has.
         known: The names that there are.
         all_are: Words before the first of all names, where none is near.
+        listed: Those names; None for the known ones.
     """
     names = list(known)
     if not names:
@@ -60,7 +65,7 @@ def nearest(name: str, known: Iterable[str], all_are: str) -> str:
     lower = name.lower().strip("*?")
     near += [each for each in names if lower and lower in each.lower() and each not in near]
     if not near:
-        near, start = names, f"; {all_are}"
+        near, start = names if listed is None else [*listed], f"; {all_are}"
     else:
         start = "; did you mean"
     shown = [repr(each) for each in near[:_SUGGESTED]]

@@ -6,6 +6,7 @@ import pytest
 
 import onnxpad
 from onnxpad.inventory.padding_site import PaddingSite
+from tests.support import MODELS
 
 STEM = """
 <ir_version: 9, opset_import: ["" : 17]>
@@ -88,3 +89,10 @@ def test_a_site_is_named_by_its_nodes_and_tensors(name: str) -> None:
 def test_a_name_that_nothing_has() -> None:
     with pytest.raises(onnxpad.UsageError, match=r"no padding at 'hiden'; did you mean 'hidden'"):
         onnxpad.show(parsed(STEM), "hiden")
+
+
+def test_a_name_like_no_other_lists_operators_alone() -> None:
+    model = MODELS / "timm_same_torchscript.onnx"
+    operators = len(onnxpad.show(model).sites)
+    with pytest.raises(onnxpad.UsageError, match=rf"pad are '/.*' and {operators - 3} more$"):
+        onnxpad.show(model, "qqqq")
