@@ -66,10 +66,13 @@ def wants_json(words: Sequence[str]) -> bool:
 
 
 def report_error(message: str) -> None:
-    """Write an error to stderr in one line."""
+    """Write an error to stderr in one line; if that fails, the exit code says it alone."""
     from onnxpad.report.text import shown
 
-    print(f"error: {shown(message)}", file=sys.stderr)
+    try:
+        print(f"error: {shown(message)}", file=sys.stderr, flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def write(text: str) -> None:

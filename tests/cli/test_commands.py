@@ -972,3 +972,11 @@ def test_the_styles_are_those_of_the_engine() -> None:
     from onnxpad.padding.plan import STYLES
 
     assert tuple(Style) == STYLES
+
+
+def test_the_exit_code_holds_if_stderr_cannot_be_written() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "onnxpad", "fix", "missing.onnx"]
+        assert subprocess.run(command, stderr=full).returncode == 2
