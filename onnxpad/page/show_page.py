@@ -25,7 +25,7 @@ from onnxpad.page.markup import (
 from onnxpad.page.pictures.axis_pictures import axis_picture, legend, same_residues
 from onnxpad.page.whole_page import Part, page, part
 from onnxpad.report.groups import grouped
-from onnxpad.report.showing.show_text import command_told, site_facts
+from onnxpad.report.showing.show_text import amounts_told, command_told, site_facts
 from onnxpad.report.text import counted
 
 _LISTED: Final = 2000
@@ -73,7 +73,8 @@ def _cards(sites: Sequence[PaddingSite], result: ShowResult) -> Html:
 
 def _card(group: Sequence[PaddingSite], place: int, result: ShowResult) -> Html:
     first = group[0]
-    padding = first.amounts or ("not known" if first.written != "none" else "no padding")
+    unsaid = "not known" if first.written != "none" else "no padding"
+    padding = amounts_told(first) if first.amounts else unsaid
     written = f", written as {first.written}" if first.written != "none" else ""
     title = el(
         "h3",

@@ -267,6 +267,11 @@ def test_many_changes_that_all_differ_make_a_small_page(tmp_path: Path) -> None:
     assert (tmp_path / "report.html").stat().st_size < 2_000_000
 
 
+def test_a_transposed_convolution_crops() -> None:
+    page = Page(onnxpad.show(MODELS / "decoder_keras_open.onnx").to_html())
+    assert any("ConvTranspose: crops H 0+1, W 0+1" in text for _, text in page.headings)
+
+
 def test_findings_that_differ_in_names_alone_have_one_card() -> None:
     page = Page(onnxpad.check(MODELS / "nasnet_keras.onnx").to_html())
     cards = [text for level, text in page.headings if level > 2 and "PAD201" in text]

@@ -74,7 +74,7 @@ def _table(sites: Sequence[PaddingSite], screen: Screen) -> Iterator[str]:
             name = f"{site.op_type} alone" if site.kind == "pad" else site.op_type
             row = [
                 shown(name) if place == 0 else "",
-                _amounts(site),
+                amounts_told(site),
                 shown(site.written) if _pads(site) else "",
                 f"x {len(group):,}",
                 _fits(site) or "-" if _pads(site) else "",
@@ -97,7 +97,8 @@ def _table(sites: Sequence[PaddingSite], screen: Screen) -> Iterator[str]:
             yield screen.paint(_which(group, said, widths[0] + len(_GAP), width), "faint")
 
 
-def _amounts(site: PaddingSite) -> str:
+def amounts_told(site: PaddingSite) -> str:
+    """The amounts of a site; of a transposed convolution those that it crops."""
     if site.kind == "transposed" and site.amounts not in {"none", "not known"}:
         return f"crops {site.amounts}"
     return site.amounts or ("?" if _pads(site) else "none")
