@@ -83,7 +83,11 @@ def _step(context: Context, node: Node) -> PaddingText:
     if op is None or isinstance(op, UnreadableError):
         return PaddingText(name, name, "")
     said = described(op)
-    return PaddingText(f"{name} {said}", name, said)
+    written = [f"auto_pad={op.auto_pad}"] if op.auto_pad != "NOTSET" else []
+    written += ["output_shape"] if op.output_shape is not None else []
+    written += ["output_padding"] if any(op.output_padding) else []
+    form = f"{name} with {', '.join(written)}" if written else name
+    return PaddingText(f"{name} {said}", form, said)
 
 
 def _fill(context: Context, node: Node) -> str:

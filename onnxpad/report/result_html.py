@@ -9,7 +9,13 @@ from onnxpad.report.groups import change_groups, grouped, reason_groups, reason_
 from onnxpad.report.layout import plain, shortened_to
 from onnxpad.report.text import counted, first_names, shown
 from onnxpad.report.text.check_text import severities
-from onnxpad.report.text.fix_text import headline, in_short, verdict
+from onnxpad.report.text.fix_text import (
+    headline,
+    in_short,
+    now_in_words,
+    verdict,
+    was_in_words,
+)
 from onnxpad.report.text.validation_text import result_words, validation_verdict
 
 ROWS = 12
@@ -24,7 +30,7 @@ def fix_html(report: FixReport) -> str:
     """The changes as a table: how many, what was, what is now, amounts."""
     groups = change_groups(report.changes)
     rows = [
-        (f"{len(group.changes):,}", group.was, group.now or "gone", in_short(group))
+        (f"{len(group.changes):,}", was_in_words(group), now_in_words(group), in_short(group))
         for group in groups[:ROWS]
     ]
     if rest := groups[ROWS:]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from onnxpad import __version__
-from onnxpad.finding import Certificate, Change, Finding, Severity
+from onnxpad.finding import Certificate, Change, Counts, Finding, NextOption, Severity
 from onnxpad.report import CheckReport, FileReport, FixReport, Outcome, ValidateReport
 from onnxpad.report.json import check_json, fix_json, validate_json
 from onnxpad.report.layout import Screen, cells
@@ -311,6 +311,11 @@ class TestShortText:
         [
             ("Conv", ("Pad -> Pad -> Conv", "Conv pads"), "Pad and Pad before Conv", "pads"),
             ("Slice", ("Pad -> Slice", "Slice -> Pad"), "Pad before Slice", "moved past it"),
+            ("Pad", ("computed Pad", "computed Pad"), "computed Pad", "by fewer nodes"),
+            (
+                *("Relu", ("Pad -> Mul -> Relu", "Mul -> Relu -> Pad")),
+                *("Pad before Relu, past 1 operator", "moved past them"),
+            ),
             ("MaxPool", ("Pad -> MaxPool", "MaxPool"), "Pad before MaxPool", "dropped:"),
             ("Pad", ("computed Pad", ""), "computed Pad", "removed"),
             ("Conv", ("Conv pads", "Pad -> Conv"), "Conv pads", "Pad before Conv"),
@@ -398,10 +403,29 @@ class TestShortText:
         text = short_text(fixed(changes=(change("畳" * 90, **FOLDED),), findings=findings))
         assert max(map(cells, text.splitlines())) <= 80
 
-    def test_a_pad_that_stays_one_is_named_in_both_columns(self) -> None:
+    def test_a_guarded_pad_is_called_so_where_it_became_one(self) -> None:
         forms = ("computed Pad with its fill left empty", "Pad with its fill left empty")
-        text = " ".join(short_text(fixed(changes=(change(forms=forms, op_type="Pad"),))).split())
-        assert text.count("Pad with") == 2
+        text = short_text(fixed(changes=(change(forms=forms, op_type="Pad"),)))
+        assert re.search(r"^ +1  computed Pad +Pad,\s+\S*\n? +guarded \(PAD701\)", text, re.M)
+        assert "left empty" not in text
+
+    def test_in_a_program_it_names_what_a_program_has(self) -> None:
+        before, after = Counts(pads=3), Counts(auto_pads=3)
+        found = NextOption("--dynamic auto-pad", {"dynamic": "auto-pad"}, before, after)
+        text = short_text(fixed(next=found, in_memory=True, findings=(refusal("c"),)))
+        assert "Next: fix(..., dynamic='auto-pad') would turn 3 Pads" in text
+        assert "result.changes has each change with its proof" in text
+        assert "--" not in text
+
+    def test_codes_that_are_not_chosen_are_told(self) -> None:
+        text = " ".join(short_text(fixed(select=("PAD1",), ignore=("PAD102",))).split())
+        assert "Asked for only PAD1 and without PAD102: padding of other codes is left" in text
+        assert "Stays as it is" not in text
+
+    def test_what_the_style_wants_is_not_called_nothing(self) -> None:
+        counts = (Counts(pads=8), Counts(pads=4))
+        text = " ".join(short_text(fixed(counts=counts, style="symmetric")).split())
+        assert "Stays as it is: nothing; 4 Pads are as style symmetric writes them" in text
 
     def test_a_terminal_has_the_same_cells_in_a_table(self) -> None:
         text = short_text(fixed(changes=(change(**FOLDED),)), Screen(80, is_terminal=True))

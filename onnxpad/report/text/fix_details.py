@@ -43,7 +43,7 @@ def fix_details(report: FixReport, screen: Screen | None = None, above: Sequence
             _kept(report.findings, report.undone, screen),
             as_asked(report.findings, screen),
             _validation(report, screen),
-            screen.lines(next_line(report.next), "", "  ") if report.next else [],
+            list(next_lines(report, screen)),
             screen.lines(ending(report, screen.paint), "", "  "),
         ]
     )
@@ -135,6 +135,13 @@ def as_asked(findings: Sequence[Finding], screen: Screen, most: int = NODES_A_RE
         for group in kept_as_asked(findings)
     )
     return list(screen.indented(lines, 0))
+
+
+def next_lines(report: FixReport, screen: Screen) -> Iterator[str]:
+    """The option to try next."""
+    if report.next:
+        said = next_line(report.next, in_memory=report.in_memory)
+        yield from screen.lines(screen.paint(said, "strong"), "", "  ")
 
 
 def _refusals(findings: Iterable[Finding], screen: Screen, stays: str) -> list[str]:

@@ -26,14 +26,16 @@ from onnxpad.report.text.fix_details import (
     ending,
     failed_runs,
     fix_details,
+    next_lines,
 )
-from onnxpad.report.text.next_text import next_line
 from onnxpad.report.text.validation_text import untold
 
 GROUPS = 6
 """Groups that are listed; the rest is counted."""
 _VARIANTS, _NAMES = 4, 3
 _QUOTED = re.compile(r" '[^']*'")
+_GUARDED = " with its fill left empty"
+"""How a form says that onnxruntime's optimiser cannot fold a `Pad`."""
 _FORMULA = ": on ax"
 """How the formula of an open size begins in a reason: the details have it."""
 
@@ -49,7 +51,7 @@ def fix_text(report: FixReport, screen: Screen | None = None) -> str:
             _stays("UNDONE, as it was before", report.undone, screen, "error"),
             _stays("Stays as it is", told_apart(report.findings, report.undone), screen, "strong"),
             [*as_asked(report.findings, screen, _NAMES), *_nothing_stays(report)],
-            [*_next(report, screen), *_ending(report, screen)],
+            [*next_lines(report, screen), *_ending(report, screen)],
         ]
     )
 
@@ -115,6 +117,11 @@ def _headline(report: FixReport, screen: Screen) -> Iterator[str]:
     model = screen.paint(shown(report.model), "strong")
     yield from screen.lines(f"{model}: {headline(report)}", "", "  ")
     yield from screen.lines(screen.paint(counts_line(report), "strong"), "  ")
+    chosen = [f"only {', '.join(report.select)}"] if report.select else []
+    chosen += [f"without {', '.join(report.ignore)}"] if report.ignore else []
+    if chosen:
+        said = f"Asked for {' and '.join(chosen)}: padding of other codes is left as it was"
+        yield from screen.lines(said, "  ")
 
 
 def _changes(changes: Sequence[Change], screen: Screen) -> list[str]:
@@ -123,7 +130,12 @@ def _changes(changes: Sequence[Change], screen: Screen) -> list[str]:
     groups = change_groups(changes)
     heads = ["", "was", "is now", "begin+end by axis, where"]
     rows: list[list[list[str]]] = [
-        [[f"{len(group.changes):,}"], [_was(group)], _now(group).split("\n"), [in_short(group)]]
+        [
+            [f"{len(group.changes):,}"],
+            [was_in_words(group)],
+            now_in_words(group).split("\n"),
+            [in_short(group)],
+        ]
         for group in groups[:GROUPS]
     ]
     room = screen.last_column(heads, rows)
@@ -137,23 +149,29 @@ def _changes(changes: Sequence[Change], screen: Screen) -> list[str]:
     return lines
 
 
-def _was(group: ChangeGroup) -> str:
+def was_in_words(group: ChangeGroup) -> str:
+    """The form before, such as `Pad before Conv`."""
     refused = " (does not run)" if group.repairs else ""
-    return shown(_in_words(group.was, group.op_type)) + refused
+    return shown(_in_words(group.was.replace(_GUARDED, ""), group.op_type)) + refused
 
 
-def _now(group: ChangeGroup) -> str:
+def now_in_words(group: ChangeGroup) -> str:
     """The form after, without the operator that the form before names already."""
+    was = group.was.replace(_GUARDED, "")
     if not group.now:
         return "removed"
-    if group.was == f"Pad -> {group.op_type}" and group.now == f"{group.op_type} -> Pad":
-        return "moved past it"
-    if group.now == group.op_type and group.was.endswith(f"-> {group.op_type}"):
+    if was == group.now and was.startswith("computed Pad"):
+        return "by fewer nodes"
+    pad, *steps = was.split(" -> ")
+    if pad == "Pad" and steps and group.now == " -> ".join([*steps, pad]):
+        return "moved past them" if len(steps) > 1 else "moved past it"
+    if group.now == group.op_type and was.endswith(f"-> {group.op_type}"):
         return "dropped:\nnever read"
     now = _in_words(group.now, group.op_type)
     rest = now.removeprefix(f"{group.op_type} ")
     said = shown(now if rest.startswith("with ") else rest)
-    return said.replace(" counted", ",\ncount_include_pad=1")
+    said = said.replace(" counted", ",\ncount_include_pad=1")
+    return said.replace(_GUARDED, ",\nguarded (PAD701)")
 
 
 def _in_words(form: str, op_type: str) -> str:
@@ -161,9 +179,12 @@ def _in_words(form: str, op_type: str) -> str:
     *first, last = form.split(" -> ")
     if not first:
         return form
-    if last.startswith(op_type) and not first[0].startswith("ConvTranspose"):
-        return f"{' and '.join(first)} before {last}"
-    return " behind ".join((last, *reversed(first)))
+    if first[0].startswith("ConvTranspose") or not last.startswith(op_type):
+        return " behind ".join((last, *reversed(first)))
+    pads = [step for step in first if "Pad" in step]
+    between = len(first) - len(pads)
+    past = f", past {counted(between, 'operator')}" if pads and between else ""
+    return f"{' and '.join(pads or first)} before {last}{past}"
 
 
 def _where(group: ChangeGroup, room: int | None) -> list[str]:
@@ -320,21 +341,24 @@ def _within(share: float) -> str:
 
 
 def _nothing_stays(report: FixReport) -> Iterator[str]:
-    if report.changes and not report.findings:
-        yield "Stays as it is: nothing"
-
-
-def _next(report: FixReport, screen: Screen) -> Iterator[str]:
-    if report.next:
-        yield from screen.lines(screen.paint(next_line(report.next), "strong"), "", "  ")
+    if not report.changes or report.findings or report.select or report.ignore:
+        return
+    _, after = report.counts
+    left = [counted(count, name) for name, count in (("Pad", after.pads),) if count]
+    left += [f"{after.auto_pads:,} auto_pad"] * bool(after.auto_pads)
+    rest = f"; {' and '.join(left)} are as style {report.style} writes them" if left else ""
+    yield f"Stays as it is: nothing{rest}"
 
 
 def _ending(report: FixReport, screen: Screen) -> Iterator[str]:
     yield from screen.lines(ending(report, screen.paint), "", "  ")
     details = "each change with its proof" if report.changes else "each reason in full"
+    where = "--verbose has"
+    if report.in_memory:
+        where = "result.changes has" if report.changes else "result.findings has"
     explains = ""
     if kept := told_apart(report.findings, report.undone):
         explains = f"; onnxpad rule {kept[0].code} explains a code"
     if report.changes or report.findings or report.undone:
-        said = f"--verbose has {details}{explains}"
+        said = f"{where} {details}{explains}"
         yield from screen.lines(screen.paint(said, "faint"), "", "  ")

@@ -4,7 +4,7 @@ from onnxpad.finding import NextOption
 from onnxpad.report.text import shown
 
 
-def next_line(found: NextOption) -> str:
+def next_line(found: NextOption, *, in_memory: bool = False) -> str:
     """The line about an option that would gain something.
 
     >>> from onnxpad.finding import Counts
@@ -13,4 +13,8 @@ def next_line(found: NextOption) -> str:
     Next: --dynamic auto-pad would turn 3 Pads into auto_pad (nodes 274 -> 110)
     """
     hint = f"; {found.hint}" if found.hint else ""
-    return f"Next: {shown(found.option)} would {found.gain}{hint}"
+    option = shown(found.option)
+    if in_memory:
+        keywords = (f"{name}={value!r}" for name, value in found.keywords.items())
+        option = f"fix(..., {shown(', '.join(keywords))})"
+    return f"Next: {option} would {found.gain}{hint}"
