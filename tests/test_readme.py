@@ -98,6 +98,7 @@ def test_the_repadding_is_what_repad_prints(
     (command,) = [line for line in COMMANDS if "repad" in line and "misconverted" in line]
     words = shlex.split(command)
     monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "80")
     result = onnxpad_runs(*words[1:-1], tmp_path / words[-1])
     (printed,) = [text for kind, text in BLOCKS if kind == "console"]
     assert result.stdout.startswith(f"{printed}\n")
