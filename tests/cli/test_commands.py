@@ -776,10 +776,11 @@ STUBBED = """
     name = "\\u7573\\u307f/conv"
     found = Finding("PAD201", Severity.WARNING, name, "Conv", "a Pad " + "x" * 200)
     change = Change("PAD201", name, "Conv", "Pad", "pads", Certificate("same"))
+    from onnxpad.report import CheckReport, FileReport, FixReport, Outcome
+    checked = CheckReport("fold", Severity.WARNING, (FileReport("m.onnx", (found,) * 20),))
     api.check = lambda *args, **options: SimpleNamespace(
-        findings=(found,) * 20, failing=lambda fail_on: (found,) * 20, notes=(), warnings=()
+        report=lambda fail_on: checked, failing=lambda fail_on: (found,) * 20
     )
-    from onnxpad.report import FixReport, Outcome
     report = FixReport(
         "model", "fold", Outcome.FIXED, "", False, True, (change,) * 20, (), (), None, 1, 1, 0.0
     )
