@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from onnxpad.report.text import Paint, shown
+from onnxpad.report.text import Paint, counted, shown
 
 MOST_ELEMENTS: Final = 16
 """Elements up to which numbers are listed: the amounts of a `Pad` up to rank 8."""
@@ -287,11 +287,18 @@ class _Hunk(NamedTuple):
 
 
 def _counted(operators: Sequence[str]) -> str:
-    """Nodes that went away, by operator: `-(5 nodes that nothing reads: 3 Constant, 2 Cast)`."""
-    counts = Counter(operators).most_common()
+    """Nodes that went away, by operator: `-(1 node and 2 Constants that nothing reads: 1 Cast)`.
+
+    As wherever nodes that compute amounts are counted, Constants are none of them.
+    """
+    nodes = Counter(each for each in operators if each != "Constant")
+    counts, constants = nodes.most_common(), len(operators) - nodes.total()
+    many = [counted(nodes.total(), "node")] if counts else []
+    many += [counted(constants, "Constant")] if constants else []
     listed = [f"{count} {shown(operator)}" for operator, count in counts[:_OPERATORS]]
     more = ", ..." if len(counts) > _OPERATORS else ""
-    return f"-({len(operators):,} nodes that nothing reads: {', '.join(listed)}{more})"
+    told = f": {', '.join(listed)}{more}" if listed else ""
+    return f"-({' and '.join(many)} that nothing reads{told})"
 
 
 def _operator_that_went(item: Item, amounts: Set[str]) -> str:

@@ -54,9 +54,8 @@ def change_graphs(change: Change, before: Outline, after: Outline) -> tuple[Boxe
     old, new = _path(*was, roots), _path(*now, roots)
     if not old or not new:
         return _told_graphs(change)
-    computing = max(len(change.removed) - 1, 0)
     lines = [
-        {_key(node): _lines(node, scope, path, computing) for node in path}
+        {_key(node): _lines(node, scope, path) for node in path}
         for path, scope in ((old, was[1]), (new, now[1]))
     ]
 
@@ -126,7 +125,7 @@ def finding_graph(finding: Finding, outline: Outline) -> Boxes:
             if id(reader) not in known and len(path) <= _READERS:
                 known.add(id(reader))
                 path.append(reader)
-    return _boxes(path, roots, lambda each: _lines(each, scope, path, 0), lambda _: "box")
+    return _boxes(path, roots, lambda each: _lines(each, scope, path), lambda _: "box")
 
 
 def auto_padded(finding: Finding, outline: Outline) -> tuple[str, list[tuple[int, int, int]]]:
@@ -212,13 +211,11 @@ def _key(node: onnx.NodeProto) -> str:
     return f"n {node.name}" if node.name else f"o {next(filter(None, node.output), '')}"
 
 
-def _lines(
-    node: onnx.NodeProto, scope: Scope, path: Sequence[onnx.NodeProto], computing: int
-) -> tuple[str, ...]:
+def _lines(node: onnx.NodeProto, scope: Scope, path: Sequence[onnx.NodeProto]) -> tuple[str, ...]:
     """The attributes of a node that matter for padding, a line each."""
     given = attributes(node)
     if node.op_type == "Pad":
-        return tuple(_pad_lines(node, given, scope, path, computing))
+        return tuple(_pad_lines(node, given, scope, path))
     if given.keys() & {"pads", "auto_pad", "kernel_shape", "strides", "dilations"} or (
         node.op_type in {"Conv", "ConvTranspose", "ConvInteger", "QLinearConv"}
     ):
@@ -233,7 +230,6 @@ def _pad_lines(
     given: dict[str, Any],
     scope: Scope,
     path: Sequence[onnx.NodeProto],
-    computing: int,
 ) -> Iterator[str]:
     mode = given.get("mode", "constant")
     if mode != "constant":
@@ -243,7 +239,8 @@ def _pad_lines(
         amounts = scope.constants.get(node.input[1])
     axes = scope.constants.get(node.input[3]) if len(node.input) > 3 else None
     if amounts is None:
-        by = f" by {counted(computing, 'node')}" if computing > 1 else ""
+        computing = _computing(node.input[1], scope) if len(node.input) > 1 else 0
+        by = f" by {counted(computing, 'node')}" if computing else ""
         yield f"amounts computed{by}"
     else:
         pairs = _pairs([int(each) for each in amounts])
@@ -256,6 +253,23 @@ def _pad_lines(
     fill = scope.constants.get(node.input[2]) if len(node.input) > 2 else [given.get("value", 0.0)]
     if mode == "constant" and fill and fill[0]:
         yield f"with {fill[0]:g}"
+
+
+def _computing(amounts: str, scope: Scope) -> int:
+    """The number of nodes that compute a tensor from shapes and constants, as `show` counts them.
+
+    Constants, and what is upstream of a Shape, are not counted.
+    """
+    seen: dict[str, onnx.NodeProto] = {}
+    pending = [amounts]
+    while pending:
+        node = scope.producers.get(pending.pop())
+        if node is None or node.op_type == "Constant" or _key(node) in seen:
+            continue
+        seen[_key(node)] = node
+        if node.op_type != "Shape":
+            pending += filter(None, node.input)
+    return len(seen)
 
 
 def _slides(node: onnx.NodeProto) -> bool:
