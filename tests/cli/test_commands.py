@@ -18,11 +18,12 @@ import pytest
 from typer.testing import Result
 
 import onnxpad.api
+from onnxpad.api.fix import CheckResult
 from onnxpad.cli.check_command import model_files
 from onnxpad.cli.options import Format, Style, expand_codes
 from onnxpad.errors import ModelError, OutputError, ProviderError, UsageError
 from onnxpad.finding import Certificate, Change, Finding, Severity
-from onnxpad.report import FixReport, Outcome, progress
+from onnxpad.report import CheckReport, FileReport, FixReport, Outcome, progress
 from onnxpad.report.progress import ProgressBar
 from onnxpad.validation.result import Comparison, Run, Validation, not_validated
 from tests.support import MODELS, one, onnxpad_runs
@@ -97,17 +98,13 @@ class Api:
             raise self.fixed
         return self.fixed
 
-    def check(self, model: Path, **options: Any) -> SimpleNamespace:
+    def check(self, model: Path, **options: Any) -> CheckResult:
         self.asked.append({"model": model, **options})
         found = self.found.get(model.name, ())
         if isinstance(found, Exception):
             raise found
-        return SimpleNamespace(
-            findings=found,
-            failing=lambda fail_on: tuple(f for f in found if f.severity.rank >= fail_on.rank),
-            notes=(),
-            warnings=(),
-        )
+        file = FileReport(str(model), found)
+        return CheckResult(found, _asked=CheckReport("fold", Severity.WARNING, (file,)))
 
 
 @pytest.fixture
@@ -777,7 +774,8 @@ STUBBED = """
     found = Finding("PAD201", Severity.WARNING, name, "Conv", "a Pad " + "x" * 200)
     change = Change("PAD201", name, "Conv", "Pad", "pads", Certificate("same"))
     from onnxpad.report import CheckReport, FileReport, FixReport, Outcome
-    checked = CheckReport("fold", Severity.WARNING, (FileReport("m.onnx", (found,) * 20),))
+    file = FileReport("m.onnx", (found,) * 20, failing=20)
+    checked = CheckReport("fold", Severity.WARNING, (file,))
     api.check = lambda *args, **options: SimpleNamespace(
         report=lambda fail_on: checked, failing=lambda fail_on: (found,) * 20
     )
