@@ -660,6 +660,18 @@ class TestValidated:
         assert "original against reference (100.0 ms)" in text
         assert "(aligned: 1x9 as 9)" in text
 
+    def test_runs_that_agree_share_a_block(self) -> None:
+        runs = [replace(run(EQUAL, NOISE), inputs=f"seed {seed}") for seed in range(16)]
+        worse = replace(NOISE, output="boxes", max_rel=1e-5)
+        apart = replace(run(EQUAL, WRONG), inputs="seed 99")
+        text = validate_text(validated(*runs, run(worse), apart), Screen(None))
+        line_with(text, "CPU, optimisation off, 17 inputs: rewritten against original")
+        line_with(text, "16 comparisons equal bit for bit; 17 comparisons within rounding, at most")
+        assert "1e-05 of the greatest value (boxes)" in text
+        line_with(text, "DIFFERS", "seed 99")
+        assert "seed 7" not in text
+        assert "seed 7" in whole(validated(*runs, apart))
+
     def test_many_outputs_are_counted_and_the_worst_shown(self) -> None:
         many = [replace(NOISE, output=f"y{i}") for i in range(2 * OUTPUTS_A_RUN)]
         text = validate_text(validated(run(*many, WRONG, EQUAL)))

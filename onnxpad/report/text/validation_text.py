@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from onnxpad.arithmetic.notation import told
 from onnxpad.engine.timing import Timing
 from onnxpad.report import ValidateReport
+from onnxpad.report.groups import grouped
 from onnxpad.report.layout import Screen
 from onnxpad.report.text import NODES_A_REASON, Paint, blocks_joined, counted, duration, shown
 from onnxpad.validation.result import (
@@ -41,7 +42,7 @@ def validate_text(
     return blocks_joined(
         [
             screen.lines(_headline(report, paint), "", "  "),
-            *(_run(run, validation, screen, verbose=verbose) for run in validation.runs),
+            *_runs(validation, screen, verbose=verbose),
             [each for place in validation.placements for each in _placement(place, screen)],
             divergence_lines(divergence, screen) if divergence else [],
             _padding(validation.padding, screen),
@@ -78,13 +79,61 @@ def validation_verdict(report: ValidateReport, paint: Paint) -> str:
     return verdict
 
 
-def _run(run: Run, validation: Validation, screen: Screen, *, verbose: bool) -> list[str]:
-    paint = screen.paint
-    provider = run.provider.removesuffix("ExecutionProvider")
-    where = f"{shown(provider)}, optimisation {run.optimisation}, {shown(run.inputs)}"
+def _runs(validation: Validation, screen: Screen, *, verbose: bool) -> Iterator[list[str]]:
+    """A block for each run; unless `verbose`, those that agree and are alike share one."""
+    groups = grouped(
+        enumerate(validation.runs),
+        lambda each: each[0] if verbose or not _is_calm(each[1]) else _alike(each[1]),
+    )
+    for group in groups:
+        runs = [run for _, run in group]
+        if len(runs) > 1:
+            yield list(_agreeing(runs, screen))
+        else:
+            yield _run(runs[0], validation, screen, verbose=verbose)
+
+
+def _is_calm(run: Run) -> bool:
+    """Whether all of a run's outputs agree, with nothing to say of them."""
+    calm = all(each.ok and not each.alignment for each in run.comparisons)
+    return run.ok and calm and bool(run.comparisons) and not run.note
+
+
+def _alike(run: Run) -> tuple[str, ...]:
+    return run.provider, run.optimisation, run.subject, run.against
+
+
+def _agreeing(runs: Sequence[Run], screen: Screen) -> Iterator[str]:
+    """Runs on several inputs whose outputs agree: how many are equal, and the worst of the rest."""
+    yield from screen.lines(f"{_where(runs[0])}, {len(runs)} inputs: {_who(runs[0])}", "", "    ")
+    compared = [each for run in runs for each in run.comparisons]
+    apart = [each for each in compared if not each.equal]
+    equal = counted(len(compared) - len(apart), "comparison")
+    said = [f"{equal} equal bit for bit"] if len(apart) < len(compared) else []
+    if apart:
+        worst = max(apart, key=lambda each: (each.max_rel == each.max_rel, each.max_rel))
+        told = figures(worst, all_of_them=False)
+        most = f", at most {told} ({shown(worst.output)})" if told else ""
+        said.append(f"{counted(len(apart), 'comparison')} within rounding{most}")
+    yield from screen.lines("; ".join(said), "  ")
+
+
+def _where(run: Run) -> str:
+    return (
+        f"{shown(run.provider.removesuffix('ExecutionProvider'))}, optimisation {run.optimisation}"
+    )
+
+
+def _who(run: Run) -> str:
     who = f"{run.subject} against {run.against}"
     if run.optimisation == "full" and run.against != "reference":
         who += ", which ran without optimisation"
+    return who
+
+
+def _run(run: Run, validation: Validation, screen: Screen, *, verbose: bool) -> list[str]:
+    paint = screen.paint
+    where, who = f"{_where(run)}, {shown(run.inputs)}", _who(run)
     time = f" ({times(run)})" if verbose and times(run) else ""
     note = f"; {said}" if (said := noted(run, validation.warnings)) else ""
     weight = "error" if run.subject == validation.subject else "info"
