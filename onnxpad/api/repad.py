@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from onnxpad.validation.result import Validation
 
 Progress: TypeAlias = Callable[[str, int, int], None]
+
+_COMPUTED_SAME = "PAD501"
+"""The code of a computed `Pad` that equals SAME."""
 
 
 @dataclass(frozen=True)
@@ -229,6 +232,7 @@ def repad(
     fixed = fix(model, dynamic="auto-pad", shapes=shapes, dims=dims, validate=False)
     graph = graph_of(fixed)
     repaired = [each.node for each in fixed.changes if each.repairs]
+    computed = {each.node for each in fixed.changes if each.code == _COMPUTED_SAME}
     runnable = graph.model.to_run() if repaired else None
     rewriting = repad_graph(graph, framework, names)
     if not rewriting.changes:
@@ -244,8 +248,14 @@ def repad(
     )
     return RepadResult(
         to=framework.name,
-        changes=rewriting.changes,
-        unchanged=rewriting.unchanged,
+        changes=tuple(
+            replace(each, before=_as_it_was(each.before)) if each.node in computed else each
+            for each in rewriting.changes
+        ),
+        unchanged=tuple(
+            replace(each, padding=_as_it_was(each.padding)) if each.node in computed else each
+            for each in rewriting.unchanged
+        ),
         difference=difference,
         validation=validation,
         declared=fixed.declared if rewriting.changes else {},
@@ -255,6 +265,11 @@ def repad(
         _fixed=fixed,
         _compared=(kinds.name_of(source), kinds.name_of_arrays(reference)),
     )
+
+
+def _as_it_was(words: str) -> str:
+    """The padding of an operator that was a computed `Pad` before it was folded into auto_pad."""
+    return words.replace("auto_pad SAME_", "computed Pad equal to SAME_", 1)
 
 
 def _repairs(nodes: Sequence[str]) -> Iterator[str]:

@@ -99,6 +99,7 @@ def fix(
     written, and the first line of the report says why.
     """
     target = target_of(model, output, in_place=in_place)
+    named = str(model if in_place else target)
     shapes, dims = given("--shape", shape or ()), given("--dim", dim or ())
     check |= diff
     check_target(html, [model, target])
@@ -146,7 +147,7 @@ def fix(
     if diff:
         from onnxpad.report.diff import unified_diff
 
-        names = str(model), str(target)
+        names = str(model), named
         whole = verbose or form is Format.JSON
         difference = unified_diff(*result.outlines(), names, result.functions(), fold=not whole)
     is_told = form is Format.JSON or html is not None or not (diff or quiet)
@@ -154,7 +155,7 @@ def fix(
         report,
         model=str(model),
         outcome=outcome,
-        written=str(target) if written else "",
+        written=named if written else "",
         older=str(target) if not (written or check or in_place) and target.exists() else "",
         data=tuple(map(str, data)),
         inline=external_data is ExternalData.INLINE,

@@ -132,7 +132,7 @@ def repad(
             )
     report = replace(
         result.report(),
-        written=str(target) if written else "",
+        written=str(model if in_place else target) if written else "",
         older=str(target) if not (written or in_place) and target.exists() else "",
         data=tuple(map(str, data)),
         in_memory=False,

@@ -30,14 +30,17 @@ def verdict(found: Validation) -> Html:
     if found.outcome == "nothing compared":
         return join((badge("nothing compared", "warn"), esc(f" {found.reason}")), "")
     if not found.ok:
-        said = f" The models differ ({runs})."
+        failing = [run for run in found.runs if not run.ok and run.subject == found.subject]
+        by_reference = failing and all(run.against == "reference" for run in failing)
+        said = " The outputs differ from the reference" if by_reference else " The models differ"
+        said += f" ({runs})."
         first = found.divergence
         if first is not None:
             said += f" The first tensor that differs is computed by {first.producers[0]}."
         return join((badge("failed", "bad"), esc(said)), "")
     compared = [each for run in found.runs for each in run.comparisons if run.tells]
     equal = sum(each.equal for each in compared)
-    agree = f"{equal:,} of {counted(len(compared), 'output')} equal bit for bit"
+    agree = f"{equal:,} of {counted(len(compared), 'comparison')} of outputs equal bit for bit"
     if equal < len(compared):
         agree += ", the others within the tolerance"
     return join((badge("passed", "good"), esc(f" {runs}: {agree}.")), "")
@@ -97,6 +100,7 @@ def divergence_table(found: Divergence | None) -> Html:
         [
             el("p", esc("The first tensor that differs is "), code(found.tensor), esc(f"{kind}.")),
             table("In both models", ["", "original", "rewritten"], rows),
+            *(paragraph(f"Of its inputs {each}.") for each in found.operands),
             table("The difference", list(_COLUMNS), [figures], range(2, len(_COLUMNS))),
             paragraph(f"Found on {found.fed}; {counted(found.compared, 'tensor')} compared."),
             histogram(seen, "first difference") if seen.histogram else NOTHING,
@@ -133,7 +137,7 @@ def speed_table(found: Sequence["Timing"]) -> Html:
         rows.append([esc(each.provider), result, *times, *map(esc, ratio)])
     if not rows:
         return NOTHING
-    head = ["Provider", "rewritten is", "original", "rewritten", "ratio", "with 95 %"]
+    head = ["Provider", "rewritten is", "original", "rewritten", "of the time", "95 % interval"]
     runs = ", ".join(f"{min(each.runs):,}" for each in found if not each.note)
     caption = f"Median times at full optimisation{f', of {runs} runs or more' if runs else ''}"
     return table(caption, head, rows, range(2, len(head)))

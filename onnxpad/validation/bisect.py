@@ -21,6 +21,7 @@ from onnxpad.engine.sessions import (
     payload,
     read_proto,
 )
+from onnxpad.file.operands import operands_that_differ
 from onnxpad.validation.compare import Tolerance, compare, shape_text
 from onnxpad.validation.evidence import is_flat
 from onnxpad.validation.inputs import Draw
@@ -96,7 +97,7 @@ def first_divergence(
     if not guilty:  # small rounding errors grew on the way to the outputs
         guilty, _ = _influence(told.ours, outputs, told.found, told.agreeing)
         note = "no tensor compared differs beyond the tolerance"
-    return _report(told, guilty, note)
+    return _report(told, guilty, note, (original, rewritten))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,7 @@ def inner_evidence(
     guilty, _ = _influence(told.ours, asked, told.beyond(), vouching)
     if guilty:
         note = "the outputs are the same for any data, or nearly"
-        return Inner(_report(told, guilty, note), 0, ())
+        return Inner(_report(told, guilty, note, (original, rewritten)), 0, ())
     telling: set[str] = set()
     silent = []
     for name in asked:
@@ -252,8 +253,10 @@ def _compared(
     return told
 
 
-def _report(told: _Told, guilty: Collection[str], note: str) -> Divergence | None:
-    """The first of the guilty tensors."""
+def _report(
+    told: _Told, guilty: Collection[str], note: str, sources: tuple[Source, Source]
+) -> Divergence | None:
+    """The first of the guilty tensors of two models."""
     if not guilty:
         return None
     order = {name: index for index, name in enumerate(told.ours)}
@@ -275,6 +278,9 @@ def _report(told: _Told, guilty: Collection[str], note: str) -> Divergence | Non
         compared=compared,
         earlier=min(drift, key=order.__getitem__, default=""),
         note=note,
+        operands=operands_that_differ(
+            (read_proto(sources[0]), read_proto(sources[1])), (pair[0].inputs, pair[1].inputs)
+        ),
     )
 
 

@@ -125,6 +125,8 @@ class Divergence:
         compared: How many tensors have the same name in both models and were compared.
         earlier: The first tensor before it that differs within rounding; else empty.
         note: A limitation of this finding, in one line; else empty.
+        operands: A line for each input of that node that is computed in one model and a constant in
+            the other, or a constant of other numbers.
     """
 
     tensor: str
@@ -137,6 +139,7 @@ class Divergence:
     compared: int
     earlier: str = ""
     note: str = ""
+    operands: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,6 +164,13 @@ class TestFix:
         assert link.is_symlink()
         assert model.read_bytes() == b"fixed"
 
+    def test_in_place_tells_the_path_that_was_given(
+        self, api: Api, model: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(model.parent)
+        result = onnxpad_runs("fix", model.name, "--in-place", "--format", "json")
+        assert json.loads(result.stdout)["written"] == model.name
+
     def test_unchanged_writes_nothing_and_says_so(self, api: Api, model: Path) -> None:
         api.fixed = UNCHANGED
         result = onnxpad_runs("fix", model)

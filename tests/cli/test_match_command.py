@@ -40,7 +40,9 @@ def test_the_report_says_what_fits_and_the_model_is_written(port: Path) -> None:
     result = runs(port, "--reference", REFERENCE, "-o", target)
     assert (result.exit_code, result.stderr) == (0, "")
     headline, off, *_ = result.stdout.splitlines()
-    assert headline.startswith(f"{port}: matched by the convention 'tensorflow' (")
+    assert headline.startswith(
+        f"{port}: matched by 'tensorflow', a convention of the whole model ("
+    )
     assert re.match(r"  off by 0\.\d+ before, \de-0\d after \(of the output's range, from ", off)
     assert "pads H 1+1, W 1+1  becomes  pads H 0+1, W 0+1  (tensorflow-same)\n" in result.stdout
     assert "  Conv /conv/Conv\n" in result.stdout
@@ -94,6 +96,7 @@ def test_what_matches_already_is_copied(port: Path) -> None:
     result = runs(right, "--reference", REFERENCE, "-o", copy)
     assert result.exit_code == 0
     assert "matches already" in result.stdout
+    assert result.stdout.endswith(f"Copied to {copy}: nothing had to change\n")
     assert copy.read_bytes() == right.read_bytes()
 
 

@@ -155,3 +155,16 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
 def test_the_help_names_every_framework() -> None:
     text = re.sub(r"\s", "", runs("--help").stdout)
     assert all(name in text for name in FRAMEWORKS)
+
+
+def test_a_computed_pad_is_told_as_one(tmp_path: Path) -> None:
+    model = MODELS / "timm_same_torchscript.onnx"
+    result = onnxpad_runs("repad", model, "--to", "pytorch", "-o", tmp_path / "out.onnx")
+    assert "\ncomputed Pad equal to SAME_UPPER  becomes  pads H 1+1, W 1+1\n" in result.stdout
+    assert "auto_pad" not in result.stdout
+
+
+def test_in_place_is_told_as_it_was_given(port: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(port.parent)
+    result = onnxpad_runs("repad", port.name, "--to", "tensorflow", "--in-place")
+    assert f"\nWrote {port.name} " in result.stdout

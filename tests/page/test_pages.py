@@ -333,3 +333,15 @@ def test_a_page_replaces_an_older_page(tmp_path: Path) -> None:
     page.write_text("<!DOCTYPE html><p>older")
     page_of(tmp_path, "check", MODELS / "unet_torchscript.onnx")
     assert "older" not in page.read_text(encoding="utf-8")
+
+
+def test_runs_are_counted_as_comparisons(tmp_path: Path) -> None:
+    page = page_of(tmp_path, "validate", MODELS / "aspp_keras.onnx", MODELS / "aspp_keras.onnx")
+    assert re.search(r"\d+ of \d+ comparisons of outputs equal bit for bit", page.text)
+
+
+def test_outputs_that_differ_from_a_reference_are_said_to(tmp_path: Path) -> None:
+    port = MODELS / "misconverted" / "strided_conv2d.onnx"
+    page = page_of(tmp_path, "validate", port, "--reference", port.with_suffix(".npz"), exit_code=3)
+    assert "The outputs differ from the reference (" in page.text
+    assert "The models differ" not in page.text

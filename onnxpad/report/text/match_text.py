@@ -38,7 +38,7 @@ def _headline(report: MatchReport, paint: Paint) -> Iterator[str]:
     matching = report.matching
     role = {"matched": "good", "matches already": "good", "partly matched": "warning"}
     verdict = paint(matching.outcome, role.get(matching.outcome, "error"))
-    by = f" by the convention {matching.by!r}" if matching.by else ""
+    by = f" by {matching.by!r}, a convention of the whole model" if matching.by else ""
     runs = f"{counted(matching.runs, 'run')}, {duration(report.seconds)}"
     yield f"{paint(shown(report.model), 'strong')}: {verdict}{by} ({runs})"
     if matching.reason:
@@ -119,7 +119,9 @@ def _more(count: int) -> Iterable[str]:
 
 def _end(report: MatchReport) -> Iterator[str]:
     outcome = report.matching.outcome
-    if report.written:
+    if report.written and outcome == "matches already":
+        yield f"Copied to {shown(report.written)}: nothing had to change"
+    elif report.written:
         yield f"Wrote {shown(report.written)}"
     elif outcome == "matched" or (outcome == "partly matched" and report.partial):
         if report.in_memory:

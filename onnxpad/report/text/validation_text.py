@@ -45,7 +45,7 @@ def validate_text(
             *_runs(validation, screen, verbose=verbose),
             [each for place in validation.placements for each in _placement(place, screen)],
             divergence_lines(divergence, screen) if divergence else [],
-            _padding(validation.padding, screen),
+            _padding(validation.padding, screen, agree=validation.ok),
             [
                 x
                 for each in validation.times or ()
@@ -152,11 +152,12 @@ def _run(run: Run, validation: Validation, screen: Screen, *, verbose: bool) -> 
     ]
 
 
-def _padding(found: Sequence[PaddingDifference], screen: Screen) -> list[str]:
-    """The operators whose total padding differs, even if the outputs agree."""
+def _padding(found: Sequence[PaddingDifference], screen: Screen, *, agree: bool) -> list[str]:
+    """The operators whose total padding differs, and whether the outputs agree all the same."""
     if not found:
         return []
-    head = f"Padding differs: {counted(len(found), 'operator')}, even where the outputs agree"
+    head = f"Padding differs: {counted(len(found), 'operator')}"
+    head += ", though the outputs agree" if agree else ""
     listed = found[:OUTPUTS_A_RUN]
     rest = len(found) - len(listed)
     return [
@@ -193,9 +194,10 @@ def _time(timing: Timing, paint: Paint) -> str:
     if timing.note:
         return f"{head}: {shown(timing.note)}"
     before, after = map(_clock, timing.seconds)
-    spread = f"ratio {timing.ratio:.2f} ({timing.low:.2f} to {timing.high:.2f})"
+    spread = f"the rewritten model takes {timing.ratio:.2f} of the time"
+    spread += f" ({timing.low:.2f} to {timing.high:.2f}, 95 %)"
     if not timing.differs:
-        spread = f"no difference, {spread}"
+        spread = f"no difference: {spread}"
     elif timing.ratio < 1:
         spread = paint(spread, "good")
     runs = " and ".join(dict.fromkeys(f"{count:,}" for count in timing.runs))
@@ -278,6 +280,7 @@ def divergence_lines(found: Divergence, screen: Screen) -> list[str]:
         ("attributes", _both((found.attributes[0] or "none", found.attributes[1] or "none"))),
         ("reads", _both((", ".join(found.inputs[0]), ", ".join(found.inputs[1])))),
     ]
+    rows += [("which differ", shown(each)) for each in found.operands]
     worst = f" at {list(seen.worst)}" if seen.worst else ""
     before, after = found.values
     rows.append(("worst", f"{shown(before)} in the original, {shown(after)} rewritten{worst}"))
