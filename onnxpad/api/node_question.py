@@ -1,11 +1,12 @@
 """The question that `explain` asks about a node of a model: its operator, sizes and windows."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from onnxpad.analysis import open_axes
 from onnxpad.arguments import Dims, Shapes, Source
-from onnxpad.arithmetic.size import Extent, Size
+from onnxpad.arithmetic.size import Extent, Size, Unknown
 from onnxpad.arithmetic.window import Window
 from onnxpad.conventions.question import Answer, Op, Question
 from onnxpad.errors import UsageError
@@ -83,8 +84,13 @@ def node_question(
     if len(windows) != len(read.windows):
         raise UsageError(f"node {label!r} has a kernel that is known only at run time")
     layout = CONV_TRANSPOSE.layout if isinstance(read, TransposedOp) else read.operator.layout
-    padded = _sizes(context, label, read.data, layout, len(windows))
-    sizes = padded if isinstance(read, TransposedOp) else _unpadded(context, node, padded)
+    found = _extents(context, label, read.data, layout, len(windows))
+    data = found if isinstance(read, TransposedOp) else _unpadded(context, node, found)
+    told = " x ".join(map(_told, data))
+    reads = f"node {label!r} reads {read.data.name!r} of {told}"
+    if data != found:
+        reads = f"node {label!r} has data of {told}, without the Pads in front"
+    sizes, padded = (_known(context, each, reads) for each in (data, found))
     op = _op(read, label)
     own = _own(context, node, Question(op, sizes, windows))
     return NodeQuestion(label, op, sizes, windows, padded if padded != sizes else (), own)
@@ -148,13 +154,13 @@ def _op(read: WindowOp | TransposedOp, label: str) -> Op:
     return "avgpool" if row.counts is not None else "maxpool"
 
 
-def _sizes(
+def _extents(
     context: Context, label: str, data: Tensor, layout: Layout, axes: int
-) -> tuple[int, ...]:
-    """The spatial sizes of a tensor.
+) -> tuple[Extent, ...]:
+    """The spatial sizes of a tensor, which may be open.
 
     Raises:
-        UsageError: One of them is not known.
+        UsageError: Its rank is not known.
     """
     shape = context.analysis.shape(data)
     if shape is None or len(shape) != layout.rank(axes):
@@ -162,35 +168,50 @@ def _sizes(
             f"node {label!r} reads {data.name!r}, whose shape is not known; give op, size and "
             "kernel instead"
         )
-    found = layout.spatial(shape)
-    known = tuple(size for size in found if isinstance(size, int))
-    if len(known) == len(found):
+    return tuple(layout.spatial(shape))
+
+
+def _known(context: Context, sizes: Sequence[Extent], reads: str) -> tuple[int, ...]:
+    """The sizes, each of which has to be known.
+
+    Args:
+        context: The graph of the node.
+        sizes: The sizes asked for.
+        reads: What the node reads, in words for a message.
+
+    Raises:
+        UsageError: A size is open; the message has the options that fix all that are needed.
+    """
+    known = tuple(size for size in sizes if isinstance(size, int))
+    if len(known) == len(sizes):
         return known
-    told = " x ".join(map(_told, found))
-    reads = f"node {label!r} reads {data.name!r} of {told}"
-    names = {each.name for size in found if isinstance(size, Size) for each in size.symbols}
+    symbols = {each.name for size in sizes if isinstance(size, Size) for each in size.symbols}
     inputs = open_axes(context.graph.model.main.inputs)
-    names = {axis.label for axis in inputs if axis.symbol in names}
+    names = list(dict.fromkeys(axis.label for axis in inputs if axis.symbol in symbols))
     if not names:
         raise UsageError(f"{reads}, sizes known only at run time; give op, size and kernel instead")
-    first, *others = sorted(names)
-    also = f", and of {', '.join(map(repr, others))}" if others else ""
-    raise UsageError(f"{reads}; give the size of {first!r} (--dim {first}=224){also}")
+    options = " ".join(f"--dim {shlex.quote(f'{name}=224')}" for name in names)
+    which = f"size{'s' * (len(names) > 1)} of {' and '.join(map(repr, names))}"
+    raise UsageError(f"{reads}; give the {which} ({options})")
+
+
+def _are_open(sizes: Sequence[Extent]) -> bool:
+    return any(not isinstance(each, int) for each in sizes)
 
 
 def _told(size: Extent) -> str:
     return str(size) if isinstance(size, int | Size) else "?"
 
 
-def _unpadded(context: Context, node: Node, padded: tuple[int, ...]) -> tuple[int, ...]:
-    """Sizes without what `Pad`s in front of a node add."""
+def _unpadded(context: Context, node: Node, padded: tuple[Extent, ...]) -> tuple[Extent, ...]:
+    """Sizes without what `Pad`s in front of a node add; the same where that is not known."""
     graph, analysis = context.graph, context.analysis
     front = padding_in_front(graph, analysis, node, len(padded), Sinking(graph, analysis))
     amounts = [amount for pair in front or () for amount in pair]
-    known = [amount for amount in amounts if isinstance(amount, int) and amount >= 0]
-    if not front or len(known) != len(amounts):
+    if not front or any(isinstance(each, int) and each < 0 for each in amounts):
         return padded
-    sizes = tuple(
-        size - begin - end for size, begin, end in zip(padded, known[::2], known[1::2], strict=True)
-    )
-    return sizes if min(sizes) > 0 else padded
+    sizes = tuple(size - begin - end for size, (begin, end) in zip(padded, front, strict=True))
+    lost = any(isinstance(each, Unknown) for each in sizes)
+    if lost or (_are_open(sizes) and not _are_open(padded)):
+        return padded
+    return padded if any(isinstance(each, int) and each <= 0 for each in sizes) else sizes

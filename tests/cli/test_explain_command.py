@@ -15,7 +15,7 @@ import onnxpad
 from onnxpad.conventions.named import CONVENTIONS
 from onnxpad.report.text import coloured
 from onnxpad.report.text.explain_text import explain_text
-from tests.support import ROOT, W, one, onnxpad_runs, parsed
+from tests.support import MODELS, ROOT, W, one, onnxpad_runs, parsed
 
 STEM = ("--op", "conv", "--size", "224x160", "--kernel", "3", "--stride", "2")
 
@@ -253,6 +253,17 @@ class TestNode:
         assert result.stderr == f"error: node 'c' reads 'x' of height x 9; {asked}\n"
         assert "conv of 30x9" in told(path, "--node", "c", "--dim", "height=30")
         assert "conv of 30x9" in told(path, "--node", "c", "--shape", "1,2,30,9")
+
+    def test_all_sizes_are_asked_for_those_of_the_data(self) -> None:
+        path = MODELS / "timm_same_torchscript.onnx"
+        result = onnxpad_runs("explain", path, "--node", "/stem/Conv")
+        assert result.stderr == (
+            "error: node '/stem/Conv' has data of height x width, without the Pads in front; give "
+            "the sizes of 'height' and 'width' (--dim height=224 --dim width=224)\n"
+        )
+        result = onnxpad_runs("explain", path, "--node", "/stem/Conv", "--dim", "height=224")
+        assert "of 224 x width, without" in result.stderr
+        assert result.stderr.endswith("; give the size of 'width' (--dim width=224)\n")
 
     def test_two_nodes_of_one_name(self, tmp_path: Path) -> None:
         path = tmp_path / "twice.onnx"
