@@ -170,8 +170,10 @@ class Screen:
         found: list[str] = []
         for name, text in zip(names, texts, strict=True):
             first = f"  {name}{' ' * max(0, column - cells(name))}  "
-            fits = self.width is None or cells(first) + _LEAST <= self.width
-            found += self.lines(text, first, None if fits else "      ")
+            if self.width is None or cells(first) + _LEAST <= self.width:
+                found += self.lines(text, first)
+            else:
+                found += self.lines(f"{name}  {text}", "  ", "      ")
         return found
 
     def table(self, heads: Sequence[str], rows: Iterable[Sequence[str | Sequence[str]]]) -> str:

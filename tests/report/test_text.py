@@ -398,6 +398,13 @@ class TestShortText:
         for said in ("H 0+1, W 0+1   pads [0, 0, 1, 1]", "stage/depthwise_13"):
             assert said in text
 
+    def test_names_beside_a_text_are_wrapped_too(self) -> None:
+        name = "CPU, optimisation off, input float32 1x3x224x224; mask bool 1x1x224x224, seed 0"
+        lines = Screen(60).pairs([name, "short"], ["1 output equal bit for bit"] * 2)
+        assert max(map(len, lines)) <= 60
+        assert " ".join(" ".join(lines).split()).startswith(f"{name} 1 output equal bit for bit")
+        assert lines[-1].startswith("  short  1 output")
+
     def test_names_of_wide_characters_fit_too(self) -> None:
         findings = tuple(refusal(f"畳み込み層{i}" * 12, "a reason") for i in range(3))
         text = short_text(fixed(changes=(change("畳" * 90, **FOLDED),), findings=findings))
