@@ -372,6 +372,15 @@ class TestShortText:
             text.split()
         )
 
+    def test_a_difference_that_is_onnxruntimes_own_is_not_called_equal(self) -> None:
+        excused = replace(run(WRONG, level="full"), ok=True, excused=True)
+        found = Validation(ok=True, runs=(run(EQUAL), excused), warnings=("its own fault",))
+        text = " ".join(short_text(fixed(validation=found)).split())
+        assert "(CPU, 1 comparison) bit for bit with its optimiser off" in text
+        assert "optimiser on" not in text
+        assert "of 1 other run see the warning" in text
+        assert "warning: its own fault" in text
+
     def test_what_differs_is_shown_in_full(self) -> None:
         failed = Validation(ok=False, runs=(run(EQUAL), run(NOISE, WRONG, SHAPE)))
         text = " ".join(short_text(fixed(outcome=Outcome.INVALID, validation=failed)).split())

@@ -322,17 +322,22 @@ def _compared(report: FixReport) -> str:
     """The runs of a validation that passed: `outputs are equal bit for bit`."""
     validation = report.validation
     assert validation is not None
-    runs = [run for run in validation.runs if run.comparisons]
+    ran = [run for run in validation.runs if run.comparisons]
+    runs = [run for run in ran if run.ok and all(each.ok for each in run.comparisons)]
     where = " and ".join(dict.fromkeys(r.provider.removesuffix("ExecutionProvider") for r in runs))
     said = []
     for level in dict.fromkeys(run.optimisation for run in runs):
         compared = [c for run in runs if run.optimisation == level for c in run.comparisons]
-        worst = max((c.max_rel for c in compared if not c.equal), default=0.0)
+        shares = [c.max_rel for c in compared if not c.equal]
+        worst = math.nan if any(map(math.isnan, shares)) else max(shares, default=0.0)
         how = "bit for bit" if all(c.equal for c in compared) else _within(worst)
         said.append(f"{how} with its optimiser {'off' if level == 'off' else 'on'}")
     probed = "; so is each changed operator by itself" if validation.probes else ""
     many = counted(len(runs), "comparison")
-    return f"outputs are equal in onnxruntime ({shown(where)}, {many}) {', '.join(said)}{probed}"
+    told = f"outputs are equal in onnxruntime ({shown(where)}, {many}) {', '.join(said)}{probed}"
+    if len(runs) < len(ran):
+        told += f"; of {counted(len(ran) - len(runs), 'other run')} see the warning"
+    return told
 
 
 def _within(share: float) -> str:
