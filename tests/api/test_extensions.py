@@ -385,6 +385,7 @@ def command(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(given, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_command_takes_entry_points(tmp_path: Path) -> None:
     installed(tmp_path, "acme_onnx:EVERYTHING")
     assert "ACME777  warning  Kernels of one element." in command(tmp_path, "rules").stdout

@@ -940,6 +940,7 @@ def on_screen(output: str) -> list[str]:
     return lines
 
 
+@pytest.mark.slow
 def test_the_bar_moves_while_models_run_and_leaves_nothing(tmp_path: Path) -> None:
     model = one(
         "y = Conv <pads = [1, 1, 1, 1]> (x, w)",
