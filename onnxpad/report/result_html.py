@@ -10,8 +10,8 @@ from onnxpad.report.layout import plain, shortened_to
 from onnxpad.report.text import counted, first_names, shown
 from onnxpad.report.text.check_text import severities
 from onnxpad.report.text.fix_text import (
+    amounts_in_words,
     headline,
-    in_short,
     now_in_words,
     verdict,
     was_in_words,
@@ -30,7 +30,12 @@ def fix_html(report: FixReport) -> str:
     """The changes as a table: how many, what was, what is now, amounts."""
     groups = change_groups(report.changes)
     rows = [
-        (f"{len(group.changes):,}", was_in_words(group), now_in_words(group), in_short(group))
+        (
+            f"{len(group.changes):,}",
+            was_in_words(group),
+            " ".join(now_in_words(group)),
+            "; ".join(amounts_in_words(group)),
+        )
         for group in groups[:ROWS]
     ]
     if rest := groups[ROWS:]:

@@ -168,3 +168,13 @@ def test_the_report_of_a_result_is_the_commands() -> None:
     assert onnxpad.match(PORT, REFERENCE).report().exit_code == 0
     assert onnxpad.repad(PORT, "tensorflow").report().outcome == "repadded"
     assert onnxpad.validate(PORT, PORT).report().outcome == "passed"
+
+
+def test_the_cells_of_a_notebook_hold_no_marks_of_a_terminal() -> None:
+    """Spaces at which no line breaks, and breaks in a cell, are those of the printed table."""
+    page = onnxpad.fix(MODELS / "nasnet_keras.onnx", validate=False)._repr_html_()
+    assert "\\x" not in page
+    assert "\\n" not in page
+    assert "<td>pads, count_include_pad=1</td>" in page
+    assert "<td>dropped: never read</td>" in page
+    assert "4x H 1+2, W 2+2; 4x H 2+3, W 3+3" in page

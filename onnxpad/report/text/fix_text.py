@@ -133,8 +133,8 @@ def _changes(changes: Sequence[Change], screen: Screen) -> list[str]:
         [
             [f"{len(group.changes):,}"],
             [was_in_words(group)],
-            now_in_words(group).split("\n"),
-            [in_short(group)],
+            now_in_words(group),
+            [_amounts(group)],
         ]
         for group in groups[:GROUPS]
     ]
@@ -155,23 +155,23 @@ def was_in_words(group: ChangeGroup) -> str:
     return shown(_in_words(group.was.replace(_GUARDED, ""), group.op_type)) + refused
 
 
-def now_in_words(group: ChangeGroup) -> str:
-    """The form after, without the operator that the form before names already."""
+def now_in_words(group: ChangeGroup) -> list[str]:
+    """The form after, without the operator that the form before names already; in parts."""
     was = group.was.replace(_GUARDED, "")
     if not group.now:
-        return "removed"
+        return ["removed"]
     if was == group.now and was.startswith("computed Pad"):
-        return "by fewer nodes"
+        return ["by fewer nodes"]
     pad, *steps = was.split(" -> ")
     if pad == "Pad" and steps and group.now == " -> ".join([*steps, pad]):
-        return "moved past them" if len(steps) > 1 else "moved past it"
+        return ["moved past them" if len(steps) > 1 else "moved past it"]
     if group.now == group.op_type and was.endswith(f"-> {group.op_type}"):
-        return "dropped:\nnever read"
+        return ["dropped:", "never read"]
     now = _in_words(group.now, group.op_type)
     rest = now.removeprefix(f"{group.op_type} ")
     said = shown(now if rest.startswith("with ") else rest)
     said = said.replace(" counted", ",\ncount_include_pad=1")
-    return said.replace(_GUARDED, ",\nguarded (PAD701)")
+    return said.replace(_GUARDED, ",\nguarded (PAD701)").split("\n")
 
 
 def _in_words(form: str, op_type: str) -> str:
@@ -189,25 +189,30 @@ def _in_words(form: str, op_type: str) -> str:
 
 def _where(group: ChangeGroup, room: int | None) -> list[str]:
     """The amounts of a group, how many changes have each, and the first names."""
-    return [*filter(None, [in_short(group)]), _names(group.changes, room)]
+    return [*filter(None, [_amounts(group)]), _names(group.changes, room)]
 
 
-def in_short(group: ChangeGroup) -> str:
+def _amounts(group: ChangeGroup) -> str:
+    """The amounts of a group, each of which stays on one line."""
+    return "; ".join(each.replace(" ", UNBREAKABLE) for each in amounts_in_words(group))
+
+
+def amounts_in_words(group: ChangeGroup) -> list[str]:
     """The most frequent amounts of a group, and how many changes have each."""
     several = len(group.amounts) > 1
     if not several and not group.amounts[0][0]:
-        return ""
+        return []
     told = []
     for amounts, count in group.amounts[:_VARIANTS]:
         said = shown(amounts.partition(", pads [")[0]) or "none"
         said = "0 on all axes" if said == "nothing" else said
         if not several and ", pads [" in amounts:
             said = shown(amounts).replace(", pads [", "   pads [")
-        told.append((f"{count:,}x {said}" if several else said).replace(" ", UNBREAKABLE))
+        told.append(f"{count:,}x {said}" if several else said)
     if rest := group.amounts[_VARIANTS:]:
         many = sum(count for _, count in rest)
-        told.append(f"{many:,}x in {counted(len(rest), 'other way')}".replace(" ", UNBREAKABLE))
-    return "; ".join(told)
+        told.append(f"{many:,}x in {counted(len(rest), 'other way')}")
+    return told
 
 
 def _names(items: Sequence[Change] | Sequence[Finding], room: int | None) -> str:
