@@ -10,12 +10,14 @@ from onnxpad.transposed.cropped_form import crop_of, express, form_of, written_f
 
 
 class TakeOutputPadding(Pass):
-    """`output_padding` of a ConvTranspose, or negative pads, beside pads that could do the same.
+    """`output_padding` of a ConvTranspose beside unequal pads, or negative pads.
 
     ## What it does
-    Takes `output_padding` off the end pads as far as these reach, and makes an `output_padding` of
-    negative end pads. With `--symmetric-transpose` or in style `symmetric` pads stay equal at both
-    ends, so `output_padding` stays too.
+    Takes `output_padding` off the end pads as far as these reach, where pads differ at both ends
+    of some axis, and makes an `output_padding` of negative end pads. Pads that are equal at both
+    ends stay, and the `output_padding` beside them: onnxruntime's CUDA provider runs no others.
+    With `--symmetric-transpose` or in style `symmetric` pads shall be equal, so every
+    `output_padding` stays.
 
     ## Why it matters
     Several runtimes drop `output_padding`, want it to be 0, or append zeros where the bias belongs.
@@ -38,21 +40,23 @@ class TakeOutputPadding(Pass):
                 float[2, 3, 3, 3] w
             """,
             before="""
-                y = ConvTranspose <output_padding = [1, 1], pads = [1, 1, 1, 1], strides = [2, 2]>
+                y = ConvTranspose <output_padding = [1, 1], pads = [0, 1, 1, 1], strides = [2, 2]>
                     (x, w)
             """,
-            after="y = ConvTranspose <pads = [1, 1, 0, 0], strides = [2, 2]> (x, w)",
+            after="y = ConvTranspose <pads = [0, 1, 0, 0], strides = [2, 2]> (x, w)",
         ),
     )
 
     def find(self, context: Context) -> Iterator[Match]:
-        """Every transposed convolution whose pads and output_padding cancel out in part."""
+        """Every transposed convolution with unequal pads that output_padding cancels in part."""
         for op in context.transposed():
             if not op.is_explicit:
                 continue  # another rule writes these out
             now = written_form(op)
             is_negative = min(map(min, op.pads)) < 0
-            if not is_negative and (context.symmetric_transpose or not any(op.output_padding)):
+            is_equal = all(begin == end for begin, end in op.pads)
+            stays = is_equal or context.symmetric_transpose or not any(op.output_padding)
+            if stays and not is_negative:
                 continue
             try:
                 form = form_of(op, crop_of(context.analysis, op))

@@ -100,7 +100,7 @@ EXPECTED: dict[str, tuple[dict[str, tuple[tuple[int, ...], tuple[int, ...]]], se
     "hifigan_dynamo": (
         {
             "node_convolution": ((4, 4), (0,)),
-            "node_convolution_1": ((3, 2), (0,)),
+            "node_convolution_1": ((3, 3), (1,)),
             "node_convolution_2": ((1, 1), (0,)),
             "node_convolution_3": ((15, 15), (0,)),
         },
@@ -109,7 +109,7 @@ EXPECTED: dict[str, tuple[dict[str, tuple[tuple[int, ...], tuple[int, ...]]], se
     "hifigan_torchscript": (
         {
             "/up.0/ConvTranspose": ((4, 4), (0,)),
-            "/up.1/ConvTranspose": ((3, 2), (0,)),
+            "/up.1/ConvTranspose": ((3, 3), (1,)),
             "/up.2/ConvTranspose": ((1, 1), (0,)),
             "/smooth/ConvTranspose": ((15, 15), (0,)),
         },
@@ -145,7 +145,7 @@ EXPECTED: dict[str, tuple[dict[str, tuple[tuple[int, ...], tuple[int, ...]]], se
             "node_convolution_1": ((2, 2), (0,)),
             "node_convolution_2": ((2, 1), (0,)),
             "node_convolution_3": ((0, 3), (0,)),
-            "node_convolution_4": ((2, 1), (0,)),
+            "node_convolution_4": ((2, 2), (1,)),
         },
         {"node_slice_1", "node_slice_2", "node_slice_3", "node_slice_4"},
     ),
@@ -155,7 +155,7 @@ EXPECTED: dict[str, tuple[dict[str, tuple[tuple[int, ...], tuple[int, ...]]], se
             "/ratio/ConvTranspose": ((2, 2), (0,)),
             "/sides/ConvTranspose": ((2, 1), (0,)),
             "/ends/ConvTranspose": ((0, 3), (0,)),
-            "/dac/ConvTranspose": ((2, 1), (0,)),
+            "/dac/ConvTranspose": ((2, 2), (1,)),
         },
         {"/causal/Slice", "/ratio/Slice", "/sides/Slice", "/Slice"},
     ),
@@ -168,7 +168,7 @@ EXPECTED: dict[str, tuple[dict[str, tuple[tuple[int, ...], tuple[int, ...]]], se
     ),
     "upsampling_paddle": (
         {
-            "ConvTranspose.0": ((1, 1, 0, 0), (0, 0)),
+            "ConvTranspose.0": ((1, 1, 1, 1), (1, 1)),
             "ConvTranspose.2": ((1, 2, 0, 1), (0, 0)),
             "ConvTranspose.4": ((1, 0, 2, 1), (0, 0)),
         },
@@ -176,7 +176,7 @@ EXPECTED: dict[str, tuple[dict[str, tuple[tuple[int, ...], tuple[int, ...]]], se
     ),
     "vocoder_torch": (
         {
-            "/up_1/ConvTranspose": ((9, 5), (0,)),
+            "/up_1/ConvTranspose": ((9, 9), (4,)),
             "/up_2/ConvTranspose": ((1, 1), (0,)),
         },
         set(),

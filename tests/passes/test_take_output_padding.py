@@ -1,4 +1,4 @@
-"""Pads and output_padding of ConvTranspose: the least numbers, or equal pads at both ends."""
+"""Pads and output_padding of ConvTranspose: equal pads stay, unequal ones become the least."""
 
 import json
 from pathlib import Path
@@ -17,16 +17,49 @@ from tests.support import assert_same, fixed, one, onnxpad_runs, run
 @pytest.mark.parametrize(
     ("written", "pads", "appended"),
     [
-        ("strides = [6], pads = [9, 9], output_padding = [4]", [9, 5], []),
-        ("strides = [2], pads = [1, 1], output_padding = [1]", [1, 0], []),
-        ("strides = [3], pads = [1, 1], output_padding = [2]", [1, 0], [1]),
+        ("strides = [6], pads = [8, 9], output_padding = [4]", [8, 5], []),
+        ("strides = [2], pads = [0, 1], output_padding = [1]", [0, 0], []),
+        ("strides = [3], pads = [2, 1], output_padding = [2]", [2, 0], [1]),
     ],
 )
-def test_taken_off_the_end_pads(written: str, pads: list[int], appended: list[int]) -> None:
+def test_taken_off_unequal_end_pads(written: str, pads: list[int], appended: list[int]) -> None:
     result = fixed(transposed(written, kernel=7, size="n"))
     assert [change.code for change in result.changes] == ["PAD403"]
     assert attributes(result.model).get("pads", []) == pads
     assert attributes(result.model).get("output_padding", []) == appended
+
+
+EQUAL = [1, 1, 1, 1]
+PYTORCH = "pads = [1, 1, 1, 1], output_padding = [1, 1], strides = [2, 2]"
+
+
+@pytest.mark.parametrize(
+    ("written", "pads", "appended"),
+    [
+        (PYTORCH, EQUAL, [1, 1]),
+        (
+            PYTORCH.replace("output_padding = [1, 1]", "output_padding = [0, 1]"),
+            [1, 1, 1, 1],
+            [0, 1],
+        ),
+        (PYTORCH.replace("pads = [1, 1, 1, 1]", "pads = [1, 0, 1, 1]"), [1, 0, 0, 0], None),
+    ],
+)
+def test_equal_pads_keep_output_padding(
+    written: str, pads: list[int], appended: list[int] | None
+) -> None:
+    """CUDA runs equal pads only: one axis with unequal ones is enough to write the least form."""
+    model = one(
+        f"y = ConvTranspose <{written}> (x, w)",
+        inputs="float[1, 1, h, 6] x",
+        initializers=f"float[1, 1, 3, 3] w = {{{', '.join(map(str, range(9)))}}}",
+    )
+    result = onnxpad.fix(model)
+    assert [change.code for change in result.changes] == ["PAD403"] * (appended is None)
+    assert attributes(result.model)["pads"] == pads
+    assert attributes(result.model).get("output_padding") == appended
+    assert not [each for each in onnxpad.check(result.model).findings if each.code == "PAD403"]
+    assert result.changed or result.findings == ()
 
 
 @pytest.mark.parametrize(
