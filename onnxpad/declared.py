@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
-from onnxpad.errors import UsageError
+from onnxpad.errors import UsageError, let_through
 
 if TYPE_CHECKING:
     import onnx
@@ -117,6 +117,7 @@ class Row:
         try:
             return str(self.limit(tuple(pads), plain(others)) or "")
         except Exception as error:  # whatever a user's function raises
+            let_through(error)
             return f"the limit declared for {told(self)} raises {type(error).__name__}: {error}"
 
 
@@ -168,7 +169,8 @@ class Step:
         else:
             try:
                 made = self.pointwise(fill, plain(attributes))
-            except Exception:  # whatever a user's function raises
+            except Exception as error:  # whatever a user's function raises
+                let_through(error)
                 return None
         if not isinstance(made, Real):
             return None
@@ -186,7 +188,8 @@ class Step:
             named = isinstance(self.permutes, str)
             given: Any = known.get(self.permutes) if named else self.permutes(rank, known)  # type: ignore[operator, arg-type]
             order = tuple(map(int, given))
-        except Exception:  # whatever a user's function raises
+        except Exception as error:  # whatever a user's function raises
+            let_through(error)
             return None
         return order if sorted(order) == list(range(rank)) else None
 

@@ -1,5 +1,8 @@
 """The exceptions of the package; each message says what is wrong and how to mend it."""
 
+import functools
+import signal
+
 from onnxpad.messages import shortened
 
 
@@ -61,3 +64,30 @@ class ProviderError(OnnxpadError):
 
     exit_code = 4
     kind = "provider"
+
+
+def let_through(error: BaseException) -> None:
+    """Raises an error again that a signal handler of the program raised, as a limit of its own.
+
+    Code of others may raise anything, and a handler too, in the midst of it.
+    """
+    codes = {_code_of(signal.getsignal(each)) for each in signal.valid_signals()}
+    while True:
+        trace = error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code in codes:
+                raise error
+            trace = trace.tb_next
+        cause = error.__cause__ or error.__context__
+        if cause is None:
+            return
+        error = cause
+
+
+def _code_of(handler: object) -> object:
+    """The code of a signal handler in Python; None for others."""
+    while isinstance(handler, functools.partial):
+        handler = handler.func
+    handler = getattr(handler, "__func__", handler)
+    called = handler if hasattr(handler, "__code__") else type(handler).__call__
+    return getattr(called, "__code__", None)

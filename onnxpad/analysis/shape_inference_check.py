@@ -18,6 +18,7 @@ from onnx.helper import make_tensor
 
 from onnxpad.analysis import Analysis, Shape
 from onnxpad.arithmetic.size import NMAX, Unknown
+from onnxpad.errors import let_through
 from onnxpad.graph import Graph, Node, Tensor
 
 Sizes: TypeAlias = tuple[int | None, ...]
@@ -125,6 +126,7 @@ def _complaint(graph: Graph, asked: Mapping[_Question, Sequence[Node]]) -> str:
     try:
         shape_inference.infer_shapes(_model(graph, asked), strict_mode=True)
     except Exception as error:  # it raises anything
+        let_through(error)
         return str(error)
     return ""
 
@@ -214,7 +216,8 @@ def _answers(
     """Each question with the output sizes that shape inference infers, None where unknown."""
     try:
         inferred = shape_inference.infer_shapes(_model(graph, asked))
-    except Exception:  # it raises anything, and without an answer nothing is compared
+    except Exception as error:  # it raises anything, and without an answer nothing is compared
+        let_through(error)
         return
     sizes = {value.name: _read(value.type.tensor_type) for value in inferred.graph.value_info}
     for number, question in enumerate(asked):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import onnx
 
 from onnxpad.arguments import InFolder
-from onnxpad.errors import ModelError, UsageError
+from onnxpad.errors import ModelError, UsageError, let_through
 
 if TYPE_CHECKING:
     from onnxpad.graph.model import Model
@@ -148,6 +148,7 @@ def _serialised(export: Callable[[], onnx.ModelProto], kind: str) -> bytes:
     try:
         data: bytes = export().SerializeToString()
     except Exception as error:
+        let_through(error)
         reason: BaseException = error
         while reason.__cause__ is not None:
             reason = reason.__cause__  # onnx_ir adds where it was at each level

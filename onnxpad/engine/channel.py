@@ -8,8 +8,9 @@ import os
 import pickle
 import struct
 import sys
+from collections.abc import Callable
 from contextlib import suppress
-from typing import SupportsIndex
+from typing import SupportsIndex, TypeVar
 
 _PIPE = 1 << 20  # capacity of a pipe in bytes, where the system allows to set it
 _BUFFER = 1 << 16
@@ -17,6 +18,12 @@ _MOST = 1 << 30  # bytes written at once: systems refuse more than 2 GiB
 _LARGE = 1 << 16  # bytes from which on an array is sent after the pickle, uncopied
 _HEAD = struct.Struct("<IQ")  # number of arrays that follow, and bytes of sizes and pickle
 _SIZE = struct.Struct("<Q?")  # bytes of such an array, and whether it is read-only
+
+_T = TypeVar("_T")
+
+
+class ClosedError(Exception):
+    """The other end of a channel is closed; no error that a caller's signal handler raises."""
 
 
 class Blob:
@@ -52,7 +59,7 @@ class Channel:
         """Send an object.
 
         Raises:
-            OSError: The other end is closed.
+            ClosedError: The other end is closed.
             Exception: `pickle` cannot pickle the object; then nothing was sent.
         """
         beside: list[memoryview] = []
@@ -74,7 +81,7 @@ class Channel:
         """Receive the next object.
 
         Raises:
-            EOFError: The other end is closed.
+            ClosedError: The other end is closed.
         """
         count, size = _HEAD.unpack(self._read(_HEAD.size))
         first = memoryview(self._read(size))
@@ -90,12 +97,12 @@ class Channel:
         """Read until `mark` was read.
 
         Raises:
-            EOFError: The other end is closed, or the mark is not among the first `most` bytes.
+            ClosedError: The other end is closed, or the mark is not among the first `most` bytes.
         """
         seen = b""
         while not seen.endswith(mark):
             if len(seen) > most:
-                raise EOFError
+                raise ClosedError
             seen += self._read(1)
 
     def put(self, mark: bytes) -> None:
@@ -111,20 +118,36 @@ class Channel:
 
     def _write(self, data: memoryview) -> None:
         while data.nbytes:
-            data = data[os.write(self._writing, data[:_MOST]) :]
+            data = data[_asked(os.write, self._writing, data[:_MOST]) :]
 
     def _read(self, size: int) -> bytes:
-        data = self._reader.read(size)
+        data = _asked(self._reader.read, size)
         if len(data) < size:
-            raise EOFError
+            raise ClosedError
         return data
 
     def _filled(self, size: int) -> bytearray:
         """Read so many bytes into a buffer that a writable array can use."""
         data = bytearray(size)
-        if self._reader.readinto(data) < size:
-            raise EOFError
+        if _asked(self._reader.readinto, data) < size:
+            raise ClosedError
         return data
+
+
+def _asked(call: Callable[..., _T], *arguments: object) -> _T:
+    """What a call of the system returns.
+
+    Raises:
+        ClosedError: It failed. An error that a signal handler raised meanwhile, such as
+            `TimeoutError`, is an OSError too, but has no number or comes from a frame below.
+    """
+    try:
+        return call(*arguments)
+    except OSError as error:
+        below = error.__traceback__ and error.__traceback__.tb_next
+        if error.errno is None or below is not None:
+            raise
+        raise ClosedError from None
 
 
 def _enlarge(end: int) -> None:

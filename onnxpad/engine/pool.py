@@ -2,7 +2,7 @@
 
 A worker is a new interpreter, never a fork of a process that has threads or uses a device. Only the
 program `onnxpad` forks its first worker, before it has either. If no interpreter can be started, as
-in a frozen or embedded one, onnxruntime runs in this process.
+in a frozen or embedded one, onnxruntime runs in this process, without limits and at its risk.
 """
 
 import atexit
@@ -12,12 +12,15 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from onnxpad.engine.channel import Channel
-from onnxpad.engine.runtime import CrashError
+from onnxpad.engine.channel import Channel, ClosedError
+from onnxpad.engine.runtime import CrashError, LimitError
 from onnxpad.engine.worker import READY, Desk, detach, heed_nobody, serve
 
 _IDLE: Final = 4
@@ -25,6 +28,9 @@ _IDLE: Final = 4
 
 _PATIENCE: Final = 2.0
 """Seconds to wait for a worker to end by itself before it is killed."""
+
+_limit: ContextVar[float | None] = ContextVar("limit", default=None)
+"""Seconds after which a request is given up, with its worker; None for no limit."""
 
 _START: Final = """\
 import importlib, sys, typing
@@ -55,6 +61,7 @@ class Worker(Protocol):
 
         Raises:
             CrashError: The worker's process ended instead of answering.
+            LimitError: It did not answer within the limit, and was ended.
             Exception: Any exception that the request raised.
         """
         ...
@@ -96,15 +103,51 @@ class _Here:
         self._desk.close()
 
 
+class _Watch:
+    """Kills a process that is not done after so many seconds; None for no limit."""
+
+    def __init__(self, process: _Process, seconds: float | None) -> None:
+        self._process = process
+        self._seconds = seconds
+        self._timer: threading.Timer | None = None
+        self._lock = threading.Lock()
+        self._is_done = self._is_late = False
+
+    def begin(self) -> None:
+        if self._seconds is not None:
+            self._timer = threading.Timer(self._seconds, self._kill)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def end(self) -> bool:
+        """Lets the process live from now on; returns whether it was killed before."""
+        with self._lock:
+            self._is_done = True
+        if self._timer is not None:
+            self._timer.cancel()
+        return self._is_late
+
+    def _kill(self) -> None:
+        with self._lock:
+            if not self._is_done:
+                self._is_late = True
+                with suppress(OSError):
+                    self._process.kill()
+
+
 class _Elsewhere:
-    """onnxruntime in a process of its own."""
+    """onnxruntime in a process of its own; one that nobody refers to any more is ended."""
 
     def __init__(self, process: _Process, channel: Channel, *, ready: bool) -> None:
         self._process = process
         self._channel = channel
         self._ready = ready
-        self._warm = False
+        self._warm = self._answered = False
         _everyone.add(self)
+
+    def __del__(self) -> None:
+        """End a worker that was lost, as to an exception between two steps here."""
+        self.end()
 
     @property
     def usable(self) -> bool:
@@ -114,29 +157,49 @@ class _Elsewhere:
         """Import onnxruntime in the worker, without waiting for it."""
         if not self._warm:
             self._warm = True
-            with suppress(OSError):
+            try:
                 self._channel.send((False, "warm", ()))
+            except ClosedError:
+                pass  # reported when it is asked
+            except BaseException:  # half a message may be on its way
+                self.end()
+                raise
 
     def ask(self, request: str, *arguments: object) -> Any:
-        try:
-            self._channel.send((True, request, arguments))
-            reply: Any = self._channel.receive()
-        except (EOFError, OSError):
-            raise self._crash() from None
-        except BaseException:  # such as an interrupt: an answer may be on its way
-            self.end()
-            raise
-        well, answer = reply
+        limit = _limit.get()
+        if limit is not None and not self._answered:  # its imports are no part of a run
+            self._exchanged("warm", (), None)
+        well, answer = self._exchanged(request, arguments, limit)
         if well:
             return answer
         raise answer
+
+    def _exchanged(self, request: str, arguments: object, limit: float | None) -> Any:
+        """The reply to a request: whether it went well, and the answer or the error."""
+        watch = _Watch(self._process, limit)
+        try:
+            watch.begin()
+            self._channel.send((True, request, arguments))
+            reply = self._channel.receive()
+            if not watch.end():
+                self._answered = True
+                return reply
+        except ClosedError:
+            if not watch.end():
+                raise self._crash() from None
+        except BaseException:  # such as an interrupt: an answer may be on its way
+            watch.end()
+            self.end()
+            raise
+        self.end()
+        raise LimitError(f"did not end within {limit:g} s")
 
     def starts(self) -> bool:
         """Whether the worker has started and imported this package; waits until it is known."""
         if not self._ready:
             try:
                 self._channel.skip_past(READY)
-            except (EOFError, OSError):
+            except ClosedError:
                 self.end()
                 return False
             except BaseException:
@@ -147,9 +210,11 @@ class _Elsewhere:
 
     def _crash(self) -> CrashError:
         """The error for the process's end; raises KeyboardInterrupt if an interrupt ended it."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_PATIENCE)
-        self.end()
+        try:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_PATIENCE)
+        finally:
+            self.end()
         code = self._process.returncode or 0
         if code & 0xFFFFFFFF == _WINDOWS_INTERRUPT:
             raise KeyboardInterrupt
@@ -209,10 +274,20 @@ class _Forked:
             os.kill(self._pid, signal.SIGKILL)
 
 
-_everyone: set[_Elsewhere] = set()
+_everyone: weakref.WeakSet[_Elsewhere] = weakref.WeakSet()
 _idle: list[_Elsewhere] = []
 _lock = threading.Lock()
 _unable: list[bool] = []
+
+
+@contextmanager
+def limited(seconds: float | None) -> Iterator[None]:
+    """Gives up each request made in here after so many seconds; None for no limit."""
+    token = _limit.set(seconds)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
 
 
 def borrow() -> Worker:

@@ -11,7 +11,7 @@ import re
 import time
 import types
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -43,6 +43,12 @@ class CrashError(EngineError):
     """A crash of the process in which onnxruntime loaded or ran a model."""
 
     kind = "crash"
+
+
+class LimitError(CrashError):
+    """A request that did not end within its limit; its process was ended."""
+
+    kind = "limit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +183,27 @@ class LocalSession:
             and event["name"].endswith("_kernel_time")
             and not event["args"]["op_name"].startswith("Memcpy")
         }
+
+
+def evaluator(model: bytes, outputs: Sequence[str]) -> Callable[[Mapping[str, Any]], list[Any]]:
+    """A function that runs a model in onnx's reference evaluator.
+
+    Raises:
+        EngineError: It cannot; so does the function.
+    """
+
+    def tried(call: Callable[[], Any]) -> Any:
+        try:
+            with np.errstate(all="ignore"):
+                return call()
+        except Exception as error:  # whatever its operators raise
+            raise EngineError(f"the reference evaluator fails: {first_line(error)}") from None
+
+    import numpy as np
+    from onnx.reference import ReferenceEvaluator  # onnx starts slowly, and is rarely needed here
+
+    session = tried(lambda: ReferenceEvaluator(model))
+    return lambda feeds: list(tried(lambda: session.run(list(outputs), dict(feeds))))
 
 
 def _options(runtime: types.ModuleType, opening: Opening) -> tuple[Any, list[Any]]:

@@ -25,7 +25,7 @@ from onnxpad.engine.runtime import (
     first_line,
     settings_text,
 )
-from onnxpad.errors import ModelError
+from onnxpad.errors import ModelError, let_through
 
 __all__ = [
     "AGREED",
@@ -42,6 +42,7 @@ __all__ = [
     "answers",
     "available_providers",
     "cuda_version",
+    "evaluated_by_onnx",
     "first_line",
     "folder_of",
     "known_providers",
@@ -277,6 +278,24 @@ def answers(
     ]
 
 
+def evaluated_by_onnx(
+    model: onnx.ModelProto, outputs: Sequence[str], fed: Sequence[Mapping[str, Array]]
+) -> list[Answer] | EngineError:
+    """The outputs named, or an error, for each set of inputs, by onnx's reference evaluator.
+
+    It runs in a worker too: its work and its memory are not bounded by the size of a model.
+    """
+    inputs = [dict(feeds) for feeds in fed]
+    try:
+        given = pool.ask("evaluate", Blob(model.SerializeToString()), list(outputs), inputs)
+    except EngineError as error:
+        return error
+    return [
+        one if isinstance(one, EngineError) else dict(zip(outputs, one, strict=True))
+        for one in given
+    ]
+
+
 def optimised(
     source: Source,
     *,
@@ -354,6 +373,7 @@ def read_proto(source: Source) -> onnx.ModelProto:
             return onnx.load_model_from_string(source)
         return onnx.load(source, load_external_data=False)
     except OSError as error:
+        let_through(error)
         raise ModelError(f"{os.fspath(source)!r} cannot be read: {error.strerror}") from None
     except DecodeError:
         where = "the bytes given" if isinstance(source, bytes) else repr(os.fspath(source))

@@ -14,8 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from onnxpad.engine import runtime
-from onnxpad.engine.channel import Channel
+from onnxpad.engine.channel import Blob, Channel, ClosedError
 from onnxpad.engine.runtime import EngineError, LocalSession, Opening
+
+_SHARE = 0.8
+"""Of the memory that is available when a model is opened, what a worker may take."""
+
+_ANSWER = 1 / 16
+"""Of the same, what the outputs of a run may take: the caller keeps those of all runs, and compares
+them as float64."""
 
 READY = b"\0onnxpad's worker is ready\n"
 """The first message of a worker, after anything that the interpreter prints at its start."""
@@ -41,7 +48,7 @@ class Desk:
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str]) -> tuple[list[Any], float]:
         """Run the open session; returns the outputs named, and the seconds it took."""
-        return self._open_one().run(feeds, outputs)
+        return self._run(self._open_one(), feeds, outputs)
 
     def times(
         self, feeds: Mapping[str, Any], outputs: Sequence[str], warm_up: float, seconds: float
@@ -93,7 +100,34 @@ class Desk:
         found: list[list[Any] | EngineError | None] = []
         for feeds in fed:
             try:
-                found.append(session.run(feeds, outputs)[0])
+                found.append(self._run(session, feeds, outputs)[0])
+            except EngineError as error:
+                found.append(error)
+        return found
+
+    def _run(
+        self, session: LocalSession, feeds: Mapping[str, Any], outputs: Sequence[str]
+    ) -> tuple[list[Any], float]:
+        found = session.run(feeds, outputs)
+        size, free = _size(found[0]), spare()
+        if free is not None and size > free * _ANSWER:
+            raise EngineError(
+                f"its outputs take {size / 2**30:.1f} GiB: of the memory available here, "
+                f"{free / 2**30:.1f} GiB, one run may take a sixteenth"
+            )
+        return found
+
+    def evaluate(
+        self, model: Blob, outputs: Sequence[str], fed: Sequence[Mapping[str, Any]]
+    ) -> list[list[Any] | EngineError]:
+        """The outputs named, or an error, for each set of inputs, by onnx's reference evaluator."""
+        if self._moves:
+            bound_memory(True)
+        run = runtime.evaluator(model.data, outputs)
+        found: list[list[Any] | EngineError] = []
+        for feeds in fed:
+            try:
+                found.append(run(feeds))
             except EngineError as error:
                 found.append(error)
         return found
@@ -125,6 +159,8 @@ class Desk:
 
     def _opened(self, opening: Opening, here: str | None) -> LocalSession:
         """A session; without `opening.folder`, external data lies in the caller's directory."""
+        if self._moves:
+            bound_memory(opening.provider == runtime.CPU)
         if not self._moves or here is None:
             return LocalSession(opening)
         os.chdir(here)
@@ -142,6 +178,8 @@ def serve(channel: Channel) -> None:
 
     desk = Desk(moves=True)
     _leave()
+    with suppress(OSError):  # if memory runs out nonetheless, Linux ends this process and no other
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def listen() -> None:
@@ -163,7 +201,7 @@ def serve(channel: Channel) -> None:
             continue
         try:
             channel.send(reply)
-        except OSError:
+        except ClosedError:
             os._exit(0)
         except Exception as error:  # pickle's own errors share no narrower base class
             what = reply[1] if isinstance(reply[1], Exception) else error
@@ -221,6 +259,45 @@ def _same(one: Any, other: Any) -> bool:
         return False
     bits, others = (each.reshape(-1).view(f"u{kind.itemsize}") for each in (one, other))
     return bool((bits == others).all())
+
+
+def _size(value: Any) -> int:
+    """The bytes of tensors, also of those in sequences and maps."""
+    if isinstance(value, list | tuple):
+        return sum(map(_size, value))
+    return int(getattr(value, "nbytes", 0))
+
+
+def spare() -> int | None:
+    """The bytes that the system can give without taking them from a program; None if unknown."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    sizes = {
+        name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)
+    }
+    return 1024 * (sizes["MemAvailable"] + sizes.get("SwapFree", 0))
+
+
+def bound_memory(bounded: bool) -> None:
+    """Bounds what this process may allocate, where the system can (Linux).
+
+    Beyond it an allocation fails, which onnxruntime reports as an error. A device's driver
+    reserves far more than it uses, so such a process is not bounded.
+    """
+    free = spare()
+    if sys.platform != "linux" or free is None:
+        return
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = most
+    if bounded:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])
+        limit = pages * resource.getpagesize() + int(free * _SHARE)
+        limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
 
 
 def _leave() -> None:

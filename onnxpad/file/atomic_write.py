@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from onnxpad.errors import OutputError
+from onnxpad.errors import OutputError, let_through
 
 Content: TypeAlias = "Iterable[bytes | memoryview] | Path"
 """The content of a file to write: chunks, or an existing file to hard-link to."""
@@ -62,6 +62,7 @@ def write_whole(files: Mapping[Path, Content]) -> None:
         for parent in reversed(made):
             with suppress(OSError):
                 parent.rmdir()
+        let_through(error)
         if isinstance(error, OSError):
             raise _refusal(path, error) from None
         raise

@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 import onnx
 
-from onnxpad.errors import OutputError, UsageError
+from onnxpad.errors import OutputError, UsageError, let_through
 from onnxpad.file.atomic_write import Content
 from onnxpad.file.embed_external import inlined
 from onnxpad.file.external_data import external_tensors, reference
@@ -191,6 +191,7 @@ def _copied(source: Path, progress: Progress | None) -> Iterator[bytes]:
                 if progress is not None:
                     progress(f"copying {source.name} (MiB)", done // _MEBIBYTE, size // _MEBIBYTE)
     except OSError as error:
+        let_through(error)
         raise OutputError(f"{source} cannot be copied: {error.strerror}") from None
     if done != size:
         raise OutputError(f"{source} changed while it was copied; try again")

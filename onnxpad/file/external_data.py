@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import onnx
 
-from onnxpad.errors import ModelError
+from onnxpad.errors import ModelError, let_through
 from onnxpad.file.proto_walk import tensors
 
 # Types in which several elements share a byte; the installed onnx may be too old to know some.
@@ -108,6 +108,7 @@ def _size(location: PurePosixPath, model: Path, what: str) -> int:
     try:
         status = path.stat()
     except (OSError, ValueError) as error:
+        let_through(error)
         if isinstance(error, OSError) and error.errno in _UNREACHABLE:
             raise ModelError(f"{what}, which cannot be read: {error.strerror}") from None
         if path.is_symlink():
@@ -153,6 +154,7 @@ def internal(tensor: onnx.TensorProto, folder: Path) -> onnx.TensorProto:
             file.seek(begin)
             elements = file.read(length or 0)
     except OSError as error:
+        let_through(error)
         raise ModelError(
             f"the data of tensor '{tensor.name}' in {path} cannot be read: {error.strerror}"
         ) from None

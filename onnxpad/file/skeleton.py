@@ -17,7 +17,7 @@ from google.protobuf.message import (  # type: ignore[import-untyped]
     Message,
 )
 
-from onnxpad.errors import ModelError
+from onnxpad.errors import ModelError, let_through
 from onnxpad.file.external_data import external_tensors
 from onnxpad.file.wire import Chunk, Kind, Record, WireError, header, scan, strip
 
@@ -233,6 +233,7 @@ def read_file(path: Path) -> Skeleton:
     except FileNotFoundError:
         raise ModelError(f"{path} does not exist; check the path") from None
     except (OSError, ValueError) as error:
+        let_through(error)
         reason = getattr(error, "strerror", None) or error
         raise ModelError(f"{path} cannot be read: {reason}") from None
     return read_bytes(data, str(path))

@@ -12,7 +12,7 @@ from typing import Final
 
 import onnx
 
-from onnxpad.errors import ModelError, OutputError, UsageError
+from onnxpad.errors import ModelError, OutputError, UsageError, let_through
 from onnxpad.file.atomic_write import write_whole
 from onnxpad.file.copy_external import ExternalData, Progress, behind_links, contents, follow_links
 from onnxpad.file.external_data import check_external
@@ -204,6 +204,7 @@ class Model:
             files = contents(self.skeleton, self.path, *edits, target, external_data, progress)
             write_whole(files)
         except (OSError, ValueError) as error:  # from the checks before anything is written
+            let_through(error)
             reason = getattr(error, "strerror", None) or error
             raise OutputError(f"{target} cannot be written: {reason}") from None
         return tuple(file for file in files if file is not target)

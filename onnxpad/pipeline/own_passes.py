@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from onnxpad.errors import OnnxpadError, UsageError
+from onnxpad.errors import OnnxpadError, UsageError, let_through
 from onnxpad.finding import Severity
 from onnxpad.passes import PASSES
 from onnxpad.proof.certify import UncertifiedError
@@ -87,6 +87,7 @@ def findings(rule: Pass, context: Context) -> Iterator[Match]:
         except OnnxpadError:
             raise
         except Exception as error:  # whatever a user's code raises
+            let_through(error)
             raise UsageError(f"{_named(type(rule))}, find: {_said(error)}") from error
         if context.graph.version != version:
             context.rollback(mark)

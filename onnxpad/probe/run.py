@@ -18,8 +18,8 @@ from onnxpad.engine.sessions import (
     Value,
     answers,
 )
+from onnxpad.validation import evaluator
 from onnxpad.validation.compare import compare
-from onnxpad.validation.evaluator import evaluator
 from onnxpad.validation.inputs import Draw, Input, UndrawableError, describe
 
 REACH = 8
@@ -76,12 +76,13 @@ def compare_runs(
     expected, why = _by_draw(ours, draws)
     found, trouble = _by_draw(theirs, draws)
     if not expected:
-        expected, doubt = _by_draw(_evaluated(before, names, draws), draws)
+        expected, doubt = _by_draw(evaluator.answers(before, names, feeds), draws)
         if not expected:
             return ProbeResult(True, 0, f"not probed: {why} ({doubt})")
         worse = isinstance(trouble, CrashError) and not isinstance(why, CrashError)
         if not found and not worse:
-            found, _ = _by_draw(_evaluated(after, names, [*expected]), [*expected])
+            again = evaluator.answers(after, names, [draw.feeds for draw in expected])
+            found, _ = _by_draw(again, [*expected])
             if not found and (str(trouble) == str(why) or _NO_KERNEL in str(trouble)):
                 return ProbeResult(True, 0, f"not probed: {trouble}")
     draws = list(expected)
@@ -112,24 +113,6 @@ def _by_draw(
         else:
             answered[draw] = answer
     return answered, complaint
-
-
-def _evaluated(
-    model: onnx.ModelProto, names: Sequence[str], draws: Sequence[Draw]
-) -> Sequence[Answer] | EngineError:
-    """Answers of onnx's reference evaluator."""
-    try:
-        run = evaluator(model, names)
-    except EngineError as error:
-        return error
-
-    def answer(draw: Draw) -> Answer:
-        try:
-            return run(draw.feeds)
-        except EngineError as error:
-            return error
-
-    return [answer(draw) for draw in draws]
 
 
 def _draws(inputs: Sequence[Input], seeds: int) -> Iterator[Draw]:

@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.engine.sessions import Array
-from onnxpad.errors import UsageError
+from onnxpad.errors import UsageError, let_through
 from onnxpad.validation.align import (
     aligned,
     channels_first,
@@ -341,6 +341,7 @@ def _read(path: Path) -> list[list[_Entry]]:
                 return [[_Entry("the array", loaded)]]
             entries = [_Entry(name, loaded[name]) for name in loaded.files]
     except _UNREADABLE as error:
+        let_through(error)
         raise UsageError(_why(path, error)) from None
     if not entries:
         raise UsageError(f"{path}: contains no arrays")
@@ -389,6 +390,7 @@ def _tensors(folder: Path) -> Iterator[_Entry]:
                     raise UsageError(f"{path}: keeps its data in another file; save it as one")
                 array = onnx.numpy_helper.to_array(tensor)
             except OSError as error:
+                let_through(error)
                 raise UsageError(f"{path} cannot be read: {error.strerror}") from None
             except (DecodeError, ValueError, TypeError, KeyError):
                 raise UsageError(f"{path}: is not a serialized TensorProto") from None

@@ -1,6 +1,7 @@
 """`onnxpad.engine.channel`: what is sent comes out, whatever its kind and size."""
 
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnxpad.engine.channel import Channel
+from onnxpad.engine.channel import Channel, ClosedError
 
 Pair = tuple[Channel, Channel]
 
@@ -67,7 +68,30 @@ def test_the_end(pair: Pair) -> None:
     pair[0].send(1)
     pair[0].close()
     assert pair[1].receive() == 1
-    with pytest.raises(EOFError):
+    with pytest.raises(ClosedError):
         pair[1].receive()
-    with pytest.raises(OSError, match=r".+"):
+    with pytest.raises(ClosedError):
         pair[1].send(2)
+
+
+class StopError(OSError):
+    """What a program's signal handler may raise: the system's own errors are OSErrors too."""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="signals are POSIX's")
+@pytest.mark.parametrize("wait", ["receive", "send"])
+@pytest.mark.parametrize("error", [TimeoutError(), StopError(32, "Broken pipe"), EOFError()])
+def test_what_a_signal_handler_raises_is_no_closed_end(
+    pair: Pair, wait: str, error: Exception
+) -> None:
+    def handler(*_: object) -> None:
+        raise error
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(type(error)):
+            pair[0].send(np.zeros(1 << 22, np.uint8)) if wait == "send" else pair[0].receive()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,5 +1,6 @@
 """`onnxpad.engine.pool`: workers that are started, kept, lost, and ended with their process."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -9,11 +10,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from onnxpad.engine import pool
-from onnxpad.engine.runtime import CrashError
-from tests.support import ROOT
+from onnxpad.engine.runtime import CrashError, EngineError, LimitError
+from onnxpad.engine.sessions import evaluated_by_onnx, open_session
+from tests.support import ROOT, parsed
 
 pytestmark = pytest.mark.slow
 
@@ -92,6 +95,102 @@ def test_a_worker_that_was_killed_while_idle_is_replaced() -> None:
     process(worker).kill()
     process(worker).wait()
     assert "CPUExecutionProvider" in pool.ask("available_providers")
+
+
+@POSIX
+def test_a_request_over_its_limit_is_given_up_with_its_worker() -> None:
+    worker = pool.borrow()
+    worker.ask("warm")
+    os.kill(number(worker), signal.SIGSTOP)  # it does not answer
+    with pool.limited(0.3), pytest.raises(LimitError, match=r"^did not end within 0\.3 s$"):
+        worker.ask("warm")
+    assert process(worker).returncode == -signal.SIGKILL
+    pool.give_back(worker)
+    assert not pool._everyone
+    with pool.limited(60):  # the time to start one does not count
+        assert "CPUExecutionProvider" in pool.ask("available_providers")
+    assert len(pool._idle) == len(pool._everyone) == 1
+
+
+class StopError(Exception):
+    """A program's own."""
+
+
+@POSIX
+@pytest.mark.parametrize(
+    "error",
+    [TimeoutError(), EOFError(), BrokenPipeError(32, "x"), StopError(), KeyboardInterrupt()],
+)
+def test_what_a_signal_handler_raises_gets_through_and_the_pool_goes_on(
+    error: BaseException,
+) -> None:
+    def handler(*_: object) -> None:
+        raise error
+
+    worker = pool.borrow()
+    worker.ask("warm")
+    stopped = number(worker)
+    os.kill(stopped, signal.SIGSTOP)
+    pool.give_back(worker)
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(type(error)) as raised:
+            pool.ask("available_providers")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert raised.value is error
+    assert not pool._idle
+    assert not pool._everyone
+    with pytest.raises(ProcessLookupError):  # killed, and waited for
+        os.kill(stopped, 0)
+    assert "CPUExecutionProvider" in pool.ask("available_providers")
+
+
+def test_a_worker_that_is_lost_is_ended() -> None:
+    lost = process(pool.borrow())
+    gc.collect()
+    assert lost.returncode is not None
+    assert not pool._everyone
+
+
+BOMBS = {
+    "at once": "z = Expand (x, s) y = ReduceSum <keepdims = 0> (z)",
+    "bit by bit": "k = Constant <value = bool {1}> () n = Constant <value = int64 {99}> () y = "
+    "Loop (n, k, x) <body = t (int64 i, bool c, float[?] a) => (bool d, float[?] b) "
+    "{ b = Concat <axis = 0> (a, a) d = Identity (c) }>",
+    "as an output": "y = Expand (x, t)",
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory is not bounded")
+@pytest.mark.parametrize("optimisation", ["off", "full"])
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_memory_is_bounded(bomb: str, optimisation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve = "worker.serve_standard_streams()"
+    less = pool._START.replace(serve, f"worker.spare = lambda: 1 << 28\n{serve}")
+    monkeypatch.setattr(pool, "_START", less)
+    model = parsed(
+        f"g (float[1] x) => (float[?] y) <int64[1] s = {{268435456}}, int64[1] t = {{16777216}}> "
+        f"{{ {BOMBS[bomb]} }}"
+    )
+    with (
+        open_session(model, optimisation=optimisation) as session,  # type: ignore[arg-type]
+        pytest.raises(EngineError, match=r"alloc|outputs take 0\.1 GiB"),
+    ):
+        session.run({"x": np.ones(1, np.float32)})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory is not bounded")
+def test_the_reference_evaluator_runs_in_a_worker() -> None:
+    text = "g (float[1] x, int64[1] s) => (float[?] y) { z = ConstantOfShape (s) y = Add (x, z) }"
+    small, large = ({"x": np.ones(1, np.float32), "s": np.array([size])} for size in (3, 1 << 44))
+    found = evaluated_by_onnx(parsed(text), ["y"], [small, large])
+    assert not isinstance(found, EngineError)
+    assert not isinstance(found[0], EngineError)
+    assert np.array_equal(found[0]["y"], [1, 1, 1])  # type: ignore[arg-type]
+    assert str(found[1]).startswith("the reference evaluator fails: ")
 
 
 def test_each_thread_has_its_own() -> None:

@@ -29,6 +29,7 @@ from onnxpad.analysis.value import (
     elements,
 )
 from onnxpad.arithmetic.size import Unknown
+from onnxpad.errors import let_through
 
 Array: TypeAlias = npt.NDArray[Any]
 Operands: TypeAlias = Sequence[Array | None]
@@ -98,6 +99,7 @@ def _evaluated(call: Call, arrays: Operands) -> Array:
         with np.errstate(all="ignore"):
             found = list(ReferenceEvaluator(node, opsets={"": call.opset}).run(None, feeds))
     except Exception as error:  # the evaluator raises anything
+        let_through(error)
         raise UndeterminedError(str(error)) from None
     result = np.asarray(found[call.output])
     if result.dtype.kind not in "fiub":
