@@ -135,7 +135,7 @@ class Channel:
 
 
 def _asked(call: Callable[..., _T], *arguments: object) -> _T:
-    """What a call of the system returns.
+    """The result of a call of the system.
 
     Raises:
         ClosedError: It failed. An error that a signal handler raised meanwhile, such as
