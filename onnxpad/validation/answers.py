@@ -4,7 +4,7 @@ A session is open only while its model runs.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -25,6 +25,7 @@ from onnxpad.validation.inputs import (
     Input,
     UndrawableError,
     draw,
+    other_choices,
     other_data,
     size_choices,
     small_choices,
@@ -33,6 +34,7 @@ from onnxpad.validation.pairing import Pairing
 
 _SAME_NAMES = Pairing()
 
+_OTHER = 1  # index of the sample whose sizes are other than the first's in all that matters
 _SMALLEST = 2  # index of the sample that has the smallest sizes on which the model runs
 
 
@@ -143,8 +145,10 @@ def accepted(
 ) -> tuple[tuple[Draw, ...], tuple[Result, ...], str]:
     """Draw inputs of different sizes until a model runs on them, with optimisation off.
 
-    The third sample has the smallest sizes on which the model runs. The last sample has the sizes
-    of the first with other data, negative where the type allows. `ran` is called after each run.
+    Where sizes are open there are two samples or more, the second with another batch and sizes of
+    the other parity. The third has the smallest sizes on which the model runs. The last has the
+    sizes of the first with other data, negative where the type allows. `ran` is called after each
+    run.
 
     Returns:
         The inputs, their results, and the first error that onnxruntime gave for other inputs.
@@ -156,10 +160,15 @@ def accepted(
     try:
         with open_session(source, provider=provider, folder=folder) as session:
             fresh = size_choices(inputs)
-            for number in range(max(1, samples)):
-                small = small_choices(inputs) if number == _SMALLEST else ()
+            for number in range(max(2, samples)):
+                first: Iterable[Mapping[str, int]] = ()
+                if number == _SMALLEST:
+                    first = small_choices(inputs)
+                elif number == _OTHER and taken:
+                    first = other_choices(inputs, taken[0])
                 again = taken[number % len(taken) :] if taken else ()
-                for sizes in chain(small, fresh, again):
+                asked = chain(first, fresh, again) if number < max(1, samples) else first
+                for sizes in asked:
                     fed = draw(inputs, sizes, seed + number)
                     result = _run(session, fed, pairing)
                     ran()

@@ -6,13 +6,14 @@ other until the model runs.
 
 import math
 import zlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import onnx
+import onnx.inliner
 from onnx import AttributeProto, TensorProto
 
 from onnxpad.arithmetic.size import Sizes
@@ -21,7 +22,7 @@ from onnxpad.errors import ModelError
 from onnxpad.validation.compare import shape_text
 
 _SIZES = (
-    (1, 64, 65),
+    (1, 63, 65),
     (1, 64, 64),
     (1, 224, 224),
     (1, 33, 32),
@@ -34,13 +35,15 @@ _SIZES = (
     (1, 16000, 16000),
     (1, 1, 1),
 )
-"""Guesses for (batch, even axes, odd axes): both parities, multiples of 32, large, tiny."""
+"""Guesses for (batch, even axes, odd axes): odd sizes, multiples of 32, large, tiny."""
 
 _SMALL = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 24, 31, 32)
 
 _MOST_ELEMENTS = 1 << 23  # of one input of guessed size: an image of 1600x1600 fits
 
 _DRAWABLE = 1 << 28  # elements of one input; drawing them takes 3 GB already
+
+_MOST_INLINED = 10_000  # nodes
 
 _ENDLESS = 1 << 20  # a larger upper limit is no limit in practice
 
@@ -76,22 +79,25 @@ _CARRIERS = frozenset(
 )
 """Operators that pass integers on unchanged, so that a bound downstream holds upstream too."""
 
-_CHANNEL_KEEPERS = frozenset(
-    {
-        "Add",
-        "BatchNormalization",
-        "Cast",
-        "Clip",
-        "Div",
-        "Identity",
-        "Mul",
-        "Pad",
-        "QuantizeLinear",
-        "DequantizeLinear",
-        "Relu",
-        "Sub",
-    }
-)
+_CHANNEL_KEEPERS = frozenset({
+    "Abs", "Add", "AveragePool", "BatchNormalization", "Cast", "Clip", "DequantizeLinear", "Div",
+    "Dropout", "Elu", "Exp", "GlobalAveragePool", "GlobalMaxPool", "HardSigmoid", "HardSwish",
+    "Identity", "InstanceNormalization", "LeakyRelu", "Loop", "Max", "MaxPool", "Min", "Mul", "Neg",
+    "PRelu", "Pad", "Pow", "QuantizeLinear", "Relu", "Resize", "Scan", "Sigmoid", "Sqrt", "Sub",
+    "Tanh", "Transpose", "Upsample",
+})  # fmt: skip
+"""Operators that keep the number of channels, in their bodies if they have some."""
+
+_WEIGHTS: Mapping[str, tuple[int, int]] = {
+    "Conv": (1, 1),
+    "ConvInteger": (1, 1),
+    "FusedConv": (1, 1),
+    "QLinearConv": (3, 1),
+    "ConvTranspose": (1, 0),
+    "BatchNormalization": (1, 0),
+    "InstanceNormalization": (1, 0),
+}
+"""The input, and its axis, that has as many elements as an operator reads channels on axis 1."""
 
 
 class UndrawableError(ModelError):
@@ -176,8 +182,18 @@ def describe(model: onnx.ModelProto) -> tuple[Input, ...]:
     Raises:
         UndrawableError: An input is a sequence, a map or a sparse tensor.
     """
-    consumers = _Consumers(model.graph)
-    return tuple(_input(value, consumers) for value in _fed(model.graph))
+    consumers = _Consumers(model)
+    inputs = [_input(value, consumers) for value in _fed(model.graph)]
+    found = {each.name: consumers.channels(each.name, each.shape) for each in inputs}
+    # Axes of one name have one size; names that this module invents are of one input.
+    known = {dim: size for sizes in found.values() for dim, size in sizes.items()}
+    return tuple(
+        replace(
+            each,
+            shape=tuple(known.get(dim, dim) if isinstance(dim, str) else dim for dim in each.shape),
+        )
+        for each in inputs
+    )
 
 
 def shaped(
@@ -284,6 +300,29 @@ def small_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
         yield from (dict.fromkeys(dims, size) for size in _SMALL)
 
 
+def other_choices(inputs: Iterable[Input], taken: Mapping[str, int]) -> Iterator[dict[str, int]]:
+    """Sizes that differ from those taken in all that a model may be wrongly fixed to.
+
+    The batch is 2, and the other sizes have the other parity. If a model does not take both, one of
+    the two is tried alone. Nothing where no dimension is open.
+    """
+    batch: dict[str, int] = {}
+    parity: dict[str, int] = {}
+    for each in inputs:
+        for axis, dim in enumerate(each.shape):
+            if isinstance(dim, str) and dim not in batch.keys() | parity.keys():
+                now, admitted = taken[dim], each.sizes.get(dim)
+                is_batch = _is_batch(dim.lower(), axis, len(each.shape))
+                near = [2 if now == 1 else 1] if is_batch else [now - 1, now + 1][1 - now % 2 :]
+                fit = (size for size in near if size and (admitted is None or size in admitted))
+                (batch if is_batch else parity)[dim] = next(fit, now)
+    seen = [dict(taken)]
+    for changed in ({**batch, **parity}, batch, parity):
+        if (sizes := {**taken, **changed}) not in seen:
+            seen.append(sizes)
+            yield sizes
+
+
 def _nth(sizes: Sizes, index: int) -> int:
     """The first, the last or a middle size, the latter of other parity than the first if any."""
     middle = sizes.count // 2
@@ -368,6 +407,31 @@ def outline(model: onnx.ModelProto) -> Outline:
     pads = not {"Pad", "MaxPool"}.isdisjoint(operators)
     inner = frozenset(name for node in model.graph.node for name in node.output if name)
     return Outline(describe(model), len(operators), quantised, outputs, pads, inner)
+
+
+def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with the bodies of its functions in place of their calls, unless they are many."""
+    called = {
+        (function.domain, function.name): Counter(map(_operator, _nodes(function)))
+        for function in model.functions
+    }
+    calls, total, depth = Counter(map(_operator, _nodes(model.graph))), 0, 0
+    while calls := Counter({key: times for key, times in calls.items() if key in called}):
+        within: Counter[tuple[str, str]] = Counter()
+        for key, times in calls.items():
+            for inner, count in called[key].items():
+                within[inner] += times * count
+        calls, total, depth = within, total + within.total(), depth + 1
+        if total > _MOST_INLINED or depth > len(called):  # so deep, one calls itself
+            return model
+    try:
+        return onnx.inliner.inline_local_functions(model) if depth else model
+    except (RuntimeError, ValueError):  # it is malformed, or over 2 GiB
+        return model
+
+
+def _operator(node: onnx.NodeProto) -> tuple[str, str]:
+    return node.domain, node.op_type
 
 
 def numpy_type(each: Input | Output) -> np.dtype[Any]:
@@ -475,32 +539,37 @@ def _shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
 
 def _input(value: onnx.ValueInfoProto, consumers: "_Consumers") -> Input:
     shape = _shape(value)
-    weight = consumers.weight(value.name)
     if shape is None:
-        rank = len(weight[0]) if weight else 1
+        rank = consumers.rank(value.name)
         shape = tuple(f"{value.name}[{axis}]" for axis in range(rank))
-    if weight and len(shape) == len(weight[0]) and isinstance(shape[1], str):
-        shape = (shape[0], weight[1], *shape[2:])
     return Input(value.name, _tensor_type(value).elem_type, shape, consumers.bound(value.name))
 
 
 class _Consumers:
-    """The readers of each tensor in a graph and its bodies."""
+    """The readers of each tensor in a graph, its bodies and functions."""
 
-    def __init__(self, graph: onnx.GraphProto) -> None:
+    def __init__(self, model: onnx.ModelProto) -> None:
+        if any(map(_is_open, _fed(model.graph))):
+            model = inlined(model)
+        graph = model.graph
+        self._opsets = model.opset_import
         self._readers: dict[str, list[tuple[onnx.NodeProto, int]]] = {}
         self._shapes: dict[str, tuple[int | str, ...]] = {}
         for value in (*graph.value_info, *graph.input):
             if value.type.HasField("tensor_type"):
                 self._shapes[value.name] = _shape(value) or ()
-        self._shapes |= {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
+        self._held = {tensor.name: tensor for tensor in graph.initializer}
+        self._nodes: list[onnx.NodeProto] = []
         for node in _nodes(graph):
+            self._nodes.append(node)
             for index, name in enumerate(node.input):
                 self._readers.setdefault(name, []).append((node, index))
-            if node.op_type == "Constant":
-                for attribute in node.attribute:
-                    if attribute.type == AttributeProto.TENSOR:
-                        self._shapes[node.output[0]] = tuple(attribute.t.dims)
+            for attribute in node.attribute:
+                if attribute.type == AttributeProto.TENSOR and node.op_type == "Constant":
+                    self._shapes[node.output[0]] = tuple(attribute.t.dims)
+                for body in (attribute.g, *attribute.graphs):
+                    self._held |= {tensor.name: tensor for tensor in body.initializer}
+        self._shapes |= {name: tuple(tensor.dims) for name, tensor in self._held.items()}
 
     def bound(self, name: str) -> int | None:
         """Upper bound (exclusive) of indices drawn for `name`; None if nothing is indexed."""
@@ -514,15 +583,69 @@ class _Consumers:
                     bounds.append(size)
         return max(1, min(bounds)) if bounds else None
 
-    def weight(self, name: str) -> tuple[tuple[int | str, ...], int] | None:
-        """The weight's shape of the first convolution downstream, and the channels it needs."""
+    def rank(self, name: str) -> int:
+        """The rank of the weight of the first convolution downstream; 1 if there is none."""
         for node, index in self._reached(name, _CHANNEL_KEEPERS):
-            if index == 0 and node.op_type in {"Conv", "ConvTranspose"} and len(node.input) > 1:
-                shape = self._shapes.get(node.input[1], ())
-                axis = 1 if node.op_type == "Conv" else 0
-                if len(shape) > 2 and isinstance(size := shape[axis], int):
-                    return shape, size * (_integer(node, "group", 1) if axis else 1)
-        return None
+            if index == 0 and "Conv" in node.op_type and node.op_type in _WEIGHTS:
+                return len(self._shape(node.input[_WEIGHTS[node.op_type][0]])) or 1
+        return 1
+
+    def channels(self, name: str, shape: Sequence[int | str]) -> dict[str, int]:
+        """The sizes of open axes that an operator downstream reads as channels, by dimension."""
+        found: dict[str, int] = {}
+        for place, dim in enumerate(shape):
+            if not isinstance(dim, str) or dim in found:
+                continue
+            waiting, seen = deque([(name, place)]), {name}
+            while waiting and dim not in found:
+                tensor, axis = waiting.popleft()
+                for node, index in self._readers.get(tensor, ()):
+                    if axis == 1 and index == 0 and (size := self._needed(node)):
+                        found[dim] = size
+                        break
+                    if node.op_type in _CHANNEL_KEEPERS:
+                        fresh = [
+                            (output, after)
+                            for output, after in _carried(node, index, axis, len(shape))
+                            if output not in seen
+                        ]
+                        seen.update(output for output, _ in fresh)
+                        waiting.extend(fresh)
+        return found
+
+    def _needed(self, node: onnx.NodeProto) -> int | None:
+        """The number of channels that an operator reads; None if it is not known."""
+        place, axis = _WEIGHTS.get(node.op_type, (len(node.input), 0))
+        if place >= len(node.input):
+            return None
+        shape = self._shape(node.input[place])
+        size = shape[axis] if axis < len(shape) else None
+        return size * (_integer(node, "group", 1) if axis else 1) if isinstance(size, int) else None
+
+    def _shape(self, name: str) -> tuple[int | str, ...]:
+        """The shape of a weight, which may be computed; empty if it is not known."""
+        known = self._shapes.get(name, ())
+        if known and all(isinstance(size, int) for size in known):
+            return known
+        makers = {output: node for node in self._nodes for output in node.output}
+        needed, waiting = {name}, [name]
+        while waiting:
+            maker = makers.get(waiting.pop())
+            fresh = set(maker.input) - needed if maker is not None else set()
+            needed |= fresh
+            waiting.extend(fresh)
+        nodes = [node for node in self._nodes if not needed.isdisjoint(node.output)]
+        held = [tensor for each, tensor in self._held.items() if each in needed]
+        # Only what constants compute: of tensors that the data reach, nothing is inferred here.
+        graph = onnx.GraphProto(name="weight", node=nodes, initializer=held)
+        model = onnx.ModelProto(ir_version=onnx.IR_VERSION, graph=graph)
+        model.opset_import.extend(self._opsets)
+        try:
+            inferred = onnx.shape_inference.infer_shapes(model, data_prop=True).graph.value_info
+        except (onnx.shape_inference.InferenceError, ValueError):  # over 2 GiB
+            return known
+        self._shapes |= {value.name: _shape(value) or () for value in inferred}
+        return self._shapes.get(name, ())
 
     def _reached(self, name: str, through: frozenset[str]) -> Iterator[tuple[onnx.NodeProto, int]]:
         """Readers of `name`, and of the outputs of operators in `through` downstream of it."""
@@ -536,11 +659,35 @@ class _Consumers:
                     waiting.extend(fresh)
 
 
+def _is_open(value: onnx.ValueInfoProto) -> bool:
+    """Whether an input has an axis of unknown size, or an unknown rank."""
+    shape = _shape(value)
+    return shape is None or any(isinstance(size, str) for size in shape)
+
+
+def _carried(node: onnx.NodeProto, index: int, axis: int, rank: int) -> Iterator[tuple[str, int]]:
+    """The tensors on which an axis of a node's input goes on, with its place there."""
+    bodies = [each.g for each in node.attribute if each.type == AttributeProto.GRAPH]
+    if bodies:
+        for body in bodies:
+            if node.op_type == "Scan" and index >= len(node.input) - _integer(
+                node, "num_scan_inputs", 0
+            ):
+                axis -= 1  # it scans along the first axis, unless told another
+            if index < len(body.input):
+                yield body.input[index].name, axis
+        return
+    perm = next((each.ints for each in node.attribute if each.name == "perm"), ())
+    if node.op_type == "Transpose":
+        axis = list(perm).index(axis) if axis in perm else rank - 1 - axis
+    yield from ((output, axis) for output in node.output[:1])
+
+
 def _integer(node: onnx.NodeProto, name: str, default: int) -> int:
     return next((each.i for each in node.attribute if each.name == name), default)
 
 
-def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+def _nodes(graph: onnx.GraphProto | onnx.FunctionProto) -> Iterator[onnx.NodeProto]:
     waiting = [graph]
     while waiting:
         current = waiting.pop()

@@ -226,7 +226,7 @@ class TestLibrary:
         rewritten = onnxpad.fix(OPEN, dims={"height": 32, "x[3]": 32}).model
         for size in (32, "16..64:16"):
             result = onnxpad.validate(OPEN, rewritten, dims={"height": size})
-            assert drawn(result) == [(1, 1, 32, 32)]
+            assert drawn(result) == [(1, 1, 32, 32), (2, 1, 32, 32)]
         for size in (33, "1..64:5"):
             with pytest.raises(UsageError, match="declares 32 for axis 2 of input 'x', not"):
                 onnxpad.validate(OPEN, rewritten, dims={"height": size})

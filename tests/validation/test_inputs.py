@@ -10,6 +10,7 @@ from onnxpad.validation.inputs import (
     UndrawableError,
     describe,
     draw,
+    other_choices,
     outline,
     pinned,
     shaped,
@@ -138,6 +139,75 @@ def test_open_channels_and_rank_come_from_the_convolution() -> None:
     assert feeds["v"].shape[1] == 2
     with open_session(model) as session:
         session.run(feeds)
+
+
+COMPUTED = {
+    "Pad": "v = Constant <value = float[4,1,1] {1,2,3,4}> () w = Pad (v, p) y = Conv <{}> (x, w)",
+    "Transpose": "w = Transpose <perm = [2,0,1]> (k) y = ConvTranspose (x, w)",
+    "DequantizeLinear": "w = DequantizeLinear (q, s) y = Conv <{}> (x, w)",
+    "steps upstream": "a = LeakyRelu (x) b = MaxPool <kernel_shape = [1]> (a) y = Conv <{}> (b, k)",
+    "a branch": "y = If (c) <then_branch = t () => (float[?,?,?] u) { w = Pad (k, p) "
+    "u = Conv <{}> (x, w) }, else_branch = f () => (float[?,?,?] v) { v = Neg (x) }>",
+    "a Loop": "y = Loop (n, c, x) <body = b (int64 i, bool d, float[?,?,?] e) => "
+    "(bool f, float[?,?,?] g) { f = Identity (d) w = Pad (k, p) g = Conv <{}> (e, w) }>",
+    "a function": "y = f.F (x)",
+    "channels last": "a = Transpose <perm = [0,2,1]> (x) y = Conv <{}> (a, k)",
+    "BatchNormalization": "y = BatchNormalization (x, m, m, m, m)",
+}
+
+
+@pytest.mark.parametrize("body", COMPUTED.values(), ids=COMPUTED.keys())
+def test_open_channels_come_from_weights_that_are_computed(body: str) -> None:
+    text = (
+        "g (float[N,C,L] x, bool c) => (float[?,?,?] y) <int64[6] p = {0,0,0,0,0,0}, int64 n = {1},"
+        " float[4,1,1] k = {1,2,3,4}, int8[4,1,1] q = {1,2,3,4}, float s = {1}, "
+        f"float[2] m = {{1,2}}> {{ {body.replace('{}', 'group = 2')} }}"
+    )
+    if "Transpose (x, w)" in body:
+        text = text.replace("float[4,1,1] k", "float[1,2,2] k")
+    if "f.F" in body:
+        text += (
+            ' <domain: "f", opset_import: ["" : 21]> F (x) => (y) { '
+            "v = Constant <value = float[2,4,1] {1,2,3,4,5,6,7,8}> () "
+            "w = Transpose <perm = [1,0,2]> (v) y = Conv (x, w) }"
+        )
+    model = parse(text)
+    if "f.F" in body:
+        model.opset_import.append(onnx.helper.make_opsetid("f", 1))
+    (x, _) = describe(model)
+    assert x.shape == (("N", "C", 2) if "[0,2,1]" in body else ("N", 2, "L"))
+    with open_session(model) as session:
+        session.run(first(model))
+
+
+def test_functions_that_call_each_other_are_not_written_out() -> None:
+    """2^40 calls, and one that calls itself."""
+    nested = "g (float[N,C,L] x) => (float[?,?,?] y) { y = f.F0 (x) }"
+    for level in range(40):
+        nested += f' <domain: "f", opset_import: ["" : 21, "f" : 1]> F{level} (x) => (y) '
+        nested += f"{{ a = f.F{level + 1} (x) y = f.F{level + 1} (a) }}"
+    for last in ("y = Neg (x)", "y = f.F40 (x)"):
+        function = f' <domain: "f", opset_import: ["" : 21, "f" : 1]> F40 (x) => (y) {{ {last} }}'
+        model = parse(nested + function)
+        assert describe(model)[0].shape == ("N", "C", "L")
+
+
+def test_the_other_sizes_differ_in_batch_and_parity() -> None:
+    def others(**sizes: Sizes) -> list[tuple[int, ...]]:
+        inputs = pinned(describe(model), model, sizes)
+        start = next(size_choices(inputs))
+        return [
+            draw(inputs, sizes, 0).feeds["x"].shape
+            for sizes in (start, *other_choices(inputs, start))
+        ]
+
+    model = parse("g (float[N,3,H,W] x) => (float[N,3,H,W] y) { y = Relu (x) }")
+    assert others() == [(1, 3, 63, 65), (2, 3, 62, 64), (2, 3, 63, 65), (1, 3, 62, 64)]
+    steps = {"H": Sizes(32, 320, 32), "W": Sizes(5, 9)}
+    assert others(**steps) == [(1, 3, 32, 5), (2, 3, 32, 6), (2, 3, 32, 5), (1, 3, 32, 6)]
+    assert others(N=Sizes(1, 1), H=Sizes(7, 7), W=Sizes(9, 9)) == [(1, 3, 7, 9)]
+    model = parse("g (float[1,3,4,4] x) => (float[1,3,4,4] y) { y = Relu (x) }")
+    assert others() == [(1, 3, 4, 4)]
 
 
 def test_sizes_fixed_in_the_rewritten_model_are_used() -> None:

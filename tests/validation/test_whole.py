@@ -245,6 +245,40 @@ def test_sizes_are_tried_until_the_original_accepts_one() -> None:
         assert (batch * channels * height) % 64 == 0
 
 
+SLID = "(float[N,1,H,W] x) => (float[?,?,?,?] y) <float[1,1,3,3] w = {1,2,3,4,5,6,7,8,9}>"
+STEP = "y = Conv <{}, strides = [2,2]> (x, w)"
+FLAT = "(float[N,3,4] x) => (float[?,?] y) <int64[2] s = {1,-1}>"
+
+
+@pytest.mark.parametrize(
+    ("signature", "right", "wrong"),
+    [
+        pytest.param(SLID, STEP.format('auto_pad = "SAME_UPPER"'), STEP.format(pads), id=pads)
+        for pads in ("pads = [1,1,1,1]", "pads = [0,0,1,1]")
+    ]
+    + [
+        pytest.param(FLAT, "y = Flatten (x)", "y = Reshape (x, s)", id="batch"),
+        pytest.param(
+            FLAT, "y = Flatten (x)", "o = Reshape (x, q) y = Flatten (o)", id="a batch refused"
+        ),
+    ],
+)
+def test_a_model_fixed_to_some_open_sizes_fails(signature: str, right: str, wrong: str) -> None:
+    signature = signature.replace("{1,-1}", "{1,-1}, int64[3] q = {1,3,4}")
+    before, after = parse(signature, right), parse(signature, wrong)
+    assert verdict(validate_models(before, after))[:2] == (False, "failed")
+    assert validate_models(before, before).ok
+
+
+def test_sizes_that_only_the_original_refuses_are_no_failure() -> None:
+    signature = FLAT.replace("[2] s = {1,-1}", "[3] s = {1,3,4}")
+    found = validate_models(
+        parse(signature, "o = Reshape (x, s) y = Flatten (o)"), parse(signature, "y = Flatten (x)")
+    )
+    assert found.ok
+    assert {run.inputs.partition(",")[0] for run in found.runs} == {"x float32 1x3x4"}
+
+
 def test_more_samples_than_sizes_differ_in_data() -> None:
     found = validate_models(PAD, FOLD, samples=3, seed=5)
     assert [run.inputs.partition("seed ")[2] for run in found.runs] == [
