@@ -116,7 +116,11 @@ class LocalSession:
         if opening.provider == CUDA:
             _preload()
         options, providers = _options(runtime, opening)
-        source = opening.source.data if isinstance(opening.source, Blob) else opening.source
+        source: object = opening.source
+        if isinstance(opening.source, Blob):
+            source = opening.source.data
+        elif isinstance(path := _native(opening.source), bytes):
+            source = _BytesPath(path)
         disabled = {"disabled_optimizers": list(opening.disabled)} if opening.disabled else {}
         try:
             session = runtime.InferenceSession(
@@ -173,7 +177,11 @@ class LocalSession:
         if not self._profiled:
             return {}
         self._profiled = False
-        events = json.loads(Path(self._session.end_profiling()).read_bytes())
+        try:
+            profile = self._session.end_profiling()
+        except UnicodeDecodeError as error:
+            profile = os.fsdecode(error.object)
+        events = json.loads(Path(profile).read_bytes())
         return {
             f"{event['name'].removesuffix('_kernel_time')} ({event['args']['op_name']})": event[
                 "args"
@@ -221,16 +229,36 @@ def _options(runtime: types.ModuleType, opening: Opening) -> tuple[Any, list[Any
     for key, value in settings.session.items():
         options.add_session_config_entry(key, value)
     if opening.folder is not None:
-        options.add_session_config_entry(_DATA_FOLDER, opening.folder)
+        options.add_session_config_entry(_DATA_FOLDER, _native(opening.folder))
     if opening.record is not None:
         options.enable_profiling = True
-        options.profile_file_prefix = os.fspath(Path(opening.record, "profile"))
+        options.profile_file_prefix = _native(os.fspath(Path(opening.record, "profile")))
     if opening.target is not None:
-        options.optimized_model_filepath = opening.target
+        options.optimized_model_filepath = _native(opening.target)
     providers: list[Any] = [(opening.provider, dict(settings.provider))]
     if opening.provider != CPU:
         providers.append(CPU)
     return options, providers
+
+
+def _native(path: str) -> str | bytes:
+    """A path as onnxruntime's Python API takes it: bytes where it is not UTF-8."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return os.fsencode(path)
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class _BytesPath:
+    """A path to a model that is not UTF-8; onnxruntime takes bytes alone for the model itself."""
+
+    path: bytes
+
+    def __fspath__(self) -> bytes:
+        """The path."""
+        return self.path
 
 
 def known_providers() -> tuple[str, ...]:
@@ -286,8 +314,10 @@ def first_line(error: Exception) -> str:
     >>> first_line(ValueError("[ONNXRuntimeError] : 3 : NO_SUCHFILE : File\n doesn't exist"))
     "File doesn't exist"
     """
+    # A message that names a path that is not UTF-8 comes as the error of decoding it.
+    said = os.fsdecode(error.object) if isinstance(error, UnicodeDecodeError) else str(error)
     # The searches below take time quadratic in the length of a word.
-    text = shortened(" ".join(str(error).split()))
+    text = shortened(" ".join(said.split()))
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", text)
     text = re.sub(r"^Load model from .+? failed: ?", "", text)
     text = _without_cpp(text)

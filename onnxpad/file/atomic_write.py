@@ -107,8 +107,9 @@ def _make_folders(wanted: Path, folder: Path, made: list[Path]) -> None:
         missing.append(wanted)
         wanted = wanted.parent
     for parent in reversed(missing):
-        parent.mkdir()
-        made.append(parent)
+        if not parent.is_dir():  # `sub/..` is there once `sub` is
+            parent.mkdir()
+            made.append(parent)
 
 
 def _mode(target: Path) -> int | None:

@@ -157,6 +157,7 @@ def _moved(
         OutputError: A different file is already in its place, or a link leads out of the folder.
     """
     written: dict[Path, Content] = {}
+    sources: dict[Path, Path] = {}
     for path, source in files.items():
         place = path.resolve()
         if place == target.resolve():
@@ -168,13 +169,20 @@ def _moved(
                 f"{path} leads out of the folder of {target.name}, where runtimes do not follow; "
                 "write to another folder, or remove that link"
             )
-        if not path.exists():
-            written[path] = source.resolve() if how == "link" else _copied(source, progress)
-        elif not _equal(path, source, progress):
+        if sources.setdefault(place, source.resolve()) != source.resolve():
             raise OutputError(
-                f"{path} differs from the model's external data of that name; write to another "
+                f"{place} would be two different files of the model's external data, since "
+                "symbolic links lead to them; put the data inside the model (inline)"
+            )
+        if place.exists() and not _equal(place, source, progress):
+            raise OutputError(
+                f"{place} differs from the model's external data of that name; write to another "
                 "folder, or remove that file"
             )
+        # Where it is there but its path has a missing folder, as in `sub/..`, writing makes that.
+        if not path.exists():
+            linked = how == "link" and not place.exists()
+            written[path] = source.resolve() if linked else _copied(source, progress)
     return written
 
 

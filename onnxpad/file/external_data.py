@@ -28,7 +28,8 @@ class Reference(NamedTuple):
     """Where the elements of a tensor lie.
 
     Attributes:
-        location: The file, relative to the folder of the model, normalised.
+        location: The file, relative to the folder of the model. It keeps its `..`: after a
+            symbolic link that leads elsewhere than up the text.
         begin: The first byte.
         length: The number of bytes; None where neither the reference nor type and shape say it.
     """
@@ -62,7 +63,7 @@ def reference(tensor: onnx.TensorProto) -> Reference:
             "export the model again"
         )
     what = f"tensor '{tensor.name}' keeps its data in '{location}'"
-    path = PurePosixPath(os.path.normpath(location))
+    path = PurePosixPath(location)
     # Windows takes a backslash for a separator, so a path that is safe here may not be safe there.
     windows = PureWindowsPath(os.path.normpath(location.replace("\\", "/")))
     if windows.parts[:1] == ("..",) or windows.anchor:
@@ -117,6 +118,8 @@ def _size(location: PurePosixPath, model: Path, what: str) -> int:
             ) from None
         spelt = folder / PurePosixPath(str(location).replace("\\", "/"))
         hint = "; its name is written with backslashes" if spelt != path else ""
+        if os.path.exists(os.path.normpath(path)):  # noqa: PTH110
+            hint = " by that path: a folder that the path passes through is missing"
         raise ModelError(
             f"{what}, which is not in {folder}; put it beside the model{hint}"
         ) from None

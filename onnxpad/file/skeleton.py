@@ -225,6 +225,8 @@ def read_file(path: Path) -> Skeleton:
             raise ModelError(f"{path} is a folder; name the .onnx file in it")
         if not stat.S_ISREG(mode):
             raise ModelError(f"{path} is not a regular file; save the model to a file first")
+        if _is_open_here(path):
+            raise ModelError(f"{path} is a file that this process has open; give its own path")
         with path.open("rb") as file:
             if not path.stat().st_size:
                 raise ModelError(f"{path} {_EMPTY}")
@@ -237,6 +239,13 @@ def read_file(path: Path) -> Skeleton:
         reason = getattr(error, "strerror", None) or error
         raise ModelError(f"{path} cannot be read: {reason}") from None
     return read_bytes(data, str(path))
+
+
+def _is_open_here(path: Path) -> bool:
+    """Whether a path such as `/dev/stdin` means another file in another process."""
+    while not (inside := path.parent.resolve().is_relative_to("/proc")) and path.is_symlink():
+        path = path.parent / path.readlink()
+    return inside
 
 
 def read_proto(proto: onnx.ModelProto) -> Skeleton:

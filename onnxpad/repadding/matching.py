@@ -39,7 +39,7 @@ from onnxpad.repadding.verdict import Distinguishable, Matching, Outcome, Repadd
 from onnxpad.repadding.working_copy import WorkingCopy, add_outputs, working_copy
 from onnxpad.repadding.write import attributes, forget_sizes, write, written_as
 from onnxpad.rewrite.context import Context
-from onnxpad.validation.answers import ask
+from onnxpad.validation.answers import ask, laid_out
 from onnxpad.validation.given import Arrays, Given, given
 from onnxpad.validation.inputs import Draw, outline
 
@@ -102,7 +102,8 @@ def match_graph(
     sites = [site for site in every if len(options[site]) > 1]
     run, folder = graph.model.to_run()
     model = read_proto(run)
-    found = _without_folded(graph, given(outline(model), inputs, reference, _inner_names(graph)))
+    found = given(outline(model), inputs, reference, _inner_names(graph))
+    found = laid_out(_without_folded(graph, found), run, folder)
     if not any(found.expected):
         note = "the reference has no output: what is behind its inner tensors is not compared"
         found = replace(found, notes=(*found.notes, note))

@@ -49,8 +49,8 @@ def aligned(array: Array, shape: Sequence[int | str]) -> tuple[Array, str] | Non
 def nearest(array: Array, other: Array) -> tuple[Array, str] | None:
     """The array arranged as another one, also where sizes cannot tell channels from the other axes.
 
-    An array of one size on all axes but the first fits in each layout. Then the layout is taken in
-    which it is nearest to the other array.
+    An array of as many channels as elements on its last axis may fit in each layout. Then the
+    layout is taken in which it is nearest to the other array.
 
     Args:
         array: An array from a framework.
@@ -60,21 +60,27 @@ def nearest(array: Array, other: Array) -> tuple[Array, str] | None:
         As `aligned` does.
     """
     fit = aligned(array, other.shape)
-    if fit is None or fit[1] or not has_any_layout(array.shape) or other.dtype.kind not in "iuf":
+    if fit is None or other.dtype.kind not in "iuf" or channels_moved(*fit, other.shape) is None:
         return fit
-    moved = ((each, _told(array, each, how)) for each, how in _moved(array, other.shape))
-    return min([(array, ""), *moved], key=lambda way: _distance(way[0], other))
+    moved = ((each, _told(array, each, how)) for each, how in _moved(fit[0], other.shape))
+    return min([fit, *moved], key=lambda way: distance(way[0], other))
 
 
-def has_any_layout(shape: Sequence[int]) -> bool:
-    """Whether an array of this shape has channels that cannot be told from its other axes."""
-    return len(shape) > 2 and shape[1] > 1 and len({*shape[1:]}) == 1
+def channels_moved(array: Array, how: str, shape: Sequence[int | str]) -> Array | None:
+    """An aligned array with its channels moved from the last axis to axis 1, if that fits too.
 
+    Args:
+        array: The array, as `aligned` gives it.
+        how: The description that `aligned` gives.
+        shape: The shape wanted.
 
-def channels_first(array: Array) -> tuple[Array, str]:
-    """An array with its channels moved from the last axis to axis 1, and a description of that."""
+    Returns:
+        The array; None if sizes tell its layout.
+    """
+    if array.ndim < 3 or not array.shape[1] == array.shape[-1] > 1 or is_channels_first(how):
+        return None
     moved = np.moveaxis(array, -1, 1)
-    return moved, _told(array, moved, _FIRST)
+    return moved if _fits(moved, shape) else None
 
 
 def is_channels_first(how: str) -> bool:
@@ -82,7 +88,8 @@ def is_channels_first(how: str) -> bool:
     return _FIRST in how
 
 
-def _distance(one: Array, other: Array) -> float:
+def distance(one: Array, other: Array) -> float:
+    """The mean absolute difference of two arrays of numbers of the same shape."""
     with np.errstate(all="ignore"):
         apart = np.abs(one.astype(np.float64) - other.astype(np.float64))
         return float(np.mean(np.nan_to_num(apart)))

@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
+
 from onnxpad.engine.sessions import (
     CPU,
+    Array,
     CrashError,
     EngineError,
     Optimisation,
@@ -19,7 +22,9 @@ from onnxpad.engine.sessions import (
     Value,
     open_session,
 )
+from onnxpad.validation.align import distance, nearest
 from onnxpad.validation.compare import compare
+from onnxpad.validation.given import Given, settled
 from onnxpad.validation.inputs import (
     Draw,
     Input,
@@ -188,6 +193,33 @@ def accepted(
     except (EngineError, UndrawableError) as error:
         return (), (), str(error)
     return tuple(draws), tuple(results), why
+
+
+def laid_out(found: Given, source: Source, folder: Path | None = None) -> Given:
+    """The arrays given with their inputs in the layout that the reference tells.
+
+    Where sizes do not tell it, the model runs on the first sample in both layouts. That is taken
+    whose outputs are nearer to the reference.
+    """
+    if not found.others or not found.expected:
+        return found
+    one, other = ask(source, [found.draws[0], found.others[0]], CPU, "off", folder=folder).results
+    apart = [_apart(found.expected[0], each.outputs) for each in (one, other)]
+    return found if apart[0] == apart[1] else settled(found, other=apart[1] < apart[0])
+
+
+def _apart(wanted: Mapping[str, Array], outputs: Mapping[str, Value]) -> float:
+    """How far outputs are from those wanted; infinite where they cannot be compared."""
+    total = 0.0
+    for name, value in wanted.items():
+        output = outputs.get(name)
+        if not isinstance(output, np.ndarray) or value.dtype.kind not in "iufb":
+            return math.inf
+        fit = nearest(value, output)
+        if fit is None:
+            return math.inf
+        total += distance(fit[0], output) / (distance(fit[0], np.zeros_like(fit[0])) or 1.0)
+    return total
 
 
 def _run(session: Session, inputs: Draw, pairing: Pairing) -> Result:

@@ -8,7 +8,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -21,8 +21,7 @@ from onnxpad.engine.sessions import Array
 from onnxpad.errors import UsageError, let_through
 from onnxpad.validation.align import (
     aligned,
-    channels_first,
-    has_any_layout,
+    channels_moved,
     is_channels_first,
 )
 from onnxpad.validation.compare import shape_text
@@ -35,6 +34,8 @@ _INPUT, _OUTPUT = "input", "output"
 _MOST_SAMPLES = 16
 """Samples taken from arrays that have several, for a model that takes one at a time."""
 _UNTOLD = "taken as it is: sizes do not tell its layout; give it transposed if channels are last"
+_ALIKE = "taken with its channels moved from last to axis 1, as those of the outputs are"
+_SETTLED = "taken {}: sizes do not tell its layout, and the outputs are nearer so"
 _UNREADABLE = (
     OSError,
     ValueError,
@@ -59,12 +60,14 @@ class Given:
         notes: Arrays that were matched by order or aligned, a line each.
         inner: Values of inner tensors by name, one mapping for each sample, in the framework's
             layout.
+        others: The draws in the other layout, where sizes do not tell that of an input; else empty.
     """
 
     draws: tuple[Draw, ...] = ()
     expected: tuple[Mapping[str, Array], ...] = ()
     notes: tuple[str, ...] = ()
     inner: tuple[Mapping[str, Array], ...] = ()
+    others: tuple[Draw, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,6 +100,7 @@ def given(
     """
     notes: dict[str, None] = {}
     draws: list[Draw] = []
+    others: list[Draw] = []
     expected: list[Mapping[str, Array]] = []
     within: list[Mapping[str, Array]] = []
     apart = {*(model.inner if inner is None else inner)}.difference(
@@ -104,21 +108,25 @@ def given(
     )
     answers = {each.name for each in model.outputs}
     apart -= answers
+    counts: list[int] = []
     if inputs is not None:
         title, sets = _sets(inputs, "the inputs given")
         for arrays in sets:
             fed = [entry for entry in arrays if entry.role != _OUTPUT]
             known = {output.name for output in model.outputs}
             fed = [entry for entry in fed if entry.role or entry.name not in known] or fed
-            found = _matched(title, fed, (*model.inputs,), notes)
-            draws.append(_draw(title, model, found, notes))
+            found = _matched(title, fed, model, (*model.inputs,), notes)
+            parts = _samples(title, model, found, notes)
+            counts.append(len(parts))
+            _draw_all(title, model, parts, notes, draws, others, told=reference is None)
     if reference is not None:
         title, sets = _sets(reference, "the reference given")
-        if draws and len(sets) != len(draws):
+        if draws and len(sets) != len(counts):
             raise UsageError(
-                f"{title} has {len(sets)} sets of arrays, but {len(draws)} sets of inputs are given"
+                f"{title} has {len(sets)} sets of arrays, but {len(counts)} sets of inputs are "
+                "given"
             )
-        for arrays in sets:
+        for place, arrays in enumerate(sets):
             inside = {each.name: each.array for each in arrays if each.name in apart}
             if inner is None and not {each.name for each in arrays} & answers:
                 inside = {}  # arrays of other names, which are taken by order
@@ -129,21 +137,36 @@ def given(
             if inputs is not None:
                 names = {each.name for each in model.inputs}
                 arrays = [e for e in arrays if e.role != _INPUT and (e.role or e.name not in names)]
-                parts: list[Mapping[str, Array]]
-                parts = [{**inside, **_matched(title, arrays, (*model.outputs,), notes)}]
+                found = _matched(title, arrays, model, (*model.outputs,), notes)
+                parts = _parted(title, {**inside, **found}, counts[place])
             else:
-                found = _matched(title, arrays, (*model.inputs, *model.outputs), notes)
+                found = _matched(title, arrays, model, (*model.inputs, *model.outputs), notes)
                 parts = _samples(title, model, {**inside, **found}, notes)
-                for place, part in enumerate(parts):
-                    which = f", sample {place}" if len(parts) > 1 else ""
-                    draws.append(_draw(title, model, part, notes, which))
+                _draw_all(title, model, parts, notes, draws, others)
             for part in parts:
                 within.append({name: part[name] for name in inside})
                 if inside and not any(each.name in part for each in model.outputs):
                     expected.append({})  # inner tensors alone tell
                 else:
                     expected.append(_outputs(title, model, part, notes))
-    return Given(tuple(draws), tuple(expected), tuple(notes), tuple(within))
+    if all(one is other for one, other in zip(draws, others, strict=True)):
+        others = []
+    return Given(tuple(draws), tuple(expected), tuple(notes), tuple(within), tuple(others))
+
+
+def settled(found: Given, *, other: bool) -> Given:
+    """The arrays given in the layout that a run told, the `other` one or that of their draws."""
+    is_moved = {_UNTOLD: other, _ALIKE: not other}
+
+    def told(note: str) -> str:
+        for phrase, moved in is_moved.items():
+            if note.endswith(phrase):
+                way = "with its channels moved from last to axis 1" if moved else "as it is"
+                return note.removesuffix(phrase) + _SETTLED.format(way)
+        return note
+
+    draws = found.others if other else found.draws
+    return replace(found, draws=draws, notes=tuple(map(told, found.notes)), others=())
 
 
 def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw]) -> None:
@@ -169,35 +192,47 @@ def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw
 def _matched(
     title: str,
     entries: Sequence[_Entry],
+    model: Outline,
     wanted: Sequence[Input | Output],
     notes: dict[str, None],
 ) -> dict[str, Array]:
-    """The arrays by the model's names; those with other names by order, inputs first."""
+    """The arrays wanted by the model's names; those with other names by order, inputs first.
+
+    Inputs and outputs may come together where only the one or the other are wanted.
+    """
     found: dict[str, Array] = {}
     for role in (_INPUT, _OUTPUT):
         mine = [each for each in wanted if isinstance(each, Input) == (role == _INPUT)]
         named = {entry.name: entry for entry in entries if entry.role in {"", role}}
         found.update((each.name, named[each.name].array) for each in mine if each.name in named)
     rest = [entry for entry in entries if entry.name not in found]
+    whole: Sequence[Input | Output] = (*model.inputs, *model.outputs)
     for role in ("", _INPUT, _OUTPUT):
         left = [entry for entry in rest if entry.role == role]
-        lacking = [
-            each
-            for each in wanted
-            if each.name not in found and (not role or isinstance(each, Input) == (role == _INPUT))
-        ]
         if not left:
             continue
-        if len(left) != len(lacking):
+        ways: tuple[Sequence[Input | Output], ...]
+        ways = (wanted, whole, [each for each in wanted if isinstance(each, Input)])
+        for some in ways:
+            lacking = [
+                each
+                for each in some
+                if each.name not in found
+                and (not role or isinstance(each, Input) == (role == _INPUT))
+            ]
+            if len(left) == len(lacking):
+                break
+        else:
             raise UsageError(
                 f"{title} has {_listed(entry.name for entry in left)}, which "
                 f"{'is' if len(left) == 1 else 'are'} not in the model: it has "
                 f"{_known(wanted)}; give the arrays these names"
             )
         for entry, each in zip(left, lacking, strict=True):
-            found[each.name] = entry.array
-            kind = _INPUT if isinstance(each, Input) else _OUTPUT
-            notes[f"{title}: {entry.name!r}{_by_order(kind, each)}"] = None
+            if each in wanted:
+                found[each.name] = entry.array
+                kind = _INPUT if isinstance(each, Input) else _OUTPUT
+                notes[f"{title}: {entry.name!r}{_by_order(kind, each)}"] = None
     return found
 
 
@@ -205,15 +240,62 @@ def _by_order(kind: str, each: Input | Output) -> str:
     return f" taken as {kind} {each.name!r}, by order"
 
 
-def _draw(
+def _draw_all(
+    title: str,
+    model: Outline,
+    parts: Sequence[Mapping[str, Array]],
+    notes: dict[str, None],
+    draws: list[Draw],
+    others: list[Draw],
+    *,
+    told: bool = False,
+) -> None:
+    """Appends the draws of all samples, and those in the other layout, as `_draws` gives them."""
+    for place, part in enumerate(parts):
+        which = f", sample {place}" if len(parts) > 1 else ""
+        one, other = _draws(title, model, part, notes, which, told=told)
+        draws.append(one)
+        others.append(other)
+
+
+def _parted(title: str, found: Mapping[str, Array], count: int) -> list[Mapping[str, Array]]:
+    """The arrays of each of so many samples; those of one sample are as they are."""
+    if count == 1:
+        return [found]
+    for name, array in found.items():
+        if not array.ndim or len(array) < count:
+            raise UsageError(
+                f"{title}: {name!r} has shape {shape_text(array.shape)}, but there are {count} "
+                "samples of the inputs given; give as many of each"
+            )
+    return [
+        {name: array[each : each + 1] for name, array in found.items()} for each in range(count)
+    ]
+
+
+def _draws(
     title: str,
     model: Outline,
     found: Mapping[str, Array],
     notes: dict[str, None],
     which: str = "",
-) -> Draw:
-    """The inputs among the arrays, with the types and shapes that the model declares."""
-    feeds = {}
+    *,
+    told: bool = False,
+) -> tuple[Draw, Draw]:
+    """The inputs among the arrays, with the types and shapes that the model declares.
+
+    Args:
+        title: The name of the arrays in messages.
+        model: The inputs and outputs of the model.
+        found: The arrays by the model's names.
+        notes: Collects how they are aligned.
+        which: The name of the sample.
+        told: Whether nothing is expected of the model, so that no layout can be wrong.
+
+    Returns:
+        The draw, and that in the other layout: the same draw if sizes tell the layout.
+    """
+    feeds, moved = {}, {}
     for each in model.inputs:
         if each.name not in found:
             raise UsageError(
@@ -233,12 +315,18 @@ def _draw(
                     else ""
                 )
             )
-        if has_any_layout(array.shape) and any(other.name in found for other in model.outputs):
-            fit = channels_first(array) if _is_channels_last(model, found) else (array, _UNTOLD)
-        feeds[each.name], how = np.ascontiguousarray(fit[0]), fit[1]
+        one, how = fit
+        other = None if told else channels_moved(one, how, each.shape)
+        if other is not None:
+            how = _UNTOLD
+            if _is_channels_last(model, found):
+                one, other, how = other, one, _ALIKE
+            moved[each.name] = np.ascontiguousarray(other)
+        feeds[each.name] = np.ascontiguousarray(one)
         if how:
             notes[f"{title}: input {each.name!r} {how}"] = None
-    return Draw(feeds, f"{feeds_text(feeds)}, from {title}{which}")
+    first = Draw(feeds, f"{feeds_text(feeds)}, from {title}{which}")
+    return first, replace(first, feeds={**feeds, **moved}) if moved else first
 
 
 def _is_channels_last(model: Outline, found: Mapping[str, Array]) -> bool:
@@ -258,10 +346,7 @@ def _samples(
     if len(counts) != 1 or not inputs or all(_fits(found, each) for each in inputs):
         return [found]
     count = counts.pop()
-    parts = [
-        {name: array[each : each + 1] for name, array in found.items()}
-        for each in range(min(count, _MOST_SAMPLES))
-    ]
+    parts = _parted(title, found, min(count, _MOST_SAMPLES))
     is_single = all(each.shape[:1] == (1,) and _fits(parts[0], each) for each in inputs)
     if count < 2 or not is_single:
         return [found]
@@ -334,6 +419,7 @@ def _read(path: Path) -> list[list[_Entry]]:
     """The arrays in a .npz or .npy file, or in a folder of ONNX test data."""
     if path.is_dir():
         return _folder(path)
+    _require_file(path)
     try:
         with path.open("rb") as file:  # numpy does not close a file that it cannot read
             loaded = np.load(file, allow_pickle=False)
@@ -351,6 +437,12 @@ def _read(path: Path) -> list[list[_Entry]]:
                 f"{path}: {entry.name!r} is not an array; write the file with numpy.savez"
             )
     return [entries]
+
+
+def _require_file(path: Path) -> None:
+    """Raises if something else than a file is there, such as a pipe, whose end may never come."""
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} is not a regular file; save the arrays to a file first")
 
 
 def _why(path: Path, error: Exception) -> str:
@@ -384,6 +476,7 @@ def _folder(path: Path) -> list[list[_Entry]]:
 def _tensors(folder: Path) -> Iterator[_Entry]:
     for role in (_INPUT, _OUTPUT):
         for path in sorted(folder.glob(f"{role}_*.pb"), key=_natural):
+            _require_file(path)
             try:
                 tensor = onnx.TensorProto.FromString(path.read_bytes())
                 if tensor.data_location == onnx.TensorProto.EXTERNAL:

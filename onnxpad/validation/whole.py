@@ -24,7 +24,7 @@ from onnxpad.engine.sessions import (
 )
 from onnxpad.engine.timing import Timing, timed
 from onnxpad.errors import UsageError
-from onnxpad.validation.answers import Result, accepted, ask, runs_of
+from onnxpad.validation.answers import Result, accepted, ask, laid_out, runs_of
 from onnxpad.validation.bisect import first_divergence, inner_evidence
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.evaluator import evaluated
@@ -126,7 +126,7 @@ def validate_models(
             del proto
     except UndrawableError as error:
         return not_validated(str(error), subject="original" if rewritten is None else "rewritten")
-    found = given(model, inputs, reference)
+    found = laid_out(given(model, inputs, reference), original, folder)
     require_within(limits or {}, found.draws)
     if rewritten is None and not found.expected:
         raise UsageError("one model alone has nothing to be compared with; give a reference")

@@ -655,8 +655,12 @@ REFUSED: dict[str, tuple[Spoil, str]] = {
     "a folder": (lambda it: (it.data.unlink(), it.data.mkdir()), "which is a folder"),
     "the model itself": (lambda it: it.says("net.onnx"), "the model file itself"),
     "the model itself by a detour": (
-        lambda it: it.says("./x/../net.onnx"),
+        lambda it: ((it.path.parent / "x").mkdir(), it.says("./x/../net.onnx")),
         "the model file itself",
+    ),
+    "a path through a missing folder": (
+        lambda it: it.says("x/../w.bin"),
+        "which is not in .* by that path: a folder that the path passes through is missing",
     ),
     "a link to the model": (
         lambda it: (it.data.unlink(), it.data.symlink_to("net.onnx")),
@@ -684,6 +688,82 @@ REFUSED: dict[str, tuple[Spoil, str]] = {
     "an offset with a mark": (lambda it: it.says("w.bin", offset="1_0"), "no number"),
     "a length of 2^62": (lambda it: it.says("w.bin", length=str(2**62)), "cut short"),
 }
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_paths_that_are_not_utf8_are_run_as_any(tmp_path: Path, expected: Array) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    source = split(padded_conv(), folder, {"w": "w.bin"})
+    path = source.rename(folder / os.fsdecode(b"\xfe.onnx"))
+    assert onnxpad_runs("fix", path, "-o", folder / "out.onnx").exit_code == 0
+    assert onnxpad_runs("validate", path, folder / "out.onnx", "--format", "json").exit_code == 0
+    page = folder / os.fsdecode(b"\xfd.html")
+    assert onnxpad_runs("show", path, "--html", page).exit_code == 0
+    assert page.exists()
+    np.savez(folder / "r.npz", x=IMAGE, y=expected)
+    assert onnxpad_runs("match", path, "--reference", folder / "r.npz").exit_code == 0
+    path.write_bytes(path.read_bytes().replace(b"Conv", b"Conw"))
+    result = onnxpad_runs("validate", path, path)
+    assert result.exit_code == 3
+    assert "codec" not in result.output
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links are made by their Unix names")
+class TestDetours:
+    """Locations that pass through a folder and back: what lies on disk has to load."""
+
+    @pytest.fixture
+    def place(self, tmp_path: Path) -> Place:
+        return Place(tmp_path)
+
+    @pytest.mark.parametrize("how", HOWS)
+    @pytest.mark.parametrize("location", ["./w.bin", "sub/../w.bin", "sub/deep/../../w.bin"])
+    def test_are_kept_where_the_model_is_written(
+        self, place: Place, how: How, location: str, expected: Array
+    ) -> None:
+        (place.path.parent / "sub" / "deep").mkdir(parents=True)
+        place.says(location)
+        result = onnxpad.fix(place.path)
+        assert result.ok
+        result.save(place.outside / "out.onnx", external_data=how)
+        assert np.array_equal(run(place.outside / "out.onnx"), expected)
+        result.save(place.path)
+        assert np.array_equal(run(place.path), expected)
+
+    @pytest.mark.parametrize("how", HOWS)
+    def test_lead_by_way_of_links(self, place: Place, how: How, expected: Array) -> None:
+        folder = place.path.parent
+        (folder / "far" / "deep").mkdir(parents=True)
+        (folder / "sub").symlink_to("far/deep")
+        (folder / "far" / "w.bin").write_bytes(place.data.read_bytes())
+        place.data.write_bytes(bytes(place.data.stat().st_size))  # what the text alone would name
+        place.says("sub/../w.bin")
+        result = onnxpad.fix(place.path)
+        assert result.ok
+        result.save(place.outside / "out.onnx", external_data=how)
+        assert np.array_equal(run(place.outside / "out.onnx"), expected)
+
+    def test_to_two_files_that_would_become_one_are_refused(self, place: Place) -> None:
+        folder = place.path.parent
+        (folder / "far" / "deep").mkdir(parents=True)
+        (folder / "sub").symlink_to("far/deep")
+        (folder / "far" / "w.bin").write_bytes(bytes(12))
+        model = onnx.load(place.path, load_external_data=False)
+        model.graph.node[1].input.append("b")
+        refer(model.graph.initializer.add(name="b", data_type=1, dims=[3]), "sub/../w.bin")
+        place.path.write_bytes(model.SerializeToString())
+        result = onnxpad.fix(place.path, validate=False)
+        with pytest.raises(OutputError, match="two different files"):
+            result.save(place.outside / "out.onnx")
+        assert not [*place.outside.iterdir()]
+
+    def test_do_not_replace_another_file(self, place: Place) -> None:
+        (place.path.parent / "sub").mkdir()
+        place.says("sub/../w.bin")
+        (place.outside / "w.bin").write_bytes(b"other")
+        with pytest.raises(OutputError, match="differs from the model's external data"):
+            onnxpad.fix(place.path, validate=False).save(place.outside / "out.onnx")
+        assert (place.outside / "w.bin").read_bytes() == b"other"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links and pipes are made by their Unix names")

@@ -86,6 +86,16 @@ class TestReading:
         with pytest.raises(ModelError, match="not a regular file"):
             Graph.load(tmp_path / "pipe")
 
+    @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="this system has no /proc")
+    def test_refuses_what_is_another_file_in_the_worker(self, raw: bytes, tmp_path: Path) -> None:
+        (tmp_path / "net.onnx").write_bytes(raw)
+        with (tmp_path / "net.onnx").open("rb") as file:
+            here = Path(f"/proc/self/fd/{file.fileno()}")
+            (tmp_path / "link").symlink_to(here)
+            for path in (here, Path(f"/dev/fd/{file.fileno()}"), tmp_path / "link"):
+                with pytest.raises(ModelError, match="that this process has open; give its own"):
+                    Graph.load(path)
+
     @pytest.mark.slow
     def test_refuses_or_keeps_every_truncation(self, raw: bytes, tmp_path: Path) -> None:
         refused = [not survives(raw[:length], tmp_path) for length in range(len(raw))]

@@ -1,5 +1,6 @@
 """Arrays from files: matched, aligned, refused in one line, and never unpickled."""
 
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -214,6 +215,44 @@ def test_the_other_byte_order_and_strings() -> None:
         given(outline(model), {"s": IDS}, None)
 
 
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        pytest.param({"a": X, "b": IDS}, id="inputs alone"),
+        pytest.param({"a": X, "b": IDS, "c": Y, "d": Y}, id="with outputs"),
+        pytest.param({"x": X, "ids": IDS, "c": Y, "d": Y}, id="named, with outputs"),
+        pytest.param({"a": X, "b": IDS, "y": Y}, id="with an output by name"),
+    ],
+)
+def test_inputs_are_taken_by_order_as_a_reference_is(inputs: Any) -> None:
+    ways = [fit(inputs), fit(inputs, {"e": Y, "f": Y})]
+    if len(inputs) == 4:  # a reference with the inputs too, beside inputs of their own
+        ways.append(fit({"x": X, "ids": IDS}, inputs))
+    for found in ways:
+        assert np.array_equal(found.draws[0].feeds["x"], X)
+        assert np.array_equal(found.draws[0].feeds["ids"], IDS)
+
+
+def test_samples_of_one_array_are_inputs_of_a_model_that_takes_one() -> None:
+    x = np.arange(4 * 90, dtype=np.float32).reshape(4, 5, 6, 3)
+    found = given(outline(ONE), {"in": x}, {"out": -x})
+    assert len(found.draws) == len(found.expected) == 4
+    for place in range(4):
+        expected = np.moveaxis(x[place : place + 1], -1, 1)
+        assert np.array_equal(found.draws[place].feeds["x"], expected)
+        assert np.array_equal(found.expected[place]["y"], -x[place : place + 1])
+    with pytest.raises(UsageError, match="but there are 4 samples of the inputs given"):
+        given(outline(ONE), {"x": x}, {"y": -x[:3]})
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes by name")
+def test_a_pipe_is_refused_before_its_end_is_awaited(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "input_0.pb")
+    for path in (tmp_path / "input_0.pb", tmp_path):
+        with pytest.raises(UsageError, match="not a regular file"):
+            fit(path)
+
+
 SERIES = onnx.parser.parse_model(
     '<ir_version: 9, opset_import: ["" : 17]> g (float[1,6,6] x, float[2,6,1] w) => '
     "(float[1,2,6] y) { y = Conv (x, w) }"
@@ -226,7 +265,8 @@ def test_outputs_tell_the_layout_of_an_input_of_equal_sizes() -> None:
     last = {"x": SQUARE, "w": WEIGHT, "y": np.zeros((1, 6, 2), np.float32)}
     found = given(outline(SERIES), None, last)
     assert np.array_equal(found.draws[0].feeds["x"], np.moveaxis(SQUARE, -1, 1))
-    assert any("input 'x' 1x6x6 as 1x6x6: channels moved" in note for note in found.notes)
+    assert any("input 'x' taken with its channels moved" in note for note in found.notes)
+    assert np.array_equal(found.others[0].feeds["x"], SQUARE)
 
 
 def test_an_input_of_equal_sizes_is_noted_where_nothing_tells_its_layout() -> None:
