@@ -62,4 +62,4 @@ MODEL_REPORTS: Final[tuple[type[ModelReport], ...]] = (
     ReportRounding,
     ReportCounting,
 )
-"""Reports that `check` alone makes, on a whole model as `fix` would leave it."""
+"""Reports that `check` alone makes, if asked, on a whole model as `fix` would leave it."""

@@ -32,6 +32,7 @@ class DropEmptyPad(Pass):
     """
 
     code = "PAD204"
+    why = "it adds nothing"
     examples = (
         Example(
             given="""
@@ -55,7 +56,7 @@ class DropEmptyPad(Pass):
             if not context.graph.uses(output) and not context.graph.is_output(output):
                 continue  # the rule on what remains reports it
             if context.sites.pads_nothing(pad):
-                yield self.found(context, pad.node, "Pad of nothing", pad)
+                yield self.found(context, pad.node, "Pad of nothing", pad, becomes="no Pad")
             else:
                 reason = RefusalError(
                     Reason.RANK_UNKNOWN,

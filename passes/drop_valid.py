@@ -28,6 +28,7 @@ class DropValid(Pass):
     """
 
     code = "PAD102"
+    why = "VALID pads nothing"
     examples = (
         Example(
             given="""
@@ -49,7 +50,7 @@ class DropValid(Pass):
             except RefusalError as refusal:
                 yield self.refused(context, op.node, "auto_pad=VALID", refusal)
             else:
-                yield self.resolved(context, op, "auto_pad=VALID: no padding", plan)
+                yield self.resolved(context, op, "auto_pad=VALID", plan, becomes="no auto_pad")
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Drops `auto_pad`."""

@@ -1,6 +1,7 @@
 """Amounts of a `Pad` that are constant, but computed or in another file."""
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from onnxpad.operators.table import operator_of
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
+
+_LOADS_NONE: Final = "onnxruntime loads no model with these in another file"
 
 
 class FixAmounts(Pass):
@@ -78,10 +81,16 @@ class FixAmounts(Pass):
             if amounts is not None:
                 if context.sites.pads_nothing(pad) or self._is_folded(context, pad):
                     continue  # another rule removes the whole Pad
-                # onnxruntime loads no model with such amounts in another file.
                 severity = Severity.ERROR if external else self.severity
-                text = f"{message}: {'' if external else 'always '}{told_axes(amounts, pad.axes)}"
-                yield self.found(context, pad.node, text, (pad, wrong), severity=severity)
+                yield self.found(
+                    context,
+                    pad.node,
+                    message,
+                    (pad, wrong),
+                    becomes=f"constant amounts {told_axes(amounts, pad.axes)}",
+                    why=_LOADS_NONE if external else "they are always these",
+                    severity=severity,
+                )
                 continue
             if elsewhere is None and context.dynamic == "pad":
                 elsewhere = set()

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from onnxpad.arithmetic.notation import told
 from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.read import WindowOp
 from onnxpad.padding import pad_limits
@@ -48,6 +47,7 @@ class FoldPad(Pass):
     """
 
     code = "PAD201"
+    why = "the operator can do it"
     examples = (
         Example(
             given="""
@@ -118,10 +118,17 @@ class FoldPad(Pass):
         assert outer is not None
         if plan.outer == outer.amounts and outer.exact:
             return None
-        if not outer.exact:
-            message += f": in effect {told(outer.amounts)} at every size"
-        pads = onnx_order(outer.amounts)
-        return self.found(context, pad.node, message, plan, keeps=op.node, pads=pads, before=before)
+        return self.found(
+            context,
+            pad.node,
+            message,
+            plan,
+            becomes=plan.told,
+            why="" if outer.exact else "these read the same",
+            keeps=op.node,
+            pads=onnx_order(outer.amounts),
+            before=before,
+        )
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the sum of both paddings in the style asked for."""

@@ -71,8 +71,10 @@ class GuardPad(Pass):
                 yield self.found(
                     context,
                     node,
-                    message,
+                    "Pad",
                     exposed,
+                    becomes="Pad with an empty third input" if kept is node else "auto_pad=VALID",
+                    why=message,
                     keeps=kept,
                     reader=reader,
                     onnxruntime=seen,

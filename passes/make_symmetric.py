@@ -42,6 +42,7 @@ class MakeSymmetric(Pass):
     """
 
     code = "PAD404"
+    why = "equal at both ends"
     behind = True
     examples = (
         Example(
@@ -77,8 +78,8 @@ class MakeSymmetric(Pass):
                 continue
             further = f" and a Slice of {told(rest)}" if is_padded(rest) else ""
             pads = onnx_order(form.pads)
-            plan = op, form, rest
-            yield self.found(context, op.node, f"{message}: {form}{further}", plan, pads=pads)
+            plan, becomes = (op, form, rest), f"{form}{further}"
+            yield self.found(context, op.node, message, plan, becomes=becomes, pads=pads)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the form, and a Slice behind it where that is needed."""

@@ -31,6 +31,7 @@ class MergePads(Pass):
     """
 
     code = "PAD203"
+    why = "it writes the same"
     examples = (
         Example(
             given="""
@@ -65,9 +66,8 @@ class MergePads(Pass):
             except RefusalError as refusal:
                 yield self.refused(context, second.node, message, refusal)
             else:
-                yield self.found(
-                    context, second.node, f"{message}: {told_axes(amounts)}", (first, amounts)
-                )
+                becomes = f"one Pad {told_axes(amounts)}"
+                yield self.found(context, second.node, message, (first, amounts), becomes=becomes)
 
     def _sum(self, context: Context, first: PadOp, second: PadOp) -> Pairs:
         """The sum of both amounts, over all axes.

@@ -32,6 +32,7 @@ class PartPad(Pass):
     """
 
     code = "PAD208"
+    why = "the operator can do it"
     examples = (
         Example(
             given="""
@@ -59,7 +60,8 @@ class PartPad(Pass):
             if amounts is None or not self._is_taken(context, pad, readers):
                 continue
             spatial = self._told(context, amounts[1], readers)
-            yield self.found(context, pad.node, f"Pad, of which {spatial} folds", amounts)
+            becomes = f"two Pads, of which that of {spatial} folds"
+            yield self.found(context, pad.node, "Pad", amounts, becomes=becomes)
 
     def _told(self, context: Context, amounts: Pairs, readers: list[Node]) -> str:
         """Amounts by name of the axis, as the first reader has them."""

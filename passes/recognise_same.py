@@ -33,6 +33,7 @@ class RecogniseSame(Pass):
 
     code = "PAD501"
     severity = Severity.INFO
+    why = "these are its amounts"
     examples = (
         Example(
             given="""
@@ -82,8 +83,9 @@ class RecogniseSame(Pass):
                 yield self.found(
                     context,
                     pad.node,
-                    f"{message} is {plan.auto_pad} at every size",
+                    message,
                     plan,
+                    becomes=f"auto_pad={plan.auto_pad}",
                     severity=Severity.WARNING,
                     keeps=op.node,
                     auto_pad=plan.auto_pad,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from onnxpad.arithmetic.notation import told
 from onnxpad.operators.amounts import add, onnx_order
 from onnxpad.operators.read import WindowOp
 from onnxpad.padding.computed_pads import ComputedPlan
@@ -39,6 +38,7 @@ class ResolveAutoPad(Pass):
     """
 
     code = "PAD101"
+    why = "they read the same"
     examples = (
         Example(
             given="""
@@ -67,7 +67,7 @@ class ResolveAutoPad(Pass):
                 continue
             pads = add(plan.inner, plan.outer)
             yield self.resolved(
-                context, op, f"{message}: pads {told(pads)}", plan, pads=onnx_order(pads)
+                context, op, message, plan, becomes=plan.told, pads=onnx_order(pads)
             )
 
     def _plan(self, context: Context, op: WindowOp) -> Plan:
@@ -91,7 +91,7 @@ class ResolveAutoPad(Pass):
             hindrance = f"; no Pad can compute them: {other}"
             hindered = {"no_pad": other.code}
         if plan is not None and context.dynamic == "pad":
-            return self.resolved(context, op, f"{message}: {formula}", plan)
+            return self.resolved(context, op, message, plan, becomes="a computed Pad", why=formula)
         options = [*context.sites.wording.options(refusal.sizes, op.data)]
         options += ["--dynamic pad"] * (plan is not None)
         facts = {**refusal.facts, "auto_pad": op.auto_pad, "pads": formula, "options": options}

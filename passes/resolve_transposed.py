@@ -39,6 +39,7 @@ class ResolveTransposed(Pass):
     """
 
     code = "PAD401"
+    why = "these crop the same"
     examples = (
         Example(
             given="""
@@ -62,13 +63,15 @@ class ResolveTransposed(Pass):
             except RefusalError as refusal:
                 yield self.refused(context, op.node, message, refusal, auto_pad=op.auto_pad)
                 continue
-            message = f"{message}: {form}"
+            becomes = str(form)
             facts: dict[str, Any] = {"pads": onnx_order(form.pads)}
             if decided is not None:
-                message += f"; by --trust {context.trust}: {decided.facts['disagreement']}"
+                becomes += f"; by --trust {context.trust}: {decided.facts['disagreement']}"
                 facts = {**decided.facts, **facts, "trusts": context.trust}
             plan, decides = (op, form), decided is not None
-            yield self.found(context, op.node, message, plan, decides=decides, **facts)
+            yield self.found(
+                context, op.node, message, plan, becomes=becomes, decides=decides, **facts
+            )
 
     def _crop(self, context: Context, op: TransposedOp) -> tuple[Pairs, RefusalError | None]:
         """The crop of an operator, and the disagreement that the trusted engine decides.

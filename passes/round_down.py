@@ -45,6 +45,7 @@ class RoundDown(Pass):
     """
 
     code = "PAD301"
+    why = "there are as many windows"
     examples = (
         Example(
             given="float[1, 2, 8, 8] x",
@@ -68,17 +69,17 @@ class RoundDown(Pass):
             except RefusalError as refusal:
                 yield self.refused(context, op.node, message, refusal)
                 continue
-            if plan.reaches_past:
-                message += f": pads {told(plan.pads)} without it"
+            becomes = f"pads {told(plan.pads)} without it"
             facts: dict[str, Any] = {"pads": onnx_order(plan.pads)}
             if plan.decided is not None:
-                message += f"; by --trust {context.trust}: {plan.decided.facts['disagreement']}"
+                becomes += f"; by --trust {context.trust}: {plan.decided.facts['disagreement']}"
                 facts = {**plan.decided.facts, **facts, "trusts": context.trust}
             yield self.found(
                 context,
                 op.node,
                 message,
                 plan,
+                becomes=becomes,
                 severity=self._severity(plan, context.graph.opset),
                 decides=plan.decided is not None,
                 **facts,

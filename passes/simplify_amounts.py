@@ -28,6 +28,7 @@ class SimplifyAmounts(Pass):
     """
 
     code = "PAD502"
+    why = "these compute the same"
     examples = (
         Example(
             given="""
@@ -80,8 +81,8 @@ class SimplifyAmounts(Pass):
     def _told(self, context: Context, plan: SimplerPlan) -> Match:
         nodes = f"{plan.nodes}{' or more' if plan.nodes == MANY else ''}"
         what = "of SAME" if plan.same else f"of a Pad ({plan.pad.mode})"
-        message = f"{nodes} nodes compute the amounts {what}, {plan.least} could"
-        return self.found(context, plan.pad.node, message, plan)
+        message = f"{nodes} nodes compute the amounts {what}"
+        return self.found(context, plan.pad.node, message, plan, becomes=f"{plan.least} nodes")
 
     def computing(self, match: Match) -> tuple[int, int]:
         """The numbers of nodes, as the plan counted them."""

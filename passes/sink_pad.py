@@ -48,6 +48,7 @@ class SinkPad(Pass):
     """
 
     code = "PAD207"
+    why = "nearer to the operator that slides over it"
     examples = (
         Example(
             given="""
@@ -100,7 +101,10 @@ class SinkPad(Pass):
             steps = ", ".join(f"{each.op} {graph.label(each)!r}" for each in lifted.steps)
             labels = [graph.label(each) for each in lifted.steps]
             message = f"{message} before {steps}"
-            return self.found(context, pad, message, cut.step, keeps=cut.step, steps=labels)
+            becomes = "behind these" if len(labels) > 1 else "behind it"
+            return self.found(
+                context, pad, message, cut.step, becomes=becomes, keeps=cut.step, steps=labels
+            )
         return None if refusal is None else self.refused(context, pad, message, refusal)
 
     def _refusal(self, context: Context, step: Node) -> RefusalError | None:

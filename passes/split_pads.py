@@ -59,13 +59,21 @@ class SplitPads(Pass):
         for op in context.windows():
             if op.auto_pad != "NOTSET" or not is_padded(split(op.pads, context.style)[1]):
                 continue
-            message = f"pads {told(op.pads)}, style {context.style}"
+            message = f"pads {told(op.pads)}"
             try:
                 plan = self._plan(context, op)
             except RefusalError as refusal:
                 yield self.refused(context, op.node, message, refusal)
             else:
-                yield self.found(context, op.node, message, plan, pads=onnx_order(op.pads))
+                yield self.found(
+                    context,
+                    op.node,
+                    message,
+                    plan,
+                    becomes=plan.told,
+                    why=f"as style {context.style} wants it",
+                    pads=onnx_order(op.pads),
+                )
 
     def _plan(self, context: Context, op: WindowOp) -> Plan:
         """A plan for both paddings in one `Pad` where possible, else for a `Pad` between."""

@@ -36,6 +36,7 @@ class TakeCrop(Pass):
     """
 
     code = "PAD402"
+    why = "these crop the same"
     behind = True
     examples = (
         Example(
@@ -68,14 +69,21 @@ class TakeCrop(Pass):
                 yield self._refused(context, op.node, left)
         if next(context.transposed(), None) is not None:
             for node in crops.idle():
-                yield self.found(context, node, "Slice of all of what a ConvTranspose gives", node)
+                yield self.found(
+                    context,
+                    node,
+                    "Slice of all of what a ConvTranspose gives",
+                    node,
+                    becomes="no Slice",
+                    why="it crops nothing",
+                )
 
     def _found(self, context: Context, taking: Taking) -> Match:
         graph, node = context.graph, taking.op.node
         behind = " and ".join(f"{each.op} {graph.label(each)!r}" for each in taking.taken)
-        message = f"{behind} behind ConvTranspose {graph.label(node)!r}: {taking.form}"
-        pads = onnx_order(taking.form.pads)
-        return self.found(context, taking.last, message, taking, pads=pads)
+        message = f"{behind} behind ConvTranspose {graph.label(node)!r}"
+        pads, becomes = onnx_order(taking.form.pads), str(taking.form)
+        return self.found(context, taking.last, message, taking, becomes=becomes, pads=pads)
 
     def _refused(self, context: Context, node: Node, left: Left) -> Match:
         label = context.graph.label(node)

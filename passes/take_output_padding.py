@@ -33,6 +33,7 @@ class TakeOutputPadding(Pass):
     """
 
     code = "PAD403"
+    why = "these crop the same"
     examples = (
         Example(
             given="""
@@ -65,8 +66,8 @@ class TakeOutputPadding(Pass):
                     yield self.refused(context, op.node, str(now), refusal)
                 continue
             if form != now:
-                pads = onnx_order(form.pads)
-                yield self.found(context, op.node, f"{now}: {form}", (op, form), pads=pads)
+                pads, becomes = onnx_order(form.pads), str(form)
+                yield self.found(context, op.node, str(now), (op, form), becomes=becomes, pads=pads)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the least form."""

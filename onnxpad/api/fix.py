@@ -587,7 +587,8 @@ def check(
         symmetric_transpose: As for `fix`.
         strict: Whether padding stays if its rewrite rests on an assumption, as for `fix`.
         convention: A framework, such as `tensorflow`: operators that do not pad as it does are
-            warnings. Without it, the conventions that the model's padding fits are only told.
+            warnings. Without it, the conventions that the model's padding fits (PAD601 to PAD604)
+            are told if `select` names these codes.
         select: Codes or prefixes of codes to report; all if empty. The others count as left alone,
             as `fix` leaves them.
         ignore: Codes or prefixes of codes to leave out.
@@ -605,6 +606,8 @@ def check(
     chosen = choice(select, ignore)
     trusted = _trusted(trust)
     reports = [kind() for kind in MODEL_REPORTS if chosen.has(kind.code)]
+    if convention is None and not chosen.chosen:  # they take longer than all the rest
+        reports = []
     if convention is not None:
         from onnxpad.conventions.frameworks import FRAMEWORKS
 

@@ -67,7 +67,7 @@ def check(
             metavar="NAME",
             autocompletion=completion.frameworks,
             help="Warn of operators that do not pad as this framework does: tensorflow, keras, "
-            "pytorch, caffe, paddle, coreml, tflite and so on.",
+            "pytorch, caffe, paddle, coreml, tflite and so on. (--select PAD6 says what fits.)",
         ),
     ] = None,
     form: FormatOption = Format.TEXT,

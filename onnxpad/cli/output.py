@@ -117,11 +117,26 @@ def explained(error: Exception) -> Failure:
     if callable(message := getattr(error, "format_message", None)):
         context = getattr(error, "ctx", None)
         hint = f" (see {context.command_path} --help)" if context else ""
-        return Failure("usage", f"{_corrected(error, message())}{hint}", 2)
+        said = _given_several(error, message()) or _corrected(error, message())
+        return Failure("usage", f"{said}{hint}", 2)
     if isinstance(error, OSError) and error.strerror:
         place = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
         return Failure("system", shortened(f"{place}{error.strerror}"), 2)
     return Failure("internal", _internal(error), INTERNAL)
+
+
+def _given_several(error: Exception, message: str) -> str:
+    """The message for more models than a command takes: how to go through them; else empty."""
+    context = getattr(error, "ctx", None)
+    if context is None or "unexpected extra argument" not in message:
+        return ""
+    takes = [each.name for each in context.command.params if each.param_type_name == "argument"]
+    loop = f'for m in *.onnx; do {context.command_path} "$m"; done'
+    message = re.sub(r" \((\S+) .*\)", r" (\1 and others)", message).rstrip(".")
+    if takes == ["model"]:
+        further = message[message.rfind(" (") :]
+        return f"{context.info_name} takes one model, not more{further}: call it for each: {loop}"
+    return message
 
 
 def _corrected(error: Exception, message: str) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.notation import told
 from onnxpad.arithmetic.size import Extent
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import Pairs, is_padded, is_plain_zero, onnx_order
@@ -66,6 +67,13 @@ class Plan(NamedTuple):
     source: Tensor
     keep: Node | None
     count_include_pad: bool
+
+    @property
+    def told(self) -> str:
+        """The padding after it in words, such as `Pad H 0+1, W 0+1 and pads H 1+1, W 1+1`."""
+        outer = [f"Pad {told(self.outer)}"] if is_padded(self.outer) else []
+        inner = [f"pads {told(self.inner)}"] if is_padded(self.inner) else []
+        return " and ".join([*outer, *inner]) or "no pads"
 
 
 def split(total: Pairs, style: str) -> tuple[Pairs, Pairs]:

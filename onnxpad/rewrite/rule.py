@@ -82,6 +82,7 @@ class Pass:
         code: The code of its findings.
         examples: Nodes before and after, for its page.
         severity: The severity of what it finds, if it can be rewritten or is only reported.
+        why: Why what it writes means the same, for its findings.
         last: Whether it runs when the other passes find nothing more to do.
         rewrites: Whether it ever rewrites; a pass that only reports runs once, at the end.
         scopes: Whether it looks into graphs that the other passes leave alone.
@@ -93,6 +94,7 @@ class Pass:
     code: ClassVar[str]
     examples: ClassVar[tuple[Example, ...]] = ()
     severity: ClassVar[Severity] = Severity.WARNING
+    why: ClassVar[str] = ""
     last: ClassVar[bool] = False
     rewrites: ClassVar[bool] = True
     scopes: ClassVar[bool] = False
@@ -123,6 +125,8 @@ class Pass:
         message: str,
         plan: Any,
         *,
+        becomes: str = "",
+        why: str = "",
         severity: Severity | None = None,
         keeps: Node | None = None,
         decides: bool = False,
@@ -130,18 +134,41 @@ class Pass:
     ) -> Match:
         """A match to rewrite.
 
-        `keeps` is the node whose output must stay, if it is another one. `decides` says that the
-        plan rests on the engine that is trusted.
+        Args:
+            context: The graph.
+            node: The node that the finding names.
+            message: How the padding is written.
+            plan: The data that `rewrite` needs.
+            becomes: How it is written then; the message has both, as `FROM -> TO: why`.
+            why: Why that means the same; as of the pass without it.
+            severity: The severity; that of the pass without it.
+            keeps: The node whose output must stay, if it is another one.
+            decides: Whether the plan rests on the engine that is trusted.
+            evidence: Facts for the report.
         """
+        message = self._arrow(message, becomes, why)
         label, told = context.label(node), Facts(evidence)
         severity = severity or self.severity
         finding = Finding(self.code, severity, label, node.op, message, evidence=told)
         return Match(finding, keeps or node, plan, node, decides=decides)
 
+    def _arrow(self, message: str, becomes: str, why: str) -> str:
+        why = why or self.why
+        return f"{message} -> {becomes}{f': {why}' if why else ''}" if becomes else message
+
     def resolved(
-        self, context: Context, op: WindowOp, message: str, plan: Any, **evidence: object
+        self,
+        context: Context,
+        op: WindowOp,
+        message: str,
+        plan: Any,
+        *,
+        becomes: str,
+        why: str = "",
+        **evidence: object,
     ) -> Match:
         """A match to rewrite an `auto_pad`, which says whether it is a repair, and who decides."""
+        message = self._arrow(message, becomes, why)
         repair, decided = context.sites.repair(op), context.sites.decided(op)
         facts: dict[str, Any] = evidence
         if repair:

@@ -148,7 +148,7 @@ W = "float[1, 2, 3, 3] w = {" + ", ".join(map(str, range(18))) + "}"
                 initializers=f"int64[8] p = {{0, 0, 1, 1, 0, 0, 1, 1}}, {W}",
             ),
             True,
-            "'<a>': axis 2 2+2, axis 3 2+2",
+            "'<a>' -> one Pad axis 2 2+2, axis 3 2+2",
             id="read once when the other reader has folded it",
         ),
         pytest.param(

@@ -326,7 +326,8 @@ class TestFixRefuses:
             pytest.param((), "MODEL", id="no model"),
             pytest.param(("m.onnx", "--bad"), "--bad", id="unknown option"),
             pytest.param(("m.onnx", "--style", "x"), "'fold', 'pad', 'symmetric'", id="style"),
-            pytest.param(("m.onnx", "n.onnx"), "n.onnx", id="two models"),
+            pytest.param(("m.onnx", "n.onnx"), "one model, not more (n.onnx)", id="two models"),
+            pytest.param(("m", "n", "o", "p"), "not more (n and others): call", id="many"),
         ],
     )
     def test_bad_usage(self, api: Api, args: tuple[str, ...], said: str) -> None:

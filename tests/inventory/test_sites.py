@@ -342,7 +342,9 @@ def test_a_part_is_told_by_name_of_the_axis() -> None:
         ]
     )
     (site,) = sites(model)
-    assert site.findings[0].message == "Pad, of which H 1+1, W 1+2 folds"
+    assert site.findings[0].message == (
+        "Pad -> two Pads, of which that of H 1+1, W 1+2 folds: the operator can do it"
+    )
 
 
 @pytest.mark.slow

@@ -83,7 +83,8 @@ def test_the_example_is_what_fix_does(kind: Kind, example: Example) -> None:
     before = completed(example, example.before)
     asked: dict[str, Any] = {"dynamic": example.dynamic, "no_ceil": example.no_ceil}
     asked["symmetric_transpose"] = example.symmetric_transpose
-    found = onnxpad.check(before, style=example.style, **asked).findings
+    select = kind.code if kind.code.startswith("PAD6") else ()
+    found = onnxpad.check(before, style=example.style, select=select, **asked).findings
     assert kind.code in [finding.code for finding in found]
     if not example.after:
         assert not onnxpad.fix(before, style=example.style, **asked).changed

@@ -178,11 +178,17 @@ def test_the_evidence_has_each_operator() -> None:
 
 
 def test_the_text_has_one_line_for_a_model() -> None:
-    text = file_text(FileReport("m", onnxpad.check(MIXED).findings))
+    text = file_text(FileReport("m", onnxpad.check(MIXED, select="PAD6").findings))
     assert text == (
         f"m: info PAD601 conventions: 1 operator fits {SAME}, 1 {SYMMETRIC}, 1 both; "
         f"mixed: {SAME} (first: 'a') and {SYMMETRIC} (first: 'b')\n"
     )
+
+
+def test_nothing_is_told_of_conventions_unless_asked() -> None:
+    assert not onnxpad.check(MIXED).findings
+    assert not onnxpad.check(MIXED, ignore="PAD101").findings
+    assert onnxpad.show(MIXED).conventions
 
 
 def pools(first: str, second: str) -> onnx.ModelProto:
