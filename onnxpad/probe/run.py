@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
+from onnxpad.engine.seeds import is_random, with_seeds
 from onnxpad.engine.sessions import (
     AGREED,
     Answer,
@@ -64,6 +65,7 @@ def compare_runs(
     except UndrawableError as error:
         return ProbeResult(True, 0, f"not probed: {error}")
     feeds = [draw.feeds for draw in draws]
+    before, after = (with_seeds(each) if is_random(each) else each for each in (before, after))
     if specified:
         ours: Sequence[Answer] | EngineError = EngineError(
             "onnxruntime reads the original otherwise"

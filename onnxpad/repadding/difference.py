@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from onnxpad.engine.declared_bodies import with_bodies
+from onnxpad.engine.seeds import seeded
 from onnxpad.engine.sessions import CPU, Array, Source, Value, folder_of, read_proto
 from onnxpad.repadding.changes import Difference, OutputChange
 from onnxpad.repadding.references import spread
@@ -52,18 +54,23 @@ def difference(
         model = outline(read_proto(after))
     except UndrawableError as error:
         return Difference(uncompared=str(error))
+    if model.random:
+        original, after = seeded([original, after])
+    results: Sequence[Result] = ()
     if inputs is not None or reference is not None:
         draws = given(model, inputs, None if inputs is not None else reference).draws
-        results = ask(original, draws, CPU, "off", folder=place, ran=ran).results
     else:
         draws, results, why = accepted(original, model.inputs, CPU, 1, 0, folder=place, ran=ran)
         if not draws:
             return Difference(uncompared=f"the original does not run: {why}")
+    run = partial(ask, draws=draws, provider=CPU, optimisation="off", anew=model.random, ran=ran)
+    if model.random or not results:
+        results = run(original, folder=place).results
     labels = tuple(draw.label for draw in draws)
     for result in results:
         if result.error:
             return Difference((), labels, f"the original does not run: {result.error}")
-    answers = ask(after, draws, CPU, "off", folder=folder, ran=ran).results
+    answers = run(after, folder=folder).results
     for answer in answers:
         if answer.error:
             return Difference((), labels, fails=answer.error)

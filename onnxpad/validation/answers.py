@@ -5,7 +5,8 @@ A session is open only while its model runs.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -83,6 +84,7 @@ def ask(
     *,
     folder: Path | None = None,
     pairing: Pairing = _SAME_NAMES,
+    anew: bool = False,
     ran: Callable[[], None] = lambda: None,
 ) -> Answers:
     """Run a model on each set of inputs.
@@ -97,12 +99,25 @@ def ask(
         optimisation: Level of onnxruntime's optimiser.
         folder: Folder of the external data of serialized bytes or a model.
         pairing: The model's own names of inputs and outputs, if they differ from the original's.
+        anew: Whether to open a session for each set, since operators that draw numbers draw others
+            whenever they run again.
         ran: Called after each run; `runs_of` says how many there are.
 
     Raises:
         ProviderError: The provider is not installed, or does not start.
     """
     elsewhere = provider != CPU
+    if anew:
+        once = partial(ask, source, folder=folder, pairing=pairing, ran=ran)
+        each = [once([inputs], provider, optimisation) for inputs in draws]
+        results = [answers.results[0] for answers in each]
+        if elsewhere and optimisation == "off":
+            others = [once([inputs], provider, optimisation).results[0] for inputs in draws]
+            results = [
+                replace(one, noise=_noise(one, other))
+                for one, other in zip(results, others, strict=True)
+            ]
+        return Answers(tuple(results), each[0].places)
     places: Mapping[str, str] = {}
     results = []
     try:

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto
 
+from onnxpad.engine.seeds import is_random
 from onnxpad.engine.sessions import (
     CPU,
     EngineError,
@@ -360,10 +361,11 @@ class _Side:
     def __init__(
         self, source: Source, provider: str, folder: Path | None, pairing: Pairing
     ) -> None:
-        graph = read_proto(source).graph
+        model = read_proto(source)
+        self._anew = is_random(model)
         self.producers: dict[str, _Producer] = {}
         known = {own: name for name, own in pairing.outputs.items()}
-        for node in graph.node:
+        for node in model.graph.node:
             name = node.name or f"<{next(filter(None, node.output), '')}>"
             producer = _Producer(
                 f"{name} ({node.op_type})",
@@ -375,7 +377,7 @@ class _Side:
             self.producers.update(
                 (known.get(output, output), producer) for output in node.output if output
             )
-        self._outputs = {output.name for output in graph.output}
+        self._outputs = {output.name for output in model.graph.output}
         self._source = source
         self._provider = provider
         self._folder = folder
@@ -389,11 +391,12 @@ class _Side:
         data, folder = payload(self._source), folder_of(self._source, self._folder)
         if isinstance(data, str):
             data = Path(data).read_bytes()
+        data += addition  # serialized messages one after the other are merged: lists are joined
+        runs = []
         try:
-            # Serialized messages one after the other are merged: their lists are joined.
-            with open_session(data + addition, provider=self._provider, folder=folder) as session:
-                del data
-                runs = [session.run(self._pairing.fed(draw).feeds, own) for draw in draws]
+            for some in [[draw] for draw in draws] if self._anew else [draws]:
+                with open_session(data, provider=self._provider, folder=folder) as session:
+                    runs += [session.run(self._pairing.fed(draw).feeds, own) for draw in some]
         except EngineError:
             return None
         return [dict(zip(names, run.values(), strict=True)) for run in runs]

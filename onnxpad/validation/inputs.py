@@ -17,6 +17,7 @@ import onnx.inliner
 from onnx import AttributeProto, TensorProto
 
 from onnxpad.arithmetic.size import Sizes
+from onnxpad.engine.seeds import is_random
 from onnxpad.engine.sessions import Array
 from onnxpad.errors import ModelError
 from onnxpad.validation.compare import shape_text
@@ -149,6 +150,7 @@ class Outline:
         outputs: The outputs.
         pads: Whether it has a `Pad` or a MaxPool, which onnxruntime's optimiser fuses.
         inner: The names of tensors that the nodes of its main graph compute.
+        random: Whether an operator draws numbers, with a seed or not.
     """
 
     inputs: tuple[Input, ...]
@@ -157,6 +159,7 @@ class Outline:
     outputs: tuple[Output, ...] = ()
     pads: bool = False
     inner: frozenset[str] = frozenset()
+    random: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -406,7 +409,9 @@ def outline(model: onnx.ModelProto) -> Outline:
     )
     pads = not {"Pad", "MaxPool"}.isdisjoint(operators)
     inner = frozenset(name for node in model.graph.node for name in node.output if name)
-    return Outline(describe(model), len(operators), quantised, outputs, pads, inner)
+    return Outline(
+        describe(model), len(operators), quantised, outputs, pads, inner, is_random(model)
+    )
 
 
 def inlined(model: onnx.ModelProto) -> onnx.ModelProto:

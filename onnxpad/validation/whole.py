@@ -12,6 +12,7 @@ from pathlib import Path
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.engine.declared_bodies import with_bodies
+from onnxpad.engine.seeds import seeded
 from onnxpad.engine.sessions import (
     CPU,
     Array,
@@ -122,7 +123,8 @@ def validate_models(
             other = outline(proto)
             pairing = paired(model, other)
             known = pinned(model.inputs, proto, sizes, pairing.inputs)
-            model = replace(model, inputs=known, pads=model.pads or other.pads)
+            random = model.random or other.random
+            model = replace(model, inputs=known, pads=model.pads or other.pads, random=random)
             del proto
     except UndrawableError as error:
         return not_validated(str(error), subject="original" if rewritten is None else "rewritten")
@@ -130,6 +132,9 @@ def validate_models(
     require_within(limits or {}, found.draws)
     if rewritten is None and not found.expected:
         raise UsageError("one model alone has nothing to be compared with; give a reference")
+    if model.random:
+        original, *others = seeded([original] if rewritten is None else [original, rewritten])
+        rewritten = others[0] if others else None
     check = _Check(original, rewritten, model, folder, tolerance or Tolerance(), progress, pairing)
     check.notes += [*notes, *pairing.notes, *found.notes]
     check.expected = found.expected
@@ -236,7 +241,8 @@ class _Check:
                 )
                 if drawn:
                     self._draws = drawn
-                    if provider == CPU:  # elsewhere noise and places are wanted too
+                    # Elsewhere noise and places are wanted too, and a session for each draw.
+                    if provider == CPU and not self._model.random:
                         self._known[name, CPU, "off"] = results
                     return True
                 if why not in whys:
@@ -364,6 +370,7 @@ class _Check:
                 optimisation,
                 folder=self._folder,
                 pairing=self._pairings.get(name, Pairing()),
+                anew=self._model.random,
                 ran=self._ran,
             )
             self._known[key] = answers.results
@@ -597,6 +604,7 @@ class _Check:
                     level,
                     folder=folder_of(source, self._folder),
                     pairing=self._pairings.get(name, Pairing()),
+                    anew=self._model.random,
                     ran=self._ran,
                 )
                 results.append(answers.results)
