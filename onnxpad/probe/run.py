@@ -9,7 +9,6 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from onnxpad.engine.seeds import is_random, with_seeds
 from onnxpad.engine.sessions import (
     AGREED,
     Answer,
@@ -22,6 +21,7 @@ from onnxpad.engine.sessions import (
 from onnxpad.validation import evaluator
 from onnxpad.validation.compare import compare
 from onnxpad.validation.inputs import Draw, Input, UndrawableError, describe
+from onnxpad.validation.seeds import drawn, with_seeds
 
 REACH = 8
 """Data are the integers from minus this number to this number."""
@@ -65,7 +65,7 @@ def compare_runs(
     except UndrawableError as error:
         return ProbeResult(True, 0, f"not probed: {error}")
     feeds = [draw.feeds for draw in draws]
-    before, after = (with_seeds(each) if is_random(each) else each for each in (before, after))
+    before, after = (with_seeds(each) if drawn(each) else each for each in (before, after))
     if specified:
         ours: Sequence[Answer] | EngineError = EngineError(
             "onnxruntime reads the original otherwise"

@@ -11,10 +11,10 @@ import numpy as np
 import onnx
 from onnx import AttributeProto
 
-from onnxpad.engine.seeds import is_random
 from onnxpad.engine.sessions import (
     CPU,
     EngineError,
+    Optimisation,
     Source,
     Value,
     folder_of,
@@ -28,6 +28,7 @@ from onnxpad.validation.evidence import is_flat
 from onnxpad.validation.inputs import Draw
 from onnxpad.validation.pairing import Pairing
 from onnxpad.validation.result import Comparison, Divergence
+from onnxpad.validation.seeds import drawn
 
 _BUDGET = 1 << 28  # bytes of one model's tensors held together
 _FIRST_CHUNK = 8  # tensors, while their sizes are unknown
@@ -157,6 +158,8 @@ def inner_evidence(
     vouching = told.near - set(outputs)
     guilty, _ = _influence(told.ours, asked, told.beyond(), vouching)
     if guilty:
+        guilty -= _restless(ours, [*guilty], draws[0], tolerance, budget).keys()
+    if guilty:
         note = "the outputs are the same for any data, or nearly"
         return Inner(_report(told, guilty, note, (original, rewritten)), 0, ())
     telling: set[str] = set()
@@ -167,6 +170,58 @@ def inner_evidence(
         if not stopped & varying:
             silent.append(name)
     return Inner(None, len(telling), tuple(silent))
+
+
+def restless(
+    model: Source,
+    inputs: Draw,
+    names: Collection[str],
+    *,
+    provider: str = CPU,
+    optimisation: Optimisation = "off",
+    folder: Path | None = None,
+    tolerance: Tolerance | None = None,
+    budget: int = _BUDGET,
+) -> dict[str, Comparison]:
+    """How tensors differ that a model does not compute twice alike: in one session, or afresh.
+
+    What reads numbers drawn with a seed differs within a session, and counts only if it differs in
+    a fresh one too.
+
+    Args:
+        model: Path, serialized bytes, or model.
+        inputs: The inputs to run it on.
+        names: The tensors in question.
+        provider: The execution provider to run on.
+        optimisation: Level of onnxruntime's optimiser.
+        folder: Folder of the external data of serialized bytes or a model.
+        tolerance: What counts as alike.
+        budget: Bytes of tensors to hold together; one tensor may be larger.
+    """
+    side = _Side(model, provider, folder, Pairing(), optimisation)
+    return _restless(side, list(names), inputs, tolerance, budget)
+
+
+def _restless(
+    side: "_Side", names: Sequence[str], inputs: Draw, tolerance: Tolerance | None, budget: int
+) -> dict[str, Comparison]:
+    found: dict[str, Comparison] = {}
+    drawn = _varying(side.producers, side.drawn)
+    chunks = _Chunks(names, budget // 3)
+    for chunk in chunks:
+        both = side.values(chunk, [inputs, inputs], anew=False)
+        fresh = None if both is None else side.values(chunk, [inputs])
+        if both is None or fresh is None:
+            chunks.failed(chunk)
+            continue
+        chunks.took(fresh[0].values())
+        for name in chunk:
+            others = [*fresh] if name in drawn else [both[1], *fresh]
+            for other in others:
+                seen = compare(name, both[0][name], other[name], tolerance or Tolerance())
+                if not seen.ok:
+                    found[name] = seen
+    return found
 
 
 def _sides(
@@ -359,10 +414,15 @@ class _Side:
     """
 
     def __init__(
-        self, source: Source, provider: str, folder: Path | None, pairing: Pairing
+        self,
+        source: Source,
+        provider: str,
+        folder: Path | None,
+        pairing: Pairing,
+        optimisation: Optimisation = "off",
     ) -> None:
         model = read_proto(source)
-        self._anew = is_random(model)
+        self.drawn = drawn(model)
         self.producers: dict[str, _Producer] = {}
         known = {own: name for name, own in pairing.outputs.items()}
         for node in model.graph.node:
@@ -382,9 +442,15 @@ class _Side:
         self._provider = provider
         self._folder = folder
         self._pairing = pairing
+        self._optimisation = optimisation
 
-    def values(self, names: Sequence[str], draws: Sequence[Draw]) -> list[dict[str, Value]] | None:
-        """Tensors, also inner ones, for each set of inputs; None if onnxruntime fails."""
+    def values(
+        self, names: Sequence[str], draws: Sequence[Draw], *, anew: bool = True
+    ) -> list[dict[str, Value]] | None:
+        """Tensors, also inner ones, for each set of inputs; None if onnxruntime fails.
+
+        A model that draws numbers runs `anew` for each set, so that it draws the same.
+        """
         own = [self._pairing.outputs.get(name, name) for name in names]
         asked = [onnx.ValueInfoProto(name=name) for name in own if name not in self._outputs]
         addition = onnx.ModelProto(graph=onnx.GraphProto(output=asked)).SerializeToString()
@@ -394,8 +460,10 @@ class _Side:
         data += addition  # serialized messages one after the other are merged: lists are joined
         runs = []
         try:
-            for some in [[draw] for draw in draws] if self._anew else [draws]:
-                with open_session(data, provider=self._provider, folder=folder) as session:
+            for some in [[draw] for draw in draws] if self.drawn and anew else [draws]:
+                with open_session(
+                    data, provider=self._provider, optimisation=self._optimisation, folder=folder
+                ) as session:
                     runs += [session.run(self._pairing.fed(draw).feeds, own) for draw in some]
         except EngineError:
             return None

@@ -17,10 +17,10 @@ import onnx.inliner
 from onnx import AttributeProto, TensorProto
 
 from onnxpad.arithmetic.size import Sizes
-from onnxpad.engine.seeds import is_random
 from onnxpad.engine.sessions import Array
 from onnxpad.errors import ModelError
 from onnxpad.validation.compare import shape_text
+from onnxpad.validation.seeds import drawn
 
 _SIZES = (
     (1, 63, 65),
@@ -410,7 +410,7 @@ def outline(model: onnx.ModelProto) -> Outline:
     pads = not {"Pad", "MaxPool"}.isdisjoint(operators)
     inner = frozenset(name for node in model.graph.node for name in node.output if name)
     return Outline(
-        describe(model), len(operators), quantised, outputs, pads, inner, is_random(model)
+        describe(model), len(operators), quantised, outputs, pads, inner, bool(drawn(model))
     )
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.engine.declared_bodies import with_bodies
-from onnxpad.engine.seeds import seeded
 from onnxpad.engine.sessions import (
     CPU,
     Array,
@@ -26,7 +25,7 @@ from onnxpad.engine.sessions import (
 from onnxpad.engine.timing import Timing, timed
 from onnxpad.errors import UsageError
 from onnxpad.validation.answers import Result, accepted, ask, laid_out, runs_of
-from onnxpad.validation.bisect import first_divergence, inner_evidence
+from onnxpad.validation.bisect import first_divergence, inner_evidence, restless
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.evaluator import evaluated
 from onnxpad.validation.evidence import is_flat, is_weak
@@ -35,6 +34,7 @@ from onnxpad.validation.inputs import Draw, Outline, UndrawableError, outline, p
 from onnxpad.validation.judge import Oracle, agrees, differing, excused, held
 from onnxpad.validation.pairing import Pairing, paired
 from onnxpad.validation.result import (
+    Comparison,
     Divergence,
     Outcome,
     Placement,
@@ -42,6 +42,7 @@ from onnxpad.validation.result import (
     Validation,
     not_validated,
 )
+from onnxpad.validation.seeds import seeded
 from onnxpad.validation.unquantised import unquantised
 
 _UNQUANTISED: tuple[tuple[str, Optimisation], ...] = (
@@ -174,6 +175,7 @@ class _Check:
         self._unquantised: dict[str, tuple[bool, ...]] = {}  # by provider
         self._flat: set[str] = set()  # outputs that are no evidence by themselves
         self._silent: set[str] = set()  # outputs without evidence upstream either
+        self._repeats: dict[tuple[str, str], bool] = {}  # by provider and output of the original
         self._pairings = {"rewritten": pairing}
         self._sources = {"original": original}
         if rewritten is not None:
@@ -189,6 +191,7 @@ class _Check:
 
     def verdict(self) -> Validation:
         """The verdict from all results."""
+        self._runs = [self._kept(run) for run in self._runs]
         mine = [run for run in self._runs if run.subject == self._subject]
         outcome: Outcome = "nothing compared"
         if self._divergence is not None or not all(run.ok for run in mine):
@@ -318,10 +321,14 @@ class _Check:
                 flat.append(name)
             elif is_weak(values) and not self._model.quantised:
                 weak.append(name)
-        if not flat and not weak:
+        loose = [
+            name for (each, name), same in self._repeats.items() if each == provider and not same
+        ]
+        if not flat and not weak and not loose:
             return False
         kind = "the same for any data, or nearly" if flat else "no more than a few choices"
-        said = f"{_outputs_text(flat or weak)} {kind}"
+        kind = kind if flat or weak else "not the same in two runs of the original"
+        said = f"{_outputs_text(flat or weak or loose)} {kind}"
         silent = flat
         if self._subject == "rewritten":
             first = self._draws[0]
@@ -330,7 +337,7 @@ class _Check:
                 self._sources["original"],
                 self._sources["rewritten"],
                 [first, *again[-1:]],
-                [*flat, *weak],
+                [*flat, *weak, *loose],
                 provider=provider,
                 folder=self._folder,
                 tolerance=self._tolerance,
@@ -478,12 +485,52 @@ class _Check:
             self._note_excused([run])
             return [*runs, run], oracle
         run = self._held(provider, "off", sample, "rewritten", found, oracle)
+        if oracle.name == "original":
+            run = self._steady(run, sample)
         if not run.ok and (better := self._better(provider, sample, found, referred)):
             run, oracle = replace(run, note=better, ok=True), Oracle("rewritten", found)
             self._warnings.append(better)
         elif oracle.name == "original" and self._divergence is None and not run.ok:
             self._divergence = self._parting(run, sample)
         return [*runs, run], oracle
+
+    def _steady(self, run: Run, sample: int) -> Run:
+        """A run without the outputs that the original itself does not compute twice alike."""
+        known = self._repeats
+        wrong = {
+            each.output: each
+            for each in run.comparisons
+            if not each.ok and (run.provider, each.output) not in known
+        }
+        if wrong:
+            apart = restless(
+                self._sources["original"],
+                self._draws[sample],
+                sorted(wrong),
+                provider=run.provider,
+                optimisation="full" if run.optimisation == "full" else "off",
+                folder=self._folder,
+                tolerance=self._tolerance,
+            )
+            # Another shape or type is a failure unless it does not repeat either.
+            loose = {name for name, own in apart.items() if _in_values(wrong[name], own)}
+            known.update({(run.provider, name): name not in loose for name in wrong})
+            for name in sorted(loose):
+                said = f"output {name} of the original does not repeat: two runs of it differ"
+                self._reasons.append(said)
+                self._warnings.append(said)
+                self._uncompared.append(f"{run.provider}: {said}")
+        return self._kept(run)
+
+    def _kept(self, run: Run) -> Run:
+        """A run without the outputs that are known not to repeat."""
+        told = [self._repeats.get((run.provider, each.output), True) for each in run.comparisons]
+        if all(told) or run.against == "reference":
+            return run
+        kept = tuple(each for each, repeats in zip(run.comparisons, told, strict=True) if repeats)
+        ok = run.ok or (not run.note and all(each.ok for each in kept))
+        note = run.note if kept else "no output of the original repeats"
+        return replace(run, comparisons=kept, ok=ok, note=note)
 
     def _parting(self, run: Run, sample: int) -> Divergence | None:
         """The first difference of the models in a failed run; None if one does not run."""
@@ -573,6 +620,7 @@ class _Check:
                     f"onnxruntime's own optimiser: full optimisation changes {names} of the "
                     "original only"
                 )
+        run = self._steady(run, sample)
         if run.ok:
             return run
 
@@ -655,6 +703,12 @@ class _Check:
                 f"the original differs from the reference on {provider}, whatever the rewrite does"
             )
         return runs
+
+
+def _in_values(found: Comparison, own: Comparison) -> bool:
+    """Whether a difference is one of elements, as long as the original's own is."""
+    told = [math.isnan(each.max_abs) and not each.special for each in (found, own)]
+    return told[1] or not told[0]
 
 
 def _names(run: Run) -> list[str]:
