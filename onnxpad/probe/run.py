@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
+from onnxpad.engine.seeds import drawn, with_seeds
 from onnxpad.engine.sessions import (
     AGREED,
     Answer,
@@ -21,7 +22,6 @@ from onnxpad.engine.sessions import (
 from onnxpad.validation import evaluator
 from onnxpad.validation.compare import compare
 from onnxpad.validation.inputs import Draw, Input, UndrawableError, describe
-from onnxpad.validation.seeds import drawn, with_seeds
 
 REACH = 8
 """Data are the integers from minus this number to this number."""

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from onnxpad.engine.declared_bodies import with_bodies
+from onnxpad.engine.seeds import seeded
 from onnxpad.engine.sessions import CPU, Array, Source, Value, folder_of, read_proto
 from onnxpad.repadding.changes import Difference, OutputChange
 from onnxpad.repadding.references import spread
 from onnxpad.validation.answers import Result, accepted, ask
 from onnxpad.validation.given import Arrays, given
 from onnxpad.validation.inputs import Draw, UndrawableError, outline
-from onnxpad.validation.seeds import seeded
 
 
 def difference(

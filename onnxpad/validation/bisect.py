@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto
 
+from onnxpad.engine.seeds import drawn
 from onnxpad.engine.sessions import (
     CPU,
     EngineError,
@@ -28,7 +29,6 @@ from onnxpad.validation.evidence import is_flat
 from onnxpad.validation.inputs import Draw
 from onnxpad.validation.pairing import Pairing
 from onnxpad.validation.result import Comparison, Divergence
-from onnxpad.validation.seeds import drawn
 
 _BUDGET = 1 << 28  # bytes of one model's tensors held together
 _FIRST_CHUNK = 8  # tensors, while their sizes are unknown

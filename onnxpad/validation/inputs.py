@@ -17,10 +17,10 @@ import onnx.inliner
 from onnx import AttributeProto, TensorProto
 
 from onnxpad.arithmetic.size import Sizes
+from onnxpad.engine.seeds import drawn
 from onnxpad.engine.sessions import Array
 from onnxpad.errors import ModelError
 from onnxpad.validation.compare import shape_text
-from onnxpad.validation.seeds import drawn
 
 _SIZES = (
     (1, 63, 65),

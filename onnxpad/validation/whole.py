@@ -12,6 +12,7 @@ from pathlib import Path
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.engine.declared_bodies import with_bodies
+from onnxpad.engine.seeds import seeded
 from onnxpad.engine.sessions import (
     CPU,
     Array,
@@ -42,7 +43,6 @@ from onnxpad.validation.result import (
     Validation,
     not_validated,
 )
-from onnxpad.validation.seeds import seeded
 from onnxpad.validation.unquantised import unquantised
 
 _UNQUANTISED: tuple[tuple[str, Optimisation], ...] = (

@@ -9,11 +9,12 @@ import onnx.inliner
 import pytest
 
 import onnxpad
+from onnxpad.engine import seeds
 from onnxpad.engine.sessions import open_session
 from onnxpad.fusion.barred import noted
 from onnxpad.graph import Graph
 from onnxpad.probe.run import compare_runs
-from onnxpad.validation import answers, seeds
+from onnxpad.validation import answers
 from onnxpad.validation.result import Validation
 from onnxpad.validation.whole import validate_models
 from tests.support import FEW

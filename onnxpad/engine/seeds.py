@@ -14,7 +14,6 @@ from onnx import AttributeProto, helper
 
 from onnxpad.arguments import InFolder
 from onnxpad.engine.sessions import Source, folder_of, read_proto
-from onnxpad.file.proto_walk import bodies
 
 _Scope: TypeAlias = onnx.GraphProto | onnx.FunctionProto
 _Key: TypeAlias = tuple[str, str]
@@ -121,9 +120,15 @@ def _nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
     """Nodes, and those in their bodies."""
     for node in nodes:
         yield node
-        for item in node.attribute:
-            for body in bodies(item):
-                yield from _nodes(body.node)
+        for body in _bodies(node):
+            yield from _nodes(body.node)
+
+
+def _bodies(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    for item in node.attribute:
+        if item.HasField("g"):
+            yield item.g
+        yield from item.graphs
 
 
 def _false(whole: _Scope) -> set[str]:
@@ -137,7 +142,7 @@ def _false(whole: _Scope) -> set[str]:
 
     graphs = [whole]
     for node in _nodes(whole.node):
-        graphs += [body for item in node.attribute for body in bodies(item)]
+        graphs += _bodies(node)
         held = next((each.t for each in node.attribute if each.name == "value"), None)
         for name in node.output:
             note(name, held if node.op_type == "Constant" else None)
