@@ -536,6 +536,10 @@ class Sites:
 
     def folded(self, op: WindowOp, pad: PadOp) -> WindowOp | str:
         """An operator with a `Pad` folded into its explicit pads, or why that is not the same."""
+        is_far = self._graph.producer(op.data) is not pad.node  # a Cast between may change signs
+        is_lowest = op.operator.padding is Fill.LOWEST
+        if is_far and is_lowest and not self._signs.non_negative(op.data):
+            return f"{op.data.name!r}, which it reads, may be negative"
         try:
             outer = self.merged(op, pad)
             if outer is None:

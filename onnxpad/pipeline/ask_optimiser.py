@@ -22,6 +22,7 @@ _NAME: Final = "onnxpad asks about Pad"
 # Names of rules; others are silently ignored.
 _FUSION: Final = "Pad_Fusion"
 _EQUALS: Final = "CommonSubexpressionElimination"
+_FOLDING: Final = "ConstantFolding"
 _COPIED: Final = "the tensor that it reads is also an output"
 _UNSEEN: Final = "the operator that it is folded into is unknown"
 
@@ -33,9 +34,15 @@ def misfolded(context: Context) -> list[Exposed] | None:
     if not names:
         return []
     found: dict[tuple[str, str], Exposed] = {}
-    # onnxruntime merges equal nodes before or after PadFusion, so try without merging too.
-    for beside in ((), (_EQUALS,)) if len(names) > 1 else ((),):
-        some = _misfolded(context, model, names, beside)
+    # onnxruntime merges equal nodes and computes constants before or after PadFusion, so try it
+    # without that too: amounts may have to be computed, while the weight that a Pad pads is left.
+    beside: list[tuple[str, ...]] = [()]
+    if len(names) > 1:
+        beside.append((_EQUALS,))
+    if any(not context.sites.fusion.is_fed(pad.data) for pad in context.pads()):
+        beside.append((_FOLDING,))
+    for others in beside:
+        some = _misfolded(context, model, names, others)
         if some is None:
             return None
         found |= {(e.pad.node.outputs[0].name, e.window.outputs[0].name): e for e in some}

@@ -587,3 +587,45 @@ def test_a_pad_whose_mode_each_call_sets_may_be_folded(validate: bool) -> None:
     )
     result = demand(model, "fold", validate=validate)
     assert not result.changes
+
+
+@pytest.mark.parametrize("validate", [True, False], ids=["validated", "proofs alone"])
+@pytest.mark.parametrize(
+    "weight",
+    [
+        "v = Constant <value = float[4, 1, 1] {1, 2, 3, 4}> () w = Pad (v, p)",
+        "q = Constant <value = int64[6] {0, 0, 0, 0, 0, 1}> () w = Pad (u, q)",
+        "v = Neg (u) a = Pad (v, p) w = Identity (a)",
+    ],
+    ids=["a Constant", "an initializer", "computed from constants"],
+)
+@pytest.mark.parametrize("opset", [22, 13])
+def test_a_weight_that_is_padded_does_not_lose_its_auto_pad_unguarded(
+    weight: str, validate: bool, opset: int
+) -> None:
+    """onnxruntime folds it as if it were data, before it computes the weight."""
+    model = one(
+        f'{weight} y = Conv <auto_pad = "SAME_UPPER", group = 2, strides = [2]> (x, w)',
+        inputs="float[1, 2, n] x",
+        initializers="int64[6] p = {0, 0, 0, 0, 0, 1}, float[4, 1, 1] u = {1, 2, 3, 4}",
+        opset=opset,
+    )
+    for style, dynamic in (("pad", "keep"), ("symmetric", "keep"), ("fold", "auto-pad")):
+        result = demand(model, style, validate=validate, dynamic=dynamic)
+        assert [change.code for change in result.changes] == ["PAD101"]
+
+
+@pytest.mark.parametrize("validate", [True, False], ids=["validated", "proofs alone"])
+def test_a_pad_would_be_folded_past_a_cast_that_changes_the_signs(validate: bool) -> None:
+    """Zeros are least among uint8, but not among the int8 that they become."""
+    for opset in (12, 17):
+        model = one(
+            "a = Pad (x, p) q = Cast <to = 3> (a)"
+            ' y = MaxPool <auto_pad = "VALID", kernel_shape = [3, 3]> (q)',
+            inputs="uint8[1, 3, 8, 8] x",
+            outputs="int8[] y",
+            initializers=BORDER,
+            opset=opset,
+        )
+        result = demand(model, "fold", validate=validate)
+        assert [change.code for change in result.changes] == ["PAD102"]
