@@ -1,4 +1,4 @@
-"""Operators that the specification does not allow as they are written."""
+"""Nodes that the specification does not allow as they are written."""
 
 from collections.abc import Iterator
 
@@ -10,11 +10,12 @@ from onnxpad.rewrite.scopes import PADDING
 
 
 class ReportUnreadable(Pass):
-    """A window operator or `Pad` with attributes or inputs that no rule can rely on.
+    """A node with attributes, inputs or outputs that no rule can rely on.
 
     ## What it does
     Names the node and what is wrong with it, or which of its attributes each call of the function
-    sets. Nothing is rewritten around it.
+    sets. Nothing is rewritten around it. Of an operator that has no window and is no `Pad`, only
+    what contradicts its schema counts: the types of attributes, the number of inputs and outputs.
 
     ## Why it matters
     Such a model loads in one runtime, and fails or means something else in another. An attribute
@@ -41,7 +42,7 @@ class ReportUnreadable(Pass):
     )
 
     def find(self, context: Context) -> Iterator[Match]:
-        """Every window operator and `Pad` that cannot be read."""
+        """Every node that cannot be read."""
         for node, error in context.unreadable():
             if context.graph.refers(node) and node.op != "Pad" and not PADDING & node.attrs.keys():
                 continue  # where it reads a Pad, the finding about that says so

@@ -14,7 +14,13 @@ from onnxpad.fitting.case import answer_of
 from onnxpad.fitting.padded import padded_operator
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.inventory.asked_for import nearest
-from onnxpad.operators.read import TransposedOp, UnreadableError, WindowOp, is_transposed
+from onnxpad.operators.read import (
+    PadOp,
+    TransposedOp,
+    UnreadableError,
+    WindowOp,
+    is_transposed,
+)
 from onnxpad.operators.table import CONV_TRANSPOSE, Layout, operator_of
 from onnxpad.padding.differences import padding_in_front
 from onnxpad.padding.sinking import Sinking
@@ -124,9 +130,8 @@ def _found(scopes: Sequence[Context], name: str) -> tuple[Context, Node]:
 
 def _read(context: Context, node: Node) -> WindowOp | TransposedOp | UnreadableError | None:
     """Reads a node, or says why it cannot be read; None if it has no window."""
-    if is_transposed(context.graph, node):
-        return context.transposed_of(node)
-    return None if operator_of(context.graph, node) is None else context.window(node)
+    found = context.read(node)
+    return None if isinstance(found, PadOp) else found
 
 
 def _names(context: Context, node: Node) -> Iterator[str]:

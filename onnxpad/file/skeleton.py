@@ -29,6 +29,8 @@ INITIALIZER_FIELD: Final = 5
 GRAPH_PARTS: Final = {1: "node", INITIALIZER_FIELD: "initializer", 15: "sparse_initializer"}
 MODEL_PARTS: Final = {20: "training_info", FUNCTION_FIELD: "functions"}
 
+_CONTENT: Final = ("node", "input", "output", "initializer", "sparse_initializer")
+
 # The encoded field `data_location = EXTERNAL` of a tensor.
 _EXTERNAL: Final = bytes([14 << 3, onnx.TensorProto.DataLocation.EXTERNAL])
 
@@ -300,6 +302,8 @@ def read_bytes(data: memoryview, name: str) -> Skeleton:
         raise ModelError(f"{name} holds no graph and nothing to run; export it again")
     if not light.ir_version:
         raise ModelError(f"{name} has no ir_version, so it is no ONNX model; export it again")
+    if not any(getattr(light.graph, part) for part in _CONTENT):
+        raise ModelError(f"{name} holds an empty graph and nothing to run; export it again")
     fields = defaultdict(list)
     for part in chain.from_iterable(graphs):
         if part.delimited:

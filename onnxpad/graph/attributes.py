@@ -16,6 +16,14 @@ _Type = onnx.AttributeProto.AttributeType
 _FLOAT, _INT, _STRING = _Type.FLOAT, _Type.INT, _Type.STRING
 _FLOATS, _INTS, _STRINGS = _Type.FLOATS, _Type.INTS, _Type.STRINGS
 
+_SINGLE: dict[int, tuple[type, ...]] = {_INT: (int,), _FLOAT: (float,), _STRING: (str, bytes)}
+_ITEMS: dict[int, tuple[type, ...]] = {_INTS: (int,), _FLOATS: (float,), _STRINGS: (str, bytes)}
+_FIELDS: dict[int, str] = {
+    _Type.TENSOR: "t",
+    _Type.GRAPH: "g",
+    _Type.SPARSE_TENSOR: "sparse_tensor",
+}
+
 # Fields that an attribute keeps when it gets another value.
 _KEPT = frozenset({"name", "doc_string"})
 
@@ -45,6 +53,16 @@ def read(attribute: onnx.AttributeProto) -> Value:
             return cast("list[str]", texts)
         return list(attribute.strings)
     return attribute
+
+
+def is_of(value: Value, kind: int) -> bool:
+    """Whether a value is of a type of attribute; an empty list is of every type of list."""
+    if isinstance(value, onnx.AttributeProto):
+        is_there = kind not in _FIELDS or value.HasField(_FIELDS[kind])
+        return value.type == kind and not value.ref_attr_name and is_there
+    if isinstance(value, list):
+        return kind in _ITEMS and all(isinstance(item, _ITEMS[kind]) for item in value)
+    return kind in _SINGLE and isinstance(value, _SINGLE[kind])
 
 
 def normal(value: object) -> Value:

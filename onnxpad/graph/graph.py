@@ -41,6 +41,7 @@ from onnxpad.graph.nodes import (
     function_label,
     held_bodies,
 )
+from onnxpad.graph.schema import contradiction
 from onnxpad.process import gc_pause
 
 __all__ = ["Declared", "ExternalData", "Graph", "Node", "Tensor", "Use", "describe"]
@@ -366,9 +367,26 @@ class Graph:
         return name in self._view.initializers
 
     def is_standard(self, node: Node) -> bool:
-        """Whether a node is an operator of ONNX itself, not a custom one or a function."""
+        """Whether a node is an operator of ONNX itself, written as its schema asks.
+
+        It is no custom operator, no function, and does not contradict its schema.
+        """
+        return self.names_standard(node) and not self.contradiction(node)
+
+    def names_standard(self, node: Node) -> bool:
+        """Whether a node names an operator of ONNX itself, not a custom one or a function."""
         is_default = self._knows_default and node.domain in DEFAULT_DOMAINS
         return is_default and node.op not in self._hidden
+
+    def contradiction(self, node: Node) -> str:
+        """How a node contradicts the schema of its operator; empty where it does not."""
+        if not self.names_standard(node):
+            return ""
+        found: str | None = node.notes.get(contradiction)
+        if found is None:
+            found = contradiction(node, self.opset, in_function=self._is_in_function)
+            node.notes[contradiction] = found
+        return found
 
     def is_function(self, node: Node) -> bool:
         """Whether a node calls a function of the model."""
@@ -806,7 +824,7 @@ class Graph:
                 f"the model uses opset {self.opset}, and onnx {onnx.__version__} knows 1 to "
                 f"{newest}; upgrade onnx or export with another opset"
             )
-        node = None if "" in self.opsets else next(filter(self.is_standard, self.nodes), None)
+        node = None if "" in self.opsets else next(filter(self.names_standard, self.nodes), None)
         if node is not None:
             raise ModelError(
                 f"the model imports no default operator set, yet node '{describe(node)}' "
@@ -817,7 +835,7 @@ class Graph:
         """Raises ModelError where an Identity has no input: all walks go through Identities."""
         for node in self.nodes:
             leads = node.op != "Identity" or (node.inputs and node.inputs[0].name)
-            if not leads and self.is_standard(node):
+            if not leads and self.names_standard(node):
                 raise ModelError(
                     f"node '{describe(node)}' (Identity) has no input; export the model again"
                 )

@@ -40,8 +40,10 @@ from onnxpad.operators.read import (
     UnreadableError,
     WindowOp,
     is_transposed,
+    names_pad,
+    names_transposed,
 )
-from onnxpad.operators.table import CONV_TRANSPOSE, Layout, operator_of, uncovered
+from onnxpad.operators.table import CONV_TRANSPOSE, Layout, operator_named, uncovered
 from onnxpad.padding.computed_pads import MANY
 from onnxpad.padding.differences import own_padding
 from onnxpad.padding.readers import Readers
@@ -128,7 +130,8 @@ def _every(graph: Graph) -> Iterator[Graph]:
 
 def _is_known(graph: Graph, node: Node) -> bool:
     """Whether an operator is one that onnxpad reads."""
-    return operator_of(graph, node) is not None or is_transposed(graph, node) or is_pad(graph, node)
+    is_window = operator_named(graph, node) is not None
+    return is_window or names_transposed(graph, node) or names_pad(graph, node)
 
 
 def _may_pad(graph: Graph, node: Node) -> bool:
@@ -176,23 +179,16 @@ class _Collector:
             return replace(site, problem=str(error), findings=self._about([node]))
 
     def _read(self, node: Node) -> PaddingSite:
-        graph, context = self._graph, self._context
-        if is_pad(graph, node):
-            pad = context.pad(node)
-            if isinstance(pad, UnreadableError):
-                raise pad
-            return self._alone(pad)
-        if is_transposed(graph, node):
-            op = context.transposed_of(node)
-            if isinstance(op, UnreadableError):
-                raise op
-            return self._transposed(op)
-        if operator_of(graph, node) is not None:
-            window = context.window(node)
-            if isinstance(window, UnreadableError):
-                raise window
-            return self._window(window)
-        return replace(as_written(graph, node, "other"), findings=self._about([node]))
+        match self._context.read(node):
+            case UnreadableError() as error:
+                raise error
+            case PadOp() as pad:
+                return self._alone(pad)
+            case TransposedOp() as op:
+                return self._transposed(op)
+            case WindowOp() as op:
+                return self._window(op)
+        return replace(as_written(self._graph, node, "other"), findings=self._about([node]))
 
     # Window operators
 

@@ -17,7 +17,7 @@ def counts_of(graph: Graph) -> Counts:
         each = left.pop()
         for node in each.nodes:
             pads += node.op == "Pad" and each.is_standard(node)
-            auto_pads += node.attrs.get("auto_pad", "NOTSET") not in {"NOTSET", ""}
+            auto_pads += node.attrs.get("auto_pad", "") not in ("NOTSET", "")
             ceil_modes += node.attrs.get("ceil_mode", 0) == 1
             if each.runs_graphs(node):
                 try:

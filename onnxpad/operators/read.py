@@ -1,16 +1,16 @@
 """Reads the nodes of window operators and `Pad` nodes: everything but the proof uses this."""
 
 from collections.abc import Callable, Sequence
-from functools import cache, wraps
+from functools import wraps
 from typing import Final, NamedTuple, Protocol, TypeVar
 
-import onnx
 from onnx import TensorProto
 
 from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
 from onnxpad.arithmetic.window import AnyWindow, OpenWindow, Window, window_of
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, describe
+from onnxpad.graph.schema import exists
 from onnxpad.operators.amounts import (
     ExtentPair,
     Pairs,
@@ -19,7 +19,7 @@ from onnxpad.operators.amounts import (
     over_axes,
     pairs_of,
 )
-from onnxpad.operators.table import CONV_TRANSPOSE, Fill, Operator, operator_of
+from onnxpad.operators.table import CONV_TRANSPOSE, Fill, Operator, operator_named
 
 _Read = TypeVar("_Read")
 
@@ -237,7 +237,10 @@ def _is_positive(power: object) -> bool:
 def _kept(
     read: Callable[[Graph, Known, Node], _Read],
 ) -> Callable[[Graph, Known, Node], _Read]:
-    """Caches what is read of a node, until the node is edited, once all of it is known."""
+    """Caches what is read of a node, until the node is edited, once all of it is known.
+
+    A node that contradicts its schema in what is not read is refused too.
+    """
 
     @wraps(read)
     def kept(graph: Graph, analysis: Known, node: Node) -> _Read:
@@ -245,6 +248,7 @@ def _kept(
         found: _Read | None = notes.get(analysis)
         if found is None:
             found = read(graph, analysis, node)
+            _check_schema(graph, node)
             if _is_settled(found):
                 notes[analysis] = found
         return found
@@ -267,7 +271,7 @@ def read_window(graph: Graph, analysis: Known, node: Node) -> WindowOp:
         ModelError: An attribute that the specification forbids (length, type, sign).
         UnreadableError: The node cannot be interpreted.
     """
-    operator = operator_of(graph, node)
+    operator = operator_named(graph, node)
     assert operator is not None
     _check_own(graph, node)
     _check_version(graph, node, operator)
@@ -285,7 +289,17 @@ def read_window(graph: Graph, analysis: Known, node: Node) -> WindowOp:
 
 def is_transposed(graph: Graph, node: Node) -> bool:
     """Whether a node is a transposed convolution."""
-    return node.op == CONV_TRANSPOSE.op_type and graph.is_standard(node)
+    return names_transposed(graph, node) and graph.is_standard(node)
+
+
+def names_transposed(graph: Graph, node: Node) -> bool:
+    """Whether a node names a transposed convolution, even if it contradicts the schema."""
+    return node.op == CONV_TRANSPOSE.op_type and graph.names_standard(node)
+
+
+def names_pad(graph: Graph, node: Node) -> bool:
+    """Whether a node names a `Pad`, even if it contradicts the schema."""
+    return node.op == "Pad" and graph.names_standard(node)
 
 
 def read_transposed(graph: Graph, analysis: Known, node: Node) -> TransposedOp:
@@ -305,6 +319,7 @@ def read_transposed(graph: Graph, analysis: Known, node: Node) -> TransposedOp:
         raise UnreadableError(f"its data has {len(data)} axes, and its weight {whole}")
     appended = _integers(node, "output_padding", rank, least=0) or (0,) * rank
     wanted = _integers(node, "output_shape", rank, least=1)
+    _check_schema(graph, node)
     return TransposedOp(
         node, slide.windows, slide.auto_pad, slide.pads, slide.pads_written, appended, wanted
     )
@@ -318,24 +333,14 @@ def _check_version(graph: Graph, node: Node, operator: Operator) -> None:
     Raises:
         UnreadableError: It does not, or its meaning in that version is unknown.
     """
-    if graph.is_standard(node):
-        if not _exists(node.op, graph.opset):
+    if graph.names_standard(node):
+        if not exists(node.op, graph.opset):
             raise UnreadableError(f"opset {graph.opset} has no {node.op}")
     elif operator.declaration is not None:
         if any(output.name for output in node.outputs[1:]):
             raise UnreadableError("nothing is declared of its further outputs")
     elif (version := graph.opsets.get(node.domain or "", 1)) != 1:
         raise UnreadableError(f"{node.op} of version {version} of {node.domain} is unknown")
-
-
-@cache
-def _exists(op: str, opset: int) -> bool:
-    """Whether an opset of ONNX's own domain has an operator."""
-    try:
-        onnx.defs.get_schema(op, opset, "")
-    except onnx.defs.SchemaError:
-        return False
-    return True
 
 
 def _zero_point(graph: Graph, analysis: Known, node: Node, operator: Operator) -> int | None:
@@ -567,6 +572,12 @@ def _check_own(graph: Graph, node: Node) -> None:
         raise UnreadableError(
             f"its {name} is an attribute of the function, which each call may set differently"
         )
+
+
+def _check_schema(graph: Graph, node: Node) -> None:
+    """Raises UnreadableError where a node contradicts its schema in what is not read here."""
+    if why := graph.contradiction(node):
+        raise UnreadableError(why)
 
 
 def _check_ends(node: Node, data: int) -> None:

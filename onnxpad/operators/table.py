@@ -457,7 +457,7 @@ UNCOVERED: Final[Mapping[Key, Uncovered]] = MappingProxyType(
 
 def key_of(graph: Graph, node: Node) -> Key | None:
     """The key of a node's operator in the tables; None for a function of the model."""
-    if graph.is_standard(node):
+    if graph.names_standard(node):
         return "", node.op
     return None if graph.is_function(node) else (node.domain or "", node.op)
 
@@ -469,7 +469,15 @@ def uncovered(graph: Graph, node: Node) -> Uncovered | None:
 
 
 def operator_of(graph: Graph, node: Node) -> Operator | None:
-    """The row of a node, in the node's layout; None where its operator has none."""
+    """The row of a node, in the node's layout; None where its operator has none.
+
+    Nor is there one for a node that contradicts its schema: see `operator_named`.
+    """
+    return None if graph.contradiction(node) else operator_named(graph, node)
+
+
+def operator_named(graph: Graph, node: Node) -> Operator | None:
+    """The row of the operator that a node names, even if it contradicts the schema."""
     key = key_of(graph, node)
     row = None if key is None else OPERATORS.get(key)
     if row is None:

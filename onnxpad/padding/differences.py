@@ -9,7 +9,7 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, symbol
 from onnxpad.arithmetic.window import Side, constant_in_effect, same_pads
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
-from onnxpad.operators.read import UnreadableError, WindowOp, read_pad, read_slide, read_window
+from onnxpad.operators.read import UnreadableError, WindowOp, pad_giving, read_slide, read_window
 from onnxpad.operators.table import CHANNELS_FIRST, Direction, Layout, operator_of, uncovered
 from onnxpad.padding.sinking import Sinking
 from onnxpad.sizes.analysed import analysed_domains
@@ -243,7 +243,8 @@ def padding_in_front(
     while (producer := graph.producer(tensor)) is not None:
         op = producer.op if graph.is_standard(producer) else ""
         if op == "Pad":
-            amounts = read_pad(graph, analysis, producer).extents_over(rank)
+            pad = pad_giving(graph, analysis, tensor)
+            amounts = None if pad is None else pad.extents_over(rank)
             if amounts is None:
                 return None
             add(amounts)

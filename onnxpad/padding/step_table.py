@@ -8,12 +8,10 @@ which shares nothing with this table.
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import product
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
-import onnx
 from onnx import TensorProto
 
 from onnxpad.analysis import Analysis
@@ -725,7 +723,7 @@ def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
         return () if step_declared(graph, node) is None else (0,)
     if node.op not in STEPS or not node.inputs:
         return ()
-    if graph.refers(node) or not _is_whole(graph, node):
+    if graph.refers(node):
         return ()
     if node.op in _JOINS:
         return tuple(range(len(node.inputs)))
@@ -733,23 +731,6 @@ def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
         given = enumerate(node.inputs)
         return tuple(i for i, each in given if each.name and graph.constant(each) is None)
     return (0,)
-
-
-def _is_whole(graph: Graph, node: Node) -> bool:
-    """Whether a node has as many inputs as its operator takes, and the attributes it needs."""
-    form = _form(node.op, graph.opset)
-    return form is not None and len(node.inputs) in form[0] and form[1] <= {*node.attrs}
-
-
-@lru_cache(maxsize=256)
-def _form(op: str, opset: int) -> tuple[range, frozenset[str]] | None:
-    """How many inputs an operator takes, and the attributes it needs; None where it is unknown."""
-    try:
-        schema = onnx.defs.get_schema(op, opset, "")
-    except onnx.defs.SchemaError:
-        return None
-    needed = (name for name, attribute in schema.attributes.items() if attribute.required)
-    return range(schema.min_input, schema.max_input + 1), frozenset(needed)
 
 
 def behind(

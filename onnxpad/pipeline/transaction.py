@@ -97,7 +97,8 @@ def key_of(graph: Graph, rule: Pass, match: Match) -> Key:
 
     In a body or a function, the output comes with the way to it.
     """
-    return rule.code, graph.unique(match.node.outputs[0].name)
+    kept = match.node.outputs[0].name if match.node.outputs else ""
+    return rule.code, graph.unique(kept)
 
 
 def place_of(rule: Pass, match: Match) -> Place:
@@ -274,12 +275,12 @@ class Editor:
         """The outputs of a node that must stay the same: those that are read.
 
         Other outputs than the first of a window operator or a `Pad` are positions of maxima, about
-        which its proof says what is needed.
+        which its proof says what is needed. A node of which nothing is read keeps its first output.
         """
         graph = self.context.graph
         if operator_of(graph, node) is not None or node.op == "Pad":
             return node.outputs[:1]
-        return list(filter(graph.is_read, node.outputs))
+        return list(filter(graph.is_read, node.outputs)) or node.outputs[:1]
 
     def _site(self, node: Node, tensor: Tensor, rule: Pass) -> "_Site":
         reading = self._certifier.read(node, tensor, steps=rule.behind)

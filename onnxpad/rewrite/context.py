@@ -14,12 +14,13 @@ from onnxpad.operators.read import (
     TransposedOp,
     UnreadableError,
     WindowOp,
-    is_transposed,
+    names_pad,
+    names_transposed,
     read_pad,
     read_transposed,
     read_window,
 )
-from onnxpad.operators.table import Direction, operator_of
+from onnxpad.operators.table import Direction, operator_named
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.site import Sites
 from onnxpad.reasons import RefusalError
@@ -198,7 +199,10 @@ class Context:
         return self._each(TransposedOp)
 
     def unreadable(self) -> Iterator[tuple[Node, UnreadableError]]:
-        """The operators with a window and `Pad`s that cannot be read, in file order, and why."""
+        """The nodes that cannot be read, in file order, and why.
+
+        They are operators with a window, `Pad`s, and all that contradict their schema.
+        """
         for node, read in self._reads():
             if isinstance(read, UnreadableError):
                 yield node, read
@@ -210,25 +214,29 @@ class Context:
             if isinstance(read, kind):
                 if graph.version == version:
                     yield read
-                elif isinstance(now := self._read(node), kind):
+                elif isinstance(now := self.read(node), kind):
                     yield now
 
     def _reads(self) -> list[tuple[Node, object]]:
-        """Reads all window operators of the table and all `Pad`s; cached until the next edit."""
+        """Reads all nodes; cached until the next edit. Left out is what has nothing to read."""
         version = self.graph.version
         if self._listed is None or self._listed[0] != version:
-            found = ((node, self._read(node)) for node in self.graph.nodes)
+            found = ((node, self.read(node)) for node in self.graph.nodes)
             self._listed = version, [(node, read) for node, read in found if read is not None]
         return self._listed[1]
 
-    def _read(self, node: Node) -> WindowOp | PadOp | TransposedOp | UnreadableError | None:
-        """Reads a node; None where it has no window and is no `Pad`, or was removed."""
-        is_pad = node.op == "Pad" and self.graph.is_standard(node)
-        crops = is_transposed(self.graph, node)
-        if not is_pad and not crops and operator_of(self.graph, node) is None:
-            return None
+    def read(self, node: Node) -> WindowOp | PadOp | TransposedOp | UnreadableError | None:
+        """Reads a node, or says why not; None where it has no window and is no `Pad`, or is gone.
+
+        Any other node that contradicts its schema comes with what is wrong, too.
+        """
+        is_pad = names_pad(self.graph, node)
+        crops = names_transposed(self.graph, node)
         if not self.graph.has_node(node):
             return None
+        if not is_pad and not crops and operator_named(self.graph, node) is None:
+            why = self.graph.contradiction(node)
+            return UnreadableError(why) if why else None
         if crops:
             return self.transposed_of(node)
         return self.pad(node) if is_pad else self.window(node)

@@ -194,7 +194,10 @@ class Wording:
     def _are_known_at_one_size(self, axes: Iterable[int], data: Tensor) -> bool:
         """Whether these axes have known sizes once every open size is fixed."""
         shape = self._analysis_at_one_size().shape(data)
-        return shape is not None and all(isinstance(shape[axis], int) for axis in axes)
+        if shape is None:
+            return False
+        # Its rank may depend on the sizes, as that of a Squeeze of computed axes does.
+        return all(axis < len(shape) and isinstance(shape[axis], int) for axis in axes)
 
     def _analysis_at_one_size(self) -> Analysis:
         if self._at_one_size is None:

@@ -54,7 +54,7 @@ def _is_even(tensor: Array) -> bool:
     if tensor.size == 1:
         value = _number(tensor)
         return value is not None and not np.isfinite(value.reshape(-1)[0])
-    return not tensor.size or _is_near(tensor, tensor.reshape(-1)[0])
+    return not tensor.size or _is_near(tensor, tensor.reshape(-1)[:1])
 
 
 def _is_near(one: Array, other: Array) -> bool:

@@ -61,6 +61,8 @@ class TestReading:
             pytest.param(b"\x08\x09", "no graph", id="no-graph"),
             pytest.param(b"\x38\x07\x08\x09", "no graph", id="graph-that-is-a-number"),
             pytest.param(b"\x3a\x00", "no ir_version", id="no-version"),
+            pytest.param(b"\x08\x09\x3a\x00", "an empty graph", id="empty-graph"),
+            pytest.param(b"\x08\x09\x3a\x03\x12\x01g", "an empty graph", id="only-a-name"),
             pytest.param(b"\x3a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "damaged", id="negative"),
             pytest.param(b"\x3a\xff\xff\xff\xff\x07abc", "damaged", id="huge"),
             pytest.param(b"\x08" + b"\xff" * 20, "damaged", id="endless-number"),

@@ -443,7 +443,8 @@ def test_what_no_specification_allows_is_no_step(step: str) -> None:
     result = onnxpad.fix(before, validate=False)
     assert not result.changed
     assert not result.undone
-    assert [finding.op_type for finding in result.findings] == ["Pad"]
+    stays = [finding for finding in result.findings if finding.code != "PAD901"]
+    assert [finding.op_type for finding in stays] == ["Pad"]
 
 
 def test_a_pad_of_nan_is_padded_alike() -> None:

@@ -250,6 +250,8 @@ def resized(size: Extent, scale: float) -> Extent:
     numerator, denominator = scale.as_integer_ratio()
     if isinstance(size, int):
         exact = size * numerator // denominator
+        if exact > 2**62:
+            return Unknown(f"{size} times {scale} is no size")
         rounded = int(np.float32(size) * np.float32(scale))
         return exact if exact == rounded else Unknown(f"{size} times {scale} is rounded")
     low, high = bounds(size)

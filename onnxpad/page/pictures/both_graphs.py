@@ -6,7 +6,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
+from onnx import AttributeProto, numpy_helper
+
+from onnxpad.graph.attributes import is_of, read
 
 Held: TypeAlias = onnx.GraphProto | onnx.FunctionProto
 Functions: TypeAlias = Sequence[tuple[onnx.FunctionProto, onnx.FunctionProto]]
@@ -15,6 +17,14 @@ _SHORT: Final = 64
 """Elements up to which a constant is read: more than a `Pad` has amounts."""
 _INTEGERS: Final = {onnx.TensorProto.INT32, onnx.TensorProto.INT64}
 _NUMBERS: Final = {*_INTEGERS, onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE}
+_LISTS: Final = "pads paddings strides dilations kernel_shape output_padding perm"
+_TYPES: Final[Mapping[str, int]] = {
+    **dict.fromkeys(_LISTS.split(), AttributeProto.INTS),
+    **dict.fromkeys(("axis", "ceil_mode", "count_include_pad"), AttributeProto.INT),
+    **dict.fromkeys(("auto_pad", "mode"), AttributeProto.STRING),
+    "value": AttributeProto.FLOAT,
+}
+"""The attributes that pictures show, each with its type: in a damaged model it may have others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +67,13 @@ def outlines(
 
 
 def attributes(node: onnx.NodeProto) -> dict[str, Any]:
-    """The attributes of a node that are numbers, strings and lists of these, by name."""
+    """The attributes of a node that pictures show, by name, where they are of their type."""
     found: dict[str, Any] = {}
     for item in node.attribute:
-        if item.ref_attr_name or item.type in {
-            onnx.AttributeProto.GRAPH,
-            onnx.AttributeProto.GRAPHS,
-            onnx.AttributeProto.TENSOR,
-            onnx.AttributeProto.TENSORS,
-        }:
-            continue
-        try:
-            value = onnx.helper.get_attribute_value(item)
-        except ValueError:  # a type that this onnx does not know
-            continue
-        found[item.name] = (
-            value.decode(errors="backslashreplace") if isinstance(value, bytes) else value
-        )
+        value: Any = read(item)
+        if item.name in _TYPES and is_of(value, _TYPES[item.name]):
+            is_text = isinstance(value, bytes)
+            found[item.name] = value.decode(errors="backslashreplace") if is_text else value
     return found
 
 

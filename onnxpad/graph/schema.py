@@ -1,0 +1,112 @@
+"""Whether nodes agree with the schemas of ONNX's own operators.
+
+Nodes are held against the specification here alone. One that contradicts it counts as no operator
+of ONNX (`Graph.is_standard`), so nothing else that reads nodes needs to doubt the types of their
+attributes, or the number of their inputs and outputs. No runtime loads such a node.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, Final, NamedTuple, cast
+
+import onnx
+
+from onnxpad.graph import attributes
+from onnxpad.graph.nodes import Node, Tensor
+
+_Type = onnx.AttributeProto.AttributeType
+_Parameter = onnx.defs.OpSchema.FormalParameterOption
+
+_NOUNS: Final[Mapping[int, str]] = {
+    _Type.INT: "an integer",
+    _Type.FLOAT: "a float",
+    _Type.STRING: "a string",
+    _Type.INTS: "a list of integers",
+    _Type.FLOATS: "a list of floats",
+    _Type.STRINGS: "a list of strings",
+    _Type.TENSOR: "a tensor",
+    _Type.GRAPH: "a graph",
+}
+
+
+class _Places(NamedTuple):
+    """How many inputs or outputs an operator takes; an index at or above `named` repeats."""
+
+    least: int
+    most: int
+    optional: frozenset[int]
+
+
+class _Schema(NamedTuple):
+    inputs: _Places
+    outputs: _Places
+    types: Mapping[str, int]
+    needed: tuple[str, ...]
+
+
+@cache
+def _schema(op: str, opset: int) -> _Schema | None:
+    try:
+        schema = onnx.defs.get_schema(op, opset, "")
+    except onnx.defs.SchemaError:
+        return None
+    return _Schema(
+        _Places(schema.min_input, schema.max_input, _optional(schema.inputs)),
+        _Places(schema.min_output, schema.max_output, _optional(schema.outputs)),
+        {name: int(cast("Any", item.type)) for name, item in schema.attributes.items()},
+        tuple(name for name, item in schema.attributes.items() if item.required),
+    )
+
+
+def _optional(parameters: Sequence[onnx.defs.OpSchema.FormalParameter]) -> frozenset[int]:
+    places = enumerate(parameters)
+    return frozenset(place for place, each in places if each.option != _Parameter.Single)
+
+
+def exists(op: str, opset: int) -> bool:
+    """Whether an opset of ONNX's own domain has an operator."""
+    return _schema(op, opset) is not None
+
+
+def contradiction(node: Node, opset: int, *, in_function: bool) -> str:
+    """How a node contradicts the schema of an operator of ONNX; empty if it has none, or agrees.
+
+    Args:
+        node: The node.
+        opset: The opset that its graph imports.
+        in_function: Whether its attributes may refer to those of a function around it.
+    """
+    schema = _schema(node.op, opset)
+    if schema is None:
+        return ""
+    for name, value in node.attrs.items():
+        wanted = schema.types.get(name)
+        if wanted is not None and (why := _mismatch(value, wanted, in_function=in_function)):
+            return f"its attribute {name} {why}"
+    for name in schema.needed:
+        if name not in node.attrs:
+            return f"it has no attribute {name}, which opset {opset} requires"
+    return _misplaced(node.inputs, schema.inputs, "input") or _misplaced(
+        node.outputs, schema.outputs, "output"
+    )
+
+
+def _mismatch(value: attributes.Value, wanted: int, *, in_function: bool) -> str:
+    """What is wrong with an attribute that must be of a type."""
+    if isinstance(value, onnx.AttributeProto) and value.ref_attr_name:
+        fits = in_function and value.type in (0, wanted)
+        return "" if fits else f"refers to {value.ref_attr_name!r}, which is no such attribute"
+    return "" if attributes.is_of(value, wanted) else f"is not {_NOUNS.get(wanted, 'of its type')}"
+
+
+def _misplaced(tensors: Sequence[Tensor], places: _Places, what: str) -> str:
+    """What is wrong with the number of a node's inputs or outputs, or with one left out."""
+    count = len(tensors)
+    if not places.least <= count <= places.most:
+        most = f" to {places.most}" if places.most < 2**31 - 1 else " or more"
+        wanted = f"{places.least}{most if places.most != places.least else ''}"
+        return f"it has {count} {what}{'s' * (count != 1)}, where the operator has {wanted}"
+    for place, tensor in enumerate(tensors):
+        if not tensor.name and place not in places.optional:
+            return f"its {what} {place} is left out, which the operator requires"
+    return ""

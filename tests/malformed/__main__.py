@@ -1,0 +1,63 @@
+"""Looks for crashes: `python -m tests.malformed --seconds 60 [--seed 1] [--running] [--dump DIR]`.
+
+Prints each kind of crash once, with the seed and the reader, and at the end how often each came.
+"""
+
+import argparse
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import onnx
+
+from tests.malformed.bases import bases
+from tests.malformed.mutate import damaged
+from tests.malformed.readers import failures
+from tests.random_models.draw import draw_model
+
+
+def case(seed: int) -> tuple[onnx.ModelProto, list[str]]:
+    """The damaged model of a seed, and what is wrong with it."""
+    draw = random.Random(seed)
+    model = draw_model(draw).model if draw.random() < 0.2 else draw.choice(bases())
+    return damaged(draw, model)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.malformed", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60, help="how long")
+    parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    parser.add_argument("--count", type=int, default=10**9, help="how many models")
+    parser.add_argument("--running", action="store_true", help="run the models, too")
+    parser.add_argument("--dump", type=Path, help="a folder for models that crash a reader")
+    options = parser.parse_args(arguments)
+    begun = time.monotonic()
+    counts: Counter[str] = Counter()
+    models = 0
+    for seed in range(options.seed, options.seed + options.count):
+        if time.monotonic() - begun > options.seconds:
+            break
+        model, done = case(seed)
+        models += 1
+        for reader, what in failures(model, random.Random(seed), running=options.running).items():
+            kind = what.partition(": ")[0]
+            counts[kind] += 1
+            if counts[kind] > 1:
+                continue
+            print(f"seed {seed}, {reader}, {', '.join(done)}: {what}", flush=True)
+            if options.dump:
+                options.dump.mkdir(parents=True, exist_ok=True)
+                file = options.dump / f"{seed}.onnx"
+                file.write_bytes(model.SerializeToString())
+                print(f"  {file}", flush=True)
+    print(f"{models} models in {time.monotonic() - begun:.0f} s; kinds of crashes: {len(counts)}")
+    for kind, count in counts.most_common():
+        print(f"  {count:6} {kind}")
+    return 1 if counts else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

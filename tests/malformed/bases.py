@@ -1,0 +1,151 @@
+"""Small valid models with padding in every form, to be damaged."""
+
+from typing import Final
+
+import onnx
+
+from tests.support import parsed
+
+_W: Final = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
+_P: Final = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 2}"
+
+TEXTS: Final = (
+    # A Pad of each kind, windows of each kind.
+    f"""g (float[1, 2, 9, 9] x) => (float[?, ?, ?, ?] y) <{_W}, {_P}, float v = {{0}}>
+    {{ a = Pad <mode = "constant"> (x, p, v) c = Conv <strides = [2, 1], dilations = [1, 2]> (a, w)
+       r = Relu (c) q = Pad (r, p) y = AveragePool <kernel_shape = [3, 3], count_include_pad = 1,
+       ceil_mode = 1, strides = [2, 2], pads = [1, 1, 1, 1]> (q) }}""",
+    f"""g (float[1, 2, h, w0] x) => (float[?, ?, ?, ?] y) <{_W}, int64[4] p = {{1, 1, 1, 2}},
+    int64[2] ax = {{2, 3}}, float v>
+    {{ a = Pad (x, p, , ax) c = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (a, w)
+       low = Constant <value_float = -inf> () e = Pad (c, p, low, ax)
+       m, i = MaxPool <kernel_shape = [2, 3], strides = [2, 2], auto_pad = "SAME_LOWER"> (e)
+       l = LpPool <kernel_shape = [2, 2], p = 3, auto_pad = "VALID"> (m)
+       y = Identity (l) }}""".replace(", float v>", ">"),
+    # Computed amounts.
+    """g (float[1, 2, h, 9] x) => (float[?, ?, ?, ?] y) <int64 two = {2}, int64[1] z = {0},
+    float[3, 2, 3, 3] w = {1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 0,
+    1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1}>
+    { s = Shape (x) d = Gather <axis = 0> (s, two) m = Mod (d, two) n = Sub (two, m)
+      u = Unsqueeze (n, z) k = Cast <to = 7> (u) pp = Concat <axis = 0> (z, z, z, z, z, z, k, z)
+      a = Pad (x, pp) y = Conv <strides = [2, 2]> (a, w) }""",
+    # Amounts as PyTorch computes them, from an export of opset 11.
+    f"""g (float[1, 2, h, v] x) => (float[?, ?, ?, ?] y) <{_W}, int64[4] q = {{1, 1, 1, 1}},
+    int64[1] n = {{4}}, int64[2] shp = {{-1, 2}}, int64[1] st = {{-1}}, int64[1] en = {{-100}},
+    int64[1] flat = {{-1}}>
+    {{ z = ConstantOfShape <value = int64[1] {{0}}> (n) c = Concat <axis = 0> (q, z)
+       r = Reshape (c, shp) s = Slice (r, st, en, z0, st) t = Transpose <perm = [1, 0]> (s)
+       f = Reshape (t, flat) i = Cast <to = 7> (f) a = Pad <mode = "constant"> (x, i)
+       y = MaxPool <kernel_shape = [3, 3], strides = [2, 2]> (a) }}""".replace("z0", "ax").replace(
+        "int64[1] st =", "int64[1] ax = {0}, int64[1] st ="
+    ),
+    # Steps between the Pad and the window, two branches.
+    f"""g (float[1, 9, 9, 2] x, float[1, 2, 9, 9] o) => (float[?, ?, ?, ?] y) <{_W}, {_P},
+    int64[8] ph = {{0, 1, 1, 0, 0, 1, 1, 0}}, float[2] k = {{1, 2}}, int64[2] parts = {{1, 1}},
+    int64[1] zero = {{0}}, int64[5] sh = {{1, 1, 2, 11, 12}}, int64[4] back = {{0, 0, 0, 0}},
+    float lo = {{0}}, float hi = {{6}}>
+    {{ a = Pad (x, ph) t = Transpose <perm = [0, 3, 1, 2]> (a) b = Pad (o, p)
+       l = LeakyRelu <alpha = 0.5> (b) n = Neg (l) u = Unsqueeze (n, zero) s = Squeeze (u, zero)
+       k1, k2 = Split <axis = 1> (s, parts) j = Concat <axis = 1> (k2, k1)
+       cl = Clip (j, lo, hi) pw = Mul (cl, cl)
+       c = Conv (pw, w) d = Conv (t, w) g = Concat <axis = -1> (c, d)
+       y = GlobalAveragePool (g) }}""",
+    # Transposed convolutions with crops.
+    """g (float[1, 2, 7, 7] x) => (float[?, ?, ?, ?] y, float[?, ?, ?, ?] o) <float[2, 1, 3, 3] w =
+    {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9}, int64[2] st = {1, 1},
+    int64[2] en = {-1, -2}, int64[2] ax = {2, 3}, float[1] b = {1}, int64[8] p = {0, 0, -1, -1, 0,
+    0, -1, 0}>
+    { t = ConvTranspose <strides = [2, 2], output_padding = [1, 1], pads = [1, 0, 1, 0]> (x, w, b)
+      s = Slice (t, st, en, ax) y = Relu (s)
+      v = ConvTranspose <auto_pad = "SAME_UPPER", strides = [2, 2], group = 1> (x, w)
+      r = Pad (v, p) e = ConvTranspose <output_shape = [15, 15], strides = [2, 2]> (x, w)
+      o = Concat <axis = 0> (e, e) }""",
+    # Quantised.
+    """g (uint8[1, 1, 6, 6] x) => (uint8[?, ?, ?, ?] y) <float s = {0.5}, uint8 z = {3},
+    uint8[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}, int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}>
+    { a = Pad (x, p, z) c = QLinearConv (a, s, z, w, s, z, s, z)
+      d = DequantizeLinear (c, s, z) e = Pad (d, p) q = QuantizeLinear <axis = 0> (e, s, z)
+      i = ConvInteger <pads = [1, 1, 1, 1]> (q, w, z, z) f = Cast <to = 1> (i)
+      v = com.microsoft.QLinearAveragePool <kernel_shape = [2, 2], auto_pad = "SAME_UPPER"> (q, s,
+      z, s, z) y = MaxPool <kernel_shape = [2, 2], pads = [0, 0, 1, 1]> (v) }""",
+    # Microsoft's operators.
+    f"""g (float[1, 2, 9, 9] x) => (float[?, ?, ?, ?] y, float[?, ?, ?, ?] o) <{_W}, {_P}>
+    {{ a = Pad (x, p) y = com.microsoft.FusedConv <activation = "Relu", auto_pad = "SAME_UPPER",
+       strides = [2, 2]> (a, w)
+       t = Transpose <perm = [0, 2, 3, 1]> (x)
+       o = com.microsoft.NhwcMaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (t) }}""",
+    # Bodies.
+    f"""g (float[1, 2, 9, 9] x, bool c, int64 n) => (float[?, ?, ?, ?] y) <{_W}, {_P}>
+    {{ i = If (c) <then_branch = t () => (float[?, ?, ?, ?] a) {{ e = Pad (x, p)
+       a = AveragePool <kernel_shape = [3, 3]> (e) }}, else_branch = e () => (float[?, ?, ?, ?] b)
+       {{ b = MaxPool <kernel_shape = [2, 2], auto_pad = "SAME_UPPER", strides = [2, 2]> (x) }}>
+       l = Loop (n, c, i) <body = b (int64 k, bool d, float[1, 2, h, v] s) => (bool o,
+       float[1, 2, h, v] r) {{ o = Identity (d) f = Pad (s, p) m = Conv (f, w)
+       j = Concat <axis = 1> (m, m) r = Slice (j, p0, p1, p2) }}>
+       y = Conv <auto_pad = "SAME_LOWER"> (l, w) }}""".replace(
+        f"{_P}>",
+        f"{_P}, int64[1] p0 = {{0}}, int64[1] p1 = {{2}}, int64[1] p2 = {{1}}>",
+    ),
+    """g (float[4, 2, 9] x) => (float[?, ?, ?] y) <int64[6] p = {0, 0, 1, 0, 0, 1},
+    float[2, 2, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}>
+    { s = Scan <num_scan_inputs = 1, body = b (float[2, 9] e) => (float[2, 9] o)
+      { z = Constant <value_ints = [0]> () u = Unsqueeze (e, z) v = Pad (u, p)
+        c = AveragePool <kernel_shape = [3]> (v) o = Squeeze (c, z) }> (x)
+      q = Pad (s, p) y = Conv (q, w) }""",
+    # Sizes and contents from here and there.
+    f"""g (float[N, 2, h, v] x, int64[2] hw) => (float[?, ?, ?, ?] y) <{_W}, {_P},
+    float[4] sc = {{1, 1, 2, 2}}, int64[2] nc = {{1, 2}}, int64 i = {{1}}, int64 lim = {{9}},
+    int64[1] one = {{1}}, int64[2] sq = {{1, -1}}>
+    {{ r = Resize <mode = "nearest"> (x, , sc) t4 = Concat <axis = 0> (nc, hw) e = Expand (r, t4)
+       cond = Greater (e, r) g = Where (cond, e, r) k = Range (i, lim, i) ks = ReduceSum (k)
+       f = Flatten <axis = 1> (g) ff = Reshape (f, sq) tt = Tile (r, t4)
+       am = ArgMax <axis = 1> (tt) dd = DepthToSpace <blocksize = 1> (tt)
+       a = Pad (dd, p) y = Conv <auto_pad = "SAME_UPPER"> (a, w) }}""",
+    # Dead nodes, an omitted output, an Identity to an output, a Dropout, a BatchNormalization.
+    f"""g (float[1, 2, 9, 9] x) => (float[?, ?, ?, ?] y, float[?, ?, ?, ?] copy) <{_W}, {_P},
+    float[2] b = {{1, 1}}>
+    {{ a = Pad (x, p) dead = Conv <auto_pad = "SAME_UPPER"> (a, w) copy = Identity (a)
+       bn = BatchNormalization (a, b, b, b, b) dr, mask = Dropout (bn)
+       m, = MaxPool <kernel_shape = [3, 3], strides = [3, 3], ceil_mode = 1> (dr)
+       deadpad = Pad (m, p) y = Conv (dr, w) }}""".replace("m, =", "m ="),
+    # Text.
+    f"""g (float[1, 2, 9, 9] x) => (string[?, ?, ?] t, float[?, ?, ?, ?] y) <{_W}, {_P},
+    string[3] names = {{"a", "b", "c"}}>
+    {{ a = Pad (x, p) y = Conv (a, w) i = ArgMax <axis = 1, keepdims = 0> (y)
+       t = Gather (names, i) }}""",
+)
+
+OLD: Final = (
+    # Attributes hold what later opsets have as inputs.
+    """g (float[1, 2, 9, 9] x) => (float[?, ?, ?, ?] y)
+    { a = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 2], mode = "constant", value = 0.0> (x)
+      u = Unsqueeze <axes = [0]> (a) s = Squeeze <axes = [0]> (u)
+      l = Slice <starts = [0, 1], ends = [9, 9], axes = [2, 3]> (s) c = Clip <min = 0.0> (l)
+      k1, k2 = Split <axis = 1, split = [1, 1]> (c) d, m = Dropout <ratio = 0.5> (k1)
+      p = AveragePool <kernel_shape = [3, 3], auto_pad = "SAME_UPPER"> (d)
+      y = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1], storage_order = 0> (p) }""",
+)
+
+FUNCTIONS: Final = (
+    """<ir_version: 9, opset_import: ["" : 17, "local" : 1]>
+    g (float[1, 2, 9, 9] x) => (float[?, ?, ?, ?] y) <float[3, 2, 3, 3] w = {1, 0, 1, 0, 1, 0, 1, 0,
+    1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0,
+    1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1}>
+    { a = local.padded <mode = "constant"> (x) b = local.block <s = [2, 2]> (a, w)
+      c = local.block <s = [1, 1]> (a, w) y = Concat <axis = 2> (b, c) }
+    <opset_import: ["" : 17], domain: "local"> padded <mode> (x) => (y)
+    { p = Constant <value_ints = [0, 0, 1, 1, 0, 0, 1, 1]> ()
+      y = Pad <mode: string = @mode> (x, p) }
+    <opset_import: ["" : 17, "local" : 1], domain: "local"> block <s> (x, w) => (y)
+    { i = local.inner (x) y = Conv <auto_pad = "SAME_UPPER", strides: ints = @s> (i, w) }
+    <opset_import: ["" : 17], domain: "local"> inner (x) => (y)
+    { p = Constant <value = int64[8] {0, 0, 1, 1, 0, 0, 1, 1}> () e = Pad (x, p)
+      y = MaxPool <kernel_shape = [3, 3]> (e) }""",
+)
+
+
+def bases() -> list[onnx.ModelProto]:
+    """All of them."""
+    found = [parsed(text, opset=18) for text in TEXTS]
+    found += [parsed(text, opset=9, ir=5) for text in OLD]
+    return found + [onnx.parser.parse_model(text) for text in FUNCTIONS]
