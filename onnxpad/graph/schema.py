@@ -92,7 +92,7 @@ def contradiction(node: Node, opset: int, *, in_function: bool) -> str:
 
 
 def _mismatch(value: attributes.Value, wanted: int, *, in_function: bool) -> str:
-    """What is wrong with an attribute that must be of a type."""
+    """How an attribute that must be of a type fails to be; empty where it is."""
     if isinstance(value, onnx.AttributeProto) and value.ref_attr_name:
         fits = in_function and value.type in (0, wanted)
         return "" if fits else f"refers to {value.ref_attr_name!r}, which is no such attribute"
@@ -100,7 +100,7 @@ def _mismatch(value: attributes.Value, wanted: int, *, in_function: bool) -> str
 
 
 def _misplaced(tensors: Sequence[Tensor], places: _Places, what: str) -> str:
-    """What is wrong with the number of a node's inputs or outputs, or with one left out."""
+    """How a node has too few or too many inputs or outputs, or leaves out a required one."""
     count = len(tensors)
     if not places.least <= count <= places.most:
         most = f" to {places.most}" if places.most < 2**31 - 1 else " or more"
