@@ -176,6 +176,13 @@ def require_positive(**numbers: float | None) -> None:
             raise UsageError(f"{name} has to be 0 or a positive number, not {value!r}")
 
 
+def require_timeout(run_timeout: float | None) -> None:
+    """Raises UsageError unless it is None or a positive number of seconds."""
+    known = isinstance(run_timeout, Real) and 0 < run_timeout < float("inf")
+    if run_timeout is not None and (isinstance(run_timeout, bool) or not known):
+        raise UsageError(f"run_timeout has to be a positive number of seconds, not {run_timeout!r}")
+
+
 def _by_name(what: str, given: Mapping[str, _T]) -> dict[str, _T]:
     for name in given:
         if not isinstance(name, str):

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,7 +13,7 @@ import onnx
 
 from onnxpad.analysis import open_axes
 from onnxpad.api import kinds
-from onnxpad.arguments import ModelSource, Source, dims_given, shapes_given
+from onnxpad.arguments import ModelSource, Source, dims_given, require_timeout, shapes_given
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError, UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
@@ -43,6 +43,8 @@ from onnxpad.sizes.size_options import Dims, Shapes, given_domain
 from onnxpad.validation.result import not_validated, why_not
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from onnxpad.validation.result import Validation
 
 Progress: TypeAlias = Callable[[str, int, int], None]
@@ -326,6 +328,7 @@ def fix(
     strict: bool = False,
     select: str | Sequence[str] = (),
     ignore: str | Sequence[str] = (),
+    run_timeout: float | None = None,
     progress: Progress | None = None,
 ) -> FixResult:
     """Write all padding of a model in one style; every rewrite is proved, probed and validated.
@@ -358,6 +361,8 @@ def fix(
             stays exactly as it is. `Pad`s that a change lays open to onnxruntime's optimiser are
             protected in any case.
         ignore: Codes or prefixes of codes to leave alone.
+        run_timeout: Seconds after which a run of a model, or opening it, is given up; by default 60
+            for a model with a Loop that no constant stops, else no limit.
         progress: Called with (step, done, total).
 
     Returns:
@@ -372,6 +377,7 @@ def fix(
     _check_choice("style", style, STYLES)
     _check_choice("dynamic", dynamic, DYNAMIC)
     trusted = _trusted(trust)
+    require_timeout(run_timeout)
     held = kinds.given(model, "fix")
     chosen = choice(select, ignore)
     passes = None if chosen.is_all else chosen.passes()
@@ -392,9 +398,12 @@ def fix(
         untouched = graph.mark()
         decided: list[Change] = []
 
+        def limited() -> "AbstractContextManager[None]":
+            return kinds.limited(run_timeout, graph) if validate else nullcontext()
+
         def rewrite(barred: Barred, passes: driver.Passes | None = passes) -> driver.Outcome:
             graph.rollback(untouched)
-            with gc_pause.paused():
+            with gc_pause.paused(), limited():
                 outcome = driver.rewrite(
                     graph,
                     style,
@@ -436,7 +445,8 @@ def fix(
             unseen = _specified(decided, outcome.changes)
             if unseen:
                 return not_validated(unseen, probes=probes)
-            found = _validate(reference, graph, outcome.sizes, samples, probes, progress)
+            with limited():
+                found = _validate(reference, graph, outcome.sizes, samples, probes, progress)
             return replace(found, notes=(*found.notes, *_said(decided)))
 
         verdict = validated(outcome)

@@ -16,8 +16,12 @@ from onnxpad.process import gc_pause
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
+    from onnxpad.graph import Graph
     from onnxpad.graph.model import Model
+
+_MINUTE: Final = 60.0
 
 _PARTS: Final = (
     ("onnx_graphsurgeon", "Function", "graphsurgeon Graph"),
@@ -98,6 +102,16 @@ def _refuse_path(_: "Model") -> Any:
         "the model was given by its path, and the result has none yet: save(path) writes it, and "
         "model is the onnx.ModelProto"
     )
+
+
+def limited(run_timeout: float | None, *graphs: "Graph") -> "AbstractContextManager[None]":
+    """Limits the runs of models: as given, to a minute where a Loop need not end, or not at all."""
+    from onnxpad.engine import pool
+    from onnxpad.file.proto_walk import has_open_loop
+
+    if run_timeout is None and any(has_open_loop(each.model.skeleton.light) for each in graphs):
+        run_timeout = _MINUTE
+    return pool.limited(run_timeout)
 
 
 def path_of(given: object) -> str:

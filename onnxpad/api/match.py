@@ -11,7 +11,8 @@ import onnx
 
 from onnxpad.api import kinds
 from onnxpad.api.fix import FixResult, fix, graph_of, naming
-from onnxpad.arguments import ModelSource, require_positive
+from onnxpad.arguments import ModelSource, require_positive, require_timeout
+from onnxpad.engine.runtime import LimitError
 from onnxpad.errors import ValidationError
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.repadding.matching import match_graph
@@ -151,6 +152,7 @@ def match(
     rtol: float | None = None,
     atol: float | None = None,
     seconds: float = 120.0,
+    run_timeout: float | None = None,
     progress: Progress | None = None,
 ) -> MatchResult:
     """Find the padding with which a model reproduces a framework's recorded outputs.
@@ -171,6 +173,8 @@ def match(
         atol: Allowed absolute difference on top. With neither, outputs may differ by 1e-5 of their
             range in float32, or by a few times what onnxruntime's own optimiser changes.
         seconds: How long to search.
+        run_timeout: Seconds after which a run of a model, or opening it, is given up; by default 60
+            for a model with a Loop that no constant stops, else no limit.
         progress: Called with (step, done, total).
 
     Returns:
@@ -182,6 +186,7 @@ def match(
     """
     start = time.perf_counter()
     require_positive(rtol=rtol, atol=atol, seconds=seconds)
+    require_timeout(run_timeout)
     source = kinds.given(model, "match").source
 
     from onnxpad.engine import pool
@@ -189,17 +194,20 @@ def match(
     pool.warm()  # while the model is read
     fixed = fix(model, validate=False)
     graph = graph_of(fixed)
-    with naming(source):
-        found = match_graph(
-            graph,
-            reference,
-            inputs,
-            rtol=rtol,
-            atol=atol,
-            seconds=seconds,
-            partial=partial,
-            progress=progress,
-        )
+    with naming(source), kinds.limited(run_timeout, graph):
+        try:
+            found = match_graph(
+                graph,
+                reference,
+                inputs,
+                rtol=rtol,
+                atol=atol,
+                seconds=seconds,
+                partial=partial,
+                progress=progress,
+            )
+        except LimitError as error:
+            found = Matching("not matched", reason=f"the model {error}")
     compared = (
         kinds.name_of(source),
         kinds.name_of_arrays(reference),

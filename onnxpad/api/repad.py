@@ -11,7 +11,7 @@ import onnx
 
 from onnxpad.api import kinds
 from onnxpad.api.fix import FixResult, fix, graph_of
-from onnxpad.arguments import ModelSource, Source, listed, require_positive
+from onnxpad.arguments import ModelSource, Source, listed, require_positive, require_timeout
 from onnxpad.conventions.frameworks import FRAMEWORKS, Framework
 from onnxpad.errors import UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
@@ -189,6 +189,7 @@ def repad(
     reference: "Arrays | None" = None,
     rtol: float | None = None,
     atol: float | None = None,
+    run_timeout: float | None = None,
     progress: Progress | None = None,
 ) -> RepadResult:
     """Bring the padding of a model to another framework's convention, so that results change.
@@ -211,6 +212,8 @@ def repad(
         reference: The framework's outputs, as for `validate`: the result is compared with them.
         rtol: Allowed difference from the reference, relative to each element.
         atol: Allowed absolute difference from it.
+        run_timeout: Seconds after which a run of a model, or opening it, is given up; by default 60
+            for a model with a Loop that no constant stops, else no limit.
         progress: Called with (step, done, total).
 
     Returns:
@@ -224,6 +227,7 @@ def repad(
     framework = _framework(to)
     names = _names(only)
     require_positive(rtol=rtol, atol=atol)
+    require_timeout(run_timeout)
     source = kinds.given(model, "repad").source
 
     from onnxpad.engine import pool
@@ -237,15 +241,16 @@ def repad(
     rewriting = repad_graph(graph, framework, names)
     if not rewriting.changes:
         graph.rollback(0)
-    difference, validation = _run(
-        source if runnable is None else runnable[0],
-        graph,
-        rewriting,
-        inputs,
-        reference,
-        (rtol, atol),
-        progress,
-    )
+    with kinds.limited(run_timeout, graph):
+        difference, validation = _run(
+            source if runnable is None else runnable[0],
+            graph,
+            rewriting,
+            inputs,
+            reference,
+            (rtol, atol),
+            progress,
+        )
     return RepadResult(
         to=framework.name,
         changes=tuple(

@@ -18,6 +18,7 @@ from onnxpad.arguments import (
     Source,
     dims_given,
     require_positive,
+    require_timeout,
     shapes_given,
 )
 from onnxpad.engine.timing import Timing
@@ -35,6 +36,7 @@ from onnxpad.validation.result import (
 
 if TYPE_CHECKING:
     from onnxpad.arithmetic.size import Sizes
+    from onnxpad.graph import Graph
     from onnxpad.sizes.domain import SizeDomain
     from onnxpad.sizes.recorded import Place
     from onnxpad.validation.given import Arrays
@@ -168,6 +170,7 @@ def validate(
     rtol: float | None = None,
     atol: float | None = None,
     time: bool = False,
+    run_timeout: float | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> ValidationResult:
     """Compare the outputs of a model with those of another model, or with a framework's.
@@ -188,6 +191,8 @@ def validate(
         atol: Allowed absolute difference on top of `rtol`; by default enough for rounding.
         time: Whether to measure also how fast both models run, fully optimised, on the first of the
             inputs; `times` has the result.
+        run_timeout: Seconds after which a run of a model, or opening it, is given up; by default 60
+            for a model with a Loop that no constant stops, else no limit.
         progress: Called with (step, done, total).
 
     Returns:
@@ -204,6 +209,7 @@ def validate(
     if rewritten is not None:
         models.append(kinds.given(rewritten, "validate").source)
     _check(models, reference, rtol, atol)
+    require_timeout(run_timeout)
     if time and len(models) == 1:
         raise UsageError("time compares two models; give the rewritten model too")
     shapes, dims = shapes_given(shapes), dims_given(dims)
@@ -224,22 +230,23 @@ def validate(
     drawing = inputs is None and reference is None
     domain = _domain(models, shapes, dims)
     names, notes = chosen((providers,) if isinstance(providers, str) else providers)
-    found = validate_models(
-        models[0],
-        models[1] if len(models) > 1 else None,
-        samples=samples,
-        seed=seed,
-        providers=names,
-        sizes=domain.sizes.given,
-        shapes=domain.sizes.declared,
-        inputs=inputs,
-        reference=reference,
-        limits=domain.limits,
-        tolerance=Tolerance(rtol, atol),
-        progress=progress,
-        notes=(*notes, *(domain.notes if drawing else ())),
-        time=time,
-    )
+    with kinds.limited(run_timeout, *domain.graphs):
+        found = validate_models(
+            models[0],
+            models[1] if len(models) > 1 else None,
+            samples=samples,
+            seed=seed,
+            providers=names,
+            sizes=domain.sizes.given,
+            shapes=domain.sizes.declared,
+            inputs=inputs,
+            reference=reference,
+            limits=domain.limits,
+            tolerance=Tolerance(rtol, atol),
+            progress=progress,
+            notes=(*notes, *(domain.notes if drawing else ())),
+            time=time,
+        )
     unproven = tuple(_unproven(found, names))
     told = (*found.warnings, *domain.warnings, *warnings())
     found = replace(found, padding=domain.padding, warnings=told)
@@ -351,6 +358,7 @@ class _Domain(NamedTuple):
         notes: The sizes in `sizes` that come from metadata, a line for each source.
         warnings: Why sizes in metadata cannot be used, and differences that were asked for, a line
             each.
+        graphs: The models.
     """
 
     sizes: "SizeDomain"
@@ -358,6 +366,7 @@ class _Domain(NamedTuple):
     padding: tuple[PaddingDifference, ...]
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
+    graphs: "Sequence[Graph]"
 
 
 def _domain(models: Sequence[Source], shapes: Shapes, dims: Dims) -> _Domain:
@@ -386,7 +395,8 @@ def _domain(models: Sequence[Source], shapes: Shapes, dims: Dims) -> _Domain:
         padding = padding_differences(original, rewritten, domain=limits)
     original.rollback(untouched)
     warnings = (*both.warnings, *told(original, rewritten))
-    return _Domain(domain, both.limits, padding, tuple(both.told(domain.given)), warnings)
+    notes = tuple(both.told(domain.given))
+    return _Domain(domain, both.limits, padding, notes, warnings, graphs)
 
 
 def _unproven(found: Validation, providers: Sequence[str]) -> list[str]:

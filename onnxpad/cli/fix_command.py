@@ -20,6 +20,7 @@ from onnxpad.cli.options import (
     IgnoreOption,
     NoCeilOption,
     QuietOption,
+    RunTimeoutOption,
     SelectOption,
     ShapeOption,
     StrictOption,
@@ -84,6 +85,7 @@ def fix(
     keep_invalid: Annotated[
         bool, typer.Option("--keep-invalid", help="Write the result although validation failed.")
     ] = False,
+    run_timeout: RunTimeoutOption = None,
     external_data: Annotated[
         ExternalData,
         typer.Option(
@@ -125,6 +127,7 @@ def fix(
             strict=strict,
             select=selected,
             ignore=ignored,
+            run_timeout=run_timeout,
             progress=progress,
         )
     report = result.report()

@@ -12,6 +12,7 @@ from onnxpad.cli.options import (
     Format,
     FormatOption,
     QuietOption,
+    RunTimeoutOption,
     path,
     take_extensions,
 )
@@ -56,6 +57,7 @@ def match(
         float | None,
         typer.Option(help="Allowed difference, absolute.  [default: 1e-5 of the output's range]"),
     ] = None,
+    run_timeout: RunTimeoutOption = None,
     external_data: Annotated[
         ExternalData,
         typer.Option(help="As for fix: what becomes of files of weights in another folder."),
@@ -89,6 +91,7 @@ def match(
             rtol=rtol,
             atol=atol,
             seconds=seconds,
+            run_timeout=run_timeout,
             progress=progress,
         )
     data: tuple[Path, ...] = ()

@@ -134,6 +134,14 @@ IgnoreOption = Annotated[
         help="All but these codes or prefixes, with commas.",
     ),
 ]
+RunTimeoutOption = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        help="Give up a run of a model, or opening it, after so long.  [default: 60 for a model "
+        "with a Loop that no constant stops]",
+    ),
+]
 QuietOption = Annotated[
     bool,
     typer.Option(

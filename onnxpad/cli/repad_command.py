@@ -14,6 +14,7 @@ from onnxpad.cli.options import (
     Format,
     FormatOption,
     QuietOption,
+    RunTimeoutOption,
     ShapeOption,
     given,
     path,
@@ -77,6 +78,7 @@ def repad(
     atol: Annotated[
         float | None, typer.Option(help="Allowed difference from the reference, absolute.")
     ] = None,
+    run_timeout: RunTimeoutOption = None,
     keep_invalid: Annotated[
         bool,
         typer.Option(
@@ -118,6 +120,7 @@ def repad(
             reference=reference,
             rtol=rtol,
             atol=atol,
+            run_timeout=run_timeout,
             progress=progress,
         )
     written = (result.ok or keep_invalid) and (result.is_changed or output is not None)

@@ -13,6 +13,7 @@ from onnxpad.cli.options import (
     FormatOption,
     HtmlOption,
     QuietOption,
+    RunTimeoutOption,
     VerboseOption,
     given,
     path,
@@ -88,6 +89,7 @@ def validate(
             "--time", help="Measure also how fast both models run, and how sure the ratio is."
         ),
     ] = False,
+    run_timeout: RunTimeoutOption = None,
     form: FormatOption = Format.TEXT,
     html: HtmlOption = None,
     quiet: QuietOption = False,
@@ -121,6 +123,7 @@ def validate(
             rtol=rtol,
             atol=atol,
             time=time,
+            run_timeout=run_timeout,
             progress=progress,
         )
     report = replace(result.report(), html=str(html or ""))

@@ -115,7 +115,8 @@ class _Watch:
 
     def begin(self) -> None:
         if self._seconds is not None:
-            self._timer = threading.Timer(self._seconds, self._kill)
+            seconds = min(self._seconds, threading.TIMEOUT_MAX)
+            self._timer = threading.Timer(seconds, self._kill)
             self._timer.daemon = True
             self._timer.start()
 
@@ -192,7 +193,7 @@ class _Elsewhere:
             self.end()
             raise
         self.end()
-        raise LimitError(f"did not end within {limit:g} s")
+        raise LimitError(f"did not end within {limit:g} s (--run-timeout)")
 
     def starts(self) -> bool:
         """Whether the worker has started and imported this package; waits until it is known."""
@@ -288,6 +289,14 @@ def limited(seconds: float | None) -> Iterator[None]:
         yield
     finally:
         _limit.reset(token)
+
+
+@contextmanager
+def longer(times: float, beside: float = 0.0) -> Iterator[None]:
+    """Gives each request so many times the limit, and some seconds more."""
+    limit = _limit.get()
+    with limited(None if limit is None else times * limit + beside):
+        yield
 
 
 def borrow() -> Worker:

@@ -20,6 +20,7 @@ from onnxpad.engine.runtime import (
     CUDA,
     CrashError,
     EngineError,
+    LimitError,
     Opening,
     Optimisation,
     first_line,
@@ -35,6 +36,7 @@ __all__ = [
     "Array",
     "CrashError",
     "EngineError",
+    "LimitError",
     "Optimisation",
     "Session",
     "Source",
@@ -117,6 +119,7 @@ class Session:
 
         Raises:
             CrashError: The run, or opening the model anew, crashed the worker.
+            LimitError: It did not end within the limit (`pool.limited`).
             EngineError: onnxruntime cannot run it on these inputs; its reason in one line.
         """
         return self._run(feeds, outputs)[0]
@@ -135,11 +138,13 @@ class Session:
 
         Raises:
             CrashError: A run crashed the worker.
+            LimitError: They did not end within thrice the limit of a run, and these seconds.
             EngineError: onnxruntime cannot run it on these inputs; its reason in one line.
         """
         if self._worker is None:
             raise EngineError(self._over or "the session is closed")
-        found: list[float] = self._ask("times", dict(feeds), self._outputs, warm_up, seconds)
+        with pool.longer(3, warm_up + seconds):
+            found: list[float] = self._ask("times", dict(feeds), self._outputs, warm_up, seconds)
         return found
 
     def ran_on(self) -> dict[str, str]:

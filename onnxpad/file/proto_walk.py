@@ -5,6 +5,9 @@ from itertools import chain
 
 import onnx
 
+_ENDLESS = 1 << 20
+_INT64 = 8  # bytes
+
 
 def bodies(attribute: onnx.AttributeProto) -> Iterator[onnx.GraphProto]:
     """The graphs in an attribute: the bodies of an If, Loop or Scan."""
@@ -71,6 +74,57 @@ def operators(
             if key in functions and key not in called:
                 called.add(key)
                 pending.append(functions[key].node)
+
+
+def has_open_loop(model: onnx.ModelProto) -> bool:
+    """Whether a model has a Loop that no constant stops within a million iterations or so.
+
+    Of Loops inside each other, the product counts. (A Scan ends with its inputs.)
+    """
+    functions = {(each.domain, each.name): each for each in model.functions}
+    if "Loop" not in operators(model.graph.node, functions):
+        return False
+    graphs = [(model.graph.node, model.graph.initializer)]
+    graphs += [(function.node, ()) for function in model.functions]
+    return any(_is_open(nodes, weights, {}, _ENDLESS) for nodes, weights in graphs)
+
+
+def _is_open(
+    nodes: Iterable[onnx.NodeProto],
+    weights: Iterable[onnx.TensorProto],
+    around: Mapping[str, int | None],
+    most: int,
+) -> bool:
+    """Whether a Loop among nodes or in their bodies may make more iterations than `most`."""
+    known = {**around, **{tensor.name: _number(tensor) for tensor in weights}}
+    for node in nodes:
+        if node.op_type == "Constant" and node.output:
+            for item in node.attribute:
+                ints = [item.i] if item.name == "value_int" else item.ints
+                value = _number(item.t) if item.HasField("t") else None
+                known[node.output[0]] = ints[0] if len(ints) == 1 else value
+        left = most
+        if node.op_type == "Loop" and node.domain in {"", "ai.onnx"}:
+            count = known.get(node.input[0]) if node.input else None
+            if count is None or count > most:
+                return True
+            left = most // max(count, 1)
+        for item in node.attribute:
+            for body in bodies(item):
+                inside = {**known, **{value.name: None for value in body.input}}
+                if _is_open(body.node, body.initializer, inside, left):
+                    return True
+    return False
+
+
+def _number(tensor: onnx.TensorProto) -> int | None:
+    """The only element of a tensor of int64; None for another tensor."""
+    raw = tensor.raw_data
+    if tensor.data_type != onnx.TensorProto.INT64 or any(size != 1 for size in tensor.dims):
+        return None
+    if len(raw) == _INT64:
+        return int.from_bytes(raw, "little", signed=True)
+    return tensor.int64_data[0] if len(tensor.int64_data) == 1 else None
 
 
 def inner_tensors(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from onnxpad.engine.declared_bodies import with_bodies
 from onnxpad.engine.seeds import seeded
-from onnxpad.engine.sessions import CPU, Array, Source, Value, folder_of, read_proto
+from onnxpad.engine.sessions import CPU, Array, LimitError, Source, Value, folder_of, read_proto
 from onnxpad.repadding.changes import Difference, OutputChange
 from onnxpad.repadding.references import spread
 from onnxpad.validation.answers import Result, accepted, ask
@@ -60,7 +60,10 @@ def difference(
     if inputs is not None or reference is not None:
         draws = given(model, inputs, None if inputs is not None else reference).draws
     else:
-        draws, results, why = accepted(original, model.inputs, CPU, 1, 0, folder=place, ran=ran)
+        try:
+            draws, results, why = accepted(original, model.inputs, CPU, 1, 0, folder=place, ran=ran)
+        except LimitError as error:
+            return Difference(uncompared=f"the original {error}")
         if not draws:
             return Difference(uncompared=f"the original does not run: {why}")
     run = partial(ask, draws=draws, provider=CPU, optimisation="off", anew=model.random, ran=ran)
@@ -69,7 +72,8 @@ def difference(
     labels = tuple(draw.label for draw in draws)
     for result in results:
         if result.error:
-            return Difference((), labels, f"the original does not run: {result.error}")
+            said = result.error if result.late else f"does not run: {result.error}"
+            return Difference((), labels, f"the original {said}")
     answers = run(after, folder=folder).results
     for answer in answers:
         if answer.error:

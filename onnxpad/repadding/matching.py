@@ -22,6 +22,7 @@ from onnxpad.engine.sessions import (
     CPU,
     Array,
     EngineError,
+    LimitError,
     Session,
     Value,
     open_session,
@@ -94,6 +95,7 @@ def match_graph(
     Raises:
         UsageError: The arrays do not fit the model.
         ModelError: The model does not load.
+        LimitError: It does not end.
     """
     context = Context(graph)
     windows, left = sites_of(context)
@@ -260,6 +262,10 @@ class _Task:
         self._progress(f"trying candidates, {self._seconds:g} s at most", self.runs, 0)
         try:
             found = self.session.run(feeds, [*names, *sizes])
+        except LimitError:
+            if not any(point):
+                raise
+            return None
         except EngineError:
             return None
         if sample == 0:

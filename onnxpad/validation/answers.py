@@ -17,6 +17,7 @@ from onnxpad.engine.sessions import (
     Array,
     CrashError,
     EngineError,
+    LimitError,
     Optimisation,
     Session,
     Source,
@@ -54,6 +55,7 @@ class Result:
         error: Why there are no outputs, in one line; else empty.
         noise: Greatest difference between two runs, by output; empty if it was not measured.
         crashed: Whether the run failed because onnxruntime crashed.
+        late: Whether it did not end within its limit.
     """
 
     outputs: Mapping[str, Value]
@@ -61,6 +63,7 @@ class Result:
     error: str = ""
     noise: Mapping[str, float] = field(default_factory=dict)
     crashed: bool = False
+    late: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,9 @@ def ask(
     anew: bool = False,
     ran: Callable[[], None] = lambda: None,
 ) -> Answers:
-    """Run a model on each set of inputs.
+    """Run a model on each set of inputs, up to the first on which it does not end in time.
+
+    That one's result is also the result of those after it.
 
     On a provider other than the CPU's, each set runs once more first, to warm up and to record
     where nodes run. With optimisation off it also runs once more to measure the noise.
@@ -109,7 +114,10 @@ def ask(
     elsewhere = provider != CPU
     if anew:
         once = partial(ask, source, folder=folder, pairing=pairing, ran=ran)
-        each = [once([inputs], provider, optimisation) for inputs in draws]
+        each: list[Answers] = []
+        for inputs in draws:
+            is_late = bool(each) and each[-1].results[0].late
+            each.append(each[-1] if is_late else once([inputs], provider, optimisation))
         results = [answers.results[0] for answers in each]
         if elsewhere and optimisation == "off":
             others = [once([inputs], provider, optimisation).results[0] for inputs in draws]
@@ -130,11 +138,14 @@ def ask(
         ) as session:
             if elsewhere:
                 for inputs in draws:
-                    _run(session, inputs, pairing)
+                    if (result := _run(session, inputs, pairing)).late:
+                        return Answers((result,) * len(draws))
                     ran()
                 places = session.ran_on()
             for inputs in draws:
-                result = _run(session, inputs, pairing)
+                if (result := _run(session, inputs, pairing)).late:
+                    results += [result] * (len(draws) - len(results))
+                    break
                 ran()
                 if elsewhere and optimisation == "off" and not result.error:
                     again = _run(session, inputs, pairing)
@@ -168,7 +179,10 @@ def accepted(
     Where sizes are open there are two samples or more, the second with another batch and sizes of
     the other parity. The third has the smallest sizes on which the model runs. The last has the
     sizes of the first with other data, negative where the type allows. `ran` is called after each
-    run.
+    run. After a run that does not end in time no other sizes are drawn.
+
+    Raises:
+        LimitError: That was the first.
 
     Returns:
         The inputs, their results, and the first error that onnxruntime gave for other inputs.
@@ -191,6 +205,10 @@ def accepted(
                 for sizes in asked:
                     fed = draw(inputs, sizes, seed + number)
                     result = _run(session, fed, pairing)
+                    if result.late and not draws:
+                        raise LimitError(result.error)
+                    if result.late:
+                        return tuple(draws), tuple(results), why
                     ran()
                     if not result.error:
                         draws.append(fed)
@@ -205,6 +223,8 @@ def accepted(
                 if not result.error:
                     draws.append(other)
                     results.append(result)
+    except LimitError:
+        raise
     except (EngineError, UndrawableError) as error:
         return (), (), str(error)
     return tuple(draws), tuple(results), why
@@ -246,7 +266,13 @@ def _run(session: Session, inputs: Draw, pairing: Pairing) -> Result:
 
 
 def _failed(error: EngineError) -> Result:
-    return Result({}, math.nan, str(error), crashed=isinstance(error, CrashError))
+    return Result(
+        {},
+        math.nan,
+        str(error),
+        crashed=isinstance(error, CrashError),
+        late=isinstance(error, LimitError),
+    )
 
 
 def _noise(first: Result, second: Result) -> dict[str, float]:

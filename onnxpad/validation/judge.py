@@ -44,7 +44,7 @@ def held(subject: str, found: Result, oracle: Oracle, tolerance: Tolerance) -> R
     missing = expected.outputs.keys() - found.outputs.keys()
     note = ""
     if found.error:
-        note = f"the {subject} model does not run: {found.error}"
+        note = f"the {subject} model {'' if found.late else 'does not run: '}{found.error}"
     elif missing:
         note = f"the {subject} model has no output {', '.join(sorted(missing))}"
     if oracle.foreign:

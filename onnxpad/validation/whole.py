@@ -11,11 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from onnxpad.arithmetic.size import Sizes
+from onnxpad.engine import pool
 from onnxpad.engine.declared_bodies import with_bodies
 from onnxpad.engine.seeds import seeded
 from onnxpad.engine.sessions import (
     CPU,
     Array,
+    LimitError,
     Optimisation,
     Source,
     folder_of,
@@ -25,7 +27,7 @@ from onnxpad.engine.sessions import (
 )
 from onnxpad.engine.timing import Timing, timed
 from onnxpad.errors import UsageError
-from onnxpad.validation.answers import Result, accepted, ask, laid_out, runs_of
+from onnxpad.validation.answers import Answers, Result, accepted, ask, laid_out, runs_of
 from onnxpad.validation.bisect import first_divergence, inner_evidence, restless
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.evaluator import evaluated
@@ -52,6 +54,9 @@ _UNQUANTISED: tuple[tuple[str, Optimisation], ...] = (
 )
 
 _LISTED = 8  # outputs named in one line
+
+_PATIENCE = 3
+"""Times the limit of a run that a rewritten model gets before it is blamed for not ending."""
 
 _MOST_NODES = 10_000  # opening is superlinear: full optimisation of 20,000 nodes takes 18 s
 
@@ -232,16 +237,20 @@ class _Check:
                     self._made + samples + 1
                 )  # and those below, once the draws are known
                 self._begin(f"{name} model, optimisation off")
-                drawn, results, why = accepted(
-                    source,
-                    self._model.inputs,
-                    provider,
-                    samples,
-                    seed,
-                    folder=self._folder,
-                    pairing=self._pairings.get(name, Pairing()),
-                    ran=self._ran,
-                )
+                try:
+                    drawn, results, why = accepted(
+                        source,
+                        self._model.inputs,
+                        provider,
+                        samples,
+                        seed,
+                        folder=self._folder,
+                        pairing=self._pairings.get(name, Pairing()),
+                        ran=self._ran,
+                    )
+                except LimitError as error:
+                    self._give_up(f"the {name} {error}")
+                    return False
                 if drawn:
                     self._draws = drawn
                     # Elsewhere noise and places are wanted too, and a session for each draw.
@@ -250,14 +259,23 @@ class _Check:
                     return True
                 if why not in whys:
                     whys.append(why)
-        self._reasons.append("; nor does the rewritten run: ".join(whys))
-        self._warnings.append(f"not validated: {self._reasons[0]}")
+        self._give_up("; nor does the rewritten run: ".join(whys))
         return False
+
+    def _give_up(self, why: str) -> None:
+        """Report why nothing is compared."""
+        self._reasons.append(why)
+        self._warnings.append(f"not validated: {why}")
 
     def validate(self, provider: str) -> None:
         """Run all models on one provider, first without optimisation, then fully optimised."""
         if settings := settings_text(provider):
             self.notes.append(f"{provider} runs with {settings}")
+        ours = self._asked("original", provider, "off")
+        if ours[-1].late:
+            self._give_up(f"the original {ours[-1].error}")
+            self._uncompared.append(f"{provider}: {self._reasons[-1]}")
+            return
         exact = {name: self._asked(name, provider, "off") for name in self._sources}
         runs = [] if provider == CPU else self._across(provider, exact["original"])
         oracles: list[Oracle | None] = []
@@ -369,17 +387,11 @@ class _Check:
         key = name, provider, optimisation
         if key not in self._known:
             self._begin(f"{name} model, optimisation {optimisation}")
-            draws = self._draws_for(optimisation)
-            answers = ask(
-                self._sources[name],
-                draws,
-                provider,
-                optimisation,
-                folder=self._folder,
-                pairing=self._pairings.get(name, Pairing()),
-                anew=self._model.random,
-                ran=self._ran,
-            )
+            answers = self._answers(name, provider, optimisation)
+            mine = ("original", provider, optimisation)
+            if answers.results[-1].late and name == "rewritten" and not self._known[mine][-1].late:
+                with pool.longer(_PATIENCE):
+                    answers = self._answers(name, provider, optimisation)
             self._known[key] = answers.results
             if answers.places and optimisation == "off":
                 elsewhere = [node for node, ran in answers.places.items() if ran != provider]
@@ -387,6 +399,18 @@ class _Check:
                     Placement(provider, name, len(answers.places), tuple(elsewhere))
                 )
         return self._known[key]
+
+    def _answers(self, name: str, provider: str, optimisation: Optimisation) -> Answers:
+        return ask(
+            self._sources[name],
+            self._draws_for(optimisation),
+            provider,
+            optimisation,
+            folder=self._folder,
+            pairing=self._pairings.get(name, Pairing()),
+            anew=self._model.random,
+            ran=self._ran,
+        )
 
     def _draws_for(self, optimisation: Optimisation) -> list[Draw]:
         """The inputs to run on; negative data at full optimisation only if there is padding."""

@@ -1,0 +1,156 @@
+"""`run_timeout`: what becomes of runs that do not end, and which models have a limit without it."""
+
+import json
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import onnxpad
+from onnxpad.api import kinds
+from onnxpad.engine import pool
+from onnxpad.engine.sessions import Optimisation
+from onnxpad.file.proto_walk import has_open_loop
+from onnxpad.validation import answers, whole
+from tests.support import onnxpad_runs, parsed
+
+LOOP = """Loop (n, k, z) <body = t (int64 i, bool c, float[1,1,H,W] s) => (bool d, float[1,1,H,W] o)
+    { o = Identity (s) d = Constant <value = bool {%s}> () }>"""
+FED = {"x": np.ones((1, 1, 5, 5), np.float32)}
+
+
+def model(repeats: int, most: str = "", pads: str = "0,0,1,1,0,0,1,1") -> onnx.ModelProto:
+    """A `Pad` and a Conv, and a Loop that stops after one iteration or never."""
+    made = parsed(
+        f"""g (float[1,1,5,5] x) => (float[1,1,H,W] y)
+        <float[1,1,3,3] w = {{1,2,3,4,5,6,7,8,9}}, int64[8] p = {{{pads}}}, bool k = {{1}},
+        int64 n = {{{most or 0}}}>
+        {{ a = Pad (x, p) z = Conv (a, w) y = {LOOP % repeats} }}"""
+    )
+    if not most:
+        made.graph.node[2].input[0] = ""
+    return made
+
+
+ENDING, ENDLESS = model(0), model(1)
+
+
+def test_an_original_that_does_not_end_is_not_compared() -> None:
+    result = onnxpad.fix(ENDLESS, run_timeout=1)
+    assert [change.code for change in result.changes] == ["PAD201"]
+    assert result.validation is not None
+    assert result.validation.outcome == "nothing compared"
+    why = "the original did not end within 1 s (--run-timeout)"
+    assert result.validation.reason == why
+    assert not result.ok
+    with pytest.raises(onnxpad.ValidationError, match=r"^not validated: the original did not end"):
+        result.raise_for_failure()
+    for given in ({}, {"inputs": FED}):
+        found = onnxpad.validate(ENDLESS, ENDING, run_timeout=1, **given)  # type: ignore[arg-type]
+        assert (found.outcome, found.validation.reason, found.runs) == ("nothing compared", why, ())
+
+
+def test_a_result_that_does_not_end_has_failed() -> None:
+    found = onnxpad.validate(ENDING, ENDLESS, run_timeout=1, inputs=FED)
+    assert found.outcome == "failed"
+    (run,) = found.runs
+    assert run.note == "the rewritten model did not end within 3 s (--run-timeout)"
+
+
+def test_a_result_that_takes_longer_has_thrice_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = []
+
+    def ask(
+        source: Any, draws: Any, provider: str, level: Optimisation, **others: Any
+    ) -> answers.Answers:
+        limits.append((level, pool._limit.get()))
+        if len(limits) == 2:
+            late = answers.Result({}, 0.0, "did not end within 9 s", late=True)
+            return answers.Answers((late,) * len(draws))
+        return answers.ask(source, draws, provider, level, **others)
+
+    monkeypatch.setattr(whole, "ask", ask)
+    assert onnxpad.validate(ENDING, ENDING, run_timeout=9, inputs=FED).ok
+    assert limits == [("off", 9), ("off", 9), ("off", 27), ("full", 9), ("full", 9)]
+
+
+def test_the_commands_say_so(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    onnx.save(ENDLESS, path)
+    told = "the original did not end within 1 s (--run-timeout)"
+    fixed = onnxpad_runs("fix", path, "--run-timeout", 1, "--format", "json")
+    assert fixed.exit_code == 0
+    assert json.loads(fixed.stdout)["validation"]["reason"] == told
+    again = onnxpad_runs("validate", path, tmp_path / "m.fixed.onnx", "--run-timeout", 1)
+    assert again.exit_code == 3
+    assert "did not end within 1 s" in again.stderr
+    np.savez(tmp_path / "r.npz", **FED, y=np.ones((1, 1, 5, 5), np.float32))  # type: ignore[arg-type]
+    found = onnxpad_runs("match", path, "--reference", tmp_path / "r.npz", "--run-timeout", 1)
+    assert found.exit_code == 3
+    assert "the model did not end within 1 s" in found.stderr
+    other = onnxpad_runs("repad", path, "--to", "valid", "--run-timeout", 1)
+    assert other.exit_code == 0
+    assert "not compared: the original did not end within 1 s" in other.stdout
+    wrong = onnxpad_runs("fix", path, "--run-timeout", 0)
+    assert (wrong.exit_code, "run_timeout has to be a positive number" in wrong.stderr) == (2, True)
+
+
+SCAN = """g (float[3,2] x) => (float[3,2] y) { y = Scan <num_scan_inputs = 1, body = t (float[2] a)
+    => (float[2] b) { b = Relu (a) }> (x) }"""
+DEEP = """g (float[2] x, bool k) => (float[2] y) <int64 n = {2000}> { y = Loop (n, k, x) <body = t
+    (int64 i, bool c, float[2] s) => (bool d, float[2] o) { d = Identity (c) o = Loop (n, c, s)
+    <body = u (int64 j, bool e, float[2] r) => (bool f, float[2] q)
+    { f = Identity (e) q = Relu (r) }> }> }"""
+CALLED = """<ir_version: 8, opset_import: ["" : 17, "m" : 1]>
+    g (float[1,1,5,5] x) => (float[1,1,5,5] y) { y = m.f (x) }
+    <domain: "m", opset_import: ["" : 17]> f (z) => (y)
+    { n = Constant <value = int64 {%d}> () k = Constant <value = bool {1}> () y = %s }"""
+
+
+@pytest.mark.parametrize(
+    ("given", "is_open"),
+    [
+        (model(1), True),
+        (model(1, "7"), False),
+        (model(1, str(2**63 - 1)), True),
+        (parsed(SCAN), False),
+        (parsed(DEEP), True),
+        (parsed(DEEP.replace("2000", "20")), False),
+        (onnx.parser.parse_model(CALLED % (5, LOOP % 1)), False),
+        (onnx.parser.parse_model(CALLED % (2**40, LOOP % 1)), True),
+    ],
+)
+def test_models_with_a_loop_that_no_constant_stops_have_a_limit(
+    given: onnx.ModelProto, is_open: bool
+) -> None:
+    assert has_open_loop(given) == is_open
+
+
+def test_these_have_one_without_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kinds, "_MINUTE", 1.0)
+    assert "did not end within 1 s" in onnxpad.validate(ENDLESS, ENDLESS).validation.reason
+    result = onnxpad.fix(ENDLESS)
+    assert result.validation is not None
+    assert "did not end within 1 s" in result.validation.reason
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="signals are POSIX's")
+def test_a_limit_of_the_caller_gets_through() -> None:
+    def handler(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, handler)
+    start = time.monotonic()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 2)
+        with pytest.raises(TimeoutError):
+            onnxpad.fix(ENDLESS)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - start < 50  # not the limit of a minute
+    assert onnxpad.validate(ENDING, ENDING).ok
