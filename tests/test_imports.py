@@ -42,7 +42,7 @@ APART: Final = {
     "probe": {"proof"},
     "validation": {"analysis", "operators", "sizes", "proof"},
     "report": {"graph", "analysis", "operators", "sizes", "proof", "fusion", "padding", "rewrite"},
-    "page": {"graph", "analysis", "operators", "sizes", "proof", "fusion", "padding", "rewrite"},
+    "page": {"analysis", "operators", "sizes", "proof", "fusion", "padding", "rewrite"},
 }
 """What a package could import by the order, and must not."""
 
