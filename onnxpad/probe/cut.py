@@ -57,6 +57,7 @@ _SCENES: Final = 64  # at most, for one change
 _APART: Final = 2  # extra scenes in which the sizes of the axes differ more
 _CLASSES: Final = 10  # residue classes of a size that are tried in any case
 _LONG: Final = 60  # the longest size is at least this much above the threshold
+_BATCHES: Final = 4  # values of a size that only counts samples
 _FAR: Final = 800  # sizes for the residue classes stay within this range
 _SEARCH: Final = 4096  # values tried to find the first at which a tensor is not empty
 _IR_VERSION: Final = 8  # every supported onnxruntime reads it
@@ -184,6 +185,8 @@ class NeighbourhoodProbe:
             sizes_read = op.operator.layout.spatial(shape)
             involved += [modulo(n, w.stride) for n, w in zip(sizes_read, op.windows, strict=True)]
         values = _values(shape, involved)
+        for name in _of_batch(shape, involved):
+            values[name] = values[name][:_BATCHES]
         scenes: dict[tuple[int, ...], Scene] = {}
         amounts = [size for size in involved if isinstance(size, Size)]
         count = max(map(len, values.values()), default=len(shape))
@@ -324,11 +327,34 @@ def _values(shape: Sequence[Extent], involved: Sequence[Extent]) -> dict[str, li
         if gap * sizes.span * _CLASSES > _FAR * sizes.repeats:
             gap = classes // _CLASSES | 1
         indices = [*range(least, least + 4), *range(late, late + gap * _CLASSES, gap)]
-        indices.append(late + -(-_LONG // sizes.step))
+        indices.append(late + -(-_LONG // (sizes.step * _slope(which, late, shape))))
         indices += _telling(which, involved, indices, range(late, late + min(classes, _SEARCH)))
         fitting = [index for index in dict.fromkeys(indices) if index < sizes.count]
         found[which.name] = [sizes.value(index) for index in fitting] or [sizes.first]
     return found
+
+
+def _of_batch(shape: Sequence[Extent], involved: Sequence[Extent]) -> set[str]:
+    """The symbols of the first axis on which no other axis and no amount depends."""
+    sizes = [*shape, *involved[len(shape) :]]
+    names = [
+        {each.name for each in size.symbols} if isinstance(size, Size) else set() for size in sizes
+    ]
+    return names[0].difference(*names[1:]) if shape else set()
+
+
+def _slope(symbol: Symbol, index: int, shape: Sequence[Extent]) -> int:
+    """By how much the axes that depend on a symbol alone grow with it, at least, and at least 1."""
+    sizes = [size for size in shape if isinstance(size, Size) and size.symbols == (symbol,)]
+    values = [
+        symbol.sizes.value(each) for each in (index, min(index + _LONG, symbol.sizes.count - 1))
+    ]
+    rises = [
+        (evaluate(size, {symbol.name: values[1]}) - evaluate(size, {symbol.name: values[0]}))
+        // max(values[1] - values[0], 1)
+        for size in sizes
+    ]
+    return max(min(rises, default=1), 1)
 
 
 def _telling(

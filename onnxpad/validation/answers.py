@@ -32,6 +32,7 @@ from onnxpad.validation.inputs import (
     Input,
     UndrawableError,
     draw,
+    halved,
     other_choices,
     other_data,
     size_choices,
@@ -42,6 +43,8 @@ from onnxpad.validation.pairing import Pairing
 _SAME_NAMES = Pairing()
 
 _OTHER = 1  # index of the sample whose sizes are other than the first's in all that matters
+_MANY = 1 << 19  # elements of outputs beyond which smaller sizes are drawn: comparing them is slow
+
 _SMALLEST = 2  # index of the sample that has the smallest sizes on which the model runs
 
 
@@ -211,6 +214,16 @@ def accepted(
                         return tuple(draws), tuple(results), why
                     ran()
                     if not result.error:
+                        while _elements(result) > _MANY and not draws:
+                            less = halved(inputs, sizes)
+                            if less == sizes:
+                                break
+                            smaller = draw(inputs, less, seed + number)
+                            answer = _run(session, smaller, pairing)
+                            ran()
+                            if answer.error:
+                                break
+                            sizes, fed, result = less, smaller, answer
                         draws.append(fed)
                         results.append(result)
                         if sizes not in taken:
@@ -255,6 +268,11 @@ def _apart(wanted: Mapping[str, Array], outputs: Mapping[str, Value]) -> float:
             return math.inf
         total += distance(fit[0], output) / (distance(fit[0], np.zeros_like(fit[0])) or 1.0)
     return total
+
+
+def _elements(result: Result) -> int:
+    """How many elements the outputs have that are tensors."""
+    return sum(each.size for each in result.outputs.values() if isinstance(each, np.ndarray))
 
 
 def _run(session: Session, inputs: Draw, pairing: Pairing) -> Result:

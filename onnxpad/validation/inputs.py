@@ -303,6 +303,20 @@ def small_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
         yield from (dict.fromkeys(dims, size) for size in _SMALL)
 
 
+def halved(inputs: Iterable[Input], taken: Mapping[str, int]) -> dict[str, int]:
+    """About half the sizes taken, of the same parity; a batch, and what is limited, stays."""
+    found = dict(taken)
+    for each in inputs:
+        for axis, dim in enumerate(each.shape):
+            if isinstance(dim, str) and not _is_batch(dim.lower(), axis, len(each.shape)):
+                half = taken[dim] // 2
+                half += (taken[dim] - half) % 2
+                admitted = each.sizes.get(dim)
+                if admitted is None or (admitted.last >= _ENDLESS and half in admitted):
+                    found[dim] = half
+    return found
+
+
 def other_choices(inputs: Iterable[Input], taken: Mapping[str, int]) -> Iterator[dict[str, int]]:
     """Sizes that differ from those taken in all that a model may be wrongly fixed to.
 

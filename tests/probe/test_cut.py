@@ -179,6 +179,18 @@ def test_sizes_begin_with_the_smallest_and_have_every_remainder() -> None:
         assert {height % modulus for height in heights} == set(range(modulus))
 
 
+def test_magnified_data_and_batches_stay_small() -> None:
+    """The data of the second convolution has 16 times the size; its batch is any."""
+    proto = one(
+        "t = ConvTranspose <strides = [16, 16]> (x, v) r = Relu (t) y = ConvTranspose (r, v)",
+        inputs="float[N, 2, H, V] x, float[2, 2, 16, 16] v",
+    )
+    shapes = [scene.shape for scene, _ in cut(proto, "t").scenes]
+    assert {shape[0] for shape in shapes} == {1, 2, 3, 4}
+    assert {shape[2] for shape in shapes} >= {16, 32, 48, 64}
+    assert 60 < max(shape[2] for shape in shapes) < 400
+
+
 def test_every_remainder_that_the_amounts_know_is_there() -> None:
     """Amounts that pad to a multiple of 32 are something else for each remainder."""
     to_multiple = (

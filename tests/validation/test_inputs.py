@@ -5,7 +5,8 @@ import onnx
 import pytest
 
 from onnxpad.arithmetic.size import Sizes
-from onnxpad.engine.sessions import Array, open_session
+from onnxpad.engine.sessions import CPU, Array, open_session
+from onnxpad.validation.answers import accepted
 from onnxpad.validation.inputs import (
     UndrawableError,
     describe,
@@ -208,6 +209,24 @@ def test_the_other_sizes_differ_in_batch_and_parity() -> None:
     assert others(N=Sizes(1, 1), H=Sizes(7, 7), W=Sizes(9, 9)) == [(1, 3, 7, 9)]
     model = parse("g (float[1,3,4,4] x) => (float[1,3,4,4] y) { y = Relu (x) }")
     assert others() == [(1, 3, 4, 4)]
+
+
+def test_outputs_of_many_elements_are_drawn_at_smaller_sizes_of_the_same_parity() -> None:
+    """A decoder that magnifies by 32 gives four million elements for an image of 63 by 65."""
+    model = parse(
+        "g (float[N,1,H,W] x) => (float[N,1,P,Q] y) { c = Constant <value_ints = [1,1,32,32]> () "
+        "w = ConstantOfShape (c) y = ConvTranspose <strides = [32,32]> (x, w) }"
+    )
+
+    def shapes(**limits: Sizes) -> list[tuple[int, ...]]:
+        inputs = pinned(describe(model), model, limits)
+        drawn, results, _ = accepted(model, inputs, CPU, 1, 0)
+        assert len(drawn) == len(results)
+        return [draw.feeds["x"].shape for draw in drawn]
+
+    assert shapes() == [(1, 1, 15, 17), (2, 1, 14, 16), (1, 1, 15, 17)]
+    assert shapes(H=Sizes(1, 1 << 24))[0] == (1, 1, 15, 17)
+    assert shapes(H=Sizes(60, 70))[0] == (1, 1, 60, 5)  # what is limited to some sizes stays
 
 
 def test_sizes_fixed_in_the_rewritten_model_are_used() -> None:
