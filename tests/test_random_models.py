@@ -14,6 +14,7 @@ import pytest
 
 from tests.random_models.__main__ import main
 from tests.random_models.draw import Drawn, draw_model
+from tests.random_models.extras import DUPLICATED, WEIGHED
 from tests.random_models.measure import (
     DEPLOYED,
     EXPOSED,
@@ -28,7 +29,7 @@ from tests.random_models.measure import (
     agree,
     examine,
 )
-from tests.random_models.naive import NotFoldableError, fold, pads
+from tests.random_models.naive import NotFoldableError, fold, pads, walk
 from tests.random_models.shrink import shrink
 from tests.support import BORDER, PADS, W, one
 
@@ -43,7 +44,8 @@ FORMS = (
     "Flatten", "QuantizeLinear", "DequantizeLinear", "Cast", "Identity", "Dropout", "Relu",
     "LeakyRelu", "Neg", "Abs", "Tanh", "Sin", "HardSwish", "Sigmoid", "Clip", "Min", "Max", "Mul",
     "Div", "Add", "Sub", "BatchNormalization", "Concat", "Split", "Slice", "If", "Loop", "Scan",
-    "function",
+    "function", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "padded weight", "unread",
+    "string", "nested function",
 )  # fmt: skip
 
 
@@ -98,11 +100,25 @@ def test_every_form_is_drawn() -> None:
             continue
         seen["model"] += 1
         seen["function"] += bool(drawn.model.functions)
-        nodes = [*drawn.model.graph.node, *(n for f in drawn.model.functions for n in f.node)]
-        while nodes:
-            node = nodes.pop()
+        functions = {function.name for function in drawn.model.functions}
+        outputs = drawn.model.graph.output
+        seen["string"] += any(
+            o.type.tensor_type.elem_type == onnx.TensorProto.STRING for o in outputs
+        )
+        made: dict[str, str] = {}
+        read = {output.name for output in outputs}
+        for holder, at, within in walk(drawn.model):
+            node = holder.node[at]
             seen[node.op_type] += 1
-            nodes += [n for a in node.attribute if a.HasField("g") for n in a.g.node]
+            seen["nested function"] += bool(within) and node.op_type in functions
+            made |= dict.fromkeys(node.output, node.op_type)
+            read.update(node.input)
+            read.update(o.name for a in node.attribute for o in a.g.output)
+            weight = node.input[1] if len(node.input) > 1 else ""
+            seen["padded weight"] += node.op_type in WEIGHED and made.get(weight) == "Pad"
+        for function in drawn.model.functions:
+            read.update(function.output)
+        seen["unread"] += any(op in DUPLICATED and name not in read for name, op in made.items())
     assert [name for name in FORMS if not seen[name]] == []
     assert seen["model"] > 320
 

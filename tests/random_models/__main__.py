@@ -15,16 +15,21 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from tests.random_models.draw import draw_model
 from tests.random_models.measure import DEPLOYED, HARMLESS, OFF, examine
+
+STYLES: Final = ("fold", "pad", "symmetric")
+DYNAMICS: Final = ("keep", "pad", "auto-pad")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.random_models", description=__doc__)
     parser.add_argument("--count", type=int, default=200, help="how many models to draw")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
-    parser.add_argument("--style", default="fold", help="fold, pad, symmetric")
+    parser.add_argument("--style", default="fold", help="fold, pad, symmetric; any: one by one")
+    parser.add_argument("--dynamic", default="keep", help="keep, pad, auto-pad; any: one by one")
     parser.add_argument("--trust", help="onnxruntime: write its reading where engines disagree")
     parser.add_argument("--validate", action="store_true", help="with probes and validation")
     parser.add_argument("--deployed", action="store_true", help="also at full optimisation")
@@ -50,7 +55,8 @@ def work(options: argparse.Namespace) -> None:
         outcome = examine(
             drawn,
             seed,
-            style=options.style,
+            style=STYLES[seed % 3] if options.style == "any" else options.style,
+            dynamic=DYNAMICS[seed // 3 % 3] if options.dynamic == "any" else options.dynamic,
             trust=options.trust,
             validate=options.validate,
             levels=(OFF, DEPLOYED) if options.deployed else (OFF,),
@@ -131,6 +137,7 @@ def supervise(options: argparse.Namespace) -> int:
     while seed < last and (left := options.seconds - (time.monotonic() - begun)) > 0:
         command = [sys.executable, "-m", "tests.random_models", "--worker", f"--seed={seed}"]
         command += [f"--count={last - seed}", f"--style={options.style}", f"--seconds={left}"]
+        command += [f"--dynamic={options.dynamic}"]
         command += [f"--trust={options.trust}"] * bool(options.trust)
         command += ["--validate"] * options.validate + ["--deployed"] * options.deployed
         command += [f"--dump={options.dump}"] * bool(options.dump)

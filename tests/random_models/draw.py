@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from tests.random_models.extras import extend
 from tests.random_models.shrink import pruned
 from tests.random_models.steps import producer, step
 from tests.random_models.transposed import amounts, crop, filled_to_scaled, scatter
@@ -55,6 +56,7 @@ class Drawn:
         fed: What is fed to inputs other than the data.
         sizes: The sizes of the data as drawn.
         half: Whether anything is in half precision.
+        chance: Which outputs depend on chance.
     """
 
     model: onnx.ModelProto
@@ -63,6 +65,7 @@ class Drawn:
     fed: dict[str, Fed]
     sizes: tuple[int, ...]
     half: bool = False
+    chance: frozenset[str] = frozenset()
 
     def feeds(
         self, seed: int, size: int | None = None, data: Data = "integers"
@@ -148,7 +151,9 @@ class _Builder:
         self.finish(tensor)
         opened = any(not isinstance(size, int) for size in named)
         half = kind == "half" or writer.half
-        return Drawn(self.model(), opened, self.exact and not half, writer.fed, sizes, half)
+        model = self.model()
+        exact, chance = self.exact and not half, extend(model)
+        return Drawn(model, opened, exact, writer.fed, sizes, half, chance)
 
     def _axes(self, spaces: int) -> tuple[Axis, ...]:
         rng, chance = self.rng, self.writer.chance

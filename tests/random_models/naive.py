@@ -173,6 +173,14 @@ class Naive:
             self.constants[name] = _evaluated(self.model, maker, given)
         return self.constants[name]
 
+    def reaches_output(self, node: onnx.NodeProto) -> bool:
+        """Whether an output of its graph or of a body depends on a node."""
+        return any(
+            name in self.outputs
+            or any(self.reaches_output(reader) for reader, _, _ in self.readers.get(name, []))
+            for name in filter(None, node.output)
+        )
+
     def follow(self, name: str, layer: Layer) -> None:
         """Take a layer to all that reads a tensor."""
         if not any(map(any, layer)):
@@ -378,6 +386,8 @@ def fold(
     naive = Naive(model, shapes, amounts)
     for index, (holder, at, _) in enumerate(walk(naive.model)):
         if index == place.index:
+            if not naive.reaches_output(holder.node[at]):
+                raise NotFoldableError("no output depends on it")
             naive.drop(holder.node[at])
             break
     return naive.model
