@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from onnx.helper import get_all_tensor_dtypes
 
 from onnxpad.analysis.bodies_and_calls import NOTHING, Passed, computed_by
 from onnxpad.analysis.open_axes import open_axes
@@ -51,6 +52,9 @@ difference of 2^16 leaves room for what a receptive field adds to a size.
 _ANY_SIZE = Sizes(last=LARGEST_SIZE)
 
 _LARGEST = INTEGERS[INT64][1]
+
+_DTYPES = frozenset(get_all_tensor_dtypes())
+"""The element types that the installed onnx knows."""
 
 _SHAPE_RULES = SHAPES | WINDOWS | {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_SHAPES.items()}
 _DTYPE_RULES = DTYPES | {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_DTYPES.items()}
@@ -250,6 +254,11 @@ class Analysis:
         return declared_shape(own)
 
     def _dtype(self, tensor: Any) -> Ask[int | None]:
+        found = yield from self._written_dtype(tensor)
+        return found if found in _DTYPES else None
+
+    def _written_dtype(self, tensor: Any) -> Ask[int | None]:
+        """Return a tensor's element type as the model has it: onnx may not know that type."""
         call = self._call(tensor)
         if call is None:
             declared = self._graph.declared(tensor)

@@ -9,21 +9,49 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import onnx
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from tests.malformed.bases import bases
 from tests.malformed.mutate import damaged
-from tests.malformed.readers import failures
+from tests.malformed.readers import Given, failures
 from tests.random_models.draw import draw_model
+from tests.support import EXPORTED
 
 
-def case(seed: int) -> tuple[onnx.ModelProto, list[str]]:
+def case(seed: int) -> tuple[Given, list[str]]:
     """The damaged model of a seed, and what is wrong with it."""
     draw = random.Random(seed)
-    model = draw_model(draw).model if draw.random() < 0.2 else draw.choice(bases())
-    return damaged(draw, model)
+    if draw.random() < 0.2:
+        model = draw_model(draw).model
+    elif draw.random() < 0.1:
+        model = onnx.load(draw.choice(small_exports()), load_external_data=False)
+    else:
+        model = draw.choice(bases())
+    model, done = damaged(draw, model)
+    return (cut(draw, model), [*done, "bytes"]) if draw.random() < 0.05 else (model, done)
+
+
+def cut(draw: random.Random, model: onnx.ModelProto) -> Given:
+    """A model of which some bytes are others, or gone."""
+    data = bytearray(model.SerializeToString())
+    for _ in range(draw.choice((1, 1, 2, 5))):
+        place = draw.randrange(len(data)) if data else 0
+        data[place : place + draw.choice((0, 1, 1, 3))] = draw.randbytes(draw.choice((0, 1, 1, 2)))
+    try:
+        found: onnx.ModelProto = onnx.ModelProto.FromString(bytes(data))
+    except DecodeError:
+        return bytes(data)
+    return found
+
+
+@cache
+def small_exports() -> list[Path]:
+    """The smallest models of real exporters."""
+    return sorted(EXPORTED, key=lambda path: path.stat().st_size)[:16]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,7 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if options.dump:
                 options.dump.mkdir(parents=True, exist_ok=True)
                 file = options.dump / f"{seed}.onnx"
-                file.write_bytes(model.SerializeToString())
+                data = model if isinstance(model, bytes) else model.SerializeToString()
+                file.write_bytes(data)
                 print(f"  {file}", flush=True)
     print(f"{models} models in {time.monotonic() - begun:.0f} s; kinds of crashes: {len(counts)}")
     for kind, count in counts.most_common():

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import onnx
@@ -14,6 +14,9 @@ import onnx
 import onnxpad
 from onnxpad.report import json as report_json
 from tests.support import ROOT
+
+Given: TypeAlias = onnx.ModelProto | bytes
+"""A model, or the bytes of a file where protobuf cannot parse it."""
 
 FRAMEWORKS: Final = (
     "tensorflow",
@@ -49,9 +52,7 @@ def limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def readers(
-    draw: random.Random, *, running: bool
-) -> Mapping[str, Callable[[onnx.ModelProto], Any]]:
+def readers(draw: random.Random, *, running: bool) -> Mapping[str, Callable[[Given], Any]]:
     """What reads a model, by name, with options as drawn.
 
     Args:
@@ -68,32 +69,34 @@ def readers(
         "trust_dim_names": draw.random() < 0.3,
     }
 
-    def fix(model: onnx.ModelProto) -> None:
+    def some(model: Given, count: int) -> list[str]:
+        found = _names(model)
+        return draw.sample(found, min(count, len(found)))
+
+    def fix(model: Given) -> None:
         result = onnxpad.fix(model, validate=False, **options)
         told(result, report_json.fix_json)
         assert result.next is None or result.next.keywords
-        result.model.SerializeToString()
+        assert isinstance(result.model, onnx.ModelProto)
 
-    def check(model: onnx.ModelProto) -> None:
+    def check(model: Given) -> None:
         result = onnxpad.check(model, convention=draw.choice((None, to, to)), **options)
         told(result, report_json.check_json)
 
-    def show(model: onnx.ModelProto) -> None:
+    def show(model: Given) -> None:
         from onnxpad.report.showing.show_json import show_json
 
         result = onnxpad.show(model)
         texts(result)
         result.to_html()
         show_json(result, "")
-        for node in list(model.graph.node)[:6]:
-            if node.name or node.output:
-                texts(onnxpad.show(model, node.name or node.output[0]))
+        for name in some(model, 1):
+            texts(onnxpad.show(model, name))
 
-    def explain(model: onnx.ModelProto) -> None:
+    def explain(model: Given) -> None:
         from onnxpad.report.explain_svg import explain_svg
 
-        known = {n.name or next(iter(n.output), "") for n in model.graph.node}
-        for name in sorted(filter(None, known), key=str)[:12]:
+        for name in some(model, 4):
             try:
                 answer = onnxpad.explain(model, node=name)
             except onnxpad.UsageError:
@@ -102,22 +105,23 @@ def readers(
             explain_svg(answer)
             report_json.explain_json(answer)
 
-    def validate(model: onnx.ModelProto) -> None:
+    def validate(model: Given) -> None:
         result = onnxpad.validate(model, model)
         told(result, report_json.validate_json)
 
-    def validated(model: onnx.ModelProto) -> None:
+    def validated(model: Given) -> None:
         result = onnxpad.fix(model, **options)
         told(result, report_json.fix_json)
 
-    def repadded(model: onnx.ModelProto) -> None:
+    def repadded(model: Given) -> None:
         result = onnxpad.repad(model, to)
         texts(result)
         report_json.repad_json(result.report())
 
-    def match(model: onnx.ModelProto) -> None:
-        feeds = {value.name: np.ones((1, 2, 9, 9), np.float32) for value in model.graph.input[:1]}
-        gives = {value.name: np.ones((1, 3, 5, 5), np.float32) for value in model.graph.output}
+    def match(model: Given) -> None:
+        graph = model.graph if isinstance(model, onnx.ModelProto) else onnx.GraphProto()
+        feeds = {value.name: np.ones((1, 2, 9, 9), np.float32) for value in graph.input[:1]}
+        gives = {value.name: np.ones((1, 3, 5, 5), np.float32) for value in graph.output}
         result = onnxpad.match(model, gives, inputs=feeds, seconds=2)
         texts(result)
         report_json.match_json(result.report())
@@ -127,6 +131,13 @@ def readers(
         found |= {"validate": validate, "fix, validated": validated, "repad": repadded}
         found |= {"match": match}
     return found
+
+
+def _names(model: Given) -> list[str]:
+    """The names by which nodes of the main graph can be asked for."""
+    nodes = model.graph.node if isinstance(model, onnx.ModelProto) else ()
+    known = (node.name or next(iter(node.output), "") for node in nodes)
+    return sorted({name for name in known if isinstance(name, str) and name})
 
 
 def told(result: Any, as_json: Callable[[Any], str]) -> None:
@@ -145,11 +156,11 @@ def texts(result: Any) -> None:
 
 
 def failures(
-    model: onnx.ModelProto, draw: random.Random, *, running: bool = False, seconds: float = LONG
+    model: Given, draw: random.Random, *, running: bool = False, seconds: float = LONG
 ) -> dict[str, str]:
-    """What each reader raises that is no `OnnxpadError`, with the line of it, by name."""
+    """Whatever a reader raises that is no `OnnxpadError`, with its line, by name of the reader."""
     found = {}
-    before = model.SerializeToString()
+    before = _bytes(model)
     for name, read in readers(draw, running=running).items():
         try:
             with limited(seconds):
@@ -159,9 +170,13 @@ def failures(
                 found[name] = f"a message of several lines, or none: {error!r}"
         except Exception as error:
             found[name] = f"{type(error).__name__} at {place(error)}: {error}"[:300]
-        if model.SerializeToString() != before:
+        if _bytes(model) != before:
             found[name] = "changed the model"
     return found
+
+
+def _bytes(model: Given) -> bytes:
+    return model if isinstance(model, bytes) else model.SerializeToString()
 
 
 def place(error: Exception) -> str:

@@ -249,7 +249,8 @@ def _pad_lines(
         if is_read and is_spatial:
             yield told(pairs[2:])
         else:
-            yield told_axes(pairs, None if axes is None else [int(each) for each in axes])
+            fits = axes is not None and len(axes) == len(pairs)
+            yield told_axes(pairs, [int(each) for each in axes] if axes and fits else None)
     fill = scope.constants.get(node.input[2]) if len(node.input) > 2 else [given.get("value", 0.0)]
     if mode == "constant" and fill and fill[0]:
         yield f"with {fill[0]:g}"
