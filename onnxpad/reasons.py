@@ -97,6 +97,10 @@ class Reason(enum.StrEnum):
     # Changes that were taken back.
     KERNEL_CRASHES = "kernel-crashes", "onnxruntime would choose a kernel that crashes"
     LAYS_PAD_OPEN = "lays-pad-open", "onnxruntime's optimiser would fold a Pad that is exposed"
+    JOINS_NEIGHBOURS = (
+        "joins-neighbours",
+        "onnxruntime's optimiser would wrongly fuse operators that the padding keeps apart",
+    )
     DIFFERS = "differs", "with the change the whole model computed something else"
     DIFFERS_OPTIMISED = (
         "differs-optimised",

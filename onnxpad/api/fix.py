@@ -19,7 +19,7 @@ from onnxpad.errors import ModelError, UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.finding import Assumption, Change, Counts, Finding, NextOption, Severity, Trust
 from onnxpad.fitting.model_report import ModelPadding, ModelReport
-from onnxpad.fusion.barred import NOTHING, Barred, note, noted
+from onnxpad.fusion.barred import LAYS_OPEN, NOTHING, Barred, note, noted
 from onnxpad.graph import Graph
 from onnxpad.graph.model import Model
 from onnxpad.messages import meant
@@ -420,8 +420,9 @@ def fix(
                     passes=passes,
                     older=chosen.has(GuardPad.code),
                 )
-            if exposing is not None:  # only asking onnxruntime tells which changes are barred
-                note(graph, {**noted(graph), **outcome.barred})
+            if exposing is not None:  # only asking onnxruntime tells which of these are barred
+                asked = {key: why for key, why in outcome.barred.items() if why == LAYS_OPEN}
+                note(graph, {**noted(graph), **asked})
             if any(change.certificate.within for change in (*decided, *outcome.changes)):
                 record_sizes(graph, domain.given, recorded)
             return outcome

@@ -23,6 +23,7 @@ METADATA: Final = "onnxpad.barred"
 """Key of the metadata: a JSON list of [output, code, code of the reason]."""
 
 LAYS_OPEN: Final = Reason.LAYS_PAD_OPEN
+JOINS_NEIGHBOURS: Final = Reason.JOINS_NEIGHBOURS
 
 _BACK: Final = "fix took it back: with it the model"
 
@@ -30,6 +31,8 @@ REASONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         LAYS_OPEN: "with it onnxruntime's optimiser would fold a Pad where it must not, and "
         "nothing could prevent that",
+        JOINS_NEIGHBOURS: "with it onnxruntime's optimiser would wrongly fuse operators that the "
+        "padding keeps apart",
         Reason.DIFFERS: f"{_BACK} computes something else on onnxruntime",
         Reason.DIFFERS_OPTIMISED: f"{_BACK} computes something else on onnxruntime at full "
         "optimisation",

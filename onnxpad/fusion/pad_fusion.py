@@ -180,6 +180,14 @@ class Fusion:
                 return Exposed(pad, node, (), why)
         return None
 
+    def takes(self, node: Node) -> Node | None:
+        """The `Pad` that PadFusion folds into the data of a node for certain, rightly or not."""
+        row = self._fused(node)
+        if row is None or self._graph.refers(node) or not _may_fuse(self._graph, node, row):
+            return None
+        pad = self._certain_pad(row, node.inputs[row.inputs.data])
+        return None if pad is None else pad.node
+
     def _fused(self, node: Node) -> Operator | None:
         """The row of a node that PadFusion folds `Pad`s into; None for other nodes."""
         row = operator_of(self._graph, node)

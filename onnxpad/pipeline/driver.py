@@ -9,22 +9,30 @@ from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError
 from onnxpad.facts import Facts
 from onnxpad.finding import Change, Finding, Severity
-from onnxpad.fusion.barred import LAYS_OPEN, NOTHING, Barred, Key, code_of, noted, told
-from onnxpad.fusion.pad_fusion import Exposed
-from onnxpad.graph import Graph
+from onnxpad.fusion.barred import (
+    JOINS_NEIGHBOURS,
+    LAYS_OPEN,
+    NOTHING,
+    Barred,
+    Key,
+    code_of,
+    noted,
+    told,
+)
+from onnxpad.graph import Graph, Node
 from onnxpad.pipeline.own_passes import every_pass, findings
 from onnxpad.pipeline.transaction import Editor, Made, Place, Probe, Undone, key_of, place_of
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.rewrite.context import Context, Wanted
-from onnxpad.rewrite.protect_from_fusion import Exposing, shield
+from onnxpad.rewrite.protect_from_fusion import Exposing, met, shield
 from onnxpad.rewrite.rule import Match, Pass
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.sizes.domain import SizeDomain
 
 Passes: TypeAlias = Sequence[type[Pass]]
 Found: TypeAlias = tuple[Place, Match]
-Unprotected: TypeAlias = tuple[Graph, Exposed]
-"""A `Pad` that onnxruntime would fold wrongly, in one of the graphs of a model."""
+Unprotected: TypeAlias = tuple[Graph, Sequence[Node], str]
+"""Nodes that onnxruntime would fuse wrongly, in one of the graphs of a model, and why to bar it."""
 Progress: TypeAlias = Callable[[str, int, int], None]
 AtLast: TypeAlias = Callable[[Sequence[Context]], Iterable[Finding]]
 """Finds something in the graphs of a model once the passes are done with them."""
@@ -302,7 +310,7 @@ def _report(progress: Progress | None, work: _Work, total: int) -> None:
 def _shielded(
     work: _Work, exposing: Exposing | None = None, *, older: bool = True
 ) -> list[Unprotected]:
-    """Protects the edited graphs from onnxruntime's PadFusion; returns the unprotected `Pad`s.
+    """Protects the edited graphs from onnxruntime's optimiser; returns what it would still harm.
 
     The graphs are analysed anew, as the next reader of the result will do, without the size limits
     of the original. The protections are proved like any other edit. If that fails, those of that
@@ -322,22 +330,25 @@ def _shielded(
         except UncertifiedError:
             graph.rollback(mark)
             left = context.sites.fusion.exposed()
-        unprotected += ((graph, each) for each in left)
+        unprotected += (
+            (graph, (each.pad.node, each.window, *each.way), LAYS_OPEN) for each in left
+        )
+        unprotected += ((graph, nodes, JOINS_NEIGHBOURS) for nodes in met(context))
     return unprotected
 
 
 def _opening(work: _Work, left: Sequence[Unprotected], barred: Barred) -> dict[Key, str]:
-    """The changes to bar, since they expose `Pad`s that cannot be protected.
+    """The changes to bar, since they expose nodes to the optimiser that cannot be protected.
 
-    Of those that touch such a `Pad` the latest; all changes, where none touches any.
+    Of those that touch such a node the latest; all changes, where none touches any.
     """
     made = [each for each in work.made if each.key not in barred]
-    guilty = []
-    for graph, each in left:
-        nodes = (each.pad.node, each.window, *each.way)
+    guilty: dict[Key, str] = {}
+    for graph, nodes, why in left:
         places = {graph.unique(tensor.name) for node in nodes for tensor in node.outputs}
-        guilty += [found for found in made if not places.isdisjoint(found.tensors)][-1:]
-    return {each.key: LAYS_OPEN for each in guilty or (made if left else [])}
+        touching = [found for found in made if not places.isdisjoint(found.tensors)]
+        guilty |= {found.key: why for found in touching[-1:]}
+    return guilty or {each.key: why for *_, why in left[:1] for each in made}
 
 
 def _settle(

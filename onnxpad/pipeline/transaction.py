@@ -64,7 +64,8 @@ class Made(NamedTuple):
         finding: The finding that it settles.
         key: The key under which it can be barred.
         tensors: Names of the tensors from its root, which is left out, to the output that it keeps,
-            and in bodies the outputs of the nodes around; unique in the model.
+            of those that it inserts, and in bodies the outputs of the nodes around; unique in the
+            model.
     """
 
     place: Place
@@ -247,11 +248,9 @@ class Editor:
         for site, new in zip(sites, stands, strict=True):
             seen, certificate = self._probed(site, new, certificate)
         self._seen.add((place, was.text))
-        inserted = {
-            self.context.label(each.node)
-            for each in touched
-            if each.was is None and graph.has_node(each.node)
-        }
+        fresh = [each.node for each in touched if each.was is None and graph.has_node(each.node)]
+        inserted = set(map(self.context.label, fresh))
+        tensors |= {graph.unique(node.outputs[0].name) for node in fresh}
         mark = graph.mark()
         if absorbed := graph.absorb(node):
             check_renamed(graph, graph.touched(mark))

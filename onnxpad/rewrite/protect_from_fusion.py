@@ -7,18 +7,23 @@ of the `Pad` means the same as an absent one, and PadFusion leaves such a `Pad` 
 where onnxruntime may drop the empty input (see `Fusion.drops_empty`). Where neither is possible,
 the rewrite must not be made.
 
+Operators that padding keeps apart may be fused wrongly once they are neighbours (see
+`fusion.neighbours`). Nothing protects them, so a rewrite that joins them must not be made either.
+
 The optimiser gets two more things wrong. It believes declared shapes, which no runtime enforces:
 it folds Shape to them, for example, where amounts are computed. And where it moves a Transpose past
 a `Pad` with `axes`, it does not permute these.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
 
+from onnxpad.fusion.neighbours import Neighbours
 from onnxpad.fusion.pad_fusion import REMOVABLE, Exposed, lies
-from onnxpad.graph import Graph, Tensor
+from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import is_padded, is_plain_zero, onnx_order
 from onnxpad.operators.read import PadOp
 from onnxpad.rewrite.context import Context
@@ -62,6 +67,28 @@ def shield(
             break
         _guard(context, _own(context, ready))
     return []
+
+
+def met(context: Context) -> list[tuple[Node, ...]]:
+    """Neighbours that onnxruntime fuses wrongly now and did not in the original graph.
+
+    Where a rewrite writes neighbours anew, as many of that kind are gone.
+    """
+    found = _neighbours(context)
+    before = _neighbours(context.original) if found else {}
+    fresh = {key: nodes for key, nodes in found.items() if key not in before}
+    gone = Counter(does for does, _ in before.keys() - found.keys())
+    came = Counter(does for does, _ in fresh)
+    return [nodes for (does, _), nodes in fresh.items() if came[does] > gone[does]]
+
+
+def _neighbours(context: Context) -> dict[tuple[str, tuple[str, ...]], tuple[Node, ...]]:
+    """The neighbours that are fused wrongly, by what comes of it and the names of their results."""
+    found = Neighbours(context.graph, context.analysis, context.sites.fusion).wrong()
+    return {
+        (each.does, tuple(node.outputs[0].name for node in each.nodes)): each.nodes
+        for each in found
+    }
 
 
 def takes_empty_fill(context: Context) -> bool:

@@ -1,0 +1,276 @@
+"""Neighbours that onnxruntime's optimiser fuses wrongly once no padding stands between them.
+
+Its fusions look for operators that follow one another and have no other reader. Of all of them,
+tried on each pair of operators and on random chains of every element type, these do not load or
+compute something else:
+
+- FuseReluClip: a Relu, and a Clip with a least value that is not of float or float16, or, before
+  opset 11, with a greatest value below 0.
+- DivMulFusion: 1 / x and a Mul, of integers, become one division.
+- DoubleQDQPairsRemover: two pairs of QuantizeLinear and DequantizeLinear with other scales or zero
+  points become one.
+- QDQPropagation: the DequantizeLinear of int8 is copied past a step, as a QuantizeLinear that
+  saturates (without a zero point) or does not load (from opset 21 on, at full optimisation).
+- QDQSelectorAction, at full optimisation: an operator between DequantizeLinear and QuantizeLinear
+  becomes a quantised one, which does not load or run with a scale for each channel.
+- WeightBiasQuantization: the constant float weights of a Conv between DequantizeLinear and
+  QuantizeLinear are rounded to 8 bits.
+
+Tried with onnxruntime 1.31.1, on x86-64.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+from onnx import TensorProto
+
+from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.size import Unknown
+from onnxpad.fusion.pad_fusion import Fusion
+from onnxpad.graph import Graph, Node, Tensor, Use
+
+_Array: TypeAlias = np.ndarray[Any, Any]
+_Pair: TypeAlias = tuple[_Array, _Array | None]
+"""The scale and the zero point of a QuantizeLinear or DequantizeLinear, where both are constant."""
+
+_RELU_CLIP: Final = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16})
+_REMOVED: Final = frozenset({TensorProto.INT8, TensorProto.UINT8})
+_COPIED_PAST: Final = frozenset(
+    {"MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}
+)
+_TYPED: Final = 21
+"""The first opset in which a QuantizeLinear that onnxruntime inserts names its element type."""
+# Operators with a quantised kin; those whose kin takes no scale of one element but a scalar.
+_UNITS: Final = frozenset({
+    "Add", "AveragePool", "Concat", "Conv", "Gemm", "GlobalAveragePool", "LeakyRelu", "MatMul",
+    "Mul", "Sigmoid", "Softmax", "Where",
+})  # fmt: skip
+_SCALARS: Final = frozenset({"Add", "AveragePool", "Mul"})
+_WEIGHED: Final = frozenset({"Conv", "ConvTranspose", "Gemm"})
+_WEIGHT: Final = 1
+_ACTIVATIONS: Final = frozenset({"Clip", "Relu"})
+_NEUTRAL: Final[Mapping[str, int]] = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
+_COPIES: Final = frozenset({"Dropout", "Identity"})
+_ONLY_INPUT: Final = frozenset({"Concat", "Max", "Mean", "Min", "Sum"})
+_RESHAPING: Final = frozenset({"Expand", "Flatten", "Pad", "Reshape", "Slice", "Tile"})
+_FAR: Final = 64
+
+
+class Meeting(NamedTuple):
+    """Neighbours that would be fused wrongly, upstream first, and what would come of it."""
+
+    nodes: tuple[Node, ...]
+    does: str
+
+
+class Neighbours:
+    """Finds the neighbours in one graph that onnxruntime fuses wrongly."""
+
+    def __init__(self, graph: Graph, analysis: Analysis, fusion: Fusion) -> None:
+        """Reads the graph as it is at each call."""
+        self._graph = graph
+        self._analysis = analysis
+        self._fusion = fusion
+        self._rules: Mapping[str, tuple[Callable[[Node], Iterator[Meeting]], ...]] = {
+            "Relu": (self._relu_clip,),
+            "Div": (self._quotient,),
+            "QuantizeLinear": (self._two_pairs,),
+            "DequantizeLinear": (self._copied, self._unit),
+        }
+
+    def wrong(self) -> Iterator[Meeting]:
+        """All such neighbours, in file order of the first ones."""
+        for node in self._graph.nodes:
+            if node.op in self._rules and self._graph.is_standard(node):
+                for rule in self._rules[node.op]:
+                    yield from rule(node)
+
+    def _relu_clip(self, relu: Node) -> Iterator[Meeting]:
+        clip = self._only_reader(relu, "Clip")
+        if clip is None:
+            return
+        if self._graph.opset < 11:
+            if clip.attrs.get("max", 0) < 0:
+                yield Meeting((relu, clip), "with a least value above the greatest one")
+            return
+        dtype = self._analysis.dtype(clip.inputs[0])
+        if len(clip.inputs) > 1 and clip.inputs[1].name and dtype not in _RELU_CLIP:
+            yield Meeting((relu, clip), "as if they were of float")
+
+    def _quotient(self, div: Node) -> Iterator[Meeting]:
+        one = self._graph.constant(div.inputs[0])
+        if one is None or one.size != 1 or one.dtype.kind not in "iu" or one.item() != 1:
+            return
+        mul = self._only_reader(div, "Mul")
+        if mul is not None:
+            yield Meeting((div, mul), "into one division, which rounds otherwise")
+
+    def _two_pairs(self, first: Node) -> Iterator[Meeting]:
+        chain = [first]
+        for op in ("DequantizeLinear", "QuantizeLinear", "DequantizeLinear"):
+            node = self._only_reader(chain[-1], op)
+            if node is None:
+                return
+            chain.append(node)
+        pairs = [pair for each in chain if (pair := self._scalar_pair(each)) is not None]
+        if len(pairs) < len(chain) or not (
+            _is_same(pairs[0], pairs[1]) and _is_same(pairs[2], pairs[3])
+        ):
+            return
+        types = {self._analysis.dtype(each.outputs[0]) for each in chain[::2]}
+        if len(types) == 1 and types <= {*_REMOVED, None} and not _is_same(pairs[1], pairs[2]):
+            yield Meeting(tuple(chain), "into one pair, though they round and saturate differently")
+
+    def _copied(self, dequantise: Node) -> Iterator[Meeting]:
+        graph, pair = self._graph, self._scalar_pair(dequantise)
+        if self._analysis.dtype(dequantise.inputs[0]) != TensorProto.INT8 or pair is None:
+            return
+        if graph.opset < _TYPED and pair[1] is not None:
+            return
+        step = self._only_reader(dequantise, *_COPIED_PAST, moves=False)
+        if step is None:
+            return
+        uses = self._read_by(step, moves=False)
+        if uses is None or any(use.node.op != "QuantizeLinear" for use in uses):
+            yield Meeting((dequantise, step), "by a copy of the DequantizeLinear downstream")
+
+    def _unit(self, dequantise: Node) -> Iterator[Meeting]:
+        use = self._only_use(dequantise)
+        if use is None or use.node.op not in _UNITS | _WEIGHED:
+            return
+        node, last = use.node, use.node
+        way = [dequantise, node]
+        weighed = node.op in _WEIGHED | {"MatMul"}
+        if (weighed and use.index) or not self._graph.is_standard(node):
+            return
+        while weighed and (after := self._only_reader(last, *_ACTIVATIONS)) is not None:
+            last = after
+            way.append(after)
+        uses = self._read_by(last)
+        if not uses or any(each.node.op != "QuantizeLinear" or each.index for each in uses):
+            return
+        quantisers = [each.node for each in uses]
+        if node.op in _WEIGHED and self._has_float_weight(node):
+            if self._scalar_pair(dequantise) is not None:
+                yield Meeting((*way, *quantisers), "with weights that are rounded to 8 bits")
+            return
+        others = {index: self._dequantiser(each) for index, each in enumerate(node.inputs)}
+        if weighed:
+            is_unit, sources = others.get(_WEIGHT) is not None, []
+        else:
+            others.pop(use.index)
+            sources = [each for each in others.values() if each is not None]
+            is_unit = node.op == "Where" or len(sources) == len(others)
+        pairs = (dequantise, *sources, *quantisers)
+        if is_unit and not all(self._is_scalar(each, node.op) for each in pairs):
+            yield Meeting((*way, *quantisers), "into an operator that takes only one scale")
+
+    def _dequantiser(self, tensor: Tensor) -> Node | None:
+        node = self._graph.producer(self._graph.origin(tensor))
+        return node if node is not None and node.op == "DequantizeLinear" else None
+
+    def _has_float_weight(self, node: Node) -> bool:
+        if len(node.inputs) <= _WEIGHT:
+            return False
+        weight = node.inputs[_WEIGHT]
+        known = self._analysis.dtype(weight) == TensorProto.FLOAT
+        return known and self._dequantiser(weight) is None and not self._fusion.is_fed(weight)
+
+    def _scalar_pair(self, node: Node) -> _Pair | None:
+        """The constant scale and zero point; None where they have more than one element."""
+        found = [self._graph.constant(each) if each.name else None for each in node.inputs[1:3]]
+        scale, zero = (*found, None)[:2] if found else (None, None)
+        given = len(node.inputs) > 2 and bool(node.inputs[2].name)
+        if scale is None or scale.size != 1 or (given and (zero is None or zero.size != 1)):
+            return None
+        return scale, zero
+
+    def _is_scalar(self, node: Node, op: str) -> bool:
+        """Whether scale and zero point are single numbers as the quantised kin takes them."""
+        pair = self._scalar_pair(node)
+        return pair is not None and (op not in _SCALARS or not any(pair[0].shape))
+
+    def _only_reader(self, node: Node, *ops: str, moves: bool = True) -> Node | None:
+        """The node that alone reads another's result as its data, if it is of these operators."""
+        use = self._only_use(node, moves=moves)
+        if use is None or use.node.op not in ops or not self._graph.is_standard(use.node):
+            return None
+        return use.node if use.index == 0 or use.node.op == "Mul" else None
+
+    def _only_use(self, node: Node, *, moves: bool = True) -> Use | None:
+        uses = self._read_by(node, moves=moves)
+        return uses[0] if uses is not None and len(uses) == 1 else None
+
+    def _read_by(self, node: Node, *, moves: bool = True) -> Sequence[Use] | None:
+        """Where a node's result is read once copies are gone; equal readers count as one.
+
+        Args:
+            node: The node.
+            moves: Whether Transposes are moved on, too.
+
+        Returns:
+            The uses; None where the result is an output, or a body reads it.
+        """
+        graph, pending = self._graph, [node.outputs[0]]
+        found: dict[object, Use] = {}
+        for _ in range(_FAR):
+            if not pending:
+                return tuple(found.values())
+            tensor = pending.pop()
+            if graph.is_output(tensor):
+                return None
+            for use in graph.uses(tensor):
+                if use.index < 0:
+                    return None
+                if self._passes_on(use, moves=moves):
+                    pending.append(use.node.outputs[0])
+                else:
+                    names = tuple(each.name for each in use.node.inputs)
+                    same = (
+                        use.node.op,
+                        use.node.domain,
+                        names,
+                        str(sorted(use.node.attrs.items())),
+                    )
+                    found[same] = use
+        return None
+
+    def _passes_on(self, use: Use, *, moves: bool) -> bool:
+        """Whether the optimiser removes a node that reads a tensor, or moves it out of the way."""
+        node, graph = use.node, self._graph
+        if not graph.is_standard(node):
+            return False
+        if node.op in _NEUTRAL and len(node.inputs) == 2:
+            other = graph.constant(node.inputs[1 - use.index])
+            swaps = use.index == 0 or node.op in {"Add", "Mul"}
+            return swaps and other is not None and bool((other == _NEUTRAL[node.op]).all())
+        if use.index != 0:
+            return False
+        if node.op in _COPIES or (moves and node.op == "Transpose"):
+            return True
+        if node.op in _ONLY_INPUT:
+            return len(node.inputs) == 1
+        source, result = node.inputs[0], node.outputs[0]
+        if node.op in {"Cast", "CastLike"}:
+            dtype = self._analysis.dtype(result)
+            return dtype is not None and dtype == self._analysis.dtype(source)
+        if node.op not in _RESHAPING:
+            return False
+        shape = self._analysis.shape(result)
+        if shape is not None and not any(isinstance(each, Unknown) for each in shape):
+            return shape == self._analysis.shape(source) or self._is_folded(node)
+        return self._is_folded(node)
+
+    def _is_folded(self, node: Node) -> bool:
+        """Whether a node is a `Pad` that PadFusion folds for certain."""
+        if node.op != "Pad":
+            return False
+        readers = self._graph.uses(node.outputs[0])
+        return any(self._fusion.takes(use.node) is node for use in readers if use.index >= 0)
+
+
+def _is_same(one: _Pair, other: _Pair) -> bool:
+    """Whether two pairs of a scale and a zero point are equal; an absent zero point is 0."""
+    zeros = [0 if pair[1] is None else pair[1].item() for pair in (one, other)]
+    return bool(one[0].item() == other[0].item()) and zeros[0] == zeros[1]
