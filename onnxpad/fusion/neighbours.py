@@ -11,6 +11,8 @@ compute something else:
   points become one.
 - QDQPropagation: the DequantizeLinear of int8 is copied past a step, as a QuantizeLinear that
   saturates (without a zero point) or does not load (from opset 21 on, at full optimisation).
+- QDQS8ToU8, at full optimisation: a QuantizeLinear with `output_dtype` int8 and a DequantizeLinear
+  become uint8, but for that attribute, and do not load.
 - QDQSelectorAction, at full optimisation: an operator between DequantizeLinear and QuantizeLinear
   becomes a quantised one, which does not load or run with a scale for each channel.
 - WeightBiasQuantization: the constant float weights of a Conv between DequantizeLinear and
@@ -53,7 +55,7 @@ _ACTIVATIONS: Final = frozenset({"Clip", "Relu"})
 _NEUTRAL: Final[Mapping[str, int]] = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
 _COPIES: Final = frozenset({"Dropout", "Identity"})
 _ONLY_INPUT: Final = frozenset({"Concat", "Max", "Mean", "Min", "Sum"})
-_RESHAPING: Final = frozenset({"Expand", "Flatten", "Pad", "Reshape", "Slice", "Tile"})
+_RESHAPING: Final = frozenset({"Expand", "Flatten", "Reshape", "Slice", "Tile"})
 _FAR: Final = 64
 
 
@@ -75,7 +77,7 @@ class Neighbours:
         self._rules: Mapping[str, tuple[Callable[[Node], Iterator[Meeting]], ...]] = {
             "Relu": (self._relu_clip,),
             "Div": (self._quotient,),
-            "QuantizeLinear": (self._two_pairs,),
+            "QuantizeLinear": (self._two_pairs, self._typed),
             "DequantizeLinear": (self._copied, self._unit),
         }
 
@@ -122,6 +124,11 @@ class Neighbours:
         if len(types) == 1 and types <= {*_REMOVED, None} and not _is_same(pairs[1], pairs[2]):
             yield Meeting(tuple(chain), "into one pair, though they round and saturate differently")
 
+    def _typed(self, quantise: Node) -> Iterator[Meeting]:
+        dequantise = self._only_reader(quantise, "DequantizeLinear")
+        if dequantise is not None and quantise.attrs.get("output_dtype") == TensorProto.INT8:
+            yield Meeting((quantise, dequantise), "as uint8, though output_dtype says int8")
+
     def _copied(self, dequantise: Node) -> Iterator[Meeting]:
         graph, pair = self._graph, self._scalar_pair(dequantise)
         if self._analysis.dtype(dequantise.inputs[0]) != TensorProto.INT8 or pair is None:
@@ -163,8 +170,16 @@ class Neighbours:
             sources = [each for each in others.values() if each is not None]
             is_unit = node.op == "Where" or len(sources) == len(others)
         pairs = (dequantise, *sources, *quantisers)
+        if node.op == "Conv" and self._stays_int8(dequantise):
+            return
         if is_unit and not all(self._is_scalar(each, node.op) for each in pairs):
             yield Meeting((*way, *quantisers), "into an operator that takes only one scale")
+
+    def _stays_int8(self, dequantise: Node) -> bool:
+        """Whether data of int8 is not made uint8, as it is next to the QuantizeLinear upstream."""
+        source = self._graph.producer(self._graph.origin(dequantise.inputs[0]))
+        is_int8 = self._analysis.dtype(dequantise.inputs[0]) == TensorProto.INT8
+        return is_int8 and (source is None or source.op != "QuantizeLinear")
 
     def _dequantiser(self, tensor: Tensor) -> Node | None:
         node = self._graph.producer(self._graph.origin(tensor))
@@ -255,19 +270,12 @@ class Neighbours:
         if node.op in {"Cast", "CastLike"}:
             dtype = self._analysis.dtype(result)
             return dtype is not None and dtype == self._analysis.dtype(source)
-        if node.op not in _RESHAPING:
-            return False
-        shape = self._analysis.shape(result)
-        if shape is not None and not any(isinstance(each, Unknown) for each in shape):
-            return shape == self._analysis.shape(source) or self._is_folded(node)
-        return self._is_folded(node)
-
-    def _is_folded(self, node: Node) -> bool:
-        """Whether a node is a `Pad` that PadFusion folds for certain."""
-        if node.op != "Pad":
-            return False
-        readers = self._graph.uses(node.outputs[0])
-        return any(self._fusion.takes(use.node) is node for use in readers if use.index >= 0)
+        if node.op == "Pad":
+            readers = graph.uses(result)
+            return any(self._fusion.takes(each.node) is node for each in readers if each.index >= 0)
+        shape = self._analysis.shape(result) if node.op in _RESHAPING else None
+        is_known = shape is not None and not any(isinstance(each, Unknown) for each in shape)
+        return is_known and shape == self._analysis.shape(source)
 
 
 def _is_same(one: _Pair, other: _Pair) -> bool:

@@ -1,0 +1,241 @@
+"""Operators that a `Pad` keeps apart, and that onnxruntime fuses wrongly once it does not.
+
+A row is a model that onnxruntime runs rightly at every level, in which an exact rewrite would take
+away what stands between: that rewrite is not made, and all others are.
+"""
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import onnxpad
+from onnxpad.reasons import Reason
+from tests.levels import LEVELS, agree, ran
+from tests.support import one
+
+PADS = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}"
+Q8 = "float s = {1}, float t = {0.5}, int8 i = {3}, int8 j = {0}, uint8 u = {7}, uint8 v = {0}"
+WEIGHT = f"float[2, 2, 2, 2] w = {{{', '.join(str(n * 0.37) for n in range(-8, 8))}}}"
+POOL = "MaxPool <kernel_shape = [3, 3]>"
+SCALES = "float[2] r = {0.5, 2}, uint8[2] z = {7, 7}"
+
+
+def model(
+    body: str, kind: str = "float", opset: int = 17, more: str = "", output: str = "float"
+) -> onnx.ModelProto:
+    return one(
+        body,
+        inputs=f"{kind}[1, 2, 9, 8] x",
+        outputs=f"{output}[] y",
+        initializers=", ".join(filter(None, (PADS, more))),
+        opset=opset,
+        ir=8 if opset < 21 else 10,
+    )
+
+
+DOUBLE = "double low = {-1}, double high = {5}, double none = {-inf}"
+APART = [
+    pytest.param(
+        model(
+            "a = QuantizeLinear (x, s, u) b = DequantizeLinear (a, s, u)"
+            " c = QuantizeLinear (b, s, v) d = Pad (c, p, v) e = DequantizeLinear (d, s, v)"
+            " y = Conv (e, w)",
+            more=f"{Q8}, {WEIGHT}",
+        ),
+        id="two pairs with other zero points",
+    ),
+    pytest.param(
+        model(
+            "a = QuantizeLinear (x, s, i) b = DequantizeLinear (a, s, i) c = Identity (b)"
+            " d = Pad (c, p) e = QuantizeLinear (d, t, i) f = DequantizeLinear (e, t, i)"
+            " y = Conv (f, w)",
+            more=f"{Q8}, {WEIGHT}",
+        ),
+        id="two pairs with other scales, and a copy",
+    ),
+    pytest.param(
+        model(
+            f"a = Relu (x) b = Pad (a, p, none) c = Clip (b, low, high) y = {POOL} (c)",
+            kind="double",
+            more=DOUBLE,
+            output="double",
+        ),
+        id="Relu and Clip of double",
+    ),
+    pytest.param(
+        model(
+            "a = Relu (x) n = Transpose <perm = [0, 2, 3, 1]> (a) b = Pad (n, q)"
+            " c = Clip (b, low, high) t = Transpose <perm = [0, 3, 1, 2]> (c)"
+            " f = Cast <to = 1> (t) y = Conv (f, w)",
+            kind="int32",
+            more="int64[8] q = {0, 1, 1, 0, 0, 1, 1, 0}, int32 low = {-1}, int32 high = {5}, "
+            + WEIGHT,
+        ),
+        id="Relu and Clip of int32, channels last",
+    ),
+    pytest.param(
+        model(
+            "a = Relu (x) b = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 1], value = -2.0> (a)"
+            f" c = Clip <max = -1.0> (b) y = {POOL.replace('>', ', pads = [1, 1, 1, 1]>')} (c)",
+            opset=9,
+        ),
+        id="Relu and Clip below 0 before opset 11",
+    ),
+    pytest.param(
+        model(
+            "a = Div (one, x) b = Pad (a, p) c = Mul (b, two) f = Cast <to = 1> (c)"
+            " y = Conv (f, w)",
+            kind="int64",
+            more=f"int64 one = {{1}}, int64 two = {{6}}, {WEIGHT}",
+        ),
+        id="1 / x of integers and Mul",
+    ),
+    pytest.param(
+        model(
+            f"a = DequantizeLinear (x, s, i) b = Pad (a, p, n) y = {POOL} (b)",
+            kind="int8",
+            opset=21,
+            more=f"{Q8}, float n = {{-inf}}",
+        ),
+        id="DequantizeLinear of int8 and a pool",
+    ),
+    pytest.param(
+        model(
+            "a = QuantizeLinear <output_dtype = 3> (x, t, j) b = Pad (a, p, j)"
+            " c = DequantizeLinear (b, t, j) y = Conv (c, w)",
+            opset=21,
+            more=f"{Q8}, {WEIGHT}",
+        ),
+        id="output_dtype int8",
+    ),
+    pytest.param(
+        model(
+            "a = DequantizeLinear <axis = 1> (x, r, z) b = Pad (a, h, n, k)"
+            " c = AveragePool <kernel_shape = [2, 2], count_include_pad = 1> (b)"
+            " y = QuantizeLinear (c, s, u)",
+            kind="uint8",
+            output="uint8",
+            opset=18,
+            more=f"{Q8}, {SCALES}, float n = {{0}}, int64[4] h = {{1, 1, 1, 1}},"
+            " int64[2] k = {2, 3}",
+        ),
+        id="an average of data with a scale for each channel",
+    ),
+    pytest.param(
+        model(
+            "a = DequantizeLinear (x, s, u) b = Pad (a, p, n) c = Conv (b, w)"
+            " y = QuantizeLinear (c, s, u)",
+            kind="uint8",
+            output="uint8",
+            more=f"{Q8}, {WEIGHT}, float n = {{-0.0}}",
+        ),
+        id="a Conv of float weights between quantisers",
+    ),
+]
+
+
+def spread(proto: onnx.ModelProto) -> dict[str, Any]:
+    """Data over the whole range of 8 bits, without zeros."""
+    (value,) = proto.graph.input
+    tensor = value.type.tensor_type
+    kind = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+    low = 1 if kind.kind == "u" else -120
+    data = np.random.default_rng(0).integers(low, 120, [d.dim_value for d in tensor.shape.dim])
+    if kind == np.int64:
+        data = np.sign(data) * (1 + abs(data) % 5)
+    return {value.name: np.where(data == 0, 1, data).astype(kind)}
+
+
+@pytest.mark.parametrize("validate", [True, False], ids=["validated", "proofs alone"])
+@pytest.mark.parametrize("apart", APART)
+def test_what_a_pad_keeps_apart_stays_apart(apart: onnx.ModelProto, validate: bool) -> None:
+    feeds = spread(apart)
+    expected = ran(apart, LEVELS[0], feeds)
+    assert not isinstance(expected, str), expected
+    reasons = set()
+    for style in ("fold", "pad", "symmetric"):
+        result = onnxpad.fix(apart, style=style, validate=validate)
+        for level in LEVELS:
+            assert agree(ran(apart, level, feeds), expected)
+            found = ran(result.model, level, feeds)
+            assert agree(found, expected), f"{style}, {level}: {found}"
+        assert not onnxpad.check(result.model, style=style).failing()
+        reasons |= {finding.reason_code for finding in result.findings}
+    assert Reason.JOINS_NEIGHBOURS in reasons
+
+
+SAME = [
+    pytest.param(
+        model(
+            "a = QuantizeLinear (x, s, u) b = DequantizeLinear (a, s, u)"
+            " c = QuantizeLinear (b, s, u) d = Pad (c, p, u) e = DequantizeLinear (d, s, u)"
+            " y = Conv (e, w)",
+            more=f"{Q8}, {WEIGHT}",
+        ),
+        id="two equal pairs",
+    ),
+    pytest.param(
+        model(
+            f"a = Relu (x) b = Pad (a, p) c = Clip (b, low, high) y = {POOL} (c)",
+            more="float low = {-1}, float high = {5}",
+        ),
+        id="Relu and Clip of float",
+    ),
+    pytest.param(
+        model(
+            "a = Div (one, x) b = Pad (a, p) c = Mul (b, two) y = Conv (c, w)",
+            more=f"float one = {{1}}, float two = {{6}}, {WEIGHT}",
+        ),
+        id="1 / x of floats and Mul",
+    ),
+    pytest.param(
+        model(
+            f"a = DequantizeLinear (x, s, u) b = Pad (a, p, n) y = {POOL} (b)",
+            kind="uint8",
+            opset=21,
+            more=f"{Q8}, float n = {{-inf}}",
+        ),
+        id="DequantizeLinear of uint8 and a pool",
+    ),
+    pytest.param(
+        model(
+            "a = DequantizeLinear (x, s, u) b = Pad (a, p) c = Conv (b, w)"
+            " y = QuantizeLinear (c, s, u)",
+            kind="uint8",
+            output="uint8",
+            more=f"{Q8}, {WEIGHT}",
+        ),
+        id="a Pad that onnxruntime folds itself",
+    ),
+]
+
+
+@pytest.mark.parametrize("met", SAME)
+def test_neighbours_that_are_fused_rightly_may_meet(met: onnx.ModelProto) -> None:
+    result = onnxpad.fix(met, validate=False)
+    assert "Pad" not in {node.op_type for node in result.model.graph.node}
+
+
+def test_what_a_second_reader_keeps_apart() -> None:
+    """The amounts are constant in effect; once they are written so, the Clip alone reads the Relu.
+
+    The other Pad has nothing to do with it.
+    """
+    text = (
+        "a = Relu (x) c = Clip (a, low, high) h = Shape (a) z = Sub (h, h) q = Concat <axis = 0>"
+        f" (z, b) d = Pad (c, q, none) m = {POOL} (d)"
+    )
+    proto = one(
+        f"{text} e = Pad (m, o, none) y = {POOL} (e)",
+        inputs="double[n, 2, h, w] x",
+        outputs="double[] y",
+        initializers=f"{DOUBLE}, int64[4] b = {{0, 0, 1, 1}},"
+        " int64[8] o = {0, 0, 1, 0, 0, 0, 0, 1}",
+    )
+    feeds = {"x": np.random.default_rng(0).normal(size=(1, 2, 9, 8))}
+    expected = ran(proto, LEVELS[1], feeds)
+    assert not isinstance(expected, str), expected
+    result = onnxpad.fix(proto, validate=False)
+    assert agree(ran(result.model, LEVELS[1], feeds), expected)
