@@ -401,7 +401,7 @@ def _domain(models: Sequence[Source], shapes: Shapes, dims: Dims) -> _Domain:
 
 def _unproven(found: Validation, providers: Sequence[str]) -> list[str]:
     """Comparisons that were asked for and not made; without a word they would look like passes."""
-    lines = []
+    lines = [*found.hidden] if found.outcome == "passed" else []
     for provider in providers:
         runs = [run for run in found.runs if run.provider == provider]
         mine = [run for run in runs if run.subject == found.subject]

@@ -4,7 +4,7 @@ Tensors are matched by name; a rewrite may remove some and add others.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +24,10 @@ from onnxpad.engine.sessions import (
     read_proto,
 )
 from onnxpad.file.operands import operands_that_differ
-from onnxpad.validation.compare import Tolerance, compare, shape_text
+from onnxpad.validation.compare import Tolerance, argmax_lost, compare, shape_text
 from onnxpad.validation.evidence import is_flat
-from onnxpad.validation.inputs import Draw
-from onnxpad.validation.pairing import Pairing
+from onnxpad.validation.inputs import Draw, inlined
+from onnxpad.validation.pairing import Makers, Pairing, Scores, read_by, scores
 from onnxpad.validation.result import Comparison, Divergence
 
 _BUDGET = 1 << 28  # bytes of one model's tensors held together
@@ -35,6 +35,7 @@ _FIRST_CHUNK = 8  # tensors, while their sizes are unknown
 _GROWTH = 4
 _OF_SIZES = frozenset({"Shape", "Size"})  # operators that do not look at the data
 _ONE_LINE = 400
+_NONE: Mapping[str, bool] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,26 +105,34 @@ def first_divergence(
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """A comparison of inner tensors, for outputs that are the same for any data.
+    """A comparison of inner tensors, for outputs that are no evidence or hide what they rest on.
 
     Attributes:
         divergence: The first tensor that differs beyond the tolerance; None if none does.
         telling: How many tensors vary with the data and agree; of several on one path to an output,
             only the last counts.
-        silent: The outputs that depend on the data but have no such tensor upstream.
+        silent: The flat outputs that depend on the data but have no such tensor upstream.
+        hidden: The outputs of choices for which a tensor that they were chosen by has no pair.
+        scores: The tensors by which others were chosen, with their names in the rewritten model.
+        values: What the original computes for them without optimisation, for each set of inputs.
     """
 
-    divergence: Divergence | None
-    telling: int
-    silent: tuple[str, ...]
+    divergence: Divergence | None = None
+    telling: int = 0
+    silent: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    scores: Mapping[str, str] = field(default_factory=dict)
+    values: tuple[Mapping[str, Value], ...] = ()
 
 
 def inner_evidence(
     original: Source,
     rewritten: Source,
     draws: Sequence[Draw],
-    outputs: Collection[str],
+    flat: Collection[str],
     *,
+    hiding: Mapping[str, bool] = _NONE,
+    loose: Collection[str] = (),
     provider: str = CPU,
     folder: Path | None = None,
     tolerance: Tolerance | None = None,
@@ -131,16 +140,20 @@ def inner_evidence(
     budget: int = _BUDGET,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Inner:
-    """Compare the tensors upstream of `outputs`, which agree but would agree for any data.
+    """Compare tensors upstream of outputs that are no evidence themselves.
 
-    A tensor that agrees is evidence for all that is upstream of it only if it varies with the data
-    and differs by no more than a little rounding.
+    These are the nearest ones that vary and are paired by the nodes that read them. Where there is
+    none, a tensor of equal name that agrees is evidence for what is upstream of a flat output. One
+    that differs is a difference only upstream of outputs that do not repeat: elsewhere its name may
+    have been given to another tensor.
 
     Args:
         original: Path, serialized bytes, or model.
         rewritten: The same for the rewritten model.
-        draws: Sets of inputs of the same shapes, to see which tensors vary.
-        outputs: The outputs that are the same for any data.
+        draws: Sets of inputs, to see which tensors vary.
+        flat: The outputs that are the same for any data.
+        hiding: The outputs that are classes, indices or truths, and whether they are only a few.
+        loose: Outputs that the original does not compute twice alike.
         provider: The execution provider to run on.
         folder: Folder of the external data of serialized bytes or models.
         tolerance: The allowed difference.
@@ -148,28 +161,169 @@ def inner_evidence(
         budget: Bytes of one model's tensors to hold together; one tensor may be larger.
         progress: Called with (step, tensors compared, all tensors) before each chunk.
     """
-    ours, theirs = _sides(original, rewritten, provider, folder, pairing)
-    fed = set(draws[0].feeds)
-    varying = _varying(ours.producers, fed)
-    asked = [name for name in outputs if name in varying]
-    if not asked:
-        return Inner(None, 0, ())
-    told = _compared(ours, theirs, draws, budget, tolerance, progress)
-    vouching = told.near - set(outputs)
-    guilty, _ = _influence(told.ours, asked, told.beyond(), vouching)
+    if progress:
+        progress("what outputs hide", 0, 0)
+    names, folder = pairing or Pairing(), folder_of(original, folder)
+    sources = inlined(read_proto(original)), inlined(read_proto(rewritten))
+    ours, theirs = _sides(*sources, provider, folder, names)
+    found = _scores(ours, sources, draws, {**dict.fromkeys(flat, True), **hiding}, names)
+    pairs = {one: other for each in found.values() for one, other in each.pairs.items()}
+    known = {name for name in pairs if names.outputs.get(name, name) == pairs[name]}
+    known &= ours.outputs & theirs.outputs  # they were compared
+    asked = {name: other for name, other in pairs.items() if name not in known}
+    lost = {
+        name for name, other in asked.items() if {name, other} & (ours.outputs | theirs.outputs)
+    }
+    asked = {name: other for name, other in asked.items() if name not in lost}
+    both = replace(names, outputs={**names.outputs, **asked})
+    theirs = _Side(sources[1], provider, folder, both)
+    before = ours.values([*asked], draws) if asked else []
+    after = theirs.values([*asked], draws) if asked else []
+    wrong: dict[str, Draw] = {}
+    for name in asked:
+        if before is None or after is None:
+            lost.add(name)
+            continue
+        for one, other, draw in zip(before, after, draws, strict=True):
+            if _outline(one[name]) != _outline(other[name]):
+                lost.add(name)
+            elif not _agree(name, one[name], other[name], tolerance or Tolerance()):
+                wrong.setdefault(name, draw)
+    for name, draw in [*wrong.items()]:
+        if name in lost or _restless(ours, [name], draw, tolerance, budget):
+            lost.add(name)
+            del wrong[name]
+    if wrong:
+        (name, draw) = next(iter(wrong.items()))
+        same = [each for each in wrong if wrong[each] is draw]
+        parting = first_divergence(
+            *sources,
+            draw,
+            same,
+            provider=provider,
+            folder=folder,
+            tolerance=tolerance,
+            pairing=both,
+            budget=budget,
+            progress=progress,
+        )
+        if parting is not None:
+            return Inner(parting)
+        lost.update(wrong)
+    unpaired = {name for name, each in found.items() if each.lost or lost & each.pairs.keys()}
+    hidden = [name for name in found if hiding.get(name) or (name in hiding and found[name].chosen)]
+    hidden = [name for name in hidden if name in unpaired]
+    bare = {name for name in flat if name in found} - {*hidden}
+    bare = {name for name in bare if name in unpaired or not found[name].pairs}
+    told = {
+        pair for name in flat if name in found and name not in bare for pair in found[name].pairs
+    }
+    scores = {
+        name: asked[name]
+        for output in hiding
+        if output in found
+        for name in found[output].pairs
+        if name in asked and name not in lost
+    }
+    inner = _by_name(ours, theirs, draws, bare, loose, tolerance, budget, progress, sources)
+    if inner.divergence is not None:
+        return inner
+    return Inner(
+        None,
+        len(told) + inner.telling,
+        tuple(name for name in flat if name in inner.silent),
+        tuple(hidden),
+        scores,
+        tuple({name: each[name] for name in scores} for each in before or ()),
+    )
+
+
+def _by_name(
+    ours: "_Side",
+    theirs: "_Side",
+    draws: Sequence[Draw],
+    bare: Collection[str],
+    loose: Collection[str],
+    tolerance: Tolerance | None,
+    budget: int,
+    progress: Callable[[str, int, int], None] | None,
+    sources: tuple[Source, Source],
+) -> Inner:
+    """Compare the tensors of equal names upstream of outputs."""
+    varying = _varying(ours.producers, draws[0].feeds)
+    bare, loose = [[name for name in some if name in varying] for some in (bare, loose)]
+    if not bare and not loose:
+        return Inner()
+    again = [each for each in draws[1:] if _shapes(each) == _shapes(draws[0])]
+    told = _compared(ours, theirs, [draws[0], *again[-1:]], budget, tolerance, progress)
+    vouching = told.near - {*bare, *loose}
+    guilty, _ = _influence(told.ours, loose, told.beyond(), vouching)
     if guilty:
         guilty -= _restless(ours, [*guilty], draws[0], tolerance, budget).keys()
     if guilty:
-        note = "the outputs are the same for any data, or nearly"
-        return Inner(_report(told, guilty, note, (original, rewritten)), 0, ())
+        note = "the outputs are not the same in two runs of the original"
+        return Inner(_report(told, guilty, note, sources))
     telling: set[str] = set()
     silent = []
-    for name in asked:
+    for name in (*bare, *loose):
         _, stopped = _influence(told.ours, [name], (), vouching)
         telling |= stopped & varying
         if not stopped & varying:
             silent.append(name)
     return Inner(None, len(telling), tuple(silent))
+
+
+def _scores(
+    side: "_Side",
+    sources: tuple[onnx.ModelProto, onnx.ModelProto],
+    draws: Sequence[Draw],
+    outputs: Collection[str],
+    names: Pairing,
+) -> dict[str, Scores]:
+    """The scores of each output that depends on the data."""
+    fed = [*draws[0].feeds]
+    ours = Makers(sources[0].graph, fed)
+    theirs = Makers(sources[1].graph, [names.inputs.get(name, name) for name in fed])
+    known: dict[str, bool | None] = {}  # None where onnxruntime does not tell
+    runs = 0
+
+    def tells(name: str) -> bool:
+        nonlocal runs
+        if name not in known:
+            around, asked, most = [name], {name}, _GROWTH**runs
+            for each in around:  # it grows: what is upstream is likely to be asked for next
+                fresh = {*ours.nodes[each].input} & ours.nodes.keys() & ours.varying
+                fresh -= asked | known.keys()
+                asked |= fresh
+                around += sorted(fresh)
+                if len(around) >= most:
+                    break
+            runs += 1
+            for some in (around[:most], [name]):
+                values = side.values(some, draws)
+                for each in some if values else ():
+                    seen = [found[each] for found in values or ()]
+                    known[each] = ours.tells(each, seen[0]) and not is_flat(seen)
+                if values:
+                    break
+        return bool(known.setdefault(name, None))
+
+    found = {
+        name: scores(ours, theirs, (name, names.outputs.get(name, name)), names.inputs, tells)
+        for name in outputs
+        if name in ours.varying
+    }
+    unread = None in known.values()
+    return {name: each._replace(lost=each.lost or unread) for name, each in found.items()}
+
+
+def _agree(name: str, before: Value, after: Value, tolerance: Tolerance) -> bool:
+    seen = compare(name, before, after, tolerance)
+    return seen.ok and not argmax_lost(before, after, tolerance)
+
+
+def _outline(value: Value) -> object:
+    return (value.shape, value.dtype) if isinstance(value, np.ndarray) else type(value)
 
 
 def restless(
@@ -431,13 +585,15 @@ class _Side:
                 f"{name} ({node.op_type})",
                 _attributes(node),
                 tuple(node.input),
-                tuple(_captured(node)),
+                tuple(read_by(node)),
                 node.op_type,
             )
             self.producers.update(
-                (known.get(output, output), producer) for output in node.output if output
+                (known.get(output, output), producer)
+                for output in node.output
+                if output and (output in known or output not in pairing.outputs)
             )
-        self._outputs = {output.name for output in model.graph.output}
+        self.outputs = {output.name for output in model.graph.output}
         self._source = source
         self._provider = provider
         self._folder = folder
@@ -452,17 +608,13 @@ class _Side:
         A model that draws numbers runs `anew` for each set, so that it draws the same.
         """
         own = [self._pairing.outputs.get(name, name) for name in names]
-        asked = [onnx.ValueInfoProto(name=name) for name in own if name not in self._outputs]
-        addition = onnx.ModelProto(graph=onnx.GraphProto(output=asked)).SerializeToString()
-        data, folder = payload(self._source), folder_of(self._source, self._folder)
-        if isinstance(data, str):
-            data = Path(data).read_bytes()
-        data += addition  # serialized messages one after the other are merged: lists are joined
+        folder = folder_of(self._source, self._folder)
+        source = with_outputs(self._source, [each for each in own if each not in self.outputs])
         runs = []
         try:
             for some in [[draw] for draw in draws] if self.drawn and anew else [draws]:
                 with open_session(
-                    data, provider=self._provider, optimisation=self._optimisation, folder=folder
+                    source, provider=self._provider, optimisation=self._optimisation, folder=folder
                 ) as session:
                     runs += [session.run(self._pairing.fed(draw).feeds, own) for draw in some]
         except EngineError:
@@ -470,15 +622,15 @@ class _Side:
         return [dict(zip(names, run.values(), strict=True)) for run in runs]
 
 
-def _captured(node: onnx.NodeProto) -> Iterator[str]:
-    """The names that the bodies inside a node read."""
-    for attribute in node.attribute:
-        graphs = [attribute.g] if attribute.type == AttributeProto.GRAPH else attribute.graphs
-        for graph in graphs:
-            yield from (output.name for output in graph.output)
-            for inner in graph.node:
-                yield from inner.input
-                yield from _captured(inner)
+def with_outputs(model: Source, names: Sequence[str]) -> bytes:
+    """A model, serialized, with further tensors of its main graph as outputs."""
+    asked = [onnx.ValueInfoProto(name=name) for name in names]
+    data = payload(model)
+    if isinstance(data, str):
+        data = Path(data).read_bytes()
+    # Serialized messages one after the other are merged: their lists are joined.
+    addition: bytes = onnx.ModelProto(graph=onnx.GraphProto(output=asked)).SerializeToString()
+    return data + addition
 
 
 def _attributes(node: onnx.NodeProto) -> str:
@@ -507,6 +659,10 @@ def _at_worst(seen: Comparison, before: Value, after: Value) -> tuple[str, str]:
             return str(before[seen.worst]), str(after[seen.worst])
         return shape_text(before.shape), shape_text(after.shape)
     return type(before).__name__, type(after).__name__
+
+
+def _shapes(inputs: Draw) -> list[tuple[int, ...]]:
+    return [data.shape for data in inputs.feeds.values()]
 
 
 def _elements(value: Value) -> int:

@@ -35,18 +35,13 @@ def is_flat(values: Sequence[Value]) -> bool:
     return bool(alike) and all(_is_near(first, other) for other in alike)
 
 
-def is_weak(values: Sequence[Value]) -> bool:
-    """Whether an output is a few integers or booleans, such as classes, that hide the scores.
+def is_few(values: Sequence[Value]) -> bool:
+    """Whether an output is no more than a few elements.
 
-    >>> is_weak([np.array([3])]), is_weak([np.arange(100)]), is_weak([np.array([3.5])])
-    (True, False, False)
+    >>> is_few([np.array([3])]), is_few([np.arange(100)])
+    (True, False)
     """
-    return all(
-        isinstance(value, np.ndarray)
-        and value.size <= _FEW
-        and (value.dtype.kind == "b" or (value.dtype.kind in "iu" and value.itemsize > 1))
-        for value in values
-    )
+    return all(isinstance(value, np.ndarray) and value.size <= _FEW for value in values)
 
 
 def _is_even(tensor: Array) -> bool:

@@ -176,6 +176,7 @@ class Validation:
         outcome: `passed`, `failed` or `nothing compared`; derived from `ok` if omitted.
         reason: Why nothing was compared, in one line; else empty.
         uncompared: Comparisons that were not made, with provider, level and reason, a line each.
+        hidden: Those of these that are outputs of classes or indices, whose scores have no pair.
         padding: Window operators whose total padding differs; this alone fails no model.
         times: How fast both models run, by provider; None if that was not asked for.
     """
@@ -191,6 +192,7 @@ class Validation:
     outcome: Outcome = _AS_OK
     reason: str = ""
     uncompared: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
     padding: tuple[PaddingDifference, ...] = ()
     times: tuple[Timing, ...] | None = None
 

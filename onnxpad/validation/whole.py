@@ -6,10 +6,13 @@ model, so a difference counts only if the original does not show it too.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from onnxpad.arguments import InFolder
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.engine import pool
 from onnxpad.engine.declared_bodies import with_bodies
@@ -20,6 +23,7 @@ from onnxpad.engine.sessions import (
     LimitError,
     Optimisation,
     Source,
+    Value,
     folder_of,
     read_proto,
     require_provider,
@@ -28,14 +32,22 @@ from onnxpad.engine.sessions import (
 from onnxpad.engine.timing import Timing, timed
 from onnxpad.errors import UsageError
 from onnxpad.validation.answers import Answers, Result, accepted, ask, laid_out, runs_of
-from onnxpad.validation.bisect import first_divergence, inner_evidence, restless
+from onnxpad.validation.bisect import first_divergence, inner_evidence, restless, with_outputs
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.evaluator import evaluated
-from onnxpad.validation.evidence import is_flat, is_weak
+from onnxpad.validation.evidence import is_few, is_flat
 from onnxpad.validation.given import Arrays, given, require_within
-from onnxpad.validation.inputs import Draw, Outline, UndrawableError, outline, pinned, shaped
+from onnxpad.validation.inputs import (
+    Draw,
+    Outline,
+    UndrawableError,
+    inlined,
+    outline,
+    pinned,
+    shaped,
+)
 from onnxpad.validation.judge import Oracle, agrees, differing, excused, held
-from onnxpad.validation.pairing import Pairing, paired
+from onnxpad.validation.pairing import Makers, Pairing, is_discrete, paired
 from onnxpad.validation.result import (
     Comparison,
     Divergence,
@@ -52,6 +64,10 @@ _UNQUANTISED: tuple[tuple[str, Optimisation], ...] = (
     ("original", "full"),
     ("rewritten", "full"),
 )
+
+_FLAT = "the same for any data, or nearly"
+_CHOICES = "of classes, indices or truths"
+_LOOSE = "not the same in two runs of the original"
 
 _LISTED = 8  # outputs named in one line
 
@@ -122,7 +138,9 @@ def validate_models(
     rewritten = None if rewritten is None else with_bodies(rewritten)
     pairing = Pairing()
     try:
-        model = outline(read_proto(original))
+        proto = read_proto(original)
+        model = outline(proto)
+        choices = Makers(proto.graph, [each.name for each in model.inputs]).choices
         model = replace(model, inputs=shaped(model.inputs, shapes or {}))
         if rewritten is not None:
             proto = read_proto(rewritten)
@@ -144,6 +162,7 @@ def validate_models(
     check = _Check(original, rewritten, model, folder, tolerance or Tolerance(), progress, pairing)
     check.notes += [*notes, *pairing.notes, *found.notes]
     check.expected = found.expected
+    check.choices = choices & {each.name for each in model.outputs}
     if check.prepare(found.draws, providers, samples, seed):
         check.plan(providers)
         for provider in providers:
@@ -169,6 +188,7 @@ class _Check:
         pairing: Pairing,
     ) -> None:
         self.expected: tuple[Mapping[str, Array], ...] = ()
+        self.choices: Collection[str] = ()  # outputs that are classes, indices or truths
         self.notes: list[str] = []
         self.times: tuple[Timing, ...] | None = None
         self._runs: list[Run] = []
@@ -180,6 +200,9 @@ class _Check:
         self._unquantised: dict[str, tuple[bool, ...]] = {}  # by provider
         self._flat: set[str] = set()  # outputs that are no evidence by themselves
         self._silent: set[str] = set()  # outputs without evidence upstream either
+        self._hidden: list[str] = []  # remarks on outputs whose scores have no pair
+        # What outputs were chosen by: values by sample, and names in the rewritten model.
+        self._scores: tuple[Mapping[int, Mapping[str, Value]], Mapping[str, str]] = {}, {}
         self._repeats: dict[tuple[str, str], bool] = {}  # by provider and output of the original
         self._pairings = {"rewritten": pairing}
         self._sources = {"original": original}
@@ -214,6 +237,7 @@ class _Check:
             subject=self._subject,
             outcome=outcome,
             uncompared=tuple(dict.fromkeys(self._uncompared)),
+            hidden=tuple(dict.fromkeys(self._hidden)),
             times=self.times,
         )
         if outcome == "nothing compared":
@@ -276,13 +300,15 @@ class _Check:
             self._give_up(f"the original {ours[-1].error}")
             self._uncompared.append(f"{provider}: {self._reasons[-1]}")
             return
-        exact = {name: self._asked(name, provider, "off") for name in self._sources}
+        exact: Mapping[str, Sequence[Result]] = {
+            name: self._asked(name, provider, "off") for name in self._sources
+        }
         runs = [] if provider == CPU else self._across(provider, exact["original"])
-        oracles: list[Oracle | None] = []
+        oracles: Sequence[Oracle | None] = ()
         for sample in range(len(self._draws)):
             oracle = self._oracle(provider, exact, sample)
             found, oracle = self._sample(provider, exact, sample, oracle)
-            oracles.append(oracle)
+            oracles = [*oracles, oracle]
             runs += found
         self._runs += runs
         if not all(run.ok for run in runs if run.subject == self._subject):
@@ -294,12 +320,40 @@ class _Check:
             self._warnings.append(f"full optimisation not tried: {most}")
             self._uncompared.append(f"{provider}, optimisation full: {most}")
             return
+        plain = self._sources, self._pairings
+        exact, oracles = self._with_scores(exact, oracles)
         full = {name: self._asked(name, provider, "full") for name in self._sources}
         for sample, oracle in zip(range(len(full[self._subject])), oracles, strict=False):
             runs = self._deployed(provider, exact["original"][sample], full, sample, oracle)
             self._runs += runs
             self._note_excused(runs)
             self._note_flat(runs)
+        self._sources, self._pairings = plain
+
+    def _with_scores(
+        self, exact: Mapping[str, Sequence[Result]], oracles: Sequence[Oracle | None]
+    ) -> tuple[Mapping[str, Sequence[Result]], Sequence[Oracle | None]]:
+        """The results with the scores that outputs were chosen by, as further outputs.
+
+        Both models have these as outputs from here on.
+        """
+        known, names = self._scores
+        if not names:
+            return exact, oracles
+        self._sources = {
+            name: _with_outputs(self._sources[name], wanted, self._folder)
+            for name, wanted in (("original", [*names]), ("rewritten", [*names.values()]))
+        }
+        pairing = self._pairings["rewritten"]
+        self._pairings = {"rewritten": replace(pairing, outputs={**pairing.outputs, **names})}
+        ours = [
+            replace(each, outputs={**each.outputs, **known.get(sample, {})})
+            for sample, each in enumerate(exact["original"])
+        ]
+        return {**exact, "original": ours}, [
+            replace(oracle, result=result) if oracle and oracle.name == "original" else oracle
+            for oracle, result in zip(oracles, ours, strict=True)
+        ]
 
     def time(self, providers: Sequence[str]) -> None:
         """Measure how fast both models run on the first of the inputs."""
@@ -330,38 +384,47 @@ class _Check:
     def _is_told_apart(
         self, provider: str, runs: Sequence[Run], oracles: Sequence[Oracle | None]
     ) -> bool:
-        """Compare tensors upstream of outputs that are no evidence; return whether they differ."""
-        flat, weak = [], []
+        """Compare tensors upstream of outputs that are no evidence, or hide what they rest on.
+
+        Returns whether they differ.
+        """
+        flat: list[str] = []
+        hiding: dict[str, bool] = {}
         for name in dict.fromkeys(name for run in runs if run.tells for name in _names(run)):
             seen = [each.result.outputs for each in oracles if each is not None]
             values = [outputs[name] for outputs in seen if name in outputs]
+            if name in self.choices or any(
+                isinstance(each, np.ndarray) and is_discrete(each) for each in values
+            ):
+                hiding[name] = is_few(values)
             if is_flat(values):
                 flat.append(name)
-            elif is_weak(values) and not self._model.quantised:
-                weak.append(name)
         loose = [
             name for (each, name), same in self._repeats.items() if each == provider and not same
         ]
-        if not flat and not weak and not loose:
+        if not flat and not hiding and not loose:
             return False
-        kind = "the same for any data, or nearly" if flat else "no more than a few choices"
-        kind = kind if flat or weak else "not the same in two runs of the original"
-        said = f"{_outputs_text(flat or weak or loose)} {kind}"
         silent = flat
         if self._subject == "rewritten":
-            first = self._draws[0]
-            again = [each for each in self._draws[1:] if _shapes(each) == _shapes(first)]
+            ran = [
+                sample for sample, each in enumerate(oracles) if each and each.name == "original"
+            ]
+            draws = [self._draws[sample] for sample in ran] or [self._draws[0]]
             inner = inner_evidence(
                 self._sources["original"],
                 self._sources["rewritten"],
-                [first, *again[-1:]],
-                [*flat, *weak, *loose],
+                draws,
+                flat,
+                hiding=hiding,
+                loose=loose,
                 provider=provider,
                 folder=self._folder,
                 tolerance=self._tolerance,
                 pairing=self._pairings["rewritten"],
                 progress=self._progress,
             )
+            kinds = ((flat, _FLAT), ([*hiding], _CHOICES), (loose, _LOOSE))
+            said = next(f"{_outputs_text(names)} {kind}" for names, kind in kinds if names)
             if inner.divergence is not None:
                 self._warnings.append(f"{said}; inner tensors were compared, and they differ")
                 self._divergence = inner.divergence
@@ -371,16 +434,33 @@ class _Check:
                     f"{said}; inner tensors upstream that vary with it were compared, with "
                     f"optimisation off: {inner.telling} agree"
                 )
-            silent = [name for name in inner.silent if name in flat]
+            if inner.scores:
+                told = ", ".join(
+                    name if name == other else f"{name} ({other} in the rewritten model)"
+                    for name, other in inner.scores.items()
+                )
+                names = [name for name in hiding if name not in inner.hidden]
+                self.notes.append(f"{_outputs_text(names)} {_CHOICES}; compared too: {told}")
+            if inner.hidden:
+                said = f"{_outputs_text(inner.hidden)} {_CHOICES}"
+                self._not_compared(
+                    provider, inner.hidden, f"{said}, and what was chosen from has no pair"
+                )
+                self._hidden.append(self._uncompared[-1])
+            self._scores = dict(zip(ran, inner.values, strict=False)), inner.scores
+            silent = list(inner.silent)
             self._flat.update(flat)
         if silent:
-            said = f"{_outputs_text(silent)} the same for any data, or nearly"
-            said += ", and no inner tensor of equal name tells more"
-            self._silent.update(silent)
-            self._reasons.append(said)
-            self._warnings.append(f"no evidence: {said}")
-            self._uncompared.append(f"{provider}: {said}")
+            said = f"{_outputs_text(silent)} {_FLAT}, and no inner tensor of equal name tells more"
+            self._not_compared(provider, silent, said)
         return False
+
+    def _not_compared(self, provider: str, outputs: Collection[str], said: str) -> None:
+        """Report outputs of which no comparison is evidence."""
+        self._silent.update(outputs)
+        self._reasons.append(said)
+        self._warnings.append(f"no evidence: {said}")
+        self._uncompared.append(f"{provider}: {said}")
 
     def _asked(self, name: str, provider: str, optimisation: Optimisation) -> tuple[Result, ...]:
         """A result for each of the inputs."""
@@ -739,8 +819,11 @@ def _names(run: Run) -> list[str]:
     return [each.output for each in run.comparisons]
 
 
-def _shapes(inputs: Draw) -> list[tuple[int, ...]]:
-    return [data.shape for data in inputs.feeds.values()]
+def _with_outputs(source: Source, names: Sequence[str], folder: Path | None) -> Source:
+    """A model with further tensors as outputs; those of its functions are in the main graph."""
+    place = folder_of(source, folder)
+    data = with_outputs(inlined(read_proto(source)), names)
+    return data if place is None else InFolder(data, place)
 
 
 def _outputs_text(names: Sequence[str]) -> str:

@@ -99,6 +99,52 @@ def test_planted_faults(names: tuple[str, ...], planted: Callable[..., None]) ->
     demand(result, model)
 
 
+SCORES = "p = Pad (x, p1) [conv] c = Conv (p, w) m = Conv (x, v) s = Add (c, m) "
+WEIGHTS = (
+    "float[3, 1, 3, 3] w = {0.5, 0.25, 0, 0.125, 1, 0, 0.5, 0.25, 0.125, 1, 2, 3, 4, 5, 6, 7, 8, 9,"
+    " 9, 8, 7, 6, 5, 4, 3, 2, 1}, int64[8] p1 = {0, 0, 1, 1, 0, 0, 1, 1},"
+    " float[3, 1, 1, 1] v = {99999, 0, -99999}"
+)
+
+
+def chosen(body: str, kind: str = "int64[] y") -> onnx.ModelProto:
+    """A Pad and a Conv, and an output of classes that their results alone do not decide."""
+    return one(SCORES + body, inputs="float[1, 1, 9, 8] x", outputs=kind, initializers=WEIGHTS)
+
+
+def test_a_fault_that_an_argmax_hides_is_taken_back(planted: Callable[..., None]) -> None:
+    planted("conv")
+    model = one(
+        f"{SCORES} y = ArgMax <axis = 1> (s)",
+        inputs="float[1, 1, 9, 8] x",
+        outputs="int64[] y",
+        initializers=WEIGHTS,
+    )
+    result = onnxpad.fix(model)
+    assert named(result) == ["conv"]
+    assert not result.changes
+
+
+def test_what_cannot_be_compared_is_not_taken_back(tmp_path: Path) -> None:
+    """The Pad and the Conv are in a branch together with the operator that chooses."""
+    branch = f"{SCORES} u = ArgMax <axis = 1> (s)"
+    model = one(
+        "i = Constant <value = bool {1}> () y = If (i) <then_branch = t () => (int64[?] u) "
+        f"{{ {branch} }}, else_branch = g () => (int64[?] j) {{ j = ArgMin (x) }}>",
+        inputs="float[1, 1, 9, 8] x",
+        outputs="int64[] y",
+        initializers=WEIGHTS,
+    )
+    path, target = tmp_path / "m.onnx", tmp_path / "fixed.onnx"
+    onnx.save(model, path)
+    done = onnxpad_runs("fix", path, "-o", target)
+    assert done.exit_code == 0
+    assert "not validated: output y is of classes, indices or truths" in done.output
+    assert target.exists()
+    assert onnxpad_runs("validate", path, target).exit_code == 3
+    assert onnxpad_runs("validate", path, path).exit_code == 0
+
+
 @pytest.mark.slow
 def test_two_changes_that_are_wrong_only_together(planted: Callable[..., None]) -> None:
     model = chain()

@@ -63,7 +63,9 @@ def renamed(model: onnx.ModelProto, *, ends: bool, inner: bool) -> onnx.ModelPro
     made = {name for node in graph.node for name in node.output if name}
     changed = (border if ends else set()) | (made - border if inner else set())
     names = {name: f"other/{name}" for name in changed}
-    for node in graph.node:
+    nodes = list(graph.node)
+    for node in nodes:  # it grows
+        nodes += [inside for each in node.attribute for inside in each.g.node]
         node.input[:] = [names.get(name, name) for name in node.input]
         node.output[:] = [names.get(name, name) for name in node.output]
         if inner and node.name:
@@ -112,15 +114,22 @@ class TestOutputsThatTellNothing:
             assert all("optimisation full" in line for line in found.uncompared)
             assert found.uncompared
 
-    @pytest.mark.parametrize("ending", ["untrained", "biased"])
+    @pytest.mark.parametrize("ending", ENDINGS)
     @pytest.mark.parametrize("right", [True, False])
-    def test_without_equal_names_inside_there_is_none(self, ending: str, right: bool) -> None:
+    def test_other_names_inside_change_nothing(self, ending: str, right: bool) -> None:
         model = classifier(ending)
         other = renamed(model if right else misplaced(model), ends=False, inner=True)
         found = onnxpad.validate(model, other)
-        assert (found.ok, found.outcome) == (False, "nothing compared")
-        assert "the same for any data" in found.validation.reason
+        assert found.outcome == ("passed" if right else "failed")
         assert len(found.padding) == (0 if right else 5)
+
+    def test_without_a_pair_or_equal_names_inside_there_is_none(self) -> None:
+        given = "float none = {0}"
+        before = one("z = Abs (x) y = Mul (z, none)", initializers=given)
+        for body in ("s = Neg (x) y = Sub (s, s)", "z = Neg (x) y = Sub (z, z)"):
+            found = validate_models(before, one(body, initializers=given))
+            assert (found.ok, found.outcome) == (False, "nothing compared")
+            assert "the same for any data" in found.reason
 
     def test_fix_says_so_too(self) -> None:
         result = onnxpad.fix(classifier("untrained"))
@@ -201,6 +210,139 @@ class TestArgmax:
         assert not found.ok
         assert found.runs[0].comparisons[0].argmax == 0
         assert "argmax agrees nowhere" in found.runs[0].comparisons[0].detail
+
+
+KEPT = "c = Conv <pads = [1,1,1,1]> (x, w) m = Conv (x, v) s = Add (c, m)"
+SHIFTED = KEPT.replace("[1,1,1,1]", "[0,0,2,2]")
+BRANCHES = (
+    "i = Constant <value = bool {1}> () y = If (i) <then_branch = t () => (int64[?] u) "
+    "{ u = ArgMax <axis = 1> (s) }, else_branch = g () => (int64[?] j) { j = ArgMin (s) }>"
+)
+CHOSEN = {
+    "ArgMax": ("y = ArgMax <axis = 1> (s)", "int64"),
+    "of Softmax": ("p = Softmax <axis = 1> (s) y = ArgMax <axis = 1> (p)", "int64"),
+    "as bytes": ("a = ArgMax <axis = 1> (s) y = Cast <to = 2> (a)", "uint8"),
+    "as floats": ("a = ArgMax <axis = 1> (s) y = Cast <to = 1> (a)", "float"),
+    "reshaped": ("a = ArgMax <axis = 1> (s) b = Identity (a) y = Reshape (b, r)", "int64"),
+    "one-hot": ("a = ArgMax <axis = 1, keepdims = 0> (s) y = OneHot <axis = 1> (a, d, o)", "float"),
+    "looked up": ("a = ArgMax <axis = 1> (s) y = Gather (t, a)", "uint8"),
+    "TopK": ("n, y = TopK (s, k)", "int64"),
+    "a mask": ("y = Greater (s, h)", "bool"),
+    "a mask of floats": ("g = Greater (s, h) y = Where (g, h, z)", "float"),
+    "a count": ("g = Greater (s, h) i = Cast <to = 7> (g) y = ReduceSum (i)", "int64"),
+    "in a branch": (BRANCHES, "int64"),
+    "quantised": (
+        "q = QuantizeLinear (s, h, e) f = DequantizeLinear (q, h, e) y = ArgMax <axis = 1> (f)",
+        "int64",
+    ),
+}
+WEIGHTS = ", ".join(str(i * 7 % 11 / 3 - 1.6) for i in range(54))
+GIVEN = (
+    f"float[3,2,3,3] w = {{{WEIGHTS}}}, float[3,2,1,1] v = {{9999,0,0,9999,-9999,0}},"
+    " int64[2] r = {-1,8}, int64 d = {3}, float[2] o = {0,1},"
+    " uint8[3] t = {7,8,9}, int64[1] k = {2}, float h = {0.5}, float z = {0}, uint8 e = {128}"
+)
+
+
+class TestScores:
+    """What an output of choices was chosen from is compared, whatever its name is."""
+
+    def ended(self, ending: str, start: str = KEPT, **given: Any) -> onnx.ModelProto:
+        """A model in which the data themselves decide nearly alone, and hide what pads change."""
+        tail, kind = CHOSEN.get(ending, (ending, "int64"))
+        given = {"inputs": "float[1,2,8,8] x", "initializers": GIVEN, **given}
+        return one(f"{start} {tail}", outputs=given.pop("outputs", f"{kind}[] y"), **given)
+
+    @pytest.mark.parametrize("ending", CHOSEN)
+    def test_wrong_pads_fail_and_other_names_do_not(self, ending: str) -> None:
+        right = self.ended(ending)
+        found = validate_models(right, renamed(right, ends=False, inner=True))
+        assert found.ok
+        assert any("compared too" in note for note in found.notes)
+        found = validate_models(right, self.ended(ending, SHIFTED))
+        assert all(each.equal for run in found.runs for each in run.comparisons)
+        assert found.outcome == "failed"
+        assert found.divergence is not None
+        assert found.divergence.attributes[0] != found.divergence.attributes[1]
+
+    def test_a_name_that_another_tensor_got_is_no_difference(self) -> None:
+        """As peers fold a BatchNormalization: the Conv's name now stands for both."""
+        given = "float two = {2}, float three = {3}, float six = {6}"
+        before = one("c = Mul (x, two) b = Mul (c, three) y = ArgMax (b)", initializers=given)
+        after = one("c = Mul (x, six) y = ArgMax (c)", initializers=given)
+        for model in (before, after):
+            model.graph.output[0].type.tensor_type.elem_type = TensorProto.INT64
+        found = validate_models(before, after)
+        assert found.ok
+        assert (
+            "output y is of classes, indices or truths; compared too: b (c in the rewritten model)"
+        ) in found.notes
+        assert [[each.output for each in run.comparisons] for run in found.runs[2:]] == [["y", "b"]]
+
+    @pytest.mark.parametrize("step", ["Softmax <axis = 1>", "LogSoftmax <axis = 1>"])
+    def test_steps_that_keep_the_order_may_go(self, step: str) -> None:
+        reads = self.ended(f"p = {step} (s) y = ArgMax <axis = 1> (p)")
+        assert validate_models(reads, self.ended("ArgMax")).ok
+        assert validate_models(self.ended("ArgMax"), reads).ok
+
+    @pytest.mark.parametrize(
+        "ending",
+        [
+            "n = Neg (s) y = ArgMin <axis = 1> (n)",
+            "p = Softmax <axis = 2> (s) t1 = Log (p) y = ArgMax <axis = 1> (s)",
+        ],
+    )
+    @pytest.mark.parametrize("also", [False, True])
+    def test_without_a_pair_they_count_as_not_compared(self, ending: str, also: bool) -> None:
+        outputs = "int64[] y, float[] l" if also else "int64[] y"
+        logits = "l = Relu (s) " if also else ""
+        before = self.ended(f"{logits}y = ArgMax <axis = 1> (s)", outputs=outputs)
+        after = self.ended(logits + ending, outputs=outputs)
+        found = onnxpad.validate(before, after)
+        if "ArgMin" not in ending:
+            assert found.ok
+            return
+        assert not found.ok
+        assert found.outcome == ("failed" if also else "nothing compared")
+        assert found.validation.outcome == ("passed" if also else "nothing compared")
+        assert "has no pair" in onnxpad.api.validate.failure(found)
+
+    def test_classes_chosen_in_a_body_that_differs_are_not_compared(self) -> None:
+        branch = BRANCHES.replace("{ u", f"{{ {KEPT} u")
+        branch = branch.replace("ArgMin (s)", "ArgMin (x)")
+        before, after = (
+            self.ended(body, start="", outputs="int64[] y")
+            for body in (branch, branch.replace(KEPT, f"e1 = Identity (x) {KEPT}"))
+        )
+        assert validate_models(before, before).ok
+        assert validate_models(before, after).outcome == "nothing compared"
+
+    def test_classes_chosen_in_functions(self) -> None:
+        def model(pads: str) -> onnx.ModelProto:
+            return onnx.parser.parse_model(
+                '<ir_version: 9, opset_import: ["" : 17, "f" : 1]> '
+                "g (float[1,2,8,8] x) => (int64[?,?,?,?] y) "
+                f"<float[3,2,3,3] w = {{{WEIGHTS}}}> {{ y = f.F (x, w) }} "
+                '<domain: "f", opset_import: ["" : 17]> F (x, w) => (y) '
+                f"{{ s = Conv <pads = {pads}> (x, w) g = GlobalAveragePool (s) "
+                "y = ArgMax <axis = 1> (g) }"
+            )
+
+        right = model("[1,1,1,1]")
+        assert validate_models(right, right).ok
+        found = validate_models(right, model("[0,0,2,2]"))
+        assert found.outcome == "failed"
+
+    def test_integers_that_are_not_chosen_hide_nothing(self) -> None:
+        given = "uint8[1,1,2,2] w = {1,2,3,4}, int64[2] r = {3,-1}"
+        for body, kind in (
+            ("y = ConvInteger (x, w)", "int32"),
+            ("a = Cast <to = 6> (x) b = Add (a, a) y = Neg (b)", "int32"),
+        ):
+            model = one(body, inputs="uint8[1,1,3,3] x", outputs=f"{kind}[] y", initializers=given)
+            found = validate_models(model, model)
+            assert found.ok
+            assert not found.uncompared
 
 
 class TestNames:
