@@ -6,6 +6,7 @@ from types import MappingProxyType
 import onnx
 
 from onnxpad.analysis import Analysis
+from onnxpad.analysis.bodies_and_calls import MOST_NODES, Inside
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph, Node, function_label, held_bodies
@@ -26,7 +27,8 @@ class ReportScopes(Pass):
     The other rules look into the bodies of If, Loop, Scan and SequenceMap, and into functions. This
     one names each `Pad`, and each operator with `auto_pad`, where they cannot: in bodies of custom
     operators, in functions of an unknown opset, and in bodies and functions that are malformed. It
-    says where each one is, as `mine.While 'x' > body > Conv 'c'`.
+    says where each one is, as `mine.While 'x' > body > Conv 'c'`. It also names the bodies and
+    functions that run with too many different sizes to analyse each.
 
     ## Why it matters
     The padding that the other rules find is not all the padding of the model.
@@ -63,6 +65,13 @@ class ReportScopes(Pass):
             for index, light in enumerate(graph.model.skeleton.light.functions):
                 if pads(light.node):
                     yield from self._of_function(graph, index, light)
+            for place, node in Inside.of(graph).left.items():
+                reason = (
+                    "what reads its results is told nothing of their sizes: of bodies and "
+                    f"functions {MOST_NODES:,} nodes are analysed, and more in large models"
+                )
+                message = "more calls with different sizes than are told apart"
+                yield self._match(place, node, message, reason)
 
     def _held(self, graph: Graph, analysis: Analysis, node: Node) -> Iterator[Match]:
         """The padding in the bodies of a node that the other rules do not look into."""

@@ -70,18 +70,21 @@ class SinkPad(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every constant `Pad` that a step reads."""
-        graph = context.graph
+        graph, looked = context.graph, _Looked(context)
         for pad in context.pads():
             version = -1
             while version != graph.version and graph.has_node(pad.node):
-                match = self._match(context, Sinking(graph, context.analysis), pad)
-                version = graph.version
+                match = self._match(context, looked, pad)
+                version, mark = graph.version, graph.mark()
                 if match is not None:
                     yield match  # which may be made at once, and there may be others behind it
+                if version != graph.version and mark != graph.mark():
+                    looked = _Looked(context)
 
-    def _match(self, context: Context, sinking: Sinking, op: PadOp) -> Match | None:
+    def _match(self, context: Context, looked: "_Looked", op: PadOp) -> Match | None:
         """The first step behind which a `Pad` can be written, or why there is none."""
         graph, pad, refusal = context.graph, op.node, None
+        sinking = looked.sinking
         layer = sinking.pad(op)
         if layer is None:
             return None
@@ -91,7 +94,7 @@ class SinkPad(Pass):
         known = pad.outputs[0].name in context.promised
         for cut in sinking.cuts(pad):
             reason = cut.refusal or _shared(context, sinking, cut.step)
-            reason = reason or (None if known else self._refusal(context, cut.step))
+            reason = reason or (None if known else looked.refusal(cut.step))
             if reason is not None:
                 is_near = Readers(graph).path(cut.step.outputs[0]) is not None
                 refusal = refusal or (reason if is_near else None)
@@ -107,8 +110,32 @@ class SinkPad(Pass):
             )
         return None if refusal is None else self.refused(context, pad, message, refusal)
 
-    def _refusal(self, context: Context, step: Node) -> RefusalError | None:
-        """Why something that reads the padding behind a step does not take it; None if all does."""
+    def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...]:
+        """Writes the padding behind the last step."""
+        outputs = Sinking(context.graph, context.analysis).cut(match.plan)
+        context.promised.update(each.name for each in outputs)
+        return outputs
+
+
+class _Looked:
+    """Findings about the steps of a graph, which hold until it is edited."""
+
+    def __init__(self, context: Context) -> None:
+        self.sinking = Sinking(context.graph, context.analysis)
+        self._context = context
+        self._refusals: dict[int, RefusalError | None] = {}
+
+    def refusal(self, step: Node) -> RefusalError | None:
+        """Why something that reads the padding behind a step does not take it; None if all does.
+
+        However many `Pad`s reach the step, that is tried once.
+        """
+        if id(step) not in self._refusals:
+            self._refusals[id(step)] = self._tried(step)
+        return self._refusals[id(step)]
+
+    def _tried(self, step: Node) -> RefusalError | None:
+        context = self._context
         mark = context.mark()
         try:
             check_taken(context.graph, context.analysis, context.sites, context.style, step)
@@ -117,12 +144,6 @@ class SinkPad(Pass):
         finally:
             context.rollback(mark)
         return None
-
-    def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...]:
-        """Writes the padding behind the last step."""
-        outputs = Sinking(context.graph, context.analysis).cut(match.plan)
-        context.promised.update(each.name for each in outputs)
-        return outputs
 
 
 def _shared(context: Context, sinking: Sinking, step: Node) -> RefusalError | None:

@@ -6,9 +6,9 @@ where an operator runs only if two sizes are equal, either stands for both.
 """
 
 import math
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from onnx.helper import get_all_tensor_dtypes
@@ -36,6 +36,7 @@ from onnxpad.analysis.rules.quantised import CONTRIB_VALUES, QUANTISED
 from onnxpad.analysis.rules.shape_table import SHAPES
 from onnxpad.analysis.value import INT64, INTEGERS, Shape, Value, constant_elements
 from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
+from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.declared_nodes import row_declared, step_declared
 
@@ -60,6 +61,11 @@ _SHAPE_RULES = SHAPES | WINDOWS | {f"{DOMAIN}.{op}": rule for op, rule in CONTRI
 _DTYPE_RULES = DTYPES | {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_DTYPES.items()}
 _VALUE_RULES = ARITHMETIC | LAYOUT | QUANTISED
 _VALUE_RULES |= {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_VALUES.items()}
+
+
+Memory: TypeAlias = dict[Any, Any]
+_Frame: TypeAlias = tuple["Analysis", Memory, Any, Ask[Any]]
+"""An analysis that works out an answer: where to keep it, what it is about, and the rule."""
 
 
 class Analysis:
@@ -174,52 +180,64 @@ class Analysis:
         return Analysis(function, given=given)
 
     def _answer(self, kind: Kind, tensor: Any) -> Any:
-        """Answer a request and all that it depends on, with an explicit stack."""
-        known = self._known
-        if tensor in known[kind]:
-            return known[kind][tensor]
-        stack = [self._start(kind, tensor)]
+        """Answer a request and all that it depends on."""
+        memory = self._known[kind]
+        if tensor in memory:
+            return memory[tensor]
+        return self.answered(self._start(kind, tensor), memory, tensor)
+
+    def answered(self, rule: Ask[Any], memory: Memory | None = None, asked: Any = None) -> Any:
+        """Answer all that a rule asks for, with an explicit stack, and return what it returns.
+
+        Args:
+            rule: The rule. It may ask this analysis, or others by a pair of one and a kind.
+            memory: Where to keep the answer, under `asked`.
+            asked: The tensor that is asked about.
+        """
+        stack: list[_Frame] = [(self, {} if memory is None else memory, asked, rule)]
         answer: Any = None
+        failure: ModelError | None = None
         while stack:
-            memory, asked, rule = stack[-1]
+            here, memory, asked, rule = stack[-1]
             try:
-                wanted, needed = rule.send(answer)
+                wanted, needed = rule.send(answer) if failure is None else rule.throw(failure)
             except (StopIteration, UndeterminedError) as end:
-                answer = end.value if isinstance(end, StopIteration) else None
+                answer, failure = end.value if isinstance(end, StopIteration) else None, None
                 memory[asked] = answer
                 if _is_open(answer):
-                    self._open.append((memory, asked))
+                    here._open.append((memory, asked))
+                stack.pop()
+            except ModelError as error:  # whoever looks into bodies and functions may go on
+                answer, failure = None, error
                 stack.pop()
             else:
-                answer = None
-                if needed in known[wanted]:
-                    answer = known[wanted][needed]
+                answer, failure = None, None
+                if isinstance(wanted, tuple):
+                    here, wanted = wanted
+                memory = here._known[wanted]
+                if needed in memory:
+                    answer = memory[needed]
                 else:
-                    stack.append(self._start(wanted, needed))
+                    stack.append((here, memory, needed, here._start(wanted, needed)))
+        if failure is not None:
+            raise failure
         return answer
 
-    def _start(
-        self, kind: Kind, tensor: Any
-    ) -> tuple[dict[Any, Any], Any, Generator[Any, Any, Any]]:
+    def _start(self, kind: Kind, tensor: Any) -> Ask[Any]:
         """Begin to answer a request; until then its answer counts as unknown, so cycles end."""
-        memory = self._known[kind]
-        memory[tensor] = None
+        self._known[kind][tensor] = None
         outer = None if self.outer is None else self._graph.outer(tensor)
         if outer is not None:
-            return memory, tensor, self._captured(kind, outer)
+            return self._captured(kind, outer)
         if kind is Kind.SHAPE:
-            return memory, tensor, self._shape(tensor)
+            return self._shape(tensor)
         if kind is Kind.VALUE:
-            return memory, tensor, self._value(tensor)
-        if kind is Kind.FOLDED:
-            return memory, tensor, self._folded(tensor)
-        return memory, tensor, self._dtype(tensor)
+            return self._value(tensor)
+        return self._folded(tensor) if kind is Kind.FOLDED else self._dtype(tensor)
 
     def _captured(self, kind: Kind, tensor: Any) -> Ask[Any]:
         """Answer for a tensor that a body captures from the graph around it."""
-        yield from ()
-        assert self.outer is not None
-        return self.outer._answer(kind, tensor)
+        return (yield (self.outer, kind), tensor)
 
     def _shape(self, tensor: Any) -> Ask[Shape | None]:
         call = self._call(tensor)
@@ -324,7 +342,7 @@ class Analysis:
                 if tensor.name:
                     for kind in (Kind.SHAPE, Kind.DTYPE, Kind.VALUE):
                         yield kind, tensor
-            self._inside[id(node)] = computed_by(self._graph, self, node)
+            self._inside[id(node)] = yield from computed_by(self._graph, self, node)
         found = self._inside[id(node)]
         return found[call.output] if call.output < len(found) else NOTHING
 

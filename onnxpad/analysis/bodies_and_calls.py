@@ -3,22 +3,33 @@
 No runtime enforces the types and shapes that a body declares for its inputs. So these follow from
 the nodes that run it: a Scan hands over slices, and what a Loop carries from one iteration to the
 next has a type or a size only if every iteration keeps it. A function's inputs have what all calls
-agree on.
+agree on. Each is analysed once for each distinct set of facts about what it reads, however many
+nodes lead there, and up to a limit.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from onnxpad.analysis.value import Shape, Value
+import numpy as np
+
+from onnxpad.analysis.rule_api import Ask, Kind
+from onnxpad.analysis.value import BOOL, INTEGERS, Shape, Value
 from onnxpad.arithmetic.size import Extent, Size, Unknown
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor
 
 if TYPE_CHECKING:
     from onnxpad.analysis.analysis import Analysis
+    from onnxpad.declared import Declaration
 
 COVERED: Final = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 """Operators of ONNX whose bodies compute with what the node passes and what they capture."""
+
+MOST_NODES: Final = 100_000
+"""Most nodes of bodies and functions that are analysed in a small model, repeated ones counted."""
+
+_PER_NODE: Final = 20
+"""By how much that grows with each node of a body or function."""
 
 _ROUNDS: Final = 32
 _SCAN_WITHOUT_BATCH: Final = 9
@@ -42,18 +53,80 @@ class Passed(NamedTuple):
 NOTHING: Final = Passed()
 
 
+class Inside:
+    """Results of the bodies and functions of one model, as far as they were asked for.
+
+    Attributes:
+        left: The places of those that were left alone, since the limit was reached, each with its
+            node: that with the body, or one that stands for the function.
+    """
+
+    def __init__(self) -> None:
+        """Starts with nothing known."""
+        self.left: dict[str, Node] = {}
+        self._found: dict[object, tuple[list[Passed], frozenset[Declaration]]] = {}
+        self._open: list[object] = []
+        self._at = (0, 0)
+        self._opened: dict[int, int] = {}
+        self._nodes = 0
+
+    @staticmethod
+    def of(graph: Graph) -> "Inside":
+        """The results that are known of the model of a graph."""
+        notes = graph.model.notes
+        if Inside not in notes:
+            notes[Inside] = Inside()
+        found: Inside = notes[Inside]
+        return found
+
+    def known(self, key: object) -> "tuple[list[Passed], frozenset[Declaration]] | None":
+        """Results that were found before, and the declarations they rest on."""
+        return self._found.get(key)
+
+    def refresh(self, graph: Graph) -> None:
+        """Forgets what edits may have made known since, and all if edits were undone."""
+        journal = graph.model.journal
+        undone, edits = self._at
+        if undone != journal.undone:
+            self._found.clear()
+            self._open.clear()
+        elif edits != journal.inner:
+            for key in self._open:
+                self._found.pop(key, None)
+            self._open.clear()
+        self._at = journal.undone, journal.inner
+
+    def begins(self, key: object, graph: Graph) -> bool:
+        """Whether a graph may be analysed for a new set of facts; until it is, none are known."""
+        if graph.offset not in self._opened:
+            self._opened[graph.offset] = sum(1 for _ in graph.nodes)
+        nodes = self._opened[graph.offset]
+        if self._nodes + nodes > MOST_NODES + _PER_NODE * sum(self._opened.values()):
+            self.left[graph.place] = graph.owner or Node("function", graph.place, {}, None)
+            return False
+        self._nodes += nodes
+        self._found[key] = [], frozenset()
+        return True
+
+    def ends(self, key: object, found: list[Passed], declared: "frozenset[Declaration]") -> None:
+        """Keeps the results of an analysis."""
+        self._found[key] = found, declared
+        if any(each.shape is None or Unknown in map(type, each.shape) for each in found):
+            self._open.append(key)
+
+
 class _Iterated(NamedTuple):
     """The values that a Loop or Scan carries, and its body for any iteration.
 
     Attributes:
         given: What is known of the inputs of the body in every iteration.
         states: The names of the inputs that are carried.
-        stacked: The names of the results that are stacked.
+        stacked: What is known of the results that are stacked.
     """
 
     given: dict[str, Passed]
     states: Sequence[str]
-    stacked: Sequence[str]
+    stacked: Sequence[Passed]
 
 
 def passed_to_body(body: Graph, outer: "Analysis") -> dict[str, Passed]:
@@ -63,12 +136,13 @@ def passed_to_body(body: Graph, outer: "Analysis") -> dict[str, Passed]:
         body: The body.
         outer: The analysis of the graph around it.
     """
-    found = _iterated(body, outer)
+    found = outer.answered(_iterated(body, outer))
     return {} if found is None else found.given
 
 
-def _iterated(body: Graph, outer: "Analysis") -> _Iterated | None:
+def _iterated(body: Graph, outer: "Analysis") -> Ask[_Iterated | None]:
     """The values that a Loop or Scan passes to its body; None elsewhere, and if it is malformed."""
+    yield from ()
     node, around = body.owner, body.parent
     if node is None or around is None or not around.is_standard(node) or around.refers(node):
         return None
@@ -77,7 +151,7 @@ def _iterated(body: Graph, outer: "Analysis") -> _Iterated | None:
         return None
     if node.op == "Loop" and len(names) >= 2:
         # The iteration number and the condition come first, and the condition of the next one.
-        return _carried(body, outer, names[2:], node.inputs[2:], body.results[1:], {})
+        return (yield from _carried(body, outer, names[2:], node.inputs[2:], 1, {}))
     if node.op != "Scan" or around.opset < _SCAN_WITHOUT_BATCH:
         return None
     count = node.attrs.get("num_scan_inputs")
@@ -89,7 +163,8 @@ def _iterated(body: Graph, outer: "Analysis") -> _Iterated | None:
     for place, (name, tensor) in enumerate(zip(names[states:], node.inputs[states:], strict=True)):
         axis = axes[place] if isinstance(axes, list) and place < len(axes) else None
         slices[name] = Passed(outer.dtype(tensor), _without(outer.shape(tensor), axis))
-    return _carried(body, outer, names[:states], node.inputs[:states], body.results, slices)
+    given = names[:states], node.inputs[:states]
+    return (yield from _carried(body, outer, *given, 0, slices))
 
 
 def _without(shape: Shape | None, axis: object) -> Shape | None:
@@ -105,9 +180,9 @@ def _carried(
     outer: "Analysis",
     names: Sequence[str],
     initial: Sequence[Tensor],
-    results: Sequence[str],
+    first: int,
     others: Mapping[str, Passed],
-) -> _Iterated | None:
+) -> Ask[_Iterated | None]:
     """Facts that hold in every iteration about values that one iteration hands to the next.
 
     What holds for the initial values is assumed. As far as it does not hold for the results of the
@@ -118,10 +193,12 @@ def _carried(
         outer: The analysis of the graph around it.
         names: Their names in the body.
         initial: Their initial values, in the graph around.
-        results: Names of the tensors that the body computes for the next iteration, then of others.
+        first: The first result of the body that it computes for the next iteration; those that are
+            stacked come after them.
         others: What is known of other inputs.
     """
-    if len(results) < len(names):
+    last = first + len(names)
+    if len(body.results) < last:
         return None
     assumed = [
         Passed(outer.dtype(tensor), outer.shape(tensor)) if tensor.name else NOTHING
@@ -129,17 +206,78 @@ def _carried(
     ]
     for _ in range(_ROUNDS):
         given = {**others, **dict(zip(names, assumed, strict=True))}
-        found = _results(body, outer.of_body(body, given), results[: len(names)])
-        kept = [common(one, other) for one, other in zip(assumed, found, strict=True)]
+        found = yield from _results(body, outer, given)
+        kept = [common(one, other) for one, other in zip(assumed, found[first:last], strict=True)]
         if all(map(_says_as_much, kept, assumed)):
-            return _Iterated(given, names, results[len(names) :])
+            return _Iterated(given, names, found[last:])
         assumed = kept
     return None
 
 
-def _results(graph: Graph, analysis: "Analysis", names: Sequence[str]) -> list[Passed]:
-    tensors = [graph.tensor(name) for name in names]
-    return [Passed(analysis.dtype(tensor), analysis.shape(tensor)) for tensor in tensors]
+def _results(graph: Graph, outer: "Analysis", given: Mapping[str, Passed]) -> Ask[list[Passed]]:
+    """Facts about the results of a body or function; nothing is known of one that is left alone.
+
+    Args:
+        graph: The body or function.
+        outer: The analysis of the graph around it, or of one that calls it.
+        given: What is known of its inputs.
+    """
+    read = list(given.values())
+    for tensor in graph.captured():
+        dtype: int | None = yield (outer, Kind.DTYPE), tensor.outer
+        shape: Shape | None = yield (outer, Kind.SHAPE), tensor.outer
+        value: Value | None = yield (outer, Kind.VALUE), tensor.outer
+        read.append(Passed(dtype, shape, value))
+    key = (graph.offset, *_distinct(read))
+    inside = Inside.of(graph)
+    inside.refresh(graph)
+    known = inside.known(key)
+    if known is None:
+        if not inside.begins(key, graph):
+            return [NOTHING] * len(graph.results)
+        analysis = (outer.of_body if graph.parent else outer.of_function)(graph, given)
+        found = []
+        for tensor in map(graph.tensor, graph.results):
+            dtype = yield (analysis, Kind.DTYPE), tensor
+            shape = yield (analysis, Kind.SHAPE), tensor
+            found.append(Passed(dtype, shape))
+        known = found, frozenset(analysis.declared)
+        inside.ends(key, *known)
+    found, declared = known
+    if graph.parent:
+        outer.declared |= declared
+    return [_anew(each) for each in found] or [NOTHING] * len(graph.results)
+
+
+def _distinct(facts: Iterable[Passed]) -> Iterable[object]:
+    """Facts as a key: no analysis can tell two sets with equal keys apart."""
+    unknown: dict[int, int] = {}
+
+    def one(item: object) -> object:
+        if isinstance(item, Unknown):
+            return unknown.setdefault(id(item), len(unknown)), item.reason
+        return item if isinstance(item, int | Size) else (item, repr(item))
+
+    for each in facts:
+        shape = None if each.shape is None else tuple(map(one, each.shape))
+        value = each.value
+        if value is None:
+            yield each.dtype, shape, None
+            continue
+        try:
+            whole = value.dtype in INTEGERS or value.dtype == BOOL
+            content: object = value.data.astype(np.int64 if whole else np.float64).tobytes()
+        except (TypeError, ValueError, OverflowError):
+            content = tuple(map(one, value.data.flat))
+        yield each.dtype, shape, (value.dtype, value.data.shape, content)
+
+
+def _anew(passed: Passed) -> Passed:
+    """The same facts of another tensor, whose unknown sizes are others."""
+    if passed.shape is None or Unknown not in map(type, passed.shape):
+        return passed
+    sizes = (Unknown(n.reason) if isinstance(n, Unknown) else n for n in passed.shape)
+    return passed._replace(shape=tuple(sizes))
 
 
 def passed_to_function(
@@ -169,45 +307,51 @@ def _passed(node: Node, place: int, analysis: "Analysis") -> Passed:
     return Passed(analysis.dtype(tensor), analysis.shape(tensor), analysis.value(tensor))
 
 
-def computed_by(graph: Graph, analysis: "Analysis", node: Node) -> list[Passed]:
+def computed_by(graph: Graph, analysis: "Analysis", node: Node) -> Ask[list[Passed]]:
     """Facts about the outputs of a node with bodies, or of one that calls a function.
 
-    Fewer than there are outputs, where nothing is known of the rest.
+    Fewer than there are outputs, where nothing is known of the rest. What the node reads must have
+    been asked for before.
     """
     try:
-        return list(_computed_by(graph, analysis, node))
+        return (yield from _computed_by(graph, analysis, node))
     except ModelError:
         return []  # a body or the function is malformed
 
 
-def _computed_by(graph: Graph, analysis: "Analysis", node: Node) -> Iterator[Passed]:
+def _computed_by(graph: Graph, analysis: "Analysis", node: Node) -> Ask[list[Passed]]:
     if graph.is_function(node):
         function = graph.called(node)
-        if function is not None:
-            given = passed_to_function(function, [(node, analysis)])
-            yield from _results(function, analysis.of_function(function, given), function.results)
-    elif graph.is_standard(node) and not graph.refers(node):
-        found = list(graph.bodies(node)) if node.op in COVERED else []
-        if node.op == "If" and len(found) == 2:
-            first, second = (_results(e, analysis.of_body(e, {}), e.results) for e in found)
-            yield from map(common, first, second)
-        elif node.op in {"Loop", "Scan"} and len(found) == 1:
-            (body,) = found
-            yield from _stacked(node, body, analysis)
+        if function is None:
+            return []
+        given = passed_to_function(function, [(node, analysis)])
+        return (yield from _results(function, analysis, given))
+    if not graph.is_standard(node) or graph.refers(node):
+        return []
+    found = list(graph.bodies(node)) if node.op in COVERED else []
+    if node.op == "If" and len(found) == 2:
+        first = yield from _results(found[0], analysis, {})
+        second = yield from _results(found[1], analysis, {})
+        return list(map(common, first, second))
+    if node.op in {"Loop", "Scan"} and len(found) == 1:
+        return (yield from _stacked(node, found[0], analysis))
+    return []
 
 
-def _stacked(node: Node, body: Graph, analysis: "Analysis") -> Iterator[Passed]:
+def _stacked(node: Node, body: Graph, analysis: "Analysis") -> Ask[list[Passed]]:
     """The final values of a Loop or Scan, then the results of all iterations, stacked."""
-    known = _iterated(body, analysis)
+    known = yield from _iterated(body, analysis)
     if known is None:
-        return
-    yield from (known.given[name] for name in known.states)
+        return []
+    found = [known.given[name] for name in known.states]
     axes: Any = node.attrs.get("scan_output_axes", [0] * len(known.stacked))
     if not isinstance(axes, list) or any(axis != 0 for axis in axes):
-        return
-    for each in _results(body, analysis.of_body(body, known.given), known.stacked):
+        return found
+    for each in known.stacked:
         count = Unknown("it is the number of iterations")
-        yield Passed(each.dtype, None if each.shape is None else (count, *each.shape))
+        shape = None if each.shape is None else (count, *each.shape)
+        found.append(Passed(each.dtype, shape))
+    return found
 
 
 def common(one: Passed, other: Passed) -> Passed:

@@ -35,7 +35,9 @@ class Kind(enum.IntEnum):
     FOLDED = 3
 
 
-Request: TypeAlias = tuple[Kind, Any]
+Request: TypeAlias = tuple[Kind | tuple[Any, Kind], Any]
+"""A kind of question, of another analysis if that stands with it, and a tensor."""
+
 Ask: TypeAlias = Generator[Request, Any, T]
 """A computation that yields requests and returns a T."""
 

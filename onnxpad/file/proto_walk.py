@@ -2,11 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from typing import Final
 
 import onnx
 
 _ENDLESS = 1 << 20
 _INT64 = 8  # bytes
+
+MOST_NODES: Final = 1_000_000
+"""Most nodes of a model that is run, once functions stand in the place of their calls."""
 
 
 def bodies(attribute: onnx.AttributeProto) -> Iterator[onnx.GraphProto]:
@@ -125,6 +129,52 @@ def _number(tensor: onnx.TensorProto) -> int | None:
     if len(raw) == _INT64:
         return int.from_bytes(raw, "little", signed=True)
     return tensor.int64_data[0] if len(tensor.int64_data) == 1 else None
+
+
+def unfolds(model: onnx.ModelProto) -> str:
+    """Why a model is too large to run once functions stand in the place of their calls, or ""."""
+    count = _unfolded(model) if model.functions else 0
+    if count <= MOST_NODES:
+        return ""
+    return (
+        f"its functions would unfold to {count:,} nodes, since onnxruntime puts a function in the "
+        f"place of every call, and no more than {MOST_NODES:,} are tried"
+    )
+
+
+def _unfolded(model: onnx.ModelProto) -> int:
+    """The number of nodes once functions stand in the place of their calls.
+
+    Functions that call each other in a circle, which no runtime accepts, count as one node.
+    """
+    functions = {(each.domain, each.name): each.node for each in model.functions}
+    sizes: dict[tuple[str, str], int] = {}
+    pending = [*functions]
+    begun = set()
+    while pending:
+        key = pending[-1]
+        if key in sizes:
+            pending.pop()
+        elif key not in begun:
+            begun.add(key)
+            called = {(each.domain, each.op_type) for each in _every(functions[key])}
+            pending += [each for each in called if each in functions and each not in begun]
+        else:
+            sizes[key] = _size(functions[key], sizes)
+    return _size(model.graph.node, sizes)
+
+
+def _size(nodes: Iterable[onnx.NodeProto], sizes: Mapping[tuple[str, str], int]) -> int:
+    return sum(max(sizes.get((each.domain, each.op_type), 1), 1) for each in _every(nodes))
+
+
+def _every(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """Nodes, and those in their bodies."""
+    pending = [nodes]
+    while pending:
+        for node in pending.pop():
+            yield node
+            pending += [body.node for item in node.attribute for body in bodies(item)]
 
 
 def inner_tensors(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:

@@ -109,7 +109,7 @@ class Fusion:
         self._inlined = inlined
         self._opened: dict[int, Fusion] = {}
         self._fed: tuple[int, set[str]] | None = None
-        self._answers: tuple[int, dict[str, bool]] = -1, {}
+        self._answers: tuple[int, dict[object, bool]] = -1, {}
 
     @property
     def drops_empty(self) -> bool:
@@ -322,38 +322,58 @@ class Fusion:
         return [self._opened.get(each.offset) or self._open(each) for each in found]
 
     def _open(self, inner: Graph) -> "Fusion":
-        if inner.parent is None:
-            inlined = self.drops_empty
+        if inner.parent is not None:
+            analysis = self._analysis.of_body(inner, {})
+            fusion = self._opened[inner.offset] = Fusion(inner, analysis, self._folds, self)
+            return fusion
+        # However many graphs call a function, it is looked into once.
+        notes, undone = inner.model.notes, inner.model.journal.undone
+        if Fusion not in notes or notes[Fusion][0] != undone:
+            notes[Fusion] = undone, {}
+        known: dict[tuple[int, bool], Fusion] = notes[Fusion][1]
+        inlined = self.drops_empty
+        if (inner.offset, inlined) not in known:
             fusion = Fusion(inner, Analysis(inner), self._folds, fed=(), inlined=inlined)
-        else:
-            fusion = Fusion(inner, self._analysis.of_body(inner, {}), self._folds, self)
-        self._opened[inner.offset] = fusion
-        return fusion
+            known[inner.offset, inlined] = fusion
+        return known[inner.offset, inlined]
 
     def _pads_last(self, node: Node) -> bool:
         """Whether a `Pad` inside a node that may be inlined may come next to what reads that."""
         found = self._inside(node)
         if found is None:
             return "Pad" in self._graph.inner_operators(node)
-        return any(each._kept("gives a Pad", each._gives_pad) for each in found)
+        return any(each._kept(Fusion._gives_pad) for each in found)
 
     def _passes_on(self, node: Node) -> bool:
         """Whether a node that may be inlined may give what comes from outside as it is."""
         found = self._inside(node)
-        return found is None or any(each._kept("passes on", each._gives_outside) for each in found)
+        return found is None or any(each._kept(Fusion._gives_outside) for each in found)
 
     def _gives_outside(self) -> bool:
         return any(map(self._is_from_outside, map(self._graph.tensor, self._graph.results)))
 
-    def _kept(self, question: str, answer: Callable[[], bool]) -> bool:
-        """The answer to a question about this graph, until the next edit."""
-        version = self._graph.version
-        if self._answers[0] != version:
-            self._answers = version, {}
-        known = self._answers[1]
-        if question not in known:
-            known[question] = answer()
-        return known[question]
+    def _kept(self, question: "Callable[[Fusion], bool]") -> bool:
+        """The answer to a question about this graph, until the next edit.
+
+        Those inside it are answered first, the innermost before all others, so that deep calls need
+        no deep Python stack. One that calls itself, which no runtime accepts, counts as a yes.
+        """
+        version, pending = self._graph.version, [self]
+        while pending:
+            asked = pending[-1]
+            if asked._answers[0] != version:
+                asked._answers = version, {}
+            known, begun = asked._answers[1], (question, "begun")
+            if question in known:
+                pending.pop()
+            elif begun not in known:
+                known[begun] = True
+                opened = filter(asked._is_opened, asked._graph.nodes)
+                pending += (each for node in opened for each in asked._inside(node) or ())
+            else:
+                known[question] = True
+                known[question] = question(asked)
+        return self._answers[1][question]
 
     def _gives_pad(self) -> bool:
         results = map(self._graph.tensor, self._graph.results)
@@ -364,7 +384,7 @@ class Fusion:
         found = self._inside(node)
         if found is None:
             return _folds_inside(self._graph.inner_operators(node))
-        return any(each._kept("takes from outside", each._takes_from_outside) for each in found)
+        return any(each._kept(Fusion._takes_from_outside) for each in found)
 
     def _takes_from_outside(self) -> bool:
         """Whether an operator that a `Pad` is folded into reads what comes from outside."""

@@ -53,12 +53,16 @@ class Journal:
 
     Attributes:
         count: The number of edits made or undone: while it stays the same, so does the model.
+        inner: The number of those in bodies and functions that were made.
+        undone: How often edits were undone.
         suspects: Tensors that lost a use since the last sweep, with the `Edits` of their graph.
     """
 
     def __init__(self) -> None:
         """Starts without edits."""
         self.count = 0
+        self.inner = 0
+        self.undone = 0
         self.suspects: dict[int, tuple[Edits, Tensor]] = {}
         self._steps: list[Callable[[], object]] = []
         self._touched: list[tuple[int, View, Touched]] = []
@@ -69,6 +73,7 @@ class Journal:
 
     def rollback(self, mark: int) -> None:
         """Undoes everything since a mark, the latest first."""
+        self.undone += len(self._steps) > mark
         while len(self._steps) > mark:
             self.count += 1
             self._steps.pop()()
@@ -142,6 +147,7 @@ class Edits:
 
     def _record(self, undo: Callable[[], object]) -> None:
         self._journal.record(undo)
+        self._journal.inner += not self._view.is_main
         view: View | None = self._view
         while view is not None and not (view.touched and view.outer is None):
             view.touched = True

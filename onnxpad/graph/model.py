@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import onnx
 
@@ -46,6 +46,7 @@ class Model:
         function_names: Domain and name of each function.
         standard_functions: Names of the functions that replace operators of ONNX itself.
         journal: The edits of all graphs.
+        notes: A cache for facts derived from several graphs, by who derives them.
     """
 
     def __init__(self, skeleton: Skeleton, path: Path | None) -> None:
@@ -65,6 +66,7 @@ class Model:
             each.name for each in light.functions if each.domain in DEFAULT_DOMAINS
         }
         self.journal = Journal()
+        self.notes: dict[object, Any] = {}
         self._metadata: dict[str, str] = {}
         self._different: tuple[int, Differences] | None = None
         self._light_functions: tuple[int, Mapping[tuple[str, str], onnx.FunctionProto]] | None = (

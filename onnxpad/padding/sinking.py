@@ -56,6 +56,7 @@ class Sinking:
         self._graph = graph
         self._analysis = analysis
         self._known: dict[str, Lifted | RefusalError | None] = {}
+        self._cut_short = False
 
     def pad(self, pad: PadOp) -> Layer | None:
         """The layer of a `Pad`; None unless it is constant padding by known numbers.
@@ -81,15 +82,29 @@ class Sinking:
         """
         tensor = self._graph.origin(tensor)
         if tensor.name not in self._known:
+            count, found = len(self._known), None
+            self._cut_short &= depth > 0
             try:
-                found = self._lift(tensor, depth) if depth <= _MOST_STEPS else None
+                if depth <= _MOST_STEPS:
+                    found = self._lift(tensor, depth)
+                else:
+                    self._cut_short = True
                 self._known[tensor.name] = found
             except RefusalError as refusal:
                 self._known[tensor.name] = refusal
+            if self._cut_short and not depth:
+                self._forget(count, tensor.name)
         known = self._known[tensor.name]
         if isinstance(known, RefusalError):
             raise known
         return known
+
+    def _forget(self, count: int, name: str) -> None:
+        """Forgets all answers after so many, which depend on the depth, but for one."""
+        known = self._known[name]
+        while len(self._known) > count:
+            self._known.popitem()
+        self._known[name] = known
 
     def _lift(self, tensor: Tensor, depth: int) -> Lifted | None:
         node = self._graph.producer(tensor)

@@ -13,6 +13,7 @@ import onnx
 
 from onnxpad.engine.sessions import optimised
 from onnxpad.errors import ModelError
+from onnxpad.file.proto_walk import unfolds
 from onnxpad.fusion.pad_fusion import Exposed
 from onnxpad.graph import Graph
 from onnxpad.operators.read import UnreadableError
@@ -82,6 +83,8 @@ def _named(model: onnx.ModelProto) -> dict[str, str]:
 
 
 def _optimised(model: onnx.ModelProto, folder: Any, *disabled: str) -> onnx.ModelProto:
+    if why := unfolds(model):
+        raise ModelError(why)
     data = optimised(model, optimisation="basic", disabled=disabled, folder=folder)
     return onnx.load_model_from_string(data)
 

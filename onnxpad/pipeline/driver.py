@@ -507,8 +507,9 @@ def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple
     for kind in passes:
         rule = kind()
         for match in findings(rule, context):
-            key = key_of(context.graph, rule, match)
-            reason = barred.get(key) if match.plan is not None else None
+            # A finding may be about a function as a whole, which has no outputs to name it by.
+            rewrites = match.plan is not None
+            reason = barred.get(key_of(context.graph, rule, match)) if rewrites else None
             if reason is None:
                 yield rule, match
             else:

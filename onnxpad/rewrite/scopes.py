@@ -5,7 +5,7 @@ passes to it. A function knows what all of its calls agree on, wherever in the m
 happens inside never limits the sizes outside: a branch need not run.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -158,7 +158,7 @@ class _Finder:
 
     def _add_function(self, index: int) -> None:
         light = self._main.graph.model.skeleton.light.functions[index]
-        key = (normal_domain(light.domain), light.name)
+        key = _key(light)
         if key not in self._padding:
             return
         try:
@@ -229,11 +229,15 @@ class _Finder:
 
 def _with_callers(functions: Sequence[onnx.FunctionProto], keys: Collection[Key]) -> frozenset[Key]:
     """Functions, and all those that call them."""
-    found = set(keys)
-    for index in reversed(_callers_first(functions)) if found else ():
-        each = functions[index]
-        if not found.isdisjoint(_called(each.node)):
-            found.add((normal_domain(each.domain), each.name))
+    callers: dict[Key, set[Key]] = defaultdict(set)
+    for each in functions if keys else ():
+        for called in _called(each.node):
+            callers[called].add(_key(each))
+    found, pending = set(keys), list(keys)
+    while pending:
+        fresh = callers[pending.pop()] - found
+        found |= fresh
+        pending += fresh
     return frozenset(found)
 
 
@@ -571,13 +575,7 @@ def _is_fed(call: _Call, place: int) -> bool:
 
 def _padding_functions(functions: Sequence[onnx.FunctionProto]) -> frozenset[Key]:
     """The functions that may pad, also by calling others."""
-    found: frozenset[Key] = frozenset()
-    while True:
-        padding = [each for each in functions if pads(each.node, found)]
-        more = frozenset((normal_domain(each.domain), each.name) for each in padding)
-        if more == found:
-            return found
-        found = more
+    return _with_callers(functions, {_key(each) for each in functions if pads(each.node)})
 
 
 def _callers_first(functions: Sequence[onnx.FunctionProto]) -> list[int]:
@@ -587,21 +585,25 @@ def _callers_first(functions: Sequence[onnx.FunctionProto]) -> list[int]:
     """
     index: dict[Key, list[int]] = defaultdict(list)
     for place, each in enumerate(functions):
-        index[normal_domain(each.domain), each.name].append(place)
+        index[_key(each)].append(place)
     called = [
         {place for key in _called(each.node) for place in index.get(key, ())} for each in functions
     ]
-    waiting = [sum(place in others for others in called) for place in range(len(functions))]
-    ready = [place for place, count in enumerate(waiting) if not count]
+    waiting = Counter(place for others in called for place in others)
+    ready = deque(place for place in range(len(functions)) if not waiting[place])
     found = []
     while ready:
-        place = ready.pop(0)
+        place = ready.popleft()
         found.append(place)
         for other in sorted(called[place]):
             waiting[other] -= 1
             if not waiting[other]:
                 ready.append(other)
     return found
+
+
+def _key(function: onnx.FunctionProto) -> Key:
+    return normal_domain(function.domain), function.name
 
 
 def _called(nodes: Iterable[onnx.NodeProto]) -> Iterator[Key]:

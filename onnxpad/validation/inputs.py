@@ -20,6 +20,7 @@ from onnxpad.arithmetic.size import Sizes
 from onnxpad.engine.seeds import drawn
 from onnxpad.engine.sessions import Array
 from onnxpad.errors import ModelError
+from onnxpad.file.proto_walk import unfolds
 from onnxpad.validation.compare import shape_text
 
 _SIZES = (
@@ -413,8 +414,11 @@ def outline(model: onnx.ModelProto) -> Outline:
     """The outline of a model; validation keeps it and drops the model.
 
     Raises:
-        UndrawableError: An input is a sequence, a map or a sparse tensor.
+        UndrawableError: An input is a sequence, a map or a sparse tensor; or its functions unfold
+            to too many nodes.
     """
+    if why := unfolds(model):
+        raise UndrawableError(why)
     operators = [node.op_type for node in _nodes(model.graph)]
     quantised = not _QUANTISERS.isdisjoint(operators)
     outputs = tuple(

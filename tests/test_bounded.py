@@ -1,0 +1,100 @@
+"""Work is bounded by the size of the file, however much a small file unfolds to."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import onnxpad
+from onnxpad.padding.sinking import check_taken
+
+AMOUNTS = [0, 0, 1, 1, 0, 0, 1, 1]
+IMPORTS = [helper.make_opsetid("", 18), helper.make_opsetid("f", 1)]
+node = helper.make_node
+
+
+def nested(depth: int, calls: int, reads: str = "Conv") -> onnx.ModelProto:
+    """Functions that each call the next so many times in a row; the last pads for an operator."""
+    last = [node("Constant", [], ["p"], value_ints=AMOUNTS), node("Pad", ["x", "p"], ["a"])]
+    last.append(node(reads, ["a", "w"] if reads == "Conv" else ["a"], ["y"]))
+    bodies: list[list[onnx.NodeProto]] = [last]
+    for place in range(1, depth):
+        names = ["x", *(f"t{index}" for index in range(1, calls)), "y"]
+        pairs = pairwise(names)
+        bodies.append([node(f"F{place - 1}", [one, "w"], [two], domain="f") for one, two in pairs])
+    functions = [
+        helper.make_function("f", f"F{place}", ["x", "w"], ["y"], body, IMPORTS)
+        for place, body in enumerate(bodies)
+    ]
+    return model([node(f"F{depth - 1}", ["x", "w"], ["y"], domain="f")], functions)
+
+
+def model(
+    nodes: Sequence[onnx.NodeProto], functions: Sequence[onnx.FunctionProto] = ()
+) -> onnx.ModelProto:
+    """A model that reads an image of 9 by 9 and a kernel of 3 by 3."""
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, 9, 9])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(np.ones((1, 1, 3, 3), np.float32), "w")],
+    )
+    return helper.make_model(graph, opset_imports=IMPORTS, functions=functions, ir_version=9)
+
+
+@pytest.mark.parametrize(
+    ("depth", "calls"),
+    [pytest.param(31, 2, id="2^30 calls"), pytest.param(1_500, 1, id="1,500 calls deep")],
+)
+def test_functions_are_analysed_once_for_like_calls(depth: int, calls: int) -> None:
+    given = nested(depth, calls)
+    fixed = onnxpad.fix(given, validate=False)
+    assert [change.after for change in fixed.changes] == ["Conv H 1+1, W 1+1, pads [1, 1, 1, 1]"]
+    assert not fixed.findings
+    assert "PAD201" in {each.code for each in onnxpad.check(given).findings}
+    assert [site.pads for site in onnxpad.show(given).sites] == [(1, 1, 1, 1)]
+    assert onnxpad.explain(given, node="y").conventions
+
+
+def test_functions_with_too_many_sizes_are_left_with_a_finding() -> None:
+    given = nested(40, 2, "Relu")
+    fixed = onnxpad.fix(given, validate=False)
+    assert not fixed.changes
+    assert {each.code for each in fixed.findings} == {"PAD903", "PAD206"}
+    assert "100,000 nodes" in next(each.reason for each in fixed.findings if each.code == "PAD903")
+
+
+def test_a_model_that_unfolds_to_too_many_nodes_is_not_run() -> None:
+    given = nested(31, 2)
+    fixed = onnxpad.fix(given)
+    assert len(fixed.changes) == 1
+    assert fixed.validation is not None
+    assert fixed.validation.outcome == "nothing compared"
+    assert "unfold to 3,221,225,472 nodes" in str(fixed.validation.reason)
+    compared = onnxpad.validate(given, fixed.model)
+    assert compared.outcome == "nothing compared"
+    with pytest.raises(onnxpad.ModelError, match="unfold to"):
+        onnxpad.match(given, {"x": np.zeros((1, 1, 9, 9), np.float32), "y": np.ones(3, np.float32)})
+
+
+def test_pads_that_reach_one_step_share_its_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The `Pad`s stay, each with its reason: what reads the Concat has no window."""
+    tried = []
+
+    def counted(*given: Any) -> None:
+        tried.append(given)
+        check_taken(*given)
+
+    monkeypatch.setattr("onnxpad.passes.sink_pad.check_taken", counted)
+    nodes = [node("Constant", [], ["p"], value_ints=AMOUNTS)]
+    nodes += [node("Pad", ["x", "p"], [f"x{place}"]) for place in range(300)]
+    nodes.append(node("Concat", [f"x{place}" for place in range(300)], ["c"], axis=1))
+    nodes.append(node("ReduceSum", ["c"], ["y"]))
+    found = onnxpad.fix(model(nodes), validate=False).findings
+    assert [each.code for each in found] == ["PAD206"] * 300
+    assert 0 < len(tried) < 10
