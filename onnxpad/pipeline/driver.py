@@ -1,6 +1,6 @@
 """Runs the passes on all graphs of a model: `rewrite` keeps the result, `find` undoes it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias, Unpack
@@ -109,9 +109,8 @@ def find(
         barred = {**barred, **fresh}
         work = _Work(anew, strict=strict)
         found = looked(work)
-    told_of = {id(match.about) for _, match in found if match.plan is None}
-    left = [match.finding for _, match in rest if id(match.about) not in told_of]
-    return [*_outlook(work, found, seen), *left, *added]
+    last = [match for place, match in (*last_seen, *rest) if place not in work.undone]
+    return [*_outlook(work, found, last, {kind.code for kind in rewriting}), *added]
 
 
 def _added(found: Sequence[Context], at_last: AtLast | None) -> list[Finding]:
@@ -480,27 +479,79 @@ def _undone(undone: Undone, what: str) -> Finding:
     )
 
 
-def _outlook(work: _Work, found: Sequence[Found], seen: Sequence[Found]) -> list[Finding]:
-    """The first findings, each with its outcome after all rewrites were tried."""
+def _outlook(
+    work: _Work, found: Sequence[Found], last: Sequence[Match], rewriting: Container[str]
+) -> list[Finding]:
+    """The findings about a model, each with its outcome after all rewrites were made and undone.
+
+    A padding that is refused at first may be rewritten after another change, by this rule or by
+    another one, or stay for another reason. So what changes is what the first look finds, and what
+    stays is what the last one finds in a node of the model, as in the report of `fix`.
+
+    Args:
+        work: The changes made, and those that were taken back.
+        found: What was found before all changes.
+        last: What was found after them, without what was taken back.
+        rewriting: The codes of the passes that rewrite; the others are about the model as it is.
+    """
+    graphs = {id(node): each.graph for each in work.contexts for node in each.graph.nodes}
+    named = {each.label(node): id(node) for each in work.contexts for node in each.graph.nodes}
     made: dict[Place, list[Made]] = {}
     for each in work.made:
         made.setdefault(each.place, []).append(each)
-    stays = {place: _undone(each, "fix would undo it") for place, each in work.undone.items()}
-    stays |= {place: match.finding for place, match in seen if match.plan is None}
-    return [_told(match, made.get(place, ()), stays.get(place)) for place, match in found]
+    undone = work.undone
+    stays: dict[int, list[Finding]] = {}
+
+    def about(match: Match) -> int:
+        return id(match.about) if id(match.about) in graphs else named.get(match.finding.node, 0)
+
+    for match in last:
+        stays.setdefault(about(match), []).append(match.finding)
+    stays.pop(0, None)  # about nodes that the changes write
+    left = {node: tuple(findings) for node, findings in stays.items()}
+    changing = {about(match) for place, match in found if place in made or match.plan is not None}
+    told: list[Finding] = []
+    for place, match in found:
+        node = about(match)
+        if place in made:
+            told.append(_changed(match, made[place]))
+        elif place in undone:
+            told.append(_undone(undone.pop(place), "fix would undo it"))
+        elif match.finding.code not in rewriting or not node:
+            told.append(match.finding)
+        elif node in stays:
+            pass
+        elif match.plan is not None:
+            told.append(match.finding)  # it disappears with another rewrite
+        elif node not in changing:
+            told.append(_changed_by_another(match, graphs[node], work.made))
+        told += left.pop(node, ())
+    told += (_undone(each, "fix would undo it") for each in undone.values())
+    return [*told, *(each for findings in left.values() for each in findings)]
 
 
-def _told(match: Match, made: Sequence[Made], stays: Finding | None) -> Finding:
-    """The finding of a match, given the changes made there, and the last finding there."""
-    if made:
-        # A padding that was refused at first may have been rewritten after another change.
-        finding = match.finding if match.plan is not None else made[0].finding
-        taken = dict.fromkeys(a for each in made for a in each.change.certificate.assumptions)
-        limits = dict.fromkeys(each.change.certificate.limited_to for each in made)
-        return replace(finding, assumptions=tuple(taken), sizes="; ".join(filter(None, limits)))
-    if match.plan is not None and stays is not None:
-        return stays
-    return match.finding  # it stays, or disappears with another rewrite
+def _changed(match: Match, made: Sequence[Made]) -> Finding:
+    """The finding of a match, given the changes made there."""
+    # A padding that was refused at first may have been rewritten after another change.
+    finding = match.finding if match.plan is not None else made[0].finding
+    taken = dict.fromkeys(a for each in made for a in each.change.certificate.assumptions)
+    limits = dict.fromkeys(each.change.certificate.limited_to for each in made)
+    return replace(finding, assumptions=tuple(taken), sizes="; ".join(filter(None, limits)))
+
+
+def _changed_by_another(match: Match, graph: Graph, made: Sequence[Made]) -> Finding:
+    """The finding of what was refused at first, and went with a change made elsewhere."""
+    node = match.about or match.node
+    tensors = {graph.unique(tensor.name) for tensor in node.outputs if tensor.name}
+
+    def took(each: Made) -> bool:
+        return match.finding.node in each.change.removed or not tensors.isdisjoint(each.tensors)
+
+    by = next(filter(took, made), None)
+    if by is None:
+        return match.finding
+    finding, was = _changed(match, [by]), match.finding
+    return replace(finding, node=was.node, op_type=was.op_type, message=was.message)
 
 
 def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple[Pass, Match]]:

@@ -6,7 +6,7 @@ import pytest
 
 import onnxpad
 from onnxpad.inventory.padding_site import PaddingSite
-from tests.support import MODELS
+from tests.support import MODELS, one
 
 STEM = """
 <ir_version: 9, opset_import: ["" : 17]>
@@ -96,3 +96,26 @@ def test_a_name_like_no_other_lists_operators_alone() -> None:
     operators = len(onnxpad.show(model).sites)
     with pytest.raises(onnxpad.UsageError, match=rf"pad are '/.*' and {operators - 3} more$"):
         onnxpad.show(model, "qqqq")
+
+
+CROPPED_LATER = one(
+    "a = Pad (x, p) b = Pad (a, q) y = Conv (b, w)",
+    inputs="float[1, 1, 8, 8] x",
+    initializers=f"float[1, 1, 3, 3] w = {{{', '.join('1' * 9)}}},"
+    " int64[8] p = {0, 0, 1, 0, 0, 0, 0, 0}, int64[8] q = {0, 0, -1, 0, 0, 0, 1, 0}",
+)
+MOVED_LATER = one(
+    "t = Unsqueeze (x, last) a = Pad (t, p) s = Squeeze (a, last) b = Pad (s, q) y = Conv (b, w)",
+    inputs="float[1, 1, 8] x",
+    initializers="float[1, 1, 3] w = {1, 2, 3}, int64[1] last = {3},"
+    " int64[8] p = {0, 0, 1, 0, 0, 0, 0, 0}, int64[6] q = {0, 0, -1, 0, 0, 1}",
+)
+
+
+@pytest.mark.parametrize("model", [CROPPED_LATER, MOVED_LATER])
+def test_what_fix_rewrites_after_another_change_does_not_stay(model: onnx.ModelProto) -> None:
+    assert not onnxpad.fix(model, validate=False).findings
+    shown = onnxpad.show(model)
+    assert shown.sites
+    assert not any(site.stays for site in shown.sites)
+    assert "leaves" not in str(shown)
