@@ -163,13 +163,18 @@ class PaddingSite:
     def deciding(self) -> tuple[Finding, ...]:
         """The findings that say whether and why the padding is rewritten.
 
-        A `Pad` between a transposed convolution and a window operator has findings about each.
+        A `Pad` between a transposed convolution and a window operator has findings about each;
+        where it becomes the window's, the convolution stays as it is.
         """
         about = [each for each in self.findings if each.code not in _NOT_ABOUT_FOLDING]
         crops = [each for each in about if each.code.startswith(_ABOUT_CROPS)]
         if self.kind == "transposed":
             others = [each for each in about if each.op_type == self.op_type]
-            return tuple(each for each in about if each in crops or each in others or not crops)
+            return tuple(
+                each
+                for each in about
+                if each in crops or each in others or not (crops or each.fixable)
+            )
         return tuple(each for each in about if each not in crops or len(crops) == len(about))
 
     @property

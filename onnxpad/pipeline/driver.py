@@ -494,8 +494,9 @@ def _outlook(
         last: What was found after them, without what was taken back.
         rewriting: The codes of the passes that rewrite; the others are about the model as it is.
     """
-    graphs = {id(node): each.graph for each in work.contexts for node in each.graph.nodes}
-    named = {each.label(node): id(node) for each in work.contexts for node in each.graph.nodes}
+    nodes = [(each, node) for each in work.contexts for node in each.graph.nodes]
+    graphs = {id(node): each.graph for each, node in nodes}
+    named = {each.label(node): node for each, node in nodes}
     made: dict[Place, list[Made]] = {}
     for each in work.made:
         made.setdefault(each.place, []).append(each)
@@ -503,11 +504,15 @@ def _outlook(
     stays: dict[int, list[Finding]] = {}
 
     def about(match: Match) -> int:
-        return id(match.about) if id(match.about) in graphs else named.get(match.finding.node, 0)
+        return id(match.about) if id(match.about) in graphs else id(named.get(match.finding.node))
 
     for match in last:
-        stays.setdefault(about(match), []).append(match.finding)
-    stays.pop(0, None)  # about nodes that the changes write
+        node, finding = about(match), match.finding
+        if node not in graphs and not finding.asked:  # a node that changes wrote for another one
+            label, op_type = _wrote(match, work.made, named)
+            node, finding = id(named.get(label)), replace(finding, node=label, op_type=op_type)
+        if node in graphs:
+            stays.setdefault(node, []).append(finding)
     left = {node: tuple(findings) for node, findings in stays.items()}
     changing = {about(match) for place, match in found if place in made or match.plan is not None}
     told: list[Finding] = []
@@ -517,7 +522,7 @@ def _outlook(
             told.append(_changed(match, made[place]))
         elif place in undone:
             told.append(_undone(undone.pop(place), "fix would undo it"))
-        elif match.finding.code not in rewriting or not node:
+        elif match.finding.code not in rewriting or node not in graphs:
             told.append(match.finding)
         elif node in stays:
             pass
@@ -528,6 +533,15 @@ def _outlook(
         told += left.pop(node, ())
     told += (_undone(each, "fix would undo it") for each in undone.values())
     return [*told, *(each for findings in left.values() for each in findings)]
+
+
+def _wrote(match: Match, made: Sequence[Made], named: Container[str]) -> tuple[str, str]:
+    """The node of the original for which changes wrote the one that a finding is about."""
+    label, op_type = match.finding.node, match.finding.op_type
+    for each in reversed(made):
+        if label not in named and label in each.wrote:
+            label, op_type = each.finding.node, each.finding.op_type
+    return label, op_type
 
 
 def _changed(match: Match, made: Sequence[Made]) -> Finding:

@@ -66,6 +66,7 @@ class Made(NamedTuple):
         tensors: Names of the tensors from its root, which is left out, to the output that it keeps,
             of those that it inserts, and in bodies the outputs of the nodes around; unique in the
             model.
+        wrote: Labels of the nodes that it added.
     """
 
     place: Place
@@ -73,6 +74,7 @@ class Made(NamedTuple):
     finding: Finding
     key: Key
     tensors: frozenset[str]
+    wrote: frozenset[str]
 
 
 class _Site(NamedTuple):
@@ -147,7 +149,7 @@ class Editor:
         key = key_of(self.context.graph, rule, match)
         failure: UncertifiedError | None = None
         try:
-            change, tensors = self._apply(rule, match, place)
+            change, tensors, wrote = self._apply(rule, match, place)
         except UncertifiedError as error:
             failure = error
         except Exception as error:  # whatever a user's pass raises, or leads to
@@ -159,7 +161,7 @@ class Editor:
             self.context.rollback(mark)
             self.undone[place] = Undone(match.finding, str(failure), failure.code, failure.facts)
         else:
-            self.made.append(Made(place, change, match.finding, key, tensors))
+            self.made.append(Made(place, change, match.finding, key, tensors, wrote))
             self._outdated = bool(self.undone)
 
     def check_guards(self, mark: int) -> None:
@@ -211,8 +213,10 @@ class Editor:
             self.undone.clear()
         return outdated
 
-    def _apply(self, rule: Pass, match: Match, place: Place) -> tuple[Change, frozenset[str]]:
-        """Makes a change; returns it, and the tensors that belong to it."""
+    def _apply(
+        self, rule: Pass, match: Match, place: Place
+    ) -> tuple[Change, frozenset[str], frozenset[str]]:
+        """Makes a change; returns it, the tensors that belong to it, and the nodes it added."""
         graph, node = self.context.graph, match.node
         mark, inputs = graph.mark(), dict(graph.model.main.inputs)
         label, op_type = self.context.label(node), node.op  # which the rewrite may change
@@ -249,7 +253,7 @@ class Editor:
             seen, certificate = self._probed(site, new, certificate)
         self._seen.add((place, was.text))
         fresh = [each.node for each in touched if each.was is None and graph.has_node(each.node)]
-        inserted = set(map(self.context.label, fresh))
+        inserted = frozenset(map(self.context.label, fresh))
         tensors |= {graph.unique(node.outputs[0].name) for node in fresh}
         mark = graph.mark()
         if absorbed := graph.absorb(node):
@@ -268,7 +272,7 @@ class Editor:
             removed=tuple(name for name in removed if name not in inserted),
             probe=seen,
         )
-        return change, tensors
+        return change, tensors, inserted
 
     def _kept(self, node: Node) -> Sequence[Tensor]:
         """The outputs of a node that must stay the same: those that are read.
