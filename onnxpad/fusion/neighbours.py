@@ -41,6 +41,7 @@ _REMOVED: Final = frozenset({TensorProto.INT8, TensorProto.UINT8})
 _COPIED_PAST: Final = frozenset(
     {"MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}
 )
+_DEQUANTISE: Final = "DequantizeLinear"
 _TYPED: Final = 21
 """The first opset in which a QuantizeLinear that onnxruntime inserts names its element type."""
 # Operators with a quantised kin; those whose kin takes no scale of one element but a scalar.
@@ -78,7 +79,7 @@ class Neighbours:
             "Relu": (self._relu_clip,),
             "Div": (self._quotient,),
             "QuantizeLinear": (self._two_pairs, self._typed),
-            "DequantizeLinear": (self._copied, self._unit),
+            _DEQUANTISE: (self._copied, self._unit),
         }
 
     def wrong(self) -> Iterator[Meeting]:
@@ -109,23 +110,28 @@ class Neighbours:
             yield Meeting((div, mul), "into one division, which rounds otherwise")
 
     def _two_pairs(self, first: Node) -> Iterator[Meeting]:
-        chain = [first]
-        for op in ("DequantizeLinear", "QuantizeLinear", "DequantizeLinear"):
-            node = self._only_reader(chain[-1], op)
-            if node is None:
-                return
+        chain: list[Node] = []
+        node: Node | None = first
+        while node is not None and len(chain) < _FAR:
             chain.append(node)
-        pairs = [pair for each in chain if (pair := self._scalar_pair(each)) is not None]
-        if len(pairs) < len(chain) or not (
-            _is_same(pairs[0], pairs[1]) and _is_same(pairs[2], pairs[3])
-        ):
-            return
-        types = {self._analysis.dtype(each.outputs[0]) for each in chain[::2]}
-        if len(types) == 1 and types <= {*_REMOVED, None} and not _is_same(pairs[1], pairs[2]):
-            yield Meeting(tuple(chain), "into one pair, though they round and saturate differently")
+            node = self._only_reader(node, "QuantizeLinear" if len(chain) % 2 == 0 else _DEQUANTISE)
+        pairs = [self._scalar_pair(each) for each in chain]
+        place = 1
+        while 1 <= place < len(chain) - 2:
+            before, one, other, after = pairs[place - 1 : place + 3]
+            if _is_same(one, other):  # taken out, so that others meet
+                del chain[place : place + 2], pairs[place : place + 2]
+                place -= 2 * (place > 1)
+                continue
+            nodes = chain[place - 1 : place + 3]
+            types = {self._analysis.dtype(each.outputs[0]) for each in nodes[::2]}
+            are_pairs = _is_same(before, one) and _is_same(other, after)
+            if are_pairs and len(types) == 1 and types <= {*_REMOVED, None}:
+                yield Meeting(tuple(nodes), "into one pair, though they saturate differently")
+            place += 2
 
     def _typed(self, quantise: Node) -> Iterator[Meeting]:
-        dequantise = self._only_reader(quantise, "DequantizeLinear")
+        dequantise = self._only_reader(quantise, _DEQUANTISE)
         if dequantise is not None and quantise.attrs.get("output_dtype") == TensorProto.INT8:
             yield Meeting((quantise, dequantise), "as uint8, though output_dtype says int8")
 
@@ -183,7 +189,7 @@ class Neighbours:
 
     def _dequantiser(self, tensor: Tensor) -> Node | None:
         node = self._graph.producer(self._graph.origin(tensor))
-        return node if node is not None and node.op == "DequantizeLinear" else None
+        return node if node is not None and node.op == _DEQUANTISE else None
 
     def _has_float_weight(self, node: Node) -> bool:
         if len(node.inputs) <= _WEIGHT:
@@ -278,7 +284,9 @@ class Neighbours:
         return is_known and shape == self._analysis.shape(source)
 
 
-def _is_same(one: _Pair, other: _Pair) -> bool:
+def _is_same(one: _Pair | None, other: _Pair | None) -> bool:
     """Whether two pairs of a scale and a zero point are equal; an absent zero point is 0."""
+    if one is None or other is None:
+        return False
     zeros = [0 if pair[1] is None else pair[1].item() for pair in (one, other)]
     return bool(one[0].item() == other[0].item()) and zeros[0] == zeros[1]

@@ -57,6 +57,15 @@ APART = [
     ),
     pytest.param(
         model(
+            "a = QuantizeLinear (x, t, i) b = DequantizeLinear (a, s, j)"
+            " c = QuantizeLinear (b, s, j) d = Pad (c, p, i) e = DequantizeLinear (d, t, i)"
+            " f = QuantizeLinear (e, s, j) h = DequantizeLinear (f, s, j) y = Conv (h, w)",
+            more=f"{Q8}, {WEIGHT}",
+        ),
+        id="pairs that meet once what is between them is taken out",
+    ),
+    pytest.param(
+        model(
             f"a = Relu (x) b = Pad (a, p, none) c = Clip (b, low, high) y = {POOL} (c)",
             kind="double",
             more=DOUBLE,
