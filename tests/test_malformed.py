@@ -3,6 +3,7 @@
 `python -m tests.malformed` looks for more of what comes to grief, with other seeds and for longer.
 """
 
+import contextlib
 import random
 
 import numpy as np
@@ -13,7 +14,7 @@ import onnxpad
 from tests.malformed.__main__ import case
 from tests.malformed.bases import bases
 from tests.malformed.readers import failures
-from tests.support import BORDER, W, one
+from tests.support import BORDER, W, one, parsed
 
 STYLES = ("fold", "pad", "symmetric")
 
@@ -29,6 +30,110 @@ def test_nothing_but_an_error_of_ours_comes_of_damage(block: int) -> None:
     for seed in range(12 * block, 12 * block + 12):
         model, done = case(seed)
         assert not failures(model, random.Random(seed)), f"seed {seed}: {done}"
+
+
+def renamed(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
+    """The model with a name that is not UTF-8 in place of another one of three letters."""
+    data = model.SerializeToString().replace(name.encode(), b"\xff\xfea")
+    found: onnx.ModelProto = onnx.ModelProto.FromString(data)
+    return found
+
+
+def typed(model: onnx.ModelProto, dtype: int) -> onnx.ModelProto:
+    """The model with another element type of its first input."""
+    model.graph.input[0].type.tensor_type.elem_type = dtype
+    return model
+
+
+def broken() -> dict[str, onnx.ModelProto]:
+    """Models that ended with a traceback once, by what is wrong with them."""
+    held = f"{W}, {BORDER}, int64 two = {{2}}, int64[1] z = {{0}}, float[4] r = {{1, 1, 1e38, 2}}"
+    same = 'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (a, w)'
+    computed = (
+        "s = Shape (x) d = Gather <axis = 0> (s, two) m = Mod (d, two) n = Sub (two, m)"
+        " u = Unsqueeze (n, z) q = Concat <axis = 0> (z, z, z, z, z, z, u, z)"
+    )
+    pool = (
+        "y = AveragePool <strides = [2, 1], pads = [1, 1, 1, 1], ceil_mode = 1,"
+        " kernel_shape = [3, 3], count_include_pad = 1> (a)"
+    )
+
+    def of(body: str, *, opset: int = 17) -> onnx.ModelProto:
+        return one(body, inputs="float[1, 2, Qdm, 9] x", initializers=held, opset=opset)
+
+    sparse, weight, outputs = of(f"a = Relu (x) {same}"), of(CONV), of(f"o = Constant () {CONV}")
+    sparse.graph.node[1].attribute[1].type = onnx.AttributeProto.SPARSE_TENSOR
+    weight.graph.initializer[0].data_type = 99
+    outputs.graph.node[0].ClearField("output")
+    outputs.graph.node[0].attribute.append(
+        onnx.helper.make_attribute("value", onnx.helper.make_tensor("o", 7, [1], [0]))
+    )
+    return {
+        "mode of a Pad": of(f'a = Pad <mode = "constants"> (x, p) {pool}'),
+        "computed axes": of(f"{computed} a = Squeeze (x, q) {same}"),
+        "scale without end": of(f'a = Resize <mode = "nearest"> (x, , r) {same}', opset=19),
+        "sparse attribute": sparse,
+        "list of no type": of(
+            "a = Pad (x, p) q = Squeeze <axes: floats = []> (a) y = Conv (q, w)", opset=11
+        ),
+        "input of an unknown type": typed(of(CONV), 99),
+        "input of four bits": typed(of("a = Pad (x, p) n = Neg (a) y = Conv (n, w)"), 22),
+        "input of complex numbers": typed(of("a = Pad (x, p) n = Neg (a) y = Conv (n, w)"), 14),
+        "weight of an unknown type": weight,
+        "cast to an unknown type": of("c = Cast <to = 99> (x) a = Pad (c, p) y = Conv (a, w)"),
+        "name of a node": renamed(of("[Qnm] a = Pad (x, p) y = Conv (a, w)"), "Qnm"),
+        "name of an operator": renamed(of("a = Pad (x, p) y = Qop (a, w)"), "Qop"),
+        "name of a dimension": renamed(of(CONV), "Qdm"),
+        "name of a tensor": renamed(of("Qtn = Pad (x, p) y = Conv (Qtn, w)"), "Qtn"),
+        "constant without an output": outputs,
+    }
+
+
+CONV = "a = Pad (x, p) y = Conv (a, w)"
+BROKEN = broken()
+
+
+@pytest.mark.parametrize("model", BROKEN.values(), ids=BROKEN)
+def test_what_ended_with_a_traceback_once(model: onnx.ModelProto) -> None:
+    for seed in range(2):
+        assert not failures(model, random.Random(seed))
+    with contextlib.suppress(onnxpad.OnnxpadError):
+        onnxpad.check(model, convention="tensorflow").to_html()
+    with contextlib.suppress(onnxpad.OnnxpadError):
+        onnxpad.repad(model, to="tensorflow")
+    with contextlib.suppress(onnxpad.OnnxpadError):
+        onnxpad.validate(model, model)
+
+
+TEXTS = f'{W}, {BORDER}, string[3] names = {{"a", "b", "c"}}'
+
+
+@pytest.mark.parametrize(
+    ("body", "outputs", "inputs"),
+    [
+        ("i = ArgMax <axis = 1, keepdims = 0> (y) t = Gather (names, i)", "string[?, ?, ?] t", ""),
+        ("t = Identity (s)", "string[?] t, float[?, ?, ?, ?] y", ", string[N] s"),
+        ("t = SequenceConstruct (names, names)", "seq(string[3]) t, float[?, ?, ?, ?] y", ""),
+        ("t = Optional (y)", "optional(float[?, ?, ?, ?]) t", ""),
+    ],
+    ids=["labels", "input", "sequence", "optional"],
+)
+def test_text_is_compared_like_anything_else(body: str, outputs: str, inputs: str) -> None:
+    text = f"g (float[1, 2, 9, 8] x{inputs}) => ({outputs}) <{TEXTS}> {{ {CONV} {body} }}"
+    result = onnxpad.fix(parsed(text, opset=18))
+    assert result.ok
+    assert [change.code for change in result.changes] == ["PAD201"]
+    assert result.validation is not None
+    assert result.validation.outcome == "passed"
+
+
+def test_other_text_is_a_difference() -> None:
+    label = "i = ArgMax <axis = 1, keepdims = 0> (y) t = Gather (names, i)"
+    text = f"g (float[1, 2, 9, 8] x) => (string[?, ?, ?] t) <{TEXTS}> {{ {CONV} {label} }}"
+    before, after = parsed(text), parsed(text.replace('"c"', '"z"'))
+    found = onnxpad.validate(before, after)
+    assert found.outcome == "failed"
+    assert "c became z" in str(found)
 
 
 DEAD = [

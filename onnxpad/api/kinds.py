@@ -122,6 +122,8 @@ def path_of(given: object) -> str:
 def name_of(model: Source) -> str:
     """A model in a few words: its path, or the name of its graph."""
     name = getattr(getattr(model, "graph", None), "name", "")
+    if isinstance(name, bytes):  # protobuf gives bytes where a string is not UTF-8
+        name = name.decode(errors="backslashreplace")
     return path_of(model) or name or "model"
 
 

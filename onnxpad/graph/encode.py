@@ -174,7 +174,7 @@ def working_copy(
             model.functions.append(light.functions[place])
     model.graph.CopyFrom(outline(skeleton, view))
     graph = model.graph
-    graph.name = light.graph.name
+    graph.name = "working copy"  # its own need not be UTF-8
     graph.output.extend(
         _declaring(value, view.redeclared_outputs[value.name])
         if value.name in view.redeclared_outputs

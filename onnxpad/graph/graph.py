@@ -90,7 +90,7 @@ class Graph:
         self.owner = None if view.outer is None else view.outer[1].node
         self.place = place
         self.inputs, self.outputs = view.inputs, view.outputs
-        named = (e if isinstance(e, str) else e.name for e in view.section.light.output)
+        named = (getattr(e, "name", e) for e in view.section.light.output)
         self.results = tuple(named)
         self.offset = -1 if view.is_main else view.section.containers[0].begin
         self._view = view

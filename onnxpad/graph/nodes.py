@@ -231,7 +231,7 @@ def build(
         ModelError: A tensor has no source or several, or the graph has a cycle.
     """
     view = View(section, outer)
-    named = (each if isinstance(each, str) else each.name for each in section.light.output)
+    named = (getattr(each, "name", each) for each in section.light.output)
     view.outputs = frozenset(named)
     _add_sources(view, defaults, given)
     ahead = _Ahead()
@@ -264,6 +264,7 @@ def declaration(value: onnx.ValueInfoProto) -> Declared:
         if dim.HasField("dim_value"):
             shape.append(dim.dim_value if dim.dim_value >= 0 else None)
         else:
+            _check_text(dim.dim_param, "name of a dimension")
             shape.append(dim.dim_param or None)
     return Declared(tensor.elem_type, tuple(shape))
 
@@ -310,7 +311,7 @@ def _add_sources(view: View, defaults: bool, given: Sequence[Declared] | None) -
     seen = set()
     known = iter(given or ())
     for value, record in section.parts("input"):
-        name = value if isinstance(value, str) else value.name
+        name = getattr(value, "name", value)
         if name in seen:
             raise ModelError(f"graph input '{name}' is declared twice; remove one")
         seen.add(name)
@@ -334,10 +335,14 @@ def _add_source(tensors: dict[str, Tensor], name: str) -> None:
 
 
 def _tensor(name: str) -> Tensor:
-    # protobuf gives bytes where a string is not UTF-8.
-    if not isinstance(name, str):
-        raise ModelError(f"the tensor name {name!r} is not UTF-8; rename it")
+    _check_text(name, "tensor name")
     return Tensor(name)
+
+
+def _check_text(text: object, what: str) -> None:
+    """Raises ModelError where a string is not UTF-8: protobuf gives bytes then."""
+    if not isinstance(text, str):
+        raise ModelError(f"the {what} {text!r} is not UTF-8; rename it")
 
 
 @dataclass(slots=True)
@@ -361,6 +366,8 @@ def _add_nodes(view: View, ahead: _Ahead) -> None:
         label = proto.name
         if not isinstance(label, str):
             label = bytes(label).decode(errors="backslashreplace")
+        for text in (proto.op_type, proto.domain, *values):
+            _check_text(text, "name")
         node = Node(proto.op_type, label, values, proto.domain or None)
         identity = id(node)
         view.entries[identity] = Entry(node, record)

@@ -301,6 +301,8 @@ class _Collector:
             shape = self._analysis.shape(op.data)
             padded = None if shape is None else op.operator.layout.spatial(shape)
             if padded is not None and all(isinstance(size, int) for size in padded):
+                if len(padded) != len(front):  # it cannot run
+                    return unknown
                 return tuple(
                     size - begin - end for size, (begin, end) in zip(padded, front, strict=True)
                 )

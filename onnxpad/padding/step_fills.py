@@ -14,6 +14,7 @@ import numpy as np
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
+from onnxpad.analysis.value import INTEGERS
 from onnxpad.operators.amounts import is_negative_zero, is_plain_zero
 from onnxpad.operators.table import FLOATS
 from onnxpad.reasons import Reason, RefusalError
@@ -83,13 +84,25 @@ def computed(
         with np.errstate(all="ignore"):
             result = float(operation(kind.type(one), kind.type(other)))
         return _sound(result, dtype, finite=math.isfinite(one) and math.isfinite(other))
+    least, greatest = _limits(dtype)
     result = operation(int(one), int(other))
     if not isinstance(result, int):
         raise UncertainError("a quotient of integers")
-    limits = np.iinfo(tensor_dtype_to_np_dtype(dtype))
-    if not limits.min <= result <= limits.max:
+    if not least <= result <= greatest:
         raise UncertainError("a number that its type does not hold")
     return result
+
+
+def _limits(dtype: int) -> tuple[int, int]:
+    """The least and greatest value of a type of integers.
+
+    Raises:
+        UncertainError: It is another type.
+    """
+    limits = INTEGERS.get(dtype)
+    if limits is None:
+        raise UncertainError("a number of a type in which nothing is computed")
+    return limits
 
 
 def _sound(result: float, dtype: int, *, finite: bool) -> float:
@@ -229,8 +242,8 @@ def quantised(value: Number, scale: float, zero_point: int, dtype: int) -> int:
         quotient = float(np.float32(value) / np.float32(scale))
     if not math.isfinite(quotient) or abs(quotient - math.floor(quotient) - 0.5) < _TIE:
         raise UncertainError("a number that rounding decides")
-    limits = np.iinfo(tensor_dtype_to_np_dtype(dtype))
-    return max(limits.min, min(limits.max, round(quotient) + zero_point))
+    least, greatest = _limits(dtype)
+    return max(least, min(greatest, round(quotient) + zero_point))
 
 
 def dequantised(value: int, scale: float, zero_point: int) -> float:

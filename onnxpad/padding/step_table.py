@@ -743,6 +743,11 @@ def behind(
     """
     if any(layer.amounts != layers[0].amounts for layer in layers):
         raise joins_otherwise(graph, node)
+    known = [analysis.shape(node.inputs[place]) for place in data]
+    if any(shape is not None and len(shape) != len(layers[0].amounts) for shape in known):
+        raise Case(graph, analysis, node, data, tuple(layers)).stands(
+            "its data has another number of axes than it is padded along"
+        )
     is_own = graph.is_standard(node)
     rule = STEPS[node.op] if is_own else _declared
     either = [isinstance(layer.value, EitherZero) for layer in layers]

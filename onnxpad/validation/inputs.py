@@ -588,7 +588,8 @@ class _Consumers:
             for index, name in enumerate(node.input):
                 self._readers.setdefault(name, []).append((node, index))
             for attribute in node.attribute:
-                if attribute.type == AttributeProto.TENSOR and node.op_type == "Constant":
+                is_held = node.op_type == "Constant" and bool(node.output)
+                if is_held and attribute.type == AttributeProto.TENSOR:
                     self._shapes[node.output[0]] = tuple(attribute.t.dims)
                 for body in (attribute.g, *attribute.graphs):
                     self._held |= {tensor.name: tensor for tensor in body.initializer}

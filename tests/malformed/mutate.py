@@ -475,6 +475,28 @@ class Damage:
              "[" * 9, '[["FoldPad", "y", 1]]', '{"h": "2**63"}', '{"x": {"2": 99999999999999}}')
         )  # fmt: skip
 
+    def not_utf8(self) -> None:
+        """A string that is none: protobuf reads it as bytes."""
+        found: list[tuple[Any, str]] = []
+        pending: list[Any] = [self.model]
+        while pending:
+            message = pending.pop()
+            for field in message.DESCRIPTOR.fields:
+                value = getattr(message, field.name)
+                if field.type == field.TYPE_STRING:
+                    found.append((message, field.name))
+                elif field.type == field.TYPE_MESSAGE and not hasattr(value, "DESCRIPTOR"):
+                    pending += value
+                elif field.type == field.TYPE_MESSAGE and message.HasField(field.name):
+                    pending.append(value)
+        message, name = self.draw.choice(found)
+        if isinstance(getattr(message, name), str | bytes):
+            setattr(message, name, "QZ!")
+        else:
+            getattr(message, name).append("QZ!")
+        data = self.model.SerializeToString()
+        self.model.ParseFromString(data.replace(b"QZ!", b"\xff\xfea"))
+
     def graph_gone(self) -> None:
         self.model.ClearField("graph")
         if self.draw.random() < 0.5:
