@@ -31,6 +31,7 @@ from onnxpad.validation.result import (
     Placement,
     Run,
     Validation,
+    parted,
     why_not,
 )
 
@@ -250,6 +251,9 @@ def validate(
     unproven = tuple(_unproven(found, names))
     told = (*found.warnings, *domain.warnings, *warnings())
     found = replace(found, padding=domain.padding, warnings=told)
+    first = parted(found)
+    rest = tuple(each for each in found.padding if each is not first)
+    found = replace(found, padding=rest if first is None else (first, *rest))
     following = ""
     if reference is not None and _may_be_padding(models[0], found):
         following = _match_command(models[0], reference, inputs, rtol, atol)

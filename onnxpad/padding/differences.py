@@ -6,11 +6,18 @@ from typing import TypeAlias
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, symbol
-from onnxpad.arithmetic.window import Side, constant_in_effect, same_pads
+from onnxpad.arithmetic.window import Side, constant_in_effect, pool_output_size, same_pads
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
 from onnxpad.operators.read import UnreadableError, WindowOp, pad_giving, read_slide, read_window
-from onnxpad.operators.table import CHANNELS_FIRST, Direction, Layout, operator_of, uncovered
+from onnxpad.operators.table import (
+    CHANNELS_FIRST,
+    Direction,
+    Layout,
+    operator_named,
+    operator_of,
+    uncovered,
+)
 from onnxpad.padding.sinking import Sinking
 from onnxpad.sizes.analysed import analysed_domains
 from onnxpad.sizes.domain import SizeDomain
@@ -30,22 +37,28 @@ class _Site:
         node: Its name.
         label: Its name in reports.
         op_type: Its operator.
-        total: (begin, end) per spatial axis, its own and those in front; None where unknown.
+        op: How it slides; None where it has no row or cannot be read.
+        front: (begin, end) per spatial axis of the `Pad`s in front; None where unknown.
+        total: The same with its own; None where unknown.
         effect: Constant amounts that read the same at every size; None where there are none.
+        sizes: The sizes of its data without any padding; None where unknown.
         windows: The number of windows per spatial axis; None where unknown.
-        rounds_up: Whether it is a pool with `ceil_mode`, whose last window may reach past its pads.
         crops: Whether it is a transposed convolution, whose pads crop its output.
+        unread: Its `pads` as written, where it contradicts its schema; else empty.
     """
 
     output: str
     node: str
     label: str
     op_type: str
+    op: WindowOp | None
+    front: Pairs | None
     total: Pairs | None
     effect: Pairs | None
+    sizes: tuple[Extent, ...] | None
     windows: tuple[Extent, ...] | None
-    rounds_up: bool
     crops: bool
+    unread: str
 
 
 def padding_differences(
@@ -57,6 +70,8 @@ def padding_differences(
     """The window operators whose total padding differs: their own and that of `Pad`s in front.
 
     How the padding is split between an operator and the `Pad`s in front of it makes no difference.
+    Nor does padding that no window reads. What sizes differ because of another operator upstream is
+    not held against an operator: both are judged at the sizes of the original.
     Operators are matched by the name of their output, else by the name of the node, else by order,
     provided that the remaining operators are the same in both models. Transposed convolutions are
     matched by the name of their output alone.
@@ -71,7 +86,14 @@ def padding_differences(
     ours, theirs = (list(_sites(each, Analysis(each, dims))) for each in (original, rewritten))
     found = []
     for one, other in _matched(ours, theirs, outputs or {}):
-        if one.total is None or other.total is None or _is_same(one, other):
+        if one.total is None:
+            continue
+        if other.total is None:
+            if other.unread and not one.unread:
+                pads = _told(one.total), other.unread
+                found.append(PaddingDifference(one.output, (one.label, other.label), pads))
+            continue
+        if _is_same(one, other):
             continue
         # What a Slice behind one cropped, the pads of the other may crop.
         if one.crops and (outputs or {}).get(one.output, one.output) != other.output:
@@ -108,25 +130,43 @@ def _matched(
 
 
 def _is_same(one: _Site, other: _Site) -> bool:
-    """Whether two totals are equal, or not known to differ."""
+    """Whether two totals are equal, or not known to differ, at the sizes of the first one."""
     if one.total is None or other.total is None or len(one.total) != len(other.total):
         return True
     if one.total == other.total or (one.effect is not None and one.effect == other.effect):
         return True
-    sizes = [*_flat(one.total), *_flat(other.total)]
-    comparable = all(isinstance(size, int) for size in sizes) and one.rounds_up == other.rounds_up
-    if not comparable and _starts_alike(one, other):
-        return True
-    pairs = zip(_flat(one.total), _flat(other.total), strict=True)
-    return all(_may_be_same(before, after) for before, after in pairs)
+    if one.op is not None and other.op is not None and one.sizes and other.sizes is None:
+        # Another operator upstream broke the sizes here, and with them what is known of `Pad`s.
+        own = [(each.auto_pad, each.pads) for each in (one.op, other.op)]
+        if own[0] == own[1]:
+            return True
+    total, windows = _at(other, one.sizes)
+    pairs = list(zip(one.total, total, strict=True))
+    divided = all(  # by where the pads end
+        each.op is not None and each.op.ceil_mode and each.op.count_include_pad
+        for each in (one, other)
+    )
+    begins_alike = all(before == after for (before, _), (after, _) in pairs)
+    if begins_alike and not divided and windows is not None and one.windows == windows:
+        return True  # all windows start at the same places
+    return all(_may_be_same(*ends) for pair in pairs for ends in zip(*pair, strict=True))
 
 
-def _starts_alike(one: _Site, other: _Site) -> bool:
-    """Whether at every size the first windows start at the same place, and there are as many."""
-    if one.total is None or other.total is None or one.windows is None:
-        return False
-    begins = zip(one.total, other.total, strict=True)
-    return one.windows == other.windows and all(a == b for (a, _), (b, _) in begins)
+def _at(site: _Site, sizes: Sequence[Extent] | None) -> tuple[Pairs, tuple[Extent, ...] | None]:
+    """The total padding of an operator and its number of windows, over data of other sizes."""
+    assert site.total is not None
+    if site.op is None or site.front is None or sizes is None:
+        return site.total, site.windows
+    data = tuple(size + begin + end for size, (begin, end) in zip(sizes, site.front, strict=True))
+    own, _ = _own(site.op, data)
+    total = _sum(own, site.front)
+    if own is None or total is None:
+        return site.total, site.windows
+    each = zip(data, site.op.windows, own, strict=True)
+    return total, tuple(
+        pool_output_size(size, window, begin, end, ceil_mode=site.op.ceil_mode)
+        for size, window, (begin, end) in each
+    )
 
 
 def _may_be_same(before: Extent, after: Extent) -> bool:
@@ -144,14 +184,18 @@ def _sites(graph: Graph, analysis: Analysis) -> Iterator[_Site]:
     for node in graph.nodes:
         if not node.outputs or not node.inputs:
             continue
-        row = operator_of(graph, node)
+        row = operator_named(graph, node)
         window = row or uncovered(graph, node)
         if window is None:
             continue
         layout = CHANNELS_FIRST if row is None else row.layout
+        op, unread = None, ""
         try:
+            if graph.contradiction(node):
+                raise UnreadableError("it contradicts its schema")
             if row is not None:
-                own, effect = own_padding(analysis, read_window(graph, analysis, node))
+                op = read_window(graph, analysis, node)
+                own, effect = own_padding(analysis, op)
             else:
                 own = effect = _written(analysis, node, layout)
             front = (
@@ -159,17 +203,33 @@ def _sites(graph: Graph, analysis: Analysis) -> Iterator[_Site]:
             )
         except (ModelError, UnreadableError):
             own = effect = front = None
+            unread = str(node.attrs.get("pads", ""))
         yield _Site(
             node.outputs[0].name,
             node.name,
             f"{graph.label(node)} ({node.op})",
             node.op,
+            op,
+            front,
             _sum(own, front),
             _sum(effect, front),
+            _unpadded(analysis, op, front),
             None if row is None else _windows(analysis, node, layout),
-            bool(node.attrs.get("ceil_mode", 0)),
             window.direction is Direction.SCATTERS,
+            unread,
         )
+
+
+def _unpadded(
+    analysis: Analysis, op: WindowOp | None, front: Pairs | None
+) -> tuple[Extent, ...] | None:
+    """The spatial sizes of an operator's data without the padding in front; None where unknown."""
+    shape = None if op is None else analysis.shape(op.data)
+    if op is None or front is None or shape is None or len(shape) != op.rank:
+        return None
+    sizes = zip(op.operator.layout.spatial(shape), front, strict=True)
+    found = tuple(size - begin - end for size, (begin, end) in sizes)
+    return None if any(isinstance(size, Unknown) for size in found) else found
 
 
 def _windows(analysis: Analysis, node: Node, layout: Layout) -> tuple[Extent, ...] | None:
@@ -195,13 +255,15 @@ def _written(analysis: Analysis, node: Node, layout: Layout) -> Pairs | None:
 
 def own_padding(analysis: Analysis, op: WindowOp) -> tuple[Pairs | None, Pairs | None]:
     """An operator's own padding, and constant amounts that read the same; None where unknown."""
+    return _own(op, op.operator.layout.spatial(analysis.shape(op.data) or ()))
+
+
+def _own(op: WindowOp, sizes: Sequence[Extent]) -> tuple[Pairs | None, Pairs | None]:
     rank = len(op.windows)
     if op.auto_pad == "NOTSET":
         return op.pads, op.pads
     if op.auto_pad == "VALID":
         return ((0, 0),) * rank, ((0, 0),) * rank
-    shape = analysis.shape(op.data)
-    sizes = op.operator.layout.spatial(shape or ())
     if len(sizes) != rank or any(isinstance(size, Unknown) for size in sizes):
         return None, None
     odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"

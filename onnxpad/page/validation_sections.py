@@ -15,6 +15,7 @@ from onnxpad.validation.result import (
     Placement,
     Run,
     Validation,
+    culprit,
 )
 
 if TYPE_CHECKING:
@@ -34,10 +35,8 @@ def verdict(found: Validation) -> Html:
         by_reference = failing and all(run.against == "reference" for run in failing)
         said = " The outputs differ from the reference" if by_reference else " The models differ"
         said += f" ({runs})."
-        first = found.divergence
-        if first is not None:
-            said += f" The first tensor that differs is computed by {first.producers[0]}."
-        return join((badge("failed", "bad"), esc(said)), "")
+        where = culprit(found)
+        return join((badge("failed", "bad"), esc(f" {where}." if where else ""), esc(said)), "")
     compared = [each for run in found.runs for each in run.comparisons if run.tells]
     equal = sum(each.equal for each in compared)
     agree = f"{equal:,} of {counted(len(compared), 'comparison')} of outputs equal bit for bit"

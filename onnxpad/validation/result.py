@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
+from onnxpad.arithmetic.notation import told
 from onnxpad.engine.timing import Timing
 
 Outcome: TypeAlias = Literal["passed", "failed", "nothing compared"]
@@ -201,6 +202,49 @@ class Validation:
         if not self.outcome:
             object.__setattr__(self, "outcome", "passed" if self.ok else "failed")
         object.__setattr__(self, "ok", self.outcome == "passed")
+
+
+def parted(found: Validation) -> PaddingDifference | None:
+    """The operator whose other padding made a rewritten model fail; None if that is not known.
+
+    It computes the first tensor that differs, or reads it from a `Pad`. Of a model that does not
+    run it is the first operator with other padding.
+    """
+    first, stopped = found.divergence, False
+    if first is None:
+        mine = [run for run in found.runs if run.subject == found.subject]
+        stopped = any(not run.ok and not run.comparisons for run in mine)
+    elif first.producers[0].endswith(" (Pad)"):
+        stopped = True
+    names = () if first is None else (first.tensor,)
+    return next((each for each in found.padding if stopped or each.tensor in names), None)
+
+
+def culprit(found: Validation) -> str:
+    """Where a rewritten model parts from the original, in a few words; empty if not known."""
+    if found.outcome != "failed":
+        return ""
+    padded = parted(found)
+    if padded is not None:
+        before, after = map(by_axis, padded.pads)
+        return f"{padded.nodes[1]}: {before} became {after}"
+    return "" if found.divergence is None else f"first in {found.divergence.producers[1]}"
+
+
+def by_axis(text: str) -> str:
+    """Pads in ONNX's order by axis; anything else as it is.
+
+    >>> by_axis("[0, 0, 1, 2]"), by_axis("SAME_UPPER"), by_axis("[1, 2, 3]")
+    ('H 0+1, W 0+2', 'SAME_UPPER', '[1, 2, 3]')
+    """
+    try:
+        amounts = [int(amount) for amount in text.strip("[]").split(", ")]
+    except ValueError:
+        return text
+    half = len(amounts) // 2
+    return (
+        text if len(amounts) % 2 else told(tuple(zip(amounts[:half], amounts[half:], strict=True)))
+    )
 
 
 def not_validated(why: str, *, subject: str = "rewritten", probes: int = 0) -> Validation:

@@ -15,6 +15,7 @@ from typer.testing import Result
 
 import onnxpad
 from onnxpad.errors import OnnxpadError, UsageError, ValidationError
+from onnxpad.report.json import validate_json
 from tests.support import EXPORTED, MODELS, QUANTISED, one, onnxpad_runs
 
 KERAS = MODELS / "mobilenet_keras.onnx"
@@ -280,6 +281,77 @@ class TestLibrary:
     def test_one_model_needs_a_reference(self) -> None:
         with pytest.raises(UsageError, match="give the rewritten model too, or a reference"):
             onnxpad.validate(KERAS)
+
+
+UNREAD = "q = Pad (x, e) u = AveragePool <kernel_shape = [1, 1], strides = [2, 2]> (q)"
+DEAD = "d = MaxPool <kernel_shape = [2, 2], pads = [{}]> (u)"
+
+
+def judged(window: str, first: str = UNREAD, more: str = "", pads: str = "") -> onnx.ModelProto:
+    """A pool that may drop a `Pad` it never reads, an operator nobody reads, and a Conv."""
+    return one(
+        f"{first} {DEAD.format(pads or '0, 0, 1, 1')} y = Conv <{window}> (u, w) {more}",
+        inputs="float[1, 1, 9, 9] x",
+        outputs="float[1, 1, ?, ?] y" if not more else "float[1, 1, ?, ?] z",
+        initializers="float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}, "
+        "int64[8] e = {0, 0, 0, 0, 0, 0, 1, 1}",
+    )
+
+
+class TestCulprits:
+    FREE = UNREAD.replace("q = Pad (x, e) ", "").replace("(q)", "(x)")
+
+    def told(self, *models: onnx.ModelProto) -> tuple[str, list[str], onnxpad.ValidationResult]:
+        """The first line of the text, before it is wrapped, and the operators of the table."""
+        result = onnxpad.validate(*models)
+        line = " ".join(str(result).partition("\n\n")[0].split())
+        return line, [each.nodes[0] for each in result.padding], result
+
+    def test_padding_that_no_window_reads_is_no_difference(self) -> None:
+        given = judged("pads = [1, 1, 0, 0]")
+        line, table, _ = self.told(given, judged("pads = [1, 1, 0, 0]", self.FREE))
+        assert "agree" in line
+        assert table == []
+        line, table, result = self.told(given, judged("pads = [0, 0, 1, 1]", self.FREE))
+        assert "FAILED: <y> (Conv): H 1+0, W 1+0 became H 0+1, W 0+1; 2 runs" in line
+        assert table == ["<y> (Conv)"]
+        (first,) = [each for each in result.to_html().split("<li>") if "models differ" in each]
+        assert "(Conv): H 1+0, W 1+0 became H 0+1, W 0+1." in first
+
+    def test_the_culprit_comes_before_what_stands_in_front_of_it(self) -> None:
+        given = judged("pads = [1, 1, 0, 0]")
+        _, table, result = self.told(given, judged("pads = [0, 0, 1, 1]", pads="1, 1, 0, 0"))
+        assert table == ["<y> (Conv)", "<d> (MaxPool)"]
+        document = json.loads(validate_json(result.report()))
+        assert [each["nodes"][0] for each in document["validation"]["padding"]] == table
+
+    def test_sizes_that_the_culprit_broke_are_not_held_against_others(self) -> None:
+        more = "s = Add (x, y) v = MaxPool <auto_pad = 'SAME_UPPER', kernel_shape = [3, 3], strides"
+        more = f"{more} = [2, 2]> (y) b = MaxPool <kernel_shape = [1, 1], strides = [2, 2]> (s) "
+        more = (more + "z = Add (v, b)").replace("'", '"')
+        straight = "u = Identity (x)"
+        given = judged("pads = [1, 1, 1, 1]", straight, more)
+        assert onnxpad.validate(given, given).ok
+        line, table, _ = self.told(given, judged("pads = [2, 2, 2, 2]", straight, more))
+        assert "FAILED: <y> (Conv): H 1+1, W 1+1 became H 2+2, W 2+2; " in line
+        assert table == ["<y> (Conv)"]
+
+    @pytest.mark.parametrize(
+        ("pads", "told"),
+        [
+            ("[-1, 0, 1, 1]", "H -1+1, W 0+1"),
+            ("[1, 1]", "L 1+1"),
+            ("[1.0, 1.0, 1.0, 1.0]", "[1.0, 1.0, 1.0, 1.0]"),
+        ],
+    )
+    def test_what_does_not_load_has_the_table(self, pads: str, told: str) -> None:
+        given = judged("pads = [1, 1, 0, 0]")
+        other = judged("pads = [1, 1, 0, 0]")
+        (item,) = other.graph.node[-1].attribute
+        item.CopyFrom(onnx.helper.make_attribute("pads", json.loads(pads)))
+        line, table, _ = self.told(given, other)
+        assert f"FAILED: <y> (Conv): H 1+0, W 1+0 became {told}; " in line
+        assert table == ["<y> (Conv)"]
 
 
 class TestCommand:

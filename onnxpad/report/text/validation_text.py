@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from onnxpad.arithmetic.notation import told
 from onnxpad.engine.timing import Timing
 from onnxpad.report import ValidateReport
 from onnxpad.report.groups import grouped
@@ -16,6 +15,8 @@ from onnxpad.validation.result import (
     Placement,
     Run,
     Validation,
+    by_axis,
+    culprit,
 )
 
 OUTPUTS_A_RUN = 20
@@ -62,12 +63,15 @@ def _headline(report: ValidateReport, paint: Paint) -> str:
     if report.rewritten:
         models += f" and {paint(shown(report.rewritten), 'strong')}"
     runs = counted(len(report.validation.runs), "run")
-    return f"{models}: {validation_verdict(report, paint)}, {runs} ({duration(report.seconds)})"
+    verdict = validation_verdict(report, paint) + (";" if culprit(report.validation) else ",")
+    return f"{models}: {verdict} {runs} ({duration(report.seconds)})"
 
 
 def validation_verdict(report: ValidateReport, paint: Paint) -> str:
     """Whether the models agree, in a few words."""
     verdict = paint("agree", "good") if report.ok else paint("FAILED", "error")
+    if where := culprit(report.validation):
+        verdict += f": {shown(where)}"
     if report.ok and not report.rewritten:
         verdict = paint("agrees with the reference", "good")
     elif report.ok and report.reference:
@@ -165,26 +169,12 @@ def _padding(found: Sequence[PaddingDifference], screen: Screen, *, agree: bool)
         *screen.pairs(
             [" and ".join(dict.fromkeys(map(shown, each.nodes))) for each in listed],
             [
-                f"{_pads(each.pads[0])} in the original, {_pads(each.pads[1])} rewritten"
+                "{} in the original, {} rewritten".format(*map(shown, map(by_axis, each.pads)))
                 for each in listed
             ],
         ),
         *([f"  and {rest:,} more; --format json lists all"] if rest else []),
     ]
-
-
-def _pads(text: str) -> str:
-    """Pads in ONNX's order by axis; anything else as it is.
-
-    >>> _pads("[0, 0, 1, 2]"), _pads("SAME_UPPER")
-    ('H 0+1, W 0+2', 'SAME_UPPER')
-    """
-    try:
-        amounts = [int(amount) for amount in text.strip("[]").split(", ")]
-    except ValueError:
-        return shown(text)
-    half = len(amounts) // 2
-    return told(tuple(zip(amounts[:half], amounts[half:], strict=True)))
 
 
 def _time(timing: Timing, paint: Paint) -> str:
