@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -135,10 +135,13 @@ class FixResult:
 
     @property
     def ok(self) -> bool:
-        """Whether the model is unchanged, or was compared with the original and agrees with it.
+        """Whether the model is unchanged, agrees with the original, or is a repair.
+
+        A repair (`validation.outcome` is `repaired`) could not be compared, for the original does
+        not run because of an operator that was changed; the specification certifies every change.
 
         A model that differs only in the metadata for `barred` counts as unchanged. A changed model
-        is never ok without validation, or if nothing could be compared.
+        is never ok without validation, or if nothing could be compared for another reason.
         """
         same = not self.changed or (bool(self.barred) and not self.changes and not self.declared)
         return same or (self.validation is not None and self.validation.ok)
@@ -447,7 +450,15 @@ def fix(
             if unseen:
                 return not_validated(unseen, probes=probes)
             with limited():
-                found = _validate(reference, graph, outcome.sizes, samples, probes, progress)
+                found = _validate(
+                    reference,
+                    graph,
+                    outcome.sizes,
+                    samples,
+                    probes,
+                    progress,
+                    repairs=probe is not None and _repairs(decided, outcome, probe.repaired),
+                )
             return replace(found, notes=(*found.notes, *_said(decided)))
 
         verdict = validated(outcome)
@@ -690,6 +701,19 @@ def _specified(decided: Sequence[Change], others: Sequence[Change]) -> str:
     return f"onnxruntime computes something else than the specification for {nodes} in the original"
 
 
+def _repairs(decided: Sequence[Change], outcome: driver.Outcome, repaired: Collection[str]) -> bool:
+    """Whether onnxruntime refuses an operator that was changed, and all changes are certified.
+
+    Args:
+        decided: The changes made first.
+        outcome: The others.
+        repaired: The tensors that onnxruntime computes after a change alone, by name.
+    """
+    changes = (*decided, *outcome.changes)
+    certified = not any(change.certificate.assumptions for change in changes)
+    return certified and any(each.key[1] in repaired for each in outcome.made)
+
+
 def _said(decided: Sequence[Change]) -> Iterator[str]:
     """A line on the changes with which both models of a validation run."""
     if decided:
@@ -735,6 +759,8 @@ def _validate(
     samples: int,
     probes: int,
     progress: Progress | None,
+    *,
+    repairs: bool = False,
 ) -> "Validation":
     from onnxpad.engine.wheels import warnings
     from onnxpad.validation.whole import validate_models
@@ -751,5 +777,6 @@ def _validate(
         samples=samples,
         sizes=sizes,
         progress=progress,
+        repairs=repairs,
     )
     return replace(verdict, probes=probes, warnings=(*verdict.warnings, *warnings()))

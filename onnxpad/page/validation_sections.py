@@ -30,6 +30,8 @@ def verdict(found: Validation) -> Html:
     runs = counted(len(found.runs), "run")
     if found.outcome == "nothing compared":
         return join((badge("nothing compared", "warn"), esc(f" {found.reason}")), "")
+    if found.outcome == "repaired":
+        return join((badge("repaired", "good"), esc(f" {found.reason}")), "")
     if not found.ok:
         failing = [run for run in found.runs if not run.ok and run.subject == found.subject]
         by_reference = failing and all(run.against == "reference" for run in failing)

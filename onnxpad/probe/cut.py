@@ -99,7 +99,13 @@ class Cut:
 
 
 class NeighbourhoodProbe:
-    """Compares neighbourhoods before and after a change; equal ones run once."""
+    """Compares neighbourhoods before and after a change; equal ones run once.
+
+    Attributes:
+        count: How many changes were compared.
+        repaired: The tensors, by their names in the model, that onnxruntime computes after a change
+            alone.
+    """
 
     def __init__(self, graph: Graph) -> None:
         """Cuts out of a graph as it is at each call, at all sizes until `take` says otherwise."""
@@ -107,6 +113,7 @@ class NeighbourhoodProbe:
         self.take(graph, analysis, Signs(graph, analysis))
         self._seen: dict[tuple[bytes, bytes, bool], ProbeResult] = {}
         self.count = 0
+        self.repaired: set[str] = set()
 
     def take(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
         """Uses a graph of the model from now on, its analysis, and the sizes that this admits."""
@@ -144,7 +151,7 @@ class NeighbourhoodProbe:
     ) -> tuple[bool | None, str]:
         if not before.scenes:
             return None, f"not probed: {before.why}"
-        runs, reasons = 0, []
+        runs, reasons, repairs = 0, [], True
         for scene, model in before.scenes:
             try:
                 result = self._compare(model, self._cut(tensor, roots, scene), specified)
@@ -153,9 +160,12 @@ class NeighbourhoodProbe:
             if not result.ok:
                 shapes = ("x".join(map(str, shape)) for shape in scene.shapes)
                 return False, f"{result.detail} (data {', '.join(shapes)})"
+            repairs &= result.repairs
             runs += result.runs
             if result.detail:
                 reasons.append(result.detail)
+        if repairs:
+            self.repaired.add(self._graph.unique(tensor.name))
         if not runs:
             return None, reasons[0] if reasons else "not probed"
         self.count += 1

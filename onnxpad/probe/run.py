@@ -44,11 +44,13 @@ class ProbeResult:
         ok: False where a run differs or the changed side fails; True even where nothing ran.
         runs: The number of inputs on which both sides were compared; 0 where no engine runs them.
         detail: The first difference, or why nothing was run; else empty.
+        repairs: Whether onnxruntime ran the changed side, and refused the one before.
     """
 
     ok: bool
     runs: int
     detail: str
+    repairs: bool = False
 
 
 def compare_runs(
@@ -82,10 +84,11 @@ def compare_runs(
             (theirs,) = answers([after], names, feeds)
     expected, why = _by_draw(ours, draws)
     found, trouble = _by_draw(theirs, draws)
+    repairs = bool(found) and not (specified or expected or isinstance(why, LimitError))
     if not expected:
         expected, doubt = _by_draw(evaluator.answers(before, names, feeds), draws)
         if not expected:
-            return ProbeResult(True, 0, f"not probed: {why} ({doubt})")
+            return ProbeResult(True, 0, f"not probed: {why} ({doubt})", repairs)
         worse = isinstance(trouble, CrashError) and not isinstance(why, CrashError)
         if not found and not worse:
             again = evaluator.answers(after, names, [draw.feeds for draw in expected])
@@ -103,7 +106,7 @@ def compare_runs(
             if not seen.equal:
                 detail = seen.detail or f"max abs difference {seen.max_abs:g}"
                 return ProbeResult(False, len(draws), f"{name}: {detail}, on {draw.label}")
-    return ProbeResult(True, len(draws), "")
+    return ProbeResult(True, len(draws), "", repairs)
 
 
 def _by_draw(

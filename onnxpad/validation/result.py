@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias, cast
 from onnxpad.arithmetic.notation import told
 from onnxpad.engine.timing import Timing
 
-Outcome: TypeAlias = Literal["passed", "failed", "nothing compared"]
+Outcome: TypeAlias = Literal["passed", "failed", "nothing compared", "repaired"]
 
 _AS_OK = cast("Outcome", "")
 
@@ -165,7 +165,8 @@ class Validation:
     """The verdict on a model.
 
     Attributes:
-        ok: Whether the model passed: at least one comparison was evidence, and all agreed.
+        ok: Whether the model passed: at least one comparison was evidence, and all agreed; or
+            whether it is a repair.
         runs: Every run made, in order.
         warnings: Remarks on things that are not the rewrite's fault, a line each.
         probes: How many changes were probed on their own.
@@ -174,8 +175,10 @@ class Validation:
         placements: The provider of each node, for each model and each provider but the CPU's.
         divergence: The first tensor that differs; None if none does or it was not searched for.
         subject: The model that the verdict is about: `rewritten`, or `original` alone.
-        outcome: `passed`, `failed` or `nothing compared`; derived from `ok` if omitted.
-        reason: Why nothing was compared, in one line; else empty.
+        outcome: `passed`, `failed` or `nothing compared`; derived from `ok` if omitted. Of `fix` it
+            may be `repaired`: the original does not run because of an operator that was changed,
+            and the result, which is certified, does.
+        reason: Why nothing was compared, or what is repaired, in one line; else empty.
         uncompared: Comparisons that were not made, with provider, level and reason, a line each.
         hidden: Those of these that are outputs of classes or indices, whose scores have no pair.
         padding: Window operators whose total padding differs; this alone fails no model.
@@ -198,10 +201,10 @@ class Validation:
     times: tuple[Timing, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Fill in the outcome; `ok` is true for `passed` only."""
+        """Fill in the outcome; `ok` is true for `passed` and `repaired` only."""
         if not self.outcome:
             object.__setattr__(self, "outcome", "passed" if self.ok else "failed")
-        object.__setattr__(self, "ok", self.outcome == "passed")
+        object.__setattr__(self, "ok", self.outcome in {"passed", "repaired"})
 
 
 def parted(found: Validation) -> PaddingDifference | None:

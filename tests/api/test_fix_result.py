@@ -1,14 +1,20 @@
 """What a verdict allows: `ok`, `raise_for_failure` and `save` of a result of `fix`."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import onnx
 import pytest
 
 import onnxpad
+from onnxpad.engine.sessions import Optimisation
 from onnxpad.errors import ValidationError
+from onnxpad.probe.cut import NeighbourhoodProbe
+from onnxpad.validation import answers, whole
 from onnxpad.validation.result import Comparison, Run, Validation, not_validated, why_not
-from tests.support import one
+from tests.support import one, onnxpad_runs
 
 PADDED = one(
     "q = Pad (x, p) y = Conv (q, w)",
@@ -90,3 +96,94 @@ def test_what_does_not_run_is_not_validated(body: str, tmp_path: Path) -> None:
 
 
 PADS = "int64[8] p = {0,0,1,1,0,0,1,1}, float[1, 2, 2, 1] w = {1, 2, 3, 4}"
+
+
+DILATED = 'z = Conv <auto_pad = "SAME_UPPER", dilations = [2, 2]> (x, w)'
+"""Not run by onnxruntime, and what the specification says of it is clear."""
+
+
+def dilated(rest: str, before: str = DILATED) -> onnx.ModelProto:
+    return onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["" : 17, "c" : 1]>
+        g (float[1,1,9,9] x) => (float[1,1,H,W] y) <float[1,1,3,3] w = {{1,2,3,4,5,6,7,8,9}},
+        int64[8] p = {{0,0,1,1,0,0,1,1}}, int64[1] k = {{77}}> {{ {before} {rest} }}"""
+    )
+
+
+QUANTISED = """<ir_version: 9, opset_import: ["" : 17]>
+    g (uint8[1,1,9,9] x) => (uint8[1,1,9,9] y)
+    <uint8[1,1,3,3] w = {1,2,3,4,5,6,7,8,9}, float s = {1}, uint8 z = {0}>
+    { y = QLinearConv <auto_pad = "SAME_UPPER", dilations = [2, 2]> (x, s, z, w, s, z, s, z) }"""
+"""No runtime here computes its original side."""
+
+POOL = "y = MaxPool <kernel_shape = [2, 2]> (z)"  # which the reference evaluator may get wrong
+
+
+def test_a_repair_has_an_outcome_and_is_ok(tmp_path: Path) -> None:
+    model = dilated(POOL)
+    result = onnxpad.fix(model)
+    assert result.validation is not None
+    assert (result.validation.outcome, result.validation.ok) == ("repaired", True)
+    assert "Dilation not supported" in result.validation.reason
+    assert result.ok
+    result.raise_for_failure()
+    assert "1 change; a repair: onnxruntime runs the result" in str(result)
+    assert "repaired" in result.to_html()
+    assert onnxpad.validate(model, result.model).outcome == "nothing compared"
+    assert not onnxpad.fix(model, validate=False).ok
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path)
+    ended = onnxpad_runs("fix", path, "--format", "json")
+    told = json.loads(ended.stdout)
+    assert (ended.exit_code, told["outcome"], told["validation"]["outcome"]) == (
+        0,
+        "fixed",
+        "repaired",
+    )
+    assert onnxpad_runs("fix", path, "--quiet").stdout == ""
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(dilated("y = c.Foo (z)"), id="a custom operator"),
+        pytest.param(dilated("y = Gather <axis = 2> (z, k)"), id="data that both refuse"),
+        pytest.param(
+            dilated("y = c.Foo (z)", "a = Pad (x, p) z = Conv (a, w)"), id="another operator alone"
+        ),
+        pytest.param(onnx.parser.parse_model(QUANTISED), id="a change that rests on an assumption"),
+    ],
+)
+def test_what_else_was_not_compared_is_not_ok(model: onnx.ModelProto) -> None:
+    result = onnxpad.fix(model)
+    assert result.changes
+    assert result.validation is not None
+    assert (result.validation.outcome, result.ok) == ("nothing compared", False)
+    with pytest.raises(ValidationError, match="not validated"):
+        result.raise_for_failure()
+
+
+def test_an_operator_is_to_blame_only_where_onnxruntime_refuses_it_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The certificate says that it is a repair; that alone establishes nothing."""
+    nothing = property(lambda _: set(), lambda *_: None)
+    monkeypatch.setattr(NeighbourhoodProbe, "repaired", nothing, raising=False)
+    result = onnxpad.fix(dilated(POOL))
+    assert result.changes[0].repairs
+    assert result.validation is not None
+    assert (result.validation.outcome, result.ok) == ("nothing compared", False)
+
+
+def test_a_result_that_its_optimiser_breaks_is_no_repair(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask(
+        source: Any, draws: Any, provider: str, level: Optimisation, **others: Any
+    ) -> answers.Answers:
+        if level == "full":
+            return answers.Answers((answers.Result({}, 0.0, "no kernel"),) * len(draws))
+        return answers.ask(source, draws, provider, level, **others)
+
+    monkeypatch.setattr(whole, "ask", ask)
+    result = onnxpad.fix(dilated(POOL))
+    assert result.validation is not None
+    assert (result.validation.outcome, result.ok) == ("nothing compared", False)

@@ -163,6 +163,7 @@ def _validation(report: FixReport, screen: Screen) -> list[str]:
         "passed": paint("passed", "good"),
         "failed": paint("FAILED", "error"),
         "nothing compared": paint("compared nothing", "warning"),
+        "repaired": f"compared nothing, for it is a {paint('repair', 'good')}",
     }[validation.outcome]
     probes = f", {counted(validation.probes, 'change')} probed alone" if validation.probes else ""
     runs = counted(len(validation.runs), "run")

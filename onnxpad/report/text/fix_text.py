@@ -76,6 +76,8 @@ def headline(report: FixReport) -> str:
     found, why = report.validation, ""
     if found is not None and found.outcome == "nothing compared":
         why = f"; not validated: {shown(found.reason)}"
+    elif found is not None and found.outcome == "repaired":
+        why = f"; a repair: {shown(found.reason)}"
     return f"{counted(len(report.changes), 'change')}{would}{style}{why}"
 
 
@@ -106,6 +108,8 @@ def verdict(report: FixReport) -> list[str]:
     found = report.validation
     if found is None:
         lines += ["Not validated"] if report.changes else []
+    elif found.outcome == "repaired":
+        lines.append(f"Repaired: {found.reason}")
     elif found.outcome == "passed":
         lines.append(f"Validated: {_compared(report)}")
     else:
