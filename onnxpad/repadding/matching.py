@@ -33,7 +33,15 @@ from onnxpad.graph import Graph
 from onnxpad.operators.amounts import Pairs
 from onnxpad.repadding.candidates import AS_IS, WHOLE, Candidate, candidates
 from onnxpad.repadding.choice import ANY_SIZE, Choice
-from onnxpad.repadding.references import ROUNDINGS, Closeness, are_few, bits, gap, trial
+from onnxpad.repadding.references import (
+    ROUNDINGS,
+    Closeness,
+    are_few,
+    bits,
+    gap,
+    trial,
+    unrelated,
+)
 from onnxpad.repadding.search import Point, Search, Space, Trial
 from onnxpad.repadding.sites import Site, sites_of, with_pads
 from onnxpad.repadding.verdict import Distinguishable, Matching, Outcome, Repadded, Tried
@@ -235,6 +243,7 @@ class _Task:
         self._wanted = wanted
         self._seconds = seconds
         self._end = time.monotonic() + seconds
+        self._late = time.monotonic() + _LATE * seconds
         self._progress = progress or (lambda *_: None)
         self._options = options
         self._whole = _conventions(copy.sites, options)
@@ -322,9 +331,11 @@ class _Task:
             return replace(result, outcome="not matched", reason=reason, changes=())
         if final.solved:
             return replace(result, by=self._convention(every))
-        explained = bool(result.changes) and self._explains(base, final)
-        if not explained and self._is_certain():
-            self._point = self._settled
+        explained = self._borne(base, every)
+        if explained is None and self._is_certain():
+            explained = self._settled
+        if explained is not None:
+            self._point = explained
             self._put_back_idle()
             self._trial(self._point, every, whole)
             result = replace(
@@ -332,12 +343,40 @@ class _Task:
                 after=self._greatest[self._point, every],
                 changes=tuple(self._changes()),
             )
-            explained = True
-        outcome: Outcome = "partly matched" if explained else "not matched"
-        reason = self._reason(told, explained=explained, is_late=self._is_over())
-        if not explained:
-            result = replace(result, changes=())
+        is_partly = explained is not None and bool(result.changes)
+        outcome: Outcome = "partly matched" if is_partly else "not matched"
+        reason = self._reason(told, is_partly=is_partly, is_late=self._is_over())
+        if not is_partly:
+            result = replace(result, after=after, changes=())
         return replace(result, outcome=outcome, reason=reason, first=first)
+
+    def _borne(self, base: Trial, names: Sequence[str]) -> Point | None:
+        """The nearest point that takes away most of the difference and is no chance; None if none.
+
+        That is a convention of the whole model, or what was found, as far as operators that are
+        alike have it together: single operators, chosen freely, come near anything.
+        """
+        ways = [*self._whole.values(), self._in_groups(self._point)]
+        whole = range(len(self._wanted))
+        tried = {way: self._trial(way, names, whole) for way in dict.fromkeys(ways) if any(way)}
+        best = min(tried, key=lambda way: tried[way].rank, default=None)
+        return best if best is not None and self._explains(base, tried[best]) else None
+
+    def _in_groups(self, point: Point) -> Point:
+        """A point with only those changes that all operators share that are alike, two or more."""
+        kept = [0] * len(point)
+        for group in self._groups():
+            options = {
+                point[each]
+                for each in group
+                if not self._is_alike(self._point, each, 0, point[each])
+            }
+            moved = [each for each in group if point[each]]
+            if len(options) == 1 and len(moved) > 1:
+                (option,) = options
+                for each in group:
+                    kept[each] = option
+        return tuple(kept)
 
     def _tells(self, after: float, names: Collection[str] | None = None) -> bool:
         """Whether the reference, or these tensors of it, is enough to tell a match from chance."""
@@ -385,22 +424,23 @@ class _Task:
         return not are_few(answers)
 
     def _explains(self, base: Trial, final: Trial) -> bool:
-        """Whether most of the difference is gone."""
-        if not math.isfinite(base.error):
-            return math.isfinite(final.error) and final.error < _NEARLY
-        return final.error < _PARTLY * base.error
+        """Whether most of the difference is gone, and more than by chance after so many tries."""
+        is_comparable = math.isfinite(base.error)
+        most = _PARTLY * base.error if is_comparable else _NEARLY
+        if not final.error < most:
+            return False
+        before = base.error if is_comparable else unrelated(self._wanted)
+        elements = sum(value.size for sample in self._wanted for value in sample.values())
+        told = elements * math.log2(before / max(final.error, _TINY))
+        return told > math.log2(self.runs) + _SURE
 
-    def _reason(self, told: Sequence[Distinguishable], *, explained: bool, is_late: bool) -> str:
+    def _reason(self, told: Sequence[Distinguishable], *, is_partly: bool, is_late: bool) -> str:
+        none = "no padding that was tried reproduces"
         if not told:
-            return (
-                "the difference is not padding: at these sizes no other padding of its operators "
-                "computes anything else"
-            )
-        if explained:
-            return "padding explains a part of the difference; the rest is not padding"
-        if is_late:
-            return "no padding that fits was found before time ran out (--seconds)"
-        return "the difference is not padding, or not padding alone"
+            return f"{none} it: at these sizes no other one of its operators computes anything else"
+        if is_partly:
+            return f"this padding explains a part of the difference; {none} the rest"
+        return f"{none} it; time ran out (--seconds)" if is_late else f"{none} it"
 
     def _reach(self, samples: Sequence[int]) -> str:
         """Reproduces the goals in order; returns the operator of the first out of reach."""
@@ -426,7 +466,17 @@ class _Task:
             self._is_alike,
         )
         samples = self._telling(names, samples)
-        search = Search(lambda point: self._trial(point, names, samples), space, self._is_over)
+        wanted = [
+            {name: self._wanted[each][name] for name in names if name in self._wanted[each]}
+            for each in samples
+        ]
+        search = Search(
+            lambda point: self._trial(point, names, samples),
+            space,
+            self._is_over,
+            unrelated(wanted),
+            lambda: time.monotonic() > self._late,
+        )
         starts = {AS_IS: self._point}
         for name, whole in self._whole.items():
             starts[name] = tuple(
@@ -682,6 +732,10 @@ _SURE: Final = 7.0
 """Bits of a reference beyond those that all tries use up: less than 1 in 100 match by chance."""
 _GRACE: Final = 0.25
 """The share of the time for putting back, after the search, changes that explain nothing."""
+_TINY: Final = 1e-12
+"""An error that is as good as none."""
+_LATE: Final = 1 / 12
+"""The share of the time after which outputs that all look unrelated are reason to stop."""
 _ALIKE: Final = 1.1
 """How much larger an error may become by putting back a change that explains nothing."""
 _OTHERS: Final = 12

@@ -132,6 +132,24 @@ def trial(
     return Trial(solved, 0.0, error, np.concatenate([*_fewer(parts)])), greatest
 
 
+def unrelated(wanted: Sequence[Mapping[str, Array]]) -> float:
+    """The error of outputs that have nothing to do with those wanted: no less than their spread.
+
+    That is the root mean square of what is missing, as in `trial`, where each output is constant,
+    at its mean. Infinite where no output varies.
+    """
+    shares = []
+    for value in (value for sample in wanted for value in sample.values()):
+        wide = value.astype(np.float64) if value.dtype.kind in "iufb" else np.zeros(1)
+        wide = wide[np.isfinite(wide)]
+        shares.append(float(np.var(wide)) / spread(value) ** 2 if wide.size else 0.0)
+    return _NEARER * math.sqrt(sum(shares) / len(shares)) if any(shares) else math.inf
+
+
+_NEARER = 0.9
+"""The share of that by which unrelated outputs may be nearer by chance."""
+
+
 def bits(
     wanted: Sequence[Mapping[str, Array]],
     found: Sequence[Mapping[str, Value] | None],

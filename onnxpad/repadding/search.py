@@ -5,7 +5,10 @@ wanted. Near a point, the effects of single moves on the answer add up, roughly.
 evaluates every single move, picks those whose effects together explain what is missing, and tries
 them together. Moves are those of all operators alike (one line of a program wrote them), and those
 of one operator. Where no move helps, pairs are tried, then other starting points, every single
-move, a few random changes, and at last many pairs.
+move, many pairs, and at last random changes, for as long as some of them help.
+
+The search ends early where all answers are as far off as those of another model are, and where the
+effects of all moves together, each taken in any share, leave most of what is missing.
 
 The number of evaluations of a round is that of the moves. Combinations are enumerated only where
 there are few of them.
@@ -28,6 +31,10 @@ Move: TypeAlias = tuple[tuple[int, int], ...]
 
 _STARTS: Final = 6
 """Starting points from which moves are followed."""
+_ENOUGH: Final = 2
+"""Starting points after which the search ends if moves leave most of what is missing from each."""
+_FAR: Final = 400
+"""Evaluations of which one has to be nearer than an unrelated answer is."""
 _CLEARLY: Final = 0.7
 """The share of the model's own error below which another starting point is followed first."""
 _AGAIN: Final = 12
@@ -40,10 +47,14 @@ _PAIRED: Final = 30
 """Pairs that are tried where no single move helps."""
 _MOST_PAIRS: Final = 20_000
 """Pairs of moves of each tier that are tried in the end, whatever they promise."""
-_ATTEMPTS: Final = 6
-"""Random changes, each followed by a descent."""
+_ATTEMPTS: Final = 24
+"""Random changes in a row, each followed by a descent, of which one has to help."""
 _LARGEST: Final = 6
 """The greatest share of operators, as one in so many, that a random change touches."""
+_HOPELESS: Final = 0.8
+"""The share of what is missing that moves may leave; those of a right choice leave less."""
+_STEPS: Final = 60
+"""Steps of the fit that tells what moves leave."""
 _SHARE: Final = 0.3
 """The least share of its effect with which a move enters; that of a right one is about 1."""
 _ROUNDING: Final = 1e-7
@@ -149,6 +160,9 @@ class Search:
         evaluate: Evaluates a point.
         space: The options.
         is_over: Whether to stop for lack of time.
+        unrelated: The error of an answer that has nothing to do with the one wanted; infinite if it
+            is unknown.
+        is_late: Whether to stop if all answers so far are no nearer than that.
         seed: Seed of the random changes.
         count: Evaluations made.
     """
@@ -156,16 +170,26 @@ class Search:
     evaluate: Evaluate
     space: Space
     is_over: Callable[[], bool]
+    unrelated: float = math.inf
+    is_late: Callable[[], bool] = lambda: True
     seed: int = 0
     count: int = 0
+    _least: float = math.inf
     _known: dict[Point, Trial] = field(default_factory=dict)
+    _hopes: bool = True
 
     def trial(self, point: Point) -> Trial:
         """The evaluation of a point; each is made once."""
         if point not in self._known:
             self.count += 1
             self._known[point] = self.evaluate(point)
+            self._least = min(self._least, self._known[point].error)
         return self._known[point]
+
+    def _ends(self) -> bool:
+        """Whether to stop for lack of time, or because all answers so far are unrelated ones."""
+        is_far = self.count >= _FAR and self.unrelated <= self._least < math.inf
+        return (is_far and self.is_late()) or self.is_over()
 
     def run(self, starts: Sequence[Point], free: frozenset[int] | None = None) -> Point:
         """The best point found.
@@ -180,11 +204,11 @@ class Search:
             ranked.append(start)
             if self.trial(start).solved:
                 return start
-            if self.is_over():
+            if self._ends():
                 break
         first = ranked[0]
         for point in self.space.likely(first, free):
-            if self.is_over():
+            if self._ends():
                 break
             ranked.append(point)
             if self.trial(point).solved:
@@ -193,13 +217,19 @@ class Search:
         best = ranked[0]
         if self.trial(best).rank > (True, 0.0, self.trial(first).error * _CLEARLY):
             ranked = [first, *(each for each in ranked if each != first)]
+        hopes = []
         for start in ranked[:_STARTS]:
+            self._hopes = False
             best = min(best, self._descend(start, free), key=self._rank)
-            if self.trial(best).solved or self.is_over():
+            if self.trial(best).solved or self._ends():
                 return best
+            hopes.append(self._hopes)
+            is_told = self.trial(first).missing is not None
+            if is_told and len(hopes) >= _ENOUGH and not any(hopes):
+                return self._two(first, best, free, _PAIRED)
         best = min(best, self._widened(first, free), key=self._rank)
-        best = self._shaken(best, free)
-        return self._two(first, best, free)
+        best = self._two(first, best, free, _MOST_PAIRS)
+        return self._shaken(best, free)
 
     def pruned(
         self,
@@ -224,7 +254,7 @@ class Search:
         ]
         while parts:
             part = parts.pop()
-            if not part or self.is_over():
+            if not part or self._ends():
                 continue
             without = list(point)
             for each in part:
@@ -246,19 +276,34 @@ class Search:
         most are tried first, then moves never tried, likely mistakes first, then all the others.
         """
         seen: dict[Move, Effect] = {}
-        while not self.is_over() and not self.trial(point).solved:
+        while not self._ends() and not self.trial(point).solved:
             ahead = None
             for batch in self._batches(point, free, seen):
                 tried = self._tried(point, batch, seen)
-                ahead = self._ahead(point, tried, seen)
-                if ahead is not None or self.is_over():
+                found = self._ahead(point, tried, seen)
+                if found is not None and (ahead is None or self._rank(found) < self._rank(ahead)):
+                    ahead = found
+                if self._ends() or self._is_hopeful(point, ahead, seen):
                     break
             if ahead is None:
                 ahead = self._best(point, self._pairs(point, seen))
-            if ahead is None:
-                return point
+            if ahead is None or not self._is_hopeful(point, ahead, seen):
+                return ahead or point
             point = ahead
         return point
+
+    def _is_hopeful(self, point: Point, ahead: Point | None, seen: Mapping[Move, Effect]) -> bool:
+        """Whether to go on to the best point seen from here.
+
+        It is if that is much nearer, or if the effects of all moves seen, in any shares, leave
+        little of what is missing.
+        """
+        now, then = self.trial(point), self.trial(point if ahead is None else ahead)
+        self._hopes = then.solved or now.missing is None or then.error < _HOPELESS * now.error
+        if not self._hopes and now.missing is not None:
+            moves, effects = _stacked(point, seen)
+            self._hopes = bool(moves) and _left(effects, now.missing, moves) < _HOPELESS
+        return self._hopes and ahead is not None
 
     def _batches(
         self, point: Point, free: frozenset[int], seen: Mapping[Move, Effect]
@@ -298,7 +343,7 @@ class Search:
             seen[move] = None
             if missing is not None and now is not None and missing.shape == now.shape:
                 seen[move] = now - missing
-            if then.solved or self.is_over():
+            if then.solved or self._ends():
                 break
         return found
 
@@ -327,7 +372,7 @@ class Search:
         told: set[Point] = set()
         for order in (_by_pursuit(effects, wanted, moves), _by_fit(effects, wanted, moves)):
             for length in _lengths(len(order)):
-                if self.is_over():
+                if self._ends():
                     return
                 target = _joined(point, [moves[each] for each in order[:length]])
                 if target not in told:
@@ -350,7 +395,7 @@ class Search:
         left[np.tril_indices(len(moves))] = math.inf
         for flat in np.argsort(left, axis=None)[:_PAIRED]:
             one, other = (moves[each] for each in divmod(int(flat), len(moves)))
-            if self.is_over():
+            if self._ends():
                 return
             if _are_apart(one, other):
                 target = _moved(_moved(point, one), other)
@@ -366,7 +411,7 @@ class Search:
         moves = [*self.space.moves(start, self.space.deepest, free)]
         best, near = start, []
         for move in moves:
-            if self.is_over():
+            if self._ends():
                 return best
             near.append(_moved(start, move))
             best = min(best, near[-1], key=self._rank)
@@ -374,20 +419,23 @@ class Search:
                 return best
         for point in sorted(near, key=self._rank)[:_STARTS]:
             best = min(best, self._descend(point, free), key=self._rank)
-            if self.trial(best).solved or self.is_over():
+            if self.trial(best).solved or self._ends():
                 return best
         return best
 
-    def _two(self, first: Point, best: Point, free: frozenset[int]) -> Point:
+    def _two(self, first: Point, best: Point, free: frozenset[int], most: int) -> Point:
         """The best of all pairs of moves from the first point, likely ones first, up to a limit.
 
-        Two that mend only together, as where each alone gives a branch another size, are such.
+        Two that mend only together, as where each alone gives a branch another size, are such. So
+        they come first.
         """
         for tier in range(self.space.deepest + 1):
             moves = [*self.space.moves(first, tier, free)]
+            known = {move: self._known.get(_moved(first, move)) for move in moves}
+            moves.sort(key=lambda move: (told := known[move]) is None or told.missing is not None)
             pairs = (pair for pair in combinations(moves, 2) if _are_apart(*pair))
-            for one, other in islice(pairs, _MOST_PAIRS):
-                if self.is_over() or self.trial(best).solved:
+            for one, other in islice(pairs, most):
+                if self._ends() or self.trial(best).solved:
                     return best
                 best = min(best, _moved(_moved(first, one), other), key=self._rank)
         return best
@@ -397,12 +445,15 @@ class Search:
         source = random.Random(self.seed)
         moves = self.space.moves(best, self.space.deepest, free)
         singles = [move for move in moves if len(move) == 1]
-        for attempt in range(_ATTEMPTS if singles else 0):
-            if self.is_over() or self.trial(best).solved:
+        attempt = vain = 0
+        while singles and vain < _ATTEMPTS:
+            if self._ends() or self.trial(best).solved:
                 break
-            share = max(1, len(free) // (_LARGEST + attempt))
+            share = max(1, len(free) // (_LARGEST + attempt % _ATTEMPTS))
             chosen = source.sample(singles, min(len(singles), share))
-            best = min(best, self._descend(_joined(best, chosen), free), key=self._rank)
+            found = min(best, self._descend(_joined(best, chosen), free), key=self._rank)
+            vain = 0 if _is_better(self.trial(found), self.trial(best)) else vain + 1
+            best, attempt = found, attempt + 1
         return best
 
 
@@ -453,6 +504,37 @@ def _is_better(found: Trial, now: Trial) -> bool:
     if found.solved or found.gap < now.gap:
         return True
     return found.gap == now.gap and found.error < now.error * (1 - _BETTER)
+
+
+def _left(
+    effects: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64], moves: Sequence[Move]
+) -> float:
+    """The share of what is wanted that effects leave, each taken in a share from 0 to 1.
+
+    The shares of moves that change the same operators add up to 1 at most. Frank and Wolfe's
+    method: each step goes towards the one of them that points best at what is left.
+    """
+    alike: dict[frozenset[int], int] = {}
+    kinds = np.array([alike.setdefault(frozenset(p for p, _ in m), len(alike)) for m in moves])
+    order = np.argsort(kinds, kind="stable")
+    begins = np.searchsorted(kinds[order], np.arange(len(alike)))
+    shares, left = np.zeros(len(moves)), wanted.copy()
+    for _ in range(_STEPS):
+        gains = (effects @ left)[order]
+        target = np.zeros(len(moves))
+        most = np.maximum.reduceat(gains, begins)
+        for begin, end, gain in zip(begins, [*begins[1:], len(moves)], most, strict=True):
+            if gain > 0:
+                target[order[begin + int(np.argmax(gains[begin:end]))]] = 1.0
+        step = (target - shares) @ effects
+        length = float(step @ step)
+        share = min(1.0, float(left @ step) / length) if length > 0 else 0.0
+        if share <= _BETTER:
+            break
+        shares += share * (target - shares)
+        left -= share * step
+    whole = float(np.linalg.norm(wanted))
+    return float(np.linalg.norm(left)) / whole if whole > 0 else 0.0
 
 
 def _by_pursuit(

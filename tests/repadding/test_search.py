@@ -168,3 +168,23 @@ def test_two_wrong_ones_that_no_error_tells_are_found() -> None:
         return Trial(not error, 0.0, error, missing)
 
     assert search(evaluate, space(8, 4)).run([(0,) * 8]) == right
+
+
+def test_unrelated_answers_end_the_search_soon() -> None:
+    """No choice comes near; 60 operators have some 600 moves, and pairs of them without end."""
+    source = np.random.default_rng(5)
+    landscape = Landscape(60, 11, (0,) * 60, 0.1)
+    landscape.right = 40 * source.normal(size=SIZE)
+    finder = search(landscape, space(60, 11))
+    finder.unrelated = 0.9 * float(np.std(landscape.right))
+    finder.run([(0,) * 60])
+    assert landscape.count < 500
+
+
+def test_the_search_ends_where_all_moves_together_leave_most() -> None:
+    source = np.random.default_rng(5)
+    landscape = Landscape(30, 4, (0,) * 30, 0.0)
+    landscape.effects[:, 1:] = landscape.effects[:, :1] + 0.01 * landscape.effects[:, 1:]
+    landscape.right = landscape.answer((0,) * 30) + source.normal(size=SIZE)
+    search(landscape, space(30, 4)).run([(0,) * 30, (1,) * 30])
+    assert landscape.count < 1000
