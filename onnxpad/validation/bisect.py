@@ -5,6 +5,7 @@ Tensors are matched by name; a rewrite may remove some and add others.
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +25,9 @@ from onnxpad.engine.sessions import (
     read_proto,
 )
 from onnxpad.file.operands import operands_that_differ
-from onnxpad.validation.compare import Tolerance, argmax_lost, compare, shape_text
+from onnxpad.validation.compare import Tolerance, argmax_lost, compare, shape_text, strayed
 from onnxpad.validation.evidence import is_flat
-from onnxpad.validation.inputs import Draw, inlined
+from onnxpad.validation.inputs import Draw, inlined, nudged
 from onnxpad.validation.pairing import Makers, Pairing, Scores, read_by, scores
 from onnxpad.validation.result import Comparison, Divergence
 
@@ -97,6 +98,8 @@ def first_divergence(
     beyond = told.beyond()
     guilty, _ = _influence(told.ours, outputs, beyond, told.found.keys() - beyond | told.agreeing)
     note = ""
+    if not guilty:
+        guilty, _ = _influence(told.ours, outputs, told.strayed, told.agreeing)
     if not guilty:  # small rounding errors grew on the way to the outputs
         guilty, _ = _influence(told.ours, outputs, told.found, told.agreeing)
         note = "no tensor compared differs beyond the tolerance"
@@ -189,6 +192,12 @@ def inner_evidence(
                 lost.add(name)
             elif not _agree(name, one[name], other[name], tolerance or Tolerance()):
                 wrong.setdefault(name, draw)
+    steps = [step for draw in draws if (step := nudged(draw)) is not None]
+    for name in {*asked} - lost - wrong.keys() if len(steps) == len(draws) else ():
+        values = [(a[name], b[name]) for a, b in zip(before or (), after or (), strict=True)]
+        moved = partial(_read, ours, name, steps)
+        if (part := strayed(values, tolerance or Tolerance(), moved=[moved])) is not None:
+            wrong[name] = draws[part.sample]
     for name, draw in [*wrong.items()]:
         if name in lost or _restless(ours, [name], draw, tolerance, budget):
             lost.add(name)
@@ -317,6 +326,10 @@ def _scores(
     return {name: each._replace(lost=each.lost or unread) for name, each in found.items()}
 
 
+def _read(side: "_Side", name: str, draws: Sequence[Draw]) -> list[Value]:
+    return [values[name] for values in side.values([name], draws) or ()]
+
+
 def _agree(name: str, before: Value, after: Value, tolerance: Tolerance) -> bool:
     seen = compare(name, before, after, tolerance)
     return seen.ok and not argmax_lost(before, after, tolerance)
@@ -401,6 +414,7 @@ class _Told:
         found: The tensors that are not equal.
         agreeing: The tensors that are equal.
         near: The tensors that vary and differ by no more than a little rounding.
+        strayed: The tensors that agree as a whole, but not in a slice.
     """
 
     ours: Mapping[str, _Producer]
@@ -408,6 +422,7 @@ class _Told:
     found: dict[str, _Difference] = field(default_factory=dict)
     agreeing: set[str] = field(default_factory=set)
     near: set[str] = field(default_factory=set)
+    strayed: set[str] = field(default_factory=set)
 
     def beyond(self) -> set[str]:
         """The tensors that differ beyond the tolerance."""
@@ -429,6 +444,10 @@ class _Told:
         else:
             at_worst = _at_worst(worst, *values[which])
             self.found[name] = _Difference(worst, at_worst, draws[which].label)
+            if worst.ok and (part := strayed(values, tolerance)) is not None:
+                self.strayed.add(name)
+                apart = replace(worst, detail=part.detail)
+                self.found[name] = replace(self.found[name], comparison=apart)
         _, rounding = Tolerance().of(worst.dtype, 1.0)
         alike = all(each.equal or (each.ok and each.max_rel <= rounding) for each in seen)
         several = _elements(values[0][0]) > 1

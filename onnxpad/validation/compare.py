@@ -5,7 +5,7 @@ Values are those that `sessions.Session.run` returns.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,6 +21,10 @@ _DEFAULTS = {
     "float16": (1e-2, 5e-3),
 }
 """By type: relative to each element, and relative to the output's greatest magnitude."""
+
+_LEAST_SLICE = 64  # elements of a slice that is judged by its own greatest magnitude
+
+_MOVES = 16  # times as far as the original itself moves may a slice be apart
 
 _TIE = 16  # elements closer than so many roundings of the greatest magnitude count as equal
 
@@ -85,6 +89,124 @@ def compare(
         return _compare_tensors(output, before, after, tolerance, noise)
     parts = [compare(key, *pair, tolerance, noise) for key, pair in _parts(before, after)]
     return _worst(output, parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Strayed:
+    """A slice of an output that differs by more than rounding, although the whole does not.
+
+    Attributes:
+        sample: Index of the pair in which it differs most.
+        detail: The difference in one line.
+    """
+
+    sample: int
+    detail: str
+
+
+def strayed(
+    pairs: Sequence[tuple[Value, Value]],
+    tolerance: Tolerance = Tolerance(),
+    noise: float = 0.0,
+    moved: Sequence[Callable[[], Sequence[Value]]] = (),
+) -> Strayed | None:
+    """A slice of axis 1 or of the last axis that differs too much for its own magnitude, if any.
+
+    A channel may be small beside the others, and wrong altogether within the tolerance of the
+    whole. Slices of fewer than 64 elements in all pairs together are not looked at, and no slice
+    is if the absolute tolerance was given.
+
+    Args:
+        pairs: The expected and the found value in each run.
+        tolerance: The allowed difference, relative to the greatest magnitude of a slice.
+        noise: The difference between two runs of one model; twice that is allowed on top.
+        moved: Each gives what the original computes in the same runs otherwise: optimised, or from
+            inputs that differ by rounding. A slice that these move by a 16th as much is right.
+    """
+    if tolerance.atol is not None:
+        return None
+    suspects: dict[int, Array] = {}
+    gaps: dict[int, Array] = {}
+    for axis in _axes([before for before, _ in pairs]):
+        count, scale, gap, excess = _slices(pairs, axis, tolerance)
+        _, absolute = tolerance.of(np.asarray(pairs[0][0]).dtype.name, 1.0)
+        far = (count >= _LEAST_SLICE) & (excess > absolute * scale + 2 * noise)
+        if far.any():
+            suspects[axis], gaps[axis] = far, gap
+    for values in moved if suspects else ():
+        others = values()
+        if len(others) != len(pairs) or any(other is None for other in others):
+            continue
+        steps = [(before, other) for (before, _), other in zip(pairs, others, strict=True)]
+        for axis, gap in gaps.items():
+            suspects[axis] &= gap > _MOVES * _slices(steps, axis, tolerance)[2]
+        if not any(far.any() for far in suspects.values()):
+            return None
+    for axis, far in suspects.items():
+        if far.any():
+            return _told(pairs, axis, int(np.argmax(np.where(far, gaps[axis], -1))))
+    return None
+
+
+def _axes(values: Sequence[Value]) -> list[int]:
+    """Axis 1 and the last of tensors of floats of one rank; none of other values."""
+    ranks = {
+        value.ndim if isinstance(value, np.ndarray) and value.dtype.name in _DEFAULTS else 0
+        for value in values
+    }
+    rank = ranks.pop() if len(ranks) == 1 else 0
+    return sorted({min(1, rank - 1), rank - 1}) if rank else []
+
+
+def _slices(
+    pairs: Sequence[tuple[Value, Value]], axis: int, tolerance: Tolerance
+) -> tuple[Array, Array, Array, Array]:
+    """For each slice of an axis: its elements, greatest magnitude, difference, and excess.
+
+    The excess is the difference beyond the tolerance relative to each element.
+    """
+    tensors = [(np.asarray(before), np.asarray(after)) for before, after in pairs]
+    length = max(before.shape[axis] for before, _ in tensors)
+    count, scale, gap, excess = np.zeros((4, length))
+    with np.errstate(all="ignore"):
+        for before, after in tensors:
+            size = before.shape[axis]
+            others = tuple(each for each in range(before.ndim) if each != axis)
+            kind = np.float32 if before.itemsize == 2 else before.dtype
+            a, b = before.astype(kind, copy=False), after.astype(kind, copy=False)
+            if a.shape != b.shape:
+                gap[:] = np.inf
+                continue
+            apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0, np.abs(b - a))
+            apart = np.where(np.isnan(apart), np.inf, apart)
+            a = np.where(np.isfinite(a), np.abs(a), 0)
+            relative, _ = tolerance.of(before.dtype.name, 1.0)
+            count[:size] += a.size / max(size, 1)
+            for total, each in ((scale, a), (gap, apart), (excess, apart - relative * a)):
+                found = each.max(axis=others, initial=0)
+                total[:size] = np.maximum(total[:size], found)
+    return count, scale, gap, excess
+
+
+def _told(pairs: Sequence[tuple[Value, Value]], axis: int, index: int) -> Strayed:
+    """The difference of one slice in words."""
+    worst = (-1.0, 0, "")
+    for sample, (before, after) in enumerate(pairs):
+        a, b = np.asarray(before), np.asarray(after)
+        if index >= a.shape[axis]:
+            continue
+        one, other = (side.take(index, axis=axis).astype(np.float64) for side in (a, b))
+        apart = np.abs(other - one)
+        if apart.size and apart.max() > worst[0]:
+            place = list(_place(int(apart.argmax()), one))
+            place.insert(axis, index)
+            detail = (
+                f"{a[tuple(place)]} became {b[tuple(place)]} at {place}, within rounding of the "
+                f"whole but not of its slice: on axis {axis} at {index} the greatest is "
+                f"{np.abs(one).max():.3g}"
+            )
+            worst = float(apart.max()), sample, detail
+    return Strayed(worst[1], worst[2])
 
 
 def argmax_lost(before: Value, after: Value, tolerance: Tolerance, noise: float = 0.0) -> str:

@@ -6,7 +6,7 @@ model, so a difference counts only if the original does not show it too.
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from onnxpad.engine.timing import Timing, timed
 from onnxpad.errors import UsageError
 from onnxpad.validation.answers import Answers, Result, accepted, ask, laid_out, runs_of
 from onnxpad.validation.bisect import first_divergence, inner_evidence, restless, with_outputs
-from onnxpad.validation.compare import Tolerance
+from onnxpad.validation.compare import Tolerance, strayed
 from onnxpad.validation.evaluator import evaluated
 from onnxpad.validation.evidence import is_few, is_flat
 from onnxpad.validation.given import Arrays, given, require_within
@@ -42,6 +42,7 @@ from onnxpad.validation.inputs import (
     Outline,
     UndrawableError,
     inlined,
+    nudged,
     outline,
     pinned,
     shaped,
@@ -322,11 +323,16 @@ class _Check:
         }
         runs = [] if provider == CPU else self._across(provider, exact["original"])
         oracles: Sequence[Oracle | None] = ()
+        sampled: list[list[Run]] = []
         for sample in range(len(self._draws)):
             oracle = self._oracle(provider, exact, sample)
             found, oracle = self._sample(provider, exact, sample, oracle)
             oracles = [*oracles, oracle]
-            runs += found
+            sampled.append(found)
+        for sample, run in self._strayed(provider, sampled, exact, exact):
+            sampled[sample][-1] = run
+            self._divergence = self._divergence or self._parting(run, sample)
+        runs += [run for some in sampled for run in some]
         self._runs += runs
         if not all(run.ok for run in runs if run.subject == self._subject):
             return
@@ -340,12 +346,93 @@ class _Check:
         plain = self._sources, self._pairings
         exact, oracles = self._with_scores(exact, oracles)
         full = {name: self._asked(name, provider, "full") for name in self._sources}
-        for sample, oracle in zip(range(len(full[self._subject])), oracles, strict=False):
-            runs = self._deployed(provider, exact["original"][sample], full, sample, oracle)
+        sampled = [
+            self._deployed(provider, exact["original"][sample], full, sample, oracle)
+            for sample, oracle in zip(range(len(full[self._subject])), oracles, strict=False)
+        ]
+        for sample, run in self._strayed(provider, sampled, exact, full):
+            if not (self._model.quantised and self._agree_unquantised(provider)[sample]):
+                note = (
+                    f"full optimisation changes {differing(run.comparisons)} of the rewritten model"
+                )
+                sampled[sample][-1] = replace(run, note=f"{note} only")
+        for runs in sampled:
             self._runs += runs
             self._note_excused(runs)
             self._note_flat(runs)
         self._sources, self._pairings = plain
+
+    def _strayed(
+        self,
+        provider: str,
+        sampled: Sequence[Sequence[Run]],
+        exact: Mapping[str, Sequence[Result]],
+        found: Mapping[str, Sequence[Result]],
+    ) -> Iterator[tuple[int, Run]]:
+        """The runs that agree as a whole, but not in a slice of an output.
+
+        Args:
+            provider: The provider.
+            sampled: The runs of each set of inputs, the comparison of the two models last.
+            exact: The results without optimisation.
+            found: The results of the rewritten model to judge, with those of the original.
+        """
+        told = {
+            sample: runs[-1]
+            for sample, runs in enumerate(sampled)
+            if runs and runs[-1].tells and runs[-1].against == "original"
+        }
+        optimised = found is not exact
+        floats = [data.dtype.kind == "f" for each in self._draws for data in each.feeds.values()]
+        if not optimised and not any(floats):
+            return  # how far rounding moves the original is not known
+        nudges: list[Sequence[Result]] = []
+
+        def moved() -> Sequence[Result]:
+            if not nudges:
+                nudges.append(self._nudged(provider, [*told]))
+            return nudges[0]
+
+        def judge(name: str) -> None:
+            samples = [sample for sample, each in seen if each.output == name]
+            ours, theirs, full = (
+                [results[each].outputs.get(name) for each in samples]
+                for results in (exact["original"], found["rewritten"], found["original"])
+            )
+            places = [[*told].index(sample) for sample in samples]
+            ways: list[Callable[[], Sequence[Value]]] = [lambda: full] if optimised else []
+            ways.append(lambda: [moved()[each].outputs.get(name) for each in places if moved()])
+            noise = exact["original"][samples[0]].noise.get(name, 0.0)
+            pairs = list(zip(ours, theirs, strict=True))
+            if (worst := strayed(pairs, self._tolerance, noise, ways)) is not None:
+                sample = samples[worst.sample]
+                comparisons = tuple(
+                    replace(each, ok=False, detail=worst.detail) if each.output == name else each
+                    for each in told[sample].comparisons
+                )
+                told[sample] = replace(told[sample], comparisons=comparisons, ok=False)
+
+        seen = [(sample, each) for sample, run in told.items() for each in run.comparisons]
+        for name in dict.fromkeys(each.output for _, each in seen if each.ok and not each.equal):
+            judge(name)
+        yield from ((sample, run) for sample, run in told.items() if not run.ok)
+
+    def _nudged(self, provider: str, samples: Sequence[int]) -> Sequence[Result]:
+        """The original without optimisation on inputs that differ by rounding; none if it fails."""
+        draws = [nudged(self._draws[sample]) for sample in samples]
+        self._begin("original model, inputs moved by rounding")
+        known = [each for each in draws if each is not None]
+        answers = ask(
+            self._sources["original"],
+            known,
+            provider,
+            "off",
+            folder=self._folder,
+            anew=self._model.random,
+            ran=self._ran,
+        )
+        failed = len(known) < len(draws) or any(each.error for each in answers.results)
+        return () if failed else answers.results
 
     def _with_scores(
         self, exact: Mapping[str, Sequence[Result]], oracles: Sequence[Oracle | None]

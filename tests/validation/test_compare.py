@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from onnxpad.validation import compare as module
-from onnxpad.validation.compare import compare
+from onnxpad.validation.compare import Tolerance, compare, strayed
 
 NAN, INF = math.nan, math.inf
 
@@ -124,3 +124,73 @@ def test_histogram_counts_every_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_BLOCK", 2)
     before = np.ones(5)
     assert compare("y", before, before + 0.01).histogram == ((-2, 5),)
+
+
+def channels(*scales: float, shape: tuple[int, ...] = (1, -1, 9, 9)) -> Any:
+    """Floats of both signs, with another magnitude on each channel."""
+    sizes = [len(scales) if size == -1 else size for size in shape]
+    values = np.random.default_rng(0).standard_normal(sizes).astype(np.float32)
+    axis = shape.index(-1)
+    wide = [len(scales) if place == axis else 1 for place in range(len(shape))]
+    return values * np.array(scales, np.float32).reshape(wide)
+
+
+SMALL, WRONG = (1, 1e6, 1), (1.01, 1e6, 1)
+
+
+@pytest.mark.parametrize(
+    ("shape", "says"),
+    [
+        ((1, -1, 9, 9), "on axis 1 at 0"),
+        ((1, 70, -1), "on axis 2 at 0"),
+        ((70, -1), "on axis 1 at 0"),
+        ((8, 4, -1, 2), ""),
+        ((1, -1, 5, 5), ""),
+        ((-1, 9, 9), ""),
+    ],
+)
+def test_a_small_slice_is_judged_by_its_own_magnitude(shape: tuple[int, ...], says: str) -> None:
+    right, wrong = (channels(*scales, shape=shape) for scales in (SMALL, WRONG))
+    assert compare("y", right, wrong).ok
+    found = strayed([(right, wrong)])
+    assert (found is not None) == bool(says)
+    assert found is None or says in found.detail
+
+
+def test_a_slice_is_of_all_samples_together() -> None:
+    right, wrong = (channels(*scales, shape=(1, -1, 5, 5)) for scales in (SMALL, WRONG))
+    found = strayed([(right, right), (right, right), (right, wrong)])
+    assert found is not None
+    assert found.sample == 2
+    # its greatest magnitude is that of all samples
+    assert strayed([(right * 1e6, right * 1e6), (right, right), (right, wrong)]) is None
+
+
+@pytest.mark.parametrize(("factor", "strays"), [(15.0, True), (17.0, False)])
+def test_a_slice_may_move_16_times_as_far_as_the_original_does(factor: float, strays: bool) -> None:
+    right = channels(*SMALL)
+    wrong, moved = right.copy(), right.copy()
+    wrong[0, 0, 3, 3] += 1.0
+    moved[0, 0, 5, 5] += factor / 256
+    moved[0, 1] *= 1.1  # another slice, which does not count
+    asked: list[int] = []
+
+    def values() -> list[Any]:
+        asked.append(1)
+        return [moved]
+
+    assert (strayed([(right, wrong)], moved=[values]) is not None) == (factor < 16)
+    assert strays == (factor < 16)
+    assert asked
+    asked.clear()
+    assert strayed([(right, right * np.float32(1 + 1e-6))], moved=[values]) is None
+    assert not asked  # nothing runs unless a slice is beyond its tolerance
+
+
+def test_an_absolute_tolerance_given_is_that_of_the_slices_too() -> None:
+    pair = [(channels(*SMALL), channels(*WRONG))]
+    assert strayed(pair, Tolerance(atol=100.0)) is None
+    assert strayed(pair, Tolerance(rtol=0.02)) is None
+    assert strayed(pair, Tolerance(rtol=0.001)) is not None
+    assert strayed([(np.arange(900).reshape(1, 9, 100),) * 2]) is None
+    assert strayed([([pair[0][0]], [pair[0][1]])]) is None

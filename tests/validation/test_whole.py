@@ -11,7 +11,8 @@ import pytest
 from onnxpad.engine import sessions
 from onnxpad.errors import ModelError, ProviderError
 from onnxpad.validation import whole
-from onnxpad.validation.result import Validation
+from onnxpad.validation.compare import Tolerance
+from onnxpad.validation.result import Validation, why_not
 from onnxpad.validation.whole import validate_models
 
 
@@ -243,6 +244,51 @@ def test_sizes_are_tried_until_the_original_accepts_one() -> None:
     for run in found.runs:
         batch, channels, height = map(int, run.inputs.split(",")[0].split()[-1].split("x"))
         assert (batch * channels * height) % 64 == 0
+
+
+SCALED = "(float[1,1,9,9] x) => (float[1,3,9,9] y) <float[1,3,1,1] c = {%s,1000000,1}>"
+
+
+def scaled(first: float, body: str = "y = Mul (x, c)", kind: str = "float") -> onnx.ModelProto:
+    signature = (SCALED % first).replace("(float[1,1,9,9]", f"({kind}[1,1,9,9]")
+    return parse(signature, body)
+
+
+def test_a_channel_that_is_wrong_beside_a_large_one_fails() -> None:
+    found = validate_models(scaled(1), scaled(1.5))
+    assert verdict(found)[:2] == (False, "failed")
+    assert "on axis 1 at 0" in why_not(found)
+    assert found.divergence is not None
+    assert (found.divergence.tensor, found.divergence.note) == ("y", "")
+    assert validate_models(scaled(1), scaled(1.5), tolerance=Tolerance(atol=100)).ok
+
+
+def test_whole_numbers_do_not_tell_rounding_but_the_optimiser_does() -> None:
+    body = "f = Cast <to = 1> (x) y = Mul (f, c)"
+    found = validate_models(scaled(1, body, "uint8"), scaled(1.5, body, "uint8"))
+    assert verdict(found)[:2] == (False, "failed")
+    assert [run.optimisation for run in found.runs if not run.ok] == ["full"]
+
+
+def test_a_channel_that_cancels_out_passes() -> None:
+    """1e-7 beside 1: what is left depends on the order of the terms."""
+    signature = "(float[1,1,9,9] x) => (float[1,2,9,9] y) <float k = {1.3}, float t = {3}>"
+    end = "l = Mul (x, t) y = Concat <axis = 1> (r, l)"
+    before = parse(signature, f"p = Add (x, k) q = Sub (p, k) r = Sub (q, x) {end}")
+    after = parse(signature, f"p = Sub (x, k) q = Add (p, k) r = Sub (q, x) {end}")
+    found = validate_models(before, after)
+    assert found.ok
+    assert not any(each.equal for run in found.runs for each in run.comparisons)
+
+
+def test_scores_of_a_small_channel_are_compared_too() -> None:
+    signature = "(float[1,1,9,9] x) => (int64[1,1,9,9] y) <float[1,3,1,1] c = {1,1000000,-1000000}>"
+    body = "s = Mul (x, c) y = ArgMax <axis = 1> (s)"
+    right = parse(signature, body)
+    found = validate_models(right, parse(signature.replace("{1,", "{1.5,"), body))
+    assert found.outcome == "failed"
+    assert all(each.equal for run in found.runs for each in run.comparisons)
+    assert validate_models(right, right).ok
 
 
 SLID = "(float[N,1,H,W] x) => (float[?,?,?,?] y) <float[1,1,3,3] w = {1,2,3,4,5,6,7,8,9}>"
