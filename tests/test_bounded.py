@@ -98,3 +98,18 @@ def test_pads_that_reach_one_step_share_its_trial(monkeypatch: pytest.MonkeyPatc
     found = onnxpad.fix(model(nodes), validate=False).findings
     assert [each.code for each in found] == ["PAD206"] * 300
     assert 0 < len(tried) < 10
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        pytest.param({"pads": [10**8, 1, 1, 1]}, id="pads"),
+        pytest.param({"pads": [10**9, 1, 10**9, 1], "dilations": [10**9, 1]}, id="dilations"),
+        pytest.param({"strides": [10**9, 1]}, id="strides"),
+        pytest.param({"output_padding": [10**9, 0], "strides": [2, 2]}, id="output_padding"),
+    ],
+)
+def test_explain_says_that_a_node_is_too_long(attributes: dict[str, Any]) -> None:
+    op = "ConvTranspose" if "output_padding" in attributes else "Conv"
+    with pytest.raises(onnxpad.UsageError, match="too long to explain; the most are 16384"):
+        onnxpad.explain(model([node(op, ["x", "w"], ["y"], **attributes)]), node="y")

@@ -166,16 +166,22 @@ def _answered(question: Question, about: About | None = None) -> Explanation:
     """The explanation of a question.
 
     Raises:
-        UsageError: Its window is too long.
+        UsageError: Its window or its padding is too long.
     """
-    for axis in question.axes:
-        window, given = axis.window, (axis.padding or 0, axis.output_padding or 0)
+    own = None if about is None else about.own
+    for place, axis in enumerate(question.axes):
+        window, given = axis.window, [axis.padding or 0, axis.output_padding or 0]
+        if own is not None:
+            mine = own.axes[place]
+            given += map(abs, (mine.begin, mine.end, mine.output_padding))
         if max(window.extent, *given) > _LONGEST or window.stride > _LARGEST_STRIDE:
             raise UsageError(
                 f"a kernel of {window.kernel}, stride {window.stride}, dilation {window.dilation} "
-                f"and padding {given[0]} is too long to explain; the most are {_LONGEST} elements "
-                f"and a stride of {_LARGEST_STRIDE}"
+                f"and padding {max(given)} is too long to explain; the most are {_LONGEST} "
+                f"elements and a stride of {_LARGEST_STRIDE}"
             )
+        if axis.size > _LARGEST:
+            raise UsageError(f"a size of {axis.size} is too long to explain; give --op and --size")
     found = explained(question, about)
     return Explanation(question, found.conventions, found.refused, found.agree, about)
 

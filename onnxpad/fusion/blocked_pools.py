@@ -11,7 +11,8 @@ makes these amounts constant, or removes the `Pad`, can make it choose that kern
 onnxruntime 1.31.1.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from onnx import TensorProto
@@ -22,7 +23,7 @@ from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, always, less_e
 from onnxpad.arithmetic.window import meets_data, pool_output_size
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.onnxruntime_quirks import BLOCK
-from onnxpad.operators.read import WindowOp, pad_giving
+from onnxpad.operators.read import UnreadableError, WindowOp, pad_giving, read_window
 from onnxpad.operators.table import Fill, operator_of, uncovered
 from onnxpad.reasons import Reason
 
@@ -56,28 +57,34 @@ class BlockedPools:
         self._analysis = analysis
         self._signs = signs
         self._found: tuple[int, dict[str, Hazard]] | None = None
+        self._pools: list[Node] | None = None
         self.inside: list[Callable[[], Iterator[tuple[Tensor, Hazard]]]] = []
         self.missized: Callable[[], Collection[str]] = frozenset
 
-    def behind(self, tensor: Tensor, windows: Iterable[WindowOp]) -> Hazard | None:
+    def behind(self, tensor: Tensor) -> Hazard | None:
         """A pool downstream for which onnxruntime would choose NCHWc if it knew a tensor's shape.
 
-        Args:
-            tensor: The tensor.
-            windows: The graph's window operators.
-
-        Returns:
-            One such pool; None where there is none.
+        None where there is no such pool.
         """
         if self._found is None or self._found[0] != self._graph.version:
-            self._found = self._graph.version, self._upstream(windows)
+            self._found = self._graph.version, self._upstream()
         return self._found[1].get(tensor.name)
 
-    def _upstream(self, windows: Iterable[WindowOp]) -> dict[str, Hazard]:
+    def _windows(self) -> Iterator[WindowOp]:
+        """The pools that may run in blocks; edits add none."""
+        graph = self._graph
+        if self._pools is None:
+            rows = ((node, operator_of(graph, node)) for node in graph.nodes)
+            self._pools = [node for node, row in rows if row and row.onnxruntime.runs_in_blocks]
+        for node in filter(graph.has_node, self._pools):
+            with suppress(UnreadableError):
+                yield read_window(graph, self._analysis, node)
+
+    def _upstream(self) -> dict[str, Hazard]:
         """The tensors from whose shape onnxruntime infers that of such a pool, each with one."""
         found: dict[str, Hazard] = {}
         declared: dict[str, Sequence[int | str | None]] | None = None
-        for op in windows:
+        for op in self._windows():
             hazard = self._hazard(op)
             if hazard is None:
                 continue

@@ -554,7 +554,12 @@ def misdeclared(graph: Graph, analysis: Analysis, tensor: Tensor) -> Tensor | No
 
     From its basic level on, onnxruntime folds a Shape to the declared one.
     """
-    wrong = {each.name: each for each in lies(graph.claimed_outputs(), analysis)}
+    notes, key = graph.model.notes, (misdeclared, graph.offset)
+    known = notes.get(key)
+    if known is None or known[0] is not analysis or known[1] != graph.version:
+        wrong = {each.name: each for each in lies(graph.claimed_outputs(), analysis)}
+        known = notes[key] = analysis, graph.version, wrong
+    wrong = known[2]
     pending, seen = [tensor] if wrong else [], {tensor.name}
     while pending:
         current = pending.pop()

@@ -5,6 +5,7 @@ step behind which the padding is written: the data of the node is read without t
 a `Pad` with the layer behind it follows each output. Steps that only each other read need no `Pad`.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -167,9 +168,12 @@ class Sinking:
 
         On each branch one or the other ends the way.
         """
-        pending, seen = list(self._steps_reading(pad.outputs[0])), set[int]()
+        pending, seen = deque([self._steps_reading(pad.outputs[0])]), set[int]()
         while pending:
-            step = pending.pop(0)
+            step = next(pending[0], None)
+            if step is None:
+                pending.popleft()
+                continue
             if id(step) in seen:
                 continue
             seen.add(id(step))
@@ -185,7 +189,7 @@ class Sinking:
             if further is None:
                 yield Cut(step)
             else:
-                pending.append(further)
+                pending.append(iter([further]))
 
     def _only_step(self, step: Node) -> Node | None:
         """The step that alone reads a step's only output, and can be passed too."""

@@ -137,6 +137,7 @@ class Editor:
         """Uses another context from now on; what was undone may be tried again."""
         self.context = context
         self.undone.clear()
+        self._failures: dict[object, tuple[int, UncertifiedError]] = {}
         self._outdated = False
         self._certifier = Prover(context.graph, context.domains, context.signs)
 
@@ -145,13 +146,19 @@ class Editor:
         place = place_of(rule, match)
         if place in self.undone:
             return
+        # Many findings may lead to one rewrite: of a node alone, it fails as it did before.
+        alone = (rule.code, id(match.node)) if match.plan is match.node else None
         mark = self.context.mark()
         key = key_of(self.context.graph, rule, match)
-        failure: UncertifiedError | None = None
+        known = self._failures.get(alone)
+        failure = None if known is None or known[0] != mark.edits else known[1]
         try:
-            change, tensors, wrote = self._apply(rule, match, place)
+            if failure is None:
+                change, tensors, wrote = self._apply(rule, match, place)
         except UncertifiedError as error:
             failure = error
+            if alone is not None:
+                self._failures[alone] = mark.edits, failure
         except Exception as error:  # whatever a user's pass raises, or leads to
             if not is_own(rule):
                 raise
@@ -162,6 +169,7 @@ class Editor:
             self.undone[place] = Undone(match.finding, str(failure), failure.code, failure.facts)
         else:
             self.made.append(Made(place, change, match.finding, key, tensors, wrote))
+            self._failures.clear()
             self._outdated = bool(self.undone)
 
     def check_guards(self, mark: int) -> None:
@@ -211,6 +219,7 @@ class Editor:
         outdated, self._outdated = self._outdated, False
         if outdated:
             self.undone.clear()
+            self._failures.clear()
         return outdated
 
     def _apply(
@@ -352,7 +361,7 @@ class Editor:
                 break
             if _hides(graph, node):
                 given = node.outputs[0]
-                hazard = self.context.blocked_pools.behind(given, self.context.windows())
+                hazard = self.context.blocked_pools.behind(given)
                 if hazard is not None:
                     found.append((node, hazard))
             tensor = node.inputs[0]

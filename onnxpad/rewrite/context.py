@@ -170,10 +170,13 @@ class Context:
         if option.startswith("--dynamic "):
             risky = is_strict and self.domains[-1].domain.assumptions
             return self.dynamic == "keep" and not risky
-        listed = open_axes(self.graph.model.main.inputs)
-        axes = [(axis.label, axis.tensor) for axis in listed]
+        if not self.given.shaped and not self.given.named:
+            return True
         if isinstance(sizes, Sequence) and sizes:
             axes = [(each["name"], each["input"]) for each in sizes]
+        else:
+            listed = open_axes(self.graph.model.main.inputs)
+            axes = [(axis.label, axis.tensor) for axis in listed]
         if option == "--shape" and any(tensor in self.given.shaped for _, tensor in axes):
             return False
         return not any(label in self.given.named for label, _ in axes)

@@ -238,7 +238,7 @@ def _correct_claims(context: Context) -> None:
     wrong = list(lies(graph.claims(), context.analysis))
     missized = pools.missized() if wrong else ()
     for tensor in wrong:
-        if tensor.name not in missized and pools.behind(tensor, context.windows()) is None:
+        if tensor.name not in missized and pools.behind(tensor) is None:
             graph.undeclare(tensor)
 
 

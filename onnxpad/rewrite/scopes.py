@@ -343,7 +343,7 @@ def _at_border(context: Context) -> Iterator[tuple[Tensor, Hazard]]:
         shut = Hazard(owner, Reason.SHAPE_REFUSED, does)
 
     def behind(tensor: Tensor) -> Hazard | None:
-        return shut or context.blocked_pools.behind(tensor, context.windows())
+        return shut or context.blocked_pools.behind(tensor)
 
     for tensor in graph.captured():
         assert tensor.outer is not None
@@ -407,7 +407,7 @@ def _beyond(context: Context, calls: Sequence[_Call]) -> Iterator[tuple[Tensor, 
     """The results of a function whose shapes a caller must not learn."""
     for caller, node in calls:
         for output, name in zip(node.outputs, context.graph.results, strict=False):
-            hazard = caller.blocked_pools.behind(output, caller.windows())
+            hazard = caller.blocked_pools.behind(output)
             if hazard is not None:
                 yield context.graph.tensor(name), hazard
 

@@ -33,6 +33,10 @@ Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapp
 _INPUT, _OUTPUT = "input", "output"
 _MOST_SAMPLES = 16
 """Samples taken from arrays that have several, for a model that takes one at a time."""
+_LARGE = 1 << 20
+"""Fewest bytes of an array in a compressed file whose shape is compared before it is unpacked."""
+_MOST_UNPACKED, _MOST_DENSE = 1 << 30, 100
+"""Most bytes of a file unpacked, and how many times its size they may be if they are more."""
 _UNTOLD = "taken as it is: sizes do not tell its layout; give it transposed if channels are last"
 _ALIKE = "taken with its channels moved from last to axis 1, as those of the outputs are"
 _SETTLED = "taken {}: sizes do not tell its layout, and the outputs are nearer so"
@@ -110,7 +114,7 @@ def given(
     apart -= answers
     counts: list[int] = []
     if inputs is not None:
-        title, sets = _sets(inputs, "the inputs given")
+        title, sets = _sets(inputs, "the inputs given", model)
         for arrays in sets:
             fed = [entry for entry in arrays if entry.role != _OUTPUT]
             known = {output.name for output in model.outputs}
@@ -120,7 +124,7 @@ def given(
             counts.append(len(parts))
             _draw_all(title, model, parts, notes, draws, others, told=reference is None)
     if reference is not None:
-        title, sets = _sets(reference, "the reference given")
+        title, sets = _sets(reference, "the reference given", model)
         if draws and len(sets) != len(counts):
             raise UsageError(
                 f"{title} has {len(sets)} sets of arrays, but {len(counts)} sets of inputs are "
@@ -394,11 +398,11 @@ def _typed(title: str, role: str, each: Input | Output, array: Array) -> Array:
     return array.astype(wanted, copy=False)
 
 
-def _sets(source: Arrays, title: str) -> tuple[str, list[list[_Entry]]]:
+def _sets(source: Arrays, title: str, model: Outline) -> tuple[str, list[list[_Entry]]]:
     """The name of a source in messages, and its sets of arrays."""
     if isinstance(source, str | os.PathLike):
         path = Path(source)
-        return str(path), _read(path)
+        return str(path), _read(path, model)
     mappings = [source] if isinstance(source, Mapping) else source
     if (
         not isinstance(mappings, Sequence)
@@ -415,7 +419,7 @@ def _sets(source: Arrays, title: str) -> tuple[str, list[list[_Entry]]]:
         raise UsageError(f"{title}: an array cannot be read: {error}") from None
 
 
-def _read(path: Path) -> list[list[_Entry]]:
+def _read(path: Path, model: Outline) -> list[list[_Entry]]:
     """The arrays in a .npz or .npy file, or in a folder of ONNX test data."""
     if path.is_dir():
         return _folder(path)
@@ -425,6 +429,7 @@ def _read(path: Path) -> list[list[_Entry]]:
             loaded = np.load(file, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
                 return [[_Entry("the array", loaded)]]
+            _check_headers(path, loaded.zip, model)
             entries = [_Entry(name, loaded[name]) for name in loaded.files]
     except _UNREADABLE as error:
         let_through(error)
@@ -437,6 +442,32 @@ def _read(path: Path) -> list[list[_Entry]]:
                 f"{path}: {entry.name!r} is not an array; write the file with numpy.savez"
             )
     return [entries]
+
+
+def _check_headers(path: Path, packed: zipfile.ZipFile, model: Outline) -> None:
+    """Raises before an array is unpacked that does not fit, or is far larger than the file."""
+    known: tuple[Input | Output, ...] = (*model.inputs, *model.outputs)
+    declared = {each.name: each.shape for each in known if each.shape is not None}
+    for member in packed.infolist():
+        name = member.filename.removesuffix(".npy")
+        if name not in declared or member.file_size < _LARGE:
+            continue
+        with packed.open(member) as file:
+            if np.lib.format.read_magic(file) != (1, 0):
+                continue  # of a type with many fields, which no tensor has
+            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        whole = np.broadcast_to(np.zeros((), dtype), shape)  # takes no memory
+        if aligned(whole, declared[name]) is None and aligned(whole[:1], declared[name]) is None:
+            raise UsageError(
+                f"{path}: {name!r} has shape {shape_text(shape)}, but the model declares "
+                f"{shape_text(declared[name])}"
+            )
+    total = sum(member.file_size for member in packed.infolist())
+    if total > max(_MOST_UNPACKED, _MOST_DENSE * path.stat().st_size):
+        raise UsageError(
+            f"{path}: unpacks to {total:,} bytes, over {_MOST_DENSE} times the size of the file; "
+            "write it with numpy.savez, which does not compress"
+        )
 
 
 def _require_file(path: Path) -> None:

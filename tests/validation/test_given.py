@@ -323,3 +323,19 @@ def test_inner_tensors_beside_the_outputs_are_noted_and_left_out() -> None:
     assert "the reference given: inner tensors 'h' are not compared" in found.notes
     found = given(outline(ONE), None, {"x": x, "h": x})
     assert "the reference given: 'h' taken as output 'y', by order" in found.notes
+
+
+def test_headers_are_compared_before_an_array_is_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of 2 kB whose array would take 2 MB; with its shape right, it is far too dense."""
+    path = tmp_path / "r.npz"
+    large: dict[str, Any] = ALL | {"x": np.zeros((2, 9, 512, 64), np.float32)}
+    np.savez_compressed(path, **large)
+    monkeypatch.setattr(np.lib.npyio.NpzFile, "__getitem__", None)
+    with pytest.raises(UsageError, match="'x' has shape 2x9x512x64, but the model declares"):
+        fit(None, path)
+    np.savez_compressed(path, **(large | {"x": np.zeros((2, 3, 512, 512), np.float32)}))
+    monkeypatch.setattr("onnxpad.validation.given._MOST_UNPACKED", 1 << 20)
+    with pytest.raises(UsageError, match=r"unpacks to [0-9,]* bytes, over 100 times the size"):
+        fit(None, path)
