@@ -99,6 +99,28 @@ def test_planted_faults(names: tuple[str, ...], planted: Callable[..., None]) ->
     demand(result, model)
 
 
+def test_a_fault_among_operators_that_draw(planted: Callable[..., None]) -> None:
+    """Each round removes other nodes, by whose numbers onnxruntime would seed what draws."""
+    planted("conv2")
+    names = ("x", "y0", "y1", "y2", "y3")
+    body = " ".join(
+        f"p{i} = Pad ({data}, p) [conv{i}] c{i} = Conv (p{i}, w) r{i} = RandomNormalLike (c{i})"
+        f" y{i} = Add (c{i}, r{i})"
+        for i, data in enumerate(names)
+    )
+    weights = "float[1, 1, 3, 3] w = {0.5, 0.25, 0, 0.125, 1, 0, 0.5, 0.25, 0.125}"
+    model = one(
+        f"{body} y = Identity (y4)",
+        inputs="float[1, 1, 9, 8] x",
+        initializers=f"int64[8] p = {{0, 0, 1, 1, 0, 0, 1, 1}}, {weights}",
+    )
+    result = onnxpad.fix(model)
+    assert named(result) == ["conv2"]
+    assert len(result.changes) == len(names) - 1
+    assert result.validation is not None
+    assert result.validation.ok
+
+
 SCORES = "p = Pad (x, p1) [conv] c = Conv (p, w) m = Conv (x, v) s = Add (c, m) "
 WEIGHTS = (
     "float[3, 1, 3, 3] w = {0.5, 0.25, 0, 0.125, 1, 0, 0.5, 0.25, 0.125, 1, 2, 3, 4, 5, 6, 7, 8, 9,"

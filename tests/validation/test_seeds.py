@@ -10,11 +10,12 @@ import pytest
 
 import onnxpad
 from onnxpad.engine import seeds
-from onnxpad.engine.sessions import open_session
+from onnxpad.engine.sessions import CPU, open_session
 from onnxpad.fusion.barred import noted
 from onnxpad.graph import Graph
 from onnxpad.probe.run import compare_runs
-from onnxpad.validation import answers
+from onnxpad.repadding.difference import difference
+from onnxpad.validation import answers, inputs
 from onnxpad.validation.result import Validation
 from onnxpad.validation.whole import validate_models
 from tests.support import FEW
@@ -183,6 +184,26 @@ def test_probes_draw_alike() -> None:
     )
     found = compare_runs(before, after)
     assert (found.ok, found.runs > 0) == (True, True)
+
+
+def test_other_providers_have_no_noise_of_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their noise is that of two fresh sessions: within one, the second run draws other numbers."""
+    given = seeds.with_seeds(model(DRAWS["Dropout"]))
+    draws = [inputs.draw(inputs.describe(given), {}, 0)]
+    monkeypatch.setattr(answers, "CPU", "elsewhere")
+    found = answers.ask(given, draws, CPU, "off", anew=True)
+    assert found.results[0].noise == {"z": 0.0}
+    assert found.places
+    assert answers.ask(given, draws, CPU, "off").results[0].noise["z"] > 0
+
+
+def test_other_padding_changes_as_much_beside_a_draw() -> None:
+    apart = []
+    for draw in ("z = Identity (y)", DRAWS["RandomNormalLike"]):
+        other = model(draw, "0,0,0,0,0,0,2,2").SerializeToString()
+        (change,) = difference(model(draw), other).outputs
+        apart.append(change.max_abs)
+    assert apart[0] == pytest.approx(apart[1], rel=1e-5)
 
 
 def noisy(path: Path) -> onnx.ModelProto:
