@@ -149,7 +149,8 @@ class Neighbours:
             yield Meeting((dequantise, step), "by a copy of the DequantizeLinear downstream")
 
     def _unit(self, dequantise: Node) -> Iterator[Meeting]:
-        use = self._only_use(dequantise)
+        is_scalar = self._scalar_pair(dequantise) is not None
+        use = self._only_use(self._past(dequantise) if is_scalar else dequantise)
         if use is None or use.node.op not in _UNITS | _WEIGHED:
             return
         node, last = use.node, use.node
@@ -160,12 +161,15 @@ class Neighbours:
         while weighed and (after := self._only_reader(last, *_ACTIVATIONS)) is not None:
             last = after
             way.append(after)
-        uses = self._read_by(last)
+        end = self._past(last)
+        uses = self._read_by(end)
         if not uses or any(each.node.op != "QuantizeLinear" or each.index for each in uses):
             return
         quantisers = [each.node for each in uses]
+        if end is not last and any(self._scalar_pair(each) is None for each in quantisers):
+            return  # these are not copied past the steps between
         if node.op in _WEIGHED and self._has_float_weight(node):
-            if self._scalar_pair(dequantise) is not None:
+            if is_scalar:
                 yield Meeting((*way, *quantisers), "with weights that are rounded to 8 bits")
             return
         others = {index: self._dequantiser(each) for index, each in enumerate(node.inputs)}
@@ -175,17 +179,32 @@ class Neighbours:
             others.pop(use.index)
             sources = [each for each in others.values() if each is not None]
             is_unit = node.op == "Where" or len(sources) == len(others)
-        pairs = (dequantise, *sources, *quantisers)
-        if node.op == "Conv" and self._stays_int8(dequantise):
+        ends = (dequantise, *sources, *quantisers)
+        if not is_unit or all(self._is_scalar(each, node.op) for each in ends):
             return
-        if is_unit and not all(self._is_scalar(each, node.op) for each in pairs):
+        now, later = set(map(self._type_of, ends)), set(map(self._later_type_of, ends))
+        if later == {TensorProto.UINT8} or (len(now) == 1 and node.op != "Conv"):
             yield Meeting((*way, *quantisers), "into an operator that takes only one scale")
 
-    def _stays_int8(self, dequantise: Node) -> bool:
-        """Whether data of int8 is not made uint8, as it is next to the QuantizeLinear upstream."""
-        source = self._graph.producer(self._graph.origin(dequantise.inputs[0]))
-        is_int8 = self._analysis.dtype(dequantise.inputs[0]) == TensorProto.INT8
-        return is_int8 and (source is None or source.op != "QuantizeLinear")
+    def _past(self, node: Node) -> Node:
+        """The last of the steps downstream that a quantiser is copied past."""
+        while (step := self._only_reader(node, *_COPIED_PAST)) is not None:
+            node = step
+        return node
+
+    def _type_of(self, node: Node) -> int | None:
+        """The quantised element type of a QuantizeLinear or DequantizeLinear."""
+        return self._analysis.dtype((node.inputs if node.op == _DEQUANTISE else node.outputs)[0])
+
+    def _later_type_of(self, node: Node) -> int | None:
+        """That type once QDQS8ToU8 has made uint8 of int8, between neighbours."""
+        dtype = self._type_of(node)
+        if node.op == _DEQUANTISE:
+            other = self._graph.producer(self._graph.origin(node.inputs[0]))
+            meets = other is not None and other.op == "QuantizeLinear"
+        else:
+            meets = self._only_reader(node, _DEQUANTISE) is not None
+        return TensorProto.UINT8 if meets and dtype == TensorProto.INT8 else dtype
 
     def _dequantiser(self, tensor: Tensor) -> Node | None:
         node = self._graph.producer(self._graph.origin(tensor))
