@@ -75,6 +75,7 @@ class Neighbours:
         self._graph = graph
         self._analysis = analysis
         self._fusion = fusion
+        self._copied_past = _COPIED_PAST if graph.opset >= 12 else _COPIED_PAST - {"MaxPool"}
         self._rules: Mapping[str, tuple[Callable[[Node], Iterator[Meeting]], ...]] = {
             "Relu": (self._relu_clip,),
             "Div": (self._quotient,),
@@ -141,7 +142,7 @@ class Neighbours:
             return
         if graph.opset < _TYPED and pair[1] is not None:
             return
-        step = self._only_reader(dequantise, *_COPIED_PAST, moves=False)
+        step = self._only_reader(dequantise, *self._copied_past, moves=False)
         if step is None:
             return
         uses = self._read_by(step, moves=False)
@@ -150,31 +151,31 @@ class Neighbours:
 
     def _unit(self, dequantise: Node) -> Iterator[Meeting]:
         is_scalar = self._scalar_pair(dequantise) is not None
-        use = self._only_use(self._past(dequantise) if is_scalar else dequantise)
+        way = self._past(dequantise) if is_scalar else [dequantise]
+        use = self._only_use(way[-1])
         if use is None or use.node.op not in _UNITS | _WEIGHED:
             return
-        node, last = use.node, use.node
-        way = [dequantise, node]
+        node = use.node
+        way.append(node)
         weighed = node.op in _WEIGHED | {"MatMul"}
         if (weighed and use.index) or not self._graph.is_standard(node):
             return
-        while weighed and (after := self._only_reader(last, *_ACTIVATIONS)) is not None:
-            last = after
+        while weighed and (after := self._only_reader(way[-1], *_ACTIVATIONS)) is not None:
             way.append(after)
-        end = self._past(last)
-        uses = self._read_by(end)
+        steps = self._past(way.pop())
+        way += steps
+        uses = self._read_by(way[-1])
         if not uses or any(each.node.op != "QuantizeLinear" or each.index for each in uses):
             return
         quantisers = [each.node for each in uses]
-        if end is not last and any(self._scalar_pair(each) is None for each in quantisers):
+        if len(steps) > 1 and any(self._scalar_pair(each) is None for each in quantisers):
             return  # these are not copied past the steps between
-        if node.op in _WEIGHED and self._has_float_weight(node):
-            if is_scalar:
-                yield Meeting((*way, *quantisers), "with weights that are rounded to 8 bits")
-            return
+        is_rounded = is_scalar and node.op in _WEIGHED and self._has_float_weight(node)
+        if is_rounded:
+            yield Meeting((*way, *quantisers), "with weights that are rounded to 8 bits")
         others = {index: self._dequantiser(each) for index, each in enumerate(node.inputs)}
         if weighed:
-            is_unit, sources = others.get(_WEIGHT) is not None, []
+            is_unit, sources = is_rounded or others.get(_WEIGHT) is not None, []
         else:
             others.pop(use.index)
             sources = [each for each in others.values() if each is not None]
@@ -186,11 +187,12 @@ class Neighbours:
         if later == {TensorProto.UINT8} or (len(now) == 1 and node.op != "Conv"):
             yield Meeting((*way, *quantisers), "into an operator that takes only one scale")
 
-    def _past(self, node: Node) -> Node:
-        """The last of the steps downstream that a quantiser is copied past."""
-        while (step := self._only_reader(node, *_COPIED_PAST)) is not None:
-            node = step
-        return node
+    def _past(self, node: Node) -> list[Node]:
+        """A node and the steps downstream that a quantiser is copied past."""
+        found = [node]
+        while (step := self._only_reader(found[-1], *self._copied_past)) is not None:
+            found.append(step)
+        return found
 
     def _type_of(self, node: Node) -> int | None:
         """The quantised element type of a QuantizeLinear or DequantizeLinear."""
