@@ -59,6 +59,9 @@ _ONLY_INPUT: Final = frozenset({"Concat", "Max", "Mean", "Min", "Sum"})
 _RESHAPING: Final = frozenset({"Expand", "Flatten", "Reshape", "Slice", "Tile"})
 _FAR: Final = 64
 
+MEETING: Final = frozenset({"Clip", "DequantizeLinear", "Div", "Mul", "QuantizeLinear", "Relu"})
+"""Operators at an end of such neighbours."""
+
 
 class Meeting(NamedTuple):
     """Neighbours that would be fused wrongly, upstream first, and what would come of it."""

@@ -16,17 +16,20 @@ a `Pad` with `axes`, it does not permute these.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
+import onnx
 
-from onnxpad.fusion.neighbours import Neighbours
+from onnxpad.errors import ModelError
+from onnxpad.fusion.neighbours import MEETING, Neighbours
 from onnxpad.fusion.pad_fusion import REMOVABLE, Exposed, lies
-from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph import Graph, Node, Tensor, normal_domain
 from onnxpad.operators.amounts import is_padded, is_plain_zero, onnx_order
 from onnxpad.operators.read import PadOp
 from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.scopes import called_in, callers_first
 
 Exposing: TypeAlias = Callable[[Context], "Sequence[Exposed] | None"]
 """Finds the `Pad`s that onnxruntime folds wrongly in a graph; None where it cannot be asked."""
@@ -35,6 +38,8 @@ _VALUE: Final = 2
 _AXES: Final = 3
 _ROUNDS: Final = 4
 _FAR: Final = 64
+_MOST_NODES: Final = 100_000
+"""Most nodes that are looked at once functions are inlined; each call counts its function's."""
 
 
 def shield(
@@ -74,12 +79,39 @@ def met(context: Context) -> list[tuple[Node, ...]]:
 
     Where a rewrite writes neighbours anew, as many of that kind are gone.
     """
-    found = _neighbours(context)
-    before = _neighbours(context.original) if found else {}
+    found = _neighbours(_inlined(context))
+    before = _neighbours(_inlined(context.original)) if found else {}
     fresh = {key: nodes for key, nodes in found.items() if key not in before}
     gone = Counter(does for does, _ in before.keys() - found.keys())
     came = Counter(does for does, _ in fresh)
     return [nodes for (does, _), nodes in fresh.items() if came[does] > gone[does]]
+
+
+def _inlined(context: Context) -> Context:
+    """A main graph with the functions in it that may hold such neighbours; others as they are."""
+    graph = context.graph
+    functions = graph.model.skeleton.light.functions
+    if not graph.is_main or not any(n.op_type in MEETING for each in functions for n in each.node):
+        return context
+    order = callers_first(functions)
+    sizes: dict[tuple[str, str], int] = {}
+    for index in reversed(order):
+        each = functions[index]
+        sizes[normal_domain(each.domain), each.name] = _size(each.node, sizes)
+    size = _size(graph.model.skeleton.light.graph.node, sizes)
+    if size > _MOST_NODES or len(order) < len(functions):
+        return context
+    from onnx.inliner import inline_local_functions
+
+    try:
+        return Context(Graph.from_proto(inline_local_functions(graph.to_proto())))
+    except (ModelError, RuntimeError):
+        return context
+
+
+def _size(nodes: Iterable[onnx.NodeProto], sizes: Mapping[tuple[str, str], int]) -> int:
+    """How many nodes there are once functions of these sizes are inlined."""
+    return sum(sizes.get(key, 1) for key in called_in(nodes))
 
 
 def _neighbours(context: Context) -> dict[tuple[str, tuple[str, ...]], tuple[Node, ...]]:

@@ -89,11 +89,11 @@ class _Finder:
         # Functions with calls in graphs that are not looked into.
         self._called_unseen: set[Key] = set()
         for training in light.training_info:
-            self._called_unseen.update(_called(training.initialization.node))
-            self._called_unseen.update(_called(training.algorithm.node))
+            self._called_unseen.update(called_in(training.initialization.node))
+            self._called_unseen.update(called_in(training.algorithm.node))
         self._enter(main)
         if self._padding:
-            for index in _callers_first(functions):
+            for index in callers_first(functions):
                 self._add_function(index)
         wrong = _with_callers(functions, self._misjudged)
         misranked = _with_callers(functions, self._misranked)
@@ -133,7 +133,7 @@ class _Finder:
             if any(pads(nodes, self._padding) for nodes in held):
                 opened = self._opened(graph, node)
                 if not opened:
-                    self._called_unseen.update(key for nodes in held for key in _called(nodes))
+                    self._called_unseen.update(key for nodes in held for key in called_in(nodes))
                 for body in opened:
                     self._add_body(context, body)
 
@@ -164,7 +164,7 @@ class _Finder:
         try:
             function = self._main.graph.function(index)
         except ModelError:  # the rule on scopes reports it
-            self._called_unseen.update(_called(light.node))
+            self._called_unseen.update(called_in(light.node))
             return
         calls = [] if key in self._called_unseen else self._calls[key]
         domains = []
@@ -231,7 +231,7 @@ def _with_callers(functions: Sequence[onnx.FunctionProto], keys: Collection[Key]
     """Functions, and all those that call them."""
     callers: dict[Key, set[Key]] = defaultdict(set)
     for each in functions if keys else ():
-        for called in _called(each.node):
+        for called in called_in(each.node):
             callers[called].add(_key(each))
     found, pending = set(keys), list(keys)
     while pending:
@@ -578,7 +578,7 @@ def _padding_functions(functions: Sequence[onnx.FunctionProto]) -> frozenset[Key
     return _with_callers(functions, {_key(each) for each in functions if pads(each.node)})
 
 
-def _callers_first(functions: Sequence[onnx.FunctionProto]) -> list[int]:
+def callers_first(functions: Sequence[onnx.FunctionProto]) -> list[int]:
     """The indices of functions, each after all functions that call it.
 
     Functions that call each other in a circle, which no runtime accepts, are left out.
@@ -587,7 +587,8 @@ def _callers_first(functions: Sequence[onnx.FunctionProto]) -> list[int]:
     for place, each in enumerate(functions):
         index[_key(each)].append(place)
     called = [
-        {place for key in _called(each.node) for place in index.get(key, ())} for each in functions
+        {place for key in called_in(each.node) for place in index.get(key, ())}
+        for each in functions
     ]
     waiting = Counter(place for others in called for place in others)
     ready = deque(place for place in range(len(functions)) if not waiting[place])
@@ -606,7 +607,7 @@ def _key(function: onnx.FunctionProto) -> Key:
     return normal_domain(function.domain), function.name
 
 
-def _called(nodes: Iterable[onnx.NodeProto]) -> Iterator[Key]:
+def called_in(nodes: Iterable[onnx.NodeProto]) -> Iterator[Key]:
     """The operators of nodes and of those in their bodies."""
     pending = [nodes]
     while pending:

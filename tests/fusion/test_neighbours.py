@@ -248,3 +248,40 @@ def test_what_a_second_reader_keeps_apart() -> None:
     assert not isinstance(expected, str), expected
     result = onnxpad.fix(proto, validate=False)
     assert agree(ran(result.model, LEVELS[1], feeds), expected)
+
+
+CUT = "p = Constant <value = int64[8] {0, 0, 1, 1, 0, 0, 1, 1}> ()"
+BOUNDS = (
+    "n = Constant <value = double {-inf}> () l = Constant <value = double {-1}> ()"
+    " h = Constant <value = double {5}> ()"
+)
+ACROSS = {
+    "the Clip in the function": (
+        "r = Relu (x) y = local.F (r)",
+        f"{CUT} {BOUNDS} b = Pad (v, p, n) c = Clip (b, l, h) z = {POOL} (c)",
+    ),
+    "the Relu in the function": (
+        f"r = local.F (x) {CUT} {BOUNDS} b = Pad (r, p, n) c = Clip (b, l, h) y = {POOL} (c)",
+        "w = Neg (v) z = Relu (w)",
+    ),
+    "both in the function": (
+        "y = local.F (x)",
+        f"u = Relu (v) {CUT} {BOUNDS} b = Pad (u, p, n) c = Clip (b, l, h) z = {POOL} (c)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("outside", "inside"), ACROSS.values(), ids=ACROSS)
+def test_what_a_call_joins(outside: str, inside: str) -> None:
+    proto = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["" : 17, "local" : 1]>'
+        f" g (double[1, 2, 9, 8] x) => (double[a, b, c, d] y) {{ {outside} }}"
+        f' <domain: "local", opset_import: ["" : 17]> F (v) => (z) {{ {inside} }}'
+    )
+    feeds = spread(proto)
+    expected = ran(proto, LEVELS[1], feeds)
+    assert not isinstance(expected, str), expected
+    result = onnxpad.fix(proto, validate=False)
+    assert agree(ran(result.model, LEVELS[1], feeds), expected)
+    assert not result.changes
+    assert not onnxpad.check(proto).failing()
