@@ -40,11 +40,18 @@ from onnxpad.rewrite.context import Context
 from onnxpad.sizes.domain import SizeDomain
 from onnxpad.sizes.recorded import METADATA, Recorded, record_sizes, recorded_sizes
 from onnxpad.sizes.size_options import Dims, Shapes, given_domain
-from onnxpad.validation.result import not_validated, why_not
+from onnxpad.validation.result import (
+    by_reference_alone,
+    joined,
+    not_blamed,
+    not_validated,
+    why_not,
+)
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from onnxpad.validation.given import Arrays
     from onnxpad.validation.result import Validation
 
 Progress: TypeAlias = Callable[[str, int, int], None]
@@ -328,6 +335,7 @@ def fix(
     trust: str | None = None,
     symmetric_transpose: bool = False,
     validate: bool = True,
+    reference: "Arrays | None" = None,
     strict: bool = False,
     select: str | Sequence[str] = (),
     ignore: str | Sequence[str] = (),
@@ -359,6 +367,8 @@ def fix(
         symmetric_transpose: Whether to make pads of a ConvTranspose equal at both ends, with
             `output_padding` or a Slice for the rest; style `symmetric` implies it.
         validate: Whether to run every change, and the whole model, on onnxruntime.
+        reference: A framework's inputs and outputs, as for `validate`: the result has to reproduce
+            these too. If the original does not, and both agree, that is only a warning.
         strict: Whether to undo changes that rest on an assumption, such as finite data.
         select: Codes or prefixes of codes to rewrite and to report; all if empty. All other padding
             stays exactly as it is. `Pad`s that a change lays open to onnxruntime's optimiser are
@@ -381,6 +391,8 @@ def fix(
     _check_choice("dynamic", dynamic, DYNAMIC)
     trusted = _trusted(trust)
     require_timeout(run_timeout)
+    if reference is not None and not validate:
+        raise UsageError("a reference is for the validation, which is not asked for; leave out one")
     held = kinds.given(model, "fix")
     chosen = choice(select, ignore)
     passes = None if chosen.is_all else chosen.passes()
@@ -430,13 +442,13 @@ def fix(
                 record_sizes(graph, domain.given, recorded)
             return outcome
 
-        reference: Source = given
+        compared: Source = given
         if trusted is Trust.SPEC:
             first = rewrite(NOTHING, [kind for kind in DECIDING if chosen.has(kind.code)])
             decided = first.changes
             if decided:
                 record(graph, (each.key[1] for each in first.made))
-                reference, _ = graph.model.to_run()
+                compared, _ = graph.model.to_run()
             untouched = graph.mark()
         outcome = rewrite(NOTHING)
     verdict = None
@@ -447,26 +459,25 @@ def fix(
         def validated(outcome: driver.Outcome) -> "Validation":
             probes = probe.count if probe is not None else 0
             unseen = _specified(decided, outcome.changes)
-            if unseen:
-                return not_validated(unseen, probes=probes)
+            repairs = probe is not None and _repairs(decided, outcome, probe.repaired)
+            run = partial(_validate, compared, graph, outcome.sizes, samples, probes, progress)
             with limited():
-                found = _validate(
-                    reference,
-                    graph,
-                    outcome.sizes,
-                    samples,
-                    probes,
-                    progress,
-                    repairs=probe is not None and _repairs(decided, outcome, probe.repaired),
-                )
-            return replace(found, notes=(*found.notes, *_said(decided)))
+                found = not_validated(unseen, probes=probes) if unseen else run(repairs=repairs)
+                if reference is not None:
+                    found = joined(found, _blaming(given, reference, run(reference=reference)))
+            return replace(found, notes=(*found.notes, *(() if unseen else _said(decided))))
 
         verdict = validated(outcome)
-        if failed(verdict):
+        if failed(verdict) and not by_reference_alone(verdict):
             outcome, verdict, barred = healed(graph, rewrite, validated, outcome, verdict)
     elif validate and outcome.undone:
         probes = probe.count if probe is not None else 0
         verdict = not_validated("no change was kept", probes=probes)
+
+    missed: tuple[str, ...] = ()
+    if reference is not None and not graph.changed:
+        with limited():
+            missed = _missed(given, reference, progress)
 
     def merged(keywords: Mapping[str, Any]) -> dict[str, Any]:
         """Keywords in which sizes are added to those given."""
@@ -540,7 +551,7 @@ def fix(
             name: range(each.first, each.last + 1, each.step) for name, each in domain.given.items()
         },
         notes=_notes(recorded, domain),
-        warnings=_warnings(recorded),
+        warnings=(*_warnings(recorded), *missed),
     )
     return FixResult(
         changes=report.changes,
@@ -752,6 +763,32 @@ def naming(model: Source) -> Iterator[None]:
         raise ModelError(f"{model}: {error}") from error
 
 
+def _blaming(model: Source, reference: "Arrays", found: "Validation") -> "Validation":
+    """A verdict by a reference; what the original does not reproduce either is only a warning."""
+    fair = not_blamed(found)
+    return replace(fair, warnings=(*fair.warnings, *_cure(model, reference, found)))
+
+
+def _missed(model: Source, reference: "Arrays", progress: Progress | None) -> tuple[str, ...]:
+    """Why a model that nothing changes does not reproduce a reference; nothing if it does."""
+    from onnxpad.validation.whole import validate_models
+
+    found = validate_models(model, None, reference=reference, progress=progress)
+    if found.ok:
+        return ()
+    told = "nothing is changed, and the model is not known to reproduce the reference"
+    return (f"{told}: {why_not(found)}", *_cure(model, reference, found))
+
+
+def _cure(model: Source, reference: "Arrays", found: "Validation") -> Iterator[str]:
+    """The command that looks for the padding with which a model reproduces a reference."""
+    from onnxpad.api.validate import match_command, may_be_padding
+
+    if may_be_padding(model, found):
+        command = match_command(model, reference, None, None, None)
+        yield f"{command} looks for the padding with which the original reproduces the reference"
+
+
 def _validate(
     model: Source,
     graph: Graph,
@@ -761,6 +798,7 @@ def _validate(
     progress: Progress | None,
     *,
     repairs: bool = False,
+    reference: "Arrays | None" = None,
 ) -> "Validation":
     from onnxpad.engine.wheels import warnings
     from onnxpad.validation.whole import validate_models
@@ -776,6 +814,8 @@ def _validate(
         folder=folder,
         samples=samples,
         sizes=sizes,
+        reference=reference,
+        limits=dict(recorded_sizes(graph).by_axis()),
         progress=progress,
         repairs=repairs,
     )

@@ -255,8 +255,8 @@ def validate(
     rest = tuple(each for each in found.padding if each is not first)
     found = replace(found, padding=rest if first is None else (first, *rest))
     following = ""
-    if reference is not None and _may_be_padding(models[0], found):
-        following = _match_command(models[0], reference, inputs, rtol, atol)
+    if reference is not None and may_be_padding(models[0], found):
+        following = match_command(models[0], reference, inputs, rtol, atol)
     given = (
         kinds.path_of(original) or "the original",
         "" if rewritten is None else kinds.path_of(rewritten) or "the rewritten model",
@@ -274,7 +274,7 @@ def failure(result: ValidationResult) -> str:
     return why_not(result.validation) or unproven
 
 
-def _may_be_padding(original: Source, found: Validation) -> bool:
+def may_be_padding(original: Source, found: Validation) -> bool:
     """Whether the original computes something else than the reference, and padding may be why."""
     apart = any(
         run.subject == "original" and run.against == "reference" and run.comparisons and not run.ok
@@ -290,7 +290,7 @@ def _may_be_padding(original: Source, found: Validation) -> bool:
     return has_padding_to_vary(Context(Graph.read(original)))
 
 
-def _match_command(
+def match_command(
     model: Source,
     reference: "Arrays",
     inputs: "Arrays | None",

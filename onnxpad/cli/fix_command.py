@@ -82,6 +82,15 @@ def fix(
     no_validate: Annotated[
         bool, typer.Option("--no-validate", help="Do not run the models to compare them.")
     ] = False,
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="A framework's inputs and outputs, which the result has to reproduce too: .npz, "
+            "or a folder of ONNX test data.",
+            parser=path,
+        ),
+    ] = None,
     keep_invalid: Annotated[
         bool, typer.Option("--keep-invalid", help="Write the result although validation failed.")
     ] = False,
@@ -104,7 +113,8 @@ def fix(
     named = str(model if in_place else target)
     shapes, dims = given("--shape", shape or ()), given("--dim", dim or ())
     check |= diff
-    check_target(html, [model, target])
+    require_apart(target, reference)
+    check_target(html, [model, target, reference])
 
     from onnxpad.api import fix as api
     from onnxpad.report import Outcome
@@ -124,6 +134,7 @@ def fix(
             trust=trust,
             symmetric_transpose=symmetric_transpose,
             validate=not no_validate,
+            reference=reference,
             strict=strict,
             select=selected,
             ignore=ignored,
@@ -193,9 +204,12 @@ def fix(
     if form is Format.TEXT and not (quiet and report.is_calm):
         tell_page(report.html)
     if outcome is Outcome.INVALID:
-        report_error(
-            "validation failed: the rewritten model does not compute what the original computes"
-        )
+        from onnxpad.validation.result import by_reference_alone
+
+        found, what = result.validation, "compute what the original computes"
+        if found is not None and by_reference_alone(found):
+            what = "reproduce the reference"
+        report_error(f"validation failed: the rewritten model does not {what}")
     return report.exit_code
 
 
@@ -235,6 +249,13 @@ def target_of(
     if output is not None and not output.parent.is_dir():
         raise OutputError(f"{output}: there is no folder {output.parent}; make it first")
     return target
+
+
+def require_apart(target: Path, *given: Path | None) -> None:
+    """Raises if the result would replace arrays that are given."""
+    for each in given:
+        if each is not None and target.exists() and each.exists() and target.samefile(each):
+            raise UsageError(f"{target}: is the file of arrays given; name another file")
 
 
 def _behind_links(path: Path) -> Path:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from onnxpad.cli.fix_command import target_of
+from onnxpad.cli.fix_command import require_apart, target_of
 from onnxpad.cli.options import (
     ExternalData,
     Format,
@@ -17,7 +17,6 @@ from onnxpad.cli.options import (
     take_extensions,
 )
 from onnxpad.cli.output import report_error, screen, write
-from onnxpad.errors import UsageError
 
 
 def match(
@@ -76,7 +75,7 @@ def match(
     target = None
     if output is not None:
         target = target_of(model, output, in_place=False, command="match")
-        _require_apart(target, reference, inputs)
+        require_apart(target, reference, inputs)
 
     from onnxpad.api import match as api
     from onnxpad.report.progress import ProgressBar
@@ -115,10 +114,3 @@ def match(
     if not result.ok:
         report_error(f"{result.outcome}: {result.reason}")
     return report.exit_code
-
-
-def _require_apart(target: Path, *given: Path | None) -> None:
-    """Raises if the result would replace arrays that are given."""
-    for each in given:
-        if each is not None and target.exists() and each.exists() and target.samefile(each):
-            raise UsageError(f"{target}: is the file of arrays given; name another file")

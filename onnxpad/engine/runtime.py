@@ -48,8 +48,6 @@ class CrashError(EngineError):
 class LimitError(CrashError):
     """A request that did not end within its limit; its process was ended."""
 
-    kind = "limit"
-
 
 @dataclass(frozen=True, slots=True)
 class _Settings:

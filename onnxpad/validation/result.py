@@ -1,6 +1,7 @@
 """The results of a validation as frozen values."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, cast
 
 from onnxpad.arithmetic.notation import told
@@ -9,6 +10,7 @@ from onnxpad.engine.timing import Timing
 Outcome: TypeAlias = Literal["passed", "failed", "nothing compared", "repaired"]
 
 _AS_OK = cast("Outcome", "")
+_FIRST: tuple[Outcome, ...] = ("failed", "passed", "repaired", "nothing compared")
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +264,69 @@ def not_validated(why: str, *, subject: str = "rewritten", probes: int = 0) -> V
         outcome="nothing compared",
         reason=why,
     )
+
+
+def joined(one: Validation, other: Validation) -> Validation:
+    """One verdict of two on the same models: it fails if either does, else one that passed counts.
+
+    Why nothing was compared in one of them is a remark then, and no longer a warning.
+    """
+    verdicts = one, other
+    outcome = next(each for each in _FIRST if each in {found.outcome for found in verdicts})
+    reasons = [found.reason for found in verdicts if found.outcome == "nothing compared"]
+    if outcome == "nothing compared":
+        reasons = []
+    said = {f"not validated: {reason}" for reason in reasons}
+    warnings = dict.fromkeys((*one.warnings, *other.warnings))
+    return replace(
+        one,
+        outcome=outcome,
+        reason=next((found.reason for found in verdicts if found.outcome == outcome), ""),
+        runs=one.runs + other.runs,
+        warnings=tuple(line for line in warnings if line not in said),
+        notes=tuple(dict.fromkeys((*one.notes, *other.notes))),
+        uncompared=tuple(dict.fromkeys((*one.uncompared, *other.uncompared, *reasons))),
+        hidden=tuple(dict.fromkeys((*one.hidden, *other.hidden))),
+        divergence=one.divergence or other.divergence,
+    )
+
+
+def by_reference_alone(found: Validation) -> bool:
+    """Whether a model fails only since it does not reproduce a reference, and differs nowhere else.
+
+    No change can be blamed then: an original that reproduces it differs too.
+    """
+    wrong = [run for run in found.runs if not run.ok and run.subject == found.subject]
+    return found.divergence is None and bool(wrong) and all(r.against == "reference" for r in wrong)
+
+
+def not_blamed(found: Validation) -> Validation:
+    """A verdict in which a rewritten model may differ from a reference as the original does.
+
+    That is where both agree with each other.
+    """
+
+    def alike(run: Run, subject: str, against: str) -> bool:
+        return any(
+            (each.provider, each.optimisation, each.inputs, each.subject, each.against)
+            == (run.provider, run.optimisation, run.inputs, subject, against)
+            and each.ok == (against != "reference")
+            for each in found.runs
+        )
+
+    def excused() -> Iterator[Run]:
+        for run in found.runs:
+            both = alike(run, "original", "reference") and alike(run, "rewritten", "original")
+            if run.ok or run.against != "reference" or run.subject != "rewritten" or not both:
+                yield run
+            else:
+                note = run.note or "the original differs from the reference too"
+                yield replace(run, ok=True, excused=True, note=note)
+
+    runs = tuple(excused())
+    if runs == found.runs or not all(run.ok for run in runs if run.subject == "rewritten"):
+        return found
+    return replace(found, runs=runs, outcome="passed")
 
 
 def why_not(found: Validation) -> str:

@@ -331,7 +331,7 @@ def _compared(report: FixReport) -> str:
     """The runs of a validation that passed: `outputs are equal bit for bit`."""
     validation = report.validation
     assert validation is not None
-    ran = [run for run in validation.runs if run.comparisons]
+    ran = [run for run in validation.runs if run.comparisons and run.subject == "rewritten"]
     runs = [run for run in ran if run.ok and all(each.ok for each in run.comparisons)]
     where = " and ".join(dict.fromkeys(r.provider.removesuffix("ExecutionProvider") for r in runs))
     said = []
@@ -344,6 +344,8 @@ def _compared(report: FixReport) -> str:
     probed = "; so is each changed operator by itself" if validation.probes else ""
     many = counted(len(runs), "comparison")
     told = f"outputs are equal in onnxruntime ({shown(where)}, {many}) {', '.join(said)}{probed}"
+    if any(run.against == "reference" and run.tells for run in runs):
+        told += "; the reference is reproduced"
     if len(runs) < len(ran):
         told += f"; of {counted(len(ran) - len(runs), 'other run')} see the warning"
     return told
