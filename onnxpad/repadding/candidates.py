@@ -170,6 +170,24 @@ def _cropping(made: Iterable[Candidate]) -> Iterator[Candidate]:
             yield each._replace(choice=replace(each.choice, pads=kept, appended=appended))
 
 
+def resized(site: Site, more: int, *, at_end: bool) -> Choice | None:
+    """The padding with which an output is so many elements longer on each axis; None if none is.
+
+    Args:
+        site: A transposed convolution, or an operator of stride 1.
+        more: How many elements; negative for a shorter output.
+        at_end: Whether the difference is at the end or at the begin.
+    """
+    if site.choice.pads is None:
+        return None
+    by = -more if site.is_transposed else more
+    pads = tuple((b, e + by) if at_end else (b + by, e) for b, e in site.choice.pads)
+    if not site.is_transposed:
+        return replace(site.choice, pads=pads) if min(map(min, pads)) >= 0 else None
+    found = [*_cropping([Candidate("", replace(site.choice, pads=pads), _LEAST)])]
+    return found[0].choice if found else None
+
+
 def half(site: Site) -> Pairs:
     """PyTorch's usual `padding`: dilation * (kernel - 1) // 2 on both sides."""
     return tuple((window.dilation * (window.kernel - 1) // 2,) * 2 for window in site.windows)

@@ -10,11 +10,12 @@ import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import combinations, groupby, islice, product
 from pathlib import Path
 from typing import Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 from onnx import TensorProto
 
@@ -31,7 +32,7 @@ from onnxpad.engine.sessions import (
 from onnxpad.errors import UsageError
 from onnxpad.graph import Graph
 from onnxpad.operators.amounts import Pairs
-from onnxpad.repadding.candidates import AS_IS, WHOLE, Candidate, candidates
+from onnxpad.repadding.candidates import AS_IS, WHOLE, Candidate, candidates, resized
 from onnxpad.repadding.choice import ANY_SIZE, Choice
 from onnxpad.repadding.references import (
     ROUNDINGS,
@@ -226,7 +227,7 @@ class _Task:
         self,
         graph: Graph,
         copy: WorkingCopy,
-        options: Sequence[Sequence[Candidate]],
+        options: Sequence[list[Candidate]],
         draws: Sequence[Draw],
         wanted: Sequence[Mapping[str, Array]],
         closeness: Closeness,
@@ -250,6 +251,10 @@ class _Task:
         self._sizes: dict[Point, list[tuple[int, ...]]] = {}
         self._greatest: dict[tuple[Point, tuple[str, ...]], float] = {}
         self._tried: dict[str, Tried] = {}
+        self._places = {node.name: at for at, node in enumerate(copy.model.graph.node)}
+        self._reach_of_failure = 0
+        self._fails = False  # the model as it is, so that other sizes lead no nearer
+        self._resized: tuple[Point, ...] = ()
         self._point: Point = (0,) * len(copy.sites)
         self._settled = self._point
         self._reached: tuple[str, ...] = ()
@@ -274,8 +279,11 @@ class _Task:
         except LimitError:
             if not any(point):
                 raise
+            self._reach_of_failure = 0
             return None
-        except EngineError:
+        except EngineError as error:
+            quoted = str(error).split("'")[1::2]
+            self._reach_of_failure = max((self._places.get(name, 0) for name in quoted), default=0)
             return None
         if sample == 0:
             self._sizes[point] = [
@@ -293,6 +301,10 @@ class _Task:
             for each, mine in zip(samples, asked, strict=True)
         ]
         seen, greatest = trial(wanted, found, self.closeness)
+        if any(each is None for each in found):  # nearer where it fails further downstream
+            seen = seen._replace(gap=_FAILED - self._reach_of_failure)
+        elif self._fails and seen.gap:
+            seen = seen._replace(gap=_FAILED + seen.gap)
         self._greatest[point, tuple(names)] = greatest
         return seen
 
@@ -307,6 +319,9 @@ class _Task:
         if base.solved:
             return Matching("matches already", before=before, after=before)
         told = tuple(self._distinguishable())
+        self._fails = base.gap > _FAILED / 2
+        if base.gap:
+            self._resized = tuple(self._of_recorded_sizes())
         held_out = len(self._wanted) > 1
         samples = [*whole][: -1 if held_out else None][:_SAMPLES]
         first = self._reach(samples)
@@ -483,7 +498,11 @@ class _Task:
                 chosen if place in free else now
                 for place, (now, chosen) in enumerate(zip(self._point, whole, strict=True))
             )
-        found = search.run(list(starts.values()), free) if free else self._point
+        resized = [
+            tuple(other if place in free else now for place, (now, other) in enumerate(pairs))
+            for pairs in (zip(self._point, each, strict=True) for each in self._resized)
+        ]
+        found = search.run([*starts.values()], free, resized) if free else self._point
         told = {self._point}
         for name, start in starts.items():
             greatest = self._greatest.get((start, tuple(names)))
@@ -551,6 +570,65 @@ class _Task:
         options, site = self._options[place], self._copy.sites[place]
         effects = [_effect(site, options[each].choice, sizes[place]) for each in (one, other)]
         return effects[0] == effects[1]
+
+    def _of_recorded_sizes(self) -> Iterator[Point]:
+        """Points whose totals give the recorded sizes, each of a few kinds of like operators.
+
+        An element more in front of an upsampling by 4 is 4 more in the output. The totals that add
+        up to what the output lacks are few; where they go, to the begin or to the end, is tried.
+        """
+        name, wanted = next(iter(self._wanted[0].items()))
+        value = (self._outputs(self._point, 0, (name,)) or {}).get(name)
+        sizes = self._sizes.get(self._point)
+        if not isinstance(value, np.ndarray) or value.ndim != wanted.ndim or sizes is None:
+            return
+        ways = [wanted.shape[2:], wanted.shape[1:-1]]
+        channels = [wanted.shape[1:2], wanted.shape[-1:]]
+        axes = next((w for w, c in zip(ways, channels, strict=True) if c == value.shape[1:2]), None)
+        if axes is None:
+            return
+        alike: dict[object, list[int]] = {}
+        for place, site in enumerate(self._copy.sites):
+            if len(site.windows) == len(axes) and (site.is_transposed or not site.is_sized):
+                alike.setdefault(site.signature, []).append(place)
+        lacking = np.array(axes) - np.array(value.shape[2:])
+        weights = {
+            tuple(group): sum(
+                np.array(value.shape[2:])
+                / np.maximum(_output_sizes(self._copy.sites[at], sizes[at]), 1)
+                for at in group
+            )
+            for group in alike.values()
+        }
+        found = [
+            (sum(map(abs, totals)), groups, totals)
+            for count in (1, 2, 3)
+            for groups in islice(combinations(weights, count), _COMBINED)
+            for totals in product(_TOTALS, repeat=count)
+            if np.all(
+                np.abs(sum(t * weights[g] for g, t in zip(groups, totals, strict=True)) - lacking)
+                < 0.5
+            )
+        ]
+        found.sort(key=lambda each: (len(set(each[2])), each[0]))
+        for (_, groups, totals), at_end in product(found[:_RESIZED], (True, False)):
+            point = list(self._point)
+            for group, total in zip(groups, totals, strict=True):
+                for place in group:
+                    point[place] = self._of_total(place, total, at_end=at_end)
+            yield tuple(point)
+
+    def _of_total(self, place: int, more: int, *, at_end: bool) -> int:
+        """The option of an operator whose output is so much longer; its own if there is none."""
+        site, options = self._copy.sites[place], self._options[place]
+        chosen = resized(site, more, at_end=at_end)
+        if chosen is None:
+            return 0
+        for at, each in enumerate(options):
+            if each.choice == chosen:
+                return at
+        options.append(Candidate(f"{more:+} elements, as the recorded sizes", chosen, 2))
+        return len(options) - 1
 
     def _differing(self, place: int) -> Iterator[int]:
         """Options of an operator that compute something else than the one chosen, each once."""
@@ -689,6 +767,17 @@ class _Task:
         forget_sizes(self._graph, shapes)
 
 
+def _output_sizes(site: Site, sizes: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    """The sizes of an operator's output, of stride 1 or transposed."""
+    pads = np.sum(site.choice.amounts(sizes, site.windows), axis=1)
+    extents = np.array([window.extent for window in site.windows])
+    if not site.is_transposed:
+        return np.asarray(np.array(sizes) + pads - extents + 1)
+    strides = np.array([window.stride for window in site.windows])
+    appended = np.array(site.choice.appended or 0)
+    return np.asarray((np.array(sizes) - 1) * strides + extents - pads + appended)
+
+
 def _options(site: Site) -> list[Candidate]:
     """The options of an operator, first that of the model; equal ones at any size only once."""
     whole = (Candidate(name, convention(site), 1) for name, convention in WHOLE.items())
@@ -726,6 +815,14 @@ def _effect(site: Site, choice: Choice, sizes: tuple[int, ...]) -> object:
     return found if site.operator is not None else (found, choice.amounts(sizes, site.windows))
 
 
+_FAILED: Final = 1e9
+"""How far the shapes are of a model that does not run."""
+_TOTALS: Final = (-1, 1, -2, 2, -3, 3, -4, 4)
+"""By how much totals differ that are tried to give the recorded sizes."""
+_COMBINED: Final = 500
+"""Combinations of kinds of operators whose totals are tried together."""
+_RESIZED: Final = 40
+"""Ways to give the recorded sizes that the search begins with."""
 _SAMPLES: Final = 1
 """Samples on which the search looks; all are compared in the end."""
 _SURE: Final = 7.0

@@ -35,6 +35,8 @@ _ENOUGH: Final = 2
 """Starting points after which the search ends if moves leave most of what is missing from each."""
 _FAR: Final = 400
 """Evaluations of which one has to be nearer than an unrelated answer is."""
+_SMALL: Final = 12
+"""Operators of which all that the search knows is tried."""
 _CLEARLY: Final = 0.7
 """The share of the model's own error below which another starting point is followed first."""
 _AGAIN: Final = 12
@@ -69,7 +71,7 @@ class Trial(NamedTuple):
     Attributes:
         solved: Whether it reproduces the answer.
         gap: How far the shapes of the outputs are from those wanted; 0 where they are right, and
-            infinite where the model does not run.
+            greater than any other where the model does not run, the less the further it gets.
         error: The root mean square of what is missing; infinite without comparable outputs.
         missing: The answer wanted less the one found, in a fixed order; None where not comparable.
     """
@@ -191,12 +193,18 @@ class Search:
         is_far = self.count >= _FAR and self.unrelated <= self._least < math.inf
         return (is_far and self.is_late()) or self.is_over()
 
-    def run(self, starts: Sequence[Point], free: frozenset[int] | None = None) -> Point:
+    def run(
+        self,
+        starts: Sequence[Point],
+        free: frozenset[int] | None = None,
+        further: Sequence[Point] = (),
+    ) -> Point:
         """The best point found.
 
         Args:
             starts: The points to begin with, the first of them as the model is.
             free: The operators that may change; all if None.
+            further: Points of which the nearest are followed last, unless one is right.
         """
         free = frozenset(range(len(self.space.tiers))) if free is None else free
         ranked = []
@@ -213,18 +221,26 @@ class Search:
             ranked.append(point)
             if self.trial(point).solved:
                 return point
+        last: list[Point] = []
+        for point in further:
+            if self._ends():
+                break
+            last.append(point)
+            if self.trial(point).solved:
+                return point
+        last.sort(key=self._rank)
         ranked.sort(key=self._rank)
         best = ranked[0]
         if self.trial(best).rank > (True, 0.0, self.trial(first).error * _CLEARLY):
             ranked = [first, *(each for each in ranked if each != first)]
         hopes = []
-        for start in ranked[:_STARTS]:
+        for start in dict.fromkeys((*ranked[:_STARTS], *last[:_STARTS])):
             self._hopes = False
             best = min(best, self._descend(start, free), key=self._rank)
             if self.trial(best).solved or self._ends():
                 return best
             hopes.append(self._hopes)
-            is_told = self.trial(first).missing is not None
+            is_told = self.trial(first).missing is not None and len(free) > _SMALL
             if is_told and len(hopes) >= _ENOUGH and not any(hopes):
                 return self._two(first, best, free, _PAIRED)
         best = min(best, self._widened(first, free), key=self._rank)

@@ -33,6 +33,7 @@ class Place(NamedTuple):
         kernel: The kernel, the same on all axes.
         stride: The stride.
         dilation: The dilation.
+        wanted: The sizes that a transposed one should give.
     """
 
     number: int
@@ -41,6 +42,7 @@ class Place(NamedTuple):
     kernel: int
     stride: int
     dilation: int
+    wanted: tuple[int, ...] = ()
 
 
 class Padding(NamedTuple):
@@ -128,11 +130,11 @@ def own_exchanged(place: Place) -> Padding:
 
 
 def across(place: Place) -> Padding:
-    """SAME; transposed ones give the odd sizes of the other way, each by its output_padding."""
+    """SAME; transposed ones of kernel 3 reach the sizes of the other way by output_padding."""
     if place.kind != "up":
         return same(place)
-    more = (place.kernel, place.number) in {(3, 7), (3, 5)}
-    return Padding([(1, 1)] * len(place.sizes), {"output_padding": [int(more)] * len(place.sizes)})
+    more = [wanted - 2 * size + 1 for wanted, size in zip(place.wanted, place.sizes, strict=True)]
+    return Padding([(1, 1)] * len(more), {"output_padding": more})
 
 
 def mixed(*styles: Style) -> Style:
@@ -176,8 +178,17 @@ class Net:
         self._weights.append(numpy_helper.from_array(values.astype(np.float32), name))
         return name
 
-    def _window(self, data: str, kind: str, kernel: int, stride: int, dilation: int) -> Padding:
-        place = Place(self._windows, kind, self.shapes[data][2:], kernel, stride, dilation)
+    def _window(
+        self,
+        data: str,
+        kind: str,
+        kernel: int,
+        stride: int,
+        dilation: int,
+        wanted: tuple[int, ...] = (),
+    ) -> Padding:
+        sizes = self.shapes[data][2:]
+        place = Place(self._windows, kind, sizes, kernel, stride, dilation, wanted)
         self._windows += 1
         return self._style(place)
 
@@ -215,10 +226,11 @@ class Net:
             act = "Tanh"
         return self.add(act, name) if act else name
 
-    def up(self, data: str, channels: int, kernel: int = 4, stride: int = 2) -> str:
-        """A transposed convolution; the right one gives size * stride."""
+    def up(self, data: str, channels: int, kernel: int = 4, stride: int = 2, like: str = "") -> str:
+        """A transposed convolution; the right one gives size * stride, or the sizes of another."""
         into, *sizes = self.shapes[data][1:]
-        found = self._window(data, "up", kernel, stride, 1)
+        wanted = self.shapes[like][2:] if like else tuple(size * stride for size in sizes)
+        found = self._window(data, "up", kernel, stride, 1, wanted)
         rank = len(sizes)
         w = self._draw.normal(size=(into, channels, *[kernel] * rank))
         w *= (2 / (into * (kernel / stride) ** rank)) ** 0.5
@@ -231,7 +243,7 @@ class Net:
             pads=[*[p[0] for p in found.pads], *[p[1] for p in found.pads]],
             **found.more,
         )
-        self.shapes[name] = (1, channels, *(size * stride for size in sizes))
+        self.shapes[name] = (1, channels, *wanted)
         return self.add("Relu", name)
 
     def pool(self, data: str, kernel: int = 3, stride: int = 2, op: str = "MaxPool") -> str:
@@ -372,16 +384,16 @@ def densenet(style: Style, **twist: Any) -> onnx.ModelProto:
 
 
 def unet(
-    style: Style, rank: int = 2, size: int = 32, kernel: int = 3, **twist: Any
+    style: Style, rank: int = 2, size: int = 32, kernel: int = 3, levels: int = 2, **twist: Any
 ) -> onnx.ModelProto:
     """Down by strided convolutions, up by transposed ones, with sums across."""
     net = Net(style, (1, 2, *[size] * rank), **twist)
-    data, levels = net.conv("x", 6), []
-    for channels in (8, 12):
-        levels.append(data)
-        data = net.conv(net.conv(data, channels, 3, 2), channels)
-    for level in reversed(levels):
-        data = net.up(data, net.shapes[level][1], kernel, 2)
+    data, ways = net.conv("x", 6), []
+    for depth in range(levels):
+        ways.append(data)
+        data = net.conv(net.conv(data, 8 + 4 * depth, 3, 2), 8 + 4 * depth)
+    for level in reversed(ways):
+        data = net.up(data, net.shapes[level][1], kernel, 2, level)
         data = net.conv(net.join(data, level), net.shapes[level][1])
     return net.model(net.conv(data, 2, 1, act=""))
 
@@ -481,6 +493,11 @@ def unet3d(style: Style, **twist: Any) -> onnx.ModelProto:
     return unet(style, rank=3, size=16, **twist)
 
 
+def unet_odd(style: Style, **twist: Any) -> onnx.ModelProto:
+    """A U-Net in three dimensions whose ways back differ in size."""
+    return unet(style, rank=3, size=26, levels=3, **twist)
+
+
 def unet_even(style: Style, **twist: Any) -> onnx.ModelProto:
     """A U-Net whose transposed kernels are 4."""
     return unet(style, kernel=4, **twist)
@@ -521,6 +538,9 @@ WRONG: dict[str, tuple[Build, Style, Style]] = {
     "unet 3d symmetric": (unet3d, same, symmetric),
     "unet 3d short": (unet3d, same, symmetric_short),
     "unet 3d half short": (unet3d, same, mixed(symmetric_short, same)),
+    "unet odd symmetric": (unet_odd, across, symmetric),
+    "unet odd short": (unet_odd, across, symmetric_short),
+    "unet odd half uncropped": (unet_odd, across, mixed(across, uncropped, symmetric)),
     "autoencoder short": (autoencoder, same, symmetric_short),
     "autoencoder uncropped": (autoencoder, same, uncropped),
     "autoencoder half short": (autoencoder, same, mixed(symmetric_short, same)),
@@ -575,7 +595,8 @@ CHOSEN = (
     "unet 3d short",
     "autoencoder uncropped",
     "autoencoder half of its own, own_symmetric",
-    "hifigan half of its own, own_exchanged",
+    "hifigan of its own, own_symmetric",
+    "unet odd symmetric",
     "unet drawn 2",
 )
 """Some that take little time."""
