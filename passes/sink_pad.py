@@ -131,14 +131,18 @@ class _Looked:
         However many `Pad`s reach the step, that is tried once.
         """
         if id(step) not in self._refusals:
-            self._refusals[id(step)] = self._tried(step)
+            is_promised = step.outputs[0].name in self._context.promised
+            self._refusals[id(step)] = None if is_promised else self._tried(step)
         return self._refusals[id(step)]
 
     def _tried(self, step: Node) -> RefusalError | None:
         context = self._context
         mark = context.mark()
         try:
-            check_taken(context.graph, context.analysis, context.sites, context.style, step)
+            sites, style = context.sites, context.style
+            context.promised.update(
+                check_taken(context.graph, context.analysis, sites, style, step)
+            )
         except RefusalError as refusal:
             return refusal
         finally:

@@ -292,16 +292,21 @@ class Sinking:
         return bare[id(node)][place]
 
 
-def check_taken(graph: Graph, analysis: Analysis, sites: Sites, style: str, step: Node) -> None:
+def check_taken(
+    graph: Graph, analysis: Analysis, sites: Sites, style: str, step: Node
+) -> list[str]:
     """Cuts behind a step, and raises unless all that reads the padding takes it.
 
     Whoever calls this must roll the graph back. A window operator takes padding if it could have it
     in this style, a step if all its readers do, and a `Pad` if both could be one.
 
+    Returns:
+        The names of the outputs of all steps that were cut, whose readers all take the padding.
+
     Raises:
         RefusalError: A reader does not take it; the message says which, and why.
     """
-    pending = [step]
+    pending, taken = [step], list[str]()
     while pending:
         step, sinking = pending.pop(), Sinking(graph, analysis)
         lifted = sinking.lifted(step.outputs[0])
@@ -319,6 +324,7 @@ def check_taken(graph: Graph, analysis: Analysis, sites: Sites, style: str, step
                 f"{step.op} {graph.label(step)!r} gives an output of the graph, or is read in a "
                 "body, with the padding",
             )
+        taken += (each.name for each in step.outputs if each.name)
         outputs = sinking.cut(step)
         pads = [graph.producer(tensor) for tensor in outputs]
         is_gone = any(pad is None or pad.op != "Pad" for pad in pads)  # a Slice cropped all of it
@@ -343,6 +349,7 @@ def check_taken(graph: Graph, analysis: Analysis, sites: Sites, style: str, step
                 else:
                     _check_merges(graph, analysis, pad, reader)
         pending = [each for each in pending if any(map(graph.is_read, each.outputs))]
+    return taken
 
 
 def _check_window(
