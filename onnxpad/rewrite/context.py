@@ -1,7 +1,7 @@
 """The context of a pass: one graph of a model, its analysis, and the style the user wants."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, TypedDict, TypeVar, Unpack
+from typing import Final, NamedTuple, TypedDict, TypeVar, Unpack
 
 from onnxpad.analysis import open_axes
 from onnxpad.analysis.signs import Signs
@@ -26,6 +26,9 @@ from onnxpad.padding.site import Sites
 from onnxpad.reasons import RefusalError
 from onnxpad.sizes.analysed import AnalysedDomains, analysed_domains
 from onnxpad.sizes.domain import SizeDomain
+
+_NOTHING: Final = "nothing to read"
+"""Notes of a node that has no window and is no `Pad`."""
 
 _Read = TypeVar("_Read", WindowOp, PadOp, TransposedOp)
 
@@ -224,8 +227,16 @@ class Context:
         """Reads all nodes; cached until the next edit. Left out is what has nothing to read."""
         version = self.graph.version
         if self._listed is None or self._listed[0] != version:
-            found = ((node, self.read(node)) for node in self.graph.nodes)
-            self._listed = version, [(node, read) for node, read in found if read is not None]
+            found: list[tuple[Node, object]] = []
+            for node in self.graph.nodes:
+                notes = self.graph.notes(node)
+                if _NOTHING not in notes:
+                    read = self.read(node)
+                    if read is None:
+                        notes[_NOTHING] = True  # until the node is edited
+                    else:
+                        found.append((node, read))
+            self._listed = version, found
         return self._listed[1]
 
     def read(self, node: Node) -> WindowOp | PadOp | TransposedOp | UnreadableError | None:
