@@ -279,7 +279,8 @@ def test_findings_that_differ_in_names_alone_have_one_card() -> None:
     page = Page(onnxpad.check(MODELS / "nasnet_keras.onnx").to_html())
     cards = [text for level, text in page.headings if level > 2 and "PAD201" in text]
     said = [" ".join(each.split()[2:]) for each in cards]  # without the count
-    assert "Pad H 1+2, W 2+2 before Conv PAD201" in said
+    to = "pads H 1+2, W 2+2: the operator can do it PAD201"
+    assert f"Pad H 1+2, W 2+2 before Conv -> {to}" in said
     assert len(cards) < 12
 
 

@@ -580,12 +580,14 @@ class TestPadding:
         assert not found.padding
 
     def test_sites_are_listed_though_the_numbers_agree(self) -> None:
-        # what the end has more than the other is behind the last window
-        body = "y = MaxPool <kernel_shape = [2,2], pads = [0,0,{0},{0}], strides = [3,3]> (x)"
-        models = [one(body.format(end), inputs="float[1, 2, 9, 9] x") for end in (0, 1)]
+        # which end the windows pass does not change the greatest element of all
+        body = "m = MaxPool <kernel_shape = [2,2], pads = [{}]> (x) y = GlobalMaxPool (m)"
+        models = [
+            one(body.format(pads), inputs="float[1, 2, 9, 9] x") for pads in ("0,0,1,1", "1,1,0,0")
+        ]
         found = onnxpad.validate(*models)
         assert found.ok
-        assert [each.pads for each in found.padding] == [("[0, 0, 0, 0]", "[0, 0, 1, 1]")]
+        assert [each.pads for each in found.padding] == [("[0, 0, 1, 1]", "[1, 1, 0, 0]")]
 
     def test_open_sizes(self) -> None:
         same = 'y = Conv <auto_pad = "{}", strides = [2,2]> (x, w)'
