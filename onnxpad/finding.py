@@ -74,7 +74,8 @@ class Finding:
         reason: Why it is not rewritten, in one line; empty if it can be.
         evidence: Facts that the rule established, for `rewrite` and for the JSON report.
         assumptions: Assumptions of a rewrite beyond the specification, such as `finite data`.
-        sizes: The sizes that a rewrite holds for; empty if it holds for all.
+        sizes: The limits of open sizes that a rewrite holds for; empty if it holds for all sizes
+            that the model leaves open.
         reason_code: The stable code of the reason, such as `copies-data`; empty if there is no
             reason. Its facts are in `evidence`.
     """
@@ -107,7 +108,8 @@ class Certificate:
 
     Attributes:
         statement: The property derived from both graphs and found equal, in one line.
-        sizes: The sizes it holds for, such as `every size` or `height 224, width 224`.
+        sizes: The sizes it holds for: `every size`, `size 224x?` where those of the data are
+            declared or given (`?` is every size), or limits such as `height 32..1024`.
         assumptions: Its assumptions beyond the specification, such as `finite data`.
         facts: The proof as data. `kind` is `windows` or `padding`; `root` is the tensor that both
             graphs read. For windows, `axes` gives the start of the first window on each axis and
@@ -127,7 +129,12 @@ class Certificate:
     @property
     def limited_to(self) -> str:
         """The sizes, if the proof does not hold for all that the model leaves open; else empty."""
-        return "" if self.sizes == "every size" or self.sizes.startswith("size ") else self.sizes
+        return self.sizes if self.facts.get("sizes") else ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it holds at every size of at least one axis."""
+        return self.sizes == "every size" or "?" in self.sizes
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,8 @@ class ReportConvention(ModelReport):
 
 def _summary(padded: "Sequence[Padded]") -> str:
     """How many operators fit which convention, in one line."""
+    from onnxpad.fitting.case import title
+
     groups: dict[Likeness, list[Padded]] = {}
     for each in padded:
         groups.setdefault(each.case.likeness, []).append(each)
@@ -119,8 +121,12 @@ def _summary(padded: "Sequence[Padded]") -> str:
     elif either:
         parts.append((either, f"both {_SAME} and {_SYMMETRIC}"))
     for kind, words in _FURTHER.items():
-        if kind in groups:
-            parts.append((len(groups[kind]), f"{words} (first: {groups[kind][0].label!r})"))
+        named: dict[str, list[Padded]] = {}
+        for each in groups.get(kind, ()):
+            is_other = each.case.fits and kind in {"other", "sometimes"}
+            said = f"{title(each.case.fits[0])}'s padding" if is_other else words
+            named.setdefault(said, []).append(each)
+        parts += [(len(some), f"{said} (first: {some[0].label!r})") for said, some in named.items()]
     (count, first), *rest = parts
     head = f"{count} operator{' fits' if count == 1 else 's fit'} {first}"
     return ", ".join([head, *(f"{number} {words}" for number, words in rest)])

@@ -148,6 +148,13 @@ class Case:
         return "sometimes" if "sometimes" in (same, symmetric) else "other"
 
     @cached_property
+    def fits(self) -> tuple[str, ...]:
+        """The frameworks of `FRAMEWORKS` whose padding it is at all its sizes, if it pads."""
+        if not self.is_padded:
+            return ()
+        return tuple(name for name in FRAMEWORKS if self.fit(name).holds == "always")
+
+    @cached_property
     def answers(self) -> tuple[Answer | None, ...]:
         """Its windows for each question; None where it has none."""
         return self.with_choice(self.choice)

@@ -18,6 +18,7 @@ _SHORT: Final = {
     "other": "none",
 }
 """Conventions in short, by what padding is like."""
+_MOST_TITLES: Final = 2
 
 
 class Fitted(NamedTuple):
@@ -45,10 +46,10 @@ def fitted(operators: Iterable[Padded]) -> dict[int, Fitted]:
     for each in operators:
         case = each.case
         if id(case) not in known:
-            is_fit = case.is_padded
-            names = [name for name in FRAMEWORKS if is_fit and case.fit(name).holds == "always"]
-            short = _SHORT[case.likeness] if is_fit else ""
-            known[id(case)] = Fitted(tuple(names), short, None)
+            short = _SHORT[case.likeness] if case.is_padded else ""
+            if case.fits and case.likeness in {"other", "sometimes"}:  # of fewer models' frameworks
+                short = ", ".join(FRAMEWORKS[name].title for name in case.fits[:_MOST_TITLES])
+            known[id(case)] = Fitted(case.fits, short, None)
         pads = each.pads
         order = None if pads is None else tuple(onnx_order(pads))
         found[id(each.site.node)] = known[id(case)]._replace(pads=order)

@@ -158,4 +158,4 @@ def _members(group: Sequence[Finding]) -> Html:
 
 def _exact(finding: Finding) -> str:
     taken = f"; assumes {', '.join(finding.assumptions)}" if finding.assumptions else ""
-    return f"{finding.sizes or 'every size'}{taken}"
+    return f"{finding.sizes or 'every size that the model takes'}{taken}"

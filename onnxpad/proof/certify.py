@@ -49,7 +49,14 @@ from onnxpad.proof.meaning import (
     slides,
 )
 from onnxpad.proof.scattering import scattered, scatters
-from onnxpad.proof.sliding import EngineReading, Padded, WindowPair, compared, says_twice
+from onnxpad.proof.sliding import (
+    EngineReading,
+    Padded,
+    WindowPair,
+    compared,
+    says_twice,
+    sizes_told,
+)
 from onnxpad.proof.sliding import UncertifiedError as UncertifiedError
 from onnxpad.proof.steps import crop_of, data_inputs, through
 from onnxpad.proof.windows_by_engine import ENGINE_OF
@@ -463,7 +470,7 @@ class Certifier:
                 )
                 facts["trusts"] = str(trust)
                 assumptions = (trust.assumption,)
-            return Certificate(statement, assumptions=assumptions, facts=facts)
+            return Certificate(statement, self._holds(before, after), assumptions, facts)
         return self._certify_window(before, before.slide, after, after.slide, trust)
 
     def _check_sign_is_lost(self, tensor: Tensor) -> None:
@@ -613,6 +620,26 @@ class Certifier:
             if loses:
                 assumptions.add(FINITE)
         return layer._replace(fill=LEAST) if loses else layer
+
+    def _holds(self, before: Reading, after: Reading) -> str:
+        """The sizes for which two readings without a window are equal.
+
+        They are those of padded axes and of all but the first two, from which amounts may come.
+        """
+        is_plain = before.term in {"", before.root}
+        shape = self._analysis.shape(self._graph.tensor(before.root if is_plain else after.direct))
+        paddings = [layer.amounts for each in (before, after) for layer in each.layers]
+        paddings += [each.opaque[1] for each in (before, after) if each.opaque is not None]
+        axes = {
+            axis
+            for amounts in paddings
+            for axis, pair in enumerate(amounts)
+            if any(amount != 0 for amount in pair)
+        }
+        sizes = (
+            [] if shape is None else [each for at, each in enumerate(shape) if at > 1 or at in axes]
+        )
+        return sizes_told(sizes)
 
     def _sizes(self, root: str, slide: Slide) -> tuple[Extent, ...]:
         """The spatial sizes of a tensor; fresh symbols where they are unknown until run time."""

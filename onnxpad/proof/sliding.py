@@ -4,7 +4,7 @@ For each engine, both are brought into a canonical form: where the first window 
 windows there are, and which fills they read outside of the data.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
@@ -108,7 +108,7 @@ class WindowPair:
         self.inner = old.layers[:common]
         axes = zip(old.slide.spatial, sizes, strict=True)
         inner = tuple(size + around(self.inner, axis) for axis, size in axes)
-        self.holds = _sizes_told(inner)
+        self.holds = sizes_told(inner)
         outer = [each._replace(layers=each.layers[common:]) for each in (old, new)]
         self.readings: list[EngineReading] = []
         self.is_repair = False
@@ -492,7 +492,13 @@ def _datum(extent: Extent) -> int | str:
     return extent if isinstance(extent, int) else str(extent)
 
 
-def _sizes_told(sizes: tuple[Extent, ...]) -> str:
-    if all(isinstance(size, int) for size in sizes):
-        return "size " + "x".join(map(str, sizes))
+def sizes_told(sizes: Sequence[Extent]) -> str:
+    """The sizes for which a proof about data of these sizes holds, in words.
+
+    >>> from onnxpad.arithmetic.size import symbol
+    >>> sizes_told([224, 160]), sizes_told([224, symbol("n")]), sizes_told([symbol("n")])
+    ('size 224x160', 'size 224x?', 'every size')
+    """
+    if any(isinstance(size, int) for size in sizes):
+        return "size " + "x".join(str(size) if isinstance(size, int) else "?" for size in sizes)
     return "every size"

@@ -15,6 +15,7 @@ _QUANTA = 0.05
 onnxruntime fuse quantised operators: a few steps of 1/255, which grow on their way downstream."""
 
 _LEAST_COSINE = 0.99  # between two outputs that differ only in roundings
+_LISTED = 4
 _HALVES = frozenset({"float16", "bfloat16"})  # sums depend on the order of their terms
 
 _OTHER_ENGINE = 10.0  # factor of the default tolerance: another engine sums in another order
@@ -158,5 +159,13 @@ def _is_rounding(seen: Comparison) -> bool:
 
 
 def differing(comparisons: Iterable[Comparison]) -> str:
-    """The names of the outputs that are not ok, separated by commas."""
-    return ", ".join(each.output for each in comparisons if not each.ok)
+    """The outputs that are not ok: `outputs 'a', 'b'`; quoted, since many names are numbers."""
+    wrong = [each for each in comparisons if not each.ok]
+    listed = ", ".join(repr(each.output) for each in wrong[:_LISTED])
+    more = f" and {len(wrong) - _LISTED:,} more" if len(wrong) > _LISTED else ""
+    return f"output{'s' if len(wrong) > 1 else ''} {listed}{more}"
+
+
+def greatest(comparisons: Iterable[Comparison]) -> float:
+    """The greatest difference of those that are not ok, of the greatest value; 0 if not known."""
+    return max((c.max_rel for c in comparisons if not c.ok and c.max_rel == c.max_rel), default=0.0)

@@ -75,6 +75,8 @@ class Run:
         against: The source of the expected outputs: `original`, `rewritten` or `reference`.
         excused: Whether a difference or failure is not the model's fault, as `note` explains. Such
             a run is no evidence for the model either.
+        flat: Whether all outputs compared are the same for any data, or nearly, so that their
+            agreement is no evidence.
     """
 
     provider: str
@@ -87,6 +89,7 @@ class Run:
     subject: str = "rewritten"
     against: str = "original"
     excused: bool = False
+    flat: bool = False
 
     @property
     def tells(self) -> bool:
@@ -345,6 +348,6 @@ def why_not(found: Validation) -> str:
         seen = found.divergence
         return (
             f"the outputs are no evidence, but the {found.subject} model differs from the original "
-            f"inside, first in tensor {seen.tensor}: {seen.comparison.detail}"
+            f"inside, first in tensor {seen.tensor!r}: {seen.comparison.detail}"
         )
     return "" if found.ok else "the validation failed"

@@ -47,7 +47,7 @@ from onnxpad.validation.inputs import (
     pinned,
     shaped,
 )
-from onnxpad.validation.judge import Oracle, agrees, differing, excused, held
+from onnxpad.validation.judge import Oracle, agrees, differing, excused, greatest, held
 from onnxpad.validation.pairing import Makers, Pairing, is_discrete, paired
 from onnxpad.validation.result import (
     Comparison,
@@ -204,6 +204,7 @@ class _Check:
         self._reasons: list[str] = []  # why nothing, or not all, was compared
         self._uncompared: list[str] = []
         self._unquantised: dict[str, tuple[bool, ...]] = {}  # by provider
+        self._changes: dict[str, float] = {}  # by how much the optimiser changes what warnings name
         self._flat: set[str] = set()  # outputs that are no evidence by themselves
         self._silent: set[str] = set()  # outputs without evidence upstream either
         self._hidden: list[str] = []  # remarks on outputs whose scores have no pair
@@ -240,7 +241,7 @@ class _Check:
         found = Validation(
             outcome == "passed",
             tuple(self._runs),
-            tuple(dict.fromkeys(self._warnings)),
+            tuple(map(self._by_how_much, dict.fromkeys(self._warnings))),
             notes=tuple(dict.fromkeys(self.notes)),
             placements=tuple(self._placements),
             divergence=self._divergence,
@@ -357,6 +358,7 @@ class _Check:
                 )
                 sampled[sample][-1] = replace(run, note=f"{note} only")
         for runs in sampled:
+            runs = [replace(run, flat=self._is_flat(run)) for run in runs]
             self._runs += runs
             self._note_excused(runs)
             self._note_flat(runs)
@@ -476,10 +478,13 @@ class _Check:
                 where = f"{run.provider}, optimisation {run.optimisation}, {run.inputs}"
                 self._uncompared.append(f"{where}: {run.note}")
 
+    def _is_flat(self, run: Run) -> bool:
+        return run.tells and self._flat.issuperset(_names(run))
+
     def _note_flat(self, runs: Sequence[Run]) -> None:
         """Report the runs in which all outputs compared are no evidence."""
         for run in runs:
-            if run.tells and self._flat.issuperset(_names(run)):
+            if run.flat:
                 self._uncompared.append(
                     f"{run.provider}, optimisation {run.optimisation}: the outputs are the same "
                     "for any data, or nearly, and inner tensors are not compared there"
@@ -724,7 +729,7 @@ class _Check:
             loose = {name for name, own in apart.items() if _in_values(wrong[name], own)}
             known.update({(run.provider, name): name not in loose for name in wrong})
             for name in sorted(loose):
-                said = f"output {name} of the original does not repeat: two runs of it differ"
+                said = f"output {name!r} of the original does not repeat: two runs of it differ"
                 self._reasons.append(said)
                 self._warnings.append(said)
                 self._uncompared.append(f"{run.provider}: {said}")
@@ -824,10 +829,8 @@ class _Check:
             own = self._held(provider, "full", sample, "original", ours, Oracle("", exact))
             if not own.ok:
                 names = differing(own.comparisons)
-                self._warnings.append(
-                    f"onnxruntime's own optimiser: full optimisation changes {names} of the "
-                    "original only"
-                )
+                note = f"full optimisation changes {names} of the original only"
+                self._blame_optimiser(note, own)
         run = self._steady(run, sample)
         if run.ok:
             return run
@@ -838,8 +841,18 @@ class _Check:
         quantised = unrounded if self._model.quantised else None
         run = excused(run, oracle, ours, found, self._tolerance, quantised)
         if run.ok:
-            self._warnings.append(f"onnxruntime's own optimiser: {run.note}")
+            self._blame_optimiser(run.note, run)
         return run
+
+    def _blame_optimiser(self, note: str, run: Run) -> None:
+        """Warn of what the optimiser changes, once for all inputs, with the greatest change."""
+        told = f"onnxruntime's own optimiser: {note}"
+        self._warnings.append(told)
+        self._changes[told] = max(self._changes.get(told, 0.0), greatest(run.comparisons))
+
+    def _by_how_much(self, warning: str) -> str:
+        share = self._changes.get(warning, 0.0)
+        return f"{warning} (by up to {share:.2g} of its greatest value)" if share else warning
 
     def _agree_unquantised(self, provider: str) -> tuple[bool, ...]:
         """Whether both models agree fully optimised without their quantisers, for each draw."""

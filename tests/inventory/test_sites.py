@@ -365,3 +365,16 @@ def test_a_crop_that_is_not_in_the_total_is_not_where_it_comes_from() -> None:
     (site,) = sites(model)
     assert (site.amounts, site.origin, site.written) == ("none", "", "Pad downstream")
     assert [step.node for step in site.downstream] == ["pad"]
+
+
+def test_what_fits_a_rarer_framework_is_not_said_to_fit_none() -> None:
+    """The table, the page of one operator and the line of conventions say the same."""
+    model = of(
+        node("MaxPool", "x", "y", "pool", kernel_shape=[2, 2], strides=[2, 2], pads=[2, 2, 1, 1]),
+        shape=(1, 1, 9, 9),
+    )
+    (site,) = sites(model)
+    assert (site.conventions, site.convention) == (("cudnn",), "cuDNN")
+    shown = onnxpad.show(model)
+    assert shown.conventions == ("1 operator fits cuDNN's padding (first: 'pool')",)
+    assert "fits         cuDNN\n" in str(onnxpad.show(model, "pool"))

@@ -500,3 +500,36 @@ def test_ranges_are_told_in_numbers_too(folder: Path) -> None:
     document = json.loads(result.stdout)
     assert document["dims"] == {"a": {"first": 6, "last": 64, "step": 2}}
     assert document["ranges"] == "a 6..64 in steps of 2"
+
+
+@pytest.mark.parametrize(
+    ("shape", "sizes", "said"),
+    [
+        ((1, 2, 32, 32), "size 32x32", "at the input sizes given"),
+        ((1, 2, 32, None), "size 32x?", "and every size of what stays open"),
+    ],
+)
+def test_no_size_that_is_given_is_called_every_size(
+    shape: tuple[int | None, ...], sizes: str, said: str
+) -> None:
+    model = one(
+        'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 1]> (x, w)',
+        inputs="float[b, 2, h, n] x",
+        initializers=W,
+    )
+    result = onnxpad.fix(model, shapes=shape, validate=False)
+    [change] = result.changes
+    assert change.certificate.sizes == sizes
+    assert said in " ".join(str(result).split())
+    assert "every input size" not in str(result)
+
+
+def test_an_amount_computed_from_a_declared_size_is_of_that_size() -> None:
+    model = one(
+        "s = Shape (x) h = Gather <axis = 0> (s, at) r = Mod (h, two) p = Concat <axis = 0>"
+        ' (none, r, none, r) a = Pad <mode = "reflect"> (x, p) y = Relu (a)',
+        inputs="float[1, 2, 33, n] x",
+        initializers="int64[1] at = {2}, int64[1] two = {2}, int64[3] none = {0, 0, 0}",
+    )
+    [change] = onnxpad.fix(model, validate=False).changes
+    assert (change.code, change.certificate.sizes) == ("PAD205", "size 33x?")

@@ -221,7 +221,7 @@ def _run_result(run: "Run", warnings: Sequence[str], paint: Paint) -> str:
 
 def _difference(comparison: "Comparison") -> str:
     numbers = f"max abs {comparison.max_abs:.3g}, {comparison.max_rel:.3g} of the greatest value"
-    return f"{shown(comparison.output)}: {shown(comparison.detail) or numbers}"
+    return f"{shown(repr(comparison.output))}: {shown(comparison.detail) or numbers}"
 
 
 def ending(report: FixReport, paint: Paint) -> str:

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 
-from onnxpad.finding import Change, Finding
+from onnxpad.finding import Assumption, Change, Finding
 from onnxpad.reasons import Reason
 from onnxpad.report import FixReport, Outcome
 from onnxpad.report.groups import (
@@ -161,17 +161,19 @@ def was_in_words(group: ChangeGroup) -> str:
 
 def now_in_words(group: ChangeGroup) -> list[str]:
     """The form after, without the operator that the form before names already; in parts."""
-    was = group.was.replace(_GUARDED, "")
-    if not group.now:
+    was, after = group.was.replace(_GUARDED, ""), group.now
+    if _GUARDED in group.was:  # it was guarded before
+        after = after.replace(_GUARDED, "")
+    if not after:
         return ["removed"]
-    if was == group.now and was.startswith("computed Pad"):
+    if was == after and was.startswith("computed Pad"):
         return ["by fewer nodes"]
     pad, *steps = was.split(" -> ")
-    if pad == "Pad" and steps and group.now == " -> ".join([*steps, pad]):
+    if pad == "Pad" and steps and after == " -> ".join([*steps, pad]):
         return ["moved past them" if len(steps) > 1 else "moved past it"]
-    if group.now == group.op_type and was.endswith(f"-> {group.op_type}"):
+    if after == group.op_type and was.endswith(f"-> {group.op_type}"):
         return ["dropped:", "never read"]
-    now = _in_words(group.now, group.op_type)
+    now = _in_words(after, group.op_type)
     rest = now.removeprefix(f"{group.op_type} ")
     said = shown(now if rest.startswith("with ") else rest)
     said = said.replace(" counted", ",\ncount_include_pad=1")
@@ -304,12 +306,20 @@ def _proved(report: FixReport) -> str:
     if limited:
         sizes = list(dict.fromkeys(change.certificate.limited_to for change in limited))
         others = f" and {len(sizes) - 1:,} other ranges" if len(sizes) > 1 else ""
-        rest = counted(len(changes) - len(limited), "change")
-        apart = f"; {rest} at every size" if len(limited) < len(changes) else ""
+        rest = [change for change in changes if not change.certificate.limited_to]
+        apart = f"; {counted(len(rest), 'change')} {_at(report, rest)}" if rest else ""
         return f"{said}, at {shown(sizes[0])} only{others}{apart}"
-    if all(change.certificate.sizes == "every size" for change in changes):
-        return f"{said}, at every input size"
-    return f"{said}, at the input sizes that the model declares"
+    return f"{said}, {_at(report, changes)}"
+
+
+def _at(report: FixReport, changes: Sequence[Change]) -> str:
+    """The sizes at which changes are exact that are exact at all sizes left open."""
+    certificates = [change.certificate for change in changes]
+    if all(each.sizes == "every size" for each in certificates):
+        return "at every size" if len(changes) < len(report.changes) else "at every input size"
+    fixed = "at the input sizes " + ("given" if report.declared else "that the model declares")
+    is_open = any(each.is_open for each in certificates)
+    return f"{fixed}, and every size of what stays open" if is_open else fixed
 
 
 def _validated(report: FixReport, screen: Screen) -> Iterator[str]:
@@ -331,8 +341,9 @@ def _compared(report: FixReport) -> str:
     """The runs of a validation that passed: `outputs are equal bit for bit`."""
     validation = report.validation
     assert validation is not None
-    ran = [run for run in validation.runs if run.comparisons and run.subject == "rewritten"]
-    runs = [run for run in ran if run.ok and all(each.ok for each in run.comparisons)]
+    ours = [run for run in validation.runs if run.subject == "rewritten"]
+    ran = [run for run in ours if run.comparisons and not run.flat]
+    runs = [run for run in ran if run.tells and all(each.ok for each in run.comparisons)]
     where = " and ".join(dict.fromkeys(r.provider.removesuffix("ExecutionProvider") for r in runs))
     said = []
     for level in dict.fromkeys(run.optimisation for run in runs):
@@ -340,8 +351,12 @@ def _compared(report: FixReport) -> str:
         shares = [c.max_rel for c in compared if not c.equal]
         worst = math.nan if any(map(math.isnan, shares)) else max(shares, default=0.0)
         how = "bit for bit" if all(c.equal for c in compared) else _within(worst)
-        said.append(f"{how} with its optimiser {'off' if level == 'off' else 'on'}")
-    probed = "; so is each changed operator by itself" if validation.probes else ""
+        count, of = (
+            len({run.inputs for run in each if run.optimisation == level}) for each in (runs, ours)
+        )
+        part = f", on {count} of {of} inputs" if count < of else ""
+        said.append(f"{how} with its optimiser {'off' if level == 'off' else 'on'}{part}")
+    probed = _probed(report.changes) if validation.probes else ""
     many = counted(len(runs), "comparison")
     told = f"outputs are equal in onnxruntime ({shown(where)}, {many}) {', '.join(said)}{probed}"
     if any(run.against == "reference" and run.tells for run in runs):
@@ -349,6 +364,14 @@ def _compared(report: FixReport) -> str:
     if len(runs) < len(ran):
         told += f"; of {counted(len(ran) - len(runs), 'other run')} see the warning"
     return told
+
+
+def _probed(changes: Sequence[Change]) -> str:
+    """Which of the changes were run by themselves, and agree."""
+    alone = sum(Assumption.NOT_PROBED not in each.certificate.assumptions for each in changes)
+    if alone == len(changes):
+        return "; so is each changed operator by itself"
+    return f"; so are {alone:,} of {len(changes):,} changed operators by themselves" * bool(alone)
 
 
 def _within(share: float) -> str:

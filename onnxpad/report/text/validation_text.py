@@ -117,7 +117,7 @@ def _agreeing(runs: Sequence[Run], screen: Screen) -> Iterator[str]:
     if apart:
         worst = max(apart, key=lambda each: (each.max_rel == each.max_rel, each.max_rel))
         told = figures(worst, all_of_them=False)
-        most = f", at most {told} ({shown(worst.output)})" if told else ""
+        most = f", at most {told} ({shown(repr(worst.output))})" if told else ""
         said.append(f"{counted(len(apart), 'comparison')} within rounding{most}")
     yield from screen.lines("; ".join(said), "  ")
 
@@ -241,7 +241,7 @@ def _placement(place: Placement, screen: Screen) -> Iterator[str]:
 
 def noted(run: Run, warnings: Sequence[str]) -> str:
     """The note of a run, or a pointer to the warning that already says the same."""
-    told = run.note and any(warning.endswith(run.note) for warning in warnings)
+    told = run.note and any(run.note in warning for warning in warnings)
     return "see the warning" if told else shown(run.note)
 
 
@@ -251,7 +251,7 @@ def untold(validation: Validation) -> list[str]:
     return [
         line
         for line in validation.uncompared
-        if not any(each.endswith(line.partition(": ")[2]) for each in told)
+        if not any(line.partition(": ")[2] in each for each in told)
     ]
 
 
@@ -264,7 +264,8 @@ def divergence_lines(found: Divergence, screen: Screen) -> list[str]:
     """The first difference of two models: the tensor, the node computing it, the worst element."""
     seen = found.comparison
     kind = f", {seen.dtype} {seen.shape}" if seen.dtype else ""
-    title = f"First difference: tensor {screen.paint(shown(found.tensor), 'strong')}{kind}"
+    tensor = screen.paint(shown(repr(found.tensor)), "strong")
+    title = f"First difference: tensor {tensor}{kind}"
     rows = [
         ("computed by", _both(found.producers)),
         ("attributes", _both((found.attributes[0] or "none", found.attributes[1] or "none"))),
