@@ -61,6 +61,8 @@ def broken() -> dict[str, onnx.ModelProto]:
     def of(body: str, *, opset: int = 17) -> onnx.ModelProto:
         return one(body, inputs="float[1, 2, Qdm, 9] x", initializers=held, opset=opset)
 
+    transposed = of("y = ConvTranspose <output_padding = [1]> (x, w)")
+    transposed.graph.node[0].attribute[0].ref_attr_name = "none"
     sparse, weight, outputs = of(f"a = Relu (x) {same}"), of(CONV), of(f"o = Constant () {CONV}")
     sparse.graph.node[1].attribute[1].type = onnx.AttributeProto.SPARSE_TENSOR
     weight.graph.initializer[0].data_type = 99
@@ -73,6 +75,7 @@ def broken() -> dict[str, onnx.ModelProto]:
         "computed axes": of(f"{computed} a = Squeeze (x, q) {same}"),
         "scale without end": of(f'a = Resize <mode = "nearest"> (x, , r) {same}', opset=19),
         "sparse attribute": sparse,
+        "reference outside a function": transposed,
         "list of no type": of(
             "a = Pad (x, p) q = Squeeze <axes: floats = []> (a) y = Conv (q, w)", opset=11
         ),

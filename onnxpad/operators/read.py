@@ -317,8 +317,8 @@ def read_transposed(graph: Graph, analysis: Known, node: Node) -> TransposedOp:
     data, whole = analysis.shape(node.inputs[0]), CONV_TRANSPOSE.layout.rank(rank)
     if data is not None and len(data) != whole:
         raise UnreadableError(f"its data has {len(data)} axes, and its weight {whole}")
-    appended = _integers(node, "output_padding", rank, least=0) or (0,) * rank
-    wanted = _integers(node, "output_shape", rank, least=1)
+    appended = integers_of(node, "output_padding", rank, least=0) or (0,) * rank
+    wanted = integers_of(node, "output_shape", rank, least=1)
     _check_schema(graph, node)
     return TransposedOp(
         node, slide.windows, slide.auto_pad, slide.pads, slide.pads_written, appended, wanted
@@ -380,9 +380,9 @@ def read_slide(node: Node, kernel: Sequence[int | Size]) -> Slide:
 
 def _read_slide(node: Node, kernel: Sequence[int | Size]) -> Slide:
     rank = len(kernel)
-    strides = _integers(node, "strides", rank, least=1) or (1,) * rank
-    dilations = _integers(node, "dilations", rank, least=1) or (1,) * rank
-    pads = _integers(node, "pads", 2 * rank)
+    strides = integers_of(node, "strides", rank, least=1) or (1,) * rank
+    dilations = integers_of(node, "dilations", rank, least=1) or (1,) * rank
+    pads = integers_of(node, "pads", 2 * rank)
     return Slide(
         windows=tuple(map(_window, kernel, strides, dilations)),
         auto_pad=auto_pad_of(node),
@@ -413,7 +413,7 @@ def kernel_shape(node: Node) -> tuple[int, ...] | None:
     Raises:
         ModelError: It is not a list of positive integers.
     """
-    return _integers(node, "kernel_shape", None, least=1)
+    return integers_of(node, "kernel_shape", None, least=1)
 
 
 def _window(kernel: int | Size, stride: int, dilation: int) -> AnyWindow:
@@ -496,7 +496,7 @@ def read_pad(graph: Graph, analysis: Known, node: Node) -> PadOp:
     value: float | int | None
     if graph.opset < 11:
         name = amounts_attribute(graph.opset)
-        flat = _integers(node, name, None)
+        flat = integers_of(node, name, None)
         if flat is None:
             raise ModelError(f"{_where(node)} has no {name}, which opset {graph.opset} requires")
         value = _number(node, "value")
@@ -597,9 +597,21 @@ def _scalar(graph: Graph, analysis: Known, tensor: Tensor) -> float | int | None
     return int(item) if array.dtype.kind in "iub" else float(item)
 
 
-def _integers(
+def integers_of(
     node: Node, name: str, count: int | None, least: int | None = None
 ) -> tuple[int, ...] | None:
+    """An attribute of a node; None where it is absent.
+
+    Args:
+        node: The node.
+        name: The name of the attribute.
+        count: How many integers it must have; None for any number.
+        least: The least that each may be; None for any.
+
+    Raises:
+        ModelError: It is something else than such a list of integers.
+        UnreadableError: They are beyond the length of any tensor.
+    """
     value = node.attrs.get(name)
     if value is None:
         return None

@@ -463,8 +463,11 @@ def key_of(graph: Graph, node: Node) -> Key | None:
 
 
 def uncovered(graph: Graph, node: Node) -> Uncovered | None:
-    """The entry of a node whose operator has a window but no row; None for all others."""
-    key = key_of(graph, node)
+    """The entry of a node whose operator has a window but no row; None for all others.
+
+    Nor is there one for a node that contradicts its schema.
+    """
+    key = None if graph.contradiction(node) else key_of(graph, node)
     return None if key is None else UNCOVERED.get(key)
 
 

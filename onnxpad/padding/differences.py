@@ -9,7 +9,14 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, symbol
 from onnxpad.arithmetic.window import Side, constant_in_effect, pool_output_size, same_pads
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
-from onnxpad.operators.read import UnreadableError, WindowOp, pad_giving, read_slide, read_window
+from onnxpad.operators.read import (
+    UnreadableError,
+    WindowOp,
+    integers_of,
+    pad_giving,
+    read_slide,
+    read_window,
+)
 from onnxpad.operators.table import (
     CHANNELS_FIRST,
     Direction,
@@ -248,7 +255,7 @@ def _written(analysis: Analysis, node: Node, layout: Layout) -> Pairs | None:
     slide = read_slide(node, (symbol("?"),) * count)
     if not count or slide.auto_pad.startswith("SAME") or "output_shape" in node.attrs:
         return None
-    appended = node.attrs.get("output_padding") or [0] * count
+    appended = integers_of(node, "output_padding", count) or (0,) * count
     pads = slide.pads if slide.auto_pad == "NOTSET" else ((0, 0),) * count
     return tuple((begin, end - more) for (begin, end), more in zip(pads, appended, strict=True))
 

@@ -356,9 +356,8 @@ def _of_batch(shape: Sequence[Extent], involved: Sequence[Extent]) -> set[str]:
 def _slope(symbol: Symbol, index: int, shape: Sequence[Extent]) -> int:
     """By how much the axes that depend on a symbol alone grow with it, at least, and at least 1."""
     sizes = [size for size in shape if isinstance(size, Size) and size.symbols == (symbol,)]
-    values = [
-        symbol.sizes.value(each) for each in (index, min(index + _LONG, symbol.sizes.count - 1))
-    ]
+    last = symbol.sizes.count - 1
+    values = [symbol.sizes.value(min(each, last)) for each in (index, index + _LONG)]
     rises = [
         (evaluate(size, {symbol.name: values[1]}) - evaluate(size, {symbol.name: values[0]}))
         // max(values[1] - values[0], 1)

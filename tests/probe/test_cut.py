@@ -191,6 +191,17 @@ def test_magnified_data_and_batches_stay_small() -> None:
     assert 60 < max(shape[2] for shape in shapes) < 400
 
 
+@pytest.mark.parametrize("sizes", ["1..2", "1..1", "1..3:2", "3..7:4"])
+def test_few_sizes_are_all_that_is_tried(sizes: str) -> None:
+    proto = one(
+        "a = Pad (x, p) y = Conv (a, w)",
+        inputs="float[1, 1, h] x",
+        initializers="float[1, 1, 7] w = {1, 2, 3, 4, 5, 6, 7}, int64[6] p = {0, 0, 3, 0, 0, 3}",
+    )
+    (change,) = onnxpad.fix(proto, dims={"h": sizes}).changes
+    assert "equal on" in change.probe
+
+
 def test_every_remainder_that_the_amounts_know_is_there() -> None:
     """Amounts that pad to a multiple of 32 are something else for each remainder."""
     to_multiple = (
