@@ -11,6 +11,7 @@ import onnx
 import pytest
 
 import onnxpad
+from onnxpad.report.explain_svg import explain_svg
 from tests.malformed.__main__ import case
 from tests.malformed.bases import bases
 from tests.malformed.readers import failures
@@ -175,3 +176,13 @@ def test_nodes_whose_outputs_nothing_reads(dead: str, style: str, *, inside: boo
         result = onnxpad.fix(model, style=style, dynamic=dynamic, validate=False)
         assert result.changed or style == "pad"
         assert not result.undone
+
+
+def test_a_size_of_nothing_that_no_convention_answers_is_explained() -> None:
+    model = one(
+        "[c] y = Conv <dilations = [3, 2]> (x, w)", inputs="float[1, 2, 0, 1] x", initializers=W
+    )
+    answer = onnxpad.explain(model, node="c")
+    assert not answer.agree
+    assert "no output at size 0" in str(answer)
+    assert "<svg" in explain_svg(answer)

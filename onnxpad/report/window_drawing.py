@@ -109,8 +109,10 @@ def drawing(explanation: Explanation, cells: int, lines: int) -> Drawing | None:
         lines: How many lines there are for all rows together.
 
     Returns:
-        The drawing; None if a window is longer than half of the space.
+        The drawing; None if a window is longer than half of the space, or no convention answers.
     """
+    if not explanation.agree:
+        return None
     place = max(range(len(explanation.size)), key=lambda axis: len(_alike(explanation, axis)))
     alike = _alike(explanation, place)
     shown = alike[: max(lines // 2, 1)]
