@@ -321,8 +321,9 @@ def halved(inputs: Iterable[Input], taken: Mapping[str, int]) -> dict[str, int]:
 def other_choices(inputs: Iterable[Input], taken: Mapping[str, int]) -> Iterator[dict[str, int]]:
     """Sizes that differ from those taken in all that a model may be wrongly fixed to.
 
-    The batch is 2, and the other sizes have the other parity. If a model does not take both, one of
-    the two is tried alone. Nothing where no dimension is open.
+    The batch is 2, and the other sizes have the other parity; of sizes that are limited to one
+    parity, the next. If a model does not take both, one of the two is tried alone. Nothing where no
+    dimension is open.
     """
     batch: dict[str, int] = {}
     parity: dict[str, int] = {}
@@ -332,6 +333,9 @@ def other_choices(inputs: Iterable[Input], taken: Mapping[str, int]) -> Iterator
                 now, admitted = taken[dim], each.sizes.get(dim)
                 is_batch = _is_batch(dim.lower(), axis, len(each.shape))
                 near = [2 if now == 1 else 1] if is_batch else [now - 1, now + 1][1 - now % 2 :]
+                if admitted is not None:
+                    step = admitted.value(1) - admitted.first if admitted.count > 1 else 0
+                    near += [now + step, now - step]
                 fit = (size for size in near if size and (admitted is None or size in admitted))
                 (batch if is_batch else parity)[dim] = next(fit, now)
     seen = [dict(taken)]
