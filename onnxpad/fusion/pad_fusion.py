@@ -156,6 +156,12 @@ class Fusion:
         found = self._along(op.node, op.operator, op, self._may_take)
         return next((each for each in found if each.why), None)
 
+    def feeding_weight(self, op: WindowOp) -> Exposed | None:
+        """A `Pad` that may wrongly be folded since it feeds the weight of an operator."""
+        if not op.operator.onnxruntime.folds_pads:
+            return None
+        return next(self._on_weight(op.node, op.operator, self._may_take), None)
+
     def certain(self, node: Node) -> Exposed | None:
         """The `Pad` that PadFusion folds into a window operator for certain, and must not.
 
@@ -217,6 +223,11 @@ class Fusion:
         if not _may_fuse(self._graph, node, row):
             return
         yield from self._along(node, row, self._read(node), takes)
+        yield from self._on_weight(node, row, takes)
+
+    def _on_weight(
+        self, node: Node, row: Operator, takes: Callable[[PadOp], bool]
+    ) -> Iterator[Exposed]:
         data = row.inputs.data
         others = [*node.inputs[:data], *node.inputs[data + 1 :]]
         for pad, way in self._reached_all(others if row.inputs.weight is not None else ()):

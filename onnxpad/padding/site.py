@@ -448,11 +448,11 @@ class Sites:
             RefusalError: Its own padding is unknown, or the operator cannot have that form.
         """
         own = self.own_pads(op)
-        if op.auto_pad != "NOTSET":
-            self._check_optimiser(op, own)
         around = outer.amounts if outer is not None else ((0, 0),) * len(own)
         total = own if outer is None else add(own, around)
         inside, outside = split(total, style)
+        if op.auto_pad != "NOTSET":
+            self._check_optimiser(op, own, inside)
         if inside != op.pads or op.auto_pad != "NOTSET":
             check_declared(op, inside)
         source = outer.source if outer is not None else op.data
@@ -551,7 +551,7 @@ class Sites:
             return str(self.wording.amounts(pad))
         return op._replace(pads=plan.inner, count_include_pad=plan.count_include_pad)
 
-    def _check_optimiser(self, op: WindowOp, own: Pairs) -> None:
+    def _check_optimiser(self, op: WindowOp, own: Pairs, inside: Pairs) -> None:
         """Refuses to expose a `Pad` to onnxruntime's optimiser where nothing can protect it.
 
         From opset 11 on `rewrite.protect_from_fusion` does. Before, and where onnxruntime may drop
@@ -560,6 +560,8 @@ class Sites:
         if self._graph.opset >= 11 and not self.fusion.drops_empty:
             return
         exposed = self.fusion.laid_open(op._replace(auto_pad="NOTSET", pads=own))
+        if exposed is None and (op.auto_pad == "VALID" or is_padded(inside)):
+            exposed = self.fusion.feeding_weight(op)  # else VALID will protect it
         if exposed is not None:
             raise RefusalError(
                 Reason.OPTIMISER_FOLDS,
