@@ -213,5 +213,7 @@ def _copies(graph: Graph, node: Node) -> bool:
 
 def _resolved(same: Same, name: str) -> str:
     for _ in same:
-        name = same.get(name, name)
+        if name not in same:
+            break
+        name = same[name]
     return name

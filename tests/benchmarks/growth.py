@@ -22,6 +22,8 @@ from onnx import TensorProto, helper, numpy_helper
 import onnxpad
 
 SIZES: Final = (300, 1_000, 3_000, 10_000)
+LEAST: Final = 0.02
+"""CPU seconds of a call on a model without nodes."""
 AMOUNTS: Final = [0, 0, 1, 1, 0, 0, 1, 1]
 node: Final = helper.make_node
 
@@ -679,11 +681,10 @@ def exponent(sizes: Sequence[int], figures: Sequence[float]) -> float:
         return math.inf if known and math.isinf(known[-1][1]) else math.nan
     if math.isinf(known[-1][1]):
         known.pop()
-    base = min(each for _, each in known) / 2
     (less, first), (more, second) = known[-2:]
     if second < 0.5:
         return math.nan  # too short to tell
-    return math.log((second - base) / max(first - base, 1e-3)) / math.log(more / less)
+    return math.log((second - LEAST) / max(first - LEAST, 1e-3)) / math.log(more / less)
 
 
 if __name__ == "__main__":
