@@ -140,8 +140,9 @@ class _Looked:
         mark = context.mark()
         try:
             sites, style = context.sites, context.style
+            strict = context.wanted.get("strict", False)
             context.promised.update(
-                check_taken(context.graph, context.analysis, sites, style, step)
+                check_taken(context.graph, context.analysis, sites, style, step, strict=strict)
             )
         except RefusalError as refusal:
             return refusal

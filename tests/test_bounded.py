@@ -86,9 +86,9 @@ def test_pads_that_reach_one_step_share_its_trial(monkeypatch: pytest.MonkeyPatc
     """The `Pad`s stay, each with its reason: what reads the Concat has no window."""
     tried = []
 
-    def counted(*given: Any) -> list[str]:
+    def counted(*given: Any, **more: Any) -> list[str]:
         tried.append(given)
-        return check_taken(*given)
+        return check_taken(*given, **more)
 
     monkeypatch.setattr("onnxpad.passes.sink_pad.check_taken", counted)
     nodes = [node("Constant", [], ["p"], value_ints=AMOUNTS)]

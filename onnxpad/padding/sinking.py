@@ -6,15 +6,17 @@ a `Pad` with the layer behind it follows each output. Steps that only each other
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from onnxpad.analysis import Analysis
+from onnxpad.analysis.rounding import FLOATS
+from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import Pairs, add, is_padded, is_same_fill, onnx_order
 from onnxpad.operators.onnxruntime_quirks import check_pads
 from onnxpad.operators.read import PadOp, UnreadableError, read_pad, read_window
-from onnxpad.operators.table import Direction, operator_of
+from onnxpad.operators.table import Direction, Fill, operator_of
 from onnxpad.padding.parting import parted, sound_amounts
 from onnxpad.padding.plan import write_pad
 from onnxpad.padding.readers import readers_of
@@ -293,12 +295,19 @@ class Sinking:
 
 
 def check_taken(
-    graph: Graph, analysis: Analysis, sites: Sites, style: str, step: Node
+    graph: Graph,
+    analysis: Analysis,
+    sites: Sites,
+    style: str,
+    step: Node,
+    *,
+    strict: bool = False,
 ) -> list[str]:
     """Cuts behind a step, and raises unless all that reads the padding takes it.
 
     Whoever calls this must roll the graph back. A window operator takes padding if it could have it
-    in this style, a step if all its readers do, and a `Pad` if both could be one.
+    in this style, a step if all its readers do, and a `Pad` if both could be one. With `strict`, it
+    does not take what it takes for finite data only, which would be undone.
 
     Returns:
         The names of the outputs of all steps that were cut, whose readers all take the padding.
@@ -334,6 +343,8 @@ def check_taken(
             if is_gone or pad is None:
                 continue
             readers = [each for each in sinking.readers(tensor) if each is not None]
+            if strict and style != "pad":
+                _check_unassuming(graph, analysis, tensor, readers)
             if parted(graph, analysis, sites, style, pad, readers):
                 continue
             for reader in readers:
@@ -350,6 +361,27 @@ def check_taken(
                     _check_merges(graph, analysis, pad, reader)
         pending = [each for each in pending if any(map(graph.is_read, each.outputs))]
     return taken
+
+
+def _check_unassuming(
+    graph: Graph, analysis: Analysis, tensor: Tensor, readers: Iterable[Node]
+) -> None:
+    """Raises if one of the readers takes a maximum of floats, whose padding is below finite data.
+
+    Raises:
+        RefusalError: One does.
+    """
+    if analysis.dtype(tensor) not in FLOATS:
+        return
+    for reader in readers:
+        row = operator_of(graph, reader)
+        if row is not None and row.padding is Fill.LOWEST:
+            raise RefusalError(
+                Reason.ASSUMPTION_REFUSED,
+                f"{reader.op} {graph.label(reader)!r}: it assumes {Assumption.FINITE_DATA}, and "
+                "--strict forbids that",
+                assumptions=[Assumption.FINITE_DATA],
+            )
 
 
 def _check_window(

@@ -574,3 +574,21 @@ def test_branches_that_are_joined_and_read_elsewhere() -> None:
     result = fixed(model(body))
     assert "Pad" not in [node.op_type for node in result.model.graph.node]
     assert [node.op_type for node in result.model.graph.node].count("Relu") == 1
+
+
+BEFORE_A_MAXIMUM = one(
+    "a = Pad (x, p, low) b = Pad (x, p, low) c = Concat <axis = 1> (a, b)"
+    " y = MaxPool <kernel_shape = [3, 3], strides = [2, 2]> (c)",
+    inputs="float[1, 1, 8, 8] x",
+    initializers="int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}, float low = {-3.4028235e+38}",
+)
+
+
+def test_nothing_moves_to_where_strict_would_undo_it() -> None:
+    assert onnxpad.fix(BEFORE_A_MAXIMUM, validate=False).changes
+    result = onnxpad.fix(BEFORE_A_MAXIMUM, validate=False, strict=True)
+    assert not result.changed
+    assert not result.undone
+    assert {(each.code, each.reason_code) for each in result.findings} == {
+        ("PAD207", "assumption-refused")
+    }
