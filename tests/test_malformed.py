@@ -5,6 +5,7 @@
 
 import contextlib
 import random
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -15,7 +16,7 @@ from onnxpad.report.explain_svg import explain_svg
 from tests.malformed.__main__ import case
 from tests.malformed.bases import bases
 from tests.malformed.readers import failures
-from tests.support import BORDER, W, one, parsed
+from tests.support import BORDER, W, one, onnxpad_runs, parsed
 
 STYLES = ("fold", "pad", "symmetric")
 
@@ -107,6 +108,19 @@ def test_what_ended_with_a_traceback_once(model: onnx.ModelProto) -> None:
         onnxpad.repad(model, to="tensorflow")
     with contextlib.suppress(onnxpad.OnnxpadError):
         onnxpad.validate(model, model)
+
+
+@pytest.mark.parametrize("words", [("fix", "--check", "--no-validate"), ("show",), ("check",)])
+def test_commands_end_with_a_report_or_one_line(words: tuple[str, ...], tmp_path: Path) -> None:
+    for number, model in enumerate(BROKEN.values()):
+        path = tmp_path / f"{number}.onnx"
+        path.write_bytes(model.SerializeToString())
+        command, *options = words
+        result = onnxpad_runs(command, path, *options)
+        assert result.exit_code in (0, 1, 2), result.stderr
+        if result.exit_code == 2:
+            [line] = result.stderr.splitlines()
+            assert line.startswith("error: ")
 
 
 TEXTS = f'{W}, {BORDER}, string[3] names = {{"a", "b", "c"}}'
