@@ -108,9 +108,9 @@ class ValidationResult:
 
     @property
     def outcome(self) -> Outcome:
-        """`passed`, `failed` or `nothing compared`; it cannot pass if a comparison is missing."""
+        """`passed`, `failed` or `nothing compared`; the last also if a comparison is missing."""
         found = self.validation.outcome
-        return "failed" if found == "passed" and self.unproven else found
+        return "nothing compared" if found == "passed" and self.unproven else found
 
     @property
     def padding(self) -> tuple[PaddingDifference, ...]:

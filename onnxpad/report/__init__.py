@@ -300,10 +300,9 @@ class ValidateReport:
 
     @property
     def outcome(self) -> str:
-        """`passed`, `failed` or, without evidence of either, `nothing compared`."""
-        if self.validation.outcome == "nothing compared":
-            return "nothing compared"
-        return "passed" if self.ok else "failed"
+        """`passed`, `failed` or, also if a comparison is missing, `nothing compared`."""
+        found = self.validation.outcome
+        return "nothing compared" if found == "passed" and self.unproven else found
 
     @property
     def exit_code(self) -> int:

@@ -41,6 +41,9 @@ _SIZES = (
 
 _SMALL = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 24, 31, 32)
 
+_STEPS = (2, 4, 8, 16, 32)
+"""How far sizes are moved for models that take no other parity, such as those that halve theirs."""
+
 _MOST_ELEMENTS = 1 << 23  # of one input of guessed size: an image of 1600x1600 fits
 
 _DRAWABLE = 1 << 28  # elements of one input; drawing them takes 3 GB already
@@ -322,8 +325,8 @@ def other_choices(inputs: Iterable[Input], taken: Mapping[str, int]) -> Iterator
     """Sizes that differ from those taken in all that a model may be wrongly fixed to.
 
     The batch is 2, and the other sizes have the other parity; of sizes that are limited to one
-    parity, the next. If a model does not take both, one of the two is tried alone. Nothing where no
-    dimension is open.
+    parity, the next. If a model does not take both, as one that takes only multiples of 32, the
+    sizes are moved by powers of two, or the batch alone. Nothing where no dimension is open.
     """
     batch: dict[str, int] = {}
     parity: dict[str, int] = {}
@@ -338,8 +341,11 @@ def other_choices(inputs: Iterable[Input], taken: Mapping[str, int]) -> Iterator
                     near += [now + step, now - step]
                 fit = (size for size in near if size and (admitted is None or size in admitted))
                 (batch if is_batch else parity)[dim] = next(fit, now)
+    limited = {dim for each in inputs for dim in each.sizes}
+    free = parity.keys() - limited
+    further = ({**parity, **{dim: taken[dim] + step for dim in free}} for step in _STEPS)
     seen = [dict(taken)]
-    for changed in ({**batch, **parity}, batch, parity):
+    for changed in ({**batch, **parity}, parity, *({**batch, **each} for each in further), batch):
         if (sizes := {**taken, **changed}) not in seen:
             seen.append(sizes)
             yield sizes

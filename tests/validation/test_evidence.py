@@ -90,7 +90,7 @@ class TestOutputsThatTellNothing:
         assert found.divergence is not None
         assert found.divergence.tensor == "Conv__71:0"
         assert len(found.padding) == 5
-        with pytest.raises(ValidationError, match="inside, first in tensor Conv__71:0"):
+        with pytest.raises(ValidationError, match="inside, first in tensor 'Conv__71:0'"):
             found.raise_for_failure()
 
     @pytest.mark.parametrize("ending", ENDINGS)
@@ -303,7 +303,9 @@ class TestScores:
             assert found.ok
             return
         assert not found.ok
-        assert found.outcome == ("failed" if also else "nothing compared")
+        assert found.outcome == found.report().outcome == "nothing compared"
+        assert ("not all compared: " if also else ": nothing compared: ") in str(found)
+        assert found.report().exit_code == 3
         assert found.validation.outcome == ("passed" if also else "nothing compared")
         assert "has no pair" in onnxpad.api.validate.failure(found)
 

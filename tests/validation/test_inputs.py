@@ -203,12 +203,27 @@ def test_the_other_sizes_differ_in_batch_and_parity() -> None:
         ]
 
     model = parse("g (float[N,3,H,W] x) => (float[N,3,H,W] y) { y = Relu (x) }")
-    assert others() == [(1, 3, 63, 65), (2, 3, 62, 64), (2, 3, 63, 65), (1, 3, 62, 64)]
+    moved = [(2, 3, 63 + step, 65 + step) for step in (2, 4, 8, 16, 32)]
+    ends = [(1, 3, 62, 64), *moved, (2, 3, 63, 65)]
+    assert others() == [(1, 3, 63, 65), (2, 3, 62, 64), *ends]
     steps = {"H": Sizes(32, 320, 32), "W": Sizes(5, 9)}
-    assert others(**steps) == [(1, 3, 32, 5), (2, 3, 64, 6), (2, 3, 32, 5), (1, 3, 64, 6)]
+    assert others(**steps) == [(1, 3, 32, 5), (2, 3, 64, 6), (1, 3, 64, 6), (2, 3, 32, 5)]
     assert others(N=Sizes(1, 1), H=Sizes(7, 7), W=Sizes(9, 9)) == [(1, 3, 7, 9)]
     model = parse("g (float[1,3,4,4] x) => (float[1,3,4,4] y) { y = Relu (x) }")
     assert others() == [(1, 3, 4, 4)]
+
+
+@pytest.mark.parametrize("least", [2, 4, 32])
+def test_multiples_are_drawn_of_both_parities(least: int) -> None:
+    """Sizes between them only the graph excludes."""
+    model = parse(
+        "g (float[N,3,H,W] x) => (float[N,C,P,Q] y) "
+        f"{{ y = SpaceToDepth <blocksize = {least}> (x) }}"
+    )
+    drawn, _, _ = accepted(model, describe(model), CPU, 1, 0)
+    shapes = [draw.feeds["x"].shape for draw in drawn if not draw.again]
+    assert [shape[0] for shape in shapes] == [1, 2]
+    assert [[shape[axis] // least % 2 for axis in (2, 3)] for shape in shapes] == [[0, 0], [1, 1]]
 
 
 def test_outputs_of_many_elements_are_drawn_at_smaller_sizes_of_the_same_parity() -> None:

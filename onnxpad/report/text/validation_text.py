@@ -77,7 +77,10 @@ def validation_verdict(report: ValidateReport, paint: Paint) -> str:
     elif report.ok and report.reference:
         verdict = paint("agree, also with the reference", "good")
     if report.outcome == "nothing compared":
-        verdict = f"{paint('nothing compared', 'warning')}: {shown(report.validation.reason)}"
+        missing, why = "nothing compared", report.validation.reason
+        if report.validation.ok:
+            missing, why = "not all compared", "; ".join(report.unproven)
+        verdict = f"{paint(missing, 'warning')}: {shown(why)}"
     if report.ok and any(not each.ok for run in report.validation.runs for each in run.comparisons):
         verdict += ", except where the warnings say otherwise"
     return verdict
