@@ -6,7 +6,7 @@ a `Pad` with the layer behind it follows each output. Steps that only each other
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from onnxpad.analysis import Analysis
@@ -307,7 +307,7 @@ def check_taken(
 
     Whoever calls this must roll the graph back. A window operator takes padding if it could have it
     in this style, a step if all its readers do, and a `Pad` if both could be one. With `strict`, it
-    does not take what it takes for finite data only, which would be undone.
+    is not enough that maxima take it, for finite data only: that would be undone.
 
     Returns:
         The names of the outputs of all steps that were cut, whose readers all take the padding.
@@ -316,6 +316,7 @@ def check_taken(
         RefusalError: A reader does not take it; the message says which, and why.
     """
     pending, taken = [step], list[str]()
+    assuming, sure = None, not strict or style == "pad"
     while pending:
         step, sinking = pending.pop(), Sinking(graph, analysis)
         lifted = sinking.lifted(step.outputs[0])
@@ -343,8 +344,12 @@ def check_taken(
             if is_gone or pad is None:
                 continue
             readers = [each for each in sinking.readers(tensor) if each is not None]
-            if strict and style != "pad":
-                _check_unassuming(graph, analysis, tensor, readers)
+            for reader in readers:
+                is_end = operator_of(graph, reader) is not None or reader.op == "Pad"
+                if is_end and _needs_finite(graph, analysis, tensor, reader):
+                    assuming = reader
+                elif is_end:
+                    sure = True
             if parted(graph, analysis, sites, style, pad, readers):
                 continue
             for reader in readers:
@@ -360,28 +365,20 @@ def check_taken(
                 else:
                     _check_merges(graph, analysis, pad, reader)
         pending = [each for each in pending if any(map(graph.is_read, each.outputs))]
+    if assuming is not None and not sure:
+        raise RefusalError(
+            Reason.ASSUMPTION_REFUSED,
+            f"{assuming.op} {graph.label(assuming)!r}: it assumes {Assumption.FINITE_DATA}, and "
+            "--strict forbids that",
+            assumptions=[Assumption.FINITE_DATA],
+        )
     return taken
 
 
-def _check_unassuming(
-    graph: Graph, analysis: Analysis, tensor: Tensor, readers: Iterable[Node]
-) -> None:
-    """Raises if one of the readers takes a maximum of floats, whose padding is below finite data.
-
-    Raises:
-        RefusalError: One does.
-    """
-    if analysis.dtype(tensor) not in FLOATS:
-        return
-    for reader in readers:
-        row = operator_of(graph, reader)
-        if row is not None and row.padding is Fill.LOWEST:
-            raise RefusalError(
-                Reason.ASSUMPTION_REFUSED,
-                f"{reader.op} {graph.label(reader)!r}: it assumes {Assumption.FINITE_DATA}, and "
-                "--strict forbids that",
-                assumptions=[Assumption.FINITE_DATA],
-            )
+def _needs_finite(graph: Graph, analysis: Analysis, tensor: Tensor, reader: Node) -> bool:
+    """Whether an operator takes a maximum of floats, which pads with what is below finite data."""
+    row = operator_of(graph, reader)
+    return row is not None and row.padding is Fill.LOWEST and analysis.dtype(tensor) in FLOATS
 
 
 def _check_window(

@@ -592,3 +592,15 @@ def test_nothing_moves_to_where_strict_would_undo_it() -> None:
     assert {(each.code, each.reason_code) for each in result.findings} == {
         ("PAD207", "assumption-refused")
     }
+
+
+def test_strict_moves_what_another_reader_takes_without_an_assumption() -> None:
+    model = one(
+        "a = Pad (x, p) r = Relu (a) y = Conv (r, w) z = MaxPool <kernel_shape = [3, 3]> (r)",
+        inputs="float[1, 1, 8, 8] x",
+        outputs="float[] y, float[] z",
+        initializers=f"int64[8] p = {{0, 0, 1, 1, 0, 0, 1, 1}},"
+        f" float[1, 1, 3, 3] w = {{{', '.join('1' * 9)}}}",
+    )
+    codes = [each.code for each in onnxpad.fix(model, validate=False, strict=True).changes]
+    assert codes == ["PAD207", "PAD201"]
