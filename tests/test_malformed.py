@@ -200,3 +200,13 @@ def test_a_size_of_nothing_that_no_convention_answers_is_explained() -> None:
     assert not answer.agree
     assert "no output at size 0" in str(answer)
     assert "<svg" in explain_svg(answer)
+
+
+def test_a_difference_at_a_reference_that_is_none_is_told() -> None:
+    """onnxruntime runs it: the value beside the reference counts."""
+    before, after = (one(f"y = LeakyRelu <alpha = {slope}> (x)") for slope in (0.5, 0.1))
+    for model in (before, after):
+        model.graph.node[0].attribute[0].ref_attr_name = "none"
+    found = onnxpad.validate(before, after)
+    assert found.outcome == "failed"
+    assert "alpha=@none" in str(found)

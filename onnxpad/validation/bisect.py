@@ -25,6 +25,7 @@ from onnxpad.engine.sessions import (
     read_proto,
 )
 from onnxpad.file.operands import operands_that_differ
+from onnxpad.graph.attributes import read
 from onnxpad.validation.compare import Tolerance, argmax_lost, compare, shape_text, strayed
 from onnxpad.validation.evidence import is_flat
 from onnxpad.validation.inputs import Draw, inlined, nudged
@@ -656,16 +657,18 @@ def _attributes(node: onnx.NodeProto) -> str:
     """Attributes sorted by name, such as `pads=[0, 0, 1, 1], strides=[2, 2]`."""
     texts = []
     for attribute in sorted(node.attribute, key=lambda each: each.name):
-        value = onnx.helper.get_attribute_value(attribute)
+        value: object = read(attribute)
         if isinstance(value, bytes):
             value = value.decode(errors="replace")
-        elif isinstance(value, onnx.TensorProto):
-            kind = onnx.TensorProto.DataType.Name(value.data_type).lower()
-            value = f"{kind} {shape_text(value.dims)}"
-        elif attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
-            value = "(graph)"
-        elif not isinstance(value, int | float):
-            value = [each.decode() if isinstance(each, bytes) else each for each in value]
+        elif attribute.ref_attr_name:
+            value = f"@{attribute.ref_attr_name}"
+        elif attribute.HasField("t"):
+            known = onnx.TensorProto.DataType.items()
+            kinds = {number: name.lower() for name, number in known}
+            kind = kinds.get(attribute.t.data_type, "unknown")
+            value = f"{kind} {shape_text(attribute.t.dims)}"
+        elif isinstance(value, AttributeProto):
+            value = "(graph)" if value.HasField("g") or value.graphs else "?"
         texts.append(f"{attribute.name}={value}")
     text = ", ".join(texts)
     return text if len(text) <= _ONE_LINE else f"{text[: _ONE_LINE - 3]}..."

@@ -129,7 +129,7 @@ class Damage:
 
     def fill(self, item: AttributeProto) -> None:
         """Gives an attribute a value of another kind; its name stays."""
-        name = item.name
+        name, body = item.name, self.body()
         item.Clear()
         item.name = name
         count = self.draw.choice((0, 1, 2, 3, 4, 8))
@@ -157,10 +157,10 @@ class Damage:
                 item.tensors.extend(self.tensor() for _ in range(count))
             case 8:
                 item.type = AttributeProto.GRAPH
-                item.g.CopyFrom(self.body())
+                item.g.CopyFrom(body)
             case 9:
                 item.type = AttributeProto.GRAPHS
-                item.graphs.extend(self.body() for _ in range(min(count, 2)))
+                item.graphs.extend([body] * min(count, 2))
             case 10:
                 item.type = AttributeProto.SPARSE_TENSOR
                 item.sparse_tensor.values.CopyFrom(self.tensor())
@@ -176,7 +176,9 @@ class Damage:
     def body(self) -> onnx.GraphProto:
         """An empty graph, or a copy of one in the model."""
         found = [each for each in holders(self.model)[1:] if isinstance(each, onnx.GraphProto)]
-        return self.draw.choice([onnx.GraphProto(), *found])
+        copy = onnx.GraphProto()  # protobuf dies of a graph that is copied into itself
+        copy.CopyFrom(self.draw.choice([onnx.GraphProto(), *found]))
+        return copy
 
     def retype(self, kind: onnx.TypeProto) -> None:
         """Makes a type another one."""
