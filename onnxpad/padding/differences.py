@@ -95,21 +95,18 @@ def padding_differences(
     for one, other in _matched(ours, theirs, outputs or {}):
         if one.total is None:
             continue
+        kept = (outputs or {}).get(one.output, one.output) == other.output
         if other.total is None:
-            if other.unread and not one.unread:
-                pads = _told(one.total), other.unread
-                found.append(PaddingDifference(one.output, (one.label, other.label), pads))
-            continue
-        if _is_same(one, other):
-            continue
+            if one.unread or not other.unread:
+                continue
+            pads = _told(one.total), other.unread
         # What a Slice behind one cropped, the pads of the other may crop.
-        if one.crops and (outputs or {}).get(one.output, one.output) != other.output:
+        elif _is_same(one, other) or (one.crops and not kept):
             continue
-        found.append(
-            PaddingDifference(
-                one.output, (one.label, other.label), (_told(one.total), _told(other.total))
-            )
-        )
+        else:
+            pads = _told(one.total), _told(other.total)
+        labels = one.label, other.label
+        found.append(PaddingDifference(one.output, labels, pads, "" if kept else other.output))
     return tuple(found)
 
 

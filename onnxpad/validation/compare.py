@@ -177,8 +177,7 @@ def _slices(
             if a.shape != b.shape:
                 gap[:] = np.inf
                 continue
-            apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0, np.abs(b - a))
-            apart = np.where(np.isnan(apart), np.inf, apart)
+            apart = _apart(a, b)
             a = np.where(np.isfinite(a), np.abs(a), 0)
             relative, _ = tolerance.of(before.dtype.name, 1.0)
             count[:size] += a.size / max(size, 1)
@@ -186,6 +185,14 @@ def _slices(
                 found = each.max(axis=others, initial=0)
                 total[:size] = np.maximum(total[:size], found)
     return count, scale, gap, excess
+
+
+def _apart(before: Array, after: Array) -> Array:
+    """The difference of each element; none between two NaN, infinite where one side has it."""
+    with np.errstate(all="ignore"):
+        same = (before == after) | (np.isnan(before) & np.isnan(after))
+        apart = np.where(same, 0, np.abs(after - before))
+    return np.where(np.isnan(apart), np.inf, apart)
 
 
 def _told(pairs: Sequence[tuple[Value, Value]], axis: int, index: int) -> Strayed:
@@ -196,14 +203,14 @@ def _told(pairs: Sequence[tuple[Value, Value]], axis: int, index: int) -> Straye
         if index >= a.shape[axis]:
             continue
         one, other = (side.take(index, axis=axis).astype(np.float64) for side in (a, b))
-        apart = np.abs(other - one)
+        apart = _apart(one, other)
         if apart.size and apart.max() > worst[0]:
             place = list(_place(int(apart.argmax()), one))
             place.insert(axis, index)
             detail = (
                 f"{a[tuple(place)]} became {b[tuple(place)]} at {place}, within rounding of the "
                 f"whole but not of its slice: on axis {axis} at {index} the greatest is "
-                f"{np.abs(one).max():.3g}"
+                f"{np.abs(one).max(initial=0.0, where=np.isfinite(one)):.3g}"
             )
             worst = float(apart.max()), sample, detail
     return Strayed(worst[1], worst[2])

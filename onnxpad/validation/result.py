@@ -158,11 +158,13 @@ class PaddingDifference:
         pads: The total padding in both as text: its own and that of the `Pad`s upstream, over the
             spatial axes in ONNX order (all begins, then all ends); `SAME_UPPER` if the size is
             unknown.
+        renamed: Name of that output in the rewritten model where it is another; else empty.
     """
 
     tensor: str
     nodes: tuple[str, str]
     pads: tuple[str, str]
+    renamed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +217,9 @@ class Validation:
 def parted(found: Validation) -> PaddingDifference | None:
     """The operator whose other padding made a rewritten model fail; None if that is not known.
 
-    It computes the first tensor that differs, or reads it from a `Pad`. Of a model that does not
-    run it is the first operator with other padding.
+    It computes the first tensor that differs, or reads it from a `Pad`; or, where the node that
+    computes that tensor only reads others, the first whose output has another name, so that it was
+    not compared. Of a model that does not run it is the first operator with other padding.
     """
     first, stopped = found.divergence, False
     if first is None:
@@ -226,7 +229,12 @@ def parted(found: Validation) -> PaddingDifference | None:
     elif first.producers[0].endswith(" (Pad)"):
         stopped = True
     names = () if first is None else (first.tensor,)
-    return next((each for each in found.padding if stopped or each.tensor in names), None)
+    known = next((each for each in found.padding if stopped or each.tensor in names), None)
+    if known is not None or first is None or first.operands:
+        return known
+    if first.attributes[0] != first.attributes[1] or first.inputs[0] == first.inputs[1]:
+        return None
+    return next((each for each in found.padding if each.renamed), None)
 
 
 def culprit(found: Validation) -> str:

@@ -325,6 +325,23 @@ class TestCulprits:
         document = json.loads(validate_json(result.report()))
         assert [each["nodes"][0] for each in document["validation"]["padding"]] == table
 
+    def test_the_culprit_is_named_where_no_inner_tensor_keeps_its_name(self) -> None:
+        body = "a = AveragePool <kernel_shape = [1, 1]> (y) z = Conv <pads = [1, 1, 1, 1]> (a, w)"
+        given = judged("pads = [1, 1, 0, 0]", self.FREE, body)
+        other = judged("pads = [0, 0, 1, 1]", self.FREE, body)
+        for node in other.graph.node:
+            node.input[:] = [name if name in "xw" else f"r_{name}" for name in node.input]
+            node.output[:] = [name if name == "z" else f"r_{name}" for name in node.output]
+        line, table, result = self.told(given, other)
+        assert "FAILED: <r_y> (Conv): H 1+0, W 1+0 became H 0+1, W 0+1; 2 runs" in line
+        assert table == ["<y> (Conv)"]
+        assert result.padding[0].renamed == "r_y"
+        # a weight that differs where the outputs part is no padding of another operator
+        other.graph.initializer[0].CopyFrom(
+            onnx.numpy_helper.from_array(np.ones((1, 1, 3, 3), np.float32), "w")
+        )
+        assert "FAILED: first in <z> (Conv); 2 runs" in self.told(given, other)[0]
+
     def test_sizes_that_the_culprit_broke_are_not_held_against_others(self) -> None:
         more = "s = Add (x, y) v = MaxPool <auto_pad = 'SAME_UPPER', kernel_shape = [3, 3], strides"
         more = f"{more} = [2, 2]> (y) b = MaxPool <kernel_shape = [1, 1], strides = [2, 2]> (s) "

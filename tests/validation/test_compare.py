@@ -157,6 +157,15 @@ def test_a_small_slice_is_judged_by_its_own_magnitude(shape: tuple[int, ...], sa
     assert found is None or says in found.detail
 
 
+def test_the_difference_of_a_slice_is_told_beside_values_that_are_not_finite() -> None:
+    right, wrong = (channels(*scales) for scales in (SMALL, WRONG))
+    for each in (right, wrong):
+        each[0, 0, 0, :3] = NAN, INF, -INF
+    found = strayed([(right, wrong)])
+    assert found is not None
+    assert "within rounding of the whole but not of its slice: on axis 1 at 0" in found.detail
+
+
 def test_a_slice_is_of_all_samples_together() -> None:
     right, wrong = (channels(*scales, shape=(1, -1, 5, 5)) for scales in (SMALL, WRONG))
     found = strayed([(right, right), (right, right), (right, wrong)])
