@@ -213,8 +213,6 @@ class Edits:
         entry.captures = captures(entry, self._view.tensors)
         for tensor in entry.captures:
             self._read(node, -1, tensor)
-        for tensor in node.outputs:
-            self._constants.forget(tensor)
         self._forget_origins(node)
 
     def _edited(self, node: Node) -> Entry:
@@ -222,6 +220,8 @@ class Edits:
         entry = self._view.entries[id(node)]
         entry.touched = True
         node.notes = {}
+        for tensor in node.outputs:
+            self._constants.forget(tensor)
         self._forget_origins(node)
         return entry
 
