@@ -58,6 +58,9 @@ REFUSED = {"aspp_tensorflow", "wavenet_torchscript"}
 MOVED = {"nasnet_keras"}
 """Models in which style `pad` moves a `Pad` past a crop, up to a pool that cannot take it."""
 
+WIDENED = {"deconv1d_tensorflow", "trims_dynamo", "trims_torchscript", "upsampling_paddle"}
+"""Models to which style `symmetric` gives `output_padding`, which stays beside equal pads."""
+
 every_model = pytest.mark.parametrize("name", NAMES)
 every_style = pytest.mark.parametrize("style", STYLES)
 
@@ -258,7 +261,7 @@ def test_one_style_after_another(name: str, first: str, then: str) -> None:
         back = onnxpad.fix(model, dynamic="auto-pad", validate=False).model
         direct = with_auto_pad(name)
         assert same_sizes(back) == same_sizes(direct)
-        if name in MOVED:
+        if name in MOVED or (first == "symmetric" and name in WIDENED):
             assert op_types(back) == op_types(direct)
         else:
             assert canonical(with_few_amounts(back)) == canonical(with_few_amounts(direct))

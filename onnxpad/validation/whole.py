@@ -708,7 +708,10 @@ class _Check:
         return [*runs, run], oracle
 
     def _steady(self, run: Run, sample: int) -> Run:
-        """A run without the outputs that the original itself does not compute twice alike."""
+        """A run without the outputs that the original itself does not compute twice alike.
+
+        That is asked of the CPU: the noise of another provider is measured and allowed for.
+        """
         known = self._repeats
         wrong = {
             each.output: each
@@ -720,7 +723,6 @@ class _Check:
                 self._sources["original"],
                 self._draws[sample],
                 sorted(wrong),
-                provider=run.provider,
                 optimisation="full" if run.optimisation == "full" else "off",
                 folder=self._folder,
                 tolerance=self._tolerance,

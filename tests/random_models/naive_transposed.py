@@ -80,7 +80,9 @@ def _rewritable(node: onnx.NodeProto) -> list[str]:
         found.append("output_shape")
     elif "output_padding" in held and "pads" in held and not found:
         more, pads = held["output_padding"].ints, held["pads"].ints
-        if any(one and end for one, end in zip(more, pads[len(pads) // 2 :], strict=False)):
+        begins, ends = pads[: len(pads) // 2], pads[len(pads) // 2 :]
+        # equal pads stay so: CUDA runs no others
+        if begins != ends and any(one and end for one, end in zip(more, ends, strict=False)):
             found.append("output_padding")
     return found
 

@@ -143,14 +143,14 @@ def test_what_does_not_repeat_is_excluded_by_name(draw: str) -> None:
     assert verdict(found.validation) == ("nothing compared", [])
     assert found.validation is not None
     assert found.validation.reason == (
-        "output z of the original does not repeat: two runs of it differ"
+        "output 'z' of the original does not repeat: two runs of it differ"
     )
     assert not noted(Graph.read(found.model))
     given.graph.output.append(onnx.ValueInfoProto(name="y"))
     found = onnxpad.fix(given)
     assert verdict(found.validation) == ("passed", ["y"])
     assert found.validation is not None
-    assert any("output z " in line for line in found.validation.uncompared)
+    assert any("output 'z' " in line for line in found.validation.uncompared)
 
 
 @pytest.mark.usefixtures("useless")
