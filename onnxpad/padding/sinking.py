@@ -344,6 +344,7 @@ def check_taken(
             if is_gone or pad is None:
                 continue
             readers = [each for each in sinking.readers(tensor) if each is not None]
+            readers.sort(key=lambda each: [t.name for t in each.outputs])  # uses have no order
             for reader in readers:
                 is_end = operator_of(graph, reader) is not None or reader.op == "Pad"
                 if is_end and _needs_finite(graph, analysis, tensor, reader):

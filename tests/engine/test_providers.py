@@ -196,7 +196,9 @@ class TestOnADevice:
         both = validate_models(PAD, FOLD, providers=(CUDA,))
         assert both.ok
         assert not both.runs[0].ok
-        assert both.warnings == (f"{CUDA} and the CPU differ in output 'y' of the original already",)
+        assert both.warnings == (
+            f"{CUDA} and the CPU differ in output 'y' of the original already",
+        )
         device.bias = {"Pad": 1.0}
         cured = validate_models(PAD, FOLD, providers=(CUDA,))
         assert cured.ok

@@ -487,7 +487,10 @@ class TestAmounts:
         path = split(model, tmp_path, {"pads": "pads.bin", "inner": "pads.bin", "w": "w.bin"})
         (finding,) = onnxpad.check(path, select=["PAD205"]).findings
         assert finding.severity is onnxpad.Severity.ERROR
-        assert "another file -> constant amounts axis 2 1+1, axis 3 1+1: onnxruntime" in finding.message
+        assert (
+            "another file -> constant amounts axis 2 1+1, axis 3 1+1: onnxruntime"
+            in finding.message
+        )
         result = onnxpad.fix(path)
         (change,) = result.changes
         assert "(in another file)" in change.before
