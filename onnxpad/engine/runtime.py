@@ -339,7 +339,8 @@ def _without_cpp(text: str) -> str:
     rest = text[found.end() :]
     end = _closing(rest, "(", ")")
     while rest[end : end + 1] not in {"", " "}:  # `<lambda()>::operator()(int)` has three pairs
-        end += _closing(rest[end:], "(", ")") or len(rest)
+        # Behind the pair of a `<lambda()>` only the signature goes on, if anything does.
+        end += rest[end] == ">" or _closing(rest[end:], "(", ")") or len(rest)
     rest = rest[end:].removeprefix(" const").lstrip()
     if rest.startswith("[with "):
         rest = rest[_closing(rest, "[", "]") :].lstrip()

@@ -64,6 +64,8 @@ def difference(
             draws, results, why = accepted(original, model.inputs, CPU, 1, 0, folder=place, ran=ran)
         except LimitError as error:
             return Difference(uncompared=f"the original {error}")
+        except UndrawableError as error:
+            return Difference(uncompared=str(error))
         if not draws:
             return Difference(uncompared=f"the original does not run: {why}")
     run = partial(ask, draws=draws, provider=CPU, optimisation="off", anew=model.random, ran=ran)

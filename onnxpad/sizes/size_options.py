@@ -116,7 +116,9 @@ def _fixed_by_shapes(
         if not name:
             if len(fed) != 1:
                 raise MismatchError(
-                    f"a shape without a name, but the model has {_inputs(fed)}", ("shapes", "")
+                    f"a shape without a name, but the model has {_inputs(fed)}"
+                    + ("; name the one that it is for" if fed else ""),
+                    ("shapes", ""),
                 )
             (name,) = fed
         if name not in fed:

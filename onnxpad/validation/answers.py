@@ -186,6 +186,7 @@ def accepted(
 
     Raises:
         LimitError: That was the first.
+        UndrawableError: An input has too many elements, or elements of an unknown type.
 
     Returns:
         The inputs, their results, and the first error that onnxruntime gave for other inputs.
@@ -238,7 +239,7 @@ def accepted(
                     results.append(result)
     except LimitError:
         raise
-    except (EngineError, UndrawableError) as error:
+    except EngineError as error:
         return (), (), str(error)
     return tuple(draws), tuple(results), why
 

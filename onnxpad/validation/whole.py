@@ -273,7 +273,7 @@ class _Check:
         if draws:
             self._draws = draws
             return True
-        whys: list[str] = []
+        whys: dict[str, str] = {}
         for name, source in self._sources.items():
             for provider in dict.fromkeys((CPU, *providers)):
                 self._planned = (
@@ -294,15 +294,17 @@ class _Check:
                 except LimitError as error:
                     self._give_up(f"the {name} {error}")
                     return False
+                except UndrawableError as error:
+                    self._give_up(str(error))
+                    return False
                 if drawn:
                     self._draws = drawn
                     # Elsewhere noise and places are wanted too, and a session for each draw.
                     if provider == CPU and not self._model.random:
                         self._known[name, CPU, "off"] = results
                     return True
-                if why not in whys:
-                    whys.append(why)
-        self._give_up("; nor does the rewritten run: ".join(whys))
+                whys.setdefault(name, why)
+        self._give_up(_runs_none(whys))
         return False
 
     def _give_up(self, why: str) -> None:
@@ -671,10 +673,8 @@ class _Check:
                 )
                 return Oracle("original evaluated by onnx", Result(outputs, math.nan), foreign=True)
             return Oracle("rewritten", theirs)
-        also = "" if theirs.error == ours.error else f"; nor does the rewritten run: {theirs.error}"
-        self._reasons.append(f"{ours.error}{also}")
-        self._warnings.append(f"not validated: {ours.error}{also}")
-        self._uncompared.append(f"{provider}, {self._draws[sample].label}: {ours.error}{also}")
+        self._give_up(_runs_none({name: runs[sample].error for name, runs in exact.items()}))
+        self._uncompared.append(f"{provider}, {self._draws[sample].label}: {self._reasons[-1]}")
         return None
 
     def _sample(
@@ -936,6 +936,17 @@ def _in_values(found: Comparison, own: Comparison) -> bool:
 
 def _names(run: Run) -> list[str]:
     return [each.output for each in run.comparisons]
+
+
+def _runs_none(whys: Mapping[str, str]) -> str:
+    """That onnxruntime runs no model, and the error of each."""
+    if len(whys) == 1:
+        (why,) = whys.values()
+        return f"onnxruntime does not run the model ({why})"
+    ours, theirs = whys["original"], whys["rewritten"]
+    if ours == theirs:
+        return f"onnxruntime runs neither model ({ours})"
+    return f"onnxruntime runs neither the original ({ours}) nor the rewritten model ({theirs})"
 
 
 def _with_outputs(source: Source, names: Sequence[str], folder: Path | None) -> Source:

@@ -130,6 +130,7 @@ def test_cpp_positions_and_signatures_go() -> None:
         "void onnxruntime::f(const int (&)[3]) const ",
         "T onnxruntime::g(const T&) [with T = std::vector<int>] ",
         "onnxruntime::<lambda()>::operator()(int) ",
+        "onnxruntime::Locale::Locale(const std::string&)::<lambda()> ",
     ):
         for text in (f"{position}{signature}Too new.", f"Why: {position}{signature}Too new."):
             line = first_line(RuntimeError(f"[ONNXRuntimeError] : 1 : FAIL : {text}"))

@@ -281,7 +281,7 @@ TWO = one("y = Relu (x) v = Relu (z)", inputs="float[N, height, ?] x, float[N, 4
 WRONG = [
     pytest.param({"x": "1,2"}, {}, ["'x'", "3 axes", "N,height,?", "has 2", "1,2"], id="rank"),
     pytest.param({"q": "1,2"}, {}, ["'q'", "'x', 'z'"], id="unknown input"),
-    pytest.param({"": "1,2,3"}, {}, ["without a name", "2 inputs", "'x', 'z'"], id="which input"),
+    pytest.param({"": "1,2,3"}, {}, ["'x', 'z'; name the one that it is for"], id="which input"),
     pytest.param({"z": "1,5"}, {}, ["axis 1", "'z'", "4", "5"], id="declared otherwise"),
     pytest.param({"z": "0,4"}, {}, ["'z'", "'0'"], id="zero"),
     pytest.param({"z": (-2, 4)}, {}, ["'z'", "-2"], id="negative"),
