@@ -30,7 +30,6 @@ from onnxpad.validation.given import Given, settled
 from onnxpad.validation.inputs import (
     Draw,
     Input,
-    UndrawableError,
     draw,
     halved,
     other_choices,

@@ -245,6 +245,16 @@ class TestFixText:
         assert last.startswith(ending)
         assert "1.2 s" in last
 
+    def test_an_original_that_onnx_evaluated_is_not_said_to_run_in_onnxruntime(self) -> None:
+        evaluated = replace(run(EQUAL), against="original evaluated by onnx")
+        with_original = "with the original in onnx's reference evaluator"
+        for runs, told in (
+            ((evaluated,), f"1 comparison {with_original}"),
+            ((evaluated, run(EQUAL)), f"2 comparisons, 1 of them {with_original}"),
+        ):
+            text = short_text(fixed(validation=Validation(True, runs)))
+            assert f"(CPU, {told})" in " ".join(text.split())
+
     def test_unvalidated_changes_are_called_so(self) -> None:
         assert "Not validated" in fix_text(fixed(validate=False, validation=None))
 

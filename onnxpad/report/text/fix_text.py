@@ -358,6 +358,9 @@ def _compared(report: FixReport) -> str:
         said.append(f"{how} with its optimiser {'off' if level == 'off' else 'on'}{part}")
     probed = _probed(report.changes) if validation.probes else ""
     many = counted(len(runs), "comparison")
+    if by_onnx := sum(run.against == "original evaluated by onnx" for run in runs):
+        some = "" if by_onnx == len(runs) else f", {by_onnx} of them"
+        many += f"{some} with the original in onnx's reference evaluator"
     told = f"outputs are equal in onnxruntime ({shown(where)}, {many}) {', '.join(said)}{probed}"
     if any(run.against == "reference" and run.tells for run in runs):
         told += "; the reference is reproduced"
