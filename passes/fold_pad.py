@@ -75,6 +75,7 @@ class FoldPad(Pass):
         pad_limits.ZEROS_FOR_ZEROS,
         pad_limits.TYPE_KNOWN,
         pad_limits.NEVER_WINS,
+        pad_limits.ZEROS_UNTOLD,
         pad_limits.POWER_ABOVE_ZERO,
         pad_limits.OWN_PADDING_COUNTED,
         pad_limits.CROPS_NOTHING,

@@ -609,6 +609,11 @@ CASES: Final[dict[str, Case]] = {
         f"{NOUGHT} a = Pad (z, p, n0) b = MaxPool <kernel_shape = [4, 4]> (a) y = Reciprocal (b)",
         f"{FAR}, {NOUGHTS}",
     ),
+    "Pad MaxPool, 0 beside -0.0": _conv(
+        "r = Relu (x) z = Mul (r, n0) a = Pad (z, p)"
+        " b = MaxPool <kernel_shape = [4, 4]> (a) y = Reciprocal (b)",
+        f"{FAR}, {NOUGHTS}",
+    ),
     "Pad AveragePool, product of sizes": Case(
         one(
             "s = Shape (x) h = Gather (s, two) w = Gather (s, three) a = Mul (h, w)"

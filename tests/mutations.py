@@ -221,6 +221,8 @@ _SITES: Final = (
             "is_negative_zero(case.pad.value) and", "False and"),
     _mutant("-0.0 is 0.0 to a maximum", "Pad MaxPool, -0.0", CERTIFY, pad_limits._never_wins,
             "is_negative_zero(value)", "False"),
+    _held("0 is -0.0 to a maximum", "Pad MaxPool, 0 beside -0.0", CERTIFY,
+          pad_limits.ZEROS_UNTOLD),
     _mutant("LpPool has powers above 0", "Pad LpPool, p = 0", CERTIFY,
             _getter(WindowOp, "leaves_zeros_out"), "self.padding is not Fill.ZERO", "False"),
     _mutant("LpPool has powers above 0, style pad", "LpPool, p = -1", CERTIFY,

@@ -1,10 +1,12 @@
-"""Proves tensors non-negative, and finds constants that put infinities in them."""
+"""Proves tensors non-negative; finds what puts infinities in them, or tells their zeros apart."""
 
 import math
 from collections.abc import Mapping
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
+from onnx import TensorProto
 
 from onnxpad.analysis.analysis import Analysis
 from onnxpad.analysis.rule_api import UndeterminedError
@@ -21,6 +23,7 @@ from onnxpad.analysis.rules.lower_bounds import (
 )
 from onnxpad.analysis.value import BOOL, INTEGERS
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.operators.table import FLOATS, operator_of
 
 # The least element of each type that has one, other than -inf.
 _LEAST: Final[Mapping[int | None, Bound]] = {
@@ -37,6 +40,18 @@ _PASSING: Final = frozenset({
 })  # fmt: skip
 _FAR: Final = 64
 """Most tensors upstream that a search for infinities visits."""
+
+# Operators that may make other numbers of 0.0 and -0.0, and the input at which they do.
+_TELLING: Final = {
+    "BitCast": 0,
+    "Cast": 0,
+    "Div": 1,
+    "Pow": 0,
+    "QuantizeLinear": 1,
+    "Reciprocal": 0,
+}
+_MOST_DOWNSTREAM: Final = 256
+"""Most tensors downstream that a search for such operators visits."""
 
 
 class Signs:
@@ -177,3 +192,66 @@ class Signs:
         value, mode = node.attrs.get("value"), node.attrs.get("mode", "constant")
         writes = self._graph.opset < 11 and mode == "constant"
         return writes and isinstance(value, float) and math.isinf(value)
+
+    def telling(self, tensor: Tensor) -> str:
+        """What downstream may make other numbers of 0.0 and -0.0 in a tensor; empty for nothing.
+
+        An output that shows -0.0 for 0.0 is no other number. A window operator that adds products
+        to 0.0 loses the sign, as does a tensor without zeros, or without fractions.
+        """
+        if not _tellers(self._graph):
+            return ""
+        graph, pending, seen = self._graph, [tensor], {tensor.name}
+        while pending:
+            current = pending.pop()
+            if len(seen) > _MOST_DOWNSTREAM or (graph.is_output(current) and not graph.is_main):
+                return f"what is computed from {current.name!r}"
+            for use in graph.uses(current):
+                node = use.node
+                tells = _tells(graph, node, use.index)
+                if graph.runs_graphs(node):
+                    tells = not graph.inner_operators(node).isdisjoint(_tellers(graph))
+                if tells:
+                    return f"{node.op} {graph.label(node)!r}"
+                row = operator_of(graph, node)
+                if use.index == 0 and row is not None and row.loses_signs:
+                    continue
+                for each in node.outputs:
+                    known = self._analysis.dtype(each)
+                    if each.name not in seen and known in {None, *FLOATS} and self.bound(each) <= 0:
+                        seen.add(each.name)
+                        pending.append(each)
+        return ""
+
+
+def _tellers(graph: Graph) -> frozenset[str]:
+    """The operators anywhere in a model that may tell zeros apart; edits bring none that does."""
+    main = graph.main
+    if main not in _FOUND:
+        inside = (main, *main.inside(), *main.functions())
+        _FOUND[main] = frozenset(
+            node.op
+            for each in (*inside, *(body for one in main.functions() for body in one.inside()))
+            for node in each.nodes
+            for index in range(len(node.inputs))
+            if not each.runs_graphs(node) and _tells(each, node, index)
+        )
+    return _FOUND[main]
+
+
+_FOUND: Final[WeakKeyDictionary[Graph, frozenset[str]]] = WeakKeyDictionary()
+
+
+def _tells(graph: Graph, node: Node, index: int) -> bool:
+    """Whether a node without bodies may make other numbers of 0.0 and -0.0 in an input."""
+    if not graph.is_standard(node):
+        return operator_of(graph, node) is None
+    if _TELLING.get(node.op) != index:
+        return False
+    if node.op == "Cast":
+        return graph.refers(node) != "" or node.attrs.get("to") == TensorProto.STRING
+    other = node.inputs[1] if len(node.inputs) > 1 else None
+    array = None if other is None else graph.constant(other)
+    if node.op == "Pow" and array is not None:
+        return not bool((array >= 0).all())
+    return index == 0 or array is None

@@ -15,7 +15,13 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.notation import told
 from onnxpad.graph import Graph, Tensor
-from onnxpad.operators.amounts import ExtentPair, is_negative_zero, is_padded, onnx_order
+from onnxpad.operators.amounts import (
+    ExtentPair,
+    is_negative_zero,
+    is_padded,
+    is_plain_zero,
+    onnx_order,
+)
 from onnxpad.operators.limits import says_power, says_zero_point
 from onnxpad.operators.read import PadOp, WindowOp, pad_giving
 from onnxpad.operators.table import FLOATS, Fill, lowest
@@ -221,6 +227,30 @@ NEVER_WINS: Final = Condition[Merge](
     ),
 )
 """The `Pad` fills in the lowest value, or one that no element of the data is below."""
+
+
+def _told(case: Merge) -> str:
+    """What downstream tells a 0 that the `Pad` writes from a -0.0 of the data; else empty."""
+    if (
+        not is_plain_zero(case.pad.value)
+        or case.dtype not in FLOATS
+        or case.signs.bound(case.pad.data) > 0
+    ):
+        return ""
+    return case.signs.telling(case.op.node.outputs[0])
+
+
+ZEROS_UNTOLD: Final = Condition[Merge](
+    when=_is_lowest,
+    must=lambda case: not _told(case),
+    said=lambda case: RefusalError(
+        Reason.FILL_WINS,
+        f"it pads with {case.pad.value}, which can win over -0.0 in a MaxPool, and "
+        f"{_told(case)} downstream may tell them apart",
+        value=case.pad.value,
+    ),
+)
+"""Nothing downstream makes other numbers of 0.0 and -0.0, if either may be the maximum."""
 
 POWER_ABOVE_ZERO: Final = Condition[Merge](
     must=lambda case: not case.op.leaves_zeros_out,

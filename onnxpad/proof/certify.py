@@ -545,6 +545,7 @@ class Certifier:
             assumptions = self._check_crop(old, new, root)
         else:
             assumptions = self._check_losing(root, found)
+            self._check_zeros(root, found, after)
         if found.trust is not None:
             assumptions.add(found.trust.assumption)
         facts = Facts({"kind": "windows", "root": before.root, **found.facts})
@@ -579,6 +580,22 @@ class Certifier:
             if not reading.same:
                 self._check_reading(root, reading, floor, assumptions)
         return assumptions
+
+    def _check_zeros(self, root: Tensor, found: WindowPair, after: Reading) -> None:
+        """Checks that it makes no difference whether a fill of 0 or a -0.0 of the data won.
+
+        Raises:
+            UncertifiedError: It may make a difference downstream.
+        """
+        layers = (
+            layer for each in found.readings for layer in (*each.first.layers, *each.second.layers)
+        )
+        is_float = self._analysis.dtype(root) in FLOATS
+        if not is_float or self._signs.bound(root) > 0 or all(each.fill != 0 for each in layers):
+            return
+        for use in self._graph.uses(self._graph.tensor(after.direct)):
+            if id(use.node) in after.nodes and (teller := self._signs.telling(use.node.outputs[0])):
+                raise UncertifiedError(f"{teller} may tell 0.0 from -0.0")
 
     def _check_reading(
         self, root: Tensor, reading: EngineReading, floor: float, assumptions: set[Assumption]

@@ -9,6 +9,10 @@ from onnxpad.padding.pad_limits import MERGING
 from onnxpad.passes.fold_pad import FoldPad
 from tests.support import LOW, PADS, W, canonical, feeds_of, fixed, one, run
 
+TELLING = (
+    "then_branch = t () => (float[] t) { t = Reciprocal (m) },"
+    "else_branch = e () => (float[] e) { e = Identity (m) }"
+)
 POOL = "y = MaxPool <kernel_shape = [3, 3]>"
 
 FOLDS = [
@@ -418,6 +422,22 @@ STAYS = [
         ),
         "pads with -0.0, which can win",
         id="-0.0 is no less than a 0.0 of the data",
+    ),
+    *(
+        pytest.param(
+            one(
+                f"r = Relu (x) a = Pad (r, p) m = MaxPool <kernel_shape = [3, 3]> (a) {reader}",
+                initializers=f"{PADS}, float c = {{-1}}, bool yes = {{1}}",
+            ),
+            f"which can win over -0.0 in a MaxPool, and {said}",
+            id=f"a -0.0 of the data, read by {said}",
+        )
+        for reader, said in (
+            ("n = Neg (m) y = Div (c, n)", "Div '<y>' downstream may tell"),
+            ("y = Pow (m, c)", "Pow '<y>' downstream may tell"),
+            ("n = Neg (m) y = com.custom.Any (n)", "Any '<y>' downstream may tell"),
+            (f"y = If (yes) <{TELLING}>", "If '<y>' downstream may tell"),
+        )
     ),
     *(
         pytest.param(
