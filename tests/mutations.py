@@ -475,7 +475,7 @@ _OPERATORS: Final = (
              {"[begin for begin, _ in pairs] + [end for _, end in pairs]":
               "[n for pair in pairs for n in pair]"}))),
     _mutant("dilations are not read", "SAME_UPPER, dilated", CERTIFY, read._read_slide,
-            '_integers(node, "dilations", rank, least=1) or (1,) * rank', "(1,) * rank"),
+            'integers_of(node, "dilations", rank, least=1) or (1,) * rank', "(1,) * rank"),
     _mutant("strides are read in reverse", "SAME_UPPER, strides", CERTIFY, read._read_slide,
             "kernel, strides, dilations)", "kernel, strides[::-1], dilations)"),
     _mutant("kernels are read in reverse", "SAME_UPPER", CERTIFY, read._kernel,
@@ -661,7 +661,7 @@ _TRANSPOSED: Final = (
             "found.append((begin, end))"),
     _mutant("output_padding is not read", "ConvTranspose SAME_LOWER, output_padding", CERTIFY,
             read.read_transposed,
-            '_integers(node, "output_padding", rank, least=0) or (0,) * rank', "(0,) * rank"),
+            'integers_of(node, "output_padding", rank, least=0) or (0,) * rank', "(0,) * rank"),
     _mutant("output_shape crops the other end", "ConvTranspose output_shape", CERTIFY,
             cropped_form._crop_to_shape, "(begin, end - more)", "(end, begin - more)"),
     _mutant("nothing is appended", "ConvTranspose Pad", CERTIFY, cropped_form.form_of,
