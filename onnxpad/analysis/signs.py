@@ -194,7 +194,7 @@ class Signs:
         return writes and isinstance(value, float) and math.isinf(value)
 
     def telling(self, tensor: Tensor) -> str:
-        """What downstream may make other numbers of 0.0 and -0.0 in a tensor; empty for nothing.
+        """The operator downstream that may make other numbers of 0.0 and -0.0; empty for none.
 
         An output that shows -0.0 for 0.0 is no other number. A window operator that adds products
         to 0.0 loses the sign, as does a tensor without zeros, or without fractions.

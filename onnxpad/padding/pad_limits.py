@@ -230,7 +230,7 @@ NEVER_WINS: Final = Condition[Merge](
 
 
 def _told(case: Merge) -> str:
-    """What downstream tells a 0 that the `Pad` writes from a -0.0 of the data; else empty."""
+    """The operator downstream that tells a 0 of the `Pad` from a -0.0 of the data; else empty."""
     if (
         not is_plain_zero(case.pad.value)
         or case.dtype not in FLOATS
