@@ -328,6 +328,7 @@ class TestShortText:
             ),
             ("MaxPool", ("Pad -> MaxPool", "MaxPool"), "Pad before MaxPool", "dropped:"),
             ("Pad", ("computed Pad", ""), "computed Pad", "removed"),
+            ("Pad", ("Pad", "Pad -> Pad"), "Pad", "two Pads"),
             ("Conv", ("Conv pads", "Pad -> Conv"), "Conv pads", "Pad before Conv"),
             (
                 *("Slice", ("ConvTranspose -> Slice", "ConvTranspose")),

@@ -171,6 +171,8 @@ def now_in_words(group: ChangeGroup) -> list[str]:
     pad, *steps = was.split(" -> ")
     if pad == "Pad" and steps and after == " -> ".join([*steps, pad]):
         return ["moved past them" if len(steps) > 1 else "moved past it"]
+    if was == "Pad" and after == "Pad -> Pad":
+        return ["two Pads"]
     if after == group.op_type and was.endswith(f"-> {group.op_type}"):
         return ["dropped:", "never read"]
     now = _in_words(after, group.op_type)
