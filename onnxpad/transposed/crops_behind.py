@@ -406,12 +406,18 @@ def _check_own(ends: Sequence[tuple[End, End]]) -> None:
 def take(graph: Graph, analysis: Analysis, taking: Taking) -> None:
     """Writes the form of what an operator takes over; the last Slice or `Pad` becomes a copy.
 
-    The operator and the steps behind it are inserted anew, since they give other sizes; the old
-    ones are left unread.
+    The operator and the steps behind it are inserted anew, since they give other sizes. The old
+    ones are left unread, and their names taken, unless a dead node still reads them: onnxruntime
+    does not load a model with two nodes of one name.
     """
     op = taking.op
+    names: dict[int, str | None] = {}
+    stays = False
+    for node in reversed([op.node, *(stage.node for stage in taking.stages[:-1])]):
+        stays |= len(node.outputs[0].uses) > 1
+        names[id(node)] = None if stays else node.name
     (tensor,) = graph.insert_like(
-        op.node, op.node.inputs, attributes_of(op, taking.form), name=op.node.name
+        op.node, op.node.inputs, attributes_of(op, taking.form), name=names[id(op.node)]
     )
     for number, stage in enumerate(taking.stages):
         if stage.amounts is not None:
@@ -425,7 +431,7 @@ def take(graph: Graph, analysis: Analysis, taking: Taking) -> None:
         for index, values in ({} if after is None else after.constants).items():
             name = f"{stage.node.name or stage.node.outputs[0].name}_{index}"
             inputs[index] = graph.add_initializer(values, name)
-        tensor = graph.insert_like(stage.node, inputs, {}, name=stage.node.name)[0]
+        tensor = graph.insert_like(stage.node, inputs, {}, name=names[id(stage.node)])[0]
     graph.replace_op(taking.last, "Identity", [tensor], {})
 
 
