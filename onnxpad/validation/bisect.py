@@ -629,17 +629,18 @@ class _Side:
         """
         own = [self._pairing.outputs.get(name, name) for name in names]
         folder = folder_of(self._source, self._folder)
-        source = with_outputs(self._source, [each for each in own if each not in self.outputs])
+        wanted = [*dict.fromkeys(own)]  # two tensors may be one in the other model
+        source = with_outputs(self._source, [each for each in wanted if each not in self.outputs])
         runs = []
         try:
             for some in [[draw] for draw in draws] if self.drawn and anew else [draws]:
                 with open_session(
                     source, provider=self._provider, optimisation=self._optimisation, folder=folder
                 ) as session:
-                    runs += [session.run(self._pairing.fed(draw).feeds, own) for draw in some]
+                    runs += [session.run(self._pairing.fed(draw).feeds, wanted) for draw in some]
         except EngineError:
             return None
-        return [dict(zip(names, run.values(), strict=True)) for run in runs]
+        return [{name: run[each] for name, each in zip(names, own, strict=True)} for run in runs]
 
 
 def with_outputs(model: Source, names: Sequence[str]) -> bytes:

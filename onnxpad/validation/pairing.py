@@ -43,8 +43,10 @@ class Pairing:
         """Outputs of the second model under the names of the first."""
         if not self.outputs:
             return outputs
-        known = {other: name for name, other in self.outputs.items()}
-        return {known.get(name, name): value for name, value in outputs.items()}
+        known: dict[str, list[str]] = {}  # two tensors of the first model may be one
+        for name, other in self.outputs.items():
+            known.setdefault(other, []).append(name)
+        return {each: value for name, value in outputs.items() for each in known.get(name, [name])}
 
 
 def paired(original: Outline, rewritten: Outline) -> Pairing:

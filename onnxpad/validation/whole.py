@@ -6,7 +6,7 @@ model, so a difference counts only if the original does not show it too.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -450,7 +450,7 @@ class _Check:
             return exact, oracles
         self._sources = {
             name: _with_outputs(self._sources[name], wanted, self._folder)
-            for name, wanted in (("original", [*names]), ("rewritten", [*names.values()]))
+            for name, wanted in (("original", names), ("rewritten", dict.fromkeys(names.values())))
         }
         pairing = self._pairings["rewritten"]
         self._pairings = {"rewritten": replace(pairing, outputs={**pairing.outputs, **names})}
@@ -949,10 +949,10 @@ def _runs_none(whys: Mapping[str, str]) -> str:
     return f"onnxruntime runs neither the original ({ours}) nor the rewritten model ({theirs})"
 
 
-def _with_outputs(source: Source, names: Sequence[str], folder: Path | None) -> Source:
+def _with_outputs(source: Source, names: Iterable[str], folder: Path | None) -> Source:
     """A model with further tensors as outputs; those of its functions are in the main graph."""
     place = folder_of(source, folder)
-    data = with_outputs(inlined(read_proto(source)), names)
+    data = with_outputs(inlined(read_proto(source)), [*names])
     return data if place is None else InFolder(data, place)
 
 

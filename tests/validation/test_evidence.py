@@ -319,6 +319,22 @@ class TestScores:
         assert validate_models(before, before).ok
         assert validate_models(before, after).outcome == "nothing compared"
 
+    @pytest.mark.parametrize(
+        ("ending", "kind"),
+        [
+            ("y = Sub (a, b)", "float"),
+            ("y = Greater (a, b)", "bool"),
+            ("i = ArgMax <axis = 1> (a) j = ArgMax <axis = 1> (b) y = Add (i, j)", "int64"),
+        ],
+    )
+    def test_two_tensors_may_be_one_in_the_other_model(self, ending: str, kind: str) -> None:
+        apart = one(f"a = Relu (x) b = Relu (x) {ending}", outputs=f"{kind}[] y")
+        merged = one(f"c = Relu (x) {ending}", outputs=f"{kind}[] y")
+        for node in merged.graph.node:
+            node.input[:] = ["c" if name in "ab" else name for name in node.input]
+        for models in ((apart, merged), (merged, apart)):
+            assert validate_models(*models).ok
+
     def test_classes_chosen_in_functions(self) -> None:
         def model(pads: str) -> onnx.ModelProto:
             return onnx.parser.parse_model(
