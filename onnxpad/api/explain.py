@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 PerAxis: TypeAlias = int | Sequence[int] | str
 """A number for all axes, or one for each; as text `3` or `3x5`."""
 
-_ASKED: Final = "give op, size and kernel, or a model and the name of a node"
+_ASKED: Final = (
+    "give op, size and kernel, or a model and the name of a node, as `onnxpad show` lists them"
+)
 _NUMBER: Final = re.compile(r"\s*-?\d{1,19}\s*", re.ASCII)
 _MOST_AXES: Final = 3
 _LARGEST: Final = 2**31 - 1
