@@ -155,6 +155,7 @@ class Neighbours:
     def _unit(self, dequantise: Node) -> Iterator[Meeting]:
         is_scalar = self._scalar_pair(dequantise) is not None
         way = self._past(dequantise) if is_scalar else [dequantise]
+        copied = [dequantise] if len(way) > 1 else []
         use = self._only_use(way[-1])
         if use is None or use.node.op not in _UNITS | _WEIGHED:
             return
@@ -173,6 +174,7 @@ class Neighbours:
         quantisers = [each.node for each in uses]
         if len(steps) > 1 and any(self._scalar_pair(each) is None for each in quantisers):
             return  # these are not copied past the steps between
+        copied += quantisers if len(steps) > 1 else []
         is_rounded = is_scalar and node.op in _WEIGHED and self._has_float_weight(node)
         if is_rounded:
             yield Meeting((*way, *quantisers), "with weights that are rounded to 8 bits")
@@ -186,7 +188,8 @@ class Neighbours:
         ends = (dequantise, *sources, *quantisers)
         if not is_unit or all(self._is_scalar(each, node.op) for each in ends):
             return
-        now, later = set(map(self._type_of, ends)), set(map(self._later_type_of, ends))
+        now = set(map(self._type_of, ends))
+        later = {self._later_type_of(each, copied=each in copied) for each in ends}
         if later == {TensorProto.UINT8} or (len(now) == 1 and node.op != "Conv"):
             yield Meeting((*way, *quantisers), "into an operator that takes only one scale")
 
@@ -201,15 +204,15 @@ class Neighbours:
         """The quantised element type of a QuantizeLinear or DequantizeLinear."""
         return self._analysis.dtype((node.inputs if node.op == _DEQUANTISE else node.outputs)[0])
 
-    def _later_type_of(self, node: Node) -> int | None:
-        """That type once QDQS8ToU8 has made uint8 of int8, between neighbours."""
+    def _later_type_of(self, node: Node, *, copied: bool) -> int | None:
+        """That type once QDQS8ToU8 has made uint8 of int8, between neighbours or their copies."""
         dtype = self._type_of(node)
         if node.op == _DEQUANTISE:
             other = self._graph.producer(self._graph.origin(node.inputs[0]))
             meets = other is not None and other.op == "QuantizeLinear"
         else:
             meets = self._only_reader(node, _DEQUANTISE) is not None
-        return TensorProto.UINT8 if meets and dtype == TensorProto.INT8 else dtype
+        return TensorProto.UINT8 if (copied or meets) and dtype == TensorProto.INT8 else dtype
 
     def _dequantiser(self, tensor: Tensor) -> Node | None:
         node = self._graph.producer(self._graph.origin(tensor))

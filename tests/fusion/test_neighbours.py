@@ -134,6 +134,16 @@ APART = [
     ),
     pytest.param(
         model(
+            "a = DequantizeLinear <axis = 1> (x, r, z) b = Concat <axis = 1> (a, a)"
+            f" c = Pad (b, p, n) d = {POOL} (c) y = QuantizeLinear (d, s, i)",
+            kind="uint8",
+            output="int8",
+            more=f"{Q8}, {SCALES}, float n = {{-inf}}",
+        ),
+        id="a QuantizeLinear to int8 that is copied past a pool",
+    ),
+    pytest.param(
+        model(
             "a = DequantizeLinear (x, s, u) b = Pad (a, p, n) c = Conv (b, w)"
             " y = QuantizeLinear (c, s, u)",
             kind="uint8",
