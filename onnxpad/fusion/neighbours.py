@@ -14,7 +14,8 @@ compute something else:
 - QDQS8ToU8, at full optimisation: a QuantizeLinear with `output_dtype` int8 and a DequantizeLinear
   become uint8, but for that attribute, and do not load.
 - QDQSelectorAction, at full optimisation: an operator between DequantizeLinear and QuantizeLinear
-  becomes a quantised one, which does not load or run with a scale for each channel.
+  becomes a quantised one, which does not load or run with a scale for each channel; an average
+  that counts its padding then counts what `ceil_mode` rounds up, too.
 - WeightBiasQuantization: the constant float weights of a Conv between DequantizeLinear and
   QuantizeLinear are rounded to 8 bits.
 
@@ -186,12 +187,20 @@ class Neighbours:
             sources = [each for each in others.values() if each is not None]
             is_unit = node.op == "Where" or len(sources) == len(others)
         ends = (dequantise, *sources, *quantisers)
+        if is_unit and self._counts_rounding(node):
+            yield Meeting((*way, *quantisers), "into one that counts what ceil_mode rounds up")
         if not is_unit or all(self._is_scalar(each, node.op) for each in ends):
             return
         now = set(map(self._type_of, ends))
         later = {self._later_type_of(each, copied=each in copied) for each in ends}
         if later == {TensorProto.UINT8} or (len(now) == 1 and node.op != "Conv"):
             yield Meeting((*way, *quantisers), "into an operator that takes only one scale")
+
+    def _counts_rounding(self, node: Node) -> bool:
+        """Whether a node is an average whose quantised kin has a larger divisor, or becomes one."""
+        if node.op != "AveragePool" or node.attrs.get("ceil_mode") != 1:
+            return False
+        return node.attrs.get("count_include_pad") == 1 or self._fusion.takes(node) is not None
 
     def _past(self, node: Node) -> list[Node]:
         """A node and the steps downstream that a quantiser is copied past."""

@@ -134,6 +134,17 @@ APART = [
     ),
     pytest.param(
         model(
+            'a = DequantizeLinear (x, s, u) b = Pad (a, p) c = AveragePool <auto_pad = "VALID",'
+            " ceil_mode = 1, kernel_shape = [3, 3], strides = [2, 2]> (b)"
+            " y = QuantizeLinear (c, s, u)",
+            kind="uint8",
+            output="uint8",
+            more=Q8,
+        ),
+        id="an average that rounds up",
+    ),
+    pytest.param(
+        model(
             "a = DequantizeLinear <axis = 1> (x, r, z) b = Concat <axis = 1> (a, a)"
             f" c = Pad (b, p, n) d = {POOL} (c) y = QuantizeLinear (d, s, i)",
             kind="uint8",
