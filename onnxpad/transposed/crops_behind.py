@@ -403,6 +403,19 @@ def _check_own(ends: Sequence[tuple[End, End]]) -> None:
             raise end.why
 
 
+def _is_dead(graph: Graph, node: Node, live: Collection[int]) -> bool:
+    """Whether neither an output of the graph nor a live node, by identity, depends on a node."""
+    pending, seen = [node], {id(node)}
+    while pending:
+        current = pending.pop()
+        if id(current) in live or any(map(graph.is_output, current.outputs)):
+            return False
+        readers = [use.node for each in current.outputs for use in graph.uses(each)]
+        pending += {id(each): each for each in readers if id(each) not in seen}.values()
+        seen.update(map(id, readers))
+    return True
+
+
 def take(graph: Graph, analysis: Analysis, taking: Taking) -> None:
     """Writes the form of what an operator takes over; the last Slice or `Pad` becomes a copy.
 
@@ -413,8 +426,9 @@ def take(graph: Graph, analysis: Analysis, taking: Taking) -> None:
     op = taking.op
     names: dict[int, str | None] = {}
     stays = False
+    live = {id(stage.node) for stage in taking.stages} | {id(taking.last)}
     for node in reversed([op.node, *(stage.node for stage in taking.stages[:-1])]):
-        stays |= len(node.outputs[0].uses) > 1
+        stays |= any(_is_dead(graph, use.node, live) for use in graph.uses(node.outputs[0]))
         names[id(node)] = None if stays else node.name
     (tensor,) = graph.insert_like(
         op.node, op.node.inputs, attributes_of(op, taking.form), name=names[id(op.node)]
