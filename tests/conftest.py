@@ -5,6 +5,14 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# The gate tries the same examples each time; `--hypothesis-profile=soak` looks for more.
+settings.register_profile(
+    "soak", max_examples=1000, deadline=None, print_blob=True, suppress_health_check=HealthCheck
+)
+settings.register_profile("gate", max_examples=33, deadline=None, derandomize=True)
+settings.load_profile("gate")
 
 FAST_CASES: Final = 1
 """Cases of each test that are in the fast tier; those behind them are marked `slow` here."""

@@ -1,5 +1,6 @@
 """Hypothesis strategies for the arithmetic of windows. Imports `onnxpad.arithmetic.window` only."""
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from onnxpad.arithmetic.window import Side, Window
@@ -24,3 +25,8 @@ def windows(
         stride=st.integers(1, max_stride),
         dilation=st.integers(1, max_dilation),
     )
+
+
+def examples(share: float) -> settings:
+    """So many times the examples of the profile: for tests whose cases are many, or dear."""
+    return settings(max_examples=max(round(share * settings().max_examples), 1))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
@@ -19,6 +19,7 @@ from onnxpad.analysis.rules.shape_table import SHAPES
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, evaluate, symbol
 from onnxpad.graph import Graph
 from tests.agreement import REFUSALS, compare, parse, single
+from tests.strategies import examples
 from tests.support import EXPORTED
 
 
@@ -185,7 +186,7 @@ def window_operators(draw: Any) -> tuple[str, int, dict[str, Any]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=250, deadline=None)
+@examples(2.5)
 @given(window_operators())
 def test_window_operator_agrees_with_onnxruntime(case: tuple[str, int, dict[str, Any]]) -> None:
     op, opset, attributes = case

@@ -3,13 +3,14 @@
 import numpy as np
 import onnx
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.rules.lower_bounds import BOUNDS
 from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph
+from tests.strategies import examples
 from tests.support import Array, one, run
 
 SHAPE = (2, 4, 6, 6)
@@ -470,7 +471,7 @@ CHOICES = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(CHOICES)
 def test_random_graphs(choices: list[tuple[str, tuple[int, ...]]]) -> None:
     """Each node reads any of those before it; nothing is below its bound."""

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onnxpad.arithmetic import size
 from onnxpad.arithmetic.quasi_affine import LIMIT
 from onnxpad.arithmetic.size import NMAX, Extent, Size, Sizes, Symbol, Unknown
+from tests.strategies import examples
 
 INT64_MAX = 2**63 - 1
 
@@ -202,7 +203,7 @@ def check(expression: Expression, samples: list[dict[str, int]]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("symbol", DOMAINS)
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(data=st.data())
 def test_any_expression_of_one_symbol_is_exact_or_unknown(
     symbol: Symbol, data: st.DataObject
@@ -212,7 +213,6 @@ def test_any_expression_of_one_symbol_is_exact_or_unknown(
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
 @given(expression=expressions(HEIGHT, WIDTH, Symbol("depth", Sizes(8, 64, 8))))
 def test_any_expression_of_several_symbols_is_exact_or_unknown(expression: Expression) -> None:
     chance = random.Random(0)
@@ -704,7 +704,7 @@ def climbing(n: Extent, steps: str) -> Extent:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@examples(1.5)
 @given(
     st.text("hpctd", max_size=3),
     st.text("hpct", max_size=2),

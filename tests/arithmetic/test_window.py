@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, evaluate, symbol
@@ -28,7 +28,7 @@ from onnxpad.arithmetic.window import (
 )
 from onnxpad.errors import ModelError
 from tests.oracles import LOWEST, Operator, fitting, scattered, walk
-from tests.strategies import pads, sides, sizes, windows
+from tests.strategies import examples, pads, sides, sizes, windows
 
 WEIGHTS = (1.0, 10.0, 100.0, 1000.0, 10000.0)
 UNKNOWN = Unknown("the test says so")
@@ -50,12 +50,13 @@ def test_output_size_counts_the_windows_that_fit(
 
 
 @pytest.mark.slow
-@given(sizes, windows(), pads, pads, st.booleans())
+@given(sizes, windows(), st.data(), st.booleans())
 def test_pools_run_until_a_window_reaches_the_end(
-    size: int, window: Window, begin: int, end: int, ceil_mode: bool
+    size: int, window: Window, data: st.DataObject, ceil_mode: bool
 ) -> None:
+    begin, end = (data.draw(st.integers(0, window.kernel - 1)) for _ in range(2))
     line = range(-begin, size + end)
-    assume(begin < window.kernel and end < window.kernel and window.extent <= len(line))
+    assume(window.extent <= len(line))
     windows_read = fitting(size, window, begin, end)
     if ceil_mode and windows_read[-1][-1] != line[-1]:
         after = walk(window, begin, len(windows_read) + 1)
@@ -100,7 +101,7 @@ def test_last_and_end_read(size: int, window: Window, begin: int, output: int) -
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@examples(1.5)
 @given(
     windows(max_kernel=5, max_stride=5, max_dilation=2),
     st.integers(0, 4),
@@ -150,7 +151,7 @@ def agree(candidate: tuple[int, int], window: Window, odd: Side, admitted: list[
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(
     windows(max_kernel=5, max_stride=4, max_dilation=2),
     sides,
@@ -235,7 +236,7 @@ def check_each(of_symbol: list[Extent], of_numbers: dict[int, list[Extent]]) -> 
             assert evaluate(extent, {"n": n}) == extents[position]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(0.4)
 @given(windows(max_kernel=5, max_stride=4), st.integers(0, 4), st.integers(0, 4), sides)
 def test_a_symbolic_size_gives_what_each_of_its_sizes_gives(
     window: Window, begin: int, end: int, odd: Side
@@ -247,7 +248,7 @@ def test_a_symbolic_size_gives_what_each_of_its_sizes_gives(
         )
 
 
-@settings(max_examples=20, deadline=None)
+@examples(0.2)
 @given(sizes, windows(max_stride=4), st.integers(0, 4), st.integers(0, 4), sides)
 def test_a_symbolic_kernel_gives_what_each_of_its_kernels_gives(
     size: int, drawn: Window, begin: int, end: int, odd: Side

@@ -3,14 +3,14 @@
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onnxpad.arithmetic.window import Window
 from onnxpad.conventions.by_size import Difference, Parting
 from onnxpad.conventions.explanation import Explanation, explained
 from onnxpad.conventions.question import OPS, Question
-from tests.strategies import windows
+from tests.strategies import examples, windows
 
 questions = st.builds(
     lambda op, size, window: Question(op, (size,), (window,)),
@@ -28,7 +28,7 @@ def together(size: int, question: Question) -> dict[str, int]:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=40)
+@examples(0.4)
 @given(questions)
 def test_partings_hold_at_all_sizes(question: Question) -> None:
     explanation = explained(question)
@@ -51,7 +51,7 @@ def test_partings_hold_at_all_sizes(question: Question) -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=40)
+@examples(0.4)
 @given(questions)
 def test_classes_agree_at_all_long_sizes(question: Question) -> None:
     classes = explained(question).survey.classes

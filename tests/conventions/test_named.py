@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onnxpad.arithmetic.window import Window
@@ -74,7 +74,6 @@ def test_the_names_are_those_promised() -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(questions())
 def test_pads_and_output_fit_together(question: Question) -> None:
     """Windows fit the padded line, one more where a pool rounds up; crops leave the output."""
@@ -93,7 +92,6 @@ def test_pads_and_output_fit_together(question: Question) -> None:
         assert fit <= axis.output <= fit + (rounds_up or (clipped and not fit)), name
 
 
-@settings(deadline=None)
 @given(questions())
 def test_groups_are_those_that_compute_the_same(question: Question) -> None:
     explanation = explained(question)
@@ -109,7 +107,6 @@ def test_groups_are_those_that_compute_the_same(question: Question) -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(questions("conv", "maxpool", "avgpool"))
 def test_same_gives_every_strideth_output(question: Question) -> None:
     outputs = len(range(0, question.sizes[0], question.windows[0].stride))
@@ -119,7 +116,6 @@ def test_same_gives_every_strideth_output(question: Question) -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(questions("convtranspose"))
 def test_transposed_same_gives_size_times_stride(question: Question) -> None:
     wanted = question.sizes[0] * question.windows[0].stride
@@ -131,7 +127,6 @@ def test_transposed_same_gives_size_times_stride(question: Question) -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(questions(), questions())
 def test_axes_are_independent(one: Question, other: Question) -> None:
     """Except for what frameworks refuse, and Caffe's drop of a window in any padded layer."""
@@ -186,7 +181,6 @@ def test_conventions_of_other_operators_are_none() -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(questions(), st.integers(0, 3))
 def test_a_padding_of_the_user_is_pytorchs(question: Question, padding: int) -> None:
     asked = Question(question.op, question.sizes, question.windows, (padding,))

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onnxpad.arithmetic.window import Window
@@ -87,7 +87,6 @@ def assert_close(found: list[float], wanted: list[float]) -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(questions)
 def test_lines_of_onnx_compute_what_the_convention_does(question: Question) -> None:
     (size,), (window,) = question.sizes, question.windows
@@ -102,7 +101,6 @@ def test_lines_of_onnx_compute_what_the_convention_does(question: Question) -> N
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(questions)
 def test_lines_of_pytorch_compute_what_the_convention_does(question: Question) -> None:
     pytest.importorskip("torch")

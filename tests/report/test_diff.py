@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper, numpy_helper
 
 import onnxpad
 from onnxpad.report.diff import node_text, painted, unified_diff
 from onnxpad.report.text import coloured
+from tests.strategies import examples
 from tests.support import EXPORTED, MODELS, one
 
 NAMES = ("a.onnx", "b.onnx")
@@ -78,7 +79,7 @@ def test_the_diff_of_a_model_leads_from_it_to_the_result(path: Path, style: str)
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
+@examples(0.8)
 @given(st.data())
 def test_any_two_graphs(data: st.DataObject) -> None:
     """Nodes removed, added, changed and moved, some without a name."""

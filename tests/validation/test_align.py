@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onnxpad.validation.align import aligned, nearest
+from tests.strategies import examples
 
 
 def numbered(*shape: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.int64]]":
@@ -61,7 +62,7 @@ def test_open_sizes_are_no_reason_to_move_channels() -> None:
     assert aligned(numbered(1, 4, 6, 4), ("N", "A", 4, "B")) is None
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(st.lists(st.integers(1, 4), max_size=5), st.lists(st.integers(1, 4), max_size=5))
 def test_no_element_is_lost(shape: list[int], wanted: list[int]) -> None:
     array = numbered(*shape)
