@@ -336,8 +336,11 @@ def nameless(proto: onnx.ModelProto) -> list[Any]:
     order: dict[str, str] = {}
     for value in plain.graph.input:
         value.name = order.setdefault(value.name, f"input {len(order)}")
+    for place, value in enumerate(plain.graph.output):
+        value.name = order[value.name] = f"output {place}"
     for node in plain.graph.node:
         node.input[:] = [order.get(name, name) for name in node.input]
+        node.output[:] = [order.get(name, name) for name in node.output]
     return canonical(plain)
 
 

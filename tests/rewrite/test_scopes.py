@@ -308,7 +308,7 @@ def test_a_pad_that_onnxruntime_folds_wrongly_is_guarded(model: onnx.ModelProto)
     if "on" in feeds:
         feeds["on"] = np.array(True)
     feeds["x"] = -np.abs(feeds["x"]) - 1
-    (expected,), (found,) = run(model, feeds), run(result.model, feeds, optimised=True)
+    (expected,), (found,) = run(model, feeds), run(result.model, feeds, "full")
     np.testing.assert_array_equal(expected, found)
 
 
@@ -343,7 +343,7 @@ def test_onnxruntime_drops_empty_inputs_where_a_branch_takes_the_place_of_its_if
     assert [each.code for each in result.findings if each.reason_code == "optimiser-folds"] == stays
     assert not onnxpad.fix(result.model, validate=False).changes
     feeds = {"x": -1 - np.abs(feeds_of(model, 1)["x"])}
-    (expected,), (found,) = run(model, feeds), run(result.model, feeds, optimised=True)
+    (expected,), (found,) = run(model, feeds), run(result.model, feeds, "full")
     np.testing.assert_array_equal(expected, found)
 
 
@@ -355,7 +355,7 @@ def test_a_pad_before_a_call_is_guarded_where_the_function_lays_it_open() -> Non
         assert [change.code for change in result.changes] == ["PAD101"]
         feeds = {**feeds_of(model, 1)}
         feeds["x"] = -np.abs(feeds["x"]) - 1
-        (expected,), (found,) = run(model, feeds), run(result.model, feeds, optimised=True)
+        (expected,), (found,) = run(model, feeds), run(result.model, feeds, "full")
         np.testing.assert_array_equal(expected, found)
 
 

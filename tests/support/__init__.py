@@ -1,0 +1,22 @@
+"""All that tests share: models as text, sessions of onnxruntime, comparisons, checked fixes."""
+
+from tests.support.checkout import EXPORTED, FEW, MODELS, QUANTISED, REFUSED, ROOT
+from tests.support.comparing import agree, assert_graph, assert_same, canonical
+from tests.support.fixing import (
+    SLIDING,
+    STYLES,
+    decided,
+    fixed,
+    inner_graphs,
+    onnxpad_runs,
+    silent,
+)
+from tests.support.sessions import CPU, LEVELS, Array, feeds_of, ran, run, session
+from tests.support.texts import BORDER, LOW, PADS, W, model, one, parsed
+
+__all__ = [
+    "BORDER", "CPU", "EXPORTED", "FEW", "LEVELS", "LOW", "MODELS", "PADS", "QUANTISED", "REFUSED",
+    "ROOT", "SLIDING", "STYLES", "Array", "W", "agree", "assert_graph", "assert_same", "canonical",
+    "decided", "feeds_of", "fixed", "inner_graphs", "model", "one", "onnxpad_runs", "parsed", "ran",
+    "run", "session", "silent",
+]  # fmt: skip

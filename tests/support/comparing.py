@@ -1,0 +1,85 @@
+"""Models compared as wholes: by their graphs, and by what they compute."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from onnxpad.report.diff import unified_diff
+from tests.support.sessions import Array, feeds_of, run, session
+
+
+def canonical(proto: onnx.ModelProto) -> list[Any]:
+    """The nodes with what they read, initializers by value, so that new names do not matter."""
+    graph = proto.graph
+    values = {i.name: numpy_helper.to_array(i) for i in graph.initializer}
+    names: dict[str, str] = {each.name: each.name for each in (*graph.input, *graph.output)}
+
+    def told(name: str) -> Any:
+        if name in values:
+            return (values[name].dtype.name, values[name].tolist())
+        return names.setdefault(name, f"%{len(names)}") if name else ""
+
+    return [
+        (
+            node.domain,
+            node.op_type,
+            sorted((a.name, str(onnx.helper.get_attribute_value(a))) for a in node.attribute),
+            [told(name) for name in node.input],
+            [told(name) for name in node.output],
+        )
+        for node in graph.node
+    ]
+
+
+def assert_graph(found: onnx.ModelProto, expected: onnx.ModelProto) -> None:
+    """The nodes are these, whatever inner tensors are called; a failure shows a unified diff."""
+    here, there = canonical(found), canonical(expected)
+    if here != there:
+        told = unified_diff(_plain(expected), _plain(found), ("expected", "found"))
+        first = [f"{old}\n{new}" for old, new in zip(there, here, strict=False) if old != new][:1]
+        pytest.fail("\n".join(["another graph", told or "".join(first)]), pytrace=False)
+
+
+def _plain(proto: onnx.ModelProto) -> onnx.GraphProto:
+    """The graph with its inner tensors named by what makes them, long constants by a checksum."""
+    graph = onnx.GraphProto()
+    graph.CopyFrom(proto.graph)
+    names = {each.name: each.name for each in (*graph.input, *graph.output)}
+    for tensor in graph.initializer:
+        array = numpy_helper.to_array(tensor)
+        if array.size > 16:
+            shape = "x".join(map(str, array.shape))
+            told = f"{array.dtype}_{shape}_{crc32(array.tobytes()):08x}"
+            names[tensor.name] = tensor.name = told
+    made: Counter[str] = Counter()
+    for node in graph.node:
+        made[node.op_type] += 1
+        node.name = ""
+        node.input[:] = [names.get(name, name) for name in node.input]
+        for index, name in enumerate(node.output):
+            given = f"{node.op_type}_{made[node.op_type]}" + f".{index}" * (index > 0)
+            node.output[index] = names.setdefault(name, given) if name else ""
+    return graph
+
+
+def assert_same(before: onnx.ModelProto, after: onnx.ModelProto, size: int = 9) -> None:
+    """Both models give the same bits on small integers."""
+    old, new = session(before), session(after)
+    for seed in range(2):
+        feeds = feeds_of(before, seed, size)
+        for one, other in zip(run(old, feeds), run(new, feeds), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def agree(found: Sequence[Array] | str, expected: Sequence[Array]) -> bool:
+    """Whether there are outputs, and they are near."""
+    return not isinstance(found, str) and all(
+        one.shape == other.shape and np.allclose(one, other, 1e-3, 1e-3, equal_nan=True)
+        for one, other in zip(found, expected, strict=True)
+    )

@@ -1,0 +1,61 @@
+"""Models as ONNX text, and weights and amounts that many of them read."""
+
+import re
+
+import onnx
+
+W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
+"""The weight of a Conv of two channels, as an initializer in ONNX text."""
+
+PADS = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
+"""Amounts of a `Pad` that differ by side and axis."""
+
+BORDER = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}"
+"""Amounts of a `Pad`: one on every side."""
+
+LOW = "float c = {-inf}"
+"""What a MaxPool pads with."""
+
+_DOMAINS = re.compile(r"= ?((?:[A-Za-z_]\w*\.)+)[A-Z]\w* ?[<(]")
+"""In a graph, the domain of a node that has one."""
+
+
+def parsed(text: str, *, opset: int = 17, ir: int = 9) -> onnx.ModelProto:
+    """A model from ONNX text, not checked.
+
+    Args:
+        text: A whole model, which begins with `<`, or a graph and the functions that it calls.
+        opset: For a graph: the opset; that of further domains is 1.
+        ir: For a graph: the version of the format.
+    """
+    if text.lstrip().startswith("<"):
+        return onnx.parser.parse_model(text)
+    further = {name.removesuffix(".") for name in _DOMAINS.findall(text)}
+    opsets = "".join(f', "{domain}" : 1' for domain in sorted(further))
+    return onnx.parser.parse_model(
+        f'<ir_version: {ir}, opset_import: ["" : {opset}{opsets}]>\n{text}'
+    )
+
+
+def model(text: str) -> onnx.ModelProto:
+    """A model from ONNX text as `parsed`, checked."""
+    proto = parsed(text)
+    onnx.checker.check_model(proto)
+    return proto
+
+
+def one(
+    body: str,
+    *,
+    inputs: str = "float[1, 2, 9, 8] x",
+    outputs: str = "float[] y",
+    initializers: str = "",
+    opset: int = 17,
+    ir: int = 9,
+) -> onnx.ModelProto:
+    """A model of one graph from its nodes; `y` is its output unless said otherwise."""
+    given = f"<{initializers}>" if initializers else ""
+    proto = parsed(f"g ({inputs}) => ({outputs}) {given} {{ {body} }}", opset=opset, ir=ir)
+    for output in proto.graph.output:  # its rank is onnxruntime's to say
+        output.type.tensor_type.ClearField("shape")
+    return proto
