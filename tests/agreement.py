@@ -12,7 +12,6 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import helper, numpy_helper, parser
-from onnx.backend.test.case.node import collect_testcases
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, RuntimeException
 
 from onnxpad.analysis import Analysis, Value
@@ -61,6 +60,8 @@ def specification() -> tuple[tuple[str, onnx.ModelProto, tuple[Any, ...]], ...]:
 
     Inputs are constants, so that contents are known.
     """
+    from onnx.backend.test.case.node import collect_testcases
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         cases = collect_testcases(None)

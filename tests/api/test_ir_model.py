@@ -1,11 +1,11 @@
 """Models of onnx_ir, and torch's programs of them: nothing that they hold is lost or changed."""
 
+import importlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
-import onnx_ir
 import pytest
 from onnx import helper, numpy_helper
 
@@ -13,6 +13,9 @@ import onnxpad
 from onnxpad.errors import ModelError, UsageError
 from tests.api.test_kinds import PADDED
 from tests.support import parsed
+
+if TYPE_CHECKING:
+    import onnx_ir  # noqa: TC004
 
 BODIES = """g (float[1, 1, 9, 9] x, bool c) => (float[1, 1, 5, 5] y)
 <float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}, int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}>
@@ -37,6 +40,12 @@ WEIGHTED = parsed(
 WEIGHTED.graph.initializer.append(
     numpy_helper.from_array(np.arange(72, dtype=np.float32).reshape(8, 1, 3, 3), "w")
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _onnx_ir() -> None:
+    """Imports it only here: it takes sympy, half a second that each collection would pay."""
+    globals()["onnx_ir"] = importlib.import_module("onnx_ir")
 
 
 def noted(entries: Any, key: str, value: str) -> None:
@@ -176,7 +185,7 @@ def apart(tmp_path: Path) -> Path:
     return path
 
 
-def external(model: onnx_ir.Model, name: str = "w") -> onnx_ir.ExternalTensor:
+def external(model: "onnx_ir.Model", name: str = "w") -> "onnx_ir.ExternalTensor":
     tensor = model.graph.initializers[name].const_value
     assert isinstance(tensor, onnx_ir.ExternalTensor)
     return tensor
@@ -250,7 +259,7 @@ def test_external_data_that_is_gone_or_scattered(apart: Path, tmp_path: Path) ->
 def test_over_two_gibibytes() -> None:
     """Nothing is read: whoever tries is told at once, and how it works."""
 
-    def never() -> onnx_ir.TensorProtocol:
+    def never() -> "onnx_ir.TensorProtocol":
         raise AssertionError
 
     given = onnx_ir.from_proto(PADDED)
@@ -266,7 +275,7 @@ def test_over_two_gibibytes() -> None:
 def test_a_model_that_onnx_ir_cannot_write() -> None:
     given = onnx_ir.from_proto(PADDED)
 
-    def broken() -> onnx_ir.TensorProtocol:
+    def broken() -> "onnx_ir.TensorProtocol":
         raise OSError("the disk is gone")
 
     shape = onnx_ir.Shape([1, 1, 3, 3])
