@@ -1,0 +1,121 @@
+"""Plants faults in the product one at a time: `python -m tests.faults --sample 40 --seed 1`.
+
+Prints each with the test that kills it, or that it survived, and how many were killed.
+"""
+
+import argparse
+import fnmatch
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tests.faults.draw import Fault, product, sample
+from tests.faults.plant import TIERS, Copy, Ran, nearest
+from tests.support import ROOT
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one fault: the tier that killed it, or None, and the run that ended it."""
+
+    fault: Fault
+    tier: str | None
+    ran: Ran
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
+    parser.add_argument("--sample", type=int, default=40, metavar="N", help="how many to draw")
+    parser.add_argument("--seed", type=int, default=0, help="which sample")
+    parser.add_argument("--only", metavar="GLOB", help="draw from these files alone")
+    parser.add_argument(
+        "--faults", nargs="+", metavar="FILE:LINE[:COLUMN]", help="no sample: all that stand there"
+    )
+    parser.add_argument("--tier", choices=TIERS, default="fast", help="the tests that must notice")
+    parser.add_argument("--then", choices=["whole"], help="what survives is shown to these too")
+    parser.add_argument("--jobs", type=int, default=2, help="processes that run tests at a time")
+    parser.add_argument("--limit", type=float, help="seconds for a tier; else as without a fault")
+    parser.add_argument("--list", action="store_true", help="only print the faults")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcomes there too")
+    parser.add_argument("--at-least", type=int, metavar="N", help="exit 1 if fewer are killed")
+    options = parser.parse_args(arguments)
+    faults = chosen(options)
+    if not faults:
+        parser.error("there is no such fault")
+    if options.list:
+        print(*faults, sep="\n")
+        return 0
+    outcomes: list[Outcome] = []
+    try:
+        with tempfile.TemporaryDirectory(prefix="faults-") as folder:
+            copy = Copy(ROOT, Path(folder), options.jobs)
+            limits = {"near": 600.0} | dict.fromkeys(TIERS if options.limit else (), options.limit)
+            for tier in (options.tier, options.then):
+                if tier and tier not in limits:
+                    limits[tier] = limit(copy, tier)
+            for fault in faults:
+                outcomes.append(outcome(copy, fault, options.tier, options.then, limits))
+                print(told(outcomes[-1]), flush=True)
+    except KeyboardInterrupt:
+        print("stopped")
+    killed = sum(each.tier is not None for each in outcomes)
+    first = sum(each.tier == options.tier for each in outcomes)
+    print(f"{first} of {len(outcomes)} faults killed by the {options.tier} tier", end="")
+    print(f", {killed} by {options.then} too" if options.then else "", f"(seed {options.seed})")
+    if options.json:
+        options.json.write_text(json.dumps([asdict(each) for each in outcomes], indent=1))
+    return int(first < (options.at_least or 0))
+
+
+def chosen(options: argparse.Namespace) -> list[Fault]:
+    """The faults that are asked for."""
+    faults = product(ROOT)
+    if options.faults:
+        places = {place.removeprefix("./") for place in options.faults}
+        return [
+            fault
+            for fault in faults
+            if {f"{fault.path}:{fault.line}", f"{fault.path}:{fault.line}:{fault.column}"} & places
+        ]
+    if options.only:
+        faults = [fault for fault in faults if fnmatch.fnmatch(fault.path, options.only)]
+    return sample(faults, options.sample, options.seed)
+
+
+def limit(copy: Copy, tier: str) -> float:
+    """Seconds after which a tier that still runs has noticed; it must pass without a fault."""
+    ran = copy.test(tier, [])
+    if not ran.passed:
+        sys.exit(f"the {tier} tier fails without a fault:\n{ran.told}")
+    print(f"without a fault the {tier} tier passes in {ran.seconds:.1f} s", flush=True)
+    return 4 * ran.seconds + 30
+
+
+def outcome(
+    copy: Copy, fault: Fault, tier: str, then: str | None, limits: dict[str, float]
+) -> Outcome:
+    """The first tests that notice a fault: those nearest to it, its tier, and then the other."""
+    near = nearest(copy.root, fault.path)
+    turns = [(tier, near)] if near else []
+    turns += [(each, []) for each in (tier, then) if each and each != "near"]
+    ran = Ran(True, "", 0)
+    with copy.with_fault(fault):
+        for which, where in turns:
+            ran = copy.test(which, where, limits[which])
+            if not ran.passed:
+                return Outcome(fault, which, ran)
+    return Outcome(fault, None, ran)
+
+
+def told(outcome: Outcome) -> str:
+    """A fault and what became of it."""
+    ran = outcome.ran
+    end = f"killed ({outcome.tier}, {ran.seconds:.1f} s) by {ran.killer}"
+    return f"{outcome.fault}\n    {end if outcome.tier else 'SURVIVED'}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
