@@ -11,7 +11,7 @@ import pytest
 from onnx import numpy_helper
 
 from onnxpad.report.diff import unified_diff
-from tests.support.sessions import Array, feeds_of, run, session
+from tests.support.sessions import Array, feeds_of, negative, ran, run, session
 
 
 def canonical(proto: onnx.ModelProto) -> list[Any]:
@@ -37,13 +37,13 @@ def canonical(proto: onnx.ModelProto) -> list[Any]:
     ]
 
 
-def assert_graph(found: onnx.ModelProto, expected: onnx.ModelProto) -> None:
+def assert_graph(found: onnx.ModelProto, expected: onnx.ModelProto, where: object = "") -> None:
     """The nodes are these, whatever inner tensors are called; a failure shows a unified diff."""
     here, there = canonical(found), canonical(expected)
     if here != there:
         told = unified_diff(_plain(expected), _plain(found), ("expected", "found"))
         first = [f"{old}\n{new}" for old, new in zip(there, here, strict=False) if old != new][:1]
-        pytest.fail("\n".join(["another graph", told or "".join(first)]), pytrace=False)
+        pytest.fail("\n".join([f"another graph {where}", told or "".join(first)]), pytrace=False)
 
 
 def _plain(proto: onnx.ModelProto) -> onnx.GraphProto:
@@ -69,12 +69,19 @@ def _plain(proto: onnx.ModelProto) -> onnx.GraphProto:
 
 
 def assert_same(before: onnx.ModelProto, after: onnx.ModelProto, size: int = 9) -> None:
-    """Both models give the same bits on small integers."""
+    """Both models give the same bits on small integers, of both signs and below zero.
+
+    The second also bears onnxruntime's optimiser, where the first does.
+    """
+    mixed, other = feeds_of(before, 0, size), feeds_of(before, 1, size)
     old, new = session(before), session(after)
-    for seed in range(2):
-        feeds = feeds_of(before, seed, size)
-        for one, other in zip(run(old, feeds), run(new, feeds), strict=True):
-            np.testing.assert_array_equal(one, other)
+    for feeds in (mixed, other, negative(mixed)):
+        expected = run(old, feeds)
+        for one, found in zip(expected, run(new, feeds), strict=True):
+            np.testing.assert_array_equal(found, one)
+    if agree(ran(before, feeds, "full"), expected):
+        optimised = ran(after, feeds, "full")
+        assert agree(optimised, expected), f"with onnxruntime's optimiser on: {optimised}"
 
 
 def agree(found: Sequence[Array] | str, expected: Sequence[Array]) -> bool:

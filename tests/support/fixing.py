@@ -120,13 +120,17 @@ def fixed(
     dynamic: str = "keep",
     no_ceil: bool = False,
     symmetric_transpose: bool = False,
+    validate: bool = False,
     runs: bool = True,
 ) -> onnxpad.FixResult:
-    """What `fix` makes of a model, after the checks that every rewrite must pass."""
+    """What `fix` makes of a model, after the checks that every rewrite must pass.
+
+    Both models run here, so `fix` need not run them too, unless a test is about its validation.
+    """
     kept = proto.SerializeToString()
     asked: dict[str, Any] = {"style": style, "dynamic": dynamic, "no_ceil": no_ceil}
     asked["symmetric_transpose"] = symmetric_transpose
-    result = onnxpad.fix(proto, **asked)
+    result = onnxpad.fix(proto, **asked, validate=validate)
     assert proto.SerializeToString() == kept, "the input model was changed"
     assert not result.undone
     again = onnxpad.fix(result.model, **asked, validate=False)

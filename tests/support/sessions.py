@@ -87,3 +87,11 @@ def feeds_of(proto: onnx.ModelProto, seed: int = 0, size: int = 9) -> dict[str, 
         low = 0 if np.dtype(kind).kind == "u" else -8
         feeds[value.name] = random.integers(low, 9, shape).astype(kind)
     return feeds
+
+
+def negative(feeds: Mapping[str, Array]) -> dict[str, Array]:
+    """The same data below zero, where its type has that."""
+    return {
+        name: data if data.dtype.kind in "ub" else np.asarray(-1 - np.abs(data), data.dtype)
+        for name, data in feeds.items()
+    }
