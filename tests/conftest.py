@@ -1,8 +1,9 @@
 """Fixtures for all tests, and what the fast tier leaves out."""
 
+import re
 from collections import Counter
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Generator, Iterator
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,6 +28,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         cases[test] += 1
         if cases[test] > FAST_CASES:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config) -> Generator[None, Any, Any]:
+    """With `--dist loadfile`, one worker has all tests of an exported model, which share results.
+
+    Each model is a unit of work, as files are, so that they spread over the workers.
+    """
+
+    def unit(nodeid: str) -> str:
+        file, _, test = nodeid.partition("::")
+        name = re.search(r"(?<=\[)\w+", test)
+        return f"exported {name[0]}" if name and file.startswith("tests/exported/") else file
+
+    scheduler = yield
+    if config.getoption("dist") == "loadfile":
+        scheduler._split_scope = unit
+    return scheduler
 
 
 @pytest.fixture

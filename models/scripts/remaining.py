@@ -7,6 +7,7 @@ Run: python remaining.py
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import onnx
 
@@ -46,25 +47,48 @@ def table(*rows: tuple[str, ...]) -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
-def section() -> str:
+def padding(model: onnx.ModelProto) -> tuple[int, int]:
+    """How many `Pad`s a model has, and how many SAME, in bodies and functions too."""
+    pads, same, pending = 0, 0, [model.graph, *model.functions]
+    while pending:
+        for node in pending.pop().node:
+            pads += node.op_type == "Pad"
+            for given in node.attribute:
+                same += given.name == "auto_pad" and b"SAME" in given.s
+                pending += [given.g] * given.HasField("g") + [*given.graphs]
+    return pads, same
+
+
+Row: TypeAlias = tuple[str, ...]
+
+
+def rows(name: str, before: onnx.ModelProto, result: onnxpad.FixResult) -> tuple[Row, list[Row]]:
+    """What is changed in a model, and what stays: its row in the first table, and in the second."""
+    left = list(remaining(result))
+    changes = by_code(change.code for change in result.changes)
+    counted = zip(padding(before), padding(result.model), strict=True)
+    told = [f"{result.nodes_before} to {result.nodes_after}", *(f"{b} to {a}" for b, a in counted)]
+    stays = [(f"`{name}`", f"`{node}`", code, reason) for node, code, reason in left]
+    return (f"`{name}`", changes, *told, by_code(code for _, code, _ in left)), stays
+
+
+def section(changed: Iterable[Row], stays: Iterable[Row]) -> str:
     """Both tables, as they stand in README.md between the marks."""
-    changed = [("model", "changes", "nodes", "remaining")]
-    stays = [("model", "node", "code", "reason")]
-    for path in sorted(MODELS.glob("*.onnx")):
-        if "." in path.stem:  # what `onnxpad fix` has left there
-            continue
-        result = onnxpad.fix(path, validate=False)
-        rows = list(remaining(result))
-        changes = by_code(change.code for change in result.changes)
-        nodes = f"{result.nodes_before} to {result.nodes_after}"
-        name = f"`{path.stem}`"
-        changed.append((name, changes, nodes, by_code(code for _, code, _ in rows)))
-        stays += [(name, f"`{node}`", code, reason) for node, code, reason in rows]
-    return f"\n{table(*changed)}\nWhat remains, and why:\n\n{table(*stays)}\n"
+    one = table(("model", "changes", "nodes", "`Pad`", "SAME", "remaining"), *changed)
+    other = table(("model", "node", "code", "reason"), *stays)
+    return f"\n{one}\nWhat remains, and why:\n\n{other}\n"
 
 
 if __name__ == "__main__":
+    changed: list[Row] = []
+    stays: list[Row] = []
+    for path in sorted(MODELS.glob("*.onnx")):
+        if "." not in path.stem:  # others are what `onnxpad fix` has left there
+            row, more = rows(path.stem, onnx.load(path), onnxpad.fix(path, validate=False))
+            changed.append(row)
+            stays += more
     text = README.read_text(encoding="utf-8")
     before, rest = text.split(BEGIN)
     _, after = rest.split(END)
-    README.write_text(before + BEGIN + section() + END + after, encoding="utf-8")
+    made = section(changed, stays)
+    README.write_text(before + BEGIN + made + END + after, encoding="utf-8")

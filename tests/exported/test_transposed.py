@@ -1,22 +1,20 @@
-"""The padding of the transposed convolutions that exporters wrote, once fixed.
+"""The padding of the transposed convolutions that exporters wrote, once fixed in style `fold`.
 
 Each target was made by hand and is equal to its original bit for bit in onnxruntime, at all sizes.
 """
 
-from typing import Any
+from typing import Final, TypeAlias
 
 import onnx
 import pytest
 
 import onnxpad
-from tests.support import MODELS
+from tests.exported.results import attributes, fixed, original
 
-pytestmark = pytest.mark.slow
+Written: TypeAlias = dict[str, tuple[tuple[int, ...], tuple[int, ...]]]
+"""`pads` and `output_padding` by ConvTranspose."""
 
-DIMS: dict[str, dict[str, range]] = {"deconv1d_open_tensorflow": {"unk__157": range(3, 4097)}}
-"""A series of 1 or 2 elements becomes an empty one, which no ConvTranspose computes."""
-
-EXPECTED: dict[str, tuple[dict[str, tuple[tuple[int, ...], tuple[int, ...]]], set[str]]] = {
+TAKEN: Final[dict[str, tuple[Written, set[str]]]] = {
     "codec_torchscript": (
         {
             "/up.0/ConvTranspose": ((0, 5), (0,)),
@@ -182,9 +180,9 @@ EXPECTED: dict[str, tuple[dict[str, tuple[tuple[int, ...], tuple[int, ...]]], se
         set(),
     ),
 }
-"""By model: `pads` and `output_padding` by ConvTranspose, and the nodes that go."""
+"""By model: the attributes of each ConvTranspose, and the nodes that go."""
 
-STAYS = {
+STAYS: Final = {
     "crops_torchscript": {"/Pad_3"},  # it adds zeros where real data was cropped
     "crops_dynamo": {"node_pad_3"},
     "trims_torchscript": {"/Slice_1"},  # a norm of all elements stands between
@@ -193,49 +191,48 @@ STAYS = {
 }
 """By model: the crops and `Pad`s downstream of a ConvTranspose that stay."""
 
+UNKNOWN_LENGTH: Final = {"deconv1d_open_tensorflow": {"unk__157": range(3, 4097)}}
+"""Lengths by input axis without which a ConvTranspose takes nothing, by model.
 
-def given(node: onnx.NodeProto) -> dict[str, Any]:
-    return {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+A series of 1 or 2 elements becomes an empty one, which no ConvTranspose computes.
+"""
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_transposed_convolutions_take_what_crops_and_pads_them(name: str) -> None:
-    convolutions, gone = EXPECTED[name]
-    result = onnxpad.fix(MODELS / f"{name}.onnx", dims=DIMS.get(name))
-    assert result.validation is None or result.validation.ok
-    nodes = {node.name: node for node in result.model.graph.node}
+def takes_what_crops_and_pads_it(name: str, model: onnx.ModelProto) -> None:
+    """Holds a model in style `fold` against the tables."""
+    convolutions, gone = TAKEN.get(name, ({}, set[str]()))
+    nodes = {node.name: node for node in model.graph.node}
     found = {}
     for label, (pads, _) in convolutions.items():
-        attributes = given(nodes[label])
-        assert attributes.get("auto_pad", b"NOTSET") == b"NOTSET"
-        assert not attributes.get("output_shape")
+        given = attributes(nodes[label])
+        assert given.get("auto_pad", b"NOTSET") == b"NOTSET"
+        assert not given.get("output_shape")
         axes = len(pads) // 2
         found[label] = (
-            tuple(attributes.get("pads", (0,) * len(pads))),
-            tuple(attributes.get("output_padding", (0,) * axes)),
+            tuple(given.get("pads", (0,) * len(pads))),
+            tuple(given.get("output_padding", (0,) * axes)),
         )
     assert found == convolutions
     assert gone.isdisjoint(nodes)
+    assert nodes.keys() >= STAYS.get(name, set())
 
 
-@pytest.mark.parametrize("name", STAYS)
-def test_what_a_transposed_convolution_cannot_take_stays(name: str) -> None:
-    result = onnxpad.fix(MODELS / f"{name}.onnx")
-    assert STAYS[name] <= {node.name for node in result.model.graph.node}
+@pytest.mark.parametrize("name", UNKNOWN_LENGTH)
+def test_a_series_that_becomes_empty_is_rewritten_only_if_its_length_is_given(name: str) -> None:
+    (node,) = [n for n in fixed(name, "fold").model.graph.node if n.name == "conv1d_transpose"]
+    assert tuple(attributes(node).get("pads", (0, 0, 0, 0))) == (0, 0, 0, 0)
+    result = onnxpad.fix(original(name), dims=UNKNOWN_LENGTH[name])
+    assert result.validation is not None
+    assert result.validation.ok
+    takes_what_crops_and_pads_it(name, result.model)
 
 
-def test_a_series_that_becomes_empty_is_not_rewritten_unless_its_length_is_given() -> None:
-    result = onnxpad.fix(MODELS / "deconv1d_open_tensorflow.onnx")
-    (node,) = [node for node in result.model.graph.node if node.name == "conv1d_transpose"]
-    assert tuple(given(node).get("pads", (0, 0, 0, 0))) == (0, 0, 0, 0)
-
-
-def test_a_size_that_the_caller_gives_needs_a_size() -> None:
+@pytest.mark.parametrize("name", ["deconv2d_tensorflow"])
+def test_a_size_that_the_caller_gives_needs_a_size(name: str) -> None:
     """Pads of (3h - 14, 3h - 14) and (2w - 11, 2w - 11) for features of (h, w)."""
-    path = MODELS / "deconv2d_tensorflow.onnx"
-    found = {f.node: f for f in onnxpad.fix(path).findings}
+    found = {f.node: f for f in fixed(name, "fold").findings}
     assert found["BiasAdd"].reason_code == "size-dependent"
-    model = onnxpad.fix(path, shapes=(1, 6, 7, 4), validate=False).model
+    model = onnxpad.fix(original(name), shapes=(1, 6, 7, 4), validate=False).model
     (node,) = [node for node in model.graph.node if node.name == "BiasAdd"]
-    assert given(node)["pads"] == [4, 3, 4, 3]
-    assert "output_shape" not in given(node)
+    assert attributes(node)["pads"] == [4, 3, 4, 3]
+    assert "output_shape" not in attributes(node)
