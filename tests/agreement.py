@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
-from onnx import helper, numpy_helper, parser
+from onnx import helper, numpy_helper
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, RuntimeException
 
 from onnxpad.analysis import Analysis, Value
@@ -19,19 +18,12 @@ from onnxpad.analysis.floats import Quotient, Scaled
 from onnxpad.analysis.rounding import Either
 from onnxpad.arithmetic.size import Extent, Size, Unknown, evaluate
 from onnxpad.graph import Graph
-from tests.support import Array
+from tests.support import Array, exposed, run, session
 
 REFUSALS = (Fail, InvalidArgument, RuntimeException)
 """What onnxruntime raises for a model or a size that it does not run."""
 
 Claim = tuple[int | None, tuple[Extent, ...] | None, Value | None]
-
-
-def parse(text: str, opset: int = 17) -> onnx.ModelProto:
-    """A model from ONNX text, `name (inputs) => (outputs) { nodes }`."""
-    return parser.parse_model(
-        f'<ir_version: 8, opset_import: ["" : {opset}, "com.microsoft" : 1]>\n{text}'
-    )
 
 
 def single(
@@ -82,26 +74,6 @@ def specification() -> tuple[tuple[str, onnx.ModelProto, tuple[Any, ...]], ...]:
         model.graph.initializer.extend(constants.values())
         found.append((case.name, model, tuple(outputs)))
     return tuple(found)
-
-
-def session(
-    model: onnx.ModelProto,
-    names: Sequence[str],
-    level: Any = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
-) -> Callable[[Mapping[str, Array]], list[Array]]:
-    """A function that computes these tensors by onnxruntime, with graph optimisation off."""
-    exposed = onnx.ModelProto()
-    exposed.CopyFrom(model)
-    del exposed.graph.output[:]
-    exposed.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = level
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    runtime = onnxruntime.InferenceSession(
-        exposed.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-    return lambda feed: list(runtime.run(list(names), dict(feed)))
 
 
 def element(item: object, sizes: Mapping[str, int]) -> float | Either | None:
@@ -155,7 +127,7 @@ def compare(
     analysis = Analysis(graph)
     agreement = Agreement()
     names = [name for node in model.graph.node for name in node.output if name]
-    run = session(model, names)
+    opened = session(exposed(model, names))
     claims = _claims(graph, analysis, names)
     for values in sizes:
         feed = {}
@@ -164,7 +136,7 @@ def compare(
             shape = [evaluate(extent, values) for extent in claimed]
             feed[name] = np.ones(shape, helper.tensor_dtype_to_np_dtype(dtype))
         try:
-            results = run(feed)
+            results = run(opened, feed)
         except REFUSALS:
             continue
         if not empty and any(array.size == 0 for array in results):

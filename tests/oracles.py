@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import onnx
-import onnxruntime
 from onnx import helper
 
 from onnxpad.arithmetic.window import Window
+from tests.support import run, session
 
 LOWEST = float(np.finfo(np.float32).min)
 
@@ -88,13 +88,7 @@ class Operator:
         output = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1, 1, None])
         graph = helper.make_graph([node], "one_operator", inputs, [output])
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
-        options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.log_severity_level = 4
-        options.intra_op_num_threads = 1
-        self._session = onnxruntime.InferenceSession(
-            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
+        self._session = session(model)
 
     def __call__(self, values: Sequence[float]) -> list[float]:
         """The operator's output for a line of values.
@@ -103,6 +97,6 @@ class Operator:
             Exception: Whatever onnxruntime raises for a size that it refuses.
         """
         x = np.array(values, np.float32).reshape(1, 1, -1)
-        (y,) = self._session.run(None, {"x": x, **self._feeds})
+        (y,) = run(self._session, {"x": x, **self._feeds})
         line: list[float] = y.ravel().tolist()
         return line

@@ -8,20 +8,18 @@ the original what that says.
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 
 import onnxpad
 from tests.random_models.draw import Data, Drawn
 from tests.random_models.measure import LEVELS, Session, examine
 from tests.random_models.writer import always
-from tests.support import PADS, Array, one
+from tests.support import PADS, STYLES, Array, one, run
 
 pytestmark = pytest.mark.slow
 
 Feeds = dict[str, Array]
 
-STYLES = ("fold", "pad", "symmetric")
 SIZES = (1, 2, 3, 4, 5, 6, 8, 13)
 INPUTS: list[tuple[int, Data]] = [
     (size, kind) for size in SIZES for kind in ("integers", "below zero", "integers")
@@ -272,22 +270,13 @@ EXPOSED = [
 ]
 
 
-def deployed(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
-    """A session as people open them: with every optimiser, the one that folds Pads too."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    return onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-
-
 @pytest.mark.parametrize("model", EXPOSED)
 def test_rewritten_models_bear_full_optimisation(model: onnx.ModelProto) -> None:
     rewritten = onnxpad.fix(model, validate=False).model
     for feeds in sizes(model)[-1:]:
         expected = Session(model).run(feeds)
         assert expected is not None
-        found = deployed(rewritten).run(None, feeds)
+        found = run(rewritten, feeds, "full")
         assert found is not None
         np.testing.assert_array_equal(found, expected)
 
@@ -301,7 +290,7 @@ def test_a_copy_to_an_output_does_no_harm_to_a_new_pad() -> None:
     rewritten = onnxpad.fix(model, style="pad").model
     feeds = sizes(model)[0]
     for found, expected in zip(
-        deployed(rewritten).run(None, feeds), deployed(model).run(None, feeds), strict=True
+        run(rewritten, feeds, "full"), run(model, feeds, "full"), strict=True
     ):
         np.testing.assert_array_equal(found, expected)
 
@@ -330,4 +319,4 @@ def test_a_stale_declaration_does_not_decide_computed_amounts() -> None:
     data = np.arange(11 * 13, dtype=np.float32).reshape(1, 1, 11, 13)
     expected = Session(model).run({"x": data})
     assert expected is not None
-    np.testing.assert_array_equal(deployed(rewritten).run(None, {"x": data})[0], expected[0])
+    np.testing.assert_array_equal(run(rewritten, {"x": data}, "full")[0], expected[0])

@@ -18,9 +18,9 @@ from onnxpad.analysis.rules.pools_and_convs import WINDOWS, resized
 from onnxpad.analysis.rules.shape_table import SHAPES
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, evaluate, symbol
 from onnxpad.graph import Graph
-from tests.agreement import REFUSALS, compare, parse, single
+from tests.agreement import REFUSALS, compare, single
 from tests.strategies import examples
-from tests.support import EXPORTED
+from tests.support import EXPORTED, parsed
 
 
 def zeros(*shape: int, dtype: Any = np.float32) -> Any:
@@ -312,11 +312,11 @@ def test_random_network_agrees_with_onnxruntime(seed: int) -> None:
     for _ in range(12):
         longer = text + random_nodes(random, k) + "\n"
         # Shapes that do not go together teach nothing.
-        if compare(parse(longer + "}"), [{"height": 9, "width": 14}], empty=False).runs:
+        if compare(parsed(longer + "}"), [{"height": 9, "width": 14}], empty=False).runs:
             text, k = longer, k + 1
     sizes = [(9, 14), (1, 1), (2, 5), (7, 3), (8, 8), (10, 17), (31, 12)]
     named = [{"height": height, "width": width} for height, width in sizes]
-    agreement = compare(parse(text + "}"), named, empty=False)
+    agreement = compare(parsed(text + "}"), named, empty=False)
     assert agreement.wrong == []
     assert agreement.runs
 
@@ -374,13 +374,13 @@ def test_attribute_that_runtimes_read_differently_is_not_read(attributes: Any) -
 
 
 def shape_of(text: str, **dims: Extent) -> tuple[Extent, ...] | None:
-    graph = Graph.from_proto(parse(text))
+    graph = Graph.from_proto(parsed(text))
     return Analysis(graph, dims=dims).shape(graph.tensor("y"))
 
 
 def test_axes_of_inputs_are_independent_symbols_of_their_names() -> None:
     graph = Graph.from_proto(
-        parse(
+        parsed(
             """g (float[N, 3, height] x, float[N, height, ?] other, float[N] third) => () {
               y = Relu (x) }"""
         )
@@ -433,7 +433,7 @@ def test_operators_of_onnxruntime_are_followed() -> None:
         both, scale, zero, scale, zero)
       real = com.microsoft.DequantizeLinear (pool, scale, zero)
       fused = com.microsoft.FusedConv <activation = "Relu", pads = [1, 1, 1, 1]> (z, w) }"""
-    agreement = compare(parse(text), [{"n": n, "n (z[2])": n} for n in range(2, 9)])
+    agreement = compare(parsed(text), [{"n": n, "n (z[2])": n} for n in range(2, 9)])
     assert agreement.wrong == []
     assert agreement.runs == 7
     assert {"sum", "both", "pool", "real", "fused"} <= agreement.shaped
@@ -453,7 +453,7 @@ def test_channels_may_be_last(auto_pad: str) -> None:
       all = com.microsoft.QLinearGlobalAveragePool <channels_last = 1> (conv, s, z, s, z)
       turned = Transpose <perm = [0, 3, 1, 2]> (x)
       first = com.microsoft.QLinearConv <{given}> (turned, s, z, w, s, z, s, z) }}"""
-    agreement = compare(parse(text), [{"n": n} for n in range(8, 16)])
+    agreement = compare(parsed(text), [{"n": n} for n in range(8, 16)])
     assert agreement.wrong == []
     assert agreement.runs == 8
     assert {"conv", "pool", "most", "all", "first"} <= agreement.shaped

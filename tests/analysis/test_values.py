@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
@@ -14,10 +13,9 @@ from onnxpad.analysis.rounding import Either
 from onnxpad.analysis.value import FLOAT
 from onnxpad.arithmetic.size import Sizes, Unknown, evaluate, symbol
 from onnxpad.graph import Graph
-from tests.agreement import compare, parse, session, single
+from tests.agreement import compare, single
+from tests.support import parsed, run
 
-ORT_DISABLE_ALL = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-ORT_ENABLE_ALL = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
 I64, I32, F32, F64, B = np.int64, np.int32, np.float32, np.float64, np.bool_
 
 
@@ -351,7 +349,7 @@ def test_hard_cases_are_right_or_unknown(op: str, inputs: Any, attributes: Any) 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_operators_of_the_quantiser_agree_with_onnxruntime(op: str, dtype: str) -> None:
     """Arithmetic on shapes as onnxruntime.quantization writes it, with its own operators."""
-    model = parse(
+    model = parsed(
         f"""g (float[7, 12] x) => () {{
           shape = Shape (x) size = Cast <to = 1> (shape)
           s = Constant <value = float {{0.0472440943}}> () t = Constant <value = float {{0.07}}> ()
@@ -504,7 +502,7 @@ CHAINS = {
 
 @pytest.mark.parametrize("name", CHAINS)
 def test_chain_of_exporter_agrees_with_onnxruntime(name: str) -> None:
-    model = parse(HEADER + CHAINS[name] + "\n}")
+    model = parsed(HEADER + CHAINS[name] + "\n}")
     agreement = compare(model, SIZES)
     assert agreement.wrong == []
     assert agreement.runs == len(SIZES)
@@ -550,7 +548,7 @@ FLOATS = """
     ],
 )
 def test_what_rounds_or_overflows_is_unknown(body: str, why: str) -> None:
-    model = parse(f"g (uint8[n] x) => () {{ n = Shape (x) {FLOATS} {body} z = Identity (y) }}")
+    model = parsed(f"g (uint8[n] x) => () {{ n = Shape (x) {FLOATS} {body} z = Identity (y) }}")
     graph = Graph.from_proto(model)
     value = Analysis(graph).value(graph.tensor("z"))
     assert value is not None
@@ -579,7 +577,7 @@ def test_what_rounds_or_overflows_is_unknown(body: str, why: str) -> None:
 )
 def test_floats_are_right_up_to_the_greatest_size(body: str) -> None:
     sizes = [*range(1, 12), 2**12 + 1, 2**23 - 1, LARGEST_SIZE - 1, LARGEST_SIZE]
-    model = parse(f"g (uint8[n] x) => () {{ n = Shape (x) {FLOATS} {body} }}")
+    model = parsed(f"g (uint8[n] x) => () {{ n = Shape (x) {FLOATS} {body} }}")
     agreement = compare(model, [{"n": n} for n in sizes])
     assert agreement.wrong == []
     assert agreement.runs == len(sizes)
@@ -697,7 +695,7 @@ def test_random_arithmetic_agrees_with_onnxruntime(seed: int) -> None:
         else:
             lines.append(f"v{k} = {op} ({a}, {b})")
         pools[dtype].append(f"v{k}")
-    model = parse(HEADER.replace("int64[1]", "int64") + "\n".join(lines) + "\n}")
+    model = parsed(HEADER.replace("int64[1]", "int64") + "\n".join(lines) + "\n}")
     agreement = compare(model, SIZES[::3])
     assert agreement.wrong == []
     assert agreement.runs == len(SIZES[::3])
@@ -707,7 +705,7 @@ def test_random_arithmetic_agrees_with_onnxruntime(seed: int) -> None:
 
 
 def analysis_of(text: str) -> tuple[Graph, Analysis]:
-    graph = Graph.from_proto(parse(text))
+    graph = Graph.from_proto(parsed(text))
     return graph, Analysis(graph)
 
 
@@ -757,12 +755,12 @@ def test_random_float16_is_what_every_level_makes_of_it(seed: int) -> None:
         else:
             lines.append(f"v{k} = {op} ({a}{f', {b}' if len(op) == 3 and op not in ONE else ''})")
         pool.append(f"v{k}")
-    model = parse(f"g () => (int64[3] y) {{ {' '.join(lines)} y = Cast <to = 7> ({pool[-1]}) }}")
+    model = parsed(f"g () => (int64[3] y) {{ {' '.join(lines)} y = Cast <to = 7> ({pool[-1]}) }}")
     graph = Graph.from_proto(model)
     value = Analysis(graph).value(graph.tensor("y"))
     items: list[Any] = [] if value is None else value.data.reshape(-1).tolist()
-    for level in (ORT_DISABLE_ALL, ORT_ENABLE_ALL):
-        (actual,) = session(model, ["y"], level)({})
+    for level in ("off", "full"):
+        (actual,) = run(model, {}, level)
         for known, number in zip(items, actual.reshape(-1).tolist(), strict=value is not None):
             assert isinstance(known, Unknown) or known == number
 
@@ -842,7 +840,7 @@ def test_content_of_weights_is_not_read() -> None:
 
 
 def test_initializer_that_a_caller_may_override_is_not_constant() -> None:
-    model = parse(
+    model = parsed(
         """g (float[2] x, int64[2] pads) => () <int64[2] pads = {1, 1}> { y = Pad (x, pads) }"""
     )
     graph = Graph.from_proto(model)

@@ -11,18 +11,10 @@ import numpy as np
 import onnxruntime
 
 import onnxpad
-from tests.support import EXPORTED
+from tests.support import EXPORTED, session
 
 SIZES = (64, 224, 513)
 TURNS, RUNS = 7, 5
-
-
-def session(model: bytes) -> onnxruntime.InferenceSession:
-    """A session as one deploys it, on one thread."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def seconds(model: onnxruntime.InferenceSession, feeds: dict[str, np.ndarray]) -> float:
@@ -41,7 +33,7 @@ def main() -> None:
         if not path.stem.startswith("timm_same"):
             continue
         fixed = onnxpad.fix(path, dynamic="auto-pad", validate=False)
-        before, after = session(path.read_bytes()), session(fixed.model.SerializeToString())
+        before, after = session(path, "full"), session(fixed.model, "full")
         (name,) = (value.name for value in before.get_inputs())
         channels = before.get_inputs()[0].shape[1]
         for size in SIZES:

@@ -8,8 +8,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-import onnx
-import onnxruntime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +18,7 @@ from onnxpad.conventions.question import OPS, Op, Question
 from onnxpad.conventions.writing import Written, written
 from tests.conventions.naive import computed, kernel, line
 from tests.strategies import windows
+from tests.support import parsed, run
 
 questions = st.builds(
     lambda op, size, window, padding: Question(op, (size,), (window,), padding),
@@ -35,16 +34,9 @@ def by_onnxruntime(text: str, op: Op, values: list[float], weights: list[float])
     inputs = "x, w" if op.startswith("conv") else "x"
     graph = "g (float[1, 1, N] x, float[1, 1, K] w) => (float[1, 1, M] y)"
     graph += f" {{ y = {text} ({inputs}) }}"
-    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 19]>\n{graph}')
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
     feeds = {"x": values, "w": weights}
     given_feeds = {k: np.array(v, np.float32).reshape(1, 1, -1) for k, v in feeds.items()}
-    (y,) = session.run(None, given_feeds)
+    (y,) = run(parsed(graph, opset=19), given_feeds)
     found: list[float] = y.ravel().tolist()
     return found
 

@@ -12,8 +12,7 @@ import pytest
 
 import onnxpad
 from onnxpad.reasons import Reason
-from tests.levels import LEVELS, agree, ran
-from tests.support import one
+from tests.support import LEVELS, agree, one, ran
 
 PADS = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}"
 Q8 = "float s = {1}, float t = {0.5}, int8 i = {3}, int8 j = {0}, uint8 u = {7}, uint8 v = {0}"
@@ -182,14 +181,14 @@ def spread(proto: onnx.ModelProto) -> dict[str, Any]:
 @pytest.mark.parametrize("apart", APART)
 def test_what_a_pad_keeps_apart_stays_apart(apart: onnx.ModelProto, validate: bool) -> None:
     feeds = spread(apart)
-    expected = ran(apart, LEVELS[0], feeds)
+    expected = ran(apart, feeds, LEVELS[0])
     assert not isinstance(expected, str), expected
     reasons = set()
     for style in ("fold", "pad", "symmetric"):
         result = onnxpad.fix(apart, style=style, validate=validate)
         for level in LEVELS:
-            assert agree(ran(apart, level, feeds), expected)
-            found = ran(result.model, level, feeds)
+            assert agree(ran(apart, feeds, level), expected)
+            found = ran(result.model, feeds, level)
             assert agree(found, expected), f"{style}, {level}: {found}"
         assert not onnxpad.check(result.model, style=style).failing()
         reasons |= {finding.reason_code for finding in result.findings}
@@ -265,10 +264,10 @@ def test_what_a_second_reader_keeps_apart() -> None:
         " int64[8] o = {0, 0, 1, 0, 0, 0, 0, 1}",
     )
     feeds = {"x": np.random.default_rng(0).normal(size=(1, 2, 9, 8))}
-    expected = ran(proto, LEVELS[1], feeds)
+    expected = ran(proto, feeds, LEVELS[1])
     assert not isinstance(expected, str), expected
     result = onnxpad.fix(proto, validate=False)
-    assert agree(ran(result.model, LEVELS[1], feeds), expected)
+    assert agree(ran(result.model, feeds, LEVELS[1]), expected)
 
 
 CUT = "p = Constant <value = int64[8] {0, 0, 1, 1, 0, 0, 1, 1}> ()"
@@ -300,9 +299,9 @@ def test_what_a_call_joins(outside: str, inside: str) -> None:
         f' <domain: "local", opset_import: ["" : 17]> F (v) => (z) {{ {inside} }}'
     )
     feeds = spread(proto)
-    expected = ran(proto, LEVELS[1], feeds)
+    expected = ran(proto, feeds, LEVELS[1])
     assert not isinstance(expected, str), expected
     result = onnxpad.fix(proto, validate=False)
-    assert agree(ran(result.model, LEVELS[1], feeds), expected)
+    assert agree(ran(result.model, feeds, LEVELS[1]), expected)
     assert not result.changes
     assert not onnxpad.check(proto).failing()

@@ -10,10 +10,7 @@ import onnx
 import pytest
 
 import onnxpad
-from tests.levels import LEVELS, agree, negative, ran
-from tests.support import BORDER, one
-
-STYLES = ("fold", "pad", "symmetric")
+from tests.support import BORDER, LEVELS, STYLES, agree, negative, one, ran
 
 
 def demand(
@@ -22,11 +19,11 @@ def demand(
     """Where the original is right, the result is right, and a second run has nothing to do."""
     feeds = negative(model)
     result = onnxpad.fix(model, style=style, dynamic=dynamic, validate=validate)
-    expected = ran(model, LEVELS[0], feeds)
+    expected = ran(model, feeds, LEVELS[0])
     assert not isinstance(expected, str), expected
     for level in LEVELS:
-        if agree(ran(model, level, feeds), expected):
-            found = ran(result.model, level, feeds)
+        if agree(ran(model, feeds, level), expected):
+            found = ran(result.model, feeds, level)
             assert agree(found, expected), f"{level}: {found}"
     again = onnxpad.fix(result.model, style=style, dynamic=dynamic, validate=validate)
     assert not again.changed
@@ -484,9 +481,9 @@ def test_a_wrong_output_declares_no_size(nodes: str, output: str, validate: bool
     result = onnxpad.fix(model, dynamic="pad", validate=validate)
     assert any("declares its output" in finding.reason for finding in result.findings)
     feeds = negative(model, 9)
-    expected = ran(model, LEVELS[0], feeds)
+    expected = ran(model, feeds, LEVELS[0])
     assert not isinstance(expected, str)
-    assert all(agree(ran(result.model, level, feeds), expected) for level in LEVELS)
+    assert all(agree(ran(result.model, feeds, level), expected) for level in LEVELS)
 
 
 def test_only_fixing_sizes_lays_nothing_open() -> None:
@@ -498,12 +495,12 @@ def test_only_fixing_sizes_lays_nothing_open() -> None:
         initializers="int64[2] i = {2, 3}, int64 k = {0}, int64[2] e = {8, 8}, int64[2] z = {0, 0}",
     )
     feeds = negative(model, 8)
-    expected = ran(model, LEVELS[0], feeds)
+    expected = ran(model, feeds, LEVELS[0])
     assert not isinstance(expected, str)
     for validate in (True, False):
         result = onnxpad.fix(model, shapes={"x": (1, 3, 8, 8)}, validate=validate)
         for level in LEVELS:
-            assert agree(ran(result.model, level, feeds), expected)
+            assert agree(ran(result.model, feeds, level), expected)
 
 
 CRASHING = one(
@@ -527,13 +524,13 @@ def test_amounts_stay_computed_where_a_kernel_in_blocks_would_lose_infinities(
     validate: bool,
 ) -> None:
     feeds = {"x": np.ones((1, 16, 4, 4), np.float32)}
-    expected = ran(LOWEST, LEVELS[0], feeds)
+    expected = ran(LOWEST, feeds, LEVELS[0])
     assert not isinstance(expected, str)
     assert np.isinf(expected[0]).any()
     for style in STYLES:
         result = onnxpad.fix(LOWEST, style=style, validate=validate)
         for level in LEVELS:
-            assert agree(ran(result.model, level, feeds), expected)
+            assert agree(ran(result.model, feeds, level), expected)
         assert not onnxpad.check(result.model, style=style).failing()
 
 

@@ -6,8 +6,7 @@ import pytest
 import onnxpad
 from onnxpad.finding import Severity
 from onnxpad.reasons import Reason
-from tests.levels import LEVELS, agree, negative, ran
-from tests.support import BORDER, assert_graph, fixed, one
+from tests.support import BORDER, LEVELS, agree, assert_graph, fixed, negative, one, ran
 
 POOL = "y = MaxPool <kernel_shape = [3, 3]>"
 
@@ -88,10 +87,10 @@ def test_guarded(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
     assert_graph(result.model, expected_nodes)
     assert [change.code for change in result.changes] == ["PAD701"]
     feeds = negative(before)
-    expected = ran(before, LEVELS[0], feeds)
+    expected = ran(before, feeds, LEVELS[0])
     assert not isinstance(expected, str)
-    assert not agree(ran(before, LEVELS[1], feeds), expected)
-    assert all(agree(ran(result.model, level, feeds), expected) for level in LEVELS)
+    assert not agree(ran(before, feeds, LEVELS[1]), expected)
+    assert all(agree(ran(result.model, feeds, level), expected) for level in LEVELS)
 
 
 NOT_FOUND = [

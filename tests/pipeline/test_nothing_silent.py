@@ -11,10 +11,9 @@ from onnxpad.finding import Severity
 from onnxpad.report import FileReport
 from onnxpad.report.text.check_text import file_text
 from tests.random_models.draw import draw_model
-from tests.support import PADS, W, one, silent
+from tests.support import PADS, STYLES, W, one, silent
 
 GIVEN = f"{W}, {PADS}"
-STYLES = ("fold", "pad", "symmetric")
 DYNAMIC = ("keep", "pad", "auto-pad")
 
 

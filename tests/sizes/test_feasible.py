@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
 
 import onnxpad
@@ -21,7 +20,7 @@ from onnxpad.sizes.domain import SizeDomain, in_words
 from onnxpad.sizes.feasible import feasible_sizes
 from onnxpad.validation.inputs import describe, size_choices
 from tests.random_models.draw import draw_model
-from tests.support import Array, one, run
+from tests.support import Array, one, ran, run, session
 
 SIZES = range(1, 41)
 
@@ -33,13 +32,7 @@ def limits(model: onnx.ModelProto) -> Mapping[str, Sizes]:
 
 def running(model: onnx.ModelProto, sizes: range = SIZES) -> list[int]:
     """The sizes of the only open axis at which onnxruntime runs."""
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = ort.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
+    opened = session(model)
     found = []
     for size in sizes:
         feeds = {
@@ -47,13 +40,10 @@ def running(model: onnx.ModelProto, sizes: range = SIZES) -> list[int]:
                 [d if isinstance(d, int) else size for d in value.shape],
                 np.float32,
             )
-            for value in session.get_inputs()
+            for value in opened.get_inputs()
         }
-        try:
-            session.run(None, feeds)
-        except Exception:  # whatever onnxruntime raises
-            continue
-        found.append(size)
+        if not isinstance(ran(opened, feeds), str):
+            found.append(size)
     return found
 
 

@@ -11,12 +11,22 @@ from tests.support.fixing import (
     onnxpad_runs,
     silent,
 )
-from tests.support.sessions import CPU, LEVELS, Array, feeds_of, ran, run, session
+from tests.support.sessions import (
+    CPU,
+    LEVELS,
+    Array,
+    exposed,
+    feeds_of,
+    negative,
+    ran,
+    run,
+    session,
+)
 from tests.support.texts import BORDER, LOW, PADS, W, model, one, parsed
 
 __all__ = [
     "BORDER", "CPU", "EXPORTED", "FEW", "LEVELS", "LOW", "MODELS", "PADS", "QUANTISED", "REFUSED",
     "ROOT", "SLIDING", "STYLES", "Array", "W", "agree", "assert_graph", "assert_same", "canonical",
-    "decided", "feeds_of", "fixed", "inner_graphs", "model", "one", "onnxpad_runs", "parsed", "ran",
-    "run", "session", "silent",
+    "decided", "exposed", "feeds_of", "fixed", "inner_graphs", "model", "negative", "one",
+    "onnxpad_runs", "parsed", "ran", "run", "session", "silent",
 ]  # fmt: skip

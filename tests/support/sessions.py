@@ -1,6 +1,6 @@
 """onnxruntime as an oracle: the only place of the tests that opens its sessions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -46,6 +46,15 @@ def session(
     )
 
 
+def exposed(model: onnx.ModelProto, names: Iterable[str]) -> onnx.ModelProto:
+    """The model with these tensors for its outputs, inner ones too."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    del copy.graph.output[:]
+    copy.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
+    return copy
+
+
 def run(model: Source | Any, feeds: Mapping[str, Array], level: str = "off") -> list[Array]:
     """What onnxruntime computes on the CPU, with graph optimisation off unless asked for.
 
@@ -89,9 +98,13 @@ def feeds_of(proto: onnx.ModelProto, seed: int = 0, size: int = 9) -> dict[str, 
     return feeds
 
 
-def negative(feeds: Mapping[str, Array]) -> dict[str, Array]:
-    """The same data below zero, where its type has that."""
-    return {
-        name: data if data.dtype.kind in "ub" else np.asarray(-1 - np.abs(data), data.dtype)
-        for name, data in feeds.items()
-    }
+def negative(model: onnx.ModelProto, size: int = 3) -> dict[str, Array]:
+    """Fractions below zero for every input; open dimensions get `size`."""
+    random = np.random.default_rng(0)
+    feeds = {}
+    for value in model.graph.input:
+        tensor = value.type.tensor_type
+        shape = [dim.dim_value or size for dim in tensor.shape.dim]
+        kind = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+        feeds[value.name] = (-random.random(shape) - 0.5).astype(kind)
+    return feeds
