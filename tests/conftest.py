@@ -1,12 +1,13 @@
-"""Fixtures for all tests, and what the fast tier leaves out."""
+"""Fixtures for all tests, and which of them are in the fast tier."""
 
 import re
-from collections import Counter
 from collections.abc import Generator, Iterator
-from typing import Any, Final
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.record.tables import is_slow, slow_tests
 
 # The gate tries the same examples each time; `--hypothesis-profile=soak` looks for more.
 settings.register_profile(
@@ -15,18 +16,13 @@ settings.register_profile(
 settings.register_profile("gate", max_examples=33, deadline=None, derandomize=True)
 settings.load_profile("gate")
 
-FAST_CASES: Final = 1
-"""Cases of each test that are in the fast tier; those behind them are marked `slow` here."""
-
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks as slow the cases of a test behind its first ones."""
-    cases: Counter[str] = Counter()
+    """Marks as slow what the record of costs names; a test that it does not know is fast."""
+    table = slow_tests()
     for item in items:
-        test = item.nodeid.partition("[")[0]
-        cases[test] += 1
-        if cases[test] > FAST_CASES:
+        if is_slow(table, item.nodeid):
             item.add_marker(pytest.mark.slow)
 
 

@@ -30,7 +30,7 @@ def parsed(text: str, *, opset: int = 17, ir: int = 9) -> onnx.ModelProto:
     """
     if text.lstrip().startswith("<"):
         return onnx.parser.parse_model(text)
-    further = {name.removesuffix(".") for name in _DOMAINS.findall(text)}
+    further = {name.removesuffix(".") for name in _DOMAINS.findall(text)} - {"ai.onnx"}
     opsets = "".join(f', "{domain}" : 1' for domain in sorted(further))
     return onnx.parser.parse_model(
         f'<ir_version: {ir}, opset_import: ["" : {opset}{opsets}]>\n{text}'

@@ -1,0 +1,1 @@
+"""What each test costs and which functions of the package it executes: the record behind tiers."""
