@@ -27,6 +27,13 @@ COMBINATIONS = list(
 )
 
 
+SEEDS = (
+    7, 8, 12, 15, 17, 19, 20, 28, 29, 30, 32, 33, 36, 37, 46, 48, 53, 60, 63, 66, 68, 71, 75, 76,
+    79, 84, 87, 89, 92, 93, 100, 105, 108, 122, 129, 132, 133, 148, 151, 154, 157, 161, 165, 166,
+    178, 181, 182, 186, 196, 197,
+)  # fmt: skip
+"""Random models, of 200, that reach together what all of them reach."""
+
 REPORTS = {"PAD701", "PAD901", "PAD902", "PAD903"}
 
 
@@ -64,12 +71,15 @@ def names(model: onnx.ModelProto) -> set[str]:
     return {node.name or f"<{node.output[0]}>" for node in model.graph.node}
 
 
-@pytest.mark.parametrize("block", range(10))
-def test_random_models(block: int) -> None:
-    for seed in range(20 * block, 20 * block + 20):
-        model = draw_model(random.Random(seed)).model
-        for style, dynamic, strict, no_ceil in random.Random(seed).sample(COMBINATIONS, 4):
-            told_truly(model, style=style, dynamic=dynamic, strict=strict, no_ceil=no_ceil)
+def told_truly_so(model: onnx.ModelProto, seed: int) -> None:
+    """Holds what `check` says against what `fix` does, with options that a seed draws."""
+    for style, dynamic, strict, no_ceil in random.Random(seed).sample(COMBINATIONS, 2):
+        told_truly(model, style=style, dynamic=dynamic, strict=strict, no_ceil=no_ceil)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_models(seed: int) -> None:
+    told_truly_so(draw_model(random.Random(seed)).model, seed)
 
 
 UNPROVED = [

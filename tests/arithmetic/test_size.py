@@ -529,7 +529,7 @@ def test_symbols_are_derived_only_so_far() -> None:
     assert isinstance(total // 2, Unknown)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_expressions_of_several_symbols_compare_as_their_values(seed: int) -> None:
     chance = random.Random(seed)
     domains = [Sizes(1, 2**24), Sizes(32, 1024, 32), Sizes(0, 50), Sizes(4, 2**24, 4)]

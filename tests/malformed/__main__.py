@@ -11,19 +11,23 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from tests.malformed.bases import bases
-from tests.malformed.mutate import damaged
+from tests.malformed.mutate import Mutation, damaged, mutations
 from tests.malformed.readers import Given, failures
 from tests.random_models.draw import draw_model
 from tests.support import EXPORTED
 
+BYTES: Final = "bytes"
+"""The mutation of the file as a whole."""
 
-def case(seed: int) -> tuple[Given, list[str]]:
-    """The damaged model of a seed, and what is wrong with it."""
+
+def parts(seed: int) -> tuple[onnx.ModelProto, list[Mutation]]:
+    """The model that a seed damages, and how."""
     draw = random.Random(seed)
     if draw.random() < 0.2:
         model = draw_model(draw).model
@@ -31,8 +35,21 @@ def case(seed: int) -> tuple[Given, list[str]]:
         model = onnx.load(draw.choice(small_exports()), load_external_data=False)
     else:
         model = draw.choice(bases())
-    model, done = damaged(draw, model)
-    return (cut(draw, model), [*done, "bytes"]) if draw.random() < 0.05 else (model, done)
+    done = mutations(draw)
+    return model, [*done, (BYTES, draw.randrange(2**32))] if draw.random() < 0.05 else done
+
+
+def whole(model: onnx.ModelProto, done: Sequence[Mutation]) -> Given:
+    """The model with these mutations."""
+    given = damaged(model, [each for each in done if each[0] != BYTES])
+    cuts = [seed for kind, seed in done if kind == BYTES]
+    return cut(random.Random(cuts[0]), given) if cuts else given
+
+
+def case(seed: int) -> tuple[Given, list[str]]:
+    """The damaged model of a seed, and what is wrong with it."""
+    model, done = parts(seed)
+    return whole(model, done), [kind for kind, _ in done]
 
 
 def cut(draw: random.Random, model: onnx.ModelProto) -> Given:

@@ -520,17 +520,26 @@ KINDS: Final[Sequence[str]] = tuple(
 )
 
 
-def damaged(draw: random.Random, model: onnx.ModelProto) -> tuple[onnx.ModelProto, list[str]]:
-    """A copy of a model with one to three things wrong, and what they are."""
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    damage = Damage(draw, copy)
+Mutation: TypeAlias = tuple[str, int]
+"""What becomes wrong, and the seed of how and where."""
+
+
+def mutations(draw: random.Random) -> list[Mutation]:
+    """One to three."""
     done = []
     for _ in range(draw.choice((1, 1, 1, 2, 3))):
         kind = draw.choice(KINDS)
         if kind in RARE and draw.random() < 0.7:
             kind = draw.choice(KINDS)
-        make: Callable[[], None] = getattr(damage, kind)
+        done.append((kind, draw.randrange(2**32)))
+    return done
+
+
+def damaged(model: onnx.ModelProto, done: Sequence[Mutation]) -> onnx.ModelProto:
+    """A copy of a model with something wrong."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for kind, seed in done:
+        make: Callable[[], None] = getattr(Damage(random.Random(seed), copy), kind)
         make()
-        done.append(kind)
-    return copy, done
+    return copy

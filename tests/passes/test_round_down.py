@@ -13,7 +13,7 @@ import onnxpad
 from onnxpad.finding import Severity
 from onnxpad.reasons import Reason
 from tests.random_models.draw import draw_model
-from tests.support import MODELS, Array, assert_graph, fixed, one, onnxpad_runs, run
+from tests.support import MODELS, STYLES, Array, assert_graph, fixed, one, onnxpad_runs, run
 
 CEIL = "ceil_mode = 1, kernel_shape = [3, 3], strides = [2, 2]"
 FLOOR = "kernel_shape = [3, 3], strides = [2, 2]"
@@ -371,16 +371,17 @@ def test_the_command(tmp_path: Path) -> None:
     assert "Padding differs" not in validated.stdout
 
 
-@pytest.mark.slow
-def test_random_models() -> None:
-    changed = 0
-    for seed in range(300):
-        drawn = draw_model(random.Random(seed)).model
-        if not any(a.name == "ceil_mode" for node in drawn.graph.node for a in node.attribute):
-            continue
-        style = random.Random(seed).choice(("fold", "pad", "symmetric"))
-        result = onnxpad.fix(drawn, style=style, no_ceil=True)
-        assert not {"PAD301"} & {each.code for each in (*result.undone, *result.barred)}, seed
-        assert result.validation is None or result.validation.outcome != "failed"
-        changed += sum(change.code == "PAD301" for change in result.changes)
-    assert changed > 10
+def rounds_down_for_good(model: onnx.ModelProto, style: str) -> int:
+    """How many pools of a model round down now; none of these changes is taken back."""
+    if not any(a.name == "ceil_mode" for node in model.graph.node for a in node.attribute):
+        return 0
+    result = onnxpad.fix(model, style=style, no_ceil=True)
+    assert not {"PAD301"} & {each.code for each in (*result.undone, *result.barred)}
+    assert result.validation is None or result.validation.outcome != "failed"
+    return sum(change.code == "PAD301" for change in result.changes)
+
+
+@pytest.mark.parametrize("seed", [12, 24, 35, 37, 115, 122, 142, 218])
+def test_random_models(seed: int) -> None:
+    style = STYLES[seed % 3]
+    assert rounds_down_for_good(draw_model(random.Random(seed)).model, style) == 1

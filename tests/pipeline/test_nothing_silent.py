@@ -16,6 +16,12 @@ from tests.support import PADS, STYLES, W, one, silent
 GIVEN = f"{W}, {PADS}"
 DYNAMIC = ("keep", "pad", "auto-pad")
 
+SEEDS = (
+    7, 8, 12, 15, 20, 22, 26, 28, 29, 30, 32, 33, 36, 37, 40, 46, 53, 60, 66, 68, 73, 75, 76, 79,
+    87, 93, 100, 101, 104, 105, 108, 112, 114, 122, 132, 133, 137, 140,
+)  # fmt: skip
+"""Random models, of 150, that reach together what all of them reach."""
+
 
 def found(model: onnx.ModelProto, code: str, style: str = "fold") -> list[onnxpad.Finding]:
     """The findings of a code that `fix` and a check of its result agree on."""
@@ -358,9 +364,8 @@ def test_a_name_is_no_reason_to_keep_silent() -> None:
     ]
 
 
-@pytest.mark.parametrize("seed", range(150))
-def test_random_graphs(seed: int) -> None:
-    model = draw_model(random.Random(seed)).model
+def nothing_is_silent(model: onnx.ModelProto, seed: int) -> None:
+    """Holds a model in all styles, with the sizes' treatment that a seed says."""
     for style in STYLES:
         dynamic = DYNAMIC[seed % 3]
         result = onnxpad.fix(model, style=style, dynamic=dynamic, validate=False)
@@ -369,3 +374,8 @@ def test_random_graphs(seed: int) -> None:
         if not result.undone:
             again = onnxpad.check(result.model, style=style, dynamic=dynamic, ignore="PAD6")
             assert kinds(again.findings) == kinds(result.findings)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_graphs(seed: int) -> None:
+    nothing_is_silent(draw_model(random.Random(seed)).model, seed)
