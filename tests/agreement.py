@@ -1,10 +1,8 @@
 """What the analysis claims of a model's tensors, held against what onnxruntime computes."""
 
 import math
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -44,36 +42,6 @@ def single(
         constants,
     )
     return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", opset)])
-
-
-@cache
-def specification() -> tuple[tuple[str, onnx.ModelProto, tuple[Any, ...]], ...]:
-    """ONNX's own tests of its operators: name, model and what it gives.
-
-    Inputs are constants, so that contents are known.
-    """
-    from onnx.backend.test.case.node import collect_testcases
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        cases = collect_testcases(None)
-    found = []
-    for case in cases:
-        if case.model is None:
-            continue
-        ((inputs, outputs), *_) = case.data_sets or [((), ())]
-        constants = {
-            declared.name: numpy_helper.from_array(array, declared.name)
-            for declared, array in zip(case.model.graph.input, inputs, strict=False)
-            if isinstance(array, np.ndarray) and array.dtype != np.object_
-        }
-        model = onnx.ModelProto()
-        model.CopyFrom(case.model)
-        del model.graph.input[:]
-        model.graph.input.extend(i for i in case.model.graph.input if i.name not in constants)
-        model.graph.initializer.extend(constants.values())
-        found.append((case.name, model, tuple(outputs)))
-    return tuple(found)
 
 
 def element(item: object, sizes: Mapping[str, int]) -> float | Either | None:
