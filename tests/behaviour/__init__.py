@@ -1,0 +1,1 @@
+"""What every command says and writes, recorded and compared: `python -m tests.behaviour`."""
