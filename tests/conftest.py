@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.older import read_names
 from tests.record.tables import is_slow, slow_tests
 
 # The gate tries the same examples each time; `--hypothesis-profile=soak` looks for more.
@@ -15,6 +16,8 @@ settings.register_profile(
 )
 settings.register_profile("gate", max_examples=33, deadline=None, derandomize=True)
 settings.load_profile("gate")
+
+read_names()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,6 +1,7 @@
 """What `fix` and the command make of a model, after the checks that every rewrite must pass."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from inspect import signature
 from typing import Any, Final, TypeAlias
 
 import onnx
@@ -20,10 +21,14 @@ SLIDING = {
 }
 """The operators that can have padding of their own, by domain and name; input 0 is the data."""
 
+# click before 8.2, which typer 0.15 needs, mixes both streams unless it is told not to.
+_APART: Final[dict[str, Any]] = {"mix_stderr": False}
+RUNNER: Final = CliRunner(**(_APART if "mix_stderr" in signature(CliRunner).parameters else {}))
+
 
 def onnxpad_runs(*args: object) -> Result:
     """The command with these arguments, in this process."""
-    return CliRunner().invoke(app, [str(arg) for arg in args])
+    return RUNNER.invoke(app, [str(arg) for arg in args])
 
 
 def silent(

@@ -1,0 +1,144 @@
+"""The matrix of environments: what is planned, what is read of a run, what is printed."""
+
+import inspect
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx.parser
+import pytest
+
+from tests import matrix
+from tests.matrix import Row, bounds, chosen, main, planned, read, remarks, table
+from tests.older import naming
+from tests.support import ROOT
+
+TEXT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+PROJECT = tomllib.loads(TEXT)["project"]
+INSTALLED = {10: Path("a"), 11: Path("b"), 13: Path("c"), 15: Path("d")}
+
+
+def test_the_lowest_versions_are_those_of_pyproject() -> None:
+    found = bounds(PROJECT)
+    assert {"numpy", "onnx", "typer", "rich", "onnx-graphsurgeon"} < set(found)
+    assert all(f'"{name}>={version}' in TEXT for name, version in found.items())
+    assert len([name for name in found if name.startswith("onnxruntime")]) == 1
+    needs = ["a>=1.2,<3", "b<4,>=2.0", 'c>=5; sys_platform == "none"']
+    assert bounds({"dependencies": needs}) == {"a": "1.2", "b": "2.0"}
+
+
+def test_each_promised_python_is_run_or_said_to_be_missing() -> None:
+    environments, missing = planned({"requires-python": ">=3.11"}, INSTALLED)
+    found = {each.name: (each.python.name, each.lowest) for each in environments}
+    assert {name: each for name, each in found.items() if "3." in name} == {
+        f"{kind}-3.{minor}": (INSTALLED[minor].name, kind == "lowest")
+        for minor in (11, 13, 15)
+        for kind in ("newest", "lowest")
+    }
+    assert [found[name] for name in matrix.HEAVY] == [("b", False)] * len(matrix.HEAVY)
+    assert missing == {
+        f"{kind}-3.{minor}": f"Python 3.{minor} is not installed"
+        for minor in (12, 14)
+        for kind in ("newest", "lowest")
+    }
+
+
+@pytest.mark.parametrize(
+    ("only", "names", "absent"),
+    [
+        pytest.param(
+            "lowest", ["lowest-3.11"], ["lowest-3.12", "lowest-3.13", "lowest-3.14"], id="a kind"
+        ),
+        pytest.param("3.12", [], ["newest-3.12", "lowest-3.12"], id="a Python"),
+        pytest.param("torch,newest-3.11", ["newest-3.11", "torch"], [], id="names"),
+    ],
+)
+def test_some_are_chosen(only: str, names: list[str], absent: list[str]) -> None:
+    environments, missing = planned({"requires-python": ">=3.11"}, {11: Path("b")})
+    found, lacking = chosen(environments, missing, only)
+    assert [each.name for each in found] == names
+    assert list(lacking) == absent
+
+
+def test_a_name_that_is_none_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(matrix, "pythons", lambda: INSTALLED)
+    with pytest.raises(SystemExit) as stopped:
+        main(["--only", "lowest,torhc"])
+    assert stopped.value.code == 2
+    assert "no environment is named 'torhc'; there are" in capsys.readouterr().err
+
+
+def test_what_cannot_be_made_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(matrix, "KEPT", tmp_path / "kept")
+    monkeypatch.setattr(matrix, "pythons", lambda: {11: tmp_path / "gone"})
+    assert main(["--only", "newest"]) == 1
+    printed = capsys.readouterr().out
+    assert "not made: [Errno 2] No such file or directory" in printed
+    assert "newest-3.12: Python 3.12 is not installed" in printed
+    assert main(["--only", "3.13"]) == 0
+
+
+RESULTS = """<testsuites><testsuite>
+<testcase classname="tests.a" name="good" />
+<testcase classname="tests.a" name="bad"><failure message="no" /></testcase>
+<testcase classname="tests.b" name="broken"><error message="no" /></testcase>
+<testcase classname="tests.b" name="left"><skipped message="no device" /></testcase>
+<testcase classname="tests.b" name="left too"><skipped message="no device" /></testcase>
+</testsuite></testsuites>"""
+
+
+@pytest.fixture
+def read_of(tmp_path: Path) -> Callable[[str], Row]:
+    def call(text: str) -> Row:
+        (tmp_path / "results.xml").write_text(text, encoding="utf-8")
+        return read("here", tmp_path / "results.xml", {"onnx": "1.17.0"}, 2.6, ("a note",))
+
+    return call
+
+
+def test_results_are_counted(read_of: Callable[[str], Row]) -> None:
+    row = read_of(RESULTS)
+    assert (row.passed, row.failed, row.skipped) == (1, 2, 2)
+    assert row.reasons == {"no device": 2}
+    assert row.why == "tests.a::bad, tests.b::broken"
+    assert read_of("<testsuites><testsuite /></testsuites>").why == "no test ran"
+    passed = "<testsuites><testcase classname='a' name='b' /></testsuites>"
+    assert not read_of(passed).why
+
+
+def test_what_is_printed(read_of: Callable[[str], Row]) -> None:
+    row = read_of(RESULTS)
+    lines = table([row, Row("other", why="not made: no pip")], ["onnx"]).splitlines()
+    assert [line.split() for line in lines] == [
+        ["environment", "python", "onnx", "passed", "failed", "skipped", "s"],
+        ["here", "-", "1.17.0", "1", "2", "2", "3", "tests.a::bad,", "tests.b::broken"],
+        ["other", "-", "-", "0", "0", "0", "0", "not", "made:", "no", "pip"],
+    ]
+    assert remarks([row], {"lowest-3.12": "Python 3.12 is not installed"}).splitlines() == [
+        "Skipped:",
+        "  lowest-3.12: Python 3.12 is not installed",
+        "  here: a note",
+        "  2 in here: no device",
+    ]
+    assert remarks([], {}) == "Nothing was skipped."
+
+
+NAMED = """<ir_version: 9, opset_import: ["" : 19]>
+g (float[2] x, bool[1] b) => (float[2] y) <float[2] w = {1, 2}> {
+  [first] a, c = Split <axis = 0, num_outputs = 2> (x)
+  plain = Neg (x) [two] d = Add (x, w)
+  [if] y = If (b) <
+    then_branch = t () => (float[2] e) { [inner] e = Relu (d) },
+    else_branch = f () => (float[2] h) { h = Neg (d) }
+  >
+}"""
+
+
+def test_names_are_read_as_newer_parsers_read_them() -> None:
+    model = onnx.parser.parse_model(NAMED)
+    assert [node.name for node in model.graph.node] == ["first", "", "two", "if"]
+    assert naming(inspect.unwrap(onnx.parser.parse_model))(NAMED) == model
