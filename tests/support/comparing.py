@@ -47,16 +47,15 @@ def assert_graph(found: onnx.ModelProto, expected: onnx.ModelProto, where: objec
 
 
 def _plain(proto: onnx.ModelProto) -> onnx.GraphProto:
-    """The graph with its inner tensors named by what makes them, long constants by a checksum."""
+    """The graph with its inner tensors named by what makes them, constants by a checksum."""
     graph = onnx.GraphProto()
     graph.CopyFrom(proto.graph)
     names = {each.name: each.name for each in (*graph.input, *graph.output)}
     for tensor in graph.initializer:
         array = numpy_helper.to_array(tensor)
-        if array.size > 16:
-            shape = "x".join(map(str, array.shape))
-            told = f"{array.dtype}_{shape}_{crc32(array.tobytes()):08x}"
-            names[tensor.name] = tensor.name = told
+        shape = "x".join(map(str, array.shape))
+        told = f"{array.dtype}_{shape}_{crc32(array.tobytes()):08x}"
+        names[tensor.name] = tensor.name = told
     made: Counter[str] = Counter()
     for node in graph.node:
         made[node.op_type] += 1

@@ -1,0 +1,193 @@
+"""A `Pad` that no window can take over is named, with the first nodes that stand in the way."""
+
+import pytest
+
+import onnxpad
+from onnxpad.reasons import Reason
+from tests.support import PADS, W, one
+
+GIVEN = (
+    f"{W}, {PADS}, float[2, 1, 3, 3] v = {{{', '.join('1' * 18)}}}, float[3] b = {{1, 2, 3}},"
+    " int64[8] k = {0, 0, 0, 0, 0, 0, 1, 1}, int64[2] e = {0, 1}, bool c = {1}"
+)
+AS_IT_IS = "else_branch = e () => (float[] z) { z = Relu (x) }"
+LEFT = [
+    # The nodes, why the Pad stays, its reason, and the window that it reaches.
+    pytest.param(
+        "a = Pad (x, p) s = Sigmoid (a) y = Conv (s, w)",
+        Reason.STEPS_BETWEEN,
+        "Sigmoid '<s>' stands between it and Conv '<y>'",
+        "<y>",
+        id="a step",
+    ),
+    pytest.param(
+        "a = Pad (x, p) s = Sigmoid (a) t = Exp (s) u = Neg (t) y = Conv (u, w)",
+        Reason.STEPS_BETWEEN,
+        "Sigmoid '<s>', Exp '<t>' and Neg '<u>' stand between it and Conv '<y>'",
+        "<y>",
+        id="steps",
+    ),
+    pytest.param(
+        "a = Pad (x, p) s = Sigmoid (a) y = ConvTranspose (s, v)",
+        Reason.STEPS_BETWEEN,
+        "Sigmoid '<s>' stands between it and ConvTranspose '<y>', whose own pads would crop",
+        "<y>",
+        id="a step before a window that crops",
+    ),
+    pytest.param(
+        "a = Pad (x, p) s = Sigmoid (a) y = com.microsoft.NhwcConv (s, w)",
+        Reason.STEPS_BETWEEN,
+        "Sigmoid '<s>' stands between it and NhwcConv '<y>', which onnxpad does not cover",
+        "<y>",
+        id="a step before a window that is not covered",
+    ),
+    pytest.param(
+        "a = Pad (x, p) y = ConvTranspose (a, v)",
+        Reason.OPERATOR_NOT_COVERED,
+        "ConvTranspose '<y>' reads it, whose own pads would crop",
+        "<y>",
+        id="a window that crops",
+    ),
+    pytest.param(
+        "a = Pad (x, p) y = com.microsoft.NhwcConv (a, w)",
+        Reason.OPERATOR_NOT_COVERED,
+        "NhwcConv '<y>' reads it, which onnxpad does not cover",
+        "<y>",
+        id="a window that is not covered",
+    ),
+    pytest.param(
+        "a = Pad (w, k) y = Conv (x, a)",
+        Reason.READ_AS_OPERAND,
+        "Conv '<y>' reads it as its weight",
+        None,
+        id="a weight",
+    ),
+    pytest.param(
+        "a = Pad (b, e) y = Conv (x, v, a)",
+        Reason.READ_AS_OPERAND,
+        "Conv '<y>' reads it as its bias",
+        None,
+        id="a bias",
+    ),
+    pytest.param(
+        "a = Pad (x, p) y = Softmax (a)",
+        Reason.TAKES_NO_PADDING,
+        "Softmax '<y>' reads it: it normalises by sums over the padding too",
+        None,
+        id="an operator that reads the padding",
+    ),
+    pytest.param(
+        "a = Pad (x, p) r = Relu (a) y = GlobalAveragePool (r)",
+        Reason.TAKES_NO_PADDING,
+        "Relu '<r>' hands it on to GlobalAveragePool '<y>': it reduces all elements,"
+        " padding included",
+        None,
+        id="one further down",
+    ),
+    pytest.param(
+        "a = Pad (x, p) y = acme.Thing (a)",
+        Reason.NO_WINDOW,
+        "Thing '<y>' reads it, which has no window",
+        None,
+        id="an operator that nobody knows",
+    ),
+    pytest.param(
+        f"a = Pad (x, p) y = If (c) <then_branch = t () => (float[] z) {{ z = Relu (a) }},"
+        f" {AS_IT_IS}>",
+        Reason.READ_IN_BODY,
+        "a body of If '<y>' reads it",
+        None,
+        id="a body",
+    ),
+    pytest.param(
+        "a = Pad (x, p) y = Identity (a)",
+        Reason.GRAPH_OUTPUT,
+        "it is an output of the graph",
+        None,
+        id="an output",
+    ),
+    pytest.param("a = Pad (x, p) y = Relu (x)", Reason.UNUSED, "nothing reads it", None, id="none"),
+    pytest.param(
+        "a = acme.Pad (x, p) y = Relu (a)",
+        Reason.CUSTOM_OPERATOR,
+        "Pad is a custom operator of acme; Relu '<y>' reads it, which has no window",
+        None,
+        id="another domain",
+    ),
+    pytest.param(
+        "a = com.microsoft.Pad (x, p) y = Relu (a)",
+        Reason.OPERATOR_NOT_COVERED,
+        "onnxpad does not cover Pad of com.microsoft; Relu '<y>' reads it, which has no window",
+        None,
+        id="onnxruntime's domain",
+    ),
+    pytest.param(
+        "a = Pad (x, p) r = Sin (a) s = Exp (a) t = Tan (a) u = Cos (a) v5 = Erf (a)"
+        " y = Sum (r, s, t, u, v5)",
+        Reason.NO_WINDOW,
+        "Sin '<r>' reads it, which has no window; Exp '<s>' reads it, which has no window;"
+        " Tan '<t>' reads it, which has no window; Cos '<u>' reads it, which has no window;"
+        " and 1 more",
+        None,
+        id="five readers, of which four are named",
+    ),
+    pytest.param(
+        "a = Pad (x, p) s = Sin (a) t = Sin (a) y = Sub (s, t)",
+        Reason.NO_WINDOW,
+        "Sin '<s>' reads it, which has no window; Sin '<t>' reads it, which has no window",
+        None,
+        id="two alike",
+    ),
+]
+
+
+@pytest.mark.parametrize("style", ["fold", "symmetric", "pad"])
+@pytest.mark.parametrize(("body", "code", "reason", "window"), LEFT)
+def test_why_it_stays(body: str, code: Reason, reason: str, window: str | None, style: str) -> None:
+    model = one(body, initializers=GIVEN)
+    (found,) = [
+        each for each in onnxpad.check(model, style=style).findings if "Pad" in each.op_type
+    ]
+    assert (found.code, found.reason_code, found.reason) == ("PAD206", code, reason)
+    assert found.evidence["window"] == window
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("a = Pad (x, p)", "Pad axis 2 1+2, axis 3 2+1"),
+        ("a = Pad (x, p, five)", "Pad axis 2 1+2, axis 3 2+1 with 5.0"),
+        ('a = Pad <mode = "edge"> (x, p)', "Pad axis 2 1+2, axis 3 2+1 (edge)"),
+        ("a = Pad (x, few, , last)", "Pad axis 3 1+2"),
+        ("a = acme.Pad (x, p)", "Pad of acme"),
+    ],
+)
+def test_it_is_described(body: str, message: str) -> None:
+    model = one(
+        f"{body} y = Sigmoid (a)",
+        inputs="float[1, 2, 9, 8] x",
+        initializers=f"{PADS}, float five = {{5}}, int64[2] few = {{1, 2}}, int64[1] last = {{-1}}",
+        opset=18,
+    )
+    (found,) = onnxpad.check(model).findings
+    assert (found.code, found.message) == ("PAD206", message)
+
+
+@pytest.mark.parametrize(
+    ("style", "body", "kept"),
+    [
+        ("pad", "a = Pad (x, p) y = Conv (a, w)", ""),
+        ("pad", "a = Pad (x, p) y = Conv (a, w) z = Sigmoid (a)", "<a>"),
+        ("pad", "a = Pad (x, p) m = Pad (w, k) y = Conv (a, m)", "<m>"),
+        ("symmetric", "a = Pad (x, end) y = Conv <pads = [1, 1, 1, 1]> (a, w)", ""),
+        ("symmetric", "a = Pad (x, end) y = Sigmoid (a)", "<a>"),
+    ],
+)
+def test_only_what_the_style_does_not_ask_for_is_named(style: str, body: str, kept: str) -> None:
+    model = one(
+        body,
+        outputs="float[] y, float[] z" if "z = " in body else "float[] y",
+        initializers=f"{GIVEN}, int64[8] end = {{0, 0, 0, 0, 0, 0, 1, 1}}",
+    )
+    found = onnxpad.check(model, style=style).findings
+    assert [each.node for each in found if each.code == "PAD206"] == ([kept] if kept else [])
