@@ -12,7 +12,7 @@ import pytest
 
 import onnxpad
 from onnxpad.reasons import Reason
-from tests.support import LEVELS, agree, one, ran
+from tests.support import LEVELS, STYLES, agree, one, ran
 
 PADS = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}"
 Q8 = "float s = {1}, float t = {0.5}, int8 i = {3}, int8 j = {0}, uint8 u = {7}, uint8 v = {0}"
@@ -183,11 +183,11 @@ def test_what_a_pad_keeps_apart_stays_apart(apart: onnx.ModelProto, validate: bo
     feeds = spread(apart)
     expected = ran(apart, feeds, LEVELS[0])
     assert not isinstance(expected, str), expected
+    assert all(agree(ran(apart, feeds, level), expected) for level in LEVELS)
     reasons = set()
-    for style in ("fold", "pad", "symmetric"):
+    for style in STYLES[: 1 if validate else 3]:
         result = onnxpad.fix(apart, style=style, validate=validate)
         for level in LEVELS:
-            assert agree(ran(apart, feeds, level), expected)
             found = ran(result.model, feeds, level)
             assert agree(found, expected), f"{style}, {level}: {found}"
         assert not onnxpad.check(result.model, style=style).failing()

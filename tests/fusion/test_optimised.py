@@ -5,26 +5,43 @@ exact would lay something open: a Pad that is folded wrongly, a kernel that cras
 taken from a declaration. What would lay it open stays, or is shielded.
 """
 
+from functools import cache
+
 import numpy as np
 import onnx
 import pytest
 
 import onnxpad
-from tests.support import BORDER, LEVELS, STYLES, agree, negative, one, ran
+from tests.support import BORDER, LEVELS, STYLES, Array, agree, negative, one, ran
+
+every_way = pytest.mark.parametrize(
+    ("style", "validate"),
+    [("fold", True), *((style, False) for style in STYLES)],
+    ids=["fold-validated", *(f"{style}-proofs alone" for style in STYLES)],
+)
+"""Validated in one style only: what `demand` runs is the stronger oracle."""
+
+
+@cache
+def runs_rightly(serialised: bytes) -> tuple[list[Array], list[str]]:
+    """What a model computes on negative data, and at which levels it does so too."""
+    model = onnx.ModelProto.FromString(serialised)
+    feeds = negative(model)
+    expected = ran(model, feeds, LEVELS[0])
+    assert not isinstance(expected, str), expected
+    levels = [level for level in LEVELS if agree(ran(model, feeds, level), expected)]
+    return expected, levels
 
 
 def demand(
     model: onnx.ModelProto, style: str, *, validate: bool, dynamic: str = "keep"
 ) -> onnxpad.FixResult:
     """Where the original is right, the result is right, and a second run has nothing to do."""
-    feeds = negative(model)
     result = onnxpad.fix(model, style=style, dynamic=dynamic, validate=validate)
-    expected = ran(model, feeds, LEVELS[0])
-    assert not isinstance(expected, str), expected
-    for level in LEVELS:
-        if agree(ran(model, feeds, level), expected):
-            found = ran(result.model, feeds, level)
-            assert agree(found, expected), f"{level}: {found}"
+    expected, levels = runs_rightly(model.SerializeToString())
+    for level in levels:
+        found = ran(result.model, negative(model), level)
+        assert agree(found, expected), f"{level}: {found}"
     again = onnxpad.fix(result.model, style=style, dynamic=dynamic, validate=validate)
     assert not again.changed
     assert not onnxpad.check(result.model, style=style, dynamic=dynamic).failing()
@@ -239,8 +256,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("validate", [True, False], ids=["validated", "proofs alone"])
-@pytest.mark.parametrize("style", STYLES)
+@every_way
 @pytest.mark.parametrize("model", CASES)
 def test_every_level(model: onnx.ModelProto, style: str, validate: bool) -> None:
     demand(model, style, validate=validate)
@@ -427,8 +443,7 @@ SEEN_BY_OTHERS = [
 ]
 
 
-@pytest.mark.parametrize("validate", [True, False], ids=["validated", "proofs alone"])
-@pytest.mark.parametrize("style", STYLES)
+@every_way
 @pytest.mark.parametrize("model", SEEN_BY_OTHERS)
 def test_what_others_see_of_it(model: onnx.ModelProto, style: str, validate: bool) -> None:
     demand(model, style, validate=validate)
@@ -527,7 +542,7 @@ def test_amounts_stay_computed_where_a_kernel_in_blocks_would_lose_infinities(
     expected = ran(LOWEST, feeds, LEVELS[0])
     assert not isinstance(expected, str)
     assert np.isinf(expected[0]).any()
-    for style in STYLES:
+    for style in STYLES[: 1 if validate else 3]:
         result = onnxpad.fix(LOWEST, style=style, validate=validate)
         for level in LEVELS:
             assert agree(ran(result.model, feeds, level), expected)
@@ -536,7 +551,7 @@ def test_amounts_stay_computed_where_a_kernel_in_blocks_would_lose_infinities(
 
 @pytest.mark.parametrize("validate", [True, False], ids=["validated", "proofs alone"])
 def test_amounts_stay_computed_where_a_pool_without_windows_would_crash(validate: bool) -> None:
-    for style in STYLES:
+    for style in STYLES[: 1 if validate else 3]:
         result = onnxpad.fix(CRASHING, style=style, validate=validate)
         assert not result.changed
         assert any("crashes" in finding.reason for finding in result.undone)
@@ -607,7 +622,8 @@ def test_a_weight_that_is_padded_does_not_lose_its_auto_pad_unguarded(
         initializers="int64[6] p = {0, 0, 0, 0, 0, 1}, float[4, 1, 1] u = {1, 2, 3, 4}",
         opset=opset,
     )
-    for style, dynamic in (("pad", "keep"), ("symmetric", "keep"), ("fold", "auto-pad")):
+    ways = (("fold", "auto-pad"), ("pad", "keep"), ("symmetric", "keep"))
+    for style, dynamic in ways[: 1 if validate else 3]:
         result = demand(model, style, validate=validate, dynamic=dynamic)
         assert [change.code for change in result.changes] == ["PAD101"]
 

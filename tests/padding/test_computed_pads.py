@@ -180,7 +180,7 @@ def test_what_is_constant_in_effect_is_written_so(
     dynamic: str,
 ) -> None:
     before = exported(name)
-    result = onnxpad.fix(before, dynamic=dynamic)
+    result = onnxpad.fix(before, dynamic=dynamic, validate=False)
     assert not result.undone
     simpler = TO_A_MULTIPLE.get(name, 0) if dynamic == "pad" else 0
     expected = {**changes, "PAD502": simpler} if simpler else changes
@@ -212,7 +212,7 @@ def test_a_fixed_size_settles_everything(name: str, size: tuple[int, int]) -> No
 @pytest.mark.parametrize("name", [*KERAS, "deconv_paddle", *TIMM])
 def test_a_computed_pad_is_the_same_at_every_size(name: str) -> None:
     before = exported(name)
-    result = onnxpad.fix(before, dynamic="pad")
+    result = onnxpad.fix(before, dynamic="pad", validate=False)
     assert not result.undone
     assert agree(before, result.model, images(last=name in KERAS)) == len(HEIGHTS)
     assert not onnxpad.fix(result.model, dynamic="pad", validate=False).changed
@@ -250,7 +250,7 @@ def test_dynamic_pad(
 ) -> None:
     attributes = f'auto_pad = "{side}", strides = [{strides[0]}, {strides[1]}]'
     before = make(attributes, kernel=kernel, opset=opset)
-    result = onnxpad.fix(before, dynamic="pad")
+    result = onnxpad.fix(before, dynamic="pad", validate=opset == 18)
     assert not result.undone
     (change,) = result.changes
     assert change.code == "PAD101"
@@ -313,7 +313,7 @@ def test_operators_share_what_their_amounts_have_in_common(
         initializers=SLIDES + ", int64[1] one = {1}, int64[1] two = {2}, int64[1] many = {99}",
         opset=opset,
     )
-    result = onnxpad.fix(before, dynamic="pad")
+    result = onnxpad.fix(before, dynamic="pad", validate=opset == 18)
     assert operators(result.model)["Pad"] == 2
     assert {op: operators(result.model)[op] for op in shared} == shared
     assert {change.certificate.sizes for change in result.changes} == {"every size"}
