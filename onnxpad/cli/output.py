@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -44,12 +45,13 @@ def report_failure(failure: Failure, words: Sequence[str]) -> None:
 
 
 def tell_as_json(failure: Failure, words: Sequence[str]) -> None:
-    """Write a failure as JSON to stdout if the command line asks for it."""
+    """Write a failure as JSON to stdout if the command line asks for it, and stdout takes it."""
     if words and wants_json(words):
         from onnxpad.report.json import error_json
 
         command = words[0] if not words[0].startswith("-") else ""
-        write(error_json(command, failure.code, failure.kind, failure.message))
+        with suppress(OutputError, typer.Exit):
+            write(error_json(command, failure.code, failure.kind, failure.message))
 
 
 def wants_json(words: Sequence[str]) -> bool:

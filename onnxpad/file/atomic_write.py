@@ -1,13 +1,17 @@
 """Atomic writes: each file is there whole or not at all.
 
 Until it is whole, a file is called `.NAME.RANDOM.part` and lies in the folder of its target. An
-error or an interrupt removes it. Only a process that is killed leaves it behind; it may be deleted.
+error or an interrupt removes it. A process that is killed leaves at most one, and the next write
+into that folder removes it: nobody holds its lock any more.
 """
 
+import filecmp
 import os
+import re
 import stat
+import sys
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -16,16 +20,19 @@ from onnxpad.errors import OutputError, let_through
 Content: TypeAlias = "Iterable[bytes | memoryview] | Path"
 """The content of a file to write: chunks, or an existing file to hard-link to."""
 
+_Placed: TypeAlias = tuple[Path, os.stat_result]
+
 # File systems take names of 255 bytes.
 _LONGEST: Final = 200
+_TEMPORARY: Final = re.compile(r"\..*\.[0-9a-f]{16}\.part", re.DOTALL)
 
 
 def write_whole(files: Mapping[Path, Content]) -> None:
-    """Writes files through temporary ones; none appears before all of them are written.
+    """Writes files, each through a temporary one; the last appears when all others are there.
 
-    They appear in the order given, so a file that refers to others must be the last. Missing
-    folders below the folder of the last file are made. A new file gets the usual mode, a replaced
-    one keeps its mode. A symbolic link stays, and its target is written.
+    Links appear after copies. Only the last file, which may refer to the others, replaces an older
+    one. Missing folders below the folder of the last file are made. A new file gets the usual mode,
+    a replaced one keeps its mode. A symbolic link stays, and its target is written.
 
     Args:
         files: The content of each file, by its path.
@@ -33,58 +40,180 @@ def write_whole(files: Mapping[Path, Content]) -> None:
     Raises:
         OutputError: A file cannot be written; nothing is left behind and old files are untouched.
     """
-    waiting: dict[Path, Path] = {}
+    *_, last = files
+    temporaries: list[Path] = []
+    placed: list[_Placed] = []
     made: list[Path] = []
-    path = folder = Path()
-    try:
-        *_, last = files
-        folder = last.parent
-        for path, content in files.items():
-            target = _resolved(path)
-            mode = _mode(target)
-            _make_folders(path.parent, folder, made)
-            temporary = target.with_name(_temporary_name(target.name))
-            # Noted before it is made, so that an interrupt in between does not leave it behind.
-            waiting[temporary] = target
-            if isinstance(content, Path):
-                _link(temporary, content)
-            else:
-                _fill(temporary, content)
-                if mode is not None:
-                    temporary.chmod(mode)
-        for temporary, target in list(waiting.items()):
-            temporary.replace(target)
-            del waiting[temporary]
-    except BaseException as error:
-        for temporary in waiting:
-            with suppress(OSError):
-                temporary.unlink()
-        for parent in reversed(made):
-            with suppress(OSError):
-                parent.rmdir()
-        let_through(error)
-        if isinstance(error, OSError):
-            raise _refusal(path, error) from None
-        raise
+    whole: _Placed | None = None
+    path = last
+    with ExitStack() as locks:
+        try:
+            links = []
+            for path, content in files.items():
+                target = _resolved(path)
+                mode = _mode(target)
+                _make_folders(path.parent, last.parent, made)
+                if isinstance(content, Path):
+                    links.append((target, content))
+                    continue
+                sweep(target.parent)
+                descriptor = _create(target, temporaries, locks)
+                status = _fill(descriptor, content, temporaries[-1], mode)
+                _unlock_to_move(locks)
+                if path is not last:
+                    placed.append((target, status))
+                    _place(temporaries[-1], target)
+            for linked, source in links:
+                if (found := _link(linked, source)) is not None:
+                    placed.append((linked, found))
+            whole = target, status
+            temporaries[-1].replace(target)
+        except BaseException as error:
+            _unlock_to_move(locks)
+            _take_back(temporaries, placed, made, whole)
+            let_through(error)
+            if isinstance(error, OSError):
+                raise _refusal(path, error) from None
+            raise
 
 
-def _link(temporary: Path, source: Path) -> None:
-    try:
-        temporary.hardlink_to(source)
-    except OSError as error:
-        raise OutputError(
-            f"{source} cannot be linked into {temporary.parent}: {error.strerror}; copy it instead"
-        ) from None
+def is_settled(path: Path) -> bool:
+    """Whether a file stays: not so if the process that wrote it may yet fail, and take it back.
+
+    Raises:
+        OSError: It cannot be opened.
+    """
+    with path.open("rb") as file:
+        free = _lock(file.fileno(), shared=True) is not False
+        return free and _is(path, os.fstat(file.fileno()))
 
 
-def _fill(temporary: Path, chunks: Iterable[bytes | memoryview]) -> None:
+def sweep(folder: Path) -> None:
+    """Removes the temporary files that processes have left in a folder when they were killed."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if _TEMPORARY.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                with suppress(OSError), Path(entry).open("r+b") as file:
+                    if _lock(file.fileno()):
+                        Path(entry).unlink()
+
+
+def _create(target: Path, temporaries: list[Path], locks: ExitStack) -> int:
+    """Makes an empty temporary file, and adds its path to `temporaries`; returns a descriptor.
+
+    It is locked until `locks` is closed.
+    """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(temporary, flags, 0o666)
-    with os.fdopen(descriptor, "wb") as file:
+    while True:
+        # Noted before it is made, so that an interrupt in between does not leave it behind.
+        temporaries.append(target.with_name(_temporary_name(target.name)))
+        descriptor = os.open(temporaries[-1], flags, 0o666)
+        locks.callback(_close, descriptor)
+        free = _lock(descriptor) is not False
+        # Before it was locked, another process may have taken it for one that was left behind.
+        if free and _is(temporaries[-1], os.fstat(descriptor)):
+            return descriptor
+
+
+def _fill(
+    descriptor: int, chunks: Iterable[bytes | memoryview], temporary: Path, mode: int | None
+) -> os.stat_result:
+    """Writes a temporary file to the disk; returns what tells it from all others."""
+    with os.fdopen(descriptor, "wb", closefd=False) as file:
         for chunk in chunks:
             file.write(chunk)
-        file.flush()
-        os.fsync(descriptor)
+    if mode is not None:
+        temporary.chmod(mode)
+    os.fsync(descriptor)
+    return os.fstat(descriptor)
+
+
+def _close(descriptor: int) -> None:
+    with suppress(OSError):  # what is on the disk stays there
+        os.close(descriptor)
+
+
+def _unlock_to_move(locks: ExitStack) -> None:
+    """Closes all files on Windows, where those that are open can be neither renamed nor removed."""
+    if sys.platform == "win32":
+        locks.close()
+
+
+def _place(temporary: Path, target: Path) -> None:
+    """Moves a file to where there is none, or only one of the same content."""
+    try:
+        target.hardlink_to(temporary)
+    except OSError:  # it has appeared meanwhile, or the file system has no hard links
+        if target.exists() and not filecmp.cmp(temporary, target, shallow=False):
+            raise OutputError(
+                f"{target} has appeared meanwhile, and differs from what goes there; write to "
+                "another folder"
+            ) from None
+        temporary.replace(target)
+    else:
+        temporary.unlink()
+
+
+def _link(target: Path, source: Path) -> os.stat_result | None:
+    """Links to a file; returns what tells it from others, or None where that is there already."""
+    try:
+        status = source.stat()
+        target.hardlink_to(source)
+    except OSError as error:
+        if target.exists() and target.samefile(source):
+            return None
+        raise OutputError(
+            f"{source} cannot be linked into {target.parent}: {error.strerror}; copy it instead"
+        ) from None
+    return status
+
+
+def _take_back(
+    temporaries: Iterable[Path],
+    placed: Iterable[_Placed],
+    made: Iterable[Path],
+    whole: _Placed | None,
+) -> None:
+    """Removes what a write has made, unless the last of its files, `whole`, is there already."""
+    for temporary in temporaries:
+        with suppress(OSError):
+            temporary.unlink()
+    if whole is not None and _is(*whole):  # it was interrupted when all was done
+        return
+    for each in placed:
+        with suppress(OSError):
+            if _is(*each):
+                each[0].unlink()
+    for parent in reversed([*made]):
+        with suppress(OSError):
+            parent.rmdir()
+
+
+def _is(path: Path, status: os.stat_result) -> bool:
+    """Whether a path leads to one file and no other."""
+    try:
+        return os.path.samestat(path.stat(), status)
+    except FileNotFoundError:
+        return False
+
+
+def _lock(descriptor: int, *, shared: bool = False) -> bool | None:
+    """Locks a file until it is closed, by the end of the process too.
+
+    Returns:
+        False if another has locked it; None where there are no locks.
+    """
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # as on some network file systems
+        return None
+    return True
 
 
 def _resolved(path: Path) -> Path:
@@ -108,8 +237,9 @@ def _make_folders(wanted: Path, folder: Path, made: list[Path]) -> None:
         wanted = wanted.parent
     for parent in reversed(missing):
         if not parent.is_dir():  # `sub/..` is there once `sub` is
-            parent.mkdir()
-            made.append(parent)
+            with suppress(FileExistsError):  # another process has made it meanwhile
+                parent.mkdir()
+                made.append(parent)
 
 
 def _mode(target: Path) -> int | None:

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 import onnx
 
 from onnxpad.errors import OutputError, UsageError, let_through
-from onnxpad.file.atomic_write import Content
+from onnxpad.file.atomic_write import Content, is_settled, sweep
 from onnxpad.file.embed_external import inlined
 from onnxpad.file.external_data import external_tensors, reference
 from onnxpad.file.skeleton import GRAPH_PARTS, MODEL_PARTS, Skeleton, read_bytes
@@ -180,7 +180,9 @@ def _moved(
                 "folder, or remove that file"
             )
         # Where it is there but its path has a missing folder, as in `sub/..`, writing makes that.
-        if not path.exists():
+        if path.exists() and is_settled(place):
+            sweep(place.parent)
+        else:
             linked = how == "link" and not place.exists()
             written[path] = source.resolve() if linked else _copied(source, progress)
     return written

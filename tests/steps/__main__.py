@@ -1,0 +1,80 @@
+"""Tries the faults at every step of every command that writes files.
+
+Prints for each command how many steps of each kind were tried and how often, and what was lost,
+half, left behind or told wrongly.
+"""
+
+import argparse
+import importlib
+import pkgutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import onnxpad
+from tests.steps.commands import COMMANDS, Case
+from tests.steps.injected import WRITES, faults_of
+
+
+def main() -> int:
+    """The exit code: 1 if anything is not as promised."""
+    parser = argparse.ArgumentParser(prog="python -m tests.steps", description=__doc__)
+    parser.add_argument("--only", default="", metavar="TEXT", help="commands that contain this")
+    named = [name for name in COMMANDS if parser.parse_args().only in name]
+    if not named:
+        parser.error(f"--only fits no command; they are: {'; '.join(COMMANDS)}")
+    warm()
+    problems: list[str] = []
+    total = 0
+    try:
+        for name in named:
+            begun = time.monotonic()
+            with tempfile.TemporaryDirectory() as folder:
+                case = Case(Path(folder), COMMANDS[name])
+                tried, found = _try_all(case)
+            problems += found
+            total += tried
+            kinds = Counter(step if step in WRITES else "that read" for step in case.steps)
+            kinds["that read"] = kinds.pop("that read", 0)  # the last
+            told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+            seconds = time.monotonic() - begun
+            print(f"{name}: {len(case.steps)} steps ({told}), {tried} tries, {seconds:.0f} s")
+            for problem in found:
+                print(f"  {problem}", flush=True)
+    except KeyboardInterrupt:
+        print("interrupted")
+    print(f"{total} tries, {len(problems)} problems")
+    return int(bool(problems) or not total)
+
+
+def warm() -> None:
+    """Imports all of onnxpad and what it runs, which no fork has to do then."""
+    importlib.import_module("onnxruntime")
+    for module in pkgutil.walk_packages(onnxpad.__path__, "onnxpad."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+
+
+def _try_all(case: Case) -> tuple[int, list[str]]:
+    """How many faults happened, and what was not as promised."""
+    tried = 0
+    problems = []
+    for at, step in enumerate((*case.steps, "")):
+        for fault in faults_of(step):
+            tried += 1
+            try:
+                fired = case.try_step(at, fault)
+            except AssertionError as error:
+                problems.append(str(error))
+            else:
+                # Behind the last step nothing fails any more.
+                tried -= not fired
+                if fired != bool(step):
+                    problems.append(f"the fault at step {at} happened: {fired}")
+    return tried, problems
+
+
+if __name__ == "__main__":
+    sys.exit(main())
