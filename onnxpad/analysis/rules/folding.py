@@ -241,7 +241,8 @@ def _summed(factors: Iterable[int] = (0,)) -> Any:
         dtype = helper.np_dtype_to_tensor_dtype(kind)
         limit = 2 ** FLOATS[dtype].precision if dtype in FLOATS else INTEGERS[dtype][1]
         largest = _evaluated(call, bounded)
-        _require((largest <= min(limit, 2**53)).all(), "a sum that is rounded or overflows")
+        # At 2^53 the largest may have been rounded itself.
+        _require((largest <= min(limit, 2**53 - 1)).all(), "a sum that is rounded or overflows")
         value = _value(_evaluated(call, arrays).astype(kind))  # numpy adds up int32 as int64
         if dtype not in FLOATS:
             return value
