@@ -8,12 +8,13 @@ import fnmatch
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.faults.draw import Fault, product, sample
 from tests.faults.plant import TIERS, Copy, Ran, nearest
+from tests.record.tables import Executed
 from tests.support import ROOT
 
 
@@ -56,8 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for tier in (options.tier, options.then):
                 if tier and tier not in limits:
                     limits[tier] = limit(copy, tier)
+            executed = Executed.read()
             for fault in faults:
-                outcomes.append(outcome(copy, fault, options.tier, options.then, limits))
+                near = nearest(executed, fault, (ROOT / fault.path).read_text(encoding="utf-8"))
+                outcomes.append(outcome(copy, fault, near, options.tier, options.then, limits))
                 print(told(outcomes[-1]), flush=True)
     except KeyboardInterrupt:
         print("stopped")
@@ -95,11 +98,15 @@ def limit(copy: Copy, tier: str) -> float:
 
 
 def outcome(
-    copy: Copy, fault: Fault, tier: str, then: str | None, limits: dict[str, float]
+    copy: Copy,
+    fault: Fault,
+    near: Sequence[str],
+    tier: str,
+    then: str | None,
+    limits: Mapping[str, float],
 ) -> Outcome:
     """The first tests that notice a fault: those nearest to it, its tier, and then the other."""
-    near = nearest(copy.root, fault.path)
-    turns = [(tier, near)] if near else []
+    turns: list[tuple[str, Sequence[str]]] = [(tier, near)] if near else []
     turns += [(each, []) for each in (tier, then) if each and each != "near"]
     ran = Ran(True, "", 0)
     with copy.with_fault(fault):

@@ -15,10 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.changed import functions_at
 from tests.faults.draw import Fault
+from tests.record.tables import Executed
 
 TIERS: Final = {"near": (), "fast": ("-m", "not slow"), "whole": ()}
-"""What pytest is told to run a tier; `near` is only what mirrors the file of the fault."""
+"""What pytest is told to run a tier; `near` is only what is nearest to the fault."""
+
+_SOON: Final = 2000.0  # CPU milliseconds of the tests that are run before all others
 
 READ_THE_TEXT: Final = (
     "tests/test_mutations.py::test_what_is_wrong_is_noticed",
@@ -30,6 +34,7 @@ _UNWANTED = shutil.ignore_patterns(
     ".git", ".venv", "__pycache__", ".*_cache", "*.egg-info", ".hypothesis", "build", "dist"
 )
 _NO_TESTS: Final = 5  # pytest's exit code where all are deselected
+_NOT_FOUND: Final = 4  # where a test that is asked for is not there any more
 _DATA: Final = 8 << 30  # bytes that a process may take, for a fault that never stops taking more
 
 
@@ -124,26 +129,32 @@ class Copy:
             printed.seek(0)
             told = printed.read().decode(errors="replace")
         seconds = time.monotonic() - start
-        if code in (0, _NO_TESTS):
+        if code in (0, _NO_TESTS) or (code == _NOT_FOUND and where):
             return Ran(True, "", seconds, told[-2000:])
         failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", told, re.MULTILINE)
         other = "the time limit" if code is None else f"pytest's exit code {code}"
         return Ran(False, failed[1] if failed else other, seconds, told[-2000:])
 
 
-def nearest(root: Path, path: str) -> list[str]:
-    """The tests that mirror a file: its own, or those of the nearest folder above it."""
-    parts = [*Path(path).with_suffix("").parts]
-    if parts[0] == "onnxpad":
-        del parts[0]
-    *folders, name = parts
-    for length in range(len(folders), -1, -1):
-        folder = Path("tests", *folders[:length])
-        if length and (root / folder).is_dir():
-            return [folder.as_posix()]
-        if length in (0, len(folders)) and (root / folder / f"test_{name}.py").is_file():
-            return [(folder / f"test_{name}.py").as_posix()]
-    return []
+def nearest(executed: Executed, fault: Fault, text: str) -> list[str]:
+    """The tests recorded to execute the function of a fault, those first that say most about it.
+
+    Of a line outside of functions, such as a row of a table, those that execute its file.
+    """
+    name = functions_at(text).get(fault.line)
+    functions = {
+        function
+        for function in executed.functions
+        if function == f"{fault.path}::{name}"
+        or (name is None and function.startswith(f"{fault.path}::"))
+    }
+    left, found = _SOON, []
+    for test in executed.best(functions):
+        left -= executed.costs[test]
+        if left < 0:
+            break
+        found.append(executed.tests[test])
+    return found
 
 
 def _bounded() -> None:

@@ -13,6 +13,7 @@ from tests.support import parsed
 
 W = "float[1, 1, 3, 4] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}"
 LINE = "float[1, 1, 1, 4] w = {1, 2, 3, 4}"
+AVERAGE = "AveragePool <kernel_shape = [3, 3], strides = [2, 2]"
 SITES = {
     "conv": ("Conv <pads = [1, 0, 2, 3], dilations = [1, 2], strides = [2, 1]> (x, w)", W),
     "line": ("Conv <pads = [0, 2, 0, 1]> (x, w)", LINE),
@@ -21,10 +22,9 @@ SITES = {
         "",
     ),
     "steady": ("MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)", ""),
-    "average": ("AveragePool <kernel_shape = [3, 3], strides = [2, 2]> (x)", ""),
+    "average": (f"{AVERAGE}> (x)", ""),
     "same": (
-        'AveragePool <kernel_shape = [3, 3], strides = [2, 2], auto_pad = "SAME_LOWER"'
-        + ", count_include_pad = 1> (x)",
+        f'{AVERAGE}, auto_pad = "SAME_LOWER", count_include_pad = 1> (x)',
         "",
     ),
     "transposed": (
