@@ -1,0 +1,140 @@
+"""The frameworks that the padding of an operator fits, as `show` and `check --convention` say."""
+
+from typing import Any, Final
+
+import pytest
+
+import onnxpad
+from tests.support import BORDER, W, one
+
+SAME: Final = "tensorflow keras tflite paddle coreml onnx-same-upper"
+SYMMETRIC: Final = "pytorch caffe cudnn paddle coreml-top-left onnx-same-lower"
+ALL: Final = (
+    "tensorflow keras tflite pytorch caffe cudnn paddle coreml coreml-top-left "
+    "onnx-same-upper onnx-same-lower"
+)
+ROW: Final = f"float[4, 2, 3] r = {{{', '.join(['1'] * 24)}}}"
+BACK: Final = f"float[2, 3, 3, 3] b = {{{', '.join(['1'] * 54)}}}"
+ONES, SQUARE = "pads = [1, 1, 1, 1]", "kernel_shape = [3, 3]"
+EVEN, OPEN, SMALL = "float[1, 2, 8, 8] x", "float[1, 2, h, v] x", "float[1, 2, 4, 4] x"
+
+
+def site(body: str, inputs: str) -> Any:
+    """The only padding of a model, or its last one."""
+    given = f"{W}, {BORDER}, {ROW}, {BACK}"
+    return onnxpad.show(one(body, inputs=inputs, initializers=given)).sites[-1]
+
+
+@pytest.mark.parametrize(
+    ("body", "inputs", "short", "names"),
+    [
+        pytest.param(body, inputs, short, names, id=name)
+        for name, body, inputs, short, names in (
+            ("both", "Conv <pads = [1, 1, 1, 1]> (x, w)", OPEN, "TensorFlow, PyTorch", ALL),
+            ("at the end", "Conv <pads = [0, 0, 1, 1], strides = [2, 2]> (x, w)", EVEN,
+             "TensorFlow", SAME),
+            ("at the begin", "Conv <pads = [1, 1, 0, 0], strides = [2, 2]> (x, w)", EVEN,
+             "PyTorch", SYMMETRIC),
+            ("symmetric of an even size", "Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)",
+             EVEN, "PyTorch", SYMMETRIC),
+            ("symmetric of an odd size", "Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)",
+             "float[1, 2, 9, 7] x", "TensorFlow, PyTorch", ALL),
+            ("symmetric of any size", "Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)", OPEN,
+             "PyTorch", SYMMETRIC),
+            ("SAME of any size", 'Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)', OPEN,
+             "TensorFlow", SAME),
+            ("SAME_LOWER of any size", 'Conv <auto_pad = "SAME_LOWER", strides = [2, 2]> (x, w)',
+             OPEN, "PyTorch", SYMMETRIC),
+            ("nobody's", "Conv <pads = [2, 0, 0, 1]> (x, w)", EVEN, "none", ""),
+            ("no padding", "Conv (x, w)", OPEN, "", ""),
+            ("padding that no window reads",
+             "MaxPool <kernel_shape = [2, 2], pads = [0, 0, 1, 1], strides = [2, 2]> (x)", EVEN,
+             "", ""),
+            ("a pool that rounds up",
+             f"MaxPool <{SQUARE}, strides = [2, 2], pads = [1, 1, 1, 1], ceil_mode = 1> (x)", EVEN,
+             "PyTorch", "pytorch caffe paddle"),
+            ("one axis that slides",
+             "MaxPool <kernel_shape = [3, 1], strides = [2, 1], pads = [1, 0, 1, 0]> (x)",
+             "float[1, 2, 9, 9] x", "TensorFlow, PyTorch", ALL),
+            ("causal", "Conv <pads = [2, 0]> (x, r)", "float[1, 2, 9] x", "causal",
+             "tensorflow keras"),
+            ("causal with a dilation", "Conv <pads = [4, 0], dilations = [2]> (x, r)",
+             "float[1, 2, 9] x", "causal", "tensorflow keras"),
+            ("a transposed convolution", "ConvTranspose <pads = [1, 1, 1, 1]> (x, b)", SMALL,
+             "TensorFlow, PyTorch",
+             "tensorflow keras tflite pytorch caffe cudnn paddle onnx-same-upper onnx-same-lower"),
+            ("a crop at the end",
+             "ConvTranspose <strides = [2, 2], pads = [0, 0, 1, 1]> (x, b)", SMALL, "TensorFlow",
+             "tensorflow keras tflite paddle onnx-same-upper"),
+            ("a crop at the begin",
+             f"ConvTranspose <strides = [2, 2], {ONES}, output_padding = [1, 1]> (x, b)", SMALL,
+             "PyTorch", "pytorch paddle onnx-same-lower"),
+            ("an appended element",
+             "ConvTranspose <strides = [2, 2], output_padding = [1, 0]> (x, b)", SMALL, "PyTorch",
+             "pytorch paddle"),
+            ("no convention for the operator",
+             "LpPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)", EVEN, "", ""),
+            ("no data", "Conv <pads = [1, 1, 1, 1]> (x, w)", "float[1, 2, 0, 8] x", "", ""),
+            ("a long stride at an open size",
+             "Conv <pads = [1, 1, 1, 1], strides = [99, 99]> (x, w)", OPEN, "", ""),
+        )
+    ],
+)  # fmt: skip
+def test_frameworks(body: str, inputs: str, short: str, names: str) -> None:
+    found = site(f"y = {body}", inputs)
+    assert (found.convention, " ".join(found.conventions)) == (short, names)
+
+
+def test_a_size_that_is_even_whatever_the_input() -> None:
+    wide = "d = DepthToSpace <blocksize = 2> (x) y = Conv <pads = {}, strides = [2, 2]> (d, w)"
+    found = site(wide.format("[0, 0, 1, 1]"), "float[1, 8, h, v] x")
+    assert (found.convention, " ".join(found.conventions)) == ("TensorFlow", SAME)
+    found = site(wide.format("[1, 1, 1, 1]"), "float[1, 8, h, v] x")
+    assert (found.convention, " ".join(found.conventions)) == ("PyTorch", SYMMETRIC)
+
+
+@pytest.mark.parametrize(
+    ("body", "inputs", "amounts", "short"),
+    [
+        pytest.param(
+            "Conv <strides = [2, 2]> (t, w)", EVEN, "H 1+1, W 1+1", "PyTorch", id="by itself"
+        ),
+        pytest.param(
+            "AveragePool <kernel_shape = [3, 3]> (t)", EVEN, "H 1+1, W 1+1",
+            "TensorFlow, PyTorch", id="of an average",
+        ),
+        pytest.param(
+            'Conv <auto_pad = "SAME_UPPER"> (t, w)', EVEN, "H 2+2, W 2+2", "PyTorch",
+            id="before SAME of a known size",
+        ),
+        pytest.param(
+            'Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (t, w)', OPEN,
+            "H 1..2+2, W 1..2+2", "", id="before SAME of an open size",
+        ),
+    ],
+)  # fmt: skip
+def test_a_pad_in_front_counts(body: str, inputs: str, amounts: str, short: str) -> None:
+    found = site(f"t = Pad (x, p) y = {body}", inputs)
+    assert (found.amounts, found.convention) == (amounts, short)
+
+
+def test_a_pad_that_copies_is_no_convention() -> None:
+    found = site('t = Pad <mode = "reflect"> (x, p) y = Conv (t, w)', EVEN)
+    assert (found.convention, found.conventions) == ("", ())
+
+
+@pytest.mark.parametrize(
+    ("body", "inputs"),
+    [
+        pytest.param("LpPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)", EVEN, id="LpPool"),
+        pytest.param("Conv <pads = [1, 1, 1, 1]> (x, w)", "float[1, 2, 0, 8] x", id="empty"),
+        pytest.param(
+            "Conv <pads = [1, 1, 1, 1], strides = [99, 99]> (x, w)", OPEN, id="a long stride"
+        ),
+    ],
+)
+def test_what_is_not_known_is_not_said_to_fit(body: str, inputs: str) -> None:
+    model = one(f"y = {body}", inputs=inputs, initializers=W)
+    (found,) = onnxpad.check(model, convention="tensorflow", select=["PAD6"]).findings
+    assert (found.code, found.node) == ("PAD601", "<y>")
+    assert found.message.startswith("whether 1 operator fits TensorFlow is not known")

@@ -1,0 +1,182 @@
+"""The words of a site: amounts by part and axis, where they come from, and who reads a `Pad`."""
+
+from typing import Any, Final
+
+import pytest
+
+import onnxpad
+from tests.support import BORDER, W, one
+
+DATA: Final = "float[1, 2, 9, 8] x"
+OPEN: Final = "float[1, 2, h, 8] x"
+UNEVEN: Final = "int64[8] q = {0, 0, 1, 0, 0, 0, 0, 2}"
+
+
+def sites(body: str, inputs: str = DATA, given: str = UNEVEN, **kept: Any) -> tuple[Any, ...]:
+    initializers = ", ".join(filter(None, (W, BORDER, given)))
+    return onnxpad.show(one(body, inputs=inputs, initializers=initializers, **kept)).sites
+
+
+@pytest.mark.parametrize(
+    ("body", "inputs", "given", "expected"),
+    [
+        pytest.param(
+            "t = Pad (x, p) r = Relu (t) y = Conv <pads = [1, 0, 0, 2]> (r, w)", DATA, "",
+            ("Pad upstream + pads", "H 2+1, W 1+3", "H 1+0, W 0+2",
+             "a Pad upstream, constant amounts, and its own pads"), id="both parts",
+        ),
+        pytest.param(
+            "t = Pad (x, p) u = Pad (t, q, c) y = Conv (u, w)", DATA, f"{UNEVEN}, float c = {{3}}",
+            ("Pad + Pad of 3.0", "H 2+1, W 1+3", "none",
+             "a Pad in front, constant amounts, and a Pad in front, constant amounts"),
+            id="of another number",
+        ),
+        pytest.param(
+            'y = Conv <auto_pad = "SAME_LOWER", strides = [2, 2]> (x, w)', OPEN, "",
+            ("auto_pad=SAME_LOWER", "H 1+1, W 1+0", "H 1+1, W 1+0", "auto_pad=SAME_LOWER"),
+            id="SAME that is one number at all sizes",
+        ),
+        pytest.param(
+            "t = Pad (x, a) y = Conv (t, w)", f"{DATA}, int64[8] a", "",
+            ("computed Pad", "not known", "none", "a Pad in front, amounts given by 'a'"),
+            id="amounts of run time",
+        ),
+        pytest.param(
+            "t = Pad (x, p, c) y = Conv (t, w)", f"{DATA}, float c", "",
+            ("Pad of ?", "H 1+1, W 1+1", "none", "a Pad in front, constant amounts"),
+            id="a number of run time",
+        ),
+        pytest.param(
+            "t = Pad (x, a) u = Transpose <perm = [0, 3, 1, 2]> (t) y = Conv (u, w)",
+            "float[1, 9, 8, 2] x", "int64[8] a = {0, 1, 2, 0, 0, 3, 4, 0}",
+            ("Pad upstream", "H 1+3, W 2+4", "none", "a Pad upstream, constant amounts"),
+            id="a Transpose between",
+        ),
+        pytest.param(
+            "t = Pad (x, a) u = Unsqueeze (t, z) y = Conv (u, w)", "float[2, 9, 8] x",
+            "int64[6] a = {0, 1, 2, 0, 3, 4}, int64[1] z = {0}",
+            ("Pad upstream", "H 1+3, W 2+4", "none", "a Pad upstream, constant amounts"),
+            id="a new axis between",
+        ),
+        pytest.param(
+            "t = Pad (x, p) d = Dropout (t) y = Conv (d, w)", DATA, "",
+            ("Pad upstream", "H 1+1, W 1+1", "none", "a Pad upstream, constant amounts"),
+            id="a copy between",
+        ),
+        pytest.param(
+            "t = Pad (x, a) y = Conv <pads = [1, 1, 1, 1]> (t, w)", DATA,
+            "int64[8] a = {0, 0, -1, 0, 0, 0, 0, -1}",
+            ("Pad + pads", "H 0+1, W 1+0", "H 1+1, W 1+1",
+             "a Pad in front, constant amounts, and its own pads"), id="a Pad that crops",
+        ),
+        pytest.param(
+            "y = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 0, 0], ceil_mode = 1> (x)",
+            DATA, "", ("pads + ceil_mode", "H 1+0, W 1+0", "H 1+0, W 1+0", "its own pads"),
+            id="rounding up",
+        ),
+    ],
+)  # fmt: skip
+def test_parts(body: str, inputs: str, given: str, expected: tuple[str, ...]) -> None:
+    (site,) = sites(body, inputs, given)
+    assert (site.kind, site.problem) == ("window", "")
+    assert (site.written, site.amounts, site.own, site.origin) == expected
+
+
+COMPUTED: Final = (
+    "s = Shape <start = 2, end = 4> (x) z = Div (s, two) "
+    "a = Concat <axis = 0> (zero, z, zero, z) t = Pad (x, a) y = Conv (t, w)"
+)
+
+
+def test_amounts_that_depend_on_a_size() -> None:
+    (site,) = sites(COMPUTED, OPEN, "int64[2] two = {2, 2}, int64[2] zero = {0, 0}")
+    formula = "the begin is floor(n/2), and the end is floor(n/2) with n the size it reads"
+    high, wide = site.axes
+    assert (high.name, high.begin, high.end, high.size, high.told_size) == ("H", *[None] * 3, "h")
+    assert (high.formula, high.range) == (formula, "?+?")
+    assert (wide.begin, wide.end, wide.size, wide.formula) == (4, 4, 8, "")
+    assert (site.pads, site.own_pads, site.amounts) == (None, (0, 0, 0, 0), "H ?+?, W 4+4")
+    (outer,) = site.outer
+    size = "'h' (axis 2 of input 'x')"
+    assert (outer.amounts, outer.source) == ("computed", f"amounts computed by 3 nodes from {size}")
+    assert outer.formula == f"its amounts depend on the size {size}: on axis 2 {formula}"
+    assert site.advice == ("onnxpad fix MODEL --dim h=N",)
+
+
+def test_same_of_a_size_of_which_nothing_is_known() -> None:
+    (site,) = sites(
+        'r = Reshape (x, s) y = Conv <auto_pad = "SAME_UPPER", strides = [2, 1]> (r, w)',
+        f"{DATA}, int64[4] s",
+    )
+    high, wide = site.axes
+    assert (high.begin, high.end, high.told_size, high.range) == (None, 1, "open", "0..1+1")
+    assert high.formula.startswith("the begin is 0 when the size it reads is even, 1 when odd")
+    assert (wide.begin, wide.end, wide.formula) == (1, 1, "")
+
+
+def test_the_nearest_pad_is_the_last() -> None:
+    (site,) = sites("t = Pad (x, p) r = Relu (t) u = Pad (r, q) y = Conv (u, w)")
+    far, near = site.outer
+    assert (far.node, [step.node for step in far.steps]) == ("<t>", ["<r>"])
+    assert (near.node, near.steps, near.pads) == ("<u>", (), (0, 0, 1, 0, 0, 0, 0, 2))
+    assert [step.node for step in site.path] == ["<t>", "<r>", "<u>", "<y>"]
+    assert (site.tensor, site.pads) == ("x", (2, 1, 1, 3))
+    assert {"<t>", "<u>", "<y>"} <= {*site.names}
+    assert {"x", "t", "u", "y"} <= {*site.tensors}
+
+
+@pytest.mark.parametrize(
+    ("body", "axes", "readers"),
+    [
+        ('y = Pad <mode = "edge"> (x, q)', "axis 2 1+0, axis 3 0+2", ["an output of the graph"]),
+        ("t = Pad (x, q) y = Add (t, t)", "axis 2 1+0, axis 3 0+2", ["Add '<y>'"] * 2),
+        ("t = Pad (w, q) y = Conv (x, t)", "axis 2 1+0, axis 3 0+2", ["Conv '<y>' (input 1)"]),
+    ],
+)
+def test_a_pad_that_no_window_reads(body: str, axes: str, readers: list[str]) -> None:
+    site = sites(body)[0]
+    assert (site.kind, site.amounts, site.own, [*site.readers]) == ("pad", axes, axes, readers)
+    assert [axis.axis for axis in site.axes] == [2, 3]
+
+
+def test_many_readers_are_counted() -> None:
+    nodes = " ".join(f"y{i} = Sigmoid (t)" for i in range(11))
+    (site,) = sites(
+        f"t = Pad (x, p) {nodes}", outputs=", ".join(f"float[] y{i}" for i in range(11))
+    )
+    assert site.readers == (*(f"Sigmoid '<y{i}>'" for i in range(8)), "3 more")
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "written", "problem"),
+    [
+        (
+            "y = com.microsoft.Foo <pads = [1, 1], output_padding = [1]> (x)", "other",
+            "output_padding=[1], pads=[1, 1]", "onnxpad does not cover Foo of com.microsoft",
+        ),
+        (
+            "y = DeformConv <pads = [1, 1, 1, 1]> (x, w, x)", "other", "pads=[1, 1, 1, 1]",
+            "onnxpad does not cover DeformConv",
+        ),
+        (
+            f"y = com.microsoft.Foo <pads = {[*range(14)]}> (x)", "other",
+            f"pads=[{', '.join(map(str, range(12)))}, ...]",
+            "onnxpad does not cover Foo of com.microsoft",
+        ),
+        (
+            "y = Conv <pads = [1, 1, 1]> (x, w)", "malformed", "pads=[1, 1, 1]",
+            "Conv '<y>': pads has 3 values, but 4 are needed",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_not_read(body: str, kind: str, written: str, problem: str) -> None:
+    (site,) = sites(body)
+    assert (site.kind, site.written, site.problem) == (kind, written, problem)
+    assert (site.amounts, site.pads, site.axes, site.outer) == ("", None, (), ())
+
+
+def test_what_a_pool_hands_on_is_not_padded() -> None:
+    pool, conv = sites("t = Pad (x, p) m = MaxPool <kernel_shape = [2, 2]> (t) y = Conv (m, w)")
+    assert (pool.amounts, pool.kernel) == ("H 1+1, W 1+1", (2, 2))
+    assert (conv.amounts, conv.outer) == ("none", ())
+    assert [axis.size for axis in conv.axes] == [10, 9]

@@ -1,0 +1,206 @@
+"""How much a transposed convolution crops, with what is downstream of it, as `show` says."""
+
+from typing import Any, Final
+
+import pytest
+
+import onnxpad
+from tests.support import one
+
+GIVEN: Final = f"""
+    float[2, 3, 3, 3] w = {{{", ".join(["1"] * 54)}}}, float[3] b = {{1, 2, 3}},
+    float[3] two = {{2, 2, 2}}, float c = {{2}},
+    int64[8] less = {{0, 0, 0, 0, 0, 0, -1, -1}}, int64[8] more = {{0, 0, 0, 0, 0, 0, 1, 1}},
+    int64[2] zero = {{0, 0}}, int64[2] s = {{1, 1}}, int64[2] e = {{8, -1}}, int64[2] ax = {{2, 3}},
+    int64[2] last = {{9223372036854775807, 9223372036854775807}}
+"""
+UP: Final = "t = ConvTranspose <strides = [2, 2]> (x, w)"
+FULL: Final = "H 0+0, W 0+0, pads [0, 0, 0, 0]"
+
+
+def sites(
+    body: str, inputs: str = "float[1, 2, 4, 4] x", outputs: str = "float[] y", opset: int = 17
+) -> tuple[Any, ...]:
+    model = one(body, inputs=inputs, outputs=outputs, initializers=GIVEN, opset=opset)
+    return onnxpad.show(model).sites
+
+
+@pytest.mark.parametrize(
+    ("body", "written", "amounts"),
+    [
+        pytest.param(f"{UP} y = Slice (t, s, e, ax)", "Slice", "H 1+1, W 1+1", id="a Slice"),
+        pytest.param(f"{UP} y = Pad (t, less)", "Pad", "H 0+1, W 0+1", id="a negative Pad"),
+        pytest.param(f"{UP} y = Pad (t, more)", "Pad", "H 0+-1, W 0+-1", id="a Pad"),
+        pytest.param(
+            f"{UP} r = Relu (t) y = Slice (r, s, e, ax)", "Slice", "H 1+1, W 1+1", id="a step"
+        ),
+        pytest.param(
+            f"{UP} q = Slice (t, s, e, ax) y = Slice (q, s, last, ax)", "Slice", "H 2+1, W 2+1",
+            id="two Slices",
+        ),
+        pytest.param(
+            f"{UP} q = Pad (t, more) y = Slice (q, s, last, ax)", "Pad downstream + Slice",
+            "H 1+-1, W 1+-1", id="a Pad and a Slice",
+        ),
+        pytest.param(f"{UP} y = Slice (t, zero, last, ax)", "Slice", "none", id="an idle Slice"),
+        pytest.param(
+            "t = ConvTranspose <strides = [2, 2]> (x, w, two) y = Pad (t, more, c)", "Pad",
+            "H 0+-1, W 0+-1", id="a Pad with the bias",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_taken(body: str, written: str, amounts: str) -> None:
+    (site,) = sites(body)
+    assert (site.written, site.own, site.amounts) == (f"{written} downstream", FULL, amounts)
+    assert site.origin == f"{written} downstream".replace(" + ", ", and ")
+    assert [finding.code for finding in site.findings if not finding.fixable] == []
+    assert {finding.code for finding in site.findings} == {"PAD402"}
+
+
+def test_bounds_as_attributes() -> None:
+    model = one(
+        f"{UP} y = Slice <starts = [1, 1], ends = [-1, 100], axes = [2, 3]> (t)",
+        inputs="float[1, 2, 4, 4] x", initializers=GIVEN, opset=9, ir=5,
+    )  # fmt: skip
+    assert onnxpad.show(model).sites[0].amounts == "H 1+1, W 1+0"
+
+
+@pytest.mark.parametrize(
+    ("body", "further", "amounts", "code", "words"),
+    [
+        pytest.param(
+            f"{UP} q = Slice (t, s, e, ax) y = Pad (q, more)", "", "H 1+1, W 1+1",
+            "cropped-before", "it pads axis 2 where elements were cropped before", id="cut",
+        ),
+        pytest.param(
+            f"{UP} y = Slice (t, s, e, ax) z = Relu (t)", ", float[] z", "none", "read-elsewhere",
+            "'t' is read elsewhere too", id="another reader",
+        ),
+        pytest.param(
+            f"{UP} y = Slice (t, s, e, ax) z = Shape (t)", ", int64[] z", "none",
+            "read-elsewhere", "'t' is read elsewhere too", id="the shape is asked for",
+        ),
+        pytest.param(
+            f"{UP} m = ReduceMax <keepdims = 0> (x) y = Pad (t, more, m)", "", "none",
+            "fill-differs", "it pads with a value known only at run time", id="a value of run time",
+        ),
+        pytest.param(
+            f"{UP} y = Pad (t, more, c)", "", "none", "fill-differs",
+            "it pads with another value than 0.0, that of the result there", id="another value",
+        ),
+        pytest.param(
+            "t = ConvTranspose <strides = [2, 2]> (x, w, b) y = Pad (t, more)", "", "none",
+            "fill-differs", "where no window reaches, the result is not one known number",
+            id="a bias of several numbers",
+        ),
+        pytest.param(
+            f"{UP} y = Slice (t, last, last, ax)", "", "none", "may-be-empty",
+            "at some size nothing may be left of axis 2, which a ConvTranspose cannot give",
+            id="all is cropped",
+        ),
+        pytest.param(
+            f"{UP} q = Pad (t, more) y = Pad (q, more)", "", "H 0+-1, W 0+-1", "crops",
+            "it would have to append 2 elements on axis 2, and output_padding must stay below the "
+            "stride 2", id="more than output_padding may be",
+        ),
+    ],
+)  # fmt: skip
+def test_what_stays_downstream(
+    body: str, further: str, amounts: str, code: str, words: str
+) -> None:
+    site = sites(body, outputs=f"float[] y{further}")[0]
+    assert site.amounts == amounts
+    (left,) = (finding for finding in site.findings if not finding.fixable)
+    assert (left.code, left.reason_code, left.reason) == ("PAD402", code, words)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(f"{UP} r = Sigmoid (t) y = Pad (r, more)", id="a step that a Pad changes"),
+        pytest.param(f"{UP} y = Slice (t, s, e, s)", id="an axis named twice"),
+        pytest.param(f"{UP} y = Slice (t, s, e, ax, ax)", id="steps above 1"),
+        pytest.param(f'{UP} y = Pad <mode = "edge"> (t, more)', id="a Pad that copies"),
+    ],
+)
+def test_what_is_no_crop(body: str) -> None:
+    site = sites(body)[0]
+    assert (site.written, site.amounts, site.findings) == ("none", "none", ())
+
+
+@pytest.mark.parametrize(
+    ("attributes", "inputs", "own", "amounts"),
+    [
+        ("pads = [0, 0, 1, 1]", "4", "H 0+1, W 0+1, pads [0, 0, 1, 1]", "H 0+1, W 0+1"),
+        (
+            "pads = [1, 1, 1, 1], output_padding = [1, 0]", "4",
+            "H 1+1, W 1+1, pads [1, 1, 1, 1], output_padding [1, 0]", "H 1+0, W 1+1",
+        ),
+        ('auto_pad = "SAME_UPPER"', "h", "auto_pad=SAME_UPPER", "H 0+1, W 0+1"),
+        ('auto_pad = "SAME_LOWER"', "h", "auto_pad=SAME_LOWER", "H 1+0, W 1+0"),
+        ("output_shape = [8, 8]", "4", "output_shape [8, 8]", "H 1+0, W 1+0"),
+        (
+            'auto_pad = "SAME_UPPER", output_shape = [8, 8]', "4",
+            "auto_pad=SAME_UPPER, output_shape [8, 8]", "H 0+1, W 0+1",
+        ),
+        ("output_shape = [9, 9]", "4", "output_shape [9, 9]", "none"),
+    ],
+)  # fmt: skip
+def test_its_own_crop(attributes: str, inputs: str, own: str, amounts: str) -> None:
+    body = f"y = ConvTranspose <strides = [2, 2], {attributes}> (x, w)"
+    (site,) = sites(body, f"float[1, 2, {inputs}, 4] x")
+    assert (site.own, site.amounts) == (own, amounts)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "inputs", "code", "words"),
+    [
+        (
+            'strides = [2, 2], auto_pad = "SAME_UPPER", pads = [0, 0, 1, 1]', "4",
+            "auto-pad-and-pads", "it has both auto_pad=SAME_UPPER and pads",
+        ),
+        (
+            'strides = [5, 5], auto_pad = "SAME_UPPER"', "4", "engines-disagree",
+            "of n elements onnxruntime makes 5n-2, the specification 5n",
+        ),
+        (
+            "strides = [2, 2], output_shape = [12, 9]", "4", "crops",
+            "its output_shape appends 3 elements on axis 2, which onnxruntime refuses",
+        ),
+        (
+            "strides = [2, 2], output_shape = [10, 9]", "4", "engines-disagree",
+            "its output_shape asks for 10 elements on axis 2, where it has 9",
+        ),
+        (
+            "strides = [2, 2], output_shape = [8, 8]", "h", "size-dependent",
+            "axis 2 of its data is open: with n elements there it crops 2n-7",
+        ),
+    ],
+)  # fmt: skip
+def test_a_crop_that_is_not_known(attributes: str, inputs: str, code: str, words: str) -> None:
+    (site,) = sites(f"y = ConvTranspose <{attributes}> (x, w)", f"float[1, 2, {inputs}, 4] x")
+    (finding,) = site.findings
+    assert (finding.code, finding.reason_code, site.amounts) == ("PAD401", code, "not known")
+    assert words in finding.reason
+
+
+@pytest.mark.parametrize(
+    ("attributes", "after"),
+    [
+        ("strides = [2, 2], pads = [0, 0, 1, 1]", "pads [0, 0, 0, 0] and a Slice of H 0+1, W 0+1"),
+        (
+            "strides = [2, 2], pads = [1, 1, 0, 0]",
+            "H 1+1, W 1+1, pads [1, 1, 1, 1], output_padding [1, 1]",
+        ),
+        ("strides = [2, 2], pads = [3, 3, 0, 0]", "pads [0, 0, 0, 0] and a Slice of H 3+0, W 3+0"),
+        ("pads = [2, 2, 1, 1]", "pads [1, 1, 1, 1] and a Slice of H 1+0, W 1+0"),
+        ("strides = [2, 2], pads = [1, 1, 1, 1]", ""),
+    ],
+)
+def test_pads_that_are_equal_at_both_ends(attributes: str, after: str) -> None:
+    body = f"y = ConvTranspose <{attributes}> (x, w)"
+    model = one(body, inputs="float[1, 2, 4, 4] x", initializers=GIVEN)
+    found = onnxpad.check(model, symmetric_transpose=True).findings
+    told = [each.message for each in found if each.code == "PAD404"]
+    assert len(told) == bool(after)
+    assert all(after in each for each in told), told
