@@ -1,0 +1,264 @@
+"""A change is made as a whole, with all that is told of it, or taken back as a whole."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import onnx
+import pytest
+
+from onnxpad.analysis import Analysis
+from onnxpad.analysis.signs import Signs
+from onnxpad.finding import Assumption
+from onnxpad.graph import Graph, Tensor
+from onnxpad.passes.drop_empty_pad import DropEmptyPad
+from onnxpad.passes.fold_pad import FoldPad
+from onnxpad.passes.take_crop import TakeCrop
+from onnxpad.pipeline import own_passes
+from onnxpad.pipeline.transaction import Editor
+from onnxpad.reasons import Reason
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Match, Pass
+from tests.broken import Swapped
+from tests.support import BORDER, PADS, W, assert_graph, one
+
+PADDED = one("[pad] a = Pad (x, p) [conv] y = Conv (a, w)", initializers=f"{W}, {PADS}")
+MAXIMA = one(
+    "[pad] a = Pad (x, p, c) [pool] y = MaxPool <kernel_shape = [3, 3]> (a)",
+    initializers=f"{BORDER}, float c = {{-3.4028235e38}}",
+)
+"""Its Pad folds if the data is finite."""
+
+
+class Told:
+    """A probe that says what it was told to, and keeps what it was asked."""
+
+    def __init__(self, same: bool | None) -> None:
+        self.same = same
+        self.asked: list[tuple[str, ...]] = []
+
+    def take(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
+        self.asked.append(("take",))
+
+    def before(self, tensor: Tensor, roots: Sequence[str]) -> Any:
+        self.asked.append(("before", tensor.name, *roots))
+        return "cut"
+
+    def after(self, tensor: Tensor, roots: Sequence[str], before: Any) -> tuple[bool | None, str]:
+        self.asked.append(("after", tensor.name, *roots, before))
+        return self.same, "as told"
+
+    def after_specified(
+        self, tensor: Tensor, roots: Sequence[str], before: Any
+    ) -> tuple[bool | None, str]:
+        raise AssertionError("nothing is trusted here")
+
+
+def editor_of(model: onnx.ModelProto, *, strict: bool = False, probe: Told | None = None) -> Editor:
+    return Editor(Context(Graph.from_proto(model)), strict=strict, probe=probe)
+
+
+def tried(editor: Editor, rule: Pass) -> None:
+    """Applies a rule where it first finds something that can be rewritten."""
+    editor.apply(rule, next(match for match in rule.find(editor.context) if match.plan is not None))
+
+
+def test_a_change_says_what_was_and_what_is() -> None:
+    editor = editor_of(PADDED)
+    tried(editor, FoldPad())
+    (made,) = editor.made
+    change = made.change
+    assert (change.code, change.node, change.op_type) == ("PAD201", "conv", "Conv")
+    assert change.removed == ("pad",)
+    assert (change.before, change.after) == (
+        "Pad H 1+2, W 2+1 -> Conv without pads",
+        "Conv H 1+2, W 2+1, pads [1, 2, 2, 1]",
+    )
+    assert change.forms == ("Pad -> Conv", "Conv pads")
+    assert (made.place[:2], made.key, made.wrote) == (
+        ("PAD201", "pad"),
+        ("PAD201", "y"),
+        frozenset(),
+    )
+    assert made.tensors == {"a", "y"}
+    assert change.probe == ""
+    graph = editor.context.graph
+    after = one("y = Conv <pads = [1, 2, 2, 1]> (x, w)", initializers=W)
+    assert_graph(graph.to_proto(), after)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_change_taken_back_leaves_no_trace_and_is_not_tried_again(strict: bool) -> None:
+    editor = editor_of(PADDED, strict=strict)
+    before = editor.context.graph.to_bytes()
+    rule = Swapped()
+    tried(editor, rule)
+    ((place, undone),) = editor.undone.items()
+    assert place[:2] == ("PAD201", "pad")
+    assert undone.finding.node == "pad"
+    assert "the first window starts at" in undone.why
+    assert not editor.made
+    assert editor.context.graph.to_bytes() == before
+    version = editor.context.graph.version
+    tried(editor, rule)
+    assert editor.context.graph.version == version, "tried again"
+
+
+def test_only_a_later_change_lets_it_be_tried_again() -> None:
+    model = one(
+        "[pad] a = Pad (x, p) [conv] y = Conv (a, w) [none] b = Pad (x, n) z = Relu (b)",
+        outputs="float[] y, float[] z",
+        initializers=f"{W}, {PADS}, int64[8] n = {{0, 0, 0, 0, 0, 0, 0, 0}}",
+    )
+    editor = editor_of(model)
+    assert not editor.reconsider()
+    tried(editor, Swapped())
+    assert not editor.reconsider(), "nothing has changed since"
+    tried(editor, DropEmptyPad())
+    assert editor.undone
+    assert editor.reconsider()
+    assert not editor.undone
+    assert not editor.reconsider()
+    tried(editor, Swapped())
+    editor.outdate()
+    assert editor.reconsider(), "something has changed elsewhere"
+    editor.outdate()
+    assert not editor.reconsider(), "nothing was taken back"
+
+
+def test_what_rests_on_an_assumption_is_refused_if_strict() -> None:
+    editor, strict = editor_of(MAXIMA), editor_of(MAXIMA, strict=True)
+    for each in (editor, strict):
+        tried(each, FoldPad())
+    (made,) = editor.made
+    assert made.change.certificate.assumptions == (Assumption.FINITE_DATA,)
+    (undone,) = strict.undone.values()
+    assert undone.code == Reason.ASSUMPTION_REFUSED
+    assert undone.facts["assumptions"] == ["finite data"]
+    assert undone.why == "it assumes finite data, and --strict forbids that"
+    assert strict.context.graph.to_bytes() == MAXIMA.SerializeToString()
+
+
+class TestProbe:
+    def test_is_asked_of_the_tensor_that_must_stay_the_same(self) -> None:
+        probe = Told(same=True)
+        editor = editor_of(PADDED, probe=probe)
+        tried(editor, FoldPad())
+        assert probe.asked == [("take",), ("before", "y", "x"), ("after", "y", "x", "cut")]
+        (made,) = editor.made
+        assert (made.change.probe, made.change.certificate.assumptions) == ("as told", ())
+
+    def test_a_difference_takes_the_change_back(self) -> None:
+        editor = editor_of(PADDED, probe=Told(same=False))
+        tried(editor, FoldPad())
+        (undone,) = editor.undone.values()
+        assert (undone.code, undone.why) == (Reason.PROBE_DIFFERS, "its probe differs: as told")
+        assert undone.facts["probe"] == "as told"
+        assert editor.context.graph.to_bytes() == PADDED.SerializeToString()
+
+    @pytest.mark.parametrize("strict", [False, True])
+    def test_where_it_cannot_say_that_is_an_assumption(self, strict: bool) -> None:
+        editor = editor_of(PADDED, strict=strict, probe=Told(same=None))
+        tried(editor, FoldPad())
+        if strict:
+            (undone,) = editor.undone.values()
+            assert undone.code == Reason.ASSUMPTION_REFUSED
+            assert editor.context.graph.to_bytes() == PADDED.SerializeToString()
+        else:
+            (made,) = editor.made
+            assert made.change.certificate.assumptions == (Assumption.NOT_PROBED,)
+
+
+class Raising(FoldPad):
+    """Edits the graph and then fails."""
+
+    code = "ACME001"
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        context.graph.set_attribute(match.node, "group", 2)
+        raise ZeroDivisionError("half way")
+
+
+class Redeclaring(FoldPad):
+    """Folds well, and also declares an input of another size."""
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        super().rewrite(match, context)
+        context.graph.declare("x", (1, 2, 7, 7))
+
+
+class Meddling(FoldPad):
+    """Folds well, and changes a node that has nothing to do with it."""
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        super().rewrite(match, context)
+        (other,) = (node for node in context.graph.nodes if node.name == "other")
+        context.graph.set_attribute(other, "alpha", 0.5)
+
+
+def test_an_error_in_a_pass_of_onnxpad_is_not_hidden() -> None:
+    with pytest.raises(ZeroDivisionError, match="half way"):
+        tried(editor_of(PADDED), Raising())
+
+
+def test_an_error_in_a_users_pass_takes_its_change_back() -> None:
+    own_passes.add(Raising)
+    try:
+        editor = editor_of(PADDED)
+        tried(editor, Raising())
+    finally:
+        own_passes.remove(Raising)
+    (undone,) = editor.undone.values()
+    assert (undone.code, undone.facts["error"]) == (Reason.PASS_RAISED, "ZeroDivisionError")
+    assert undone.why.endswith("Raising: ZeroDivisionError: half way")
+    assert editor.context.graph.to_bytes() == PADDED.SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        pytest.param(Redeclaring(), "the rewrite also declares other inputs", id="an input"),
+        pytest.param(Meddling(), "'other'", id="another node"),
+    ],
+)
+def test_what_a_rewrite_does_beside_its_change_takes_it_back(rule: Pass, why: str) -> None:
+    model = one(
+        "[pad] a = Pad (x, p) [conv] y = Conv (a, w) [other] z = LeakyRelu <alpha = 0.1> (x)",
+        outputs="float[] y, float[] z",
+        initializers=f"{W}, {PADS}",
+    )
+    editor = editor_of(model)
+    tried(editor, rule)
+    (undone,) = editor.undone.values()
+    assert why in undone.why
+    assert editor.context.graph.to_bytes() == model.SerializeToString()
+
+
+def test_edits_outside_of_a_change_are_guarded_too() -> None:
+    editor = editor_of(PADDED)
+    graph = editor.context.graph
+    conv = graph.tensor("y").inputs[0]
+    mark = graph.mark()
+    graph.set_attribute(conv, "pads", [0, 0, 0, 0])
+    editor.check_guards(mark)
+    graph.set_attribute(conv, "pads", [1, 1, 1, 1])
+    with pytest.raises(Exception, match="the output has"):
+        editor.check_guards(mark)
+
+
+def test_an_added_node_is_told_and_an_identity_is_absorbed() -> None:
+    """The crop of a ConvTranspose becomes its pads; the Slice that was there is gone."""
+    model = one(
+        "[up] a = ConvTranspose <strides = [2, 2]> (x, w) [crop] y = Slice (a, s, e, d)",
+        inputs="float[1, 3, 4, 5] x",
+        initializers=f"{W}, int64[2] s = {{1, 1}}, int64[2] e = {{-1, -1}}, int64[2] d = {{2, 3}}",
+    )
+    editor = editor_of(model)
+    tried(editor, TakeCrop())
+    (made,) = editor.made
+    after = one(
+        "y = ConvTranspose <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)",
+        inputs="float[1, 3, 4, 5] x",
+        initializers=W,
+    )
+    assert_graph(editor.context.graph.to_proto(), after)
+    assert made.change.removed == ("crop",)
