@@ -296,6 +296,7 @@ def test_an_initializer_without_values() -> None:
 # Programs of torch
 
 
+@pytest.mark.torch
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # of torch itself
 def test_a_program_of_torch(tmp_path: Path) -> None:

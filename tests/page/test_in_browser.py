@@ -19,6 +19,7 @@ from tests.support import MODELS, onnxpad_runs
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 
 pytestmark = [
+    pytest.mark.browser,
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here"),
 ]
