@@ -16,8 +16,13 @@ import onnx
 from onnxpad.errors import ModelError, let_through
 from onnxpad.file.proto_walk import tensors
 
-# Types in which several elements share a byte; the installed onnx may be too old to know some.
-_BITS: Final = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
+_BITS: Final = {"BFLOAT16": 16, "INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2} | {
+    f"FLOAT8{kind}": 8 for kind in ("E4M3FN", "E4M3FNUZ", "E5M2", "E5M2FNUZ", "E8M0")
+}
+"""Bits of an element by type, where numpy's type has more, or has in an onnx before 1.19.
+
+The installed onnx may be too old to know some of the names.
+"""
 _UNSURE: Final = ("FLOAT6E2M3", "FLOAT6E3M2")
 
 _DIGITS: Final = 20  # of the greatest number of 64 bits

@@ -167,7 +167,7 @@ def _chosen(one: Number, other: Number, choose: Callable[[Number, Number], Numbe
 
 
 def leaky(value: Number, slope: Number, dtype: int) -> Number:
-    """LeakyRelu and PRelu.
+    """LeakyRelu, and PRelu of finite numbers.
 
     Raises:
         UncertainError: It is not certain.
@@ -177,6 +177,17 @@ def leaky(value: Number, slope: Number, dtype: int) -> Number:
     if value >= 0:
         return value
     return computed(lambda a, b: a * b, value, slope, dtype) or EITHER_ZERO
+
+
+def prelu(value: Number, slope: Number, dtype: int) -> Number:
+    """PRelu; of an infinite number onnxruntime before 1.27 may make NaN.
+
+    Raises:
+        UncertainError: It is not certain.
+    """
+    if math.isinf(value):
+        raise UncertainError("an infinite number")
+    return leaky(value, slope, dtype)
 
 
 def zero_to_zero(value: Number) -> Number:

@@ -33,6 +33,7 @@ from onnxpad.padding.step_fills import (
     leaky,
     lesser,
     one_of,
+    prelu,
     quantised,
     says_uncertain,
 )
@@ -325,7 +326,7 @@ def _prelu(case: Case) -> Behind:
     (slope,), dtype, value = _others(case), case.dtype, case.layer.value
     if slope.ndim > case.rank:
         raise case.stands("its slope has more axes than the data")
-    return Behind(case.filled(lambda: one_of(leaky(value, s, dtype) for s in _elements(slope))))
+    return Behind(case.filled(lambda: one_of(prelu(value, s, dtype) for s in _elements(slope))))
 
 
 def _cast(case: Case) -> Behind:

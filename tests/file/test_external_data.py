@@ -1034,3 +1034,23 @@ class TestKills:
             assert len(others) <= 1  # each writer removes what the one before it has left
         assert seen <= {b"constant", b"edge", b"wrap"}
         assert len(seen) > 1
+
+
+@pytest.mark.parametrize(
+    ("dtype", "length"),
+    [("BFLOAT16", 14), ("FLOAT16", 14), ("FLOAT8E4M3FN", 7), ("FLOAT8E5M2FNUZ", 7), ("INT4", 4)],
+)
+def test_a_length_that_is_unsaid_is_that_of_the_elements(
+    dtype: str, length: int, tmp_path: Path
+) -> None:
+    """Whatever type the installed onnx has for them in numpy, which may be larger."""
+    model = padded_conv()
+    kind = onnx.TensorProto.DataType.Value(dtype)
+    refer(model.graph.initializer.add(name="odd", data_type=kind, dims=[7]), "odd.bin")
+    onnx.save(model, tmp_path / "net.onnx")
+    (tmp_path / "odd.bin").write_bytes(bytes(range(20)))
+    result = onnxpad.fix(tmp_path / "net.onnx", validate=False)
+    result.save(tmp_path / "out.onnx", external_data="inline")
+    written = onnx.load(tmp_path / "out.onnx").graph.initializer[-1]
+    assert written.name == "odd"
+    assert written.raw_data == bytes(range(length))

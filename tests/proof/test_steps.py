@@ -12,13 +12,14 @@ import numpy as np
 import onnx
 import pytest
 
+import onnxpad
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import symbol
 from onnxpad.graph import Graph, Node
 from onnxpad.proof.layers import EITHER_ZERO, EXCLUDED, LEAST, NEGATIVE_ZERO, Layer, Layers
 from onnxpad.proof.step_rules.step_node import Passed
 from onnxpad.proof.steps import STEPS, crop_of, data_inputs, through
-from tests.support import Array, one, run
+from tests.support import LOW, PADS, Array, one, run
 
 SPATIAL = ((0, 0), (0, 0), (1, 2), (0, 3))
 
@@ -334,6 +335,18 @@ def test_bfloat16_holds_few_numbers() -> None:
     assert told is not None
     assert told[0].layers[0].fill == 4.5
     assert answers(replace(case, fills=(1.0078125,))) is None
+
+
+def test_an_infinite_number_goes_through_no_prelu() -> None:
+    """onnxruntime before 1.27 makes NaN of it."""
+    case = Case("y = PRelu (x, c)", "float c = {0.5}")
+    assert answers(replace(case, fills=(-1.5,)))
+    for fill in (-np.inf, np.inf):
+        assert answers(replace(case, fills=(fill,))) is None
+    text = "a = Pad (x, p, c) b = PRelu (a, s) y = MaxPool <kernel_shape = [3, 3]> (b)"
+    model = one(text, initializers=f"{PADS}, {LOW}, float s = {{0.5}}")
+    (finding,) = onnxpad.fix(model, validate=False).findings
+    assert finding.reason_code == "fill-changes"
 
 
 def test_a_squeeze_of_all_that_is_1_is_another_function_of_bare_data() -> None:

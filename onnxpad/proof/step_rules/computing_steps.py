@@ -212,6 +212,8 @@ def prelu(call: StepNode) -> Passed:
 
 
 def _sloped(call: StepNode, number: Number, slope: Number) -> Number:
+    if math.isinf(number):  # onnxruntime before 1.27 multiplies it by 0 and adds NaN
+        raise MeaninglessError("an infinite number")
     return fills.leaky(number, slope, call.dtype)
 
 
