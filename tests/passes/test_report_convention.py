@@ -206,6 +206,22 @@ def test_pools_that_round_otherwise_are_named() -> None:
     assert told(pools(up, ""))["PAD603"] == mixed
     assert "PAD603" not in told(pools(up, up))
     assert "PAD603" not in told(pools("", ""))
+    assert "PAD603" not in told(pools("", up)), "13 elements leave nothing to round"
+
+
+def test_rounding_is_told_of_the_fewer_and_only_where_it_matters() -> None:
+    kernel = "kernel_shape = [3, 3], strides = [2, 2]"
+    model = one(
+        f"[a] a = MaxPool <{kernel}, ceil_mode = 1> (x) [b] b = MaxPool <{kernel}> (a)"
+        f" s = MaxPool <kernel_shape = [2, 2]> (b) [c] c = MaxPool <{kernel}> (s)"
+        f" [d] y = MaxPool <{kernel}> (c)",
+        inputs="float[1, 2, 62, 62] x",
+    )
+    (found,) = onnxpad.check(model, select="PAD603").findings
+    # 62 elements give 31 or 30, 31 give 15, 14 give 7 or 6, and 6 give 3 or 2.
+    assert found.node == "a"
+    assert found.evidence == {"up": ["a"], "down": ["c", "d"]}
+    assert "2 that round down (first: 'c')" in found.message
 
 
 def averages(first: str, second: str) -> onnx.ModelProto:
@@ -222,6 +238,19 @@ def test_averages_that_count_otherwise_are_named() -> None:
     assert told(averages(counts, ""))["PAD604"] == mixed
     assert "PAD604" not in told(averages(counts, counts))
     assert "PAD604" not in told(averages("", ""))
+    (found,) = onnxpad.check(averages("", counts), select="PAD604").findings
+    assert (found.node, found.evidence) == ("b", {"counting": ["b"], "leaving_out": ["a"]})
+
+
+def test_an_average_over_a_pad_is_the_same_in_any_framework() -> None:
+    """`fix` makes it count what was the Pad's; its author decided nothing."""
+    model = one(
+        "p = Pad (x, p8) [a] a = AveragePool <kernel_shape = [3, 3]> (p)"
+        " [b] y = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (a)",
+        inputs="float[1, 2, 8, 8] x",
+        initializers="int64[8] p8 = {0, 0, 1, 1, 0, 0, 1, 1}",
+    )
+    assert "PAD604" not in told(model)
 
 
 def unfit(model: onnx.ModelProto, convention: str) -> list[Finding]:
