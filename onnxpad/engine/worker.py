@@ -5,6 +5,7 @@ Every public method of `Desk` is a request.
 
 import os
 import queue
+import shutil
 import signal
 import sys
 import threading
@@ -35,6 +36,7 @@ class Desk:
         """Starts without a session; `moves` allows to change the process's working directory."""
         self._moves = moves
         self._session: LocalSession | None = None
+        self._folders: list[Path] = []
 
     def warm(self) -> None:
         """Import onnxruntime."""
@@ -152,6 +154,11 @@ class Desk:
         """Raises unless a provider is compiled into onnxruntime."""
         runtime.require_provider(provider)
 
+    def forsake(self) -> None:
+        """Remove the temporary folders of the last session, whose owner is gone."""
+        for folder in self._folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
     def _open_one(self) -> LocalSession:
         if self._session is None:
             raise EngineError("the session is closed")
@@ -159,6 +166,8 @@ class Desk:
 
     def _opened(self, opening: Opening, here: str | None) -> LocalSession:
         """A session; without `opening.folder`, external data lies in the caller's directory."""
+        self._folders = [Path(each) for each in (opening.record,) if each is not None]
+        self._folders += [Path(each).parent for each in (opening.target,) if each is not None]
         if self._moves:
             bound_memory(opening.provider == runtime.CPU)
         if not self._moves or here is None:
@@ -187,6 +196,7 @@ def serve(channel: Channel) -> None:
             while True:
                 requests.put(channel.receive())
         finally:
+            desk.forsake()
             os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()

@@ -17,6 +17,9 @@ import onnxpad
 from tests.steps.commands import COMMANDS, Case
 from tests.steps.injected import WRITES, faults_of
 
+_SPARE = [0, *(1 << shift for shift in range(10, 29))]
+"""Bytes that a worker may take."""
+
 
 def main() -> int:
     """The exit code: 1 if anything is not as promised."""
@@ -33,14 +36,15 @@ def main() -> int:
             begun = time.monotonic()
             with tempfile.TemporaryDirectory() as folder:
                 case = Case(Path(folder), COMMANDS[name])
-                tried, found = _try_all(case)
+                tried, found = _try_all(case, runs=COMMANDS[name].runs)
             problems += found
             total += tried
             kinds = Counter(step if step in WRITES else "that read" for step in case.steps)
             kinds["that read"] = kinds.pop("that read", 0)  # the last
             told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
             seconds = time.monotonic() - begun
-            print(f"{name}: {len(case.steps)} steps ({told}), {tried} tries, {seconds:.0f} s")
+            few = f", {len(_SPARE)} of them without memory" if COMMANDS[name].runs else ""
+            print(f"{name}: {len(case.steps)} steps ({told}), {tried} tries{few}, {seconds:.0f} s")
             for problem in found:
                 print(f"  {problem}", flush=True)
     except KeyboardInterrupt:
@@ -57,7 +61,7 @@ def warm() -> None:
             importlib.import_module(module.name)
 
 
-def _try_all(case: Case) -> tuple[int, list[str]]:
+def _try_all(case: Case, *, runs: bool) -> tuple[int, list[str]]:
     """How many faults happened, and what was not as promised."""
     tried = 0
     problems = []
@@ -73,6 +77,12 @@ def _try_all(case: Case) -> tuple[int, list[str]]:
                 tried -= not fired
                 if fired != bool(step):
                     problems.append(f"the fault at step {at} happened: {fired}")
+    for spare in _SPARE if runs else ():
+        tried += 1
+        try:
+            case.try_without_memory(spare)
+        except AssertionError as error:
+            problems.append(str(error))
     return tried, problems
 
 

@@ -1,5 +1,6 @@
 """The commands that write files, each run in forks of this process with a fault at a step."""
 
+import functools
 import json
 import os
 import re
@@ -8,10 +9,9 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, chdir
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final
 from unittest import mock
@@ -19,9 +19,10 @@ from unittest import mock
 import numpy as np
 import onnx
 from onnx import numpy_helper
+from typer.main import get_command
 
 from onnxpad.cli import app
-from onnxpad.engine import pool
+from onnxpad.engine import pool, worker
 from tests.file.test_external_data import IMAGE, PADS, WEIGHT, everything, run, split
 from tests.steps.injected import FAULTS, Fault, injected
 
@@ -74,6 +75,7 @@ COMMANDS: Final = {
 }
 """By the name that the table shows."""
 
+_ELSEWHERE: Final = "t/"
 _DATA: Final = {"w": "deep/w.bin", "b": "b.bin"}
 
 
@@ -135,35 +137,74 @@ class Case:
         died = fired and fault.how.startswith("dies")
         assert died == (end.code < 0), told
         left = [name for name in found if TEMPORARY.fullmatch(name)]
+        # The system's folder for temporary files: only if removing it fails.
+        other = [name for name in found if name.startswith(_ELSEWHERE)]
+        assert len(other) <= (fired and not died), f"{told}: left {other}"
         may_leave = died or fault.how == "fails from then on"
         assert len(left) <= may_leave, f"{told}: left {left}"
-        for name in left:
+        for name in [*left, *other]:
             del found[name]
-        for name, content in found.items():
-            whole = {self._before.get(name), self._after.get(name)}
-            assert content in whole, f"{told}: {name} is half, or foreign"
+        new = {name for name, content in found.items() if content != self._before.get(name)}
+        for name in new:
+            assert self._is_whole(name, found[name]), f"{told}: {name} is half, or foreign"
         assert self._before.keys() <= found.keys(), f"{told}: lost a file"
-        new = found.keys() - self._before.keys()
         made = self._command.made
         if found.get(made) == self._after[made]:
             data = {name for name in self._after if name.endswith(".bin")}
             assert data <= found.keys(), f"{told}: written without its data"
         elif not may_leave:
+            new -= self._before.keys()
             assert not new, f"{told}: left {new}"
         if not died:
-            self._check_told(end, told, everything=found == self._after)
+            self._check_told(end, told, found)
         if again:
             end = self._run()
             assert end.code == self._code, f"{told}: then {end}"
-            assert everything(self._root) == self._after, f"{told}: another result when run again"
+            found = everything(self._root)
+            for name in other:
+                del found[name]
+            assert found == self._after, f"{told}: another result when run again"
         return fired
 
-    def _check_told(self, end: End, told: str, *, everything: bool) -> None:
+    def try_without_memory(self, spare: int) -> int:
+        """The exit code where the worker may take only so many bytes; nothing is half then.
+
+        Raises:
+            AssertionError: Something is lost, half, left behind or told wrongly.
+        """
+
+        def act(fired: Callable[[], object]) -> int:
+            with mock.patch.object(worker, "spare", return_value=spare):
+                return self._act_anew(-1, FAULTS[0], fired)
+
+        self._begin()
+        code = _in_fork(act, [])
+        out, err = (self._root.with_name(name).read_text() for name in ("out", "err"))
+        told = f"{self._command.words}, {spare} bytes: {code} {out!r} {err!r}"
+        assert code in {0, 1, 3, 4}, told
+        assert re.fullmatch(r"(error: [^\n]+\n)?", err), told
+        assert bool(err) == (code > 1), told
+        found = everything(self._root)
+        assert self._before.keys() <= found.keys() <= self._after.keys(), told
+        for name, content in found.items():
+            new = self._is_whole(name, content) if code <= 1 else False
+            assert new or content == self._before.get(name), f"{told}: {name}"
+        return code
+
+    def _is_whole(self, name: str, content: bytes) -> bool:
+        """Whether a file has all of its new content; a page tells of what could not be read."""
+        if name.endswith(".html"):
+            return content.startswith(b"<!DOCTYPE html>") and content.endswith(b"</html>\n")
+        return content == self._after.get(name)
+
+    def _check_told(self, end: End, told: str, found: Mapping[str, bytes]) -> None:
         if end.code == self._code:
-            assert everything, f"{told}: not all is written"
+            whole = [self._is_whole(name, found.get(name, b"")) for name in self._after]
+            assert all(whole), f"{told}: not all is written"
             return
         assert end.code == 2, told
-        assert re.fullmatch(r"error: [^\n]+\n", end.err), told
+        several = "+" if self._command.words.startswith("check") else ""  # of each model, and page
+        assert re.fullmatch(rf"(error: [^\n]+\n){several}", end.err), told
         assert "internal error" not in end.err, told
         if end.out and "json" in self._command.words:
             assert json.loads(end.out), told
@@ -177,12 +218,17 @@ class Case:
         fired: list[bool] = []
         steps: list[str] = []
         if fault.how.startswith("dies") and at >= 0:
-            act = partial(_act, self._root, self._command, at, fault)
-            code = _in_fork(act, fired, runs=self._command.runs)
+            code = _in_fork(functools.partial(self._act_anew, at, fault), fired)
         else:
             code, steps = _act(self._root, self._command, at, fault, lambda: fired.append(True))
         out, err = (self._root.with_name(name).read_text() for name in ("out", "err"))
         return End(code, bool(fired), tuple(steps), out, err)
+
+    def _act_anew(self, at: int, fault: Fault, fired: Callable[[], object]) -> int:
+        """The exit code of the command in this process, with a worker of its own."""
+        if self._command.runs:
+            pool.fork_first()
+        return _act(self._root, self._command, at, fault, fired)[0]
 
 
 def _act(
@@ -195,7 +241,7 @@ def _act(
         for each in streams:
             stack.callback(os.close, each)
         stack.enter_context(chdir(root))
-        stack.enter_context(mock.patch.object(tempfile, "tempdir", str(root / "t")))
+        stack.enter_context(mock.patch.object(tempfile, "tempdir", str(root / _ELSEWHERE)))
         # Pages tell how long it took.
         stack.enter_context(mock.patch.object(time, "perf_counter", return_value=0.0))
         steps = stack.enter_context(injected(root, at, fault, fired))
@@ -204,29 +250,32 @@ def _act(
             file = os.fdopen(each, "w", closefd=False)
             stack.enter_context(mock.patch.object(sys, name, file))
         try:
-            app(command.words.split())
+            _commands()(command.words.split())
         except SystemExit as end:
             return int(end.code or 0), steps.taken
     raise AssertionError("the command did not end by itself")
 
 
-def _in_fork(
-    act: Callable[[Callable[[], object]], object], fired: list[bool], *, runs: bool
-) -> int:
+@functools.cache
+def _commands() -> Callable[[list[str]], object]:
+    """The command line, of which typer builds a new one at each call of `app`."""
+    return get_command(app)
+
+
+def _in_fork(act: Callable[[Callable[[], object]], int], fired: list[bool]) -> int:
     """The exit code of a fork of this process that acts; negative if a signal ended it."""
     told, tell = os.pipe()
     with warnings.catch_warnings():  # the child needs none of the threads of its parent
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if not child:
+        code = 70
         try:
-            if runs:
-                pool.fork_first()
-            act(lambda: os.write(tell, b"!"))
+            code = act(lambda: os.write(tell, b"!"))
         finally:
-            os._exit(0)
+            os._exit(code)
     os.close(tell)
-    with os.fdopen(told, "rb") as pipe:
+    with os.fdopen(told, "rb") as pipe:  # it ends when the child and its worker have ended
         fired += [True] * bool(pipe.read())
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
@@ -243,9 +292,11 @@ def _make_inputs(folder: Path, command: Command) -> None:
 
 
 def _model(nodes: str) -> onnx.ModelProto:
+    """With a Pad that stays, about which onnxruntime is asked by way of a temporary folder."""
     model = onnx.parser.parse_model(
         f"""<ir_version: 9, opset_import: ["" : 17]>
-        g (float[1, 2, 9, 8] x) => (float[1, 3, 5, 4] y) <float[3] b = {{1, 2, 3}}> {{ {nodes} }}"""
+        g (float[1, 2, 9, 8] x) => (float[1, 3, 5, 4] y, float[1, 2, 11, 10] z)
+        <float[3] b = {{1, 2, 3}}> {{ {nodes} z = Pad <mode = "reflect"> (x, pads) }}"""
     )
     bias = numpy_helper.from_array(numpy_helper.to_array(model.graph.initializer.pop()), "b")
     model.graph.initializer.extend([WEIGHT, PADS, bias])

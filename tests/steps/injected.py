@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 from unittest import mock
@@ -109,7 +110,13 @@ class Steps:
                     return True
         return False
 
-    def take(self, name: str, act: Callable[[], Any], half: Callable[[], Any] | None = None) -> Any:
+    def take(
+        self,
+        name: str,
+        act: Callable[[], Any],
+        half: Callable[[], Any] | None = None,
+        path: object = None,
+    ) -> Any:
         """Takes a step, unless it has the fault: the act, or half of it where that can be."""
         number = len(self.taken)
         self.taken.append(name)
@@ -126,7 +133,7 @@ class Steps:
             os.kill(self.process, signal.SIGKILL)
         if name == "close":  # Linux closes nonetheless
             act()
-        raise OSError(self.fault.code, os.strerror(self.fault.code))
+        raise OSError(self.fault.code, os.strerror(self.fault.code), path)
 
     def wrapped(self, name: str, call: Callable[..., Any], named: int) -> Callable[..., Any]:
         """A call as a step, if any of its first arguments concern the folder."""
@@ -140,7 +147,8 @@ class Steps:
                 half = lambda: call(given[0], fewer, *given[2:])  # noqa: E731
             writes = name == "open" and given[1] & (os.O_WRONLY | os.O_RDWR)
             kind = "open to write" if writes else name
-            found = self.take(kind, lambda: call(*given, **options), half)
+            path = None if isinstance(given[0], int) else given[0]
+            found = self.take(kind, lambda: call(*given, **options), half, path)
             if name == "open":
                 self.open.add(found)
             if name == "close":
@@ -169,7 +177,8 @@ class Steps:
                 raw = _Raw(self, file, plain, closefd)
             else:
                 kind = "open" if plain == "r" else "open to write"
-                raw = self.take(kind, lambda: _Raw(self, file, plain, closefd, opener))
+                new = partial(_Raw, self, file, plain, closefd, opener)
+                raw = self.take(kind, new, path=file)
                 self.open.add(raw.fileno())
             if buffering == 0:
                 return raw

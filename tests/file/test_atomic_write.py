@@ -1,0 +1,243 @@
+"""Files that are there whole or not at all, where several processes write and read them at once."""
+
+import fcntl
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from onnxpad.errors import OutputError
+from onnxpad.file import atomic_write
+from onnxpad.file.atomic_write import is_settled, sweep, write_whole
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no forks")
+
+LEFT = ".out.onnx.0123456789abcdef.part"
+
+
+@contextmanager
+def elsewhere(act: Callable[[], object]) -> Iterator[int]:
+    """Acts in a fork of this process, which is gone at the end; yields its number."""
+    with warnings.catch_warnings():  # the child needs none of the threads of its parent
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if not child:
+        code = 1
+        try:
+            act()
+            code = 0
+        finally:
+            os._exit(code)
+    try:
+        yield child
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+class Gate:
+    """A moment for which another process waits."""
+
+    def __init__(self) -> None:
+        self._wait, self._open = os.pipe()
+
+    def wait(self) -> None:
+        assert os.read(self._wait, 1)
+
+    def open(self) -> None:
+        os.write(self._open, b"!")
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def ended(child: int) -> int:
+    """The exit code of a child, once it has ended."""
+    found = os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    assert found is not None
+    return found.si_status
+
+
+def is_over(child: int) -> bool:
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+
+
+@pytest.mark.parametrize("mode", [None, 0o600])
+def test_what_a_killed_process_has_left_is_removed(tmp_path: Path, mode: int | None) -> None:
+    target = tmp_path / "out.onnx"
+    if mode is not None:
+        target.touch(mode)
+    reached, never = Gate(), Gate()
+
+    def content() -> Iterator[bytes]:
+        yield b"half"
+        reached.open()
+        never.wait()
+
+    with elsewhere(lambda: write_whole({target: content()})):
+        reached.wait()
+        [left] = names(tmp_path) - {"out.onnx"}
+        sweep(tmp_path)
+        assert left in names(tmp_path)  # it lives
+    write_whole({target: [b"whole"]})
+    assert names(tmp_path) == {"out.onnx"}
+    assert target.read_bytes() == b"whole"
+
+
+def test_only_temporary_files_are_removed(tmp_path: Path) -> None:
+    others = {
+        "out.onnx.0123456789abcdef.part", ".out.onnx.0123456789abcde.part", ".x.part",
+        ".out.onnx.0123456789ABCDEF.part", ".out.onnx.0123456789abcdef.part~",
+    }  # fmt: skip
+    for name in others:
+        (tmp_path / name).touch()
+    (tmp_path / LEFT.replace("out", "folder")).mkdir()
+    (tmp_path / LEFT.replace("out", "link")).symlink_to(tmp_path / ".x.part")
+    others = names(tmp_path)
+    (tmp_path / LEFT).touch()
+    sweep(tmp_path)
+    assert names(tmp_path) == others
+
+
+def test_nothing_is_removed_where_there_are_no_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(*_: object) -> None:
+        raise OSError(95, os.strerror(95))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    (tmp_path / LEFT).touch()
+    write_whole({tmp_path / "out.onnx": [b"whole"]})
+    assert names(tmp_path) == {LEFT, "out.onnx"}
+    assert is_settled(tmp_path / "out.onnx")
+
+
+def test_a_temporary_file_that_was_removed_too_early_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = atomic_write._lock
+    early = iter(["removed", "locked", "neither"])
+
+    def slow(descriptor: int, *, shared: bool = False) -> bool | None:
+        [temporary] = tmp_path.iterdir()
+        match next(early):
+            case "removed":
+                temporary.unlink()
+            case "locked":
+                temporary.unlink()
+                return False
+        return lock(descriptor, shared=shared)
+
+    monkeypatch.setattr(atomic_write, "_lock", slow)
+    write_whole({tmp_path / "out.onnx": [b"whole"]})
+    assert (tmp_path / "out.onnx").read_bytes() == b"whole"
+    assert next(early, None) is None
+
+
+class TestDataThatAppearsMeanwhile:
+    """Another process writes the same data while this one does."""
+
+    @pytest.mark.parametrize("links", [True, False])
+    def test_stays_if_it_is_the_same(
+        self, tmp_path: Path, links: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        if not links:
+            monkeypatch.setattr(Path, "hardlink_to", _refuse)
+        data, model = tmp_path / "w.bin", tmp_path / "out.onnx"
+
+        def content() -> Iterator[bytes]:
+            yield b"da"
+            data.write_bytes(b"data")
+            yield b"ta"
+
+        write_whole({data: content(), model: [b"model"]})
+        assert names(tmp_path) == {"w.bin", "out.onnx"}
+        assert data.read_bytes() == b"data"
+
+    @pytest.mark.parametrize("links", [True, False])
+    def test_is_not_replaced_if_it_differs(
+        self, tmp_path: Path, links: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        if not links:
+            monkeypatch.setattr(Path, "hardlink_to", _refuse)
+        data, model = tmp_path / "w.bin", tmp_path / "out.onnx"
+
+        def content() -> Iterator[bytes]:
+            yield b"data"
+            data.write_bytes(b"other")
+
+        with pytest.raises(OutputError, match=r"w\.bin has appeared meanwhile, and differs"):
+            write_whole({data: content(), model: [b"model"]})
+        assert names(tmp_path) == {"w.bin"}
+        assert data.read_bytes() == b"other"
+
+    def test_is_not_relied_on_while_it_may_be_taken_back(self, tmp_path: Path) -> None:
+        data, model, ours = (tmp_path / name for name in ("w.bin", "out.onnx", "ours.onnx"))
+        placed, fail = Gate(), Gate()
+
+        def content() -> Iterator[bytes]:
+            yield b"model"
+            placed.open()
+            fail.wait()
+            raise OSError(28, "full")
+
+        def write() -> None:
+            with pytest.raises(OutputError):
+                write_whole({data: [b"data"], model: content()})
+
+        with elsewhere(write) as child:
+            placed.wait()
+            assert not is_settled(data)
+            write_whole({data: [b"data"], ours: [b"model"]})
+            fail.open()
+            assert ended(child) == 0
+        assert names(tmp_path) == {"w.bin", "ours.onnx"}
+        assert is_settled(data)
+
+
+def _refuse(self: Path, target: Path) -> None:
+    raise PermissionError(1, "no hard links here")
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_an_interrupt_takes_back_data_only_before_the_model_is_there(
+    tmp_path: Path, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace = Path.replace
+
+    def interrupted(self: Path, target: Path) -> Path:
+        if moment == "after":
+            replace(self, target)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole({tmp_path / "sub" / "w.bin": [b"data"], tmp_path / "out.onnx": [b"model"]})
+    assert names(tmp_path) == ({"sub", "out.onnx"} if moment == "after" else set())
+
+
+def test_two_writers_and_a_reader_of_one_file(tmp_path: Path) -> None:
+    target = tmp_path / "out.onnx"
+    wholes = [bytes([letter]) * (1 << 16) for letter in b"abc"]
+    write_whole({target: [wholes[-1]]})
+
+    def write(whole: bytes) -> None:
+        parts = [whole[: 1 << 15], whole[1 << 15 :]]
+        for _ in range(25):
+            write_whole({target: iter(parts)})
+
+    seen = set()
+    with elsewhere(lambda: write(wholes[0])) as one, elsewhere(lambda: write(wholes[1])) as other:
+        while not (is_over(one) and is_over(other)):
+            found = target.read_bytes()
+            assert found in wholes
+            seen.add(found)
+        assert [ended(one), ended(other)] == [0, 0]
+    assert len(seen) > 1
+    assert names(tmp_path) == {"out.onnx"}
