@@ -175,6 +175,12 @@ def failures(
     return found
 
 
+def misread(given: Given, seed: int, *, running: bool) -> str:
+    """What comes of it when everything reads a model; empty if at most an `OnnxpadError` does."""
+    found = failures(given, random.Random(seed), running=running)
+    return "; ".join(f"{what} ({reader})" for reader, what in found.items())
+
+
 def _bytes(model: Given) -> bytes:
     return model if isinstance(model, bytes) else model.SerializeToString()
 
