@@ -375,6 +375,19 @@ def test_a_dilated_window_in_the_padding_gives_the_lowest_number() -> None:
     assert not called_non_negative(proto)
 
 
+@pytest.mark.parametrize(
+    ("kind", "called"),
+    [
+        ("float[2, 4, 6, 6]", True),
+        ("float[2, 4, 0, 6]", False),
+        ("float[]", False),
+    ],
+)
+def test_the_greatest_of_no_elements_is_minus_infinity(kind: str, called: bool) -> None:
+    proto = one("r = Relu (x) y = ReduceMax <axes = [2]> (r)", inputs=f"{kind} x")
+    assert called_non_negative(proto) is called
+
+
 def test_what_a_caller_may_override_is_not_called_so() -> None:
     body = "y = Add (r, s)"
     inputs = "float[1] x"

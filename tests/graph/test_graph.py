@@ -946,3 +946,32 @@ def test_garbage_collection_is_left_as_it_was() -> None:
     with pytest.raises(ModelError):
         load("g (float x) => (float z) { }")
     assert gc.isenabled()
+
+
+def test_a_working_copy_has_inputs_in_place_of_long_constants_that_data_meets() -> None:
+    """What reads constants alone keeps them, so that constant folding does the same there."""
+    ones = ", ".join("1" * 300)
+    proto = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["" : 17]>
+        g (float[300] x) => (float[300] y)
+        <float[300] fed = {{{ones}}}, float[300] kept = {{{ones}}}, float[2] short = {{1, 2}}>
+        {{
+            held = Neg (kept)
+            a = Add (x, fed)
+            b = Add (a, held)
+            c = Constant <value = float[300] {{{ones}}}> ()
+            d = Constant <value = float[300] {{{ones}}}> ()
+            e = Abs (d)
+            y = Sum (b, c, e)
+        }}"""
+    )
+    graph = Graph.from_proto(proto)
+    fed = {"x", "a", "b", "y"}
+    copy = graph.working_copy(lambda tensor: tensor.name in fed)
+    values = {tensor.name: tensor for tensor in copy.graph.initializer}
+    assert {*values} == {"kept", "short"}
+    assert values["kept"] == proto.graph.initializer[1]
+    assert [value.name for value in copy.graph.input] == ["x", "fed", "c"]
+    assert [dim.dim_value for dim in copy.graph.input[1].type.tensor_type.shape.dim] == [300]
+    assert [node.output[0] for node in copy.graph.node] == ["held", "a", "b", "d", "e", "y"]
+    assert copy.graph.node[3] == proto.graph.node[4]

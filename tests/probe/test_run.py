@@ -272,3 +272,28 @@ def test_an_open_size_is_not_probed() -> None:
     result = compare_runs(model, model)
     assert (result.ok, result.runs) == (True, 0)
     assert "N" in result.detail
+
+
+@pytest.mark.parametrize(
+    ("after", "ok", "detail"),
+    [
+        pytest.param(
+            "y = Conv <pads = [1,1,1,1], group = 2> (x, w)",
+            False,
+            "the rewritten side does not run: ",
+            id="no engine runs what was made",
+        ),
+        pytest.param(
+            "c = Cast <to = 11> (x) d = LpPool <kernel_shape = [3,3]> (c) y = Cast <to = 1> (d)",
+            True,
+            "not probed: Could not find an implementation",
+            id="onnxruntime has no kernel, and the evaluator is not trusted",
+        ),
+    ],
+)
+def test_only_the_original_runs(after: str, ok: bool, detail: str) -> None:
+    signature = f"{IMAGE} <{WEIGHT}>"
+    before = parse(signature, "y = Conv <pads = [1,1,1,1]> (x, w)")
+    result = compare_runs(before, parse(signature, after), specified=True)
+    assert (result.ok, result.runs) == (ok, 0)
+    assert result.detail.startswith(detail)
