@@ -142,7 +142,7 @@ def unrelated(wanted: Sequence[Mapping[str, Array]]) -> float:
     for value in (value for sample in wanted for value in sample.values()):
         wide = value.astype(np.float64) if value.dtype.kind in "iufb" else np.zeros(1)
         wide = wide[np.isfinite(wide)]
-        shares.append(float(np.var(wide)) / spread(value) ** 2 if wide.size else 0.0)
+        shares.append(float(np.var(wide)) / spread(wide) ** 2 if wide.size else 0.0)
     return _NEARER * math.sqrt(sum(shares) / len(shares)) if any(shares) else math.inf
 
 

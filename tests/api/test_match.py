@@ -496,3 +496,15 @@ def test_a_causal_series_that_was_exported_as_2_d() -> None:
     result = onnxpad.match(wrong, {**data, "y": run(right, data)[0]})
     assert [change.name for change in result.changes] == ["keras-causal"]
     assert np.array_equal(run(result.model, data)[0], run(right, data)[0])
+
+
+def test_an_output_of_text_is_compared_too() -> None:
+    text = """g (float[1, 1, 8, 8] x, string[2] t) => (float[1, 1, a, b] y, string[2] u) {{
+        y = MaxPool <kernel_shape = [3, 3], strides = [2, 2], pads = [{}]> (x)
+        u = Identity (t)
+    }}"""
+    x = np.random.default_rng(0).normal(size=(1, 1, 8, 8)).astype(np.float32)
+    feeds = {"x": x, "t": np.array(["a", "b"], object)}
+    y, u = run(model(text.format("1, 1, 0, 0")), feeds)
+    mine = model(text.format("0, 0, 1, 1"))
+    assert onnxpad.match(mine, {**feeds, "y": y, "u": u}).outcome == "matched"
