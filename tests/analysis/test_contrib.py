@@ -7,7 +7,7 @@ from onnx import TensorProto
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.rules.contrib import CONTRIB_DTYPES, CONTRIB_SHAPES
 from onnxpad.graph import Graph
-from tests.support import one, run
+from tests.support import Array, one, run
 
 INPUTS = "uint8[2, 3, 4, 6] x, uint8[5, 3] m, int8[2, 4] i, float[2, 3, 4, 6] r"
 CONSTANTS = ", ".join(
@@ -45,7 +45,7 @@ CASES = [
     ("uint8", "QLinearGlobalAveragePool <channels_last = 1> (x, s, z, t, z)"),
 ]
 TYPES = {"uint8": TensorProto.UINT8, "int8": TensorProto.INT8, "float": TensorProto.FLOAT}
-FEEDS = {
+FEEDS: dict[str, Array] = {
     "x": np.ones((2, 3, 4, 6), np.uint8),
     "m": np.ones((5, 3), np.uint8),
     "i": np.ones((2, 4), np.int8),
