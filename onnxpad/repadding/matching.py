@@ -249,6 +249,7 @@ class _Task:
         self._options = options
         self._whole = _conventions(copy.sites, options)
         self._sizes: dict[Point, list[tuple[int, ...]]] = {}
+        self._effects: dict[tuple[int, int, tuple[int, ...]], object] = {}
         self._greatest: dict[tuple[Point, tuple[str, ...]], float] = {}
         self._tried: dict[str, Tried] = {}
         self._places = {node.name: at for at, node in enumerate(copy.model.graph.node)}
@@ -567,9 +568,15 @@ class _Task:
         sizes = self._sizes.get(point)
         if one == other or sizes is None:
             return one == other
-        options, site = self._options[place], self._copy.sites[place]
-        effects = [_effect(site, options[each].choice, sizes[place]) for each in (one, other)]
-        return effects[0] == effects[1]
+        return self._effect(place, one, sizes[place]) == self._effect(place, other, sizes[place])
+
+    def _effect(self, place: int, option: int, sizes: tuple[int, ...]) -> object:
+        """The effect of an option at these sizes; a search asks for the same ones at each point."""
+        key = place, option, sizes
+        if key not in self._effects:
+            choice = self._options[place][option].choice
+            self._effects[key] = _effect(self._copy.sites[place], choice, sizes)
+        return self._effects[key]
 
     def _of_recorded_sizes(self) -> Iterator[Point]:
         """Points whose totals give the recorded sizes, each of a few kinds of like operators.
@@ -632,10 +639,11 @@ class _Task:
 
     def _differing(self, place: int) -> Iterator[int]:
         """Options of an operator that compute something else than the one chosen, each once."""
-        sizes, site = self._sizes.get(self._point), self._copy.sites[place]
+        sizes = self._sizes.get(self._point)
         if sizes is None:
             return
-        effects = [_effect(site, each.choice, sizes[place]) for each in self._options[place]]
+        options = range(len(self._options[place]))
+        effects = [self._effect(place, option, sizes[place]) for option in options]
         told = {effects[self._point[place]]}
         for option, effect in enumerate(effects):
             if effect not in told:
