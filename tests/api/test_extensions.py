@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from onnxpad.pipeline.catalogue import catalogue
 from onnxpad.pipeline.own_passes import every_pass
 from onnxpad.process.entry_points import may_be_any
 from onnxpad.reasons import Reason
-from tests.support import BORDER, ROOT, W, assert_graph, one
+from tests.support import BORDER, ROOT, W, assert_graph, forks, one
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n((?:.(?!```))*?register\(.*?)^```$", README, re.M | re.S)
@@ -379,10 +378,8 @@ def installed(folder: Path, value: str) -> None:
 
 def command(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
     """The command in a process that has the folder on its path."""
-    code = f"import sys; sys.path[:0] = [{str(folder)!r}, {str(ROOT)!r}]; "
-    code += "from onnxpad.__main__ import main; main()"
-    given = [sys.executable, "-c", code, *map(str, words)]
-    return subprocess.run(given, capture_output=True, text=True, check=False)
+    code = f"import sys; sys.path.insert(0, {str(folder)!r}); "
+    return forks.run(f"{code}from onnxpad.__main__ import main; main()", *map(str, words))
 
 
 @pytest.mark.slow

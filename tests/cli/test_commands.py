@@ -26,7 +26,7 @@ from onnxpad.finding import Certificate, Change, Finding, Severity
 from onnxpad.report import CheckReport, FileReport, FixReport, Outcome, progress
 from onnxpad.report.progress import ProgressBar
 from onnxpad.validation.result import Comparison, Run, Validation, not_validated
-from tests.support import MODELS, one, onnxpad_runs
+from tests.support import MODELS, forks, one, onnxpad_runs
 
 CHANGE = Change("PAD201", "conv1", "Conv", "Pad", "Conv pads (0,1)", Certificate("same reads"))
 WARNING = Finding("PAD201", Severity.WARNING, "conv1", "Conv", "a Pad in front")
@@ -766,7 +766,7 @@ def test_a_check_runs_no_model(same: Path) -> None:
         f"try: app(['check', {str(same)!r}])\nexcept SystemExit as end: assert end.code == 1\n"
         "assert not {'onnxruntime', 'rich', 'pydantic'} & set(sys.modules)\n"
     )
-    subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=True)
+    assert forks.run(code, modules=forks.LIGHT).returncode == 0
 
 
 # In a process of its own: what only a real stdout, terminal or import shows.
@@ -803,18 +803,24 @@ STUBBED = """
 """
 
 
+def stubbed(*lines: str) -> str:
+    """A program whose engine is a stub."""
+    return "\n".join((textwrap.dedent(STUBBED), *lines))
+
+
 def script(*lines: str) -> list[str]:
-    return [sys.executable, "-c", "\n".join((textwrap.dedent(STUBBED), *lines))]
+    """The command of one, in an interpreter of its own."""
+    return [sys.executable, "-c", stubbed(*lines)]
 
 
-def in_terminal(command: list[str], **env: str) -> str:
-    """What a command shows in a terminal of its own, all streams together."""
+def in_terminal(program: str, **env: str) -> str:
+    """What a program shows in a terminal of its own, all streams together."""
     pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
     master, slave = pty.openpty()
     clean = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TERM")}
-    with subprocess.Popen(
-        command, stdin=slave, stdout=slave, stderr=slave, env={**clean, "TERM": "xterm", **env}
-    ):
+    env = {**clean, "TERM": "xterm", **env}
+    light = forks.LIGHT
+    with forks.start(program, modules=light, env=env, stdin=slave, stdout=slave, stderr=slave):
         os.close(slave)
         output = b""
         while True:
@@ -838,8 +844,8 @@ def test_a_check_imports_nothing_it_does_not_need(model: Path) -> None:
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)",
     )
     for form in Format:
-        done = subprocess.run([*script(*lines), form], capture_output=True, text=True, check=True)
-        assert done.stderr == "[]\n"
+        done = forks.run(stubbed(*lines), form, modules=forks.LIGHT)
+        assert (done.returncode, done.stderr) == (0, "[]\n")
 
 
 @pytest.mark.slow
@@ -850,24 +856,24 @@ def test_help_and_version_start_without_the_engine(args: list[str]) -> None:
         f"try: app({args!r})\nexcept SystemExit as end: assert not end.code, end.code\n"
         "assert not {'onnx', 'numpy', 'rich', 'onnxpad.api.fix'} & set(sys.modules)\n"
     )
-    subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=True)
+    assert forks.run(code, modules=forks.LIGHT).returncode == 0
 
 
 @pytest.mark.slow
 def test_a_terminal_has_colours_and_no_bar_for_quick_work() -> None:
-    shown = in_terminal(script("app(['fix', 'm.onnx'])"))
+    shown = in_terminal(stubbed("app(['fix', 'm.onnx'])"))
     assert "\x1b[1mm.fixed.onnx\x1b[0m" in shown
     assert "certify" not in shown
 
 
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_colours_can_be_turned_off(env: dict[str, str]) -> None:
-    assert "\x1b" not in in_terminal(script("app(['fix', 'm.onnx'])"), **env)
+    assert "\x1b" not in in_terminal(stubbed("app(['fix', 'm.onnx'])"), **env)
 
 
 @pytest.mark.slow
 def test_long_work_shows_a_bar() -> None:
-    shown = in_terminal(script("DELAY = 3.0", "app(['fix', 'm.onnx'])"))
+    shown = in_terminal(stubbed("DELAY = 2.1", "app(['fix', 'm.onnx'])"))
     assert "certify" in shown
     assert "1/4" in shown
     assert {"0:00:01", "0:00:02"} <= {*re.findall(r"\d:\d\d:\d\d", shown)}
@@ -876,7 +882,7 @@ def test_long_work_shows_a_bar() -> None:
 
 @pytest.mark.slow
 def test_quiet_work_shows_no_bar() -> None:
-    assert in_terminal(script("DELAY = 2.0", "app(['fix', 'm.onnx', '-q'])")) == ""
+    assert in_terminal(stubbed("DELAY = 0.7", "app(['fix', 'm.onnx', '-q'])")) == ""
 
 
 @pytest.mark.slow
@@ -954,7 +960,7 @@ def test_the_bar_moves_while_models_run_and_leaves_nothing(tmp_path: Path) -> No
     words = ["validate", str(path), str(path), "--samples", "12"]
     early = "from onnxpad.report import progress; progress.DELAY = 0.05"
     run = f"from onnxpad.cli import app; app({words!r})"
-    shown = in_terminal([sys.executable, "-c", f"{early}; {run}"], COLUMNS="100")
+    shown = in_terminal(f"{early}; {run}", COLUMNS="100")
     counts = dict.fromkeys(re.findall(r"(\d+)/(\d+)", shown[: shown.rindex("\x1b[?25h")]))
     done = [int(runs) for runs, _ in counts]
     assert len(done) >= 3

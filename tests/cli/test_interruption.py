@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from onnxpad.engine import runtime
+from tests.support import forks
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="signals are POSIX's"),
@@ -35,14 +36,10 @@ def test_the_program_ends_in_one_line(number: signal.Signals, command: str, tmp_
     (tmp_path / "m.onnx").touch()
     work = "print(1, flush=True); time.sleep(60)"
     program = ITSELF.format(args=[command, str(tmp_path / "m.onnx")], engine=work)
-    with subprocess.Popen(
-        [sys.executable, "-c", program], stdout=-1, stderr=-1, text=True
-    ) as started:
-        assert started.stdout is not None
+    with forks.start(program) as started:
         started.stdout.readline()
         started.send_signal(number)
-        assert started.wait(timeout=60) == 130
-        assert started.stderr is not None
+        assert started.wait() == 130
         assert started.stderr.read() == "error: interrupted\n"
 
 
@@ -56,9 +53,7 @@ def test_an_error_that_an_interrupt_became_is_an_interrupt(command: str, tmp_pat
         raise ImportError("initialization failed")
     """
     program = ITSELF.format(args=[command, str(tmp_path / "m.onnx")], engine=work)
-    ended = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
-    )
+    ended = forks.run(program)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "error: interrupted\n")
 
 
@@ -115,15 +110,7 @@ def test_no_worker_outlives_the_program(work: str, to: str, tmp_path: Path) -> N
     engine = AT_WORK.format(work=work)
     program = ITSELF.format(args=["fix", str(tmp_path / "m.onnx")], engine=engine)
     program = program.replace("from onnxpad.__main__", f"{NAP}from onnxpad.__main__")
-    with subprocess.Popen(
-        [sys.executable, "-c", program],
-        stdout=-1,
-        stderr=-1,
-        text=True,
-        start_new_session=True,
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
-    ) as started:
-        assert started.stdout is not None
+    with forks.start(program, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"}) as started:
         worker = int(started.stdout.readline())
         time.sleep(0.2)
         assert alive(worker)
@@ -131,8 +118,7 @@ def test_no_worker_outlives_the_program(work: str, to: str, tmp_path: Path) -> N
             os.killpg(started.pid, signal.SIGINT)
         else:
             started.send_signal(signal.SIGINT if to == "parent" else signal.SIGKILL)
-        assert started.wait(timeout=60) == (-signal.SIGKILL if to == "killed" else 130)
-        assert started.stderr is not None
+        assert started.wait() == (-signal.SIGKILL if to == "killed" else 130)
         assert started.stderr.read() == ("" if to == "killed" else "error: interrupted\n")
         deadline = time.monotonic() + 60
         while alive(worker) and time.monotonic() < deadline:

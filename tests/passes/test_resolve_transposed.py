@@ -113,9 +113,12 @@ def test_every_small_form_stays_the_same(auto_pad: str) -> None:
             except Exception:  # onnxruntime's errors share no narrower class
                 continue
             result = onnxpad.fix(model, validate=False)
+            if not result.changed:
+                assert result.model == model
+                continue
             (found,) = run(result.model, feeds)
             np.testing.assert_array_equal(found, expected[0], err_msg=said)
-            ran += result.changed
+            ran += 1
     assert ran >= (0 if auto_pad == "NOTSET" else 60)
 
 

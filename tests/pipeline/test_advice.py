@@ -1,7 +1,9 @@
 """Findings name only options that help: followed, each does away with the finding."""
 
+import ast
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +60,16 @@ def options(finding: onnxpad.Finding) -> Sequence[str]:
     return found
 
 
-def left(model: Any, given: Mapping[str, Any]) -> list[onnxpad.Finding]:
-    result = onnxpad.fix(model, validate=False, **given)
+def left(model: Any, given: Mapping[str, Any]) -> Sequence[onnxpad.Finding]:
+    is_file = isinstance(model, Path)
+    result = of_file(model, str(given)) if is_file else onnxpad.fix(model, validate=False, **given)
     return [*result.findings, *result.undone]
+
+
+@cache
+def of_file(path: Path, given: str) -> onnxpad.FixResult:
+    """What becomes of a file; options that one case begins with are those another is led to."""
+    return onnxpad.fix(path, validate=False, **ast.literal_eval(given))
 
 
 def followed(path: Path, given: Mapping[str, Any], option: str, about: Any) -> Mapping[str, Any]:
