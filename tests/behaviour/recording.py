@@ -21,6 +21,7 @@ from onnx import numpy_helper
 
 import onnxpad
 from onnxpad.cli import app
+from onnxpad.engine.sessions import Session
 from onnxpad.engine.timing import Timing, evaluated
 from tests.behaviour.cases import Case, inputs_of
 
@@ -67,13 +68,18 @@ def normalised(text: str, folder: Path) -> str:
 def invoked(
     words: tuple[str, ...], environment: Mapping[str, str], folder: Path
 ) -> tuple[int | str, str, str]:
-    """The exit code, stdout and stderr of a command in a folder; its clock stands still."""
+    """The exit code, stdout and stderr of a command in a folder.
+
+    Its clocks stand still, here and in workers: times in words decide where lines are wrapped, so
+    that they cannot be normalised in the text.
+    """
     out, err = _Stream("TERM" in environment), _Stream(False)
     kept = {k: v for k, v in os.environ.items() if not re.match("ONNXPAD|NO_COLOR|TERM$", k)}
     code: int | str = "none"
     with (
         mock.patch.dict(os.environ, {**kept, "COLUMNS": "80", **environment}, clear=True),
         mock.patch.object(time, "perf_counter", return_value=0.0),
+        mock.patch.object(Session, "timed", _timed_run),
         mock.patch("onnxpad.validation.whole.timed", _timed),
         contextlib.chdir(folder),
         contextlib.redirect_stdout(out),
@@ -95,6 +101,10 @@ class _Stream(io.StringIO):
 
     def isatty(self) -> bool:
         return self._is_terminal
+
+
+def _timed_run(session: Session, feeds: Any) -> tuple[Any, float]:
+    return session.run(feeds), 0.0
 
 
 def _timed(sources: Any, feeds: Any, provider: str, **_: Any) -> Timing:

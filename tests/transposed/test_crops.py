@@ -12,7 +12,7 @@ GIVEN: Final = f"""
     float[3] two = {{2, 2, 2}}, float c = {{2}},
     int64[8] less = {{0, 0, 0, 0, 0, 0, -1, -1}}, int64[8] more = {{0, 0, 0, 0, 0, 0, 1, 1}},
     int64[2] zero = {{0, 0}}, int64[2] s = {{1, 1}}, int64[2] e = {{8, -1}}, int64[2] ax = {{2, 3}},
-    int64[2] last = {{9223372036854775807, 9223372036854775807}}
+    int64[2] far = {{2, 7}}, int64[2] last = {{9223372036854775807, 9223372036854775807}}
 """
 UP: Final = "t = ConvTranspose <strides = [2, 2]> (x, w)"
 FULL: Final = "H 0+0, W 0+0, pads [0, 0, 0, 0]"
@@ -120,12 +120,22 @@ def test_what_stays_downstream(
         pytest.param(f"{UP} r = Sigmoid (t) y = Pad (r, more)", id="a step that a Pad changes"),
         pytest.param(f"{UP} y = Slice (t, s, e, s)", id="an axis named twice"),
         pytest.param(f"{UP} y = Slice (t, s, e, ax, ax)", id="steps above 1"),
+        pytest.param(f"{UP} y = Slice (t, s, e, far)", id="an axis that it does not have"),
         pytest.param(f'{UP} y = Pad <mode = "edge"> (t, more)', id="a Pad that copies"),
     ],
 )
 def test_what_is_no_crop(body: str) -> None:
     site = sites(body)[0]
     assert (site.written, site.amounts, site.findings) == ("none", "none", ())
+
+
+@pytest.mark.parametrize("further", ["", " z = Relu (y)"])
+def test_the_operator_that_takes_a_crop_has_its_name(further: str) -> None:
+    body = f"[up] {UP} y = Slice (t, s, e, ax){further}"
+    outputs = "float[] y, float[] z" if further else "float[] y"
+    model = one(body, inputs="float[1, 2, 4, 4] x", outputs=outputs, initializers=GIVEN)
+    nodes = onnxpad.fix(model, validate=False).model.graph.node
+    assert [node.name for node in nodes if node.op_type == "ConvTranspose"] == ["up"]
 
 
 @pytest.mark.parametrize(
