@@ -205,6 +205,8 @@ def serve(channel: Channel) -> None:
         reply: tuple[bool, object]
         try:
             reply = True, getattr(desk, name)(*arguments)
+        except MemoryError:
+            reply = False, EngineError("onnxruntime's process is out of memory")
         except Exception as error:  # raised again in the caller
             reply = False, error
         if not answered:

@@ -152,7 +152,7 @@ class Case:
         if found.get(made) == self._after[made]:
             data = {name for name in self._after if name.endswith(".bin")}
             assert data <= found.keys(), f"{told}: written without its data"
-        elif not may_leave:
+        elif not may_leave and end.code != self._code:
             new -= self._before.keys()
             assert not new, f"{told}: left {new}"
         if not died:
@@ -253,6 +253,8 @@ def _act(
             _commands()(command.words.split())
         except SystemExit as end:
             return int(end.code or 0), steps.taken
+        except Exception as error:
+            raise AssertionError(f"{command.words}: a traceback, {fault} at step {at}") from error
     raise AssertionError("the command did not end by itself")
 
 
