@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper
 import onnxpad
 from onnxpad.repadding import matching
 from tests.repadding import ports
-from tests.support import Array, model, run
+from tests.support import Array, checked, run
 
 SIZE = 20
 
@@ -473,7 +473,7 @@ branches (float[1, 1, 8] x) => (float[1, 1, 4] first, float[1, 1, 4] second)
 
 
 def test_what_reproduces_one_output_stays_while_the_next_one_is_reproduced() -> None:
-    right, wrong = (model(BRANCHES.replace("PADS", pads)) for pads in ("0, 1", "1, 1"))
+    right, wrong = (checked(BRANCHES.replace("PADS", pads)) for pads in ("0, 1", "1, 1"))
     data = {"x": np.array([[[1, 2, 4, 8, 3, 5, 7, 6]]], np.float32)}
     reference = {**data, **dict(zip(("first", "second"), run(right, data), strict=True))}
     result = onnxpad.match(wrong, reference)
@@ -491,7 +491,7 @@ series (float[1, 1, 1, 9] x) => (float[1, 1, 1, 9] y) <float[1, 1, 1, 3] w = {1,
 
 
 def test_a_causal_series_that_was_exported_as_2_d() -> None:
-    right, wrong = (model(SERIES.replace("PADS", pads)) for pads in ("0, 4, 0, 0", "0, 2, 0, 2"))
+    right, wrong = (checked(SERIES.replace("PADS", pads)) for pads in ("0, 4, 0, 0", "0, 2, 0, 2"))
     data = {"x": np.array([[[[1, 2, 4, 8, 3, 5, 7, 6, 9]]]], np.float32)}
     result = onnxpad.match(wrong, {**data, "y": run(right, data)[0]})
     assert [change.name for change in result.changes] == ["keras-causal"]

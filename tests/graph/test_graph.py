@@ -16,17 +16,13 @@ from onnx.reference import ReferenceEvaluator
 from onnxpad.errors import ModelError
 from onnxpad.file.wire import encode
 from onnxpad.graph import Declared, Graph, Tensor
+from tests.support import parsed
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17]>'
 
 
 def load(text: str) -> Graph:
-    return Graph.from_proto(parse(text))
-
-
-def parse(text: str) -> onnx.ModelProto:
-    text = text.strip()
-    return onnx.parser.parse_model(text if text.startswith("<") else HEAD + text)
+    return Graph.from_proto(parsed(text))
 
 
 PAD_CONV = """
@@ -125,7 +121,7 @@ class TestChecks:
         ],
     )
     def test_refuses_protos(self, edit: Callable[[onnx.ModelProto], None], says: str) -> None:
-        model = parse(PAD_CONV)
+        model = parsed(PAD_CONV)
         edit(model)
         with pytest.raises(ModelError, match=says):
             Graph.from_proto(model)
@@ -164,11 +160,11 @@ class TestChecks:
         ],
     )
     def test_accepts(self, text: str) -> None:
-        model = parse(text)
+        model = parsed(text)
         assert Graph.from_proto(model).to_proto() == model
 
     def test_before_ir_version_3_the_opset_is_1(self) -> None:
-        model = parse(PAD_CONV)
+        model = parsed(PAD_CONV)
         model.ir_version = 2
         model.ClearField("opset_import")
         assert Graph.from_proto(model).opset == 1
@@ -262,7 +258,7 @@ class TestReading:
         assert [graph.is_standard(node) for node in graph.nodes] == [True, True, False, False]
 
     def test_declarations(self) -> None:
-        model = parse("""
+        model = parsed("""
             g (float[1, n, 5] x, float y, float16 z, float[3] w) => (float[7] o, float[2] r)
             <float[3] w = {1, 2, 3}, int64[2] v = {1, 2}, float[9] o, float[9] c>
             { c = Constant <value = float[2] {1, 2}> () o = Relu (x) r = Relu (c) }
@@ -297,7 +293,7 @@ class TestReading:
 
     def test_an_initializer_that_is_an_input_may_be_overridden_from_ir_version_4(self) -> None:
         text = "g (float[1] x, float[1] w) => (float[1] y) <float[1] w = {1}> { y = Add (x, w) }"
-        model = parse(text)
+        model = parsed(text)
         graph = Graph.from_proto(model)
         assert graph.constant(graph.tensor("w")) is None
         assert list(graph.inputs) == ["x", "w"]
@@ -317,7 +313,7 @@ class TestConstants:
         numpy_type = helper.tensor_dtype_to_np_dtype(dtype)
         values = (np.arange(count) % 2).astype(numpy_type)
         proto = onnx.numpy_helper.from_array(values, "c")
-        model = parse("g (float x) => (float x) { }")
+        model = parsed("g (float x) => (float x) { }")
         if form == "initializer":
             model.graph.initializer.append(proto)
         else:
@@ -337,7 +333,7 @@ class TestConstants:
         ],
     )
     def test_listed_values(self, attribute: str) -> None:
-        model = parse(f"g () => (float y) {{ y = Constant <{attribute}> () }}")
+        model = parsed(f"g () => (float y) {{ y = Constant <{attribute}> () }}")
         graph = Graph.from_proto(model)
         (expected,) = ReferenceEvaluator(model).run(None, {})
         read = graph.constant(graph.tensor("y"))
@@ -351,7 +347,7 @@ class TestConstants:
             assert read.dtype == np.asarray(expected).dtype
 
     def test_what_is_long_or_elsewhere_is_not_read(self) -> None:
-        model = parse("g (float x) => (float x) { }")
+        model = parsed("g (float x) => (float x) { }")
         graph = model.graph
         graph.initializer.append(onnx.numpy_helper.from_array(np.zeros(4097), "long"))
         graph.initializer.add(name="external", data_type=1, dims=[1], data_location=1)
@@ -374,7 +370,7 @@ class TestConstants:
         assert graph.constant(graph.tensor("y")) is None
 
     def test_damage_in_elements_is_refused(self) -> None:
-        model = parse("g (float x) => (float x) { }")
+        model = parsed("g (float x) => (float x) { }")
         tensor = onnx.TensorProto(name="c", data_type=7, dims=[2000])
         damaged = tensor.SerializeToString() + encode(7, b"\xff" * 2000)
         raw = model.SerializeToString() + encode(7, encode(5, damaged))
@@ -385,7 +381,7 @@ class TestConstants:
 
     @pytest.mark.parametrize("size", [3, 300])
     def test_elements_that_do_not_fit_are_refused(self, size: int) -> None:
-        model = parse("g (float x) => (float x) { }")
+        model = parsed("g (float x) => (float x) { }")
         proto = onnx.numpy_helper.from_array(np.zeros(size, np.float32), "c")
         proto.dims[0] += 1
         model.graph.initializer.append(proto)
@@ -422,7 +418,7 @@ class TestEdits:
             graph.set_input(clip, 3, None)
 
     def test_omitted_inputs_elsewhere_stay(self) -> None:
-        model = parse("g (float x) => (float y) { z = Abs (x) y = Clip (x, , x) }")
+        model = parsed("g (float x) => (float y) { z = Abs (x) y = Clip (x, , x) }")
         model.graph.node[1].input[2] = ""
         graph = Graph.from_proto(model)
         clip = list(graph.nodes)[1]
@@ -430,7 +426,7 @@ class TestEdits:
         assert list(graph.node_proto(clip).input) == ["z", "", ""]
 
     def test_fresh_names_are_free_everywhere(self) -> None:
-        model = parse("""
+        model = parsed("""
             <ir_version: 9, opset_import: ["" : 17, "custom" : 1]>
             g (float t, bool b) => (float y) <float[1] t_1 = {1}, float t_2> {
                 [t_3] t_4 = Relu (t) t_6 = Relu (t)
@@ -481,10 +477,10 @@ class TestEdits:
         assert not graph.changed
 
     def test_what_is_referred_to_keeps_its_name(self) -> None:
-        annotated = parse(COPIED)
+        annotated = parsed(COPIED)
         entry = annotated.graph.quantization_annotation.add(tensor_name="x")
         entry.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="a")
-        for model in (annotated, parse(COPIED.replace(" y, ", " a, float[4] y, "))):
+        for model in (annotated, parsed(COPIED.replace(" y, ", " a, float[4] y, "))):
             graph = Graph.from_proto(model)
             copy = next(node for node in graph.nodes if node.name == "copy")
             assert graph.absorb(copy) == ()
@@ -540,7 +536,7 @@ class TestEdits:
 
     @pytest.mark.parametrize("ir_version", [3, 9])
     def test_initializers_are_inputs_before_ir_version_4(self, ir_version: int) -> None:
-        model = parse(PAD_CONV)
+        model = parsed(PAD_CONV)
         model.ir_version = ir_version
         if ir_version == 3:
             model.graph.input.append(helper.make_tensor_value_info("p", 7, [8]))
@@ -562,14 +558,14 @@ class TestEdits:
         )
         (node,) = graph.nodes
         graph.replace_op(node, "Identity", [graph.tensor("x")], {})
-        expected = parse("g (float x) => (float y) { [n] y = Identity (x) }")
+        expected = parsed("g (float x) => (float y) { [n] y = Identity (x) }")
         (saved,) = graph.to_proto().graph.node
         assert helper.printable_node(saved) == helper.printable_node(expected.graph.node[0])
         assert len(graph.uses(graph.tensor("x"))) == 1
         assert graph.is_standard(node)
 
     def test_replaced_call_of_a_function_has_no_overload(self) -> None:
-        model = parse("g (float x) => (float y) { y = Relu (x) }")
+        model = parsed("g (float x) => (float y) { y = Relu (x) }")
         model.graph.node[0].op_type = "f"
         model.graph.node[0].domain = "custom"
         model.graph.node[0].overload = "one"
@@ -594,7 +590,7 @@ class TestEdits:
                 edit()
 
     def test_a_proto_is_never_changed(self) -> None:
-        model = parse(PAD_CONV)
+        model = parsed(PAD_CONV)
         graph = Graph.from_proto(model)
         pad, conv = graph.nodes
         graph.set_attribute(conv, "pads", [1, 1, 1, 1])
@@ -607,7 +603,7 @@ class TestEdits:
         proto.Clear()
         assert [node.op_type for node in graph.to_proto().graph.node] == ["Conv"]
         assert len(graph.to_proto().graph.initializer[0].dims) == 4
-        assert model == parse(PAD_CONV)
+        assert model == parsed(PAD_CONV)
 
     def test_nodes_can_go_while_they_are_walked(self) -> None:
         graph = load("g (float x) => (float x) { a = Abs (x) b = Abs (x) c = Abs (x) }")
@@ -636,7 +632,7 @@ class TestEdits:
         assert graph.changed
         graph.set_attribute(conv, "group", None)
         assert not graph.changed
-        assert graph.to_bytes() == parse(PAD_CONV).SerializeToString()
+        assert graph.to_bytes() == parsed(PAD_CONV).SerializeToString()
 
     def test_attribute_of_the_same_value_is_no_change(self) -> None:
         text = "g (float x) => (float y) { y = Elu <alpha = 0.1, n = 1, f = 1.0, l = [1.0]> (x) }"
@@ -705,7 +701,7 @@ class TestSweep:
         assert not saved.initializer
         assert not saved.value_info
         graph.rollback(0)
-        assert graph.to_bytes() == parse(self.CHAIN).SerializeToString()
+        assert graph.to_bytes() == parsed(self.CHAIN).SerializeToString()
 
     def test_leaves_what_was_dead_before(self) -> None:
         graph = load(self.CHAIN)
@@ -720,7 +716,7 @@ class TestSweep:
         assert graph.sweep() == ()
 
     def test_leaves_what_training_or_quantization_refers_to(self) -> None:
-        model = parse(PAD_CONV)
+        model = parsed(PAD_CONV)
         annotation = model.graph.quantization_annotation.add(tensor_name="x")
         annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="p")
         training = model.training_info.add()
@@ -775,7 +771,7 @@ class TestAnyEdits:
     @pytest.mark.parametrize("seed", [3, 11, 18, 30])
     def test_are_saved_and_undone(self, seed: int) -> None:
         generator = random.Random(seed)
-        model = parse(self.MODEL)
+        model = parsed(self.MODEL)
         model.ir_version = generator.choice([3, 9])
         graph = Graph.from_proto(model)
         marks = []

@@ -19,7 +19,7 @@ from onnxpad.errors import ModelError
 from onnxpad.file.wire import encode, scan
 from onnxpad.graph import Declared, Graph, Node, Tensor
 from onnxpad.graph.encode import light_functions
-from tests.support import feeds_of, run
+from tests.support import assert_same, checked, feeds_of, run
 from tests.support import one as model_of
 
 CONV = "[conv] c = Conv (a, w)"
@@ -85,12 +85,6 @@ PLACES = {
 }
 
 
-def parse(text: str) -> onnx.ModelProto:
-    model = onnx.parser.parse_model(text)
-    onnx.checker.check_model(model)
-    return model
-
-
 def scopes(graph: Graph) -> dict[str, Graph]:
     """All graphs of a model by their place."""
 
@@ -149,7 +143,7 @@ def records(raw: bytes) -> list[bytes]:
 class TestReading:
     @pytest.mark.parametrize(("place", "text"), PLACES.items())
     def test_every_scope_is_found_and_nothing_is_changed(self, place: str, text: str) -> None:
-        raw = future(parse(text))
+        raw = future(checked(text))
         graph = Graph.from_bytes(raw)
         found = scopes(graph)
         assert place in found
@@ -181,7 +175,7 @@ class TestReading:
             assert not any(map(function.is_standard, function.nodes))
 
     def test_what_a_body_reads_of_the_graphs_around(self) -> None:
-        main = Graph.from_proto(parse(LOOP_IN_IF))
+        main = Graph.from_proto(checked(LOOP_IN_IF))
         found = scopes(main)
         loop = found["If 'if' > then_branch > Loop 'loop' > body"]
         branch = found["If 'if' > then_branch"]
@@ -200,7 +194,7 @@ class TestReading:
 
     def test_what_a_caller_may_override_is_unknown_in_bodies_too(self) -> None:
         text = IF.replace("(float[1, 1, 5, 5] x)", "(float[1, 1, 5, 5] x, int64[8] p)")
-        branch = scopes(Graph.from_proto(parse(text)))["If 'if' > then_branch"]
+        branch = scopes(Graph.from_proto(checked(text)))["If 'if' > then_branch"]
         assert branch.constant(branch.tensor("p")) is None
 
     def test_constants_of_a_body(self) -> None:
@@ -217,7 +211,7 @@ class TestReading:
             assert value.tolist() == expected
 
     def test_inputs_of_bodies_are_what_their_node_determines(self) -> None:
-        loop = scopes(Graph.from_proto(parse(LOOP_IN_IF)))
+        loop = scopes(Graph.from_proto(checked(LOOP_IN_IF)))
         assert loop["If 'if' > then_branch > Loop 'loop' > body"].inputs == {
             "i": Declared(TensorProto.INT64, ()),
             "on": Declared(TensorProto.BOOL, ()),
@@ -227,9 +221,9 @@ class TestReading:
         loop = scopes(Graph.from_proto(onnx.parser.parse_model(vectors)))
         inputs = loop["If 'if' > then_branch > Loop 'loop' > body"].inputs
         assert [each.shape for each in inputs.values()] == [None, None, None]
-        scan = scopes(Graph.from_proto(parse(SCAN)))["Scan 'scan' > body"]
+        scan = scopes(Graph.from_proto(checked(SCAN)))["Scan 'scan' > body"]
         assert scan.inputs == {"q": Declared(0, None)}
-        function = scopes(Graph.from_proto(parse(FUNCTION)))["f::blur"]
+        function = scopes(Graph.from_proto(checked(FUNCTION)))["f::blur"]
         assert set(function.inputs.values()) == {Declared(0, None)}
         foreign = LOOP_IN_IF.replace("Loop (", "f.Loop (")
         inner = scopes(Graph.from_proto(onnx.parser.parse_model(foreign)))
@@ -238,7 +232,7 @@ class TestReading:
 
     def test_bodies_beside_one_another_may_use_the_same_names(self) -> None:
         text = IF.replace("c = Identity (f)", "a = Pad (f, p) c = Relu (a)")
-        found = scopes(Graph.from_proto(parse(text)))
+        found = scopes(Graph.from_proto(checked(text)))
         one, other = found["If 'if' > then_branch"], found["If 'if' > else_branch"]
         assert one.tensor("a") is not other.tensor("a")
         assert one.tensor("a") != other.tensor("a")
@@ -265,7 +259,7 @@ class TestReading:
         graph = Graph.from_bytes(raw)
         fold(scopes(graph)["If 'if' > then_branch"])
         onnx.checker.check_model(graph.to_proto())
-        same(onnx.ModelProto.FromString(raw), graph.to_proto())
+        assert_same(onnx.ModelProto.FromString(raw), graph.to_proto())
         graph.rollback(0)
         assert graph.to_bytes() == raw
 
@@ -292,7 +286,7 @@ class TestReading:
 
 def in_two_pieces(text: str, *, nodes: int = 1) -> bytes:
     """A model whose first body comes in two messages, the second with its last nodes and output."""
-    model = parse(text)
+    model = checked(text)
     node = model.graph.node[1]
     whole = node.SerializeToString()
     first, second = onnx.GraphProto(), onnx.GraphProto()
@@ -314,16 +308,10 @@ def graph_initializers(raw: bytes) -> list[onnx.TensorProto]:
     return list(onnx.ModelProto.FromString(raw).graph.initializer)
 
 
-def same(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
-    feeds = feeds_of(before)
-    for one, other in zip(run(before, feeds), run(after, feeds), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
 class TestEditing:
     @pytest.mark.parametrize(("place", "text"), PLACES.items())
     def test_only_the_owner_is_encoded_anew(self, place: str, text: str) -> None:
-        raw = future(parse(text))
+        raw = future(checked(text))
         graph = Graph.from_bytes(raw)
         mark = graph.mark()
         fold(scopes(graph)[place])
@@ -331,7 +319,7 @@ class TestEditing:
         edited = graph.to_bytes()
         proto = graph.to_proto()
         onnx.checker.check_model(proto)
-        same(onnx.ModelProto.FromString(raw), proto)
+        assert_same(onnx.ModelProto.FromString(raw), proto)
 
         old, new = records(raw), records(edited)
         kept = [record for record in old if record in new]
@@ -357,7 +345,7 @@ class TestEditing:
     @pytest.mark.parametrize(("place", "text"), PLACES.items())
     def test_untouched_nodes_inside_keep_their_bytes(self, place: str, text: str) -> None:
         """Whatever the order of their fields, which protobuf would sort."""
-        raw = bytes(parse(text).SerializeToString())
+        raw = bytes(checked(text).SerializeToString())
         graph = Graph.from_bytes(raw)
         scope = scopes(graph)[place]
         plain = bytes(scope.node_proto(named(scope, "pad")).SerializeToString())
@@ -376,7 +364,7 @@ class TestEditing:
         assert graph.to_bytes() == raw
 
     def test_the_owner_says_so(self) -> None:
-        graph = Graph.from_proto(parse(LOOP_IN_IF))
+        graph = Graph.from_proto(checked(LOOP_IN_IF))
         found = scopes(graph)
         fold(found["If 'if' > then_branch > Loop 'loop' > body"])
         outer = named(graph, "if")
@@ -404,7 +392,7 @@ class TestEditing:
     def test_what_runs_an_edited_graph_is_touched(
         self, text: str, place: str, touched: set[str]
     ) -> None:
-        graph = Graph.from_proto(parse(text))
+        graph = Graph.from_proto(checked(text))
         scope = scopes(graph)[place]
         for node in graph.nodes:
             graph.set_input(node, 0, node.inputs[0])
@@ -419,28 +407,28 @@ class TestEditing:
         assert graph.touched(mark) == []
 
     def test_a_working_copy_has_functions_as_they_are_now(self) -> None:
-        graph = Graph.from_proto(parse(FUNCTION))
+        graph = Graph.from_proto(checked(FUNCTION))
         fold(scopes(graph)["f::blur"])
         copy = graph.working_copy(lambda _: False)
         assert [node.op_type for node in copy.functions[0].node] == ["Conv"]
         assert graph.inner_operators(named(graph, "call")) == {"Conv"}
 
     def test_an_owner_that_is_edited_itself_keeps_what_its_bodies_became(self) -> None:
-        graph = Graph.from_proto(parse(IF))
+        graph = Graph.from_proto(checked(IF))
         node = named(graph, "if")
         fold(scopes(graph)["If 'if' > then_branch"])
         graph.set_input(node, 0, graph.add_initializer(np.array(True), "on"))
         saved = graph.to_proto()
         assert saved.graph.node[1].input == ["on"]
         assert [inner.op_type for inner in saved.graph.node[1].attribute[0].g.node] == ["Conv"]
-        same(parse(IF), saved)
+        assert_same(checked(IF), saved)
         graph.rollback(0)
-        assert graph.to_bytes() == parse(IF).SerializeToString()
+        assert graph.to_bytes() == checked(IF).SerializeToString()
 
     def test_what_a_body_no_longer_reads_is_swept_around_it(self) -> None:
         text = LOOP_IN_IF.replace(" {\n    [if]", " {\n q = Identity (p)\n    [if]", 1)
         text = text.replace("Pad (s, p)", "Pad (s, q)")
-        graph = Graph.from_proto(parse(text))
+        graph = Graph.from_proto(checked(text))
         raw = graph.to_bytes()
         body = scopes(graph)["If 'if' > then_branch > Loop 'loop' > body"]
         conv, pad = named(body, "conv"), named(body, "pad")
@@ -449,13 +437,13 @@ class TestEditing:
         assert graph.uses(graph.tensor("q"))
         assert graph.sweep() == ("If 'if' > then_branch > Loop 'loop' > body > Pad 'pad'", "<q>")
         assert "p" not in {each.name for each in graph.to_proto().graph.initializer}
-        same(parse(text), graph.to_proto())
+        assert_same(checked(text), graph.to_proto())
         graph.rollback(0)
         assert graph.to_bytes() == raw
         assert [use.index for use in graph.uses(graph.tensor("q"))] == [-1]
 
     def test_what_a_body_reads_stays_around_it(self) -> None:
-        graph = Graph.from_proto(parse(IF))
+        graph = Graph.from_proto(checked(IF))
         branch = scopes(graph)["If 'if' > else_branch"]
         copy = next(branch.nodes)
         with pytest.raises(ValueError, match="in use"):
@@ -465,7 +453,7 @@ class TestEditing:
         assert [node.op_type for node in graph.to_proto().graph.node] == ["If", "Neg"]
         onnx.checker.check_model(graph.to_proto())
         graph.rollback(0)
-        assert graph.to_bytes() == parse(IF).SerializeToString()
+        assert graph.to_bytes() == checked(IF).SerializeToString()
 
     def test_an_output_of_a_body_stays_around_it(self) -> None:
         text = IF.replace("(float[] c) { c = Identity (f) }", "(float[] f) { n = Neg (f) }")
@@ -477,7 +465,7 @@ class TestEditing:
 
     def test_a_tensor_of_a_graph_around_is_captured_by_all_in_between(self) -> None:
         text = LOOP_IN_IF.replace(" {\n    [if]", " {\n q = Neg (x)\n    [if]", 1)
-        graph = Graph.from_proto(parse(text))
+        graph = Graph.from_proto(checked(text))
         found = scopes(graph)
         body = found["If 'if' > then_branch > Loop 'loop' > body"]
         q = graph.tensor("q")
@@ -487,7 +475,7 @@ class TestEditing:
         with pytest.raises(ValueError, match="in use"):
             graph.remove(q.inputs[0])
         onnx.checker.check_model(graph.to_proto())
-        run(graph.to_proto(), feeds_of(parse(text)))
+        run(graph.to_proto(), feeds_of(checked(text)))
         graph.rollback(0)
         assert not graph.uses(q)
 
@@ -503,7 +491,7 @@ class TestEditing:
     @pytest.mark.parametrize(("place", "text"), PLACES.items())
     @pytest.mark.parametrize("ir_version", [3, 9])
     def test_constants_are_added(self, place: str, text: str, ir_version: int) -> None:
-        model = parse(text)
+        model = checked(text)
         model.ir_version = max(ir_version, 8 if model.functions else 3)
         if model.ir_version < 4:
             for each in model.graph.initializer:
@@ -525,12 +513,12 @@ class TestEditing:
         saved = graph.to_proto()
         onnx.checker.check_model(saved)
         if model.ir_version > 3:
-            same(onnx.ModelProto.FromString(raw), saved)
+            assert_same(onnx.ModelProto.FromString(raw), saved)
         graph.rollback(0)
         assert graph.to_bytes() == raw
 
     def test_names_are_fresh_across_the_model(self) -> None:
-        graph = Graph.from_proto(parse(IN_FUNCTION))
+        graph = Graph.from_proto(checked(IN_FUNCTION))
         names = []
         for scope in scopes(graph).values():
             first = next(scope.nodes)
@@ -544,7 +532,7 @@ class TestEditing:
         assert not graph.changed
 
     def test_value_info_of_what_goes_goes_too(self) -> None:
-        model = parse(IF)
+        model = checked(IF)
         body = model.graph.node[1].attribute[0].g
         body.value_info.append(helper.make_tensor_value_info("a", 1, None))
         body.value_info.append(helper.make_tensor_value_info("c", 1, None))
@@ -554,12 +542,12 @@ class TestEditing:
         assert left.name == "c"
 
     def test_only_the_main_graph_declares(self) -> None:
-        body = scopes(Graph.from_proto(parse(SCAN)))["Scan 'scan' > body"]
+        body = scopes(Graph.from_proto(checked(SCAN)))["Scan 'scan' > body"]
         with pytest.raises(ValueError, match="no input of the main graph"):
             body.declare("q", (1, 1, 5, 5))
 
     def test_external_data_of_bodies_goes_along(self, tmp_path: Path) -> None:
-        model = parse(IF)
+        model = checked(IF)
         body = model.graph.node[1].attribute[0].g
         values = np.arange(9, dtype=np.float32)
         (tmp_path / "w.bin").write_bytes(values.tobytes())
@@ -590,7 +578,7 @@ class TestEditing:
 class TestAnalysis:
     def test_captured_tensors_are_what_the_graph_around_knows(self) -> None:
         text = LOOP_IN_IF.replace("[1, 1, 5, 5] x", "[1, 1, h, 5] x")
-        main = Graph.from_proto(parse(text))
+        main = Graph.from_proto(checked(text))
         found = scopes(main)
         branch = found["If 'if' > then_branch"]
         body = found["If 'if' > then_branch > Loop 'loop' > body"]
@@ -606,7 +594,7 @@ class TestAnalysis:
         assert Analysis(body).shape(body.tensor("w")) == (1, 1, 3, 3)
 
     def test_shapes_are_computed_in_bodies(self) -> None:
-        main = Graph.from_proto(parse(IF.replace("[1, 1, 5, 5] x", "[1, 1, h, 5] x")))
+        main = Graph.from_proto(checked(IF.replace("[1, 1, 5, 5] x", "[1, 1, h, 5] x")))
         branch = scopes(main)["If 'if' > then_branch"]
         known = Analysis(main)
         shape = Analysis(branch, outer=known).shape(branch.tensor("c"))
@@ -615,7 +603,7 @@ class TestAnalysis:
 
     def test_signs_of_captured_tensors(self) -> None:
         text = IF.replace("f = Neg (x)", "f = Relu (x)")
-        main = Graph.from_proto(parse(text))
+        main = Graph.from_proto(checked(text))
         branch = scopes(main)["If 'if' > else_branch"]
         known = Analysis(main)
         inner = Analysis(branch, outer=known)
@@ -628,7 +616,7 @@ class TestCost:
 
     @staticmethod
     def model(count: int) -> onnx.ModelProto:
-        base = parse(IF)
+        base = checked(IF)
         node = base.graph.node[1]
         del base.graph.node[:]
         for index in range(count):
@@ -663,7 +651,7 @@ class TestCost:
         assert calls(400) < 4.4 * calls(100)
 
     def test_bodies_are_looked_into_only_when_asked_for(self) -> None:
-        graph = Graph.from_proto(parse(IF))
+        graph = Graph.from_proto(checked(IF))
         assert not any(entry.bodies for entry in graph._view.entries.values())
 
 

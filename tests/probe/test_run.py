@@ -2,7 +2,6 @@
 
 import itertools
 
-import onnx
 import pytest
 
 from onnxpad.probe.run import compare_runs
@@ -10,10 +9,6 @@ from tests.support import parsed
 
 INDICES = "(float[1,1,5,6] x) => (float[1,1,?,?] y, int64[1,1,?,?] i)"
 PAD = "int64[8] p = {0,0,1,1,0,0,1,1}"
-
-
-def parse(signature: str, body: str) -> onnx.ModelProto:
-    return parsed(f"g {signature} {{ {body} }}")
 
 
 pytestmark = pytest.mark.usefixtures("nothing_printed")
@@ -124,12 +119,12 @@ CASES = [
 def test_tells_a_right_rewrite_from_a_wrong_one(
     signature: str, before: str, good: str, bad: str
 ) -> None:
-    original = parse(signature, before)
-    right = compare_runs(original, parse(signature, good))
+    original = parsed(signature, before)
+    right = compare_runs(original, parsed(signature, good))
     assert right.ok
     assert right.runs >= 7
     assert not right.detail
-    wrong = compare_runs(original, parse(signature, bad))
+    wrong = compare_runs(original, parsed(signature, bad))
     assert not wrong.ok
     assert wrong.runs >= 7
     assert "\n" not in wrong.detail
@@ -139,8 +134,8 @@ def test_tells_a_right_rewrite_from_a_wrong_one(
 @pytest.mark.parametrize("elem", ["float", "float16", "double", "int8", "uint8"])
 def test_every_type_shows_a_pad_that_wins(elem: str) -> None:
     signature = f"({elem}[1,1,5] x) => ({elem}[1,1,?] y) <int64[6] p = {{0,0,1,0,0,1}}>"
-    pads = parse(signature, "y = MaxPool <kernel_shape = [3], pads = [1,1]> (x)")
-    pad = parse(signature, "q = Pad (x, p) y = MaxPool <kernel_shape = [3]> (q)")
+    pads = parsed(signature, "y = MaxPool <kernel_shape = [3], pads = [1,1]> (x)")
+    pad = parsed(signature, "q = Pad (x, p) y = MaxPool <kernel_shape = [3]> (q)")
     assert compare_runs(pads, pads).ok
     for seeds in (0, 3):  # the fixed patterns show it as well
         # nothing is below zero in uint8: there a pad of zeros is right
@@ -150,19 +145,19 @@ def test_every_type_shows_a_pad_that_wins(elem: str) -> None:
 @pytest.mark.parametrize("elem", ["float", "uint8", "bool", "string", "int64"])
 def test_every_pattern_is_run_on_scalars_too(elem: str) -> None:
     signature = f"({elem} x, {elem}[2] z) => ({elem} y, {elem}[2] u)"
-    model = parse(signature, "y = Identity (x) u = Identity (z)")
+    model = parsed(signature, "y = Identity (x) u = Identity (z)")
     assert compare_runs(model, model).runs == 7
 
 
 def test_negative_zero_is_zero() -> None:
     signature = "(float[1,1,5] x) => (float[1,1,?] y)"
-    minus = parse(signature, "m = Neg (x) z = Sub (x, x) n = Neg (z) y = Add (m, n)")
-    assert compare_runs(minus, parse(signature, "y = Neg (x)")).ok
+    minus = parsed(signature, "m = Neg (x) z = Sub (x, x) n = Neg (z) y = Add (m, n)")
+    assert compare_runs(minus, parsed(signature, "y = Neg (x)")).ok
 
 
 def test_near_is_not_equal() -> None:
     signature = "(float[9] x) => (float[9] y) <float k = {1.0000001}>"
-    near = compare_runs(parse(signature, "y = Identity (x)"), parse(signature, "y = Mul (x, k)"))
+    near = compare_runs(parsed(signature, "y = Identity (x)"), parsed(signature, "y = Mul (x, k)"))
     assert not near.ok
     assert near.detail.startswith("y: max abs difference ")
 
@@ -188,14 +183,14 @@ def test_same_with_dilation_is_judged_by_the_reference_evaluator(elem: str, lowe
         operands = "(x, w, z)" if elem == "uint8" else "(x, w)"
         common = f"strides = [{stride},{stride}], dilations = [{dilation},{dilation}]"
         explicit = f"y = {op} <pads = {{}}, {common}> {operands}"
-        before = parse(signature, f'y = {op} <auto_pad = "{auto_pad}", {common}> {operands}')
+        before = parsed(signature, f'y = {op} <auto_pad = "{auto_pad}", {common}> {operands}')
 
         pairs = [
             same_pads(size, k, stride, dilation, lower)
             for size, k in zip(sizes, (2, 3), strict=True)
         ]
         pads = [pair[side] for side in (0, 1) for pair in pairs]
-        right_one = compare_runs(before, parse(signature, explicit.format(pads)))
+        right_one = compare_runs(before, parsed(signature, explicit.format(pads)))
         assert right_one.ok, right_one.detail
         assert right_one.runs
         for axis, step in itertools.product(range(2), (-1, 1)):
@@ -203,7 +198,7 @@ def test_same_with_dilation_is_judged_by_the_reference_evaluator(elem: str, lowe
             if begin >= 0:  # a shifted begin is always seen; a surplus end need not be read
                 wrong = pads.copy()
                 wrong[axis], wrong[axis + 2] = begin, max(0, end)
-                assert not compare_runs(before, parse(signature, explicit.format(wrong))).ok
+                assert not compare_runs(before, parsed(signature, explicit.format(wrong))).ok
 
 
 @pytest.mark.parametrize("elem", ["double", "bfloat16"])
@@ -212,18 +207,18 @@ def test_types_without_a_kernel_are_compared_on_the_reference_evaluator(elem: st
         f"({elem}[1,1,5] x) => ({elem}[1,1,?] y) "
         f"<{elem}[1,1,3] w = {{1,2,3}}, int64[6] p = {{0,0,2,0,0,1}}>"
     )
-    before = parse(signature, "q = Pad (x, p) y = Conv (q, w)")
-    equal = compare_runs(before, parse(signature, "y = Conv <pads = [2,1]> (x, w)"))
+    before = parsed(signature, "q = Pad (x, p) y = Conv (q, w)")
+    equal = compare_runs(before, parsed(signature, "y = Conv <pads = [2,1]> (x, w)"))
     assert equal.ok
     assert equal.runs
-    assert not compare_runs(before, parse(signature, "y = Conv <pads = [1,2]> (x, w)")).ok
+    assert not compare_runs(before, parsed(signature, "y = Conv <pads = [1,2]> (x, w)")).ok
 
 
 def test_what_no_engine_can_say_is_not_probed() -> None:
     signature = "(bfloat16[1,1,5] x) => (bfloat16[1,1,?] y) <int64[6] p = {0,0,1,0,0,1}>"
-    before = parse(signature, "q = Pad (x, p) y = MaxPool <kernel_shape = [3]> (q)")
+    before = parsed(signature, "q = Pad (x, p) y = MaxPool <kernel_shape = [3]> (q)")
     result = compare_runs(
-        before, parse(signature, "y = MaxPool <kernel_shape = [3], pads = [1,1]> (x)")
+        before, parsed(signature, "y = MaxPool <kernel_shape = [3], pads = [1,1]> (x)")
     )
     assert (result.ok, result.runs) == (True, 0)
     assert result.detail.startswith("not probed: ")
@@ -233,17 +228,17 @@ def test_what_no_engine_can_say_is_not_probed() -> None:
 
 def test_pools_are_never_judged_by_the_reference_evaluator() -> None:
     signature = "(float[1,1,9] x) => (float[1,1,?] y)"
-    before = parse(
+    before = parsed(
         signature, 'y = MaxPool <kernel_shape = [1], strides = [3], auto_pad = "SAME_LOWER"> (x)'
     )
-    after = parse(signature, "y = MaxPool <kernel_shape = [1], strides = [3]> (x)")
+    after = parsed(signature, "y = MaxPool <kernel_shape = [1], strides = [3]> (x)")
     assert compare_runs(before, after).detail.startswith("not probed: MaxPool: ")
 
 
 def test_pads_beyond_what_reflect_allows_are_not_probed() -> None:
     # the reference evaluator would reflect again and again, where the specification has no answer
     signature = "(float[1,1,3] x) => (float[1,1,?] y) <int64[6] p = {0,0,5,0,0,5}>"
-    model = parse(signature, 'y = Pad <mode = "reflect"> (x, p)')
+    model = parsed(signature, 'y = Pad <mode = "reflect"> (x, p)')
     result = compare_runs(model, model)
     assert (result.ok, result.runs) == (True, 0)
     assert "not trusted with this Pad" in result.detail
@@ -260,7 +255,7 @@ def test_pads_beyond_what_reflect_allows_are_not_probed() -> None:
 )
 def test_a_rewrite_that_does_not_run_is_no_rewrite(after: str, says: str) -> None:
     signature = "(float[1,1,5] x) => (float[1,1,?] y) <float[1,1,3] w = {1,2,3}>"
-    result = compare_runs(parse(signature, "y = Conv (x, w)"), parse(signature, after))
+    result = compare_runs(parsed(signature, "y = Conv (x, w)"), parsed(signature, after))
     assert (result.ok, result.runs) == (False, 0)
     assert result.detail.startswith("the rewritten side does not run: ")
     assert says in result.detail
@@ -268,7 +263,7 @@ def test_a_rewrite_that_does_not_run_is_no_rewrite(after: str, says: str) -> Non
 
 
 def test_an_open_size_is_not_probed() -> None:
-    model = parse("(float[1,1,N] x) => (float[1,1,N] y)", "y = Relu (x)")
+    model = parsed("(float[1,1,N] x) => (float[1,1,N] y)", "y = Relu (x)")
     result = compare_runs(model, model)
     assert (result.ok, result.runs) == (True, 0)
     assert "N" in result.detail

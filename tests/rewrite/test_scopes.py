@@ -1,7 +1,5 @@
 """Padding in bodies and functions is rewritten like that of the main graph."""
 
-from typing import Any
-
 import numpy as np
 import onnx
 import pytest
@@ -10,7 +8,7 @@ import onnxpad
 from onnxpad.fusion.barred import METADATA
 from onnxpad.graph import Graph
 from onnxpad.rewrite.scopes import contexts
-from tests.support import BORDER, PADS, W, feeds_of, run
+from tests.support import BORDER, PADS, W, assert_same, feeds_of, fixed, run
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17, "f" : 1]>'
 X, ON = "float[1, 2, h, 8] x", "bool on"
@@ -42,26 +40,6 @@ def loop(body: str, carried: str = "x") -> str:
     )
 
 
-def same(before: onnx.ModelProto, after: onnx.ModelProto, **sizes: int) -> None:
-    """Both compute the same bits, whichever branch is taken."""
-    feeds = feeds_of(before, 3, sizes.get("size", 9))
-    for on in (True, False):
-        if "on" in feeds:
-            feeds["on"] = np.array(on)
-        for one, other in zip(run(before, feeds), run(after, feeds), strict=True):
-            np.testing.assert_array_equal(one, other)
-
-
-def fixed(model: onnx.ModelProto, **options: Any) -> onnxpad.FixResult:
-    result = onnxpad.fix(model, **options)
-    assert result.ok
-    assert not result.undone
-    assert not onnxpad.fix(result.model, validate=False, **options).changed
-    onnx.checker.check_model(result.model)
-    same(model, result.model)
-    return result
-
-
 def told(result: onnxpad.FixResult) -> list[tuple[str, str, str]]:
     return [(change.code, change.node, change.after) for change in result.changes]
 
@@ -88,7 +66,7 @@ CASES = {
 
 @pytest.mark.parametrize(("model", "place"), list(CASES.values()), ids=list(CASES))
 def test_a_pad_is_folded(model: onnx.ModelProto, place: str) -> None:
-    result = fixed(model)
+    result = fixed(model, validate=True)
     assert told(result) == [("PAD201", f"{place} > Conv 'c'", FOLDED)]
     (change,) = result.changes
     assert change.removed[0] == f"{place} > Pad '<q>'"
@@ -120,7 +98,7 @@ def test_amounts_that_the_graph_around_computes() -> None:
     amounts = "r = Cast <to = 7> (f)"
     held = f"{W}, int32[8] f = {{0, 0, 1, 1, 0, 0, 1, 1}}"
     model = graph(f"{amounts} {branch('q = Pad (x, r) [c] z = Conv (q, w)')}", held=held)
-    result = fixed(model)
+    result = fixed(model, validate=True)
     assert told(result) == [("PAD201", "If 'if' > then_branch > Conv 'c'", FOLDED)]
     # The node outside served this `Pad` alone, and is gone too.
     assert [node.op_type for node in result.model.graph.node] == ["If"]
@@ -163,7 +141,7 @@ def test_what_a_branch_reads_of_an_if_is_known() -> None:
     )
     held = f"float[2, 2, 3, 3] w = {{{', '.join(['1'] * 36)}}}"
     model = graph("y = f.go (x, w, on)", function(body, "x, w, on"), held=held)
-    result = fixed(model)
+    result = fixed(model, validate=True)
     place = "f::go > Loop '<y>' > body > If '<go3>' > then_branch > Conv 'c'"
     assert told(result) == [("PAD201", place, FOLDED)]
     assert result.changes[0].probe.startswith("equal on")
@@ -499,7 +477,7 @@ def test_computed_amounts_stay_where_onnxruntime_would_stop(nodes: str, function
     model.graph.output[0].type.tensor_type.ClearField("shape")
     result = onnxpad.fix(model, validate=False)
     assert [each.reason_code for each in result.undone] == ["shape-refused"]
-    same(model, result.model)
+    assert_same(model, result.model)
     wrong = onnx.parser.parse_model(
         f"{text.replace('int32[8] f', 'int64[8] g').replace('g = Cast <to = 7> (f)', '')}"
         f" {functions}"
@@ -520,7 +498,7 @@ def test_a_false_shape_that_hides_a_wrong_size_stays(hidden: str) -> None:
     model.graph.output[0].type.tensor_type.ClearField("shape")
     result = onnxpad.fix(model, validate=False)
     assert [change.code for change in result.changes] == ["PAD102"]
-    same(model, result.model)
+    assert_same(model, result.model)
 
 
 @pytest.mark.parametrize(("size", "codes"), [(9, ["shape-refused"]), (8, [])])
@@ -543,7 +521,7 @@ def test_computed_bounds_that_hide_that_branches_differ_in_size_stay(
     for value in (model.graph, *(each.g for each in model.graph.node[0].attribute)):
         value.output[0].type.tensor_type.ClearField("shape")
     result = onnxpad.fix(model, validate=False)
-    same(model, result.model)
+    assert_same(model, result.model)
     assert [each.reason_code for each in result.undone] == codes
     assert result.changed == (not codes)
 
@@ -576,7 +554,7 @@ def test_computed_bounds_stay_in_front_of_branches_that_differ_in_size(
     for value in (model.graph, *(each.g for each in model.graph.node[-1].attribute)):
         value.output[0].type.tensor_type.ClearField("shape")
     result = onnxpad.fix(model, validate=False)
-    same(model, result.model)
+    assert_same(model, result.model)
     assert [each.reason_code for each in result.undone] == ["shape-refused"]
 
 
@@ -592,7 +570,7 @@ def test_a_slice_hides_that_branches_differ_in_size(axes: str) -> None:
     for value in (model.graph, *(each.g for each in model.graph.node[0].attribute)):
         value.output[0].type.tensor_type.ClearField("shape")
     result = onnxpad.fix(model, validate=False)
-    same(model, result.model)
+    assert_same(model, result.model)
     assert {each.reason_code for each in result.undone} == {"shape-refused"}
 
 
@@ -614,7 +592,7 @@ def test_a_size_that_a_rewrite_spells_out_is_hidden_no_more() -> None:
     assert not result.undone
     assert [change.code for change in result.changes] == ["PAD401", "PAD402"]
     assert not onnxpad.fix(result.model, validate=False, trust="onnxruntime").changed
-    same(model, result.model)
+    assert_same(model, result.model)
 
 
 def test_what_a_body_no_longer_hinders_is_tried_again() -> None:
@@ -631,7 +609,7 @@ def test_what_a_body_no_longer_hinders_is_tried_again() -> None:
     assert sorted(change.code for change in result.changes) == ["PAD204", "PAD205"]
     assert not result.undone
     assert not onnxpad.fix(result.model, validate=False).changed
-    same(model, result.model)
+    assert_same(model, result.model)
 
 
 def test_what_is_barred_in_a_body_stays() -> None:

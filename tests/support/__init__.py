@@ -22,11 +22,11 @@ from tests.support.sessions import (
     run,
     session,
 )
-from tests.support.texts import BORDER, LOW, PADS, W, model, one, parsed
+from tests.support.texts import BORDER, LOW, PADS, W, checked, one, parsed
 
 __all__ = [
     "BORDER", "CPU", "EXPORTED", "FEW", "LEVELS", "LOW", "MODELS", "PADS", "QUANTISED", "REFUSED",
     "ROOT", "SLIDING", "STYLES", "Array", "W", "agree", "assert_graph", "assert_same", "canonical",
-    "decided", "exposed", "feeds_of", "fixed", "inner_graphs", "model", "negative", "one",
+    "checked", "decided", "exposed", "feeds_of", "fixed", "inner_graphs", "negative", "one",
     "onnxpad_runs", "parsed", "ran", "run", "session", "silent",
 ]  # fmt: skip

@@ -122,25 +122,22 @@ def fixed(
     proto: onnx.ModelProto,
     style: str = "fold",
     *,
-    dynamic: str = "keep",
-    no_ceil: bool = False,
-    symmetric_transpose: bool = False,
     validate: bool = False,
     runs: bool = True,
+    **options: Any,
 ) -> onnxpad.FixResult:
     """What `fix` makes of a model, after the checks that every rewrite must pass.
 
     Both models run here, so `fix` need not run them too, unless a test is about its validation.
     """
     kept = proto.SerializeToString()
-    asked: dict[str, Any] = {"style": style, "dynamic": dynamic, "no_ceil": no_ceil}
-    asked["symmetric_transpose"] = symmetric_transpose
-    result = onnxpad.fix(proto, **asked, validate=validate)
+    result = onnxpad.fix(proto, style=style, **options, validate=validate)
     assert proto.SerializeToString() == kept, "the input model was changed"
     assert not result.undone
-    again = onnxpad.fix(result.model, **asked, validate=False)
+    again = onnxpad.fix(result.model, style=style, **options, validate=False)
     assert not again.changed, [c.before + " => " + c.after for c in again.changes]
     assert result.validation is None or result.validation.outcome != "failed"
+    onnx.checker.check_model(result.model)
     if runs:
         assert_same(proto, result.model)
     return result

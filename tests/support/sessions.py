@@ -83,7 +83,10 @@ def ran(model: Source | Any, feeds: Mapping[str, Array], level: str = "off") -> 
 
 
 def feeds_of(proto: onnx.ModelProto, seed: int = 0, size: int = 9) -> dict[str, Array]:
-    """Small integers, negative ones among them, for every input; open dimensions get `size`."""
+    """Small integers, negative ones among them, for every input; open dimensions get `size`.
+
+    Truth values are all true, or all false where the seed is odd.
+    """
     random = np.random.default_rng(seed)
     held = {i.name for i in proto.graph.initializer}
     feeds = {}
@@ -94,7 +97,8 @@ def feeds_of(proto: onnx.ModelProto, seed: int = 0, size: int = 9) -> dict[str, 
         shape = [d.dim_value if d.HasField("dim_value") else size for d in tensor.shape.dim]
         kind = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
         low = 0 if np.dtype(kind).kind == "u" else -8
-        feeds[value.name] = random.integers(low, 9, shape).astype(kind)
+        drawn = random.integers(low, 9, shape).astype(kind)
+        feeds[value.name] = np.full(shape, seed % 2 == 0) if np.dtype(kind).kind == "b" else drawn
     return feeds
 
 

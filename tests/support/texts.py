@@ -20,16 +20,20 @@ _DOMAINS = re.compile(r"= ?((?:[A-Za-z_]\w*\.)+)[A-Z]\w* ?[<(]")
 """In a graph, the domain of a node that has one."""
 
 
-def parsed(text: str, *, opset: int = 17, ir: int = 9) -> onnx.ModelProto:
+def parsed(text: str, body: str = "", *, opset: int = 17, ir: int = 9) -> onnx.ModelProto:
     """A model from ONNX text, not checked.
 
     Args:
-        text: A whole model, which begins with `<`, or a graph and the functions that it calls.
+        text: A whole model, which begins with `<`, or a graph and the functions that it calls, or
+            the inputs, outputs and initializers of a graph.
+        body: The nodes of such a graph.
         opset: For a graph: the opset; that of further domains is 1.
         ir: For a graph: the version of the format.
     """
     if text.lstrip().startswith("<"):
         return onnx.parser.parse_model(text)
+    if body:
+        text = f"g {text} {{ {body} }}"
     further = {name.removesuffix(".") for name in _DOMAINS.findall(text)} - {"ai.onnx"}
     opsets = "".join(f', "{domain}" : 1' for domain in sorted(further))
     return onnx.parser.parse_model(
@@ -37,7 +41,7 @@ def parsed(text: str, *, opset: int = 17, ir: int = 9) -> onnx.ModelProto:
     )
 
 
-def model(text: str) -> onnx.ModelProto:
+def checked(text: str) -> onnx.ModelProto:
     """A model from ONNX text as `parsed`, checked."""
     proto = parsed(text)
     onnx.checker.check_model(proto)

@@ -20,10 +20,6 @@ from onnxpad.validation.inputs import (
 from tests.support import parsed
 
 
-def parse(text: str, ir: int = 9) -> onnx.ModelProto:
-    return parsed(text, opset=21, ir=ir)
-
-
 def first(model: onnx.ModelProto, seed: int = 0) -> dict[str, Array]:
     inputs = describe(model)
     return dict(draw(inputs, next(size_choices(inputs)), seed).feeds)
@@ -37,7 +33,7 @@ UNFED = ["bfloat16", "float8e4m3fn", "int4", "complex64"]  # no word for them in
 @pytest.mark.parametrize("elem", FED + UNFED)
 @pytest.mark.parametrize("shape", ["[2,3]", ""])
 def test_every_type(elem: str, shape: str) -> None:
-    model = parse(f"g ({elem}{shape} x) => ({elem}{shape} y) {{ y = Identity (x) }}")
+    model = parsed(f"g ({elem}{shape} x) => ({elem}{shape} y) {{ y = Identity (x) }}", opset=21)
     elem_type = model.graph.input[0].type.tensor_type.elem_type
     data = first(model)["x"]
     assert data.shape == ((2, 3) if shape == "[2,3]" else ())
@@ -47,9 +43,10 @@ def test_every_type(elem: str, shape: str) -> None:
 
 @pytest.mark.parametrize("elem", FED)
 def test_onnxruntime_takes_scalars_and_tensors(elem: str) -> None:
-    model = parse(
+    model = parsed(
         f"g ({elem}[2,3] x, {elem} s) => ({elem}[2,3] y, {elem} t) "
-        "{ y = Identity (x) t = Identity (s) }"
+        "{ y = Identity (x) t = Identity (s) }",
+        opset=21,
     )
     feeds = first(model)
     with open_session(model) as session:
@@ -59,7 +56,7 @@ def test_onnxruntime_takes_scalars_and_tensors(elem: str) -> None:
 
 
 def test_floats_have_both_signs_and_seeds_differ() -> None:
-    model = parse("g (float[9,9] x, float[9,9] y) => (float[9,9] z) { z = Add (x, y) }")
+    model = parsed("g (float[9,9] x, float[9,9] y) => (float[9,9] z) { z = Add (x, y) }", opset=21)
     feeds = first(model)
     assert feeds["x"].min() < 0 < feeds["x"].max()
     assert not np.array_equal(feeds["x"], feeds["y"])
@@ -80,10 +77,11 @@ GATHERS = {
 
 @pytest.mark.parametrize("body", GATHERS.values(), ids=GATHERS.keys())
 def test_indices_stay_within_the_gathered_axis(body: str) -> None:
-    model = parse(
+    model = parsed(
         "g (int64[400] i, bool c) => (float[?] y) <float[5] d = {1,2,3,4,5}, "
         "float[2,5] e = {1,2,3,4,5,6,7,8,9,0}, float[7] l = {1,2,3,4,5,6,7}, int64[1] m = {-1}> "
-        f"{{ {body} }}"
+        f"{{ {body} }}",
+        opset=21,
     )
     feeds = first(model)
     assert set(feeds["i"]) == set(range(5))
@@ -92,9 +90,10 @@ def test_indices_stay_within_the_gathered_axis(body: str) -> None:
 
 
 def test_integers_of_unknown_use_are_small_and_bytes_are_whole() -> None:
-    model = parse(
+    model = parsed(
         "g (int64[500] m, uint8[5000] u, int8[5000] s) => (int64[500] a, uint8[5000] b, "
-        "int8[5000] c) { a = Abs (m) b = Identity (u) c = Identity (s) }"
+        "int8[5000] c) { a = Abs (m) b = Identity (u) c = Identity (s) }",
+        opset=21,
     )
     feeds = first(model)
     assert set(feeds["m"]) == {0, 1}
@@ -103,9 +102,10 @@ def test_integers_of_unknown_use_are_small_and_bytes_are_whole() -> None:
 
 
 def test_open_sizes_are_shared_by_name_and_tried_in_turn() -> None:
-    model = parse(
+    model = parsed(
         "g (float[batch,3,H,W] x, float[batch,3,H,W] z, float[?,?] u) => (float[batch,3,H,W] y) "
-        "{ y = Add (x, z) }"
+        "{ y = Add (x, z) }",
+        opset=21,
     )
     inputs = describe(model)
     choices = list(size_choices(inputs))
@@ -123,17 +123,20 @@ def test_open_sizes_are_shared_by_name_and_tried_in_turn() -> None:
 
 
 def test_a_long_signal_is_tried_and_a_huge_image_is_not() -> None:
-    signal = describe(parse("g (float[N,T] x) => (float[N,T] y) { y = Relu (x) }"))
-    image = describe(parse("g (float[N,3,H,W] x) => (float[N,3,H,W] y) { y = Relu (x) }"))
+    signal = describe(parsed("g (float[N,T] x) => (float[N,T] y) { y = Relu (x) }", opset=21))
+    image = describe(
+        parsed("g (float[N,3,H,W] x) => (float[N,3,H,W] y) { y = Relu (x) }", opset=21)
+    )
     assert max(choice["T"] for choice in size_choices(signal)) >= 10_000
     assert max(choice["H"] for choice in size_choices(image)) <= 1_024
 
 
 def test_open_channels_and_rank_come_from_the_convolution() -> None:
-    model = parse(
+    model = parsed(
         "g (float[?,?,?,?] x, float[] v) => (float[?,?,?,?] y, float[?,?,?] z) "
         "<float[2,2,1,1] w = {1,2,3,4}, float[2,1,3] k = {1,2,3,4,5,6}, float one = {1}> "
-        "{ a = Sub (x, one) y = Conv <group = 1> (a, w) z = Conv <group = 2> (v, k) }"
+        "{ a = Sub (x, one) y = Conv <group = 1> (a, w) z = Conv <group = 2> (v, k) }",
+        opset=21,
     )
     feeds = first(model)
     assert feeds["x"].shape[1] == 2
@@ -172,7 +175,7 @@ def test_open_channels_come_from_weights_that_are_computed(body: str) -> None:
             "v = Constant <value = float[2,4,1] {1,2,3,4,5,6,7,8}> () "
             "w = Transpose <perm = [1,0,2]> (v) y = Conv (x, w) }"
         )
-    model = parse(text)
+    model = parsed(text, opset=21)
     if "f.F" in body:
         model.opset_import.append(onnx.helper.make_opsetid("f", 1))
     (x, _) = describe(model)
@@ -189,7 +192,7 @@ def test_functions_that_call_each_other_are_not_written_out() -> None:
         nested += f"{{ a = f.F{level + 1} (x) y = f.F{level + 1} (a) }}"
     for last in ("y = Neg (x)", "y = f.F40 (x)"):
         function = f' <domain: "f", opset_import: ["" : 21, "f" : 1]> F40 (x) => (y) {{ {last} }}'
-        model = parse(nested + function)
+        model = parsed(nested + function, opset=21)
         assert describe(model)[0].shape == ("N", "C", "L")
 
 
@@ -202,23 +205,24 @@ def test_the_other_sizes_differ_in_batch_and_parity() -> None:
             for sizes in (start, *other_choices(inputs, start))
         ]
 
-    model = parse("g (float[N,3,H,W] x) => (float[N,3,H,W] y) { y = Relu (x) }")
+    model = parsed("g (float[N,3,H,W] x) => (float[N,3,H,W] y) { y = Relu (x) }", opset=21)
     moved = [(2, 3, 63 + step, 65 + step) for step in (2, 4, 8, 16, 32)]
     ends = [(1, 3, 62, 64), *moved, (2, 3, 63, 65)]
     assert others() == [(1, 3, 63, 65), (2, 3, 62, 64), *ends]
     steps = {"H": Sizes(32, 320, 32), "W": Sizes(5, 9)}
     assert others(**steps) == [(1, 3, 32, 5), (2, 3, 64, 6), (1, 3, 64, 6), (2, 3, 32, 5)]
     assert others(N=Sizes(1, 1), H=Sizes(7, 7), W=Sizes(9, 9)) == [(1, 3, 7, 9)]
-    model = parse("g (float[1,3,4,4] x) => (float[1,3,4,4] y) { y = Relu (x) }")
+    model = parsed("g (float[1,3,4,4] x) => (float[1,3,4,4] y) { y = Relu (x) }", opset=21)
     assert others() == [(1, 3, 4, 4)]
 
 
 @pytest.mark.parametrize("least", [2, 4, 32])
 def test_multiples_are_drawn_of_both_parities(least: int) -> None:
     """Sizes between them only the graph excludes."""
-    model = parse(
+    model = parsed(
         "g (float[N,3,H,W] x) => (float[N,C,P,Q] y) "
-        f"{{ y = SpaceToDepth <blocksize = {least}> (x) }}"
+        f"{{ y = SpaceToDepth <blocksize = {least}> (x) }}",
+        opset=21,
     )
     drawn, _, _ = accepted(model, describe(model), CPU, 1, 0)
     shapes = [draw.feeds["x"].shape for draw in drawn if not draw.again]
@@ -228,9 +232,10 @@ def test_multiples_are_drawn_of_both_parities(least: int) -> None:
 
 def test_outputs_of_many_elements_are_drawn_at_smaller_sizes_of_the_same_parity() -> None:
     """A decoder that magnifies by 32 gives four million elements for an image of 63 by 65."""
-    model = parse(
+    model = parsed(
         "g (float[N,1,H,W] x) => (float[N,1,P,Q] y) { c = Constant <value_ints = [1,1,32,32]> () "
-        "w = ConstantOfShape (c) y = ConvTranspose <strides = [32,32]> (x, w) }"
+        "w = ConstantOfShape (c) y = ConvTranspose <strides = [32,32]> (x, w) }",
+        opset=21,
     )
 
     def shapes(**limits: Sizes) -> list[tuple[int, ...]]:
@@ -246,27 +251,30 @@ def test_outputs_of_many_elements_are_drawn_at_smaller_sizes_of_the_same_parity(
 
 def test_sizes_fixed_in_the_rewritten_model_are_used() -> None:
     text = "g (float[{0}] x, float[N,H] z) => (float[{0}] y) {{ y = Add (x, z) }}"
-    model = parse(text.format("N,H"))
-    inputs = pinned(describe(model), parse(text.format("5,7")))
+    model = parsed(text.format("N,H"), opset=21)
+    inputs = pinned(describe(model), parsed(text.format("5,7"), opset=21))
     assert [each.shape for each in inputs] == [(5, 7), (5, 7)]
     assert list(size_choices(inputs)) == [{}]
 
 
 def test_axes_of_one_name_may_be_fixed_apart() -> None:
     text = "g (float[{0}] x, float[{1}] z) => (float[1] y) {{ y = Relu (x) }}"
-    inputs = pinned(describe(parse(text.format("N,H", "N,H"))), parse(text.format("5,H", "7,4")))
+    inputs = pinned(
+        describe(parsed(text.format("N,H", "N,H"), opset=21)),
+        parsed(text.format("5,H", "7,4"), opset=21),
+    )
     assert [each.shape for each in inputs] == [(5, 4), (7, 4)]
 
 
 def test_sizes_that_are_given_take_the_place_of_what_is_known() -> None:
     text = "g (float[N, H, W] x, float z) => (float y) { y = Relu (x) }"
-    inputs = describe(parse(text))
+    inputs = describe(parsed(text, opset=21))
     shapes = {"x": (None, 5, "W"), "z": (2, None)}
     assert [each.shape for each in shaped(inputs, shapes)] == [("N", 5, "W"), (2, "z[1]")]
 
 
 def test_sizes_keep_to_what_they_are_limited_to() -> None:
-    model = parse("g (float[N,H,W] x) => (float[N,H,W] y) { y = Relu (x) }")
+    model = parsed("g (float[N,H,W] x) => (float[N,H,W] y) { y = Relu (x) }", opset=21)
     limits = {"H": Sizes(96, 1024, 32), "W": Sizes(5, 7)}
     inputs = pinned(describe(model), model, limits)
     choices = list(size_choices(inputs))
@@ -281,33 +289,34 @@ def test_sizes_keep_to_what_they_are_limited_to() -> None:
 
 
 def test_a_range_of_huge_sizes_is_tried_at_its_first() -> None:
-    model = parse("g (float[1,3,H,W] x) => (float[1,3,H,W] y) { y = Relu (x) }")
+    model = parsed("g (float[1,3,H,W] x) => (float[1,3,H,W] y) { y = Relu (x) }", opset=21)
     inputs = pinned(describe(model), model, {"H": Sizes(3000, 3999), "W": Sizes(3000, 3999)})
     assert list(size_choices(inputs)) == [{"H": 3000, "W": 3000}]
 
 
 @pytest.mark.parametrize("ir", [3, 9])
 def test_initializers_that_are_inputs_keep_their_value(ir: int) -> None:
-    model = parse("g (float[2] x, float[2] w) => (float[2] y) { y = Add (x, w) }", ir)
+    model = parsed("g (float[2] x, float[2] w) => (float[2] y) { y = Add (x, w) }", opset=21, ir=ir)
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(2, np.float32), "w"))
     assert list(first(model)) == ["x"]
 
 
 def test_labels_name_what_was_fed() -> None:
-    model = parse("g (float[1,3,4,4] x, int64 n) => (float[1,3,4,4] y) { y = Relu (x) }")
+    model = parsed("g (float[1,3,4,4] x, int64 n) => (float[1,3,4,4] y) { y = Relu (x) }", opset=21)
     assert draw(describe(model), {}, 7).label == "x float32 1x3x4x4, n int64 scalar, seed 7"
 
 
 def test_sequences_are_not_drawn() -> None:
-    model = parse("g (seq(float[2]) x) => (seq(float[2]) y) { y = Identity (x) }")
+    model = parsed("g (seq(float[2]) x) => (seq(float[2]) y) { y = Identity (x) }", opset=21)
     with pytest.raises(UndrawableError, match="'x' is a sequence"):
         describe(model)
 
 
 def test_nodes_inside_branches_are_counted() -> None:
-    model = parse(
+    model = parsed(
         "g (bool c) => (float[1] y) <float[1] d = {1}> { y = If (c) "
         "<then_branch = t () => (float[1] u) { u = Neg (d) }, "
-        "else_branch = f () => (float[1] v) { w = Neg (d) v = Neg (w) }> }"
+        "else_branch = f () => (float[1] v) { w = Neg (d) v = Neg (w) }> }",
+        opset=21,
     )
     assert (outline(model).nodes, outline(model).quantised) == (4, False)

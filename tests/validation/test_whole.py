@@ -14,21 +14,13 @@ from onnxpad.validation import whole
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.result import Validation, why_not
 from onnxpad.validation.whole import validate_models
-
-
-def parse(signature: str, body: str, opset: int = 17) -> onnx.ModelProto:
-    model = onnx.parser.parse_model(
-        f'<ir_version: 9, opset_import: ["" : {opset}, "custom" : 1]> g {signature} {{ {body} }}'
-    )
-    assert isinstance(model, onnx.ModelProto)
-    return model
-
+from tests.support import parsed
 
 pytestmark = pytest.mark.usefixtures("nothing_printed")
 
 LINE = "(float[1,1,7] x) => (float[1,1,?] y) <float[1,1,3] w = {1,2,3}, int64[6] p = {0,0,1,0,0,1}>"
-PAD = parse(LINE, "q = Pad (x, p) y = Conv (q, w)")
-FOLD = parse(LINE, "y = Conv <pads = [1,1]> (x, w)")
+PAD = parsed(LINE, "q = Pad (x, p) y = Conv (q, w)")
+FOLD = parsed(LINE, "y = Conv <pads = [1,1]> (x, w)")
 
 
 def steps(found: Validation) -> list[tuple[str, bool, bool]]:
@@ -56,7 +48,7 @@ def test_an_exact_rewrite_is_equal_bit_for_bit() -> None:
 
 @pytest.mark.parametrize("pads", ["[0,2]", "[2,0]", "[0,1]", "[2,2]"])
 def test_a_wrong_rewrite_fails_and_full_optimisation_is_not_tried(pads: str) -> None:
-    found = validate_models(PAD, parse(LINE, f"y = Conv <pads = {pads}> (x, w)"))
+    found = validate_models(PAD, parsed(LINE, f"y = Conv <pads = {pads}> (x, w)"))
     assert not found.ok
     assert steps(found) == [("off", False, False)]
     assert found.runs[0].comparisons[0].detail
@@ -71,22 +63,22 @@ def test_a_wrong_rewrite_fails_and_full_optimisation_is_not_tried(pads: str) -> 
     ],
 )
 def test_a_rewrite_that_does_not_run_fails(body: str) -> None:
-    found = validate_models(PAD, parse(LINE, body))
+    found = validate_models(PAD, parsed(LINE, body))
     assert not found.ok
     assert found.runs[0].note.startswith("the rewritten model does not run: ")
 
 
 def test_a_lost_output_or_input_fails() -> None:
     two = "(float[2] x, float[2] z) => (float[2] y, float[2] u)"
-    original = parse(two, "y = Add (x, z) u = Neg (x)")
-    lost = validate_models(original, parse(two.replace(", float[2] u", ""), "y = Add (x, z)"))
+    original = parsed(two, "y = Add (x, z) u = Neg (x)")
+    lost = validate_models(original, parsed(two.replace(", float[2] u", ""), "y = Add (x, z)"))
     assert not lost.ok
     assert lost.runs[0].note == "the rewritten model has no output u"
-    narrow = parse(two.replace(", float[2] z", ""), "y = Add (x, x) u = Neg (x)")
+    narrow = parsed(two.replace(", float[2] z", ""), "y = Add (x, x) u = Neg (x)")
     assert not validate_models(original, narrow).ok
 
 
-DILATED = parse(LINE, 'y = Conv <auto_pad = "SAME_UPPER", dilations = [2]> (x, w)')
+DILATED = parsed(LINE, 'y = Conv <auto_pad = "SAME_UPPER", dilations = [2]> (x, w)')
 
 
 POOLED = "z = Conv <{}dilations = [2]> (x, w) y = MaxPool <kernel_shape = [2]> (z)"
@@ -94,8 +86,8 @@ POOLED = "z = Conv <{}dilations = [2]> (x, w) y = MaxPool <kernel_shape = [2]> (
 
 def test_what_only_the_rewritten_model_runs_is_a_repair() -> None:
     found = validate_models(
-        parse(LINE, POOLED.format('auto_pad = "SAME_UPPER", ')),
-        parse(LINE, POOLED.format("pads = [2,2], ")),
+        parsed(LINE, POOLED.format('auto_pad = "SAME_UPPER", ')),
+        parsed(LINE, POOLED.format("pads = [2,2], ")),
         samples=2,
     )
     assert verdict(found) == (False, "nothing compared", 6)
@@ -112,7 +104,7 @@ def test_what_only_the_rewritten_model_runs_is_a_repair() -> None:
 def test_a_repair_is_held_against_the_reference_evaluator_where_that_is_right(
     pads: str, ok: bool
 ) -> None:
-    repaired = parse(LINE, f"y = Conv <pads = {pads}, dilations = [2]> (x, w)")
+    repaired = parsed(LINE, f"y = Conv <pads = {pads}, dilations = [2]> (x, w)")
     found = validate_models(DILATED, repaired)
     assert found.ok == ok
     assert found.runs[0].against == "original evaluated by onnx"
@@ -124,15 +116,17 @@ def test_what_neither_model_runs_is_not_validated() -> None:
     found = validate_models(DILATED, DILATED)
     assert verdict(found) == (False, "nothing compared", 0)
     assert found.warnings[0].startswith("not validated: onnxruntime runs neither model (Conv: Dil")
-    custom = parse(LINE, "z = custom.Op (x) y = Conv (z, w)")
-    found = validate_models(custom, parse(LINE, "z = custom.Op (x) y = Conv <pads = [0,0]> (z, w)"))
+    custom = parsed(LINE, "z = custom.Op (x) y = Conv (z, w)")
+    found = validate_models(
+        custom, parsed(LINE, "z = custom.Op (x) y = Conv <pads = [0,0]> (z, w)")
+    )
     assert verdict(found) == (False, "nothing compared", 0)
     assert len(found.warnings) == 1
     assert "custom" in found.warnings[0]
 
 
 def test_inputs_that_cannot_be_drawn_are_not_validated() -> None:
-    model = parse("(seq(float[2]) x) => (seq(float[2]) y)", "y = Identity (x)")
+    model = parsed("(seq(float[2]) x) => (seq(float[2]) y)", "y = Identity (x)")
     found = validate_models(model, model)
     assert verdict(found) == (False, "nothing compared", 0)
     assert found.warnings[0].startswith("not validated: input 'x' is a sequence")
@@ -140,8 +134,8 @@ def test_inputs_that_cannot_be_drawn_are_not_validated() -> None:
 
 POOL = "(float[1,1,64] x) => (float[1,1,?] y) <int64[6] p = {0,0,1,0,0,1}>"
 APART = "q = Pad (x, p) n = Neg (q) a = Neg (n) y = MaxPool <kernel_shape = [2]> (a)"  # not fused
-PADDED_POOL = parse(POOL, APART)
-FUSED_POOL = parse(POOL, "q = Pad (x, p) y = MaxPool <kernel_shape = [2]> (q)")
+PADDED_POOL = parsed(POOL, APART)
+FUSED_POOL = parsed(POOL, "q = Pad (x, p) y = MaxPool <kernel_shape = [2]> (q)")
 
 
 def test_what_the_optimiser_does_to_the_original_too_is_a_warning() -> None:
@@ -167,14 +161,14 @@ def test_what_the_optimiser_moves_as_far_in_the_original_is_a_warning() -> None:
     signature = POOL.replace("{0,0,1,0,0,1}>", "{0,0,1,0,0,0}, int64[6] r = {0,0,0,0,0,1}>")
     end_apart = "a = Pad (x, r) n = Neg (a) m = Neg (n) "
     begin_fused = "q = Pad (m, p) y = MaxPool <kernel_shape = [2]> (q)"
-    found = validate_models(FUSED_POOL, parse(signature, end_apart + begin_fused), samples=8)
+    found = validate_models(FUSED_POOL, parsed(signature, end_apart + begin_fused), samples=8)
     assert found.ok
     assert "of the original as well" in found.warnings[0]
 
 
 WIDE = "(float[1,1,9] x) => (float[1,1,?] y) <int64[6] p = {0,0,2,0,0,2}>"
-UNLOADABLE = parse(WIDE, "q = Pad (x, p) y = MaxPool <kernel_shape = [2]> (q)")
-LOADABLE = parse(WIDE, APART)
+UNLOADABLE = parsed(WIDE, "q = Pad (x, p) y = MaxPool <kernel_shape = [2]> (q)")
+LOADABLE = parsed(WIDE, APART)
 
 
 def test_a_model_the_optimiser_refuses() -> None:
@@ -202,8 +196,8 @@ def test_rounding_of_fused_quantised_operators_is_a_warning() -> None:
         "v = DequantizeLinear (w, k, c) q = Conv <pads = [1,1,1,1]> (d, v) "
         "r = QuantizeLinear (q, t, z) y = DequantizeLinear (r, t, z)"
     )
-    apart = parse(signature, body.format("n = Neg (b) d = Neg (n)"))
-    fused = parse(signature, body.format("d = Identity (b)"))
+    apart = parsed(signature, body.format("n = Neg (b) d = Neg (n)"))
+    fused = parsed(signature, body.format("d = Identity (b)"))
     found = validate_models(apart, fused, samples=6)
     assert found.ok
     assert any("rounding in fused quantised operators" in each for each in found.warnings)
@@ -213,8 +207,8 @@ def test_a_greater_difference_in_a_quantised_model_is_a_failure() -> None:
     # the pads that onnxruntime's optimiser gets wrong, behind a quantiser of steps of 1/50
     signature = POOL.replace("<", "<float s = {0.02}, uint8 z = {128}, ")
     body = "m = QuantizeLinear (x, s, z) d = DequantizeLinear (m, s, z) "
-    apart = parse(signature, body + APART.replace("Pad (x", "Pad (d"))
-    fused = parse(signature, body + "q = Pad (d, p) y = MaxPool <kernel_shape = [2]> (q)")
+    apart = parsed(signature, body + APART.replace("Pad (x", "Pad (d"))
+    fused = parsed(signature, body + "q = Pad (d, p) y = MaxPool <kernel_shape = [2]> (q)")
     found = validate_models(apart, fused, samples=4)
     assert not found.ok
     assert all(run.ok for run in found.runs if run.optimisation == "off")
@@ -223,7 +217,7 @@ def test_a_greater_difference_in_a_quantised_model_is_a_failure() -> None:
 
 
 def test_external_data_of_bytes_lies_beside_the_original(tmp_path: Path) -> None:
-    model = parse(LINE, "q = Pad (x, p) y = Conv (q, w)")
+    model = parsed(LINE, "q = Pad (x, p) y = Conv (q, w)")
     (weight,) = [each for each in model.graph.initializer if each.name == "w"]
     weight.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(weight), "w"))
     path = tmp_path / "original.onnx"
@@ -235,9 +229,9 @@ def test_external_data_of_bytes_lies_beside_the_original(tmp_path: Path) -> None
 
 def test_sizes_are_tried_until_the_original_accepts_one() -> None:
     signature = "(float[N,2,H] x) => (float[N,2,?] y) <int64[3] s = {-1,2,32}>"
-    model = parse(signature, "a = Reshape (x, s) z = Reshape (x, t) y = Add (x, x)")
+    model = parsed(signature, "a = Reshape (x, s) z = Reshape (x, t) y = Add (x, x)")
     assert validate_models(model, model).warnings  # t is nowhere: no size can do
-    model = parse(signature, "a = Reshape (x, s) y = Add (x, x)")
+    model = parsed(signature, "a = Reshape (x, s) y = Add (x, x)")
     found = validate_models(model, model, samples=3)
     assert found.ok
     assert len({run.inputs for run in found.runs}) == 4  # the first twice, with other data
@@ -251,7 +245,7 @@ SCALED = "(float[1,1,9,9] x) => (float[1,3,9,9] y) <float[1,3,1,1] c = {%s,10000
 
 def scaled(first: float, body: str = "y = Mul (x, c)", kind: str = "float") -> onnx.ModelProto:
     signature = (SCALED % first).replace("(float[1,1,9,9]", f"({kind}[1,1,9,9]")
-    return parse(signature, body)
+    return parsed(signature, body)
 
 
 def test_a_channel_that_is_wrong_beside_a_large_one_fails() -> None:
@@ -274,8 +268,8 @@ def test_a_channel_that_cancels_out_passes() -> None:
     """1e-7 beside 1: what is left depends on the order of the terms."""
     signature = "(float[1,1,9,9] x) => (float[1,2,9,9] y) <float k = {1.3}, float t = {3}>"
     end = "l = Mul (x, t) y = Concat <axis = 1> (r, l)"
-    before = parse(signature, f"p = Add (x, k) q = Sub (p, k) r = Sub (q, x) {end}")
-    after = parse(signature, f"p = Sub (x, k) q = Add (p, k) r = Sub (q, x) {end}")
+    before = parsed(signature, f"p = Add (x, k) q = Sub (p, k) r = Sub (q, x) {end}")
+    after = parsed(signature, f"p = Sub (x, k) q = Add (p, k) r = Sub (q, x) {end}")
     found = validate_models(before, after)
     assert found.ok
     assert not any(each.equal for run in found.runs for each in run.comparisons)
@@ -284,8 +278,8 @@ def test_a_channel_that_cancels_out_passes() -> None:
 def test_scores_of_a_small_channel_are_compared_too() -> None:
     signature = "(float[1,1,9,9] x) => (int64[1,1,9,9] y) <float[1,3,1,1] c = {1,1000000,-1000000}>"
     body = "s = Mul (x, c) y = ArgMax <axis = 1> (s)"
-    right = parse(signature, body)
-    found = validate_models(right, parse(signature.replace("{1,", "{1.5,"), body))
+    right = parsed(signature, body)
+    found = validate_models(right, parsed(signature.replace("{1,", "{1.5,"), body))
     assert found.outcome == "failed"
     assert all(each.equal for run in found.runs for each in run.comparisons)
     assert validate_models(right, right).ok
@@ -311,7 +305,7 @@ FLAT = "(float[N,3,4] x) => (float[?,?] y) <int64[2] s = {1,-1}>"
 )
 def test_a_model_fixed_to_some_open_sizes_fails(signature: str, right: str, wrong: str) -> None:
     signature = signature.replace("{1,-1}", "{1,-1}, int64[3] q = {1,3,4}")
-    before, after = parse(signature, right), parse(signature, wrong)
+    before, after = parsed(signature, right), parsed(signature, wrong)
     assert verdict(validate_models(before, after))[:2] == (False, "failed")
     assert validate_models(before, before).ok
 
@@ -319,7 +313,8 @@ def test_a_model_fixed_to_some_open_sizes_fails(signature: str, right: str, wron
 def test_sizes_that_only_the_original_refuses_are_no_failure() -> None:
     signature = FLAT.replace("[2] s = {1,-1}", "[3] s = {1,3,4}")
     found = validate_models(
-        parse(signature, "o = Reshape (x, s) y = Flatten (o)"), parse(signature, "y = Flatten (x)")
+        parsed(signature, "o = Reshape (x, s) y = Flatten (o)"),
+        parsed(signature, "y = Flatten (x)"),
     )
     assert found.ok
     assert {run.inputs.partition(",")[0] for run in found.runs} == {"x float32 1x3x4"}
@@ -337,7 +332,7 @@ def test_more_samples_than_sizes_differ_in_data() -> None:
 
 def test_a_size_pinned_by_the_rewrite_is_the_one_run() -> None:
     def model(size: str) -> onnx.ModelProto:
-        return parse(f"(float[1,1,{size}] x) => (float[1,1,?] y)", "y = Neg (x)")
+        return parsed(f"(float[1,1,{size}] x) => (float[1,1,?] y)", "y = Neg (x)")
 
     found = validate_models(model("N"), model("19"))
     assert found.ok
@@ -407,8 +402,8 @@ def test_every_provider_is_run() -> None:
 
 def test_not_a_number_at_the_same_places_is_equal() -> None:
     signature = "(float[50] x) => (float[50] y)"
-    roots = parse(signature, "y = Sqrt (x)")
-    found = validate_models(roots, parse(signature, "z = Identity (x) y = Sqrt (z)"))
+    roots = parsed(signature, "y = Sqrt (x)")
+    found = validate_models(roots, parsed(signature, "z = Identity (x) y = Sqrt (z)"))
     assert found.ok
     assert found.runs[0].comparisons[0].equal
-    assert not validate_models(roots, parse(signature, "z = Abs (x) y = Sqrt (z)")).ok
+    assert not validate_models(roots, parsed(signature, "z = Abs (x) y = Sqrt (z)")).ok
