@@ -137,7 +137,15 @@ def fixed(
     again = onnxpad.fix(result.model, style=style, **options, validate=False)
     assert not again.changed, [c.before + " => " + c.after for c in again.changes]
     assert result.validation is None or result.validation.outcome != "failed"
-    onnx.checker.check_model(result.model)
+    assert _is_valid(result.model) or not _is_valid(proto)
     if runs:
         assert_same(proto, result.model)
     return result
+
+
+def _is_valid(model: onnx.ModelProto) -> bool:
+    try:
+        onnx.checker.check_model(model)
+    except onnx.checker.ValidationError:
+        return False  # a test may leave out the shape of an output
+    return True
