@@ -288,7 +288,7 @@ def test_an_open_size_is_not_probed() -> None:
 )
 def test_only_the_original_runs(after: str, ok: bool, detail: str) -> None:
     signature = f"{IMAGE} <{WEIGHT}>"
-    before = parse(signature, "y = Conv <pads = [1,1,1,1]> (x, w)")
-    result = compare_runs(before, parse(signature, after), specified=True)
+    before = parsed(signature, "y = Conv <pads = [1,1,1,1]> (x, w)")
+    result = compare_runs(before, parsed(signature, after), specified=True)
     assert (result.ok, result.runs) == (ok, 0)
     assert result.detail.startswith(detail)
