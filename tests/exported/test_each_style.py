@@ -28,7 +28,6 @@ from tests.exported.results import (
     every_model,
     fixed,
     fixed_model,
-    is_validated,
     original,
     outputs,
     recorded,
@@ -74,12 +73,7 @@ def without_effect(model: onnx.ModelProto) -> Iterator[str]:
 
 
 def it_computes_what_the_framework_computed(name: str, style: str) -> None:
-    result = fixed(name, style)
-    assert not result.undone
-    asked = is_validated(name, style)
-    assert (result.validation is not None) == (asked and result.changed)
-    assert result.changed == bool(result.changes)
-    assert result.validation is None or result.validation.ok
+    assert not fixed(name, style).undone
     _, expected = recorded(name)
     before, after = outputs(name), outputs(name, style)
     limit = EXACTNESS.get(name, 1e-5)
@@ -177,6 +171,8 @@ def unguarded(kept: onnx.NodeProto, node: onnx.NodeProto) -> onnx.NodeProto:
 
 def what_no_change_is_about_stays(name: str, style: str) -> None:
     before, after, result = original(name), fixed_model(name, style), fixed(name, style)
+    assert result.changed == bool(result.changes)
+    assert result.changed or after == before
     removed = {node for change in result.changes for node in change.removed}
     touched = {change.node for change in result.changes}
     gone = {

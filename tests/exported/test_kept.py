@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tests.exported.results import every_model, original, recorded
+from tests.exported.results import every_model, fixed, original, recorded
 from tests.random_models.draw import Data, Drawn
-from tests.random_models.measure import Outcome, examine
+from tests.random_models.measure import Case, Outcome, measure
 from tests.support import REFUSED, Array
 
 UNTOLD = {
@@ -55,7 +55,7 @@ class Recorded(Drawn):
 def examined(name: str) -> Outcome:
     feeds, _ = recorded(name)
     given = Recorded(original(name), open=True, exact=False, fed={}, sizes=(), inputs=feeds)
-    return examine(given, seed=1)
+    return measure(Case(given, seed=1), fixed(name, "fold"))
 
 
 @every_model

@@ -326,26 +326,37 @@ def examine(
     """
     case = Case(drawn, seed, inputs, tell)
     model = drawn.model
-    outcome = Outcome(case.runs)
+    runs, problems = case.runs, list[str]()
     kept = model.SerializeToString()
     tell(FIX)
     try:
         way = partial(onnxpad.fix, style=style, dynamic=dynamic, trust=trust)
-        result = outcome.result = way(model, validate=validate)
+        result = way(model, validate=validate)
         rewritten = result.model
         checked = partial(onnxpad.check, style=style, dynamic=dynamic, trust=trust)
         again, found = way(rewritten, validate=False), checked(rewritten)
-        outcome.problems += _broken_promises(model, kept, result, again, found)
+        problems += _broken_promises(model, kept, result, again, found)
         if style == "fold" and dynamic != "pad":
             given = [*result.findings, *result.undone]
-            outcome.problems += [
-                f"silent: {node.split()[-1]}" for node in silent(rewritten, given, style)
-            ]
+            problems += [f"silent: {node.split()[-1]}" for node in silent(rewritten, given, style)]
     except Exception as error:
-        if not outcome.runs and isinstance(error, onnxpad.OnnxpadError):
-            return outcome
-        outcome.problems.append(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}")
-        return outcome
+        if runs or not isinstance(error, onnxpad.OnnxpadError):
+            problems.append(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}")
+        return Outcome(runs, problems)
+    return measure(case, result, problems, levels=levels, missed=missed)
+
+
+def measure(
+    case: Case,
+    result: onnxpad.FixResult,
+    problems: Sequence[str] = (),
+    *,
+    levels: Sequence[str] = (OFF,),
+    missed: bool = True,
+) -> Outcome:
+    """What a result computes, and which padding it leaves; with the problems that it has anyway."""
+    model, rewritten = case.drawn.model, result.model
+    outcome = Outcome(case.runs, [*problems], result=result)
     if result.changed and outcome.runs:
         for level in levels:
             difference = case.differs(rewritten, level, what=RESULT)
