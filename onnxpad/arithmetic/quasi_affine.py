@@ -292,7 +292,11 @@ def _is_affine(table: Sequence[int], index: int, lag: int) -> bool:
 
 @lru_cache(maxsize=LIMIT)
 def _prime_factors(number: int) -> tuple[int, ...]:
-    """Return the primes that divide `number`, each once."""
+    """Return the primes that divide `number`, each once.
+
+    >>> _prime_factors(1), _prime_factors(7), _prime_factors(49), _prime_factors(360)
+    ((), (7,), (7,), (2, 3, 5))
+    """
     primes, candidate = [], 2
     while candidate * candidate <= number:
         if number % candidate == 0:

@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 import onnxpad
-from tests.support import W, one
+from tests.support import PADS, W, one
 
 
 def test_the_answer_is_data() -> None:
@@ -69,3 +69,30 @@ def test_a_damaged_model_is_named(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_bytes(b"none")
     with pytest.raises(onnxpad.ModelError, match=r"model\.onnx"):
         onnxpad.explain(tmp_path / "model.onnx", node="c")
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ('[c] y = Conv <auto_pad = "SAME"> (x, w)', r"node 'c' \(Conv\) cannot be read: "),
+        ("[c] y = Conv (x, v)", "node 'c' has a kernel that is known only at run time"),
+        ("[c] y = Pad (x, p)", "node 'c' is a Pad, which has no window"),
+        ("[c] a = Relu (x) [d] y = Conv (a, w)", "node 'c' is a Relu, which has no window"),
+        ("[c] a = Conv (x, w) [c] y = Conv (x, w)", "2 nodes are called 'c'; give one of 'c', 'c'"),
+        ("[c] y = Relu (x)", "node 'c' is a Relu"),
+        ("y = Relu (x)", "there is no node 'c', nor any with a window that explain knows"),
+        ("[d] y = Conv (x, w)", "there is no node 'c'; did you mean 'd'|there is no node 'c'"),
+        ("[c] y = LpPool <kernel_shape = [2, 2]> (x)", "LpPool, for which no conventions"),
+    ],
+)
+def test_nodes_of_which_nothing_can_be_explained(body: str, words: str) -> None:
+    inputs = "float[1, 2, 9, 8] x, float[1, 2, j, k] v"
+    model = one(body, inputs=inputs, initializers=f"{W}, {PADS}")
+    with pytest.raises(onnxpad.UsageError, match=words):
+        onnxpad.explain(model, node="c")
+
+
+def test_of_nodes_with_one_name_the_one_with_a_window_is_meant() -> None:
+    body = "[c] a = Relu (x) [c] b = Conv (a, w) [c] y = Relu (b)"
+    found = onnxpad.explain(one(body, initializers=W), node="c")
+    assert (found.op, found.size) == ("conv", (9, 8))

@@ -178,3 +178,44 @@ def test_what_has_no_formula_still_says_its_period() -> None:
     wild = n % 7 * (n % 3) + n
     assert repr(wild) == "f(height)"
     assert size.explain(wild, "length") == "a function of length with period 21 from 1 on"
+
+
+def sized_by(first: int, step: int = 1) -> Extent:
+    return size.symbol("height", Sizes(first, 2**20, step))
+
+
+N, TWO, FOUR_ODD = sized_by(1), sized_by(2), sized_by(5, 4)
+
+
+@pytest.mark.parametrize(
+    ("extent", "name", "words"),
+    [
+        (size.maximum(3 - N, 0), "height", "1 when height is 2, 2 when 1, else 0"),
+        (size.maximum(3 - TWO, 0), "height", "1 when height is 2, else 0"),
+        (size.minimum(N, 3), "height", "1 when height is 1, 2 when 2, else 3"),
+        (N % 2, "height", "0 when height is even, 1 when odd"),
+        (1 - N % 2, "the size", "0 when the size is odd, 1 when even"),
+        ((-N) % 3, "height", "0 when height mod 3 is 0, 1 when 2, 2 when 1"),
+        (
+            size.floor_div(N % 4, 2),
+            "the size",
+            "0 when the size mod 4 is 0 or 1, 1 when 2 or 3",
+        ),
+        (
+            size.maximum(2 - N, 0) + N % 2,
+            "height",
+            "2 when height is 1; beyond that 0 when height is even, 1 when odd",
+        ),
+        (FOUR_ODD % 8, "height", "1 when height mod 8 is 1, 5 when 5"),
+        (FOUR_ODD % 2, "height", "1"),
+        (N % 8, "height", "(height mod 8)"),
+        (N % 8, "the size", "(n mod 8) with n the size"),
+        (size.floor_div(N, 2), "height", "floor(height/2)"),
+        (N, "the size", "the size"),
+        (size.maximum(6 - N, 0), "height", "max(6 - height, 0)"),
+        (N % 9 + N % 2, "height", "a function of height with period 18 from 1 on"),
+        (7, "height", "7"),
+    ],
+)
+def test_what_is_said_of_a_size(extent: Extent, name: str, words: str) -> None:
+    assert size.explain(extent, name) == words

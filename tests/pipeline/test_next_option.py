@@ -207,3 +207,21 @@ def test_gains_in_words(
 ) -> None:
     found = NextOption("--dim 'a\nb=2'", {}, Counts(*before), Counts(*after), "give your own sizes")
     assert next_line(found) == rf"Next: --dim 'a\nb=2' would {told}; give your own sizes"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "gain"),
+    [
+        (Counts(3, 0, 274), Counts(0, 3, 110), "turn 3 Pads into auto_pad (nodes 274 -> 110)"),
+        (Counts(1, 0, 9), Counts(0, 1, 9), "turn 1 Pad into auto_pad"),
+        (Counts(3, 1, 9), Counts(1, 2, 9), "turn 2 Pads into 1 auto_pad"),
+        (Counts(3, 4, 9), Counts(1, 2, 9), "fold 2 Pads and write 2 auto_pad as numbers"),
+        (Counts(2, 4, 9), Counts(1, 4, 9), "fold 1 Pad"),
+        (Counts(1, 4, 9), Counts(1, 0, 9), "write 4 auto_pad as numbers"),
+        (Counts(0, 4, 9), Counts(1, 3, 10), "write 1 auto_pad as 1 Pad (nodes 9 -> 10)"),
+        (Counts(0, 4, 9), Counts(4, 0, 13), "write 4 auto_pad as 4 Pads (nodes 9 -> 13)"),
+        (Counts(1, 1, 1009), Counts(1, 1, 9), "need fewer nodes (nodes 1,009 -> 9)"),
+    ],
+)
+def test_a_gain_in_words(before: Counts, after: Counts, gain: str) -> None:
+    assert NextOption("--dynamic pad", {}, before, after).gain == gain

@@ -201,8 +201,8 @@ def _time(timing: Timing, paint: Paint) -> str:
 def _clock(seconds: float) -> str:
     """A time to three digits.
 
-    >>> _clock(0.0000213), _clock(0.0033), _clock(0.1), _clock(1.234)
-    ('21.3 us', '3.30 ms', '100 ms', '1.23 s')
+    >>> _clock(0.0000213), _clock(0.001), _clock(0.1), _clock(1), _clock(99.95)
+    ('21.3 us', '1.00 ms', '100 ms', '1.00 s', '100 s')
     """
     factor, unit = (1.0, "s") if seconds >= 1 else (1e3, "ms") if seconds >= 1e-3 else (1e6, "us")
     number = seconds * factor

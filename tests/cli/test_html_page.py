@@ -1,0 +1,63 @@
+"""Where a page may be written: never in place of somebody's data."""
+
+from pathlib import Path
+
+import pytest
+
+from onnxpad.cli import html_page
+from onnxpad.errors import OutputError, UsageError
+
+
+@pytest.mark.parametrize(
+    ("content", "is_page"),
+    [
+        (b"", True),
+        (b"<!DOCTYPE html><html>", True),
+        (b"\n  <!doctype HTML>", True),
+        (b"<HTML lang='en'>", True),
+        (b"\x08\x0a\x12", False),
+        (b"x <html>", False),
+        (b"<svg>", False),
+    ],
+)
+def test_only_a_page_is_replaced(content: bytes, is_page: bool, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_bytes(content)
+    if is_page:
+        html_page.check_target(page, ())
+    else:
+        with pytest.raises(UsageError, match="is there and is no page"):
+            html_page.check_target(page, ())
+    assert page.read_bytes() == content
+
+
+def test_pages_that_can_be_written(tmp_path: Path) -> None:
+    html_page.check_target(None, (tmp_path,))
+    html_page.check_target(tmp_path / "new.html", (None, tmp_path / "model.onnx"))
+    html_page.write_page(tmp_path / "new.html", "<html>")
+    assert (tmp_path / "new.html").read_text() == "<html>"
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "words"),
+    [
+        ("-", UsageError, "pages are not written to stdout"),
+        ("model.onnx", UsageError, "--html would replace .*model.onnx"),
+        ("linked.html", UsageError, "--html would replace .*model.onnx"),
+        ("gone.onnx", UsageError, "--html would replace .*gone.onnx"),
+        ("folder", OutputError, "is a folder"),
+        ("missing/page.html", OutputError, "there is no folder .*missing; make it first"),
+        ("folder/page.html", OutputError, "is write-protected"),
+    ],
+)
+def test_pages_that_cannot(
+    name: str, error: type[Exception], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, gone = tmp_path / "model.onnx", tmp_path / "gone.onnx"
+    model.write_bytes(b"")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "linked.html").symlink_to(model)
+    monkeypatch.setattr("os.access", lambda path, mode: path.name != "folder")
+    page = Path("-") if name == "-" else tmp_path / name
+    with pytest.raises(error, match=words):
+        html_page.check_target(page, (None, model, gone))
