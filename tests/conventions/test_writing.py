@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from onnxpad.arithmetic.window import Window
 from onnxpad.conventions.explanation import explained
+from onnxpad.conventions.named import CONVENTIONS
 from onnxpad.conventions.question import OPS, Op, Question
 from onnxpad.conventions.writing import Written, written
 from tests.conventions.naive import computed, kernel, line
@@ -177,3 +178,76 @@ def lines(name: str, op: Op, sizes: tuple[int, ...], *numbers: tuple[int, ...]) 
 )
 def test_lines(found: tuple[str, ...], expected: tuple[str, ...]) -> None:
     assert tuple(found) == expected
+
+
+MAX = "MaxPooling1D(3, strides=2)(ops.pad(x, ((0, 0), ({}), (0, 0)), constant_values=-np.inf))"
+K3, K3_BY_2, WIDE = Window(3), Window(3, 2), Window(3, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("op", "windows", "name", "pytorch", "keras"),
+    [
+        ("conv", (K3, Window(4)), "tensorflow-same",
+         "nn.Conv2d(c, n, (3, 4))(F.pad(x, (1, 2, 1, 1)))",
+         "Conv2D(n, (3, 4))(ZeroPadding2D(((1, 1), (1, 2)))(x))"),
+        ("conv", (K3_BY_2, K3_BY_2), "pytorch-half",
+         "nn.Conv2d(c, n, 3, stride=2, padding=1)",
+         "Conv2D(n, 3, strides=2)(ZeroPadding2D(((1, 0), (1, 0)))(x))"),
+        ("conv", (K3_BY_2,), "tensorflow-valid",
+         "nn.Conv1d(c, n, 3, stride=2)", "Conv1D(n, 3, strides=2)"),
+        ("conv", (WIDE,), "keras-causal",
+         "nn.Conv1d(c, n, 3, dilation=2)(F.pad(x, (4, 0)))",
+         "Conv1D(n, 3, dilation_rate=2)(ZeroPadding1D((4, 0))(x))"),
+        ("conv", (K3_BY_2, WIDE), "onnx-same-upper",
+         "nn.Conv2d(c, n, 3, stride=(2, 1), dilation=(1, 2))(F.pad(x, (2, 2, 0, 1)))", ""),
+        ("maxpool", (K3_BY_2,), "onnx-same-lower",
+         "nn.MaxPool1d(3, stride=2, padding=1)",
+         MAX.format("1, 0")),
+        ("maxpool", (K3_BY_2,), "caffe",
+         "nn.MaxPool1d(3, stride=2, padding=1, ceil_mode=True)",
+         MAX.format("1, 2")),
+        ("maxpool", (WIDE,), "onnx-same-upper",
+         "nn.MaxPool1d(3, stride=1, dilation=2)(F.pad(x, (2, 2), value=-torch.inf))", ""),
+        ("avgpool", (K3_BY_2,), "tensorflow-same", "nn.AvgPool1d(3, stride=2, ceil_mode=True)", ""),
+        ("avgpool", (K3_BY_2,), "onnx-same-lower",
+         "nn.AvgPool1d(3, stride=2, padding=1, count_include_pad=False)", ""),
+        ("avgpool", (K3_BY_2,), "caffe",
+         "nn.AvgPool1d(3, stride=2, padding=1, ceil_mode=True)", ""),
+        ("avgpool", (K3_BY_2,), "tensorflow-valid",
+         "nn.AvgPool1d(3, stride=2)", "AveragePooling1D(3, strides=2)"),
+        ("avgpool", (WIDE,), "onnx-same-upper", "", ""),
+        ("convtranspose", (K3_BY_2, Window(2, 3)), "tensorflow-valid",
+         "nn.ConvTranspose2d(c, n, (3, 2), stride=(2, 3), output_padding=(0, 1))",
+         "Conv2DTranspose(n, (3, 2), strides=(2, 3))"),
+        ("convtranspose", (K3_BY_2, Window(2, 3)), "tensorflow-same",
+         "F.pad(nn.ConvTranspose2d(c, n, (3, 2), stride=(2, 3))(x), (0, 1, 0, -1))",
+         "Cropping2D(((0, 1), (0, 0)))(Conv2DTranspose(n, (3, 2), strides=(2, 3))(x))"),
+        ("convtranspose", (Window(3, 2, 2),), "onnx-same-upper",
+         "F.pad(nn.ConvTranspose1d(c, n, 3, stride=2, dilation=2)(x), (-1, -2))", ""),
+    ],
+)  # fmt: skip
+def test_lines_in_numbers(
+    op: Op, windows: tuple[Window, ...], name: str, pytorch: str, keras: str
+) -> None:
+    """Lines that say no convention by its name, at 8 elements an axis."""
+    question = Question(op, (8,) * len(windows), windows)
+    found = written(question, CONVENTIONS[name].answer(question))
+    assert (found.pytorch, found.keras) == (pytorch, keras)
+
+
+@pytest.mark.parametrize(
+    ("op", "name", "pytorch", "keras"),
+    [
+        ("conv", "keras-causal", "(F.pad(x, (2, 0)))", "Conv1D(n, 3, padding='causal')"),
+        ("conv", "pytorch-same", "nn.Conv1d(c, n, 3, padding='same')", "(x))"),
+        ("conv", "keras-same", "nn.Conv1d(c, n, 3, padding=1)", "Conv1D(n, 3, padding='same')"),
+        ("conv", "tensorflow-valid", "nn.Conv1d(c, n, 3)", "Conv1D(n, 3)"),
+        ("avgpool", "tensorflow-same", "False)", "AveragePooling1D(3, strides=1, padding='same')"),
+        ("convtranspose", "tensorflow-same", "padding=1)", "Transpose(n, 3, padding='same')"),
+    ],
+)
+def test_lines_in_a_framework_s_own_words(op: Op, name: str, pytorch: str, keras: str) -> None:
+    question = Question(op, (8,), (K3,))
+    found = written(question, CONVENTIONS[name].answer(question), (name,))
+    assert found.pytorch.endswith(pytorch)
+    assert found.keras.endswith(keras)
