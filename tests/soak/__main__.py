@@ -7,7 +7,6 @@ covered. The exit code is 1 if anything was found.
 
 import argparse
 import contextlib
-import importlib.util
 import json
 import os
 import random
@@ -26,6 +25,7 @@ from typing import Any, Final
 
 from tests.random_models.measure import HARMLESS
 from tests.soak.turn import CAMPAIGNS
+from tests.steps.commands import COMMANDS
 from tests.support import ROOT
 
 NAMES: Final = (*CAMPAIGNS, "steps")
@@ -113,7 +113,7 @@ class Soak:
                 seconds = min(self.turn, max(self.end - begun, 0.5))
                 chosen.turns += 1
                 chosen.seconds += seconds  # others choose meanwhile
-                chosen.over = chosen.name == "steps"
+                chosen.over = chosen.name == "steps" and chosen.turns == len(COMMANDS)
             _Taken(self, chosen, number, seconds).take()
             with self.lock:
                 chosen.seconds += time.monotonic() - begun - seconds
@@ -165,7 +165,7 @@ class _Taken:
     """One turn, in a process with all its children."""
 
     def __init__(self, soak: Soak, campaign: Campaign, number: int, seconds: float) -> None:
-        self.soak, self.campaign, self.seconds = soak, campaign, seconds
+        self.soak, self.campaign, self.number, self.seconds = soak, campaign, number, seconds
         step = 1 if campaign.name == "hypothesis" else APART
         self.seed = soak.seed + number * step
         self.asked, self.runs = "", ""
@@ -248,16 +248,19 @@ class _Taken:
             self.soak.wrong(found["kind"], told, by, found["text"], found["test"])
 
     def _steps(self) -> None:
-        """All faults at all steps, which needs no seed."""
-        self.seconds = max(self.soak.end - time.monotonic(), 0)
-        with self._started(["-m", "tests.steps"]) as process:
+        """All faults at all steps of one command, which needs no seed."""
+        name = [*COMMANDS][self.number]
+        with self._started(["-m", "tests.steps", "--only", name]) as process:
             assert process.stdout is not None
             lines = [line.rstrip() for line in process.stdout]
-        for tries in re.findall(r"(\d+) tr(?:ies|ied)", "\n".join(lines)):
-            self.campaign.reached["tries"] += int(tries)
-        if process.returncode and not self.soak.stopped.is_set():
-            told = f"tests.steps ends with {process.returncode}: {self.error or lines[-1:]}"
-            self.soak.wrong(told, told, "--only steps", "\n".join(lines))
+        if self.soak.stopped.is_set():
+            return
+        tries = sum(int(each) for each in re.findall(r"(?m)^(\d+) tries", "\n".join(lines)))
+        self.campaign.reached.update({"tries": tries, f"commands {name}": 1})
+        for told in [line.strip() for line in lines if line.startswith("  ")]:
+            self.soak.wrong(told, told, "--only steps")
+        if process.returncode and lines[-1:] and not lines[-1].endswith("problems"):
+            self.soak.wrong(name, f"{name} ended with {process.returncode}", "--only steps")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -275,8 +278,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"--only {unknown[0]}: it is none of {', '.join(NAMES)}")
     if options.minutes <= 0 or options.jobs < 1:
         parser.error("--minutes and --jobs: above 0")
-    if not importlib.util.find_spec("tests.steps"):
-        names = [name for name in names if name != "steps"]
     seconds = 60 * options.minutes
     soak = Soak(
         random.SystemRandom().randrange(10**9) if options.seed is None else options.seed,
