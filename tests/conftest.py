@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.older import read_names
+from tests.older import gap_of, read_names
 from tests.record.tables import is_slow, slow_tests
 
 # The gate tries the same examples each time; `--hypothesis-profile=soak` looks for more.
@@ -27,6 +27,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if is_slow(table, item.nodeid):
             item.add_marker(pytest.mark.slow)
+        if why := gap_of(item.nodeid):
+            item.add_marker(pytest.mark.skip(reason=why))
 
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)

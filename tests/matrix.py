@@ -250,7 +250,7 @@ def tried(environment: Environment, lowest: Mapping[str, str], *, fresh: bool) -
     shown = quiet([environment.interpreter, "-c", VERSIONS]).stdout
     versions = json.loads(shown) if shown else {}
     versions["python"] = quiet([environment.interpreter, "-c", ASKED]).stdout.strip()
-    results, log = environment.folder.with_suffix(".xml"), environment.folder.with_suffix(".log")
+    results, log = (KEPT / f"{environment.name}.{end}" for end in ("xml", "log"))
     results.unlink(missing_ok=True)
     options = [*environment.options, "-q", "-p", "no:cacheprovider", f"--junitxml={results}"]
     print(f"{environment.name}: pytest {' '.join(environment.options)}", flush=True)
@@ -368,7 +368,9 @@ def read(
         if case.find("failure") is not None or case.find("error") is not None:
             failed.append(f"{case.get('classname')}::{case.get('name')}")
         elif skipped is not None:
-            reasons[str(skipped.get("message"))] += 1
+            said = skipped.get("message")  # of a whole module, the reason is in the text
+            told = str(skipped.text) if said == "collection skipped" else str(said)
+            reasons[told.split("Skipped: ")[-1].strip(" \n'\")")] += 1
         else:
             passed += 1
     why = ", ".join(failed[:3]) + (" ..." if len(failed) > 3 else "")

@@ -10,7 +10,7 @@ import pytest
 
 from tests import matrix
 from tests.matrix import Row, bounds, chosen, main, planned, read, remarks, table
-from tests.older import naming
+from tests.older import GAPS, naming, numbers
 from tests.support import ROOT
 
 TEXT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
@@ -142,3 +142,17 @@ def test_names_are_read_as_newer_parsers_read_them() -> None:
     model = onnx.parser.parse_model(NAMED)
     assert [node.name for node in model.graph.node] == ["first", "", "two", "if"]
     assert naming(inspect.unwrap(onnx.parser.parse_model))(NAMED) == model
+
+
+def test_what_cannot_hold_with_older_packages_is_there() -> None:
+    lines = GAPS.strip().splitlines()
+    lowest = bounds(PROJECT)
+    for line in lines:
+        if line.startswith(" "):
+            path, *_, test = line.strip().partition("[")[0].split("::")
+            assert f"def {test.partition('*')[0]}" in (ROOT / path).read_text(encoding="utf-8")
+        else:
+            package, before, since, *_ = line.split()
+            assert before == "before"
+            version = lowest.get(package) or lowest[f"{package}-gpu"]
+            assert numbers(version) < numbers(since), "the bound has been raised"

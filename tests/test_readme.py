@@ -151,6 +151,7 @@ def test_the_python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert Path("model.fixed.onnx").exists()
 
 
+@pytest.mark.torch
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # of torch itself
 def test_the_example_with_torch_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,3 +220,21 @@ def test_the_job_runs_commands_that_there_are() -> None:
     assert steps[-1] in {command.partition("#")[0].strip() for command in COMMANDS}
     assert "submodules" in job
     assert any(step.startswith("pip install --no-deps ./tools/onnxpad") for step in steps)
+
+
+@pytest.mark.tensorflow
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # of TensorFlow itself
+def test_the_example_with_keras_runs_for_real(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keras = pytest.importorskip("keras")
+    pytest.importorskip("tf2onnx")
+    monkeypatch.chdir(tmp_path)
+    (example,) = [text for kind, text in BLOCKS if kind == "python" and "tensorflow" in text]
+    layers = [keras.layers.ZeroPadding2D(1), keras.layers.DepthwiseConv2D(3)]
+    net = keras.Sequential([keras.layers.Input((224, 224, 3)), *layers])
+    exec(example, {"onnxpad": onnxpad, "net": net})
+    operators = [node.op_type for node in onnx.load("net.onnx").graph.node]
+    assert "Conv" in operators
+    assert "Pad" not in operators

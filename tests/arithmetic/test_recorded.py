@@ -34,7 +34,15 @@ from onnxpad.arithmetic.conventions import (
 )
 from onnxpad.arithmetic.window import Window, output_size
 from onnxpad.errors import UsageError
-from tests.arithmetic.recorded.record_conventions import NONE, Found, Point, reads, recorded
+from tests.arithmetic.recorded.record_conventions import (
+    FRAMEWORKS,
+    NONE,
+    Found,
+    Point,
+    observe,
+    reads,
+    recorded,
+)
 from tests.oracles import walk
 
 Convention = Callable[[Point], AxisPadding]
@@ -185,6 +193,29 @@ def test_some_points_of_each_call() -> None:
     for framework, call in CALLS:
         for case in recorded(framework)[call][::31]:
             check(framework, call, *case)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "framework",
+    [
+        pytest.param("torch", marks=pytest.mark.torch),
+        *(pytest.param(f, marks=pytest.mark.tensorflow) for f in ("tensorflow", "tflite", "keras")),
+        "paddle",
+    ],
+)
+@pytest.mark.filterwarnings("default")  # of the frameworks themselves
+def test_what_is_installed_does_what_was_recorded(
+    framework: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")  # as when it was recorded
+    pytest.importorskip({"tflite": "tensorflow"}.get(framework, framework))
+    _, calls = FRAMEWORKS[framework]()
+    for call, (_, run) in calls.items():
+        for point, found, divisors in recorded(framework)[call][::97]:
+            again, divided = observe(call, point, run)
+            assert again == found, (call, point)
+            assert divided == divisors[: len(divided)], (call, point)
 
 
 @pytest.mark.parametrize("framework", CONVENTIONS)

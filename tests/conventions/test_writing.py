@@ -1,11 +1,10 @@
-"""Lines of PyTorch, Keras and ONNX: those of ONNX are run, those of PyTorch where it is installed.
-
-Those of Keras were run with Keras 3.15 when they were written.
-"""
+"""Lines of PyTorch, Keras and ONNX: those of ONNX are run, the others where they are installed."""
 
 import math
 import warnings
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -28,6 +27,10 @@ questions = st.builds(
     windows(max_stride=4),
     st.none() | st.tuples(st.integers(0, 3)),
 )
+
+
+By: TypeAlias = Callable[[str, list[float], list[float]], list[float]]
+"""The output of a line of text on values, with these weights."""
 
 
 def by_onnxruntime(text: str, op: Op, values: list[float], weights: list[float]) -> list[float]:
@@ -70,6 +73,24 @@ def by_torch(text: str, values: list[float], weights: list[float]) -> list[float
     return listed
 
 
+def by_keras(text: str, values: list[float], weights: list[float]) -> list[float]:
+    """The output of a line of Keras, whose convolutions have these weights."""
+    keras = pytest.importorskip("keras")
+
+    def convolution(layer: Any) -> Any:
+        filters = keras.initializers.Constant(np.reshape(weights, (-1, 1, 1)))
+        return partial(layer, use_bias=False, kernel_initializer=filters)
+
+    known = {name: getattr(keras.layers, name) for name in dir(keras.layers)}
+    known |= {name: convolution(each) for name, each in known.items() if name.startswith("Conv")}
+    x = np.array(values, np.float32)[None, :, None]
+    known |= {"ops": keras.ops, "np": np, "n": 1, "x": x}
+    found = eval(text, known)
+    found = found(x) if isinstance(found, keras.layers.Layer) else found
+    listed: list[float] = np.asarray(found)[0, :, 0].tolist()
+    return listed
+
+
 def assert_close(found: list[float], wanted: list[float]) -> None:
     assert len(found) == len(wanted)
     for one, other in zip(found, wanted, strict=True):
@@ -94,16 +115,26 @@ def test_lines_of_onnx_compute_what_the_convention_does(question: Question) -> N
 
 
 @pytest.mark.slow
-@given(questions)
-def test_lines_of_pytorch_compute_what_the_convention_does(question: Question) -> None:
-    pytest.importorskip("torch")
+@pytest.mark.parametrize(
+    ("module", "framework", "by"),
+    [
+        pytest.param("torch", "pytorch", by_torch, marks=pytest.mark.torch),
+        pytest.param("keras", "keras", by_keras, marks=pytest.mark.tensorflow),
+    ],
+)
+@pytest.mark.filterwarnings("default")  # of the frameworks themselves
+@given(question=questions)
+def test_lines_of_frameworks_compute_what_the_convention_does(
+    question: Question, module: str, framework: str, by: By
+) -> None:
+    pytest.importorskip(module)
     explanation = explained(question)
     for names in explanation.agree:
         answer = explanation.answer(names[0])
-        if text := written(question, answer, names).pytorch:
+        if text := getattr(written(question, answer, names), framework):
             values, weights = line(question.sizes[0]), kernel(question.windows[0].kernel)
             wanted = computed(question.op, answer, values, weights)
-            assert_close(by_torch(text, values, weights), wanted)
+            assert_close(by(text, values, weights), wanted)
 
 
 def lines(name: str, op: Op, sizes: tuple[int, ...], *numbers: tuple[int, ...]) -> Written:

@@ -39,7 +39,10 @@ Pairs: TypeAlias = list[tuple[int, int]]
 
 NEWEST: Final = 26
 """The newest operator set that onnxruntime loads."""
-OPSETS: Final = (*range(7, NEWEST + 1), 10, 11, 11, 12, 13, 13, 13, 15, 17, 17, 17, 18, 18, 19, 21)
+OPSETS: Final = tuple(
+    min(opset, onnx.defs.onnx_opset_version())  # of an older onnx; as many as with a newer one
+    for opset in (*range(7, NEWEST + 1), 10, 11, 11, 12, 13, 13, 13, 15, 17, 17, 17, 18, 18, 19, 21)
+)
 OLD: Final = (2, 4, 6)
 REFERRED: Final = ("strides", "pads", "kernel_shape", "mode", "auto_pad", "output_padding")
 """Attributes that may be those of a function."""
