@@ -55,7 +55,7 @@ def test_arrays(pair: Pair, data: np.ndarray[Any, Any]) -> None:
 
 
 def test_what_cannot_be_sent_leaves_nothing_behind(pair: Pair) -> None:
-    with pytest.raises(Exception, match="pickle"):
+    with pytest.raises(Exception, match=r"pickle|local object"):  # the latter by Python 3.13
         pair[0].send([np.zeros(1 << 18), lambda: 0])
     pair[0].send("next")
     assert pair[1].receive() == "next"

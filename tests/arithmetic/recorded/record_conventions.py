@@ -1,7 +1,8 @@
 """Records what PyTorch, TensorFlow, TensorFlow Lite, Keras and PaddlePaddle read.
 
 For `test_recorded.py`. None of them is a dependency of the tests. Run where they are installed, one
-or several; in this folder, with the frameworks to record:
+or several (`python -m tests.matrix --only torch,tensorflow` makes environments with the first four,
+and tries a sample again); in this folder, with the frameworks to record:
 
     python record_conventions.py torch tensorflow tflite keras paddle
 
