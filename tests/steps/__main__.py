@@ -50,7 +50,7 @@ def main() -> int:
                 print(f"  {problem}", flush=True)
     except KeyboardInterrupt:
         print("interrupted")
-    print(f"{total} tries, {len(problems)} problems")
+    print(f"in all {total}, {len(problems)} problems")
     return int(bool(problems) or not total)
 
 
