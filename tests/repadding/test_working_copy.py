@@ -53,6 +53,7 @@ CASES = {
     "conv": (CONV, 17),
     "conv of opset 8": (CONV, 8),
     "conv with dilation": (CONV.replace("{d}", "2").replace("{s}", "1"), 17),
+    "steady": (CONV.replace("{d}", "2").replace("{s}", "1").replace("[2, 1]", "[1, 1]"), 17),
     "max pool": (POOL.replace("{op}", "MaxPool").replace("{more}", ""), 17),
     "max pool, ceil": (POOL.replace("{op}", "MaxPool").replace("{more}", ", ceil_mode = 1"), 12),
     "average pool": (POOL.replace("{op}", "AveragePool").replace("{more}", ""), 19),
@@ -129,6 +130,40 @@ def test_the_copy_computes_what_is_written(name: str, height: int, width: int) -
                 np.testing.assert_allclose(value, wanted, rtol=1e-5, atol=1e-5, err_msg=str(choice))
                 compared += 1
     assert compared > 4
+
+
+@pytest.mark.parametrize(
+    ("name", "choice", "fed"),
+    [
+        ("conv with dilation", Choice(((1, 0), (2, 3))), [[1, 2, 0, 3], [0, 0, 0, 0, 0]]),
+        ("conv with dilation", Choice(None), [[0, 0, 0, 0], [1, 0, 0, 0, 0]]),
+        ("conv", Choice(None, odd="begin"), [[0, 0, 0, 0], [1, 1, 0, 0, 0]]),
+        ("steady", Choice(((1, 0), (2, 3))), [[1, 2, 0, 3]]),
+        ("steady", Choice(None), [[1, 3, 1, 3]]),  # no size decides
+        ("steady", Choice(None, undilated=True), [[1, 1, 1, 2]]),
+        ("average pool", Choice(None, counted=True), [[0, 0, 0, 0], [1, 0, 0, 0, 1]]),
+        ("max pool", Choice(((1, 0), (0, 1)), ceil=True), [[1, 0, 0, 1], [0, 0, 0, 1, 0]]),
+        ("transposed", Choice(((1, 0), (0, 2)), appended=(0, 1)), [[-1, 0, 0, -1]]),
+        ("transposed", Choice(((1, 0), (0, 2))), [[-1, 0, 0, -2]]),
+    ],
+)
+def test_what_is_fed(name: str, choice: Choice, fed: list[list[float]]) -> None:
+    """The amounts, of a transposed convolution what is appended; then flags where sizes decide."""
+    model = built(name, 8, 9)
+    context = Context(Graph.from_proto(model))
+    sites = sites_of(context)[0]
+    copy = working_copy(model, sites, {"y": onnx.TensorProto.FLOAT})
+    assert [array.tolist() for array in copy.feeds([choice]).values()] == fed
+
+
+def test_the_opset_is_that_of_onnx_s_own_operators() -> None:
+    model = built("conv", 8, 9)
+    model.opset_import.insert(0, onnx.helper.make_opsetid("com.microsoft", 1))
+    sites = sites_of(Context(Graph.from_proto(model)))[0]
+    assert not working_copy(model, sites, {"y": onnx.TensorProto.FLOAT}).left
+    del model.opset_import[1]
+    model.opset_import.append(onnx.helper.make_opsetid("ai.onnx", 17))
+    assert not working_copy(model, sites, {"y": onnx.TensorProto.FLOAT}).left
 
 
 def test_inner_tensors_are_outputs_too() -> None:

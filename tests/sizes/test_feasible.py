@@ -262,6 +262,8 @@ def test_told_are_the_sizes_at_which_onnxruntime_runs(
     "body",
     [
         "a = Expand (x)",
+        "a = Expand (u, k)",
+        "a = Expand (x, t)",
         "a = Expand ()",
         "a, b = Split <axis = 2> ()",
         "a, b = Split <axis = 2, split = [1.5, 2.5]> (x)",
@@ -272,7 +274,8 @@ def test_told_are_the_sizes_at_which_onnxruntime_runs(
 def test_a_damaged_node_asks_nothing(body: str) -> None:
     model = one(
         f'{body} y = Conv <auto_pad = "SAME_UPPER", strides = [2]> (a, w)',
-        inputs="float[1, 1, n] x, float[1, 1, 3] w",
+        inputs="float[1, 1, n] x, float[1, 1, 3] w, float[] u, int64[3] t",
+        initializers="int64[3] k = {1, 1, 6}",
         opset=11,
     )
     assert not limits(model)
