@@ -379,6 +379,7 @@ def test_a_dilated_window_in_the_padding_gives_the_lowest_number() -> None:
     ("kind", "called"),
     [
         ("float[2, 4, 6, 6]", True),
+        ("float[2, 4, 1, 6]", True),
         ("float[2, 4, 0, 6]", False),
         ("float[]", False),
     ],

@@ -263,6 +263,14 @@ def test_one_operator(node: str, weight: str, size: int, to: str, wanted: dict[s
             id="an opset without ceil_mode",
         ),
         pytest.param(
+            'MaxPool <kernel_shape = [2, 2], dilations = [3, 3], auto_pad = "SAME_UPPER"> (x)',
+            "",
+            8,
+            "onnx-same-lower",
+            "its pads would be H 2+1, W 2+1, and a pool's are smaller than its kernel",
+            id="pads as long as the kernel of a pool",
+        ),
+        pytest.param(
             "AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1], strides = [2, 2]> (x)",
             "",
             8,
