@@ -20,7 +20,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.rules.pools_and_convs import WINDOWS
 from onnxpad.analysis.shape_inference_check import disagreements
 from onnxpad.graph import Graph
-from tests.agreement import differences
+from tests.analysis.agreement import differences
 from tests.support import EXPORTED
 
 pytestmark = pytest.mark.slow

@@ -238,3 +238,17 @@ def test_the_example_with_keras_runs_for_real(
     operators = [node.op_type for node in onnx.load("net.onnx").graph.node]
     assert "Conv" in operators
     assert "Pad" not in operators
+
+
+def test_the_page_about_the_tests_is_true() -> None:
+    """Its example holds, and each file and command that it names is there."""
+    page = (ROOT / "tests" / "README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    exec("from tests.support import *\n" + example, {})
+    names = re.findall(r"`([\w./*]+/[\w.*]*|\w+\.py)`", page)
+    paths = [name for name in names if not re.search("RULE|NAME", name)]
+    assert len(paths) > 20
+    for name in paths:
+        assert any([*ROOT.glob(name), *(ROOT / "tests").rglob(name)]), name
+    for module in re.findall(r"python -m tests\.(\w+)", page):
+        assert any((ROOT / "tests").glob(f"{module}*")), module

@@ -9,7 +9,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.floats import ZERO
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.graph import Graph
-from tests.agreement import single
+from tests.analysis.agreement import single
 from tests.support import Array
 
 

@@ -18,7 +18,7 @@ from onnxpad.analysis.rules.pools_and_convs import WINDOWS, resized
 from onnxpad.analysis.rules.shape_table import SHAPES
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, evaluate, symbol
 from onnxpad.graph import Graph
-from tests.agreement import REFUSALS, compare, single
+from tests.analysis.agreement import REFUSALS, compare, single
 from tests.strategies import examples
 from tests.support import EXPORTED, parsed
 

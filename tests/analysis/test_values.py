@@ -13,7 +13,7 @@ from onnxpad.analysis.rounding import Either
 from onnxpad.analysis.value import FLOAT
 from onnxpad.arithmetic.size import Sizes, Unknown, evaluate, symbol
 from onnxpad.graph import Graph
-from tests.agreement import compare, single
+from tests.analysis.agreement import compare, single
 from tests.support import parsed, run
 
 I64, I32, F32, F64, B = np.int64, np.int32, np.float32, np.float64, np.bool_
