@@ -6,8 +6,8 @@ A model and a style are one item, which asks every question of `QUESTIONS` and s
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeAlias
 
 import numpy as np
 import onnx
@@ -224,7 +224,9 @@ def what_no_change_is_about_stays(name: str, style: str) -> None:
     assert one == other
 
 
-QUESTIONS: Final[tuple[Callable[[str, str], None], ...]] = (
+Question: TypeAlias = Callable[[str, str], None]
+
+QUESTIONS: Final[tuple[Question, ...]] = (
     it_computes_what_the_framework_computed,
     no_pad_is_left_that_could_be_folded,
     padding_has_the_style_or_a_reason,
@@ -239,20 +241,33 @@ QUESTIONS: Final[tuple[Callable[[str, str], None], ...]] = (
 )
 
 
+def ask(questions: Iterable[Question], name: str, style: str) -> None:
+    """Asks each question, whatever came of those before, and raises all failures together."""
+    wrong = []
+    for question in questions:
+        try:
+            question(name, style)
+        except Exception as error:
+            error.add_note(f"asked: {question.__name__}")
+            wrong.append(error)
+    if wrong:
+        raise ExceptionGroup(", ".join(error.__notes__[-1] for error in wrong), wrong)
+
+
 @pytest.mark.parametrize("style", STYLES)
 @every_model
 def test_all_questions(name: str, style: str) -> None:
     fixed(name, style)
-    wrong = []
-    for question in QUESTIONS:
-        try:
-            question(name, style)
-        except Exception as error:  # each question is asked, whatever came of those before
-            error.add_note(f"asked: {question.__name__}")
-            wrong.append(error)
-    if wrong:
-        asked = ", ".join(error.__notes__[-1] for error in wrong)
-        raise ExceptionGroup(asked, wrong)
+    ask(QUESTIONS, name, style)
+
+
+def test_each_question_that_fails_is_told() -> None:
+    def fails(name: str, style: str) -> None:
+        raise AssertionError(name, style)
+
+    with pytest.raises(ExceptionGroup, match="asked: fails, asked: fails") as told:
+        ask((fails, its_diff_leads_from_one_to_the_other, fails), "zeropad_opset10", "pad")
+    assert [error.args for error in told.value.exceptions] == [("zeropad_opset10", "pad")] * 2
 
 
 def test_there_was_something_to_fold() -> None:
