@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.older import gap_of, read_names
-from tests.record.tables import is_slow, slow_tests
+from tests.record.tables import is_slow
 
 # The gate tries the same examples each time; `--hypothesis-profile=soak` looks for more.
 settings.register_profile(
@@ -21,11 +21,17 @@ read_names()
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector, name: str) -> list[pytest.Item] | None:
+    """Makes no cases of a test of which all are slow, where the fast tier is asked for."""
+    fast = collector.config.getoption("markexpr") == "not slow"
+    return [] if fast and is_slow(f"{collector.nodeid}::{name}") else None
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks as slow what the record of costs names; a test that it does not know is fast."""
-    table = slow_tests()
     for item in items:
-        if is_slow(table, item.nodeid):
+        if is_slow(item.nodeid):
             item.add_marker(pytest.mark.slow)
         if why := gap_of(item.nodeid):
             item.add_marker(pytest.mark.skip(reason=why))

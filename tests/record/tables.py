@@ -6,6 +6,7 @@ import lzma
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -27,16 +28,17 @@ Slow = Mapping[str, Mapping[str, float]]
 """For each file the slow tests, or single cases of them, and what one costs in CPU milliseconds."""
 
 
+@cache
 def slow_tests() -> Slow:
     """The committed table; a test that it does not name is fast."""
     table: Slow = json.loads(COSTS.read_text())
     return table
 
 
-def is_slow(table: Slow, test: str) -> bool:
+def is_slow(test: str) -> bool:
     """Whether the table has this test, by its node id, or all cases of it."""
     path, _, name = test.partition("::")
-    named = table.get(path, {})
+    named = slow_tests().get(path, {})
     return name in named or name.partition("[")[0] in named
 
 
