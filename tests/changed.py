@@ -17,7 +17,7 @@ from typing import Final
 
 import pytest
 
-from tests.record.tables import Executed
+from tests.record.executed import Executed
 from tests.support import ROOT
 
 ABOUT: Final = {

@@ -5,19 +5,28 @@ from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from tests.older import gap_of, read_names
-from tests.record.tables import is_slow
-
-# The gate tries the same examples each time; `--hypothesis-profile=soak` looks for more.
-settings.register_profile(
-    "soak", max_examples=1000, deadline=None, print_blob=True, suppress_health_check=HealthCheck
-)
-settings.register_profile("gate", max_examples=33, deadline=None, derandomize=True)
-settings.load_profile("gate")
+from tests.record.costs import is_slow
 
 read_names()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Tries the same examples each time; `--hypothesis-profile=soak` looks for more.
+
+    A process that only hands tests out starts sooner without hypothesis.
+    """
+    if config.getoption("numprocesses", None) and not config.getoption("--hypothesis-profile"):
+        return
+    from hypothesis import HealthCheck, settings
+
+    settings.register_profile(
+        "soak", max_examples=1000, deadline=None, print_blob=True, suppress_health_check=HealthCheck
+    )
+    settings.register_profile("gate", max_examples=33, deadline=None, derandomize=True)
+    settings.load_profile("gate")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.faults.draw import Fault, product, sample
 from tests.faults.plant import TIERS, Copy, Ran, nearest
-from tests.record.tables import Executed
+from tests.record.executed import Executed
 from tests.support import ROOT
 
 

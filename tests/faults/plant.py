@@ -17,7 +17,7 @@ from typing import Final
 
 from tests.changed import functions_at
 from tests.faults.draw import Fault
-from tests.record.tables import Executed
+from tests.record.executed import Executed
 
 TIERS: Final = {"near": (), "fast": ("-m", "not slow"), "whole": ()}
 """What pytest is told to run a tier; `near` is only what is nearest to the fault."""

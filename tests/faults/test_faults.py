@@ -10,7 +10,7 @@ import pytest
 from tests.faults import __main__ as command
 from tests.faults.draw import faults_of, sample
 from tests.faults.plant import READ_THE_TEXT, Copy, nearest
-from tests.record.tables import Executed
+from tests.record.executed import Executed
 from tests.support import ROOT
 
 

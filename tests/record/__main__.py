@@ -16,9 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.record.costs import choose_fast, write_costs
+from tests.record.executed import Executed
 from tests.record.marks import write_bytecode
 from tests.record.plugin import FOLDER
-from tests.record.tables import Executed, choose_fast, write_costs
 from tests.support import ROOT
 
 

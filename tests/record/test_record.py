@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from tests import changed
-from tests.record import marks, tables
-from tests.record.tables import Executed, choose_fast, is_slow, write_costs
+from tests.record import costs as table_of_costs
+from tests.record import executed, marks
+from tests.record.costs import choose_fast, is_slow, write_costs
+from tests.record.executed import Executed
 
 SOURCE = '''
 """A module."""
@@ -75,9 +77,9 @@ def test_blocks_have_the_names_of_their_functions() -> None:
 
 
 def test_every_function_of_the_package_is_known() -> None:
-    executed = Executed.read()
-    share = executed.table.any(axis=1).mean()
-    assert executed.table.shape == (len(executed.functions), len(executed.tests))
+    known = Executed.read()
+    share = known.table.any(axis=1).mean()
+    assert known.table.shape == (len(known.functions), len(known.tests))
     assert share > 0.9
 
 
@@ -92,14 +94,14 @@ def test_every_function_of_the_package_is_known() -> None:
 def test_the_fast_tier_executes_what_it_can_afford(
     afforded: float, fast: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "FAST", afforded)
-    costs = {"dear": 90.0, "one": 5.0, "same": 6.0, "other": 7.0, "far": tables.DEAR + 1}
+    monkeypatch.setattr(table_of_costs, "FAST", afforded)
+    costs = {"dear": 90.0, "one": 5.0, "same": 6.0, "other": 7.0, "far": table_of_costs.DEAR + 1}
     blocks = {"dear": [1, 2, 3, 4], "one": [1], "same": [1], "other": [2], "far": [5]}
     assert choose_fast(costs, blocks) == fast
 
 
 def test_the_table_names_what_is_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "COSTS", tmp_path / "costs.json")
+    monkeypatch.setattr(table_of_costs, "COSTS", tmp_path / "costs.json")
     costs = {
         "t.py::some[a]": 1.0,
         "t.py::some[b]": 213.0,
@@ -107,8 +109,8 @@ def test_the_table_names_what_is_slow(tmp_path: Path, monkeypatch: pytest.Monkey
         "t.py::all[b]": 60.0,
     }
     write_costs(costs, {"t.py::some[a]"})
-    monkeypatch.setattr(tables, "slow_tests", tables.slow_tests.__wrapped__)
-    table = tables.slow_tests()
+    monkeypatch.setattr(table_of_costs, "slow_tests", table_of_costs.slow_tests.__wrapped__)
+    table = table_of_costs.slow_tests()
     assert table == {"t.py": {"some[b]": 200.0, "all": 50.0}}
     assert {test for test in costs if is_slow(test)} == {*costs} - {"t.py::some[a]"}
     assert not is_slow("t.py::new")
@@ -122,7 +124,7 @@ def _executed() -> Executed:
 
 
 def test_what_is_recorded_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "EXECUTED", tmp_path / "executed.xz")
+    monkeypatch.setattr(executed, "EXECUTED", tmp_path / "executed.xz")
     _executed().write()
     read = Executed.read()
     assert read.tests == _executed().tests

@@ -1,19 +1,14 @@
-"""The two tables of the record: what slow tests cost, and which tests execute which function."""
+"""The table of what slow tests cost, by which a test is fast or slow."""
 
 import heapq
 import json
-import lzma
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
 COSTS: Final = Path(__file__).with_name("costs.json")
-EXECUTED: Final = Path(__file__).with_name("executed.xz")
 
 FAST: Final = 16_000.0
 """CPU milliseconds that the fast tier may take, without collection."""
@@ -99,56 +94,3 @@ def write_costs(costs: Mapping[str, float], fast: Collection[str]) -> None:
 def _rounded(cost: float) -> float:
     """One digit of it, so that a new record differs by what has changed."""
     return float(f"{cost:.0e}")
-
-
-@dataclass(frozen=True, slots=True)
-class Executed:
-    """Which tests execute which functions.
-
-    Attributes:
-        tests: Node ids.
-        costs: CPU milliseconds of each.
-        functions: File and qualified name, such as `passes/fold_pad.py::FoldPad.visit`.
-        table: Of shape (functions, tests): whether the test executes the function, in whatever
-            process.
-    """
-
-    tests: Sequence[str]
-    costs: Sequence[float]
-    functions: Sequence[str]
-    table: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
-
-    @classmethod
-    def read(cls) -> "Executed":
-        """The committed table."""
-        head, bits = lzma.decompress(EXECUTED.read_bytes()).split(b"\n", 1)
-        tests, costs, functions = json.loads(head)
-        flat = np.unpackbits(np.frombuffer(bits, np.uint8), count=len(tests) * len(functions))
-        return cls(tests, costs, functions, flat.reshape(len(functions), -1).astype(bool))
-
-    def write(self) -> None:
-        """Commits it to the file."""
-        head = json.dumps([self.tests, self.costs, self.functions]).encode()
-        EXECUTED.write_bytes(lzma.compress(head + b"\n" + np.packbits(self.table).tobytes()))
-
-    def best(self, functions: Collection[str]) -> Iterator[int]:
-        """The tests that execute one of these functions, those first that say most about them.
-
-        That is, by what they cost and how much else they execute; further cases of one test come
-        later.
-        """
-        rows = [row for row, name in enumerate(self.functions) if name in functions]
-        executing = np.flatnonzero(self.table[rows].any(axis=0))
-        worth = np.maximum(self.costs, 1.0) * self.table.sum(axis=0)
-        cases: Counter[str] = Counter()
-        heap = [(worth[test], int(test)) for test in executing]
-        heapq.heapify(heap)
-        while heap:
-            value, test = heapq.heappop(heap)
-            name = self.tests[test].partition("[")[0]
-            due = worth[test] * (1 + cases[name])
-            if heap and due > value and due > heap[0][0]:
-                heapq.heappush(heap, (due, test))
-                continue
-            cases[name] += 1
-            yield test
