@@ -763,3 +763,19 @@ def test_what_another_size_does_not_decide_is_unknown() -> None:
     ):
         assert isinstance(size.in_terms_of(amount, other, "own"), Unknown)
     assert size.in_terms_of(5, Unknown("lost"), "own") == 5
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        (Sizes(3, 3), "3"),
+        (Sizes(1, 9), "1..9"),
+        (Sizes(4, 22, 4), "4..20 in steps of 4"),
+        (Sizes(3, 8, 1, (), (3, 4), 4), "3, 4, 7 or 8"),
+        (Sizes(3, 11, 1, (), (3, 4), 4), "3, 4, 7, 8 and so on to 11"),
+        (Sizes(1, 8, 1, (1, 2), (3, 4), 4), "1, 2, 3, 4, 7 or 8"),
+        (Sizes(1, 900, 1, (1, 2), (3, 4), 4), "1, 2, 3, 4, 7, 8 and so on to 900"),
+    ],
+)
+def test_sizes_in_words(sizes: Sizes, words: str) -> None:
+    assert str(sizes) == words
