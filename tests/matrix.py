@@ -133,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if environment.name == "browser" and (lack := no_browser()):
                 missing["browser"] = lack
                 continue
-            rows.append(tried(environment, bounds(project), fresh=options.fresh))
+            rows.append(tried(environment, project, fresh=options.fresh))
     except KeyboardInterrupt:
         print("\ninterrupted")
         status = 130
@@ -235,16 +235,16 @@ def no_browser() -> str:
             quiet(["apt-get", "-qq", *words])
     if any(map(found, BROWSERS)):
         return ""
-    return "there is no Chromium, and apt-get, which may bring it, is not here or needs root"
+    return "there is no Chromium; as root, apt-get brings Debian's"
 
 
 # One environment
 
 
-def tried(environment: Environment, lowest: Mapping[str, str], *, fresh: bool) -> Row:
+def tried(environment: Environment, project: Mapping[str, Any], *, fresh: bool) -> Row:
     """What the tests say in an environment, which is made if it is not there or no longer right."""
     try:
-        notes = made(environment, lowest, fresh=fresh)
+        notes = made(environment, project, fresh=fresh)
     except NotMadeError as error:
         return Row(environment.name, failed=1, why=f"not made: {error}")
     shown = quiet([environment.interpreter, "-c", VERSIONS]).stdout
@@ -272,14 +272,15 @@ def tried(environment: Environment, lowest: Mapping[str, str], *, fresh: bool) -
     return read(environment.name, results, versions, seconds, notes)
 
 
-def made(environment: Environment, lowest: Mapping[str, str], *, fresh: bool) -> tuple[str, ...]:
+def made(environment: Environment, project: Mapping[str, Any], *, fresh: bool) -> tuple[str, ...]:
     """What of the environment is not as was promised, once it is there.
 
     Raises:
         NotMadeError: venv or pip failed.
     """
-    wanted = dict(lowest) if environment.lowest else {}
+    wanted = bounds(project) if environment.lowest else {}
     asked = [str(environment.python), *environment.packages, *map("==".join, wanted.items())]
+    asked += [*project["dependencies"], *project["optional-dependencies"]["test"]]
     stamp = environment.folder / "made.json"
     if not fresh and stamp.exists():
         kept = json.loads(stamp.read_text(encoding="utf-8"))
