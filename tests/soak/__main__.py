@@ -37,8 +37,9 @@ UNLIMITED: Final = ("hypothesis", "steps")
 """Campaigns whose single tests may take as long as they like, until the end."""
 GRACE: Final = 15.0
 """The same where all the time is over."""
-LEAST: Final = {("removed", "missed"): 0.87, ("resolved", "unresolved"): 0.75}
-"""What share of the padding that could go must go: in itself, and at transposed convolutions."""
+LEAST: Final = {("removed", "missed"): 0.87, ("resolved", "unresolved"): 0.55}
+"""What share of the padding that could go must go: in itself, and at transposed convolutions, where
+about two thirds of what onnxruntime cannot tell apart do."""
 ENOUGH: Final = 500
 """Of how much padding its share tells anything."""
 
