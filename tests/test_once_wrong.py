@@ -12,9 +12,9 @@ import pytest
 
 import onnxpad
 from tests.random_models.draw import Data, Drawn
-from tests.random_models.measure import LEVELS, Session, examine
+from tests.random_models.measure import Session, examine
 from tests.random_models.writer import always
-from tests.support import PADS, STYLES, Array, one, run
+from tests.support import LEVELS, PADS, STYLES, Array, one, run
 
 pytestmark = pytest.mark.slow
 

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from typer.testing import Result
 
 import onnxpad
 from onnxpad.errors import OnnxpadError, UsageError, ValidationError
 from onnxpad.report.json import validate_json
-from tests.support import EXPORTED, MODELS, QUANTISED, one, onnxpad_runs
+from tests.support import EXPORTED, MODELS, QUANTISED, one, onnxpad_runs, run
 
 KERAS = MODELS / "mobilenet_keras.onnx"
 REFERENCE = MODELS / "mobilenet_keras.npz"
@@ -533,8 +532,7 @@ def test_where_sizes_tell_no_layout_of_an_input_the_run_does(
         f"<float[{more},{channels},3,3] w = {{{weights}}}> {{ y = Conv <pads=[1,1,1,1]> (x, w) }}"
     )
     x = rng.normal(size=(1, channels, 4, 4)).astype(np.float32)
-    session = onnxruntime.InferenceSession(net.SerializeToString())
-    y = np.asarray(session.run(None, {"x": x})[0])
+    (y,) = run(net, {"x": x}, "full")
     found = {name: value.transpose(layout) for name, value in {"x": x, "y": y}.items()}
     if not batch:
         found = {name: value[0] for name, value in found.items()}

@@ -17,7 +17,6 @@ from typing import Literal
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
 from onnx import helper, numpy_helper
 
@@ -27,7 +26,7 @@ from onnxpad.file.external_data import external_tensors
 from onnxpad.file.proto_walk import tensors
 from onnxpad.file.wire import encode
 from onnxpad.graph import Graph
-from tests.support import Array, onnxpad_runs
+from tests.support import Array, onnxpad_runs, run
 
 How = Literal["copy", "link", "inline"]
 HOWS: list[How] = ["copy", "link", "inline"]
@@ -93,14 +92,9 @@ def told(model: onnx.ModelProto, folder: Path) -> onnx.ModelProto:
     return model
 
 
-def run(path: Path) -> Array:
+def computed(path: Path) -> Array:
     """What onnxruntime computes for one image."""
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    (result,) = session.run(["y"], {"x": IMAGE})
-    return np.asarray(result)
+    return run(path, {"x": IMAGE})[0]
 
 
 def everything(folder: Path) -> dict[str, bytes]:
@@ -116,7 +110,7 @@ def everything(folder: Path) -> dict[str, bytes]:
 def expected(tmp_path: Path) -> Array:
     path = tmp_path / "inside.onnx"
     onnx.save(padded_conv(), path)
-    return run(path)
+    return computed(path)
 
 
 @pytest.fixture
@@ -148,12 +142,12 @@ class TestSaving:
         inside = how == "inline"
         assert set(everything(other)) == {"out.onnx"} | (set() if inside else {"deep/er/w.bin"})
         assert written == (() if inside else (data,))
-        assert np.array_equal(run(other / "out.onnx"), expected)
+        assert np.array_equal(computed(other / "out.onnx"), expected)
         if how == "link":
             assert data.samefile(source.parent / "deep/er/w.bin")
         else:
             shutil.rmtree(source.parent)
-            assert np.array_equal(run(other / "out.onnx"), expected)
+            assert np.array_equal(computed(other / "out.onnx"), expected)
             onnx.checker.check_model(other / "out.onnx")
         assert steps == ([("copying w.bin (MiB)", 0, 0)] if how == "copy" else [])
 
@@ -166,13 +160,13 @@ class TestSaving:
         assert after == before
         if how == "inline":
             shutil.rmtree(source.parent / "deep")
-        assert np.array_equal(run(source.with_name("out.onnx")), expected)
+        assert np.array_equal(computed(source.with_name("out.onnx")), expected)
 
     def test_in_place_and_inside(self, source: Path, expected: Array) -> None:
         command = ["fix", str(source), "--in-place", "--external-data", "inline"]
         assert onnxpad_runs(*command).exit_code == 0
         shutil.rmtree(source.parent / "deep")
-        assert np.array_equal(run(source), expected)
+        assert np.array_equal(computed(source), expected)
 
     @pytest.mark.parametrize("lengths", [True, False])
     def test_every_place_of_tensors_comes_inside(self, tmp_path: Path, lengths: bool) -> None:
@@ -253,7 +247,7 @@ class TestSaving:
         result = onnxpad_runs(*command)
         assert result.exit_code == 0
         assert re.search(says, result.stdout.replace("\n", " "))
-        assert np.array_equal(run(target), run(target))
+        assert np.array_equal(computed(target), computed(target))
 
 
 def everywhere() -> onnx.ModelProto:
@@ -461,7 +455,7 @@ class TestConstants:
 class TestAmounts:
     def test_fold_and_repair_the_model(self, source: Path, expected: Array) -> None:
         with pytest.raises(Exception, match="external"):
-            run(source)
+            computed(source)
         result = onnxpad.fix(source)
         (change,) = result.changes
         assert change.code == "PAD201"
@@ -470,7 +464,7 @@ class TestAmounts:
         assert result.validation.outcome == "nothing compared"  # the original does not run
         assert any("a repair" in each.note for each in result.validation.runs)
         result.save(source)
-        assert np.array_equal(run(source), expected)
+        assert np.array_equal(computed(source), expected)
 
     @pytest.mark.parametrize("node", [True, False])
     def test_that_stay_come_inside(self, tmp_path: Path, node: bool) -> None:
@@ -497,7 +491,7 @@ class TestAmounts:
         assert "equal on" in change.probe
         result.save(tmp_path / "out.onnx")
         (tmp_path / "pads.bin").unlink()
-        assert np.array_equal(run(tmp_path / "out.onnx"), run(tmp_path / "inside.onnx"))
+        assert np.array_equal(computed(tmp_path / "out.onnx"), computed(tmp_path / "inside.onnx"))
         assert not onnxpad.check(tmp_path / "out.onnx", select=["PAD205"]).findings
 
 
@@ -516,7 +510,7 @@ class TestWithoutPath:
         assert not result.ok
         assert "external data cannot be found; pass the path" in result.validation.warnings[0]
         result.save(source.parent / "c" / "out.onnx")
-        assert np.array_equal(run(source.parent / "c" / "out.onnx"), expected)
+        assert np.array_equal(computed(source.parent / "c" / "out.onnx"), expected)
         assert onnx.load(source.parent / "c/out.onnx", load_external_data=False) == result.model
         for how in HOWS[1:]:
             with pytest.raises(OutputError, match="came without a path; load the model by"):
@@ -550,7 +544,7 @@ class TestLinks:
         assert result.ok
         assert all(run.comparisons for run in result.validation.runs)
         result.save(other / "out.onnx", external_data=how)
-        assert np.array_equal(run(other / "out.onnx"), expected)
+        assert np.array_equal(computed(other / "out.onnx"), expected)
         assert not (other / "w.bin").is_symlink()
 
     def test_in_place(self, cached: Path, expected: Array) -> None:
@@ -558,12 +552,12 @@ class TestLinks:
         assert onnxpad_runs(*command).exit_code == 0
         assert cached.is_symlink()
         assert {path.name for path in cached.resolve().parent.iterdir()} == {"aaa", "bbb"}
-        assert np.array_equal(run(cached), expected)
+        assert np.array_equal(computed(cached), expected)
 
     def test_are_no_data_for_another_model_beside_them(self, cached: Path) -> None:
         (cached.parent / "copy.onnx").write_bytes(cached.read_bytes())
         with pytest.raises(Exception, match="escapes"):
-            run(cached.parent / "copy.onnx")
+            computed(cached.parent / "copy.onnx")
         with pytest.raises(OutputError, match="links out of the folder"):
             onnxpad.fix(cached, validate=False).save(cached.parent / "out.onnx")
         assert {path.name for path in cached.parent.iterdir()} == {
@@ -582,7 +576,7 @@ class TestLinks:
         assert result.validation is not None
         assert all(run.ok and run.comparisons for run in result.validation.runs)
         result.save(other / "out.onnx")
-        assert np.array_equal(run(other / "out.onnx"), expected)
+        assert np.array_equal(computed(other / "out.onnx"), expected)
 
 
 class Place:
@@ -728,9 +722,9 @@ class TestDetours:
         result = onnxpad.fix(place.path)
         assert result.ok
         result.save(place.outside / "out.onnx", external_data=how)
-        assert np.array_equal(run(place.outside / "out.onnx"), expected)
+        assert np.array_equal(computed(place.outside / "out.onnx"), expected)
         result.save(place.path)
-        assert np.array_equal(run(place.path), expected)
+        assert np.array_equal(computed(place.path), expected)
 
     @pytest.mark.parametrize("how", HOWS)
     def test_lead_by_way_of_links(self, place: Place, how: How, expected: Array) -> None:
@@ -743,7 +737,7 @@ class TestDetours:
         result = onnxpad.fix(place.path)
         assert result.ok
         result.save(place.outside / "out.onnx", external_data=how)
-        assert np.array_equal(run(place.outside / "out.onnx"), expected)
+        assert np.array_equal(computed(place.outside / "out.onnx"), expected)
 
     def test_to_two_files_that_would_become_one_are_refused(self, place: Place) -> None:
         folder = place.path.parent
@@ -828,13 +822,13 @@ class TestRefuses:
             target = other / how / "out.onnx"
             target.parent.mkdir()
             onnxpad.fix(place.path).save(target, external_data=how)
-            assert np.array_equal(run(target), expected)
+            assert np.array_equal(computed(target), expected)
 
     def test_no_path_by_way_of_a_link(self, place: Place, expected: Array, tmp_path: Path) -> None:
         (tmp_path / "way").symlink_to(place.path.parent)
         result = onnxpad.fix(tmp_path / "way" / "net.onnx")
         result.save(tmp_path / "way" / "out.onnx")
-        assert np.array_equal(run(place.path.parent / "out.onnx"), expected)
+        assert np.array_equal(computed(place.path.parent / "out.onnx"), expected)
 
 
 def heavy(folder: Path, mebibytes: int) -> Path:

@@ -94,6 +94,9 @@ def test_a_constant_touches_no_node() -> None:
     graph.declare("x", (1, 1, 7, 7))
     assert graph.touched(0) == []
     assert graph.mark() == 2
+    graph.rollback(0)
+    assert not graph.has_tensor("c")
+    assert not graph.changed
 
 
 def test_the_version_says_whether_anything_was_done_since() -> None:

@@ -16,9 +16,7 @@ from onnxpad.report.explain_svg import explain_svg
 from tests.malformed.__main__ import case
 from tests.malformed.bases import bases
 from tests.malformed.readers import failures
-from tests.support import BORDER, W, one, onnxpad_runs, parsed
-
-STYLES = ("fold", "pad", "symmetric")
+from tests.support import BORDER, STYLES, W, one, onnxpad_runs, parsed
 
 
 def test_models_are_valid_before_they_are_damaged() -> None:

@@ -19,8 +19,8 @@ from typing import Final
 
 from tests.random_models.draw import draw_model
 from tests.random_models.measure import DEPLOYED, HARMLESS, OFF, examine
+from tests.support import STYLES
 
-STYLES: Final = ("fold", "pad", "symmetric")
 DYNAMICS: Final = ("keep", "pad", "auto-pad")
 
 

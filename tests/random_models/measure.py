@@ -12,7 +12,6 @@ from typing import Final, TypeAlias
 
 import numpy as np
 import onnx
-import onnxruntime
 
 import onnxpad
 from onnxpad.reasons import Reason
@@ -27,11 +26,10 @@ from tests.random_models.naive_transposed import (
     sites,
 )
 from tests.random_models.observe import seen
-from tests.support import Array, silent
+from tests.support import LEVELS, Array, run, session, silent
 
 Feeds = dict[str, Array]
 
-LEVELS: Final = ("ORT_DISABLE_ALL", "ORT_ENABLE_BASIC", "ORT_ENABLE_ALL")
 OFF, DEPLOYED = LEVELS[0], LEVELS[-1]
 UNDONE: Final = {Reason.KERNEL_CRASHES, Reason.INFINITE_DATA, Reason.SHAPE_REFUSED}
 """Why a change may be taken back: what onnxruntime would run is known when it is made."""
@@ -84,16 +82,9 @@ class Session:
     def __init__(
         self, model: onnx.ModelProto, level: str = OFF, *, rounds_weights: bool = True
     ) -> None:
-        options = onnxruntime.SessionOptions()
-        if not rounds_weights:
-            options.add_session_config_entry("session.disable_quant_qdq", "1")
-        options.log_severity_level = 4
-        options.intra_op_num_threads = 1
-        options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
+        entries = {} if rounds_weights else {"session.disable_quant_qdq": "1"}
         try:
-            self._session = onnxruntime.InferenceSession(
-                model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-            )
+            self._session = session(model, level, entries=entries)
             self.error = ""
         except Exception as error:  # onnxruntime's own errors share no narrower base class
             self._session = None
@@ -101,12 +92,10 @@ class Session:
 
     def run(self, feeds: Feeds) -> list[Array] | None:
         """The outputs, or None where it does not run."""
-        quiet = onnxruntime.RunOptions()
-        quiet.log_severity_level = 4
         if self._session is None:
             return None
         try:
-            return list(self._session.run(None, feeds, quiet))
+            return run(self._session, feeds)
         except Exception as error:  # as above
             self.error = str(error)
             return None
@@ -199,8 +188,8 @@ class Case:
 
     def results(self, level: str) -> list[list[Array] | None]:
         self.tell(ORIGINAL)
-        session = Session(self.drawn.model, level)
-        return [self._repeatable(session.run(feeds)) for feeds, _ in self.inputs]
+        opened = Session(self.drawn.model, level)
+        return [self._repeatable(opened.run(feeds)) for feeds, _ in self.inputs]
 
     def _repeatable(self, results: list[Array] | None) -> list[Array] | None:
         """Results without those that depend on chance."""
@@ -227,7 +216,7 @@ class Case:
         """
         before = self.exact if level == OFF else self.results(level)
         self.tell(what)
-        session = Session(model, level)
+        opened = Session(model, level)
         plain: Session | None = None
         excuse = ""
         rows = zip(self.inputs, self.exact, before, strict=True)
@@ -236,8 +225,8 @@ class Case:
         for (feeds, exact), expected, here in rows:
             if expected is None or not agree(here, expected, *bounds):
                 continue
-            found = self._repeatable(session.run(feeds))
-            if found is None and level != OFF and any(bug in session.error for bug in BUGS):
+            found = self._repeatable(opened.run(feeds))
+            if found is None and level != OFF and any(bug in opened.error for bug in BUGS):
                 return NOT_LOADED
             if found is None:
                 return "no longer runs"
@@ -554,10 +543,10 @@ def _computed(model: onnx.ModelProto, case: Case) -> dict[str, Array]:
     exposed = onnx.ModelProto()
     exposed.CopyFrom(model)
     exposed.graph.output.extend(onnx.ValueInfoProto(name=name) for name in wanted)
-    session = Session(exposed)
+    opened = Session(exposed)
     found: dict[str, list[Array]] = {name: [] for name in wanted}
     for feeds, _ in case.inputs:
-        results = session.run(feeds)
+        results = opened.run(feeds)
         if results is not None:
             for name, array in zip(wanted, results[-len(wanted) :], strict=True):
                 found[name].append(array)

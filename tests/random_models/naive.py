@@ -11,10 +11,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import onnx
-import onnxruntime
 from onnx import helper, numpy_helper
 
-from tests.support import Array
+from tests.support import Array, run
 
 Layer: TypeAlias = tuple[tuple[int, int], ...]
 """How much is added at the begin and end of each axis of a tensor."""
@@ -404,10 +403,7 @@ def _evaluated(model: onnx.ModelProto, node: onnx.NodeProto, given: Mapping[str,
     )
     imported = [opset for opset in model.opset_import if opset.domain in ("", "ai.onnx")]
     alone = helper.make_model(graph, ir_version=8, opset_imports=imported)
-    session = onnxruntime.InferenceSession(
-        alone.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-    return np.asarray(session.run(None, {})[0])
+    return np.asarray(run(alone, {}, "full")[0])
 
 
 def attribute_of(node: onnx.NodeProto, name: str, default: Any = None) -> Any:

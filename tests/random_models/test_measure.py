@@ -30,9 +30,8 @@ from tests.random_models.measure import (
 )
 from tests.random_models.naive import NotFoldableError, fold, pads, walk
 from tests.random_models.shrink import shrink
-from tests.support import BORDER, PADS, W, one
+from tests.support import BORDER, PADS, STYLES, W, one
 
-STYLES = ("fold", "pad", "symmetric")
 SEEDS = (
     1, 3, 7, 8, 15, 19, 20, 26, 28, 29, 33, 37, 40, 44, 46, 53, 56, 58, 60, 63, 75, 76, 79, 87, 100,
     101, 104, 105, 108, 122, 131, 132, 133, 137, 147, 154, 159, 160, 161, 165, 166, 176, 178, 181,

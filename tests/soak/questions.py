@@ -26,10 +26,10 @@ from tests.passes.test_round_down import rounds_down_for_good
 from tests.pipeline.test_nothing_silent import nothing_is_silent
 from tests.random_models.__main__ import DYNAMICS
 from tests.random_models.draw import Drawn, draw_model
-from tests.random_models.measure import LEVELS, Case, Outcome, Tell, examine
+from tests.random_models.measure import Case, Outcome, Tell, examine
 from tests.sizes.test_feasible import runs_within_its_limits
 from tests.soak.turn import JOINED
-from tests.support import STYLES
+from tests.support import LEVELS, STYLES
 from tests.test_reasons import all_coded
 
 

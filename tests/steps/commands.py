@@ -23,7 +23,7 @@ from typer.main import get_command
 
 from onnxpad.cli import app
 from onnxpad.engine import pool, worker
-from tests.file.test_external_data import IMAGE, PADS, WEIGHT, everything, run, split
+from tests.file.test_external_data import IMAGE, PADS, WEIGHT, computed, everything, split
 from tests.steps.injected import FAULTS, Fault, injected
 
 TEMPORARY: Final = re.compile(r"(.*/)?\.[^/]*\.[0-9a-f]{16}\.part")
@@ -289,7 +289,7 @@ def _make_inputs(folder: Path, command: Command) -> None:
     if "--reference" in command.words:
         right = folder / "right.onnx"
         onnx.save(_model("y = Conv <strides = [2, 2], pads = [1, 0, 1, 1]> (x, w, b)"), right)
-        np.savez(folder / "r.npz", x=IMAGE, y=run(right))
+        np.savez(folder / "r.npz", x=IMAGE, y=computed(right))
         right.unlink()
 
 
