@@ -11,12 +11,22 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto
 
 import onnxpad
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import symbol
 from onnxpad.graph import Graph, Node
+from onnxpad.proof import meaning, scattering
 from onnxpad.proof.layers import EITHER_ZERO, EXCLUDED, LEAST, NEGATIVE_ZERO, Layer, Layers
+from onnxpad.proof.meaning import SLIDING, MeaninglessError
+from onnxpad.proof.step_rules.fill_arithmetic import (
+    computed,
+    held,
+    normal_root,
+    overflows,
+    quantized,
+)
 from onnxpad.proof.step_rules.step_node import Passed
 from onnxpad.proof.steps import STEPS, crop_of, data_inputs, through
 from tests.support import LOW, PADS, Array, one, run
@@ -357,6 +367,147 @@ def test_a_squeeze_of_all_that_is_1_is_another_function_of_bare_data() -> None:
     assert within is not None
     assert passed.key == ("Reshape", (2, 1))
     assert within.key == ("Reshape", (2,))
+
+
+@pytest.mark.parametrize(
+    ("op", "versions"),
+    [
+        *((op, step.versions) for op, step in STEPS.items()),
+        *((op, row.versions) for (domain, op), row in SLIDING.items() if not domain),
+        ("ConvTranspose", scattering._VERSIONS),
+        ("Pad", meaning._PAD_VERSIONS),
+    ],
+)
+def test_the_versions_are_those_of_the_schemas(op: str, versions: frozenset[int]) -> None:
+    """All from the first on; later ones than this onnx knows may follow."""
+    history = {
+        schema.since_version
+        for schema in onnx.defs.get_all_schemas_with_history()
+        if schema.name == op and not schema.domain
+    }
+    latest = onnx.defs.onnx_opset_version()
+    assert {version for version in versions if version <= latest} == {
+        version for version in history if version >= min(versions)
+    }
+
+
+FLOATING = [
+    (TensorProto.FLOAT, np.float32), (TensorProto.DOUBLE, np.float64),
+    (TensorProto.FLOAT16, np.float16),
+]  # fmt: skip
+WHOLE = [
+    (TensorProto.INT8, np.int8), (TensorProto.INT16, np.int16), (TensorProto.INT32, np.int32),
+    (TensorProto.INT64, np.int64), (TensorProto.UINT8, np.uint8), (TensorProto.UINT16, np.uint16),
+    (TensorProto.UINT32, np.uint32), (TensorProto.UINT64, np.uint64),
+]  # fmt: skip
+
+
+def holds(number: float | int, dtype: int) -> bool:
+    try:
+        return held(number, dtype) == number
+    except MeaninglessError:
+        return False
+
+
+@pytest.mark.parametrize(("dtype", "scalar"), FLOATING)
+def test_floats_hold_what_numpy_says(dtype: int, scalar: Any) -> None:
+    info = np.finfo(scalar)
+    greatest, tiny, above_one = float(info.max), float(info.tiny), 1 + float(info.eps)
+    for number in (0, 1, greatest, -greatest, tiny, -tiny, above_one, np.inf, -np.inf):
+        assert holds(number, dtype), number
+    assert not holds(tiny / 2, dtype)
+    assert not holds(np.nan, dtype)
+    assert not holds(1 + 3 * float(info.eps) / 2, dtype) or scalar is np.float64
+    assert not holds(2.0 * greatest, dtype) or scalar is np.float64
+    with pytest.raises(MeaninglessError):
+        computed("Mul", greatest, 2.0, dtype)
+    with pytest.raises(MeaninglessError):
+        computed("Mul", tiny, 0.5, dtype)
+    assert computed("Mul", tiny, 1.0, dtype) == tiny
+    assert not overflows(greatest / 4, dtype)
+    assert overflows(greatest, dtype)
+    assert normal_root(tiny, dtype) == tiny**0.5
+    with pytest.raises(MeaninglessError):
+        normal_root(tiny / 2, dtype)
+
+
+@pytest.mark.parametrize(("dtype", "scalar"), [*WHOLE, (TensorProto.BOOL, None)])
+def test_integers_hold_what_numpy_says(dtype: int, scalar: Any) -> None:
+    low, high = (0, 1) if scalar is None else (np.iinfo(scalar).min, np.iinfo(scalar).max)
+    assert holds(int(low), dtype)
+    assert holds(int(high), dtype)
+    assert not holds(int(low) - 1, dtype)
+    assert not holds(int(high) + 1, dtype)
+    assert not holds(0.5, dtype)
+    with pytest.raises(MeaninglessError):
+        computed("Add", int(high), 1, dtype)
+
+
+@pytest.mark.parametrize(
+    ("number", "scale", "point", "expected"),
+    [
+        (1.0, 0.5, 3, 5),
+        (-1.0, 0.5, 3, 1),
+        (0.7, 1.0, 0, 1),
+        (0.3, 1.0, 0, 0),
+        (2.7, 1.0, 0, 3),
+        (-2.7, 1.0, 10, 7),
+        (254.4, 1.0, 0, 254),
+        (255.4, 1.0, 0, 255),
+        (255.6, 1.0, 0, 255),
+        (256.0, 1.0, 0, 255),
+        (300.0, 1.0, 0, 255),
+        (-0.4, 1.0, 0, 0),
+        (-3.0, 1.0, 2, 0),
+        (-4.0, 1.0, 2, 0),
+        (1.5, 1.0, 0, None),
+        (-1.5, 1.0, 9, None),
+        (2.5, 1.0, 0, None),
+        (2.4995, 1.0, 0, None),
+        (2.4985, 1.0, 0, 2),
+        (np.inf, 1.0, 0, None),
+        (1e38, 1e-30, 0, None),
+    ],
+)
+def test_a_number_is_quantised_where_engines_agree(
+    number: float, scale: float, point: int, expected: int | None
+) -> None:
+    if expected is None:
+        with pytest.raises(MeaninglessError):
+            quantized(number, scale, point, TensorProto.UINT8)
+    else:
+        assert quantized(number, scale, point, TensorProto.UINT8) == expected
+
+
+@pytest.mark.parametrize(
+    ("op", "a", "b", "dtype", "expected"),
+    [
+        ("Add", 1.5, 2.0, TensorProto.FLOAT, 3.5),
+        ("Sub", 1.5, 2.0, TensorProto.FLOAT, -0.5),
+        ("Mul", 1.5, 2.0, TensorProto.FLOAT, 3.0),
+        ("Div", 1.5, 2.0, TensorProto.FLOAT, 0.75),
+        ("Div", 1.0, 3.0, TensorProto.FLOAT, float(np.float32(1) / np.float32(3))),
+        ("Div", 1.0, 3.0, TensorProto.DOUBLE, 1 / 3),
+        ("Div", 1.0, 3.0, TensorProto.FLOAT16, None),
+        ("Div", 1.0, 4.0, TensorProto.FLOAT16, 0.25),
+        ("Div", 1.0, 0.0, TensorProto.FLOAT, None),
+        ("Add", np.inf, 1.0, TensorProto.FLOAT, np.inf),
+        ("Sub", np.inf, np.inf, TensorProto.FLOAT, None),
+        ("Sub", 1.0, 1.0, TensorProto.FLOAT, 0.0),
+        ("Sub", 3, 5, TensorProto.INT8, -2),
+        ("Mul", 3, 5, TensorProto.INT8, 15),
+        ("Div", 6, 3, TensorProto.INT8, None),
+        ("Sub", 3, 5, TensorProto.UINT8, None),
+    ],
+)
+def test_arithmetic_on_fills(
+    op: str, a: float, b: float, dtype: int, expected: float | None
+) -> None:
+    if expected is None:
+        with pytest.raises(MeaninglessError):
+            computed(op, a, b, dtype)
+    else:
+        assert computed(op, a, b, dtype) == expected
 
 
 def test_every_entry_has_a_case() -> None:

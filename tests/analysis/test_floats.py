@@ -1,0 +1,301 @@
+"""Floats that vary with a size, computed again by numpy at each size, and what stays unknown."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from onnxpad.analysis import floats
+from onnxpad.analysis.floats import ZERO, Quotient, Real, Scaled
+from onnxpad.analysis.rounding import FLOATS, Either
+from onnxpad.arithmetic.size import Extent, Unknown, evaluate, symbol
+from onnxpad.arithmetic.symbol import Sizes
+
+FLOAT, DOUBLE, HALF = int(TensorProto.FLOAT), int(TensorProto.DOUBLE), int(TensorProto.FLOAT16)
+N = symbol("n", Sizes(1, 1000))
+NEVER = Unknown("for a test")
+INF, NAN = math.inf, math.nan
+
+
+def whole(number: Extent) -> Real:
+    return floats.from_integer(number, FLOAT)
+
+
+V, W = whole(N), whole(N - 500)
+THIRD = floats.divide(V, 3.0, FLOAT)
+FIFTH = floats.divide(W, 5.0, FLOAT)
+EIGHTFOLD = floats.multiply(V, 8.0, FLOAT)
+QUARTER = floats.divide(V, 4.0, FLOAT)
+
+
+def at(value: Real, size: int) -> float:
+    """The number at one size."""
+    if isinstance(value, Scaled):
+        return math.ldexp(evaluate(value.mantissa, {"n": size}), value.exponent)
+    if isinstance(value, Quotient):  # which is rounded at any rate
+        return evaluate(value.numerator, {"n": size}) / value.denominator
+    assert isinstance(value, float), value
+    return value
+
+
+KNOWN: list[tuple[Callable[..., Real], Callable[..., Any], tuple[Real, ...]]] = [
+    (floats.add, np.add, (V, W)),
+    (floats.add, np.add, (V, 0.5)),
+    (floats.add, np.add, (QUARTER, 3.0)),
+    (floats.add, np.add, (1.5, 2.25)),
+    (floats.add, np.add, (THIRD, 2.0)),
+    (floats.add, np.add, (-3.0, FIFTH)),
+    (floats.subtract, np.subtract, (V, QUARTER)),
+    (floats.subtract, np.subtract, (THIRD, 1.0)),
+    (floats.subtract, np.subtract, (1.0, FIFTH)),
+    (floats.multiply, np.multiply, (V, W)),
+    (floats.multiply, np.multiply, (QUARTER, -0.75)),
+    (floats.multiply, np.multiply, (1.5, -2.0)),
+    (floats.divide, np.divide, (V, 8.0)),
+    (floats.divide, np.divide, (V, -0.5)),
+    (floats.divide, np.divide, (W, 1.5)),
+    (floats.divide, np.divide, (QUARTER, 6.0)),
+    (floats.divide, np.divide, (EIGHTFOLD, 3.0)),
+    (floats.divide, np.divide, (EIGHTFOLD, 12.0)),
+    (floats.divide, np.divide, (ZERO, 3.0)),
+    (floats.divide, np.divide, (1.0, 3.0)),
+    (floats.remainder, np.fmod, (7.5, 2.0)),
+    (floats.remainder, np.fmod, (-7.5, 2.0)),
+    (floats.minimum, np.minimum, (V, 7.5)),
+    (floats.minimum, np.minimum, (W, QUARTER)),
+    (floats.minimum, np.minimum, (V, INF)),
+    (floats.minimum, np.minimum, (INF, V)),
+    (floats.minimum, np.minimum, (2.0, -1.0)),
+    (floats.minimum, np.minimum, (2.0, 2.0)),
+    (floats.maximum, np.maximum, (V, 7.5)),
+    (floats.maximum, np.maximum, (W, QUARTER)),
+    (floats.maximum, np.maximum, (V, -INF)),
+    (floats.maximum, np.maximum, (2.0, -1.0)),
+    (floats.negative, np.negative, (W,)),
+    (floats.negative, np.negative, (FIFTH,)),
+    (floats.negative, np.negative, (1.5,)),
+    (floats.absolute, np.abs, (W,)),
+    (floats.absolute, np.abs, (QUARTER,)),
+    (floats.absolute, np.abs, (-1.5,)),
+    (floats.floor, np.floor, (QUARTER,)),
+    (floats.floor, np.floor, (THIRD,)),
+    (floats.floor, np.floor, (FIFTH,)),
+    (floats.floor, np.floor, (floats.add(FIFTH, 2.0, FLOAT),)),
+    (floats.floor, np.floor, (V,)),
+    (floats.floor, np.floor, (-1.5,)),
+    (floats.ceil, np.ceil, (QUARTER,)),
+    (floats.ceil, np.ceil, (THIRD,)),
+    (floats.ceil, np.ceil, (floats.negative(FIFTH, FLOAT),)),
+    (floats.ceil, np.ceil, (V,)),
+    (floats.ceil, np.ceil, (1.25,)),
+    (floats.nearest, np.rint, (V,)),
+    (floats.nearest, np.rint, (2.5,)),
+    (floats.nearest, np.rint, (3.5,)),
+    (floats.root, np.sqrt, (2.0,)),
+    (floats.root, np.sqrt, (0.0,)),
+    (floats.rectified, lambda a: np.maximum(a, 0), (W,)),
+    (floats.rectified, lambda a: np.maximum(a, 0), (-2.0,)),
+    (floats.sign, np.sign, (W,)),
+    (floats.sign, np.sign, (QUARTER,)),
+    (floats.sign, np.sign, (-2.5,)),
+    (floats.sign, np.sign, (2.5,)),
+    (floats.sign, np.sign, (0.0,)),
+    (floats.power, np.power, (3.0, 0.0)),
+    (floats.power, np.power, (-3.0, 5.0)),
+    (floats.power, np.power, (1.0, 64.0)),
+    (floats.power, np.power, (2.0, 24.0)),
+    (floats.sum_of_two, np.add, (V, W)),
+    (floats.sum_of_two, np.add, (1.5, 2.0)),
+]
+
+
+@pytest.mark.parametrize(("function", "same", "operands"), KNOWN)
+def test_is_as_numpy_computes_it(
+    function: Callable[..., Real], same: Callable[..., Any], operands: tuple[Real, ...]
+) -> None:
+    found = function(*operands, FLOAT)
+    for size in (1, 2, 3, 4, 7, 499, 500, 501, 999, 1000):
+        given = [at(operand, size) for operand in operands]
+        expected = same(*map(np.float64, given))
+        assert np.float32(at(found, size)) == np.float32(expected), size
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (lambda: floats.add(V, 0.5, FLOAT), Scaled(2 * N + 1, -1)),
+        (lambda: floats.multiply(V, 0.0, FLOAT), ZERO),
+        (lambda: floats.add(0.0, V, FLOAT), Scaled(N, 0)),
+        (lambda: floats.add(V, floats.negative(V, FLOAT), FLOAT), ZERO),
+        (lambda: floats.multiply(ZERO, 3.0, FLOAT), ZERO),
+        (lambda: floats.divide(V, 3.0, FLOAT), Quotient(N, 3)),
+        (lambda: floats.divide(V, -1.5, FLOAT), Quotient(2 * N, -3)),
+        (lambda: floats.divide(QUARTER, 3.0, FLOAT), Quotient(N, 12)),
+        (lambda: floats.add(THIRD, 2.0, FLOAT), Quotient(N + 6, 3, moved=True)),
+        (lambda: floats.negative(THIRD, FLOAT), Quotient(N, -3)),
+        (lambda: floats.minimum(0.0, -0.0, FLOAT), ZERO),
+        (lambda: floats.ceil(-0.5, FLOAT), ZERO),
+        (lambda: floats.nearest(-0.25, FLOAT), ZERO),
+        (lambda: floats.sign(-0.0, FLOAT), ZERO),
+        (lambda: floats.leaky(-0.0, 0.5, FLOAT), ZERO),
+        (lambda: floats.leaky(-2.0, 0.0, FLOAT), ZERO),
+        (lambda: floats.leaky(-2.0, 0.5, FLOAT), -1.0),
+        (lambda: floats.leaky(2.0, 0.5, FLOAT), 2.0),
+        (lambda: floats.sum_of_two(1.0, -1.0, FLOAT), 0.0),
+        (lambda: floats.sum_of_two(-0.0, -0.0, FLOAT), ZERO),
+        (lambda: floats.sum_of_two(0.0, 0.0, FLOAT), 0.0),
+        (lambda: floats.scaled(0, 3, FLOAT), ZERO),
+        (lambda: floats.scaled(-6, 1, FLOAT), -12.0),
+        (lambda: floats.scaled(2**24, 0, FLOAT), 2.0**24),
+        (lambda: floats.scaled(2**24 + 2, 0, FLOAT), 2.0**24 + 2),
+        (lambda: floats.scaled(-3 * 2**24, 0, FLOAT), -3.0 * 2**24),
+        (lambda: floats.scaled(2**26 * N, 0, FLOAT), Scaled(2**14 * N, 12)),
+        (lambda: floats.scaled(1, -149, FLOAT), 2.0**-149),
+        (lambda: floats.scaled(1, 127, FLOAT), 2.0**127),
+        (lambda: floats.convert(V, DOUBLE), Scaled(N, 0)),
+        (lambda: floats.convert(0.25, HALF), 0.25),
+        (lambda: floats.convert(0.1, FLOAT), float(np.float32(0.1))),
+        (lambda: floats.add(THIRD, 2.0**22 - 335, FLOAT), Quotient(N + 3 * 2**22 - 1005, 3, True)),
+        (lambda: floats.add(2.0**-126, 2.0**-160, DOUBLE), 2.0**-126 + 2.0**-160),
+        (lambda: floats.convert(2.0**-126 + 2.0**-160, FLOAT), 2.0**-126),
+        (lambda: floats.where(N, 2.0, 3.0, FLOAT), 2.0),
+        (lambda: floats.where(0, 2.0, 3.0, FLOAT), 3.0),
+        (lambda: floats.from_integer(2**53, DOUBLE), 2.0**53),
+    ],
+)
+def test_is_this(made: Callable[[], Real], expected: Real) -> None:
+    value = made()
+    assert type(value) is type(expected)
+    assert value == expected
+    assert not isinstance(value, float) or np.signbit(value) == np.signbit(expected)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: floats.scaled(2**24 + 1, 0, FLOAT),
+        lambda: floats.scaled(-(2**24) - 1, 0, FLOAT),
+        lambda: floats.scaled(1, -150, FLOAT),
+        lambda: floats.scaled(1, 128, FLOAT),
+        lambda: floats.scaled(NEVER, 0, FLOAT),
+        lambda: floats.scaled(symbol("m"), 0, FLOAT),
+        lambda: floats.from_integer(2**53 + 1, DOUBLE),
+        lambda: floats.convert(THIRD, DOUBLE),
+        lambda: floats.add(THIRD, 0.5, FLOAT),
+        lambda: floats.add(THIRD, V, FLOAT),
+        lambda: floats.add(floats.add(THIRD, 1.0, FLOAT), 1.0, FLOAT),
+        lambda: floats.add(THIRD, 2.0**22 - 334, FLOAT),
+        lambda: floats.convert(2.0**-127 + 2.0**-160, FLOAT),
+        lambda: floats.convert(1e39, FLOAT),
+        lambda: floats.add(THIRD, INF, FLOAT),
+        lambda: floats.add(INF, 1.0, FLOAT),
+        lambda: floats.multiply(THIRD, 2.0, FLOAT),
+        lambda: floats.multiply(V, INF, FLOAT),
+        lambda: floats.divide(V, 0.0, FLOAT),
+        lambda: floats.divide(V, INF, FLOAT),
+        lambda: floats.divide(V, V, FLOAT),
+        lambda: floats.divide(1.0, NEVER, FLOAT),
+        lambda: floats.divide(THIRD, 3.0, FLOAT),
+        lambda: floats.divide(whole(2**15 * N), 3.0, FLOAT),
+        lambda: floats.remainder(V, 2.0, FLOAT),
+        lambda: floats.remainder(1.0, 0.0, FLOAT),
+        lambda: floats.remainder(INF, 2.0, FLOAT),
+        lambda: floats.minimum(NAN, 1.0, FLOAT),
+        lambda: floats.minimum(1.0, NAN, FLOAT),
+        lambda: floats.minimum(THIRD, 1.0, FLOAT),
+        lambda: floats.absolute(THIRD, FLOAT),
+        lambda: floats.nearest(QUARTER, FLOAT),
+        lambda: floats.nearest(THIRD, FLOAT),
+        lambda: floats.root(-1.0, FLOAT),
+        lambda: floats.root(V, FLOAT),
+        lambda: floats.leaky(V, 0.5, FLOAT),
+        lambda: floats.leaky(ZERO, 0.5, FLOAT),
+        lambda: floats.sum_of_two(1.0, 2.0**-30, FLOAT),
+        lambda: floats.sum_of_two(THIRD, 1.0, FLOAT),
+        lambda: floats.power(0.0, 2.0, FLOAT),
+        lambda: floats.power(2.0, 25.0, FLOAT),
+        lambda: floats.power(2.0, -1.0, FLOAT),
+        lambda: floats.power(1.0, 65.0, FLOAT),
+        lambda: floats.power(1.5, 2.0, FLOAT),
+        lambda: floats.power(2.0, 0.5, FLOAT),
+        lambda: floats.power(V, 2.0, FLOAT),
+        lambda: floats.sign(NAN, FLOAT),
+        lambda: floats.sign(THIRD, FLOAT),
+        lambda: floats.to_integer(INF),
+        lambda: floats.to_integer(NAN),
+        lambda: floats.where(N - 5, 0.0, THIRD, FLOAT),
+    ],
+)
+def test_stays_unknown(made: Callable[[], object]) -> None:
+    assert isinstance(made(), Unknown)
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (lambda: floats.to_integer(-2.75), lambda n: -2),
+        (lambda: floats.to_integer(QUARTER), lambda n: n // 4),
+        (lambda: floats.to_integer(FIFTH), lambda n: int((n - 500) / 5)),
+        (lambda: floats.to_integer(whole(2 * N)), lambda n: 2 * n),
+        (lambda: floats.to_integer(floats.scaled(2**26 * N, 0, FLOAT)), lambda n: 2**26 * n),
+        (lambda: floats.less(1.0, INF), lambda n: True),
+        (lambda: floats.less_equal(INF, 1.0), lambda n: False),
+        (lambda: floats.equal(INF, INF), lambda n: True),
+        (lambda: floats.less(V, 7.5), lambda n: n < 7.5),
+        (lambda: floats.less(1.0, 2.0), lambda n: True),
+        (lambda: floats.less(2.0, 2.0), lambda n: False),
+        (lambda: floats.less_equal(V, 7.0), lambda n: n <= 7),
+        (lambda: floats.less_equal(2.0, 2.0), lambda n: True),
+        (lambda: floats.less_equal(3.0, 2.0), lambda n: False),
+        (lambda: floats.equal(QUARTER, 1.0), lambda n: n == 4),
+        (lambda: floats.equal(2.0, 2.0), lambda n: True),
+        (lambda: floats.equal(2.0, 3.0), lambda n: False),
+        (lambda: floats.is_nan(NAN), lambda n: True),
+        (lambda: floats.is_nan(1.0), lambda n: False),
+        (lambda: floats.is_nan(V), lambda n: False),
+    ],
+)
+def test_integers_and_truth(made: Callable[[], Extent], expected: Callable[[int], int]) -> None:
+    found = made()
+    for size in (1, 3, 4, 7, 8, 499, 501, 1000):
+        assert evaluate(found, {"n": size}) == expected(size), size
+
+
+def test_a_choice_by_a_size() -> None:
+    is_small = floats.less(V, 7.5)
+    found = floats.where(is_small, 0.5, QUARTER, FLOAT)
+    assert [at(found, size) for size in (1, 7, 8)] == [0.5, 0.5, 2.0]
+    assert floats.where(is_small, -0.0, -0.0, FLOAT) == 0
+    assert floats.where(is_small, 0.0, -0.0, FLOAT) == ZERO
+
+
+def test_a_half_may_be_rounded_later() -> None:
+    third = floats.divide(1.0, 3.0, HALF)
+    assert third == Either((float(np.float16(1 / 3)), float(np.float32(1 / 3))))
+    assert floats.floor(third, HALF) == 0.0
+    assert floats.less(third, 0.5) == 1
+    assert isinstance(floats.equal(third, float(np.float16(1 / 3))), Unknown)
+
+
+def test_numbers_that_may_be_several_are_at_most_eight() -> None:
+    two, four = Either((0.0, 1.0)), Either((0.0, 2.0, 4.0, 6.0))
+    eight = floats.add(two, four, FLOAT)
+    assert eight == Either((0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0))
+    assert isinstance(floats.add(eight, Either((0.0, 8.0)), FLOAT), Unknown)
+    assert isinstance(floats.add(eight, Either((0.0, 1.0)), FLOAT), Unknown)
+    assert floats.multiply(two, 0.0, FLOAT) == 0.0
+    assert isinstance(floats.add(two, V, FLOAT), Unknown)
+
+
+@pytest.mark.parametrize("dtype", [FLOAT, DOUBLE, HALF])
+def test_formats_are_those_of_numpy(dtype: int) -> None:
+    kind = FLOATS[dtype]
+    info: Any = np.finfo(kind.scalar)  # type: ignore[call-overload]
+    assert kind.precision == info.nmant + 1
+    assert math.ldexp(1.0, kind.smallest) == float(info.smallest_subnormal)
+    assert kind.largest == info.maxexp
+    assert kind.greatest == float(info.max)
+    assert kind.normal == float(info.tiny)
