@@ -1,12 +1,13 @@
 """The fields in which a file is looked into, against the descriptors of onnx's messages."""
 
+from typing import Any
+
 import onnx
 import pytest
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from onnxpad.file.wire import _PAYLOADS, Kind
 
-MESSAGES: dict[Kind, Descriptor] = {
+MESSAGES: dict[Kind, Any] = {
     Kind.MODEL: onnx.ModelProto.DESCRIPTOR,
     Kind.TRAINING: onnx.TrainingInfoProto.DESCRIPTOR,
     Kind.FUNCTION: onnx.FunctionProto.DESCRIPTOR,
@@ -29,6 +30,6 @@ def test_every_message_that_may_hold_a_tensor_is_entered(kind: Kind) -> None:
         expected = {
             field.number: KINDS[field.message_type.full_name]
             for field in fields
-            if field.type == FieldDescriptor.TYPE_MESSAGE and field.message_type.full_name in KINDS
+            if field.message_type is not None and field.message_type.full_name in KINDS
         }
     assert _PAYLOADS[kind] == expected

@@ -1,0 +1,305 @@
+"""The table of steps, held against onnxruntime and against the proof's own table."""
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from onnxpad.errors import ModelError
+from onnxpad.padding import step_fills, step_table
+from onnxpad.padding.step_fills import EITHER_ZERO, EitherZero, UncertainError
+from onnxpad.padding.step_table import Behind, Layer
+from onnxpad.reasons import RefusalError
+from tests.proof.test_steps import (
+    REFUSED,
+    SPATIAL,
+    STEADY,
+    Case,
+    answers,
+    data,
+    number,
+    padded,
+    step_of,
+)
+from tests.support import run
+
+FLOAT, DOUBLE, HALF = int(TensorProto.FLOAT), int(TensorProto.DOUBLE), int(TensorProto.FLOAT16)
+BFLOAT, UINT8, INT8 = int(TensorProto.BFLOAT16), int(TensorProto.UINT8), int(TensorProto.INT8)
+
+CASES = [case for case in STEADY if len(case.pads) == 1]
+NOT_ALL_OF_IT = {"Reshape": -1, "Floor": 0, "Ceil": 0, "Round": 0, "Sign": 0, "Cast": 1}
+"""Steps of which the proof knows more, and the amount or fill with which it does."""
+
+
+def moved(case: Case, model: onnx.ModelProto) -> Behind | None:
+    """The layer behind the node of a case; None where it is no step, or refused."""
+    graph, analysis, node = step_of(model, case.op)
+    inputs = step_table.data_inputs(graph, node)
+    if not inputs:
+        return None
+    fills = [number(fill) for fill in case.fills]
+    layers = [Layer(case.pads[0], fills[0]) for _ in inputs]
+    try:
+        return step_table.behind(graph, analysis, node, inputs, layers)
+    except RefusalError:
+        return None
+
+
+def on_bare_data(case: Case, behind: Behind) -> onnx.ModelProto:
+    """The model on data that is not padded, as a rewrite would leave it."""
+    model = case.model(padded=True)
+    for value in model.graph.input:
+        shape = value.type.tensor_type.shape
+        for dim, size in zip(shape.dim, case.shape, strict=True):
+            dim.dim_value = size
+    (node,) = model.graph.node
+    for index, array in behind.constants.items():
+        node.input[index] = f"new_{index}"
+        model.graph.initializer.append(numpy_helper.from_array(array, f"new_{index}"))
+    kept = [each for each in node.attribute if each.name not in behind.attributes]
+    made = [
+        helper.make_attribute(name, value)
+        for name, value in behind.attributes.items()
+        if value is not None
+    ]
+    del node.attribute[:]
+    node.attribute.extend([*kept, *made])
+    return model
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.body)
+def test_a_step_moves_the_layer_as_onnxruntime_and_the_proof_say(case: Case) -> None:
+    behind = moved(case, case.model(padded=True))
+    said = answers(case)
+    assert said is not None
+    if behind is None:
+        assert case.op in NOT_ALL_OF_IT
+        return
+    for passed in said:
+        (layer,) = passed.layers
+        assert layer.amounts == behind.layer.amounts
+        assert number(layer.fill) == behind.layer.value
+        assert (layer.fill == "either zero") == isinstance(behind.layer.value, EitherZero) or (
+            layer.fill != EITHER_ZERO
+        )
+    feeds = data(case)
+    whole = run(
+        case.model(padded=True), {name: padded(each, case.layers) for name, each in feeds.items()}
+    )
+    inner = run(on_bare_data(case, behind), feeds)
+    for one, other, passed in zip(whole, inner, said, strict=True):
+        expected = padded(other, passed.layers)
+        assert one.shape == expected.shape
+        assert (one + 0.0).tobytes() == (expected + 0.0).tobytes()
+
+
+MORE_THAN_THE_PROOF = {
+    "y = Mul (x, c)", "y = Tanh (x)", "y = Max (a, b, c, d, e)", "y = Slice (x, s, e)",
+    "y = Neg (x)", "y = Relu <alpha = 1.0> (x)",
+}  # fmt: skip
+"""What the proof refuses for a reason of its own."""
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        case
+        for case in (each if isinstance(each, Case) else each.values[0] for each in REFUSED)
+        if isinstance(case, Case) and len(case.pads) == 1 and case.body not in MORE_THAN_THE_PROOF
+    ],
+    ids=lambda case: case.body,
+)
+def test_what_the_proof_refuses_is_refused(case: Case) -> None:
+    with suppress(ModelError, KeyError):  # of a model that a rewrite never sees
+        assert moved(case, case.model(padded=True)) is None
+
+
+ROWS: list[tuple[str, str, float, float | None]] = [
+    ("Cast <to = 11> (x)", "", 0.5, 0.5),
+    ("Cast <to = 10> (x)", "", 0.5, 0.5),
+    ("Cast <to = 10> (x)", "", 0.1, None),
+    ("Cast <to = 6> (x)", "", 3, 3),
+    ("Cast <to = 6> (x)", "", 0.5, None),
+    ("Cast <to = 9> (x)", "", 0, None),
+    ("Clip (x, a, b)", "float a = {-1}, float b = {1}", -3, -1),
+    ("Clip (x, a, b)", "float a = {-1}, float b = {1}", 3, 1),
+    ("Clip (x, a, b)", "float a = {-1}, float b = {1}", 0.5, 0.5),
+    ("Clip (x, , b)", "float b = {1}", 3, 1),
+    ("LeakyRelu <alpha = 0.5> (x)", "", -2, -1),
+    ("LeakyRelu <alpha = 0.5> (x)", "", 2, 2),
+    ("PRelu (x, c)", "float[1] c = {0.5}", -2, -1),
+    ("PRelu (x, c)", "float[3, 1, 1] c = {0.5, 0.5, 1}", -2, None),
+    ("PRelu (x, c)", "float[1] c = {0.5}", -np.inf, None),
+    ("PRelu (x, c)", "float[1, 1, 1, 1, 1] c = {0.5}", 0, None),
+    ("Add (x, c)", "float[3, 1, 1] c = {1, 1, 1}", 2, 3),
+    ("Add (x, c)", "float[3, 1, 1] c = {1, 1, 2}", 2, None),
+    ("Sub (x, c)", "float c = {1}", 3, 2),
+    ("Sub (c, x)", "float c = {1}", 3, -2),
+    ("Div (c, x)", "float c = {1}", 4, 0.25),
+    ("Div (c, x)", "float c = {1}", 0, None),
+    ("Max (x, c)", "float c = {1}", 0, 1),
+    ("Min (x, c)", "float c = {1}", 2, 1),
+    ("Relu (x)", "", -1, 0),
+    ("Relu (x)", "", 1, 1),
+    ("Abs (x)", "", -1, 1),
+    ("Neg (x)", "", -1, 1),
+    ("Floor (x)", "", 2, 2),
+    ("Floor (x)", "", np.inf, np.inf),
+    ("Ceil (x)", "", 2.5, None),
+    ("Round (x)", "", 2.5, None),
+    *((f"{op} (x)", "", 0, 0) for op in sorted(step_fills.KEEPS_ZERO - {"Swish", "Gelu"})),
+    *((f"{op} (x)", "", 1, None) for op in sorted(step_fills.KEEPS_ZERO - {"Swish", "Gelu"})),
+    ("Exp (x)", "", 0, None),
+    ("BatchNormalization (x, s, b, m, v)", NORMAL := (
+        "float[3] s = {1, -2, 3}, float[3] b = {0, 0, 0}, float[3] m = {0, 0, 0}, "
+        "float[3] v = {1, 2, 0}"
+    ), 0, 0),
+    ("BatchNormalization (x, s, b, m, v)", NORMAL, 1, None),
+    ("BatchNormalization (x, s, b, m, v)", NORMAL.replace("b = {0, 0", "b = {0, 1"), 0, None),
+    ("BatchNormalization (x, s, b, m, v)", NORMAL.replace("m = {0, 0", "m = {0, 1"), 0, None),
+    ("BatchNormalization (x, s, b, m, v)", NORMAL.replace("v = {1, 2", "v = {1, -2"), 0, None),
+    ("BatchNormalization (x, s, b, m, v)", NORMAL.replace("s = {1", "s = {inf"), 0, None),
+    ("QuantizeLinear (x, s, z)", "float s = {0.5}, uint8 z = {3}", 1, 5),
+    ("QuantizeLinear (x, s, z)", "float s = {0.5}, uint8 z = {3}", 0, 3),
+    ("QuantizeLinear (x, s, z)", "float s = {0.5}, uint8 z = {3}", 0.25, None),
+    ("QuantizeLinear (x, s, z)", "float s = {0.5}, uint8 z = {3}", -9, 0),
+    ("QuantizeLinear (x, s, z)", "float s = {0.5}, uint8 z = {3}", 900, 255),
+    ("Dropout (x, r, t)", "float r = {0.5}, bool t = {1}", 0, None),
+    ("Dropout (x, r, t)", "float r = {0.5}, bool t = {0}", 0, 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "given", "fill", "result"), ROWS)
+def test_fills(body: str, given: str, fill: float, result: float | None) -> None:
+    """None for what is refused."""
+    case = Case(f"y = {body}", given, fills=(fill,))
+    behind = moved(case, case.model(padded=True))
+    assert (None if behind is None else behind.layer.value) == result
+    assert behind is None or behind.layer.amounts == SPATIAL
+
+
+@pytest.mark.parametrize(
+    ("value", "scale", "point", "dtype", "result"),
+    [
+        (0, 0.0, 7, UINT8, 7),
+        (0.4, 1.0, 7, UINT8, 7),
+        (0.6, 1.0, 7, UINT8, 8),
+        (0.5, 1.0, 7, UINT8, None),
+        (0.4995, 1.0, 7, UINT8, None),
+        (0.498, 1.0, 7, UINT8, 7),
+        (-0.5, 1.0, 7, UINT8, None),
+        (1, 0.0, 7, UINT8, None),
+        (1, np.inf, 7, UINT8, None),
+        (np.inf, 1.0, 7, UINT8, None),
+        (300, 1.0, 7, UINT8, 255),
+        (-300, 1.0, 7, UINT8, 0),
+        (-300, 1.0, 7, INT8, -128),
+        (2.0, 1.0, 7, FLOAT, None),
+    ],
+)
+def test_quantised(value: float, scale: float, point: int, dtype: int, result: int | None) -> None:
+    if result is None:
+        with pytest.raises(UncertainError):
+            step_fills.quantised(value, scale, point, dtype)
+    else:
+        assert step_fills.quantised(value, scale, point, dtype) == result
+
+
+def test_dequantised() -> None:
+    assert step_fills.dequantised(5, 0.5, 3) == 1.0
+    assert step_fills.dequantised(2**24, 1.0, 0) == 2.0**24
+    with pytest.raises(UncertainError):
+        step_fills.dequantised(2**24 + 1, 1.0, 0)
+
+
+TINY, LEAST_HALF = float(np.finfo(np.float32).tiny), float(np.finfo(np.float16).tiny)
+
+
+@pytest.mark.parametrize(
+    ("op", "one", "other", "dtype", "result"),
+    [
+        ("Add", 1.5, 2.0, FLOAT, 3.5),
+        ("Div", 1.0, 3.0, FLOAT, float(np.float32(1) / np.float32(3))),
+        ("Div", 1.0, 3.0, DOUBLE, 1 / 3),
+        ("Div", 1.0, 3.0, HALF, None),
+        ("Div", 1.0, 3.0, BFLOAT, None),
+        ("Div", 1.0, 4.0, BFLOAT, 0.25),
+        ("Div", 1.0, 0.0, FLOAT, None),
+        ("Mul", 3e38, 2.0, FLOAT, None),
+        ("Mul", 3e38, 2.0, DOUBLE, 6e38),
+        ("Mul", TINY, 1.0, FLOAT, TINY),
+        ("Mul", TINY, 0.5, FLOAT, None),
+        ("Mul", TINY, 0.5, BFLOAT, None),
+        ("Mul", TINY, 0.0, FLOAT, 0.0),
+        ("Mul", LEAST_HALF, 1.0, HALF, LEAST_HALF),
+        ("Mul", LEAST_HALF, 0.5, HALF, None),
+        ("Add", np.inf, 1.0, FLOAT, np.inf),
+        ("Sub", np.inf, np.inf, FLOAT, None),
+        ("Add", 200, 55, UINT8, 255),
+        ("Add", 200, 56, UINT8, None),
+        ("Sub", 1, 2, UINT8, None),
+        ("Sub", 1, 2, INT8, -1),
+        ("Div", 4, 2, INT8, None),
+        ("Add", 1, 1, int(TensorProto.BOOL), None),
+    ],
+)
+def test_arithmetic(op: str, one: float, other: float, dtype: int, result: float | None) -> None:
+    if result is None:
+        with pytest.raises(UncertainError):
+            step_fills.computed(step_fills.BINARY[op], one, other, dtype)
+    else:
+        assert step_fills.computed(step_fills.BINARY[op], one, other, dtype) == result
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "held"),
+    [
+        (0.5, FLOAT, True),
+        (0.1, FLOAT, False),
+        (0.1, DOUBLE, True),
+        (2**24 + 1, FLOAT, False),
+        (2**53 + 1, DOUBLE, False),
+        (70000.0, HALF, False),
+        (1.5, BFLOAT, True),
+        (1 + 2.0**-8, BFLOAT, False),
+        (1 + 2.0**-30, BFLOAT, False),
+        (255, UINT8, True),
+        (0, UINT8, True),
+        (256, UINT8, False),
+        (-1, UINT8, False),
+        (-128, INT8, True),
+        (0.5, INT8, False),
+        (np.inf, INT8, False),
+        (1, int(TensorProto.BOOL), False),
+        (1, int(TensorProto.STRING), False),
+    ],
+)
+def test_what_a_type_holds(value: float, dtype: int, held: bool) -> None:
+    assert step_fills.holds(value, dtype) is held
+
+
+def zeros(*values: Any) -> str:
+    found = step_fills.one_of(values)
+    return "either" if isinstance(found, EitherZero) else str(found)
+
+
+def test_zeros_of_either_sign() -> None:
+    assert zeros(0.0, 0.0) == "0.0"
+    assert zeros(-0.0) == "-0.0"
+    assert zeros(0.0, -0.0) == zeros(EITHER_ZERO, 0.0) == zeros(EITHER_ZERO) == "either"
+    assert not EITHER_ZERO
+    with pytest.raises(UncertainError):
+        zeros(0.0, 1.0)
+    for choose in (step_fills.lesser, step_fills.greater):
+        assert isinstance(choose(0.0, -0.0), EitherZero)
+        with pytest.raises(UncertainError):
+            choose(np.nan, 1.0)
+        with pytest.raises(UncertainError):
+            choose(1.0, np.nan)
+    assert step_fills.lesser(1, 2) == step_fills.greater(0, 1) == 1
+    assert isinstance(step_fills.leaky(-0.0, 0.5, FLOAT), EitherZero)
+    assert isinstance(step_fills.leaky(-1.0, 0.0, FLOAT), EitherZero)
+    assert not isinstance(step_fills.leaky(0.0, 0.5, FLOAT), EitherZero)
