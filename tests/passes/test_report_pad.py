@@ -191,3 +191,25 @@ def test_only_what_the_style_does_not_ask_for_is_named(style: str, body: str, ke
     )
     found = onnxpad.check(model, style=style).findings
     assert [each.node for each in found if each.code == "PAD206"] == ([kept] if kept else [])
+
+
+def test_the_evidence_names_all_that_reads_it_and_the_way_to_a_window() -> None:
+    model = one(
+        "a = Pad (x, p) [r] r = Sigmoid (a) [c] y = Conv (r, w) z = Identity (a)",
+        outputs="float[] y, float[] z",
+        initializers=GIVEN,
+    )
+    (found,) = onnxpad.check(model).findings
+    assert found.reason_code == Reason.STEPS_BETWEEN
+    assert found.evidence == {
+        "summary": "Sigmoid stands between it and Conv; it is an output of the graph",
+        "mode": "constant",
+        "amounts": ((0, 0), (0, 0), (1, 2), (2, 1)),
+        "value": 0,
+        "readers": [{"node": "r", "op_type": "Sigmoid", "input": 0}],
+        "output": True,
+        "steps": ["r"],
+        "window": "c",
+    }
+    (found,) = onnxpad.check(one("a = Pad (x, p) y = Exp (a)", initializers=GIVEN)).findings
+    assert (found.evidence["output"], found.evidence["steps"]) == (False, [])
