@@ -86,17 +86,19 @@ def test_every_function_of_the_package_is_known() -> None:
 @pytest.mark.parametrize(
     ("afforded", "fast"),
     [
-        pytest.param(100.0, {"one", "same", "other"}, id="what-is-cheap"),
-        pytest.param(105.0, {"one", "other", "dear"}, id="what-alone-executes-a-block"),
-        pytest.param(11.0, {"one", "same"}, id="the-cheapest"),
+        pytest.param(70.0, {"tables", "one", "other", "same"}, id="what-is-cheap"),
+        pytest.param(75.0, {"tables", "one", "other", "dear"}, id="what-alone-executes-a-block"),
+        pytest.param(16.0, {"tables", "one", "other"}, id="what-executes-another-block"),
     ],
 )
 def test_the_fast_tier_executes_what_it_can_afford(
     afforded: float, fast: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(table_of_costs, "FAST", afforded)
-    costs = {"dear": 90.0, "one": 5.0, "same": 6.0, "other": 7.0, "far": table_of_costs.DEAR + 1}
-    blocks = {"dear": [1, 2, 3, 4], "one": [1], "same": [1], "other": [2], "far": [5]}
+    monkeypatch.setattr(table_of_costs, "TABLES", ("tables",))
+    monkeypatch.setattr(table_of_costs, "DEAR", 60.0)
+    costs = {"tables": 4.0, "dear": 59.0, "one": 5.0, "same": 6.0, "other": 7.0, "far": 61.0}
+    blocks = {"tables": [], "dear": [1, 2, 3, 4], "one": [1], "same": [1], "other": [2], "far": [5]}
     assert choose_fast(costs, blocks) == fast
 
 
