@@ -19,7 +19,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import onnxpad
-from tests.support import MODELS, Array, onnxpad_runs, run
+from tests.support import MODELS, Array, attributes, onnxpad_runs, run
 
 FOLDER = MODELS / "misconverted"
 TRUTH: dict[str, dict[str, Any]] = json.loads((FOLDER / "truth.json").read_text(encoding="utf-8"))
@@ -79,10 +79,6 @@ def far(name: str, model: onnx.ModelProto) -> float:
         return np.inf
     value = fitting(expected, found.shape)
     return float(np.abs(found - value).max() / np.ptp(value))
-
-
-def attributes(node: onnx.NodeProto) -> dict[str, Any]:
-    return {a.name: helper.get_attribute_value(a) for a in node.attribute}
 
 
 def output_shape(name: str, key: str) -> tuple[int, ...]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 import onnx
@@ -78,7 +77,3 @@ def distance(results: Sequence[Array] | None, expected: Sequence[Array] | None) 
     if any(result.shape != value.shape for result, value in pairs):
         return np.inf
     return max(float(np.abs(result - value).max() / np.abs(value).max()) for result, value in pairs)
-
-
-def attributes(node: onnx.NodeProto) -> dict[str, Any]:
-    return {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}

@@ -23,7 +23,6 @@ from tests.exported.results import (
     EXACTNESS,
     NAMES,
     ROUNDING,
-    attributes,
     distance,
     every_model,
     fixed,
@@ -35,7 +34,7 @@ from tests.exported.results import (
 from tests.exported.test_readme import its_rows_are_in_the_readme
 from tests.exported.test_transposed import UNKNOWN_LENGTH, takes_what_crops_and_pads_it
 from tests.report.test_diff import applied, of_main_graph, shown
-from tests.support import STYLES, Array, inner_graphs, silent
+from tests.support import STYLES, Array, attributes, inner_graphs, silent
 
 
 def constants(model: onnx.ModelProto) -> dict[str, Array]:

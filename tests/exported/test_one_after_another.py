@@ -12,13 +12,12 @@ from tests.exported.results import (
     FEW_NAMES,
     NAMES,
     ROUNDING,
-    attributes,
     distance,
     fixed_model,
     outputs,
     recorded,
 )
-from tests.support import STYLES, canonical, run
+from tests.support import STYLES, attributes, canonical, op_types, run
 
 MOVED = {"nasnet_keras"}
 """Models in which style `pad` moves a `Pad` past a crop, up to a pool that cannot take it."""
@@ -49,10 +48,6 @@ def same_sizes(model: onnx.ModelProto) -> Counter[tuple[str, bytes]]:
     """The operators whose padding is SAME."""
     given = [(node.op_type, attributes(node).get("auto_pad", b"")) for node in model.graph.node]
     return Counter(each for each in given if each[1].startswith(b"SAME"))
-
-
-def op_types(model: onnx.ModelProto) -> Counter[str]:
-    return Counter(node.op_type for node in model.graph.node)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import onnx
 import pytest
 
 import onnxpad
-from tests.exported.results import attributes, fixed, original
+from tests.exported.results import fixed, original
+from tests.support import attributes
 
 Written: TypeAlias = dict[str, tuple[tuple[int, ...], tuple[int, ...]]]
 """`pads` and `output_padding` by ConvTranspose."""

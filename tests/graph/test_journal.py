@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onnxpad.graph import Graph, Node
-from tests.support import parsed
+from tests.support import named, parsed
 
 Edit = Callable[[Graph, Node], object]
 
@@ -19,10 +19,6 @@ g (float[1, 1, 5, 5] x) => (float[1, 1, n, m] y)
 
 def load(text: str = TEXT) -> Graph:
     return Graph.from_proto(parsed(text))
-
-
-def named(graph: Graph, name: str) -> Node:
-    return next(node for node in graph.nodes if node.name == name)
 
 
 EDITS = [

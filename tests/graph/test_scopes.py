@@ -17,9 +17,9 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.errors import ModelError
 from onnxpad.file.wire import encode, scan
-from onnxpad.graph import Declared, Graph, Node, Tensor
+from onnxpad.graph import Declared, Graph, Tensor
 from onnxpad.graph.encode import light_functions
-from tests.support import assert_same, checked, feeds_of, run
+from tests.support import assert_same, checked, feeds_of, named, run
 from tests.support import one as model_of
 
 CONV = "[conv] c = Conv (a, w)"
@@ -96,10 +96,6 @@ def scopes(graph: Graph) -> dict[str, Graph]:
             yield from function.inside()
 
     return {scope.place: scope for scope in each()}
-
-
-def named(graph: Graph, name: str) -> Node:
-    return next(node for node in graph.nodes if node.name == name)
 
 
 def fold(scope: Graph) -> None:

@@ -18,7 +18,7 @@ from onnxpad.graph import Graph
 from onnxpad.sizes.analysed import analysed_domains
 from onnxpad.sizes.size_options import given_domain
 from tests.exported.results import original
-from tests.support import decided, one, ran, run, session
+from tests.support import decided, one, op_types, ran, run, session
 
 TIMM = {
     "timm_same_torchscript": ("height", "width"),
@@ -52,10 +52,6 @@ def images(channels: int = 3, *, last: bool = False) -> list[tuple[int, ...]]:
     return [(1, h, w, channels) if last else (1, channels, h, w) for h, w in sizes]
 
 
-def operators(model: onnx.ModelProto) -> Counter[str]:
-    return Counter(node.op_type for node in model.graph.node)
-
-
 def attribute(model: onnx.ModelProto, name: str) -> list[Any]:
     return [
         onnx.helper.get_attribute_value(each)
@@ -79,7 +75,7 @@ def test_computed_same_becomes_the_attribute(name: str) -> None:
     assert Counter(c.code for c in result.changes) == {"PAD501": 3, "PAD201": 1}
     assert {c.certificate.sizes for c in result.changes} == {"every size"}
     assert attribute(result.model, "auto_pad") == [b"SAME_UPPER"] * 3
-    assert operators(result.model).keys().isdisjoint({"Pad", "Shape", "Gather", "Cast", "Ceil"})
+    assert op_types(result.model).keys().isdisjoint({"Pad", "Shape", "Gather", "Cast", "Ceil"})
     assert agree(before, result.model, images()) == len(HEIGHTS)
     assert not onnxpad.fix(result.model, dynamic="auto-pad", validate=False).changed
     assert not onnxpad.check(result.model, dynamic="auto-pad").failing()
@@ -95,7 +91,7 @@ def test_computed_same_is_constant_for_multiples(name: str) -> None:
     assert not result.findings
     assert result.validation is not None
     assert result.validation.ok
-    assert operators(result.model).keys().isdisjoint({"Pad", "Shape"})
+    assert op_types(result.model).keys().isdisjoint({"Pad", "Shape"})
     assert not attribute(result.model, "auto_pad")
     height, width = TIMM[name]
     sizes = Counter(change.certificate.sizes for change in result.changes)
@@ -121,7 +117,7 @@ def test_padding_to_a_skip_connection_stays_unless_it_is_nothing(name: str) -> N
     result = onnxpad.fix(before, dims=dict.fromkeys(UNET[name], "4..64:4"))
     assert [c.code for c in result.changes] == ["PAD204", "PAD204"]
     assert not result.findings
-    assert "Pad" not in operators(result.model)
+    assert "Pad" not in op_types(result.model)
     shapes = [(1, 3, h, w) for h, w in ((4, 4), (4, 12), (16, 8), (64, 36))]
     assert agree(before, result.model, shapes) == 4
 
@@ -238,7 +234,7 @@ def test_dynamic_pad(
     (change,) = result.changes
     assert change.code == "PAD101"
     assert not attribute(result.model, "auto_pad")
-    assert operators(result.model)["Where"] == (kernel < max(strides) and "Pad" in change.after)
+    assert op_types(result.model)["Where"] == (kernel < max(strides) and "Pad" in change.after)
     assert agree(before, result.model, images(2)) == len(HEIGHTS)
     assert not onnxpad.fix(result.model, dynamic="pad", validate=False).changed
 
@@ -297,8 +293,8 @@ def test_operators_share_what_their_amounts_have_in_common(
         opset=opset,
     )
     result = onnxpad.fix(before, dynamic="pad", validate=opset == 18)
-    assert operators(result.model)["Pad"] == 2
-    assert {op: operators(result.model)[op] for op in shared} == shared
+    assert op_types(result.model)["Pad"] == 2
+    assert {op: op_types(result.model)[op] for op in shared} == shared
     assert {change.certificate.sizes for change in result.changes} == {"every size"}
     there = {value.name for value in (*result.model.graph.input, *result.model.graph.initializer)}
     for node in result.model.graph.node:

@@ -9,11 +9,11 @@ import pytest
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
-from onnxpad.graph import Graph, Node
+from onnxpad.graph import Graph
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.proof.prove import Prover
 from onnxpad.sizes.analysed import AnalysedDomain, analysed_domains
-from tests.support import assert_same
+from tests.support import assert_same, named
 
 IF = """
 <ir_version: 9, opset_import: ["" : 17]>
@@ -59,10 +59,6 @@ def prover_of(main: Graph, scope: Graph) -> Prover:
     )
     around = Signs(main, analysed_domains(main)[-1].analysis)
     return Prover(scope, domains, Signs(scope, domains[-1].analysis, around))
-
-
-def named(graph: Graph, name: str) -> Node:
-    return next(node for node in graph.nodes if node.name == name)
 
 
 def fold(scope: Graph, pads: list[int]) -> None:

@@ -1,7 +1,15 @@
 """All that tests share: models as text, sessions of onnxruntime, comparisons, checked fixes."""
 
 from tests.support.checkout import EXPORTED, FEW, MODELS, QUANTISED, REFUSED, ROOT
-from tests.support.comparing import agree, assert_graph, assert_same, canonical
+from tests.support.comparing import (
+    agree,
+    assert_graph,
+    assert_same,
+    attributes,
+    canonical,
+    named,
+    op_types,
+)
 from tests.support.fixing import (
     SLIDING,
     STYLES,
@@ -26,7 +34,8 @@ from tests.support.texts import BORDER, LOW, PADS, W, checked, one, parsed
 
 __all__ = [
     "BORDER", "CPU", "EXPORTED", "FEW", "LEVELS", "LOW", "MODELS", "PADS", "QUANTISED", "REFUSED",
-    "ROOT", "SLIDING", "STYLES", "Array", "W", "agree", "assert_graph", "assert_same", "canonical",
-    "checked", "decided", "exposed", "feeds_of", "fixed", "inner_graphs", "negative", "one",
-    "onnxpad_runs", "parsed", "ran", "run", "session", "silent",
+    "ROOT", "SLIDING", "STYLES", "Array", "W", "agree", "assert_graph", "assert_same",
+    "attributes", "canonical", "checked", "decided", "exposed", "feeds_of", "fixed",
+    "inner_graphs", "named", "negative", "one", "onnxpad_runs", "op_types", "parsed", "ran",
+    "run", "session", "silent",
 ]  # fmt: skip

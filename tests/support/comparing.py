@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+from onnxpad.graph import Graph, Node
 from onnxpad.report.diff import unified_diff
 from tests.support.sessions import Array, feeds_of, ran, run, session
 
@@ -93,3 +94,18 @@ def agree(found: Sequence[Array] | str, expected: Sequence[Array]) -> bool:
         one.shape == other.shape and np.allclose(one, other, 1e-3, 1e-3, equal_nan=True)
         for one, other in zip(found, expected, strict=True)
     )
+
+
+def attributes(node: onnx.NodeProto) -> dict[str, Any]:
+    """The attributes of a node by name."""
+    return {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+
+
+def op_types(model: onnx.ModelProto) -> Counter[str]:
+    """How many nodes of each operator there are."""
+    return Counter(node.op_type for node in model.graph.node)
+
+
+def named(graph: Graph, name: str) -> Node:
+    """The node of that name."""
+    return next(node for node in graph.nodes if node.name == name)
