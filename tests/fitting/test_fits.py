@@ -138,3 +138,24 @@ def test_what_is_not_known_is_not_said_to_fit(body: str, inputs: str) -> None:
     (found,) = onnxpad.check(model, convention="tensorflow", select=["PAD6"]).findings
     assert (found.code, found.node) == ("PAD601", "<y>")
     assert found.message.startswith("whether 1 operator fits TensorFlow is not known")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "words"),
+    [
+        ("kernel_shape = [2, 2]", []),
+        ("kernel_shape = [2, 2], pads = [0, 0, 1, 1], strides = [2, 2]", []),
+        ("kernel_shape = [2, 2], pads = [1, 1, 1, 1]", ["does not count its padding, which"]),
+    ],
+)
+def test_an_average_counts_only_padding_that_it_reads(attributes: str, words: list[str]) -> None:
+    model = one(f"y = AveragePool <{attributes}> (x)", inputs=EVEN)
+    for framework, name in (("pytorch", "PyTorch"), ("caffe", "Caffe")):
+        found = onnxpad.check(model, convention=framework, select=["PAD6"]).findings
+        assert [each.message for each in found] == [f"{each} {name} does" for each in words]
+
+
+def test_a_window_that_is_larger_than_its_data_fits_nothing() -> None:
+    model = one("y = Conv (x, w)", inputs="float[1, 2, 2, 2] x", initializers=W)
+    (found,) = onnxpad.check(model, convention="pytorch", select=["PAD6"]).findings
+    assert found.message.startswith("whether 1 operator fits PyTorch is not known")

@@ -103,6 +103,15 @@ def test_amounts_that_depend_on_a_size() -> None:
     assert site.advice == ("onnxpad fix MODEL --dim h=N",)
 
 
+def test_computed_amounts_that_no_window_reads() -> None:
+    given = "int64[2] two = {2, 2}, int64[2] zero = {0, 0}"
+    site = sites(COMPUTED.replace("Conv (t, w)", "Sigmoid (t)"), OPEN, given)[0]
+    assert (site.amounts, site.own, site.pads) == ("axis 2 ?+?, axis 3 4+4", "computed", None)
+    assert [axis.range for axis in site.axes] == ["?+?", "4+4"]
+    unknown = sites("t = Pad (x, a) y = Sigmoid (t)", f"{DATA}, int64[8] a", "")[0]
+    assert (unknown.amounts, unknown.own, unknown.axes) == ("computed", "computed", ())
+
+
 def test_same_of_a_size_of_which_nothing_is_known() -> None:
     (site,) = sites(
         'r = Reshape (x, s) y = Conv <auto_pad = "SAME_UPPER", strides = [2, 1]> (r, w)',

@@ -9,7 +9,7 @@ import pytest
 import onnxpad
 from onnxpad.page.fix_page import fix_page
 from onnxpad.page.show_page import show_page
-from tests.support import BORDER, LOW, W, one
+from tests.support import BORDER, LOW, MODELS, W, one
 
 DATA: Final = "float[1, 2, 9, 8] x"
 CONV: Final = "Conv, kernel 3x3"
@@ -117,6 +117,45 @@ def test_a_pad_that_stays_is_drawn_with_its_reader(body: str, pad: str) -> None:
     page = page_of(f"{body} y = Conv (t, w)", f"{DATA}, int64[8] q", given)
     # A Pad that becomes a guarded one is a change, too; what stays comes last.
     assert described(page)[-1] == f"data; Pad, {pad}, after data; {CONV}, no pads, after Pad"
+
+
+def test_amounts_as_attributes() -> None:
+    body = "t = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 1], value = 2.0> (x) y = Conv (t, w)"
+    result = onnxpad.fix(one(body, inputs=DATA, initializers=W, opset=10, ir=5), validate=False)
+    page = fix_page(result.report(), result.outlines(), result.functions())
+    drawn = f"data; Pad, {BOTH}, with 2, after data; {CONV}, no pads, after Pad"
+    assert described(page) == [drawn]
+
+
+def test_the_nodes_of_a_function() -> None:
+    result = onnxpad.fix(MODELS / "functions_onnxscript.onnx", validate=False)
+    was, now, *_ = described(fix_page(result.report(), result.outlines(), result.functions()))
+    up = "Conv, stride 2x2"
+    assert was == f"data; Pad, H 0+1, W 0+1, goes away, after data; {up}, no pads, after Pad"
+    assert now == f"data; {up}, H 0+1, W 0+1, pads [0, 0, 1, 1], changed, after data"
+
+
+def test_boxes_stand_below_what_feeds_them() -> None:
+    page = page_of("t = Pad (x, p) r = Relu (t) y = Conv <dilations = [2, 2]> (r, w)")
+    for picture in re.findall('<svg role="img".*?</svg>', page, re.S)[:4]:
+        (size,) = re.findall('viewBox="0 0 ([0-9.]+) ([0-9.]+)"', picture)
+        width, height = map(float, size)
+        bottom = 0.0
+        places = re.findall(
+            '<rect class="([a-z]+)" x="(.*?)" y="(.*?)" width="(.*?)" height="(.*?)" rx="(.*?)"',
+            picture,
+        )
+        texts = [float(y) for y in re.findall('<text x=".*?" y="(.*?)"', picture)]
+        for state, *numbers in places:
+            left, top, wide, high, round_ = map(float, numbers)
+            assert top > bottom, "it would cover the one above"
+            bottom = top + high
+            assert left > 0
+            assert left + wide < width
+            assert round_ == (high / 2 if state == "tensor" else 7)
+            assert any(top < y < bottom for y in texts)
+        assert bottom < height < bottom + 10
+        assert len(re.findall('class="edge"', picture)) == len(places) - 1
 
 
 def test_windows_over_axes() -> None:
