@@ -190,6 +190,8 @@ fix {model} --run-timeout 0
 fix {model} --run-timeout never
 fix {model} --external-data move
 fix {model} -o notes.txt/out.onnx
+fix {model} -o /proc/out.onnx --no-validate
+fix {model} --html /proc/page.html
 fix 'no such\tname.onnx'
 check
 check absent.onnx
@@ -209,6 +211,7 @@ show sub
 show {model} --node absent
 show {model} --node 'abs*'
 show {model} --html {model}
+show {model} --html /proc/page.html
 show {model} --shape 1,2,3
 validate
 validate {model}
@@ -250,6 +253,7 @@ repad {model} --to keras --inputs absent.npz
 repad {model} --to pytorch --reference wrong.npz
 repad {model} --to pytorch --reference wrong.npz --keep-invalid
 repad {model} --to keras --atol x
+repad {model} --to pytorch -o /proc/out.onnx
 match
 match {model}
 match {model} --reference absent.npz
@@ -283,6 +287,7 @@ explain --op conv --size 0 --kernel 3
 explain --op conv --size 7 --kernel 3 --stride 0
 explain --op conv --size 7 --kernel 3 --output-padding 1
 explain --op conv --size 7 --kernel 3 --svg sub
+explain --op conv --size 7 --kernel 3 --svg /proc/drawing.svg
 fux {model}
 
 --version

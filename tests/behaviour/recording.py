@@ -120,7 +120,7 @@ def _prepare(folder: Path, case: Case) -> None:
     for suffix in (".onnx", ".npz", ".onnx.data"):
         if (path := source.with_name(source.stem + suffix)).exists():
             shutil.copy(path, folder)
-    named = set(case.words)
+    named = {word.partition("/")[0] for word in case.words}
     for name in sorted(named & MADE.keys()):
         MADE[name](folder / name, source)
 
