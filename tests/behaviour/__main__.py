@@ -79,7 +79,8 @@ def record(folder: Path, rounds: int = 2, jobs: int = 2, only: str = "") -> str:
             print(f"{done} of {len(cases)} cases", file=sys.stderr)
     lines = [line for plan in plans for line in _summary(plan, codes)]
     lines.append(f"failing: {len(failures)} cases; exit codes {_counted(failures, codes)}")
-    lines.append(f"{len(codes)} cases")
+    few = f", only those whose names begin with {only!r}" if only else ""
+    lines.append(f"{len(codes)} cases{few}")
     text = "".join(f"{line}\n" for line in lines)
     (folder / SUMMARY).write_text(text)
     return text
