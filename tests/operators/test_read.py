@@ -1,0 +1,202 @@
+"""What is read of nodes: every attribute and default, and what is refused."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.size import Size
+from onnxpad.errors import ModelError
+from onnxpad.graph import Graph
+from onnxpad.operators.read import (
+    PadOp,
+    TransposedOp,
+    UnreadableError,
+    WindowOp,
+    read_pad,
+    read_transposed,
+    read_window,
+)
+
+READ = {"Pad": read_pad, "ConvTranspose": read_transposed}
+SHAPES: dict[str, Any] = {
+    "x": [1, 3, 8, 9],
+    "q": [1, 3, 8, 9],
+    "w": [4, 3, 2, 5],
+    "u": [4, 3, None, 5],
+    "v": None,
+}
+CONSTANTS = {
+    "p": [0, 0, 1, 2, 0, 0, 3, 4], "few": [1, 2, 3, 4], "odd": [1, 2, 3], "far": [0] * 7 + [2**40],
+    "a": [2, 3], "b": [-1, -2], "twice": [2, -2], "beyond": [2, 4], "one": [1],
+}  # fmt: skip
+
+
+def read(op: str, inputs: str, opset: int = 17, outputs: str = "y", **attributes: Any) -> Any:
+    """What is read of one node."""
+    tensors = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT if name != "q" else 2, shape)
+        for name, shape in SHAPES.items()
+    ]
+    arrays = {name: np.array(value, np.int64) for name, value in CONSTANTS.items()}
+    arrays |= {"two": np.array(2, np.float32), "minus": np.array(-0.0, np.float32)}
+    arrays |= {"real": np.array([0, 0, 1, 1.0] * 2, np.float32), "z": np.array(7, np.uint8)}
+    arrays |= {"zs": np.array([7, 7], np.uint8), "qw": np.ones((4, 3, 2, 5), np.uint8)}
+    graph = helper.make_graph(
+        [helper.make_node(op, inputs.split(), outputs.split(), "n", **attributes)],
+        "g",
+        tensors,
+        [helper.make_tensor_value_info(name, 1, None) for name in outputs.split()],
+        [numpy_helper.from_array(value, name) for name, value in arrays.items()],
+    )
+    model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", opset)])
+    found = Graph.from_proto(model)
+    (node,) = found.nodes
+    return READ.get(op, read_window)(found, Analysis(found), node)
+
+
+def test_defaults_of_a_window() -> None:
+    op: WindowOp = read("Conv", "x w")
+    assert [(w.kernel, w.stride, w.dilation) for w in op.windows] == [(2, 1, 1), (5, 1, 1)]
+    assert (op.auto_pad, op.pads, op.pads_written) == ("NOTSET", ((0, 0), (0, 0)), False)
+    assert (op.ceil_mode, op.count_include_pad, op.zero) == (False, False, 0)
+    assert (op.data.name, op.rank, op.axes) == ("x", 4, (2, 3))
+    assert not op.is_dilated
+    assert not op.gives_indices
+    assert not op.leaves_zeros_out
+
+
+def test_attributes_of_a_window() -> None:
+    op: WindowOp = read(
+        "MaxPool", "x", kernel_shape=[2, 3], strides=[4, 5], dilations=[1, 2], ceil_mode=1,
+        pads=[1, 0, 0, 2], outputs="y i",
+    )  # fmt: skip
+    assert [(w.kernel, w.stride, w.dilation) for w in op.windows] == [(2, 4, 1), (3, 5, 2)]
+    assert (op.auto_pad, op.pads, op.pads_written) == ("NOTSET", ((1, 0), (0, 2)), True)
+    assert op.ceil_mode
+    assert op.is_dilated
+    assert op.gives_indices
+    average: WindowOp = read("AveragePool", "x", kernel_shape=[2, 3], count_include_pad=1)
+    assert average.count_include_pad
+    assert average.padding != read("AveragePool", "x", kernel_shape=[2, 3]).padding
+    assert read("LpPool", "x", kernel_shape=[2, 3], p=0.0, opset=1).leaves_zeros_out
+    assert not read("LpPool", "x", kernel_shape=[2, 3], p=1).leaves_zeros_out
+
+
+def test_zero_points() -> None:
+    assert read("ConvInteger", "q qw z").zero == 7
+    assert read("ConvInteger", "q qw").zero == 0
+    assert read("ConvInteger", "q qw zs").zero is None
+    assert read("ConvInteger", "q qw q").zero is None
+
+
+def test_a_kernel_that_is_known_at_run_time() -> None:
+    cases: list[tuple[str, dict[str, Any], int]] = [
+        ("u", {}, 2),
+        ("v", {}, 2),
+        ("v", {"pads": [0, 0, 0, 0, 0, 0]}, 3),
+        ("v", {"strides": [1]}, 1),
+        ("v", {"dilations": [1, 1, 1]}, 3),
+    ]
+    for weight, attributes, count in cases:
+        assert len(read("Conv", f"x {weight}", **attributes).windows) == count
+    assert [type(each.kernel) for each in read("Conv", "x u").windows] == [Size, int]
+    assert [w.kernel for w in read("Conv", "x u", kernel_shape=[7, 5]).windows] == [7, 5]
+
+
+def test_defaults_and_attributes_of_a_transposed_convolution() -> None:
+    op: TransposedOp = read("ConvTranspose", "x w")
+    assert (op.output_padding, op.output_shape, op.is_explicit) == ((0, 0), None, True)
+    assert (op.bias, op.axes, op.data.name) == (None, (2, 3), "x")
+    op = read(
+        "ConvTranspose", "x w one", output_padding=[0, 1], output_shape=[8, 9], strides=[2, 2]
+    )
+    assert (op.output_padding, op.output_shape, op.is_explicit) == ((0, 1), (8, 9), False)
+    assert op.bias is not None
+    assert not read("ConvTranspose", "x w", auto_pad="SAME_UPPER").is_explicit
+
+
+def test_a_pad_of_every_form() -> None:
+    def told(pad: PadOp) -> tuple[Any, ...]:
+        return pad.mode, pad.axes, pad.constant_amounts, pad.value, pad.over(4)
+
+    whole = ((0, 0), (0, 0), (1, 3), (2, 4))
+    assert told(read("Pad", "x p")) == ("constant", None, whole, 0, whole)
+    assert told(read("Pad", "x p two", mode="edge")) == ("edge", None, whole, 2.0, whole)
+    assert str(read("Pad", "x p minus").value) == "-0.0"
+    assert read("Pad", "x p x").value is None
+    assert read("Pad", "x p").over(3) is None
+    assert read("Pad", "v p").over(4) == whole
+    some = read("Pad", "x few two a", opset=18)
+    assert told(some) == (
+        "constant",
+        (2, 3),
+        ((1, 3), (2, 4)),
+        2.0,
+        ((0, 0), (0, 0), (1, 3), (2, 4)),
+    )
+    assert read("Pad", "x few two b", opset=18).over(4) == ((0, 0), (0, 0), (2, 4), (1, 3))
+    old = read("Pad", "x", opset=9, pads=CONSTANTS["p"], value=1.5)
+    assert told(old) == ("constant", None, whole, 1.5, whole)
+    assert told(read("Pad", "x", opset=1, paddings=CONSTANTS["p"]))[2] == whole
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "given", "error", "says"),
+    [
+        ("Conv", "x w", {"strides": [0, 1]}, ModelError, "must not be below 1"),
+        ("Conv", "x w", {"dilations": [1, 0]}, ModelError, "must not be below 1"),
+        ("Conv", "x w", {"strides": [1]}, ModelError, "has 1 values, but 2 are needed"),
+        ("Conv", "x w", {"pads": [1, 1]}, ModelError, "has 2 values, but 4 are needed"),
+        ("Conv", "x w", {"pads": [0, 0, 0, -1]}, UnreadableError, "are negative"),
+        ("Conv", "x w", {"pads": [0, 0, 0, 2**40]}, UnreadableError, "are beyond"),
+        ("Conv", "x w", {"pads": [0.5] * 4}, ModelError, "must be a list of integers"),
+        ("Conv", "x w", {"pads": 1}, ModelError, "must be a list of integers"),
+        ("Conv", "x w", {"auto_pad": "SAME"}, UnreadableError, "is none of NOTSET"),
+        ("Conv", "x w", {"auto_pad": 1}, ModelError, "must be a string"),
+        ("Conv", "x w", {"kernel_shape": [2, 4]}, ModelError, "conflicts with its weight"),
+        ("Conv", "x w", {"kernel_shape": [2]}, ModelError, "conflicts with its weight"),
+        ("Conv", "x a", {}, UnreadableError, "has no spatial axis"),
+        ("Conv", "v v", {}, UnreadableError, "the number of axes of its weight"),
+        ("Conv", "x", {}, ModelError, "has no weight input"),
+        ("MaxPool", "x", {}, ModelError, "has no kernel_shape"),
+        ("MaxPool", "x", {"kernel_shape": [2, 2], "ceil_mode": 0.5}, ModelError, "an integer"),
+        (
+            "AveragePool",
+            "x",
+            {"kernel_shape": [2, 2], "count_include_pad": "1"},
+            ModelError,
+            "must be an integer",
+        ),
+        ("ConvInteger", "q qw", {"opset": 9}, UnreadableError, "opset 9 has no ConvInteger"),
+        (
+            "AveragePool",
+            "x",
+            {"kernel_shape": [2, 2], "ceil_mode": 1, "opset": 9},
+            UnreadableError,
+            "opset 9 has no attribute ceil_mode",
+        ),
+        ("ConvTranspose", "x w", {"output_padding": [-1, 0]}, ModelError, "must not be below 0"),
+        ("ConvTranspose", "x w", {"output_shape": [0, 1]}, ModelError, "must not be below 1"),
+        ("ConvTranspose", "p w", {}, UnreadableError, "its data has 1 axes, and its weight 4"),
+        ("Pad", "x p", {"mode": "mirror"}, UnreadableError, "is none of constant"),
+        ("Pad", "x", {}, ModelError, "has no pads input"),
+        ("Pad", "x", {"opset": 10}, ModelError, "has no pads, which opset 10"),
+        ("Pad", "x", {"opset": 1}, ModelError, "has no paddings, which opset 1"),
+        ("Pad", "x", {"opset": 9, "pads": [0] * 8, "value": "1"}, ModelError, "must be a number"),
+        ("Pad", "x real", {}, ModelError, "must be int64"),
+        ("Pad", "x odd", {}, ModelError, "3 pads, but a begin and an end are needed for each axis"),
+        ("Pad", "x few", {}, ModelError, "whose 4 axes need 8"),
+        ("Pad", "x far", {}, UnreadableError, "are beyond"),
+        ("Pad", "x p two a", {"opset": 18}, ModelError, "needed for each of 2 axes"),
+        ("Pad", "x few two twice", {"opset": 18}, UnreadableError, "name one twice"),
+        ("Pad", "x few two beyond", {"opset": 18}, UnreadableError, "of rank 4 lacks"),
+    ],
+)
+def test_what_is_refused(
+    op: str, inputs: str, given: dict[str, Any], error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        read(op, inputs, **given)

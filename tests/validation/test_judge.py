@@ -1,0 +1,224 @@
+"""What excuses a difference, and what two verdicts make together."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onnxpad.validation.answers import Result
+from onnxpad.validation.compare import Tolerance
+from onnxpad.validation.judge import Oracle, agrees, differing, excused, greatest, held
+from onnxpad.validation.result import (
+    Comparison,
+    Run,
+    Validation,
+    by_axis,
+    by_reference_alone,
+    joined,
+    not_blamed,
+    not_validated,
+    why_not,
+)
+
+STRICT = Tolerance(0.0, 0.0)
+ONES = np.linspace(-1, 1, 8, dtype=np.float32)
+
+
+def result(error: str = "", crashed: bool = False, late: bool = False, **outputs: Any) -> Result:
+    return Result(outputs, 1.0, error, crashed=crashed, late=late)
+
+
+def judged(
+    exact: Result, ours: Result, found: Result, tolerance: Tolerance = STRICT, **more: Any
+) -> Run:
+    oracle = Oracle("original", exact)
+    run = held("rewritten", found, oracle, tolerance)
+    return excused(run, oracle, ours, found, tolerance, more.get("unrounded"))
+
+
+def test_held() -> None:
+    exact = Oracle("original", result(y=ONES, z=ONES))
+    same = held("rewritten", result(y=ONES, z=ONES), exact, STRICT)
+    assert (same.ok, same.note, same.subject, same.against) == (True, "", "rewritten", "original")
+    assert [each.ok for each in same.comparisons] == [True, True]
+    missing = held("rewritten", result(y=ONES), exact, STRICT)
+    assert (missing.ok, missing.note) == (False, "the rewritten model has no output z")
+    assert len(missing.comparisons) == 1
+    broken = held("rewritten", result("it broke"), exact, STRICT)
+    assert broken.note == "the rewritten model does not run: it broke"
+    late = held("rewritten", result("it took long", late=True), exact, STRICT)
+    assert late.note == "the rewritten model it took long"
+    apart = held("rewritten", result(y=ONES, z=ONES + 1), exact, STRICT)
+    assert [each.ok for each in apart.comparisons] == [True, False]
+    assert not apart.ok
+
+
+def test_another_engine_may_differ_ten_times_as_much() -> None:
+    nearly = result(y=ONES * np.float32(1.0004))
+    for foreign in (False, True):
+        run = held("rewritten", nearly, Oracle("original", result(y=ONES), foreign), Tolerance())
+        assert run.ok is foreign
+
+
+@pytest.mark.parametrize(
+    ("ours", "found", "ok"),
+    [
+        (ONES + 1, ONES + 1, True),
+        (ONES, ONES + 1, False),
+        (ONES + 1, ONES + 2, False),
+        (np.append(ONES[:-1], 9), np.append(ONES[:-1], np.float32(9)), True),
+        (np.append(ONES[:-1], 9), np.append(np.float32(9), ONES[1:]), False),
+    ],
+)
+def test_a_difference_is_excused_where_the_original_has_it(ours: Any, found: Any, ok: bool) -> None:
+    ours, found = (each.astype(np.float32) for each in (ours, found))
+    run = judged(result(y=ONES), result(y=ours), result(y=found))
+    assert (run.ok, run.excused) == (ok, ok)
+    assert ("of the original as well" in run.note) is ok
+    assert ("of the rewritten model only" in run.note) is not ok
+    assert agrees(result(y=ONES), result(y=ours), result(y=found), STRICT) is ok
+
+
+@pytest.mark.parametrize(
+    ("ours", "found", "ok"),
+    [
+        (result("no"), result("no"), True),
+        (result("no"), result("no", crashed=True), False),
+        (result("no", crashed=True), result("no", crashed=True), True),
+        (result("no"), result(y=ONES + 1), False),
+        (result(y=ONES), result("no"), False),
+    ],
+)
+def test_what_does_not_run_optimised(ours: Result, found: Result, ok: bool) -> None:
+    run = judged(result(y=ONES), ours, found)
+    assert (run.ok, run.excused) == (ok, ok)
+    assert run.note
+
+
+def test_an_original_alone_is_excused_where_it_does_not_run_optimised() -> None:
+    exact = result(y=ONES)
+    oracle = Oracle("original", exact)
+    run = held("original", result("no"), oracle, STRICT)
+    assert excused(run, oracle, result("no", crashed=True), result(y=ONES), STRICT, None).ok
+
+
+@pytest.mark.parametrize(
+    ("dtype", "own", "theirs", "ok"),
+    [
+        (np.float16, 0.02, 0.04, True),
+        (np.float16, 0.02, 0.03, True),
+        (np.float16, 0.0, 0.03, False),
+        (np.float16, 0.01, 0.04, False),
+        (np.float16, 0.04, 0.08, False),
+        (np.float32, 0.02, 0.03, False),
+    ],
+)
+def test_halves_may_be_rounded_twice_as_much(
+    dtype: Any, own: float, theirs: float, ok: bool
+) -> None:
+    exact = np.array([1, 0.5, 0.25], dtype)
+    ours, found = (exact + np.array([0, 0, each], dtype) for each in (own, -theirs))
+    assert judged(result(y=exact), result(y=ours), result(y=found)).ok is ok
+
+
+@pytest.mark.parametrize(
+    ("step", "unrounded", "ok"),
+    [(0.04, True, True), (0.04, False, False), (0.04, None, False), (0.06, True, False)],
+)
+def test_rounding_by_fused_quantised_operators(step: float, unrounded: Any, ok: bool) -> None:
+    exact = np.array([1, -0.5, 0.25, 0.75], np.float32)
+    found = exact + np.array([0, step, 0, 0], np.float32)
+    ask = None if unrounded is None else (lambda: bool(unrounded))
+    run = judged(result(y=exact), result(y=exact), result(y=found), unrounded=ask)
+    assert (run.ok, run.excused) == (ok, ok)
+    assert ("without their quantisers both agree" in run.note) is ok
+
+
+def test_agreement_needs_results() -> None:
+    fine, broken = result(y=ONES), result("no")
+    assert agrees(fine, fine, fine, STRICT)
+    assert not agrees(broken, fine, fine, STRICT)
+    assert not agrees(fine, fine, broken, STRICT)
+
+
+def compared(ok: bool = False, output: str = "y", far: float = 0.0) -> Comparison:
+    return Comparison(output, ok, far, far, "far", ok)
+
+
+def test_outputs_that_differ_are_named() -> None:
+    assert differing([compared(), compared(True, "z")]) == "output 'y'"
+    assert differing([compared(), compared(output="z")]) == "outputs 'y', 'z'"
+    five = [compared(output=name) for name in "abcdef"]
+    assert differing(five[:4]) == "outputs 'a', 'b', 'c', 'd'"
+    assert differing(five) == "outputs 'a', 'b', 'c', 'd' and 2 more"
+    assert greatest([compared(far=0.5), compared(far=0.25), compared(True, far=9.0)]) == 0.5
+    assert greatest([compared(far=float("nan"))]) == 0.0
+    assert greatest([]) == 0.0
+
+
+def run(ok: bool, against: str = "original", subject: str = "rewritten", **more: Any) -> Run:
+    given: dict[str, Any] = {"provider": "CPU", "optimisation": "off", "inputs": "x"} | more
+    comparisons = (compared(ok),)
+    return Run(
+        comparisons=comparisons, seconds=(1, 1), note=given.get("note", ""), ok=ok,
+        subject=subject, against=against,
+        **{name: given[name] for name in ("provider", "optimisation", "inputs")},
+    )  # fmt: skip
+
+
+def test_a_reference_that_the_original_misses_too_blames_no_change() -> None:
+    missed = run(False, "reference")
+    same, ours = run(True), run(False, "reference", "original")
+    found = Validation(False, (missed, same, ours))
+    assert by_reference_alone(found)
+    assert not by_reference_alone(Validation(True, (same,)))
+    assert not by_reference_alone(Validation(False, (missed, run(False))))
+    spared = not_blamed(found)
+    assert (spared.ok, spared.outcome) == (True, "passed")
+    assert spared.runs[0].excused
+    assert spared.runs[0].note == "the original differs from the reference too"
+    assert spared.runs[1:] == (same, ours)
+    for others in (
+        (same,),
+        (ours,),
+        (run(False), ours),
+        (same, run(True, "reference", "original")),
+        (same, run(False, "reference", "original", inputs="z")),
+        (same, run(False, "reference", "original", optimisation="full")),
+        (run(True, provider="CUDA"), ours),
+    ):
+        blamed = Validation(False, (missed, *others))
+        assert not_blamed(blamed) == blamed
+
+
+def test_why_a_validation_did_not_pass() -> None:
+    assert why_not(Validation(True, (run(True),))) == ""
+    assert why_not(Validation(False, ())) == "the validation failed"
+    assert why_not(not_validated("no time")) == "not validated: no time"
+    assert why_not(Validation(False, (run(True), run(False)))) == (
+        "the rewritten model differs from the original on CPU, optimisation off: y: far"
+    )
+    assert why_not(Validation(False, (run(False, "reference", "original"),))) == (
+        "the validation failed"
+    )
+
+
+def test_two_verdicts_in_one() -> None:
+    passed, failed = Validation(True, (run(True),)), Validation(False, (run(False),))
+    nothing = not_validated("no time")
+    assert joined(passed, failed).outcome == joined(failed, passed).outcome == "failed"
+    assert len(joined(passed, failed).runs) == 2
+    one = joined(passed, nothing)
+    assert (one.outcome, one.ok, one.warnings, one.uncompared) == ("passed", True, (), ("no time",))
+    none = joined(nothing, nothing)
+    assert (none.outcome, none.reason) == ("nothing compared", "no time")
+    assert none.warnings == ("not validated: no time",)
+    assert none.uncompared == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("[0, 0, 1, 2]", "H 0+1, W 0+2"), ("VALID", "VALID"), ("[1, 2, 3]", "[1, 2, 3]")],
+)
+def test_pads_by_axis(text: str, told: str) -> None:
+    assert by_axis(text) == told
