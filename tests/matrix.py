@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -419,4 +420,6 @@ def remarks(rows: Iterable[Row], missing: Mapping[str, str]) -> str:
 
 
 if __name__ == "__main__":
+    # What a shell starts in the background ignores interrupts, and so would the tests about them.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(main())
