@@ -12,6 +12,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatch
+from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
@@ -45,22 +46,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lines = changed_lines(options.since)
     except subprocess.CalledProcessError as error:
         parser.error(error.stderr.strip())
+    except OSError as error:
+        parser.error(f"git cannot be run: {error}")
     executed = Executed.read()
     functions = changed_functions(lines, options.since, executed.functions)
     candidates = list(executed.best(functions))
+    using = users(lines)
+    sharing = list(executed.of_files(using))
+    # In turns, first what says most about either.
+    turns = [test for both in zip_longest(candidates, sharing) for test in both if test is not None]
+    candidates = list(dict.fromkeys(turns))
     left = float("inf") if options.all else 1000 * options.seconds
     chosen: set[str] = set()
     for test in candidates:
         if executed.costs[test] <= left:
             left -= executed.costs[test]
             chosen.add(executed.tests[test])
-    whole = tests_about(lines)
+    known = {test.partition("::")[0] for test in executed.tests}
+    whole = sorted({*tests_about(lines), *(using - known)})
     if not chosen and not whole:
         print(f"Nothing changed since {options.since} that a test is known to execute.")
         return 0
     print(
         f"Changed: {len(lines)} files, {len(functions)} functions; "
-        f"{len(chosen)} of the {len(candidates)} tests that execute them"
+        f"{len(chosen)} of the {len(candidates)} tests that execute or use them"
         + "".join(f", {path}" for path in whole),
         flush=True,
     )
@@ -68,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(*sorted(chosen), sep="\n")
         return 0
     files = {test.partition("::")[0] for test in chosen} | {*whole}
-    there = sorted(path for path in files if (ROOT / path).exists())
+    there = sorted(str(ROOT / path) for path in files if (ROOT / path).exists())
     flags = ["-q", "--no-header", "-p", "no:xdist", "-p", "no:cacheprovider"]
     only = _Only(chosen, tuple(whole), slow=options.all)
     return int(pytest.main([*flags, f"--rootdir={ROOT}", *there], plugins=[only]))
@@ -113,7 +122,10 @@ def changed_lines(since: str) -> Lines:
     """
     found: defaultdict[str, tuple[set[int], set[int]]] = defaultdict(lambda: (set(), set()))
     old = new = ""
-    for line in _git("diff", "-U0", "--no-renames", "--no-ext-diff", since).splitlines():
+    others = _git("ls-files", "--others", "--exclude-standard").splitlines()
+    options = "-U0 --no-renames --no-ext-diff --no-textconv --no-color --no-relative"
+    places = "--src-prefix=a/ --dst-prefix=b/ --ignore-submodules"  # whatever a user has set
+    for line in _git("diff", *options.split(), *places.split(), since, "--").split("\n"):
         if line.startswith("diff --git "):
             old = new = line.rpartition(" b/")[2]
             found[new]  # a mode or a binary file has no lines
@@ -121,9 +133,10 @@ def changed_lines(since: str) -> Lines:
             for path, side, at, count in ((old, 0, 1, 2), (new, 1, 3, 4)):
                 start = int(span[at])
                 found[path][side].update(range(start, start + int(span[count] or 1)))
-    for path in _git("ls-files", "--others", "--exclude-standard").splitlines():
-        size = (ROOT / path).read_bytes().count(b"\n") + 1
-        found[path][1].update(range(1, size + 1))
+    for path in others:
+        if (ROOT / path).is_file():  # no link that leads nowhere, and no checkout of another
+            size = len((ROOT / path).read_bytes().split(b"\n"))
+            found[path][1].update(range(1, size + 1))
     return dict(found)
 
 
@@ -131,9 +144,11 @@ def changed_functions(lines: Lines, since: str, known: Collection[str]) -> set[s
     """The functions of the package that hold changed lines, as `Executed.functions` names them.
 
     A line of a module or class outside of functions, such as a row of a table, stands for all
-    functions of its file.
+    functions of its file; so does a new function, where nothing that is known changed beside it. A
+    file without known functions stands for those of its folder.
     """
     found: set[str] = set()
+    files = {function.partition("::")[0] for function in known}
     for path, sides in lines.items():
         if not fnmatch(path, "onnxpad/*.py") and not fnmatch(path, "passes/*.py"):
             continue
@@ -147,12 +162,14 @@ def changed_functions(lines: Lines, since: str, known: Collection[str]) -> set[s
                 names = functions_at(text)
             except SyntaxError:
                 names = {}
-            for number in numbers:
-                name = names.get(number, "*" if text.splitlines()[number - 1].strip() else "")
-                found.add(f"{path}::{name}")
-    for name in [name for name in found if name.endswith("::*")]:
-        found |= {function for function in known if function.startswith(name[:-1])}
-    return {name for name in found if not name.endswith(("::*", "::"))}
+            rows = text.split("\n")
+            told = {names.get(n, "*") for n in numbers if "".join(rows[n - 1 : n]).strip()}
+            here = {f"{path}::{name}" for name in told}
+            if "*" in told or (told and here.isdisjoint(known)):
+                place = f"{path}::" if path in files else f"{path.rpartition('/')[0]}/"
+                here = {function for function in known if function.startswith(place)}
+            found |= here
+    return found
 
 
 def functions_at(text: str) -> Mapping[int, str]:
@@ -174,21 +191,68 @@ def functions_at(text: str) -> Mapping[int, str]:
 
 
 def tests_about(lines: Lines) -> list[str]:
-    """The changed files of tests, the folders of what tests share, and what asks about files."""
+    """The changed files of tests, and what asks about files."""
     found: set[str] = set()
     for path in lines:
         found.update(*(tests for pattern, tests in ABOUT.items() if fnmatch(path, pattern)))
-        if fnmatch(path, "tests/*.py"):
-            file = Path(path)
-            shared = not file.name.startswith("test_")
-            found.add(file.parent.as_posix() if shared and len(file.parts) > 2 else path)
+        if fnmatch(path, "tests/*.py") and Path(path).name.startswith("test_"):
+            found.add(path)
     return sorted(path for path in found if (ROOT / path).exists())
+
+
+def users(lines: Lines) -> set[str]:
+    """The files of tests that import what changed of what tests share, by whatever way.
+
+    All below its folder use a `conftest.py`.
+    """
+    shared = {
+        path for path in lines if path.startswith("tests/") and not _name(path).startswith("test_")
+    }
+    found = {path for path in shared if path.endswith(".py")}
+    if not found:
+        return set()
+    files = {
+        path.relative_to(ROOT).as_posix(): imported(path.read_text(encoding="utf-8"))
+        for path in (ROOT / "tests").rglob("*.py")
+    }
+    fixtures = [path for path in found if _name(path) == "conftest.py"]
+    below = tuple(path.removesuffix("conftest.py") for path in fixtures)
+    found |= {path for path in files if path.startswith(below) and _name(path).startswith("test_")}
+    before = 0
+    while before < len(found):
+        before = len(found)
+        modules = {path.removesuffix(".py").removesuffix("/__init__") for path in found}
+        found |= {path for path, names in files.items() if not names.isdisjoint(modules)}
+    return {path for path in found if _name(path).startswith("test_")}
+
+
+def imported(text: str) -> set[str]:
+    """What a text may import of `tests`, as paths without their ends, packages on the way too."""
+    found: set[str] = set()
+    for module, several, one in _IMPORTED.findall(text):
+        names = [name.split()[0] for name in (several or one).split(",") if name.strip()]
+        for each in (module, *(f"{module}.{name}" for name in names)):
+            parts = each.split(".")
+            found |= {"/".join(parts[:count]) for count in range(2, len(parts) + 1)}
+    return found
+
+
+_IMPORTED: Final = re.compile(
+    r"\b(tests(?:\.\w+)*)(?:[ \t]+import[ \t]+(?:\(([^)]*)\)|([\w, \t]+)))?"
+)
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def _git(*arguments: str) -> str:
     """What git prints."""
     command = ["git", "-c", "core.quotePath=false", *arguments]
-    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    done = subprocess.run(
+        command, cwd=ROOT, check=True, capture_output=True, encoding="utf-8", errors="replace"
+    )
+    return done.stdout
 
 
 if __name__ == "__main__":

@@ -65,3 +65,14 @@ class Executed:
                 continue
             cases[name] += 1
             yield test
+
+    def of_files(self, files: Collection[str]) -> Iterator[int]:
+        """The tests of these files, the cheapest of each first."""
+        ranks: Counter[str] = Counter()
+        ranked: list[tuple[int, float, int]] = []
+        for cost, test in sorted((cost, test) for test, cost in enumerate(self.costs)):
+            file = self.tests[test].partition("::")[0]
+            if file in files:
+                ranks[file] += 1
+                ranked.append((ranks[file], cost, test))
+        yield from (test for _, _, test in sorted(ranked))

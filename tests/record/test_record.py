@@ -185,8 +185,82 @@ def test_changed_tests_and_what_they_share(checkout: Path) -> None:
         "tests/a/test_a.py",
         "tests/a/test_new.py",
     ]
-    (checkout / "tests/a/b.py").write_text("new")
-    assert "tests/a" in changed.tests_about(changed.changed_lines("HEAD"))
+
+
+@pytest.mark.parametrize(
+    ("path", "using"),
+    [
+        ("tests/a/b.py", ["a/test_b.py", "test_all.py", "test_c.py", "test_many.py"]),
+        ("tests/c.py", ["test_all.py", "test_c.py"]),
+        ("tests/a/__init__.py", ["a/test_b.py", "test_all.py", "test_c.py", "test_many.py"]),
+        ("tests/a/conftest.py", ["a/test_a.py", "a/test_b.py"]),
+        ("tests/a/test_b.py", []),
+    ],
+)
+def test_who_uses_what_tests_share(path: str, using: list[str], checkout: Path) -> None:
+    for name, text in {
+        "a/test_b.py": "from tests.a.b import it\n",
+        "c.py": "from tests.a import (\n    b as bee,\n)\n",
+        "test_c.py": "from tests import c\n",
+        "test_all.py": "PLUGIN = 'tests.c'\n",
+        "test_many.py": "from tests.a import other, b\n",
+        "test_none.py": "from tests.attic import b, c\nfrom tests import other\n",
+    }.items():
+        (checkout / "tests" / name).write_text(text)
+    found = changed.users({path: (set(), {1})})
+    assert sorted(found) == [f"tests/{name}" for name in using]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["diff.mnemonicPrefix=true", "diff.noprefix=true", "color.ui=always", "diff.context=9"],
+)
+def test_how_a_user_sets_git_matters_not(
+    setting: str, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (checkout / "onnxpad/it.py").write_text(SOURCE.replace("return 1", "return 0"))
+    found = changed.changed_lines("HEAD")
+    name, _, value = setting.partition("=")
+    for variable, told in {"COUNT": "1", "KEY_0": name, "VALUE_0": value}.items():
+        monkeypatch.setenv(f"GIT_CONFIG_{variable}", told)
+    assert changed.changed_lines("HEAD") == found == {"onnxpad/it.py": ({9}, {9})}
+
+
+def test_files_not_yet_added(checkout: Path) -> None:
+    """Each new function stands for its file, and a new file for its folder; links may be broken."""
+    (checkout / "onnxpad/new.py").write_text("def new():\n    return 1\n\n")
+    (checkout / "onnxpad/latin.py").write_bytes(b"# \xe4\n")
+    (checkout / "nowhere").symlink_to("away")
+    subprocess.run(["git", "init", "-q", "other"], cwd=checkout, check=True)
+    (checkout / "other/file").touch()
+    subprocess.run(["git", "add", "onnxpad/latin.py"], cwd=checkout, check=True)
+    lines = changed.changed_lines("HEAD")
+    assert lines == {
+        "onnxpad/new.py": (set(), {1, 2, 3, 4}),
+        "onnxpad/latin.py": (set(), {1}),
+    }
+    del lines["onnxpad/latin.py"]
+    known = ["onnxpad/it.py::each", "onnxpad/its.py::f", "onnxpad/sizes/it.py::g", "passes/a.py::h"]
+    assert changed.changed_functions(lines, "HEAD", known) == {*known[:3]}
+    (checkout / "onnxpad/it.py").write_text(f"{SOURCE}\ndef new():\n    return 1\n")
+    lines = {"onnxpad/it.py": changed.changed_lines("HEAD")["onnxpad/it.py"]}
+    assert changed.changed_functions(lines, "HEAD", known) == {known[0]}
+
+
+@pytest.mark.parametrize("lacks", ["git", "a checkout"])
+def test_without_git_it_is_one_line(
+    lacks: str,
+    checkout: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if lacks == "git":
+        monkeypatch.setenv("PATH", str(checkout))
+    else:
+        monkeypatch.setenv("GIT_DIR", str(checkout / "nothing"))
+    with pytest.raises(SystemExit):
+        changed.main([])
+    assert "error: " in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_an_unknown_commit_is_one_line(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
