@@ -44,6 +44,27 @@ def single(
     return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", opset)])
 
 
+def together(models: Sequence[onnx.ModelProto]) -> onnx.ModelProto:
+    """One model of several that have no inputs; names of the n-th begin with `n.`."""
+    whole = onnx.ModelProto()
+    whole.CopyFrom(models[0])
+    whole.graph.Clear()
+    whole.graph.name = "together"
+    for place, model in enumerate(models):
+        for node in model.graph.node:
+            added = whole.graph.node.add()
+            added.CopyFrom(node)
+            added.input[:] = [f"{place}.{name}" if name else "" for name in node.input]
+            added.output[:] = [f"{place}.{name}" if name else "" for name in node.output]
+        for constant in model.graph.initializer:
+            whole.graph.initializer.add().CopyFrom(constant)
+            whole.graph.initializer[-1].name = f"{place}.{constant.name}"
+        for value in model.graph.output:
+            whole.graph.output.add().CopyFrom(value)
+            whole.graph.output[-1].name = f"{place}.{value.name}"
+    return whole
+
+
 def element(item: object, sizes: Mapping[str, int]) -> float | Either | None:
     """The number that an element is at these sizes; None where that is not claimed.
 
