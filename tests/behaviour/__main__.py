@@ -28,6 +28,10 @@ _ROUNDS: Final = {"match": 1}
 """Cases of a command with each model, where not two: `match` takes ten times as long as others."""
 
 
+class NoCaseError(Exception):
+    """Nothing would be recorded or compared."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.behaviour",
@@ -44,6 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command.add_argument("--rounds", type=int, default=2, help="cases of a command and model")
         command.add_argument("--only", default="", help="cases whose name begins so")
     options = parser.parse_args(arguments)
+    if options.jobs < 1 or options.rounds < 1:
+        parser.error("--jobs and --rounds: above 0")
     try:
         if options.command == "record":
             if options.folder.exists() and any(options.folder.iterdir()):
@@ -58,6 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with tempfile.TemporaryDirectory() as folder:
             record(Path(folder), options.rounds, options.jobs, options.only)
             return compare(options.folder, Path(folder), options.only)
+    except NoCaseError as error:
+        parser.error(str(error))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
@@ -69,6 +77,8 @@ def record(folder: Path, rounds: int = 2, jobs: int = 2, only: str = "") -> str:
     failures = tuple(failing())
     cases = [case for plan in plans for case, _ in plan.cases] + list(failures)
     cases = [case for case in cases if case.name.startswith(only)]
+    if not cases:
+        raise NoCaseError(f"no case's name begins with {only!r}")
     codes: dict[str, str] = {}
     for done, (name, text) in enumerate(_recorded(cases, jobs), 1):
         path = folder / f"{name}.txt"
@@ -89,6 +99,8 @@ def record(folder: Path, rounds: int = 2, jobs: int = 2, only: str = "") -> str:
 def compare(folder: Path, other: Path, only: str = "") -> int:
     """Prints what differs between two records, case by case; 1 if anything does, else 0."""
     names = sorted(n for n in {*_names(folder), *_names(other)} if n.startswith(only))
+    if not names:
+        raise NoCaseError(f"no case's name begins with {only!r}")
     differing = 0
     for name in names:
         one, two = _lines(folder / name), _lines(other / name)

@@ -17,6 +17,7 @@ from unittest import mock
 
 import numpy as np
 import onnx
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import numpy_helper
 
 import onnxpad
@@ -35,10 +36,14 @@ def recorded(case: Case) -> str:
     """The record of a case: its command line, exit code, stdout, stderr, and what it wrote."""
     with tempfile.TemporaryDirectory(prefix="behaviour-") as name:
         folder = Path(name).resolve()
-        _prepare(folder, case)
-        before = _contents(folder)
-        code, out, err = invoked(case.words, case.environment, folder)
-        after = _contents(folder)
+        umask = os.umask(0o022)
+        try:
+            _prepare(folder, case)
+            before = _contents(folder)
+            code, out, err = invoked(case.words, case.environment, folder)
+            after = _contents(folder)
+        finally:
+            os.umask(umask)
         parts = [f"$ {' '.join([*_settings(case), 'onnxpad', *map(_quoted, case.words)])}\n"]
         parts += [f"exit code {code}\n"]
         parts += [_section(name, text) for name, text in (("stdout", out), ("stderr", err)) if text]
@@ -46,9 +51,9 @@ def recorded(case: Case) -> str:
             if path not in after:
                 parts.append(f"== {path}: gone\n")
             elif before.get(path) != after[path]:
-                links = (folder / path).stat().st_nlink
-                told = _written(path, after[path], folder, case.source)
-                parts.append(_section(f"{path}{f', {links} links' * (links > 1)}", told))
+                kind, data = after[path]
+                told = "" if data is None else _written(path, data, folder, case.source)
+                parts.append(_section(f"{path}{kind}", told) if told else f"== {path}{kind}\n")
         return normalised("".join(parts), folder)
 
 
@@ -89,6 +94,8 @@ def invoked(
             app(list(words), prog_name="onnxpad")
         except SystemExit as left:
             code = left.code if isinstance(left.code, int) else str(left.code)
+        except Exception as error:  # one command's traceback ends no record
+            code = f"none, but {type(error).__name__}: {error}"
     return code, out.getvalue(), err.getvalue()
 
 
@@ -119,7 +126,7 @@ def _prepare(folder: Path, case: Case) -> None:
         return
     for suffix in (".onnx", ".npz", ".onnx.data"):
         if (path := source.with_name(source.stem + suffix)).exists():
-            shutil.copy(path, folder)
+            shutil.copyfile(path, folder / path.name)  # without its mode: it may be read-only
     named = {word.partition("/")[0] for word in case.words}
     for name in sorted(named & MADE.keys()):
         MADE[name](folder / name, source)
@@ -160,7 +167,7 @@ MADE: Final[Mapping[str, Callable[[Path, Path], object]]] = {
     "wrong.npz": _wrong,
     "other.onnx": _other,
     "fixed.onnx": _fixed,
-    "another.onnx": lambda path, source: shutil.copy(source.with_name("unet_keras.onnx"), path),
+    "another.onnx": lambda path, source: shutil.copyfile(source.with_name("unet_keras.onnx"), path),
     "empty.onnx": lambda path, source: path.write_bytes(b""),
     "cut.onnx": lambda path, source: path.write_bytes(source.read_bytes()[:2000]),
     "cut.npz": lambda path, source: path.write_bytes(source.with_suffix(".npz").read_bytes()[:99]),
@@ -170,12 +177,19 @@ MADE: Final[Mapping[str, Callable[[Path, Path], object]]] = {
 """Files that a command line may name, and what makes them."""
 
 
-def _contents(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
+def _contents(folder: Path) -> dict[str, tuple[str, bytes | None]]:
+    """All below a folder: what is unusual of it, and the bytes of a file."""
+    found = {}
+    for path in folder.rglob("*"):
+        status = path.lstat()
+        kind = f", {status.st_nlink} links" * (path.is_file() and status.st_nlink > 1)
+        if path.is_symlink():
+            kind = f", a link to {path.readlink()}"
+        elif (mode := status.st_mode & 0o777) != (0o755 if path.is_dir() else 0o644):
+            kind += f", mode {mode:o}"
+        name = f"{path.relative_to(folder)}{'/' * path.is_dir()}"
+        found[name] = kind, path.read_bytes() if path.is_file() else None
+    return found
 
 
 def _settings(case: Case) -> Iterator[str]:
@@ -202,7 +216,11 @@ def _written(name: str, data: bytes, folder: Path, source: Path | None) -> str:
     told = f"{len(data)} bytes, {_checksum(data)}\n"
     if not name.endswith(".onnx") or source is None:
         return told
-    changed = difflib.unified_diff(_source_lines(source), model_lines(data), n=0, lineterm="")
+    try:
+        lines = model_lines(data)
+    except DecodeError:
+        return f"{told}no model\n"
+    changed = difflib.unified_diff(_source_lines(source), lines, n=0, lineterm="")
     return told + "".join(f"{line}\n" for line in list(changed)[2:])
 
 

@@ -1,6 +1,7 @@
 """The record of behaviour: what it covers, what it leaves out, and that it tells differences."""
 
 import tempfile
+from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typer.main import get_command
 
 import onnxpad
 from onnxpad.cli import app
+from tests.behaviour import recording
 from tests.behaviour.__main__ import SUMMARY, compare, main
 from tests.behaviour.cases import COMMANDS, Case, failing, planned, subjects, words_of
 from tests.behaviour.covering import covering, pairs_of, possible
@@ -98,6 +100,33 @@ class TestRecord:
         assert tempfile.gettempdir() not in text
         assert text == recorded(case)
 
+    @pytest.mark.parametrize(
+        ("left", "told"),
+        [
+            pytest.param(lambda f: (f / "left").mkdir(), "== left/\n", id="folder"),
+            pytest.param(lambda f: f.joinpath(".left").touch(), "== .left\n0 bytes", id="hidden"),
+            pytest.param(
+                lambda f: (f / "left").symlink_to("none"), "== left, a link to none\n", id="link"
+            ),
+            pytest.param(lambda f: (f / "out.svg").chmod(0o600), "svg, mode 600\n", id="mode"),
+            pytest.param(lambda f: (f / "out.onnx").write_bytes(b"\xff"), "no model", id="half"),
+            pytest.param(lambda f: {}[f.name and "x"], "none, but KeyError: 'x'", id="traceback"),
+        ],
+    )
+    def test_whatever_a_command_leaves_is_told(
+        self, left: Callable[[Path], object], told: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def leaves(*_: object, **__: object) -> None:
+            Path("out.svg").write_text("<svg/>\n")
+            left(Path.cwd())
+            raise SystemExit(0)
+
+        words = ("explain", "--svg", "out.svg")
+        monkeypatch.setattr(recording, "app", leaves)
+        text = recorded(Case("", words, {}, SMALL))
+        assert told in text
+        assert text.count("\n== ") == 2 - ("svg" in told or "KeyError" in told)
+
     def test_a_failure_has_its_message_and_code(self) -> None:
         assert recorded(Case("", ("fix", "absent.onnx"), {}, SMALL)) == (
             "$ onnxpad fix absent.onnx\nexit code 2\n== stderr\n"
@@ -162,6 +191,15 @@ class TestCompare:
         path = records[1] / "fix" / "a.1.txt"
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
         assert compare(*records) == 1
+
+    @pytest.mark.parametrize("more", [["--only", "fxi"], ["--jobs", "0"], ["--rounds", "0"]])
+    def test_nothing_compared_is_no_success(
+        self, more: list[str], records: tuple[Path, Path], tmp_path: Path
+    ) -> None:
+        for words in (["compare", *map(str, records)], ["record", str(tmp_path / "new")]):
+            with pytest.raises(SystemExit) as left:
+                main([*words, *more])
+            assert left.value.code == 2
 
     def test_what_is_no_record_is_refused(self, records: tuple[Path, Path]) -> None:
         (records[1] / SUMMARY).unlink()
