@@ -30,9 +30,6 @@ READ_THE_TEXT: Final = (
 )
 """Tests that fail at any edit of some functions, for they replace a text in them: left out."""
 
-_UNWANTED = shutil.ignore_patterns(
-    ".git", ".venv", "__pycache__", ".*_cache", "*.egg-info", ".hypothesis", "build", "dist"
-)
 _NO_TESTS: Final = 5  # pytest's exit code where all are deselected
 _NOT_FOUND: Final = 4  # where a test that is asked for is not there any more
 _DATA: Final = 8 << 30  # bytes that a process may take, for a fault that never stops taking more
@@ -65,7 +62,10 @@ class Copy:
     def __init__(self, source: Path, folder: Path, workers: int) -> None:
         self.root = folder / "tree"
         self._workers = workers
-        shutil.copytree(source, self.root, symlinks=True, ignore=_UNWANTED)
+        ignored = source / ".gitignore"  # what is made: environments, caches
+        names = ignored.read_text(encoding="utf-8").split() if ignored.exists() else []
+        unwanted = shutil.ignore_patterns(".git", *(name.strip("/") for name in names))
+        shutil.copytree(source, self.root, symlinks=True, ignore=unwanted)
         self._times = itertools.count(1_000_000_000)
         self._environment = {
             **{name: value for name, value in os.environ.items() if "PYTEST" not in name},

@@ -152,3 +152,15 @@ def test_a_copy_that_is_not_imported_is_refused(tmp_path: Path) -> None:
     (tmp_path / "checkout").mkdir()
     with pytest.raises(RuntimeError, match="another product"):
         Copy(tmp_path / "checkout", tmp_path / "copy", 0)
+
+
+def test_what_git_ignores_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Copy, "_holds", lambda _: None)
+    root = tmp_path / "checkout"
+    for path in ("tests/a.py", "tests/__pycache__/a.pyc", ".matrix/torch/lib/a.py", ".git/HEAD"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).touch()
+    (root / ".gitignore").write_text((ROOT / ".gitignore").read_text(encoding="utf-8"))
+    copied = Copy(root, tmp_path / "copy", 0).root
+    assert {path.name for path in copied.rglob("*") if path.is_file()} == {".gitignore", "a.py"}
+    assert sorted(path.name for path in copied.iterdir()) == [".gitignore", "tests"]
