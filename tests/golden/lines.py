@@ -1,0 +1,96 @@
+"""Command lines whose whole output is kept."""
+
+from typing import Final
+
+_ON_EACH: Final = """
+show {} --node * --html page.html
+show {} --format json
+check {} --convention keras --html page.html
+check {} --style symmetric --dynamic auto-pad --format json
+fix {} --no-validate -v -o out.onnx --html page.html
+fix {} --no-validate --style pad --check --diff
+fix {} --no-validate --style symmetric --dynamic pad --format json -o out.onnx
+fix {} --no-validate -q --check --dynamic auto-pad --html page.html
+"""
+
+SEEN: Final = ("forms", "open", "transposed", "last", "ranks", "scopes", "names", "plain")
+"""The models of which all that is asked."""
+
+_FURTHER: Final = """
+show open.onnx --dim height=8..16:4 --dim width=5
+show open.onnx --shape x=1,2,?,8 --node same --html page.html
+show open.onnx --dim height=7 --dim width=300 --html page.html
+show plain.onnx --dim absent=3
+fix open.onnx --no-validate --dim height=32..64:32 --check --html page.html
+fix open.onnx --no-validate --dim height=9 --dim width=8 --check -v
+fix open.onnx --no-validate --shape x=1,2,9,8 -o out.onnx
+check open.onnx --shape x=1,2,9 --fail-on info
+check open.onnx forms.onnx absent.onnx --html page.html
+check forms.onnx --select PAD1,PAD2 --fail-on error
+check forms.onnx --convention pytorch -q
+check forms.onnx --convention tflite --format json
+fix forms.onnx --check --select PAD4 --no-ceil
+fix forms.onnx --check --ignore PAD101 --trust spec --format json
+fix forms.onnx --in-place --no-validate --strict
+fix transposed.onnx --no-validate --symmetric-transpose --check
+fix ranks.onnx --html page.html -v
+fix last.onnx --format json
+validate ranks.onnx ranks.onnx --html page.html -v
+validate ranks.onnx last.onnx
+validate pools.onnx others.onnx --html page.html -v
+validate pools.onnx others.onnx --format json --samples 1
+validate pools.onnx others.onnx --atol 9 -q
+validate pools.onnx pools.onnx --time --seed 3 --html page.html
+validate port.onnx --reference source.npz --html page.html
+validate port.onnx source.onnx --reference port.npz --html page.html
+validate source.onnx --reference source.npz
+fix port.onnx --reference source.npz --html page.html
+repad port.onnx --to tensorflow --reference source.npz -o out.onnx
+repad port.onnx --to keras --only first --reference source.npz
+repad port.onnx --to caffe --format json
+repad source.onnx --to valid --only pool
+match port.onnx --reference source.npz -o out.onnx
+match port.onnx --reference mixed.npz --format json
+match source.onnx --reference source.npz
+match port.onnx --reference wrong.npz --partial -o out.onnx
+repad ranks.onnx --to tensorflow
+repad last.onnx --to pytorch --only conv
+repad forms.onnx --to keras --only first --only same --format json
+repad transposed.onnx --to tensorflow
+explain forms.onnx --node first --svg drawing.svg
+explain forms.onnx --node same --format json
+explain forms.onnx --node ceil
+explain open.onnx --node open --shape x=1,2,7,10
+explain open.onnx --node open
+explain transposed.onnx --node same_up --svg drawing.svg
+explain transposed.onnx --node asked
+explain ranks.onnx --node cube
+explain plain.onnx --node absent
+explain --op conv --size 7 --kernel 3
+explain --op conv --size 7 --kernel 3 --stride 2 --svg drawing.svg
+explain --op conv --size 8x9 --kernel 3 --stride 2 --dilation 2x1 --svg drawing.svg
+explain --op conv --size 224x161 --kernel 7x5 --stride 2x3 --padding 3x1 --svg drawing.svg
+explain --op conv --size 6x7x8 --kernel 2 --stride 3 --format json
+explain --op conv --size 3 --kernel 5
+explain --op maxpool --size 6 --kernel 2 --stride 2 --padding 1 --svg drawing.svg
+explain --op maxpool --size 112 --kernel 3 --stride 2 --format json
+explain --op avgpool --size 10x10 --kernel 3 --stride 2 --padding 1
+explain --op avgpool --size 5 --kernel 1 --stride 4
+explain --op convtranspose --size 4x5 --kernel 3 --stride 2 --output-padding 1 --svg drawing.svg
+explain --op convtranspose --size 7 --kernel 2 --stride 3 --format json
+explain --op convtranspose --size 5 --kernel 4 --stride 2 --padding 1
+explain --op conv --size 40 --kernel 9 --stride 4
+explain --op conv --size 2 --kernel 3 --dilation 4
+explain --op conv --size 7 --kernel 3 --output-padding 1
+explain --op conv --size 7x --kernel 3
+explain --op conv --size 7x7 --kernel 3x3x3
+explain --op conv --size 7 --kernel 3 --svg drawing.png
+rules
+rule PAD101
+"""
+
+
+def lines() -> list[str]:
+    """All of them."""
+    each = [line.format(f"{name}.onnx") for name in SEEN for line in _ON_EACH.split("\n")]
+    return list(filter(None, [*each, *_FURTHER.split("\n")]))
