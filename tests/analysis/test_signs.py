@@ -609,3 +609,33 @@ def test_a_pool_passes_on_infinities_that_it_reads_alone(amount: int, passes: bo
         )
     )
     assert (Signs(graph, Analysis(graph)).infinite(graph.tensor("y")) is not None) is passes
+
+
+@pytest.mark.parametrize(
+    ("body", "op"),
+    [
+        ("y = Reciprocal (x)", "Reciprocal"),
+        ("y = Div (two, x)", "Div"),
+        ("y = Div (x, two)", ""),
+        ("y = Pow (x, two)", ""),
+        ("y = Pow (x, zero)", ""),
+        ("y = Pow (x, odd)", "Pow"),
+        ("y = Pow (x, z)", "Pow"),
+        ("y = Pow (two, x)", ""),
+        ("a = Cast <to = 8> (x) y = Identity (x)", "Cast"),
+        ("y = Cast <to = 10> (x)", ""),
+        ("y = QuantizeLinear (x, half)", ""),
+        ("y = QuantizeLinear (z, x)", "QuantizeLinear"),
+        ("a = Neg (x) e = Relu (a) y = Reciprocal (e)", "Reciprocal"),
+        ("a = Cast <to = 7> (x) e = Cast <to = 1> (a) y = Reciprocal (e)", ""),
+        ("a = Abs (x) e = Add (a, three) y = Reciprocal (e)", ""),
+        ("a = Conv (x, w) y = Reciprocal (a)", ""),
+        ("a = MaxPool <kernel_shape = [2, 2]> (x) y = Reciprocal (a)", "Reciprocal"),
+        ("a = vendor.Act (x) y = Neg (x)", "Act"),
+    ],
+)
+def test_what_tells_zeros_apart(body: str, op: str) -> None:
+    weight = f"float[1, 4, 1, 1] w = {{1, 2, 3, 4}}, {CONSTANTS}"
+    proto = one(body, inputs=INPUTS, initializers=weight, opset=17)
+    graph = Graph.from_proto(proto)
+    assert Signs(graph, Analysis(graph)).telling(graph.tensor("x")).partition(" ")[0] == op
