@@ -8,7 +8,6 @@ import argparse
 import ast
 import re
 import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatch
@@ -18,6 +17,7 @@ from typing import Final
 
 import pytest
 
+from tests import run_command
 from tests.record.executed import Executed
 from tests.support import ROOT
 
@@ -256,4 +256,4 @@ def _git(*arguments: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

@@ -11,7 +11,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -26,6 +25,8 @@ from xml.etree import ElementTree
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
+
+from tests import run_command
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 KEPT: Final = ROOT / ".matrix"
@@ -420,6 +421,4 @@ def remarks(rows: Iterable[Row], missing: Mapping[str, str]) -> str:
 
 
 if __name__ == "__main__":
-    # What a shell starts in the background ignores interrupts, and so would the tests about them.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.exit(main())
+    run_command(main)

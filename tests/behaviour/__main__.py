@@ -17,6 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Final
 
+from tests import run_command
 from tests.behaviour.cases import COMMANDS, Case, Plan, failing, planned, words_of_pair
 from tests.behaviour.covering import pairs_of
 from tests.behaviour.recording import recorded
@@ -155,4 +156,4 @@ def _lines(path: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests import run_command
 from tests.benchmarks.measure import ROOT, Figure, measure, run
 from tests.benchmarks.networks import CHAINS, KINDS
 
@@ -199,4 +200,4 @@ def _row(*cells: str) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tests import run_command
 from tests.faults.draw import Fault, product, sample
 from tests.faults.plant import TIERS, Copy, Ran, nearest
 from tests.record.executed import Executed
@@ -125,4 +126,4 @@ def told(outcome: Outcome) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

@@ -1,11 +1,11 @@
 """Keeps anew what commands say and write of small models: read the diff before it is committed."""
 
 import argparse
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests import run_command
 from tests.golden.kept import FOLDER, files, kept, said
 
 
@@ -28,4 +28,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

@@ -5,7 +5,6 @@ Prints each kind of crash once, with the seed and the reader, and at the end how
 
 import argparse
 import random
-import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from typing import Final
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
+from tests import run_command
 from tests.malformed.bases import bases
 from tests.malformed.mutate import Mutation, damaged, mutations
 from tests.malformed.readers import Given, failures
@@ -106,4 +106,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from tests import run_command
 from tests.random_models.draw import draw_model
 from tests.random_models.measure import DEPLOYED, HARMLESS, OFF, examine
 from tests.support import STYLES
@@ -191,4 +192,4 @@ def _percent(part: int, total: int) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

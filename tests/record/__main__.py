@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tests import run_command
 from tests.record.costs import choose_fast, write_costs
 from tests.record.executed import Executed
 from tests.record.marks import write_bytecode
@@ -63,4 +64,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from tests import run_command
 from tests.random_models.measure import HARMLESS
 from tests.soak.turn import CAMPAIGNS
 from tests.steps.commands import COMMANDS
@@ -304,4 +305,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

@@ -7,13 +7,13 @@ half, left behind or told wrongly.
 import argparse
 import importlib
 import pkgutil
-import sys
 import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 
 import onnxpad
+from tests import run_command
 from tests.steps.commands import COMMANDS, Case
 from tests.steps.injected import WRITES, faults_of
 
@@ -88,4 +88,4 @@ def _try_all(case: Case, *, runs: bool) -> tuple[int, list[str]]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

@@ -1,0 +1,58 @@
+"""The commands of the tests: how they end."""
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from tests import run_command
+from tests.support import ROOT
+
+
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    kept = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
+    yield
+    for number, handler in kept:
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_ends_a_command_lets_it_clean_up(
+    number: signal.Signals, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cleaned = []
+
+    def main() -> int:
+        try:
+            os.kill(os.getpid(), number)
+            return 0
+        finally:
+            cleaned.append(number)
+
+    signal.signal(number, signal.SIG_IGN)
+    with pytest.raises(SystemExit) as left:
+        run_command(main)
+    assert left.value.code == 130
+    assert cleaned == [number]
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_a_command_ends_with_its_code() -> None:
+    with pytest.raises(SystemExit) as left:
+        run_command(lambda: 3)
+    assert left.value.code == 3
+
+
+def test_every_command_that_is_told_of_ends_so() -> None:
+    """But the one that only writes tables."""
+    told = "".join((ROOT / name).read_text("utf-8") for name in ("README.md", "tests/README.md"))
+    names = {*re.findall(r"python -m tests\.(\w+)", told)} - {"forms"}
+    assert len(names) >= 9
+    for name in names:
+        path = ROOT / "tests" / name
+        path = path / "__main__.py" if path.is_dir() else path.with_suffix(".py")
+        end = 'if __name__ == "__main__":\n    run_command(main)\n'
+        assert path.read_text(encoding="utf-8").endswith(end), name
