@@ -127,7 +127,6 @@ def test_the_readme_has_the_tables_as_they_are_made() -> None:
     assert made in readme, f"`python -m tests.forms` writes this into README.md:\n{made}"
 
 
-@pytest.mark.slow
 def test_every_reason_of_operators_and_steps_is_shown() -> None:
     shown = {
         each.reason_code

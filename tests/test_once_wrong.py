@@ -16,8 +16,6 @@ from tests.random_models.measure import Session, examine
 from tests.random_models.writer import always
 from tests.support import LEVELS, PADS, STYLES, Array, one, run
 
-pytestmark = pytest.mark.slow
-
 Feeds = dict[str, Array]
 
 SIZES = (1, 2, 3, 4, 5, 6, 8, 13)

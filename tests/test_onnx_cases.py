@@ -23,8 +23,6 @@ from onnxpad.graph import Graph
 from tests.analysis.agreement import differences
 from tests.support import EXPORTED
 
-pytestmark = pytest.mark.slow
-
 SHIPPED = Path(onnx.__file__).parent / "backend" / "test" / "data"
 
 KNOWN = {("ceil_pool_torch", "features"), ("ceil_pool_torchscript", "features")}

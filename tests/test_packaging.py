@@ -59,7 +59,6 @@ def test_every_module_is_in_a_package() -> None:
     assert modules <= set(folders().values())
 
 
-@pytest.mark.slow
 def test_what_is_built(tmp_path: Path) -> None:
     """Every module and py.typed, `passes` only inside `onnxpad`: from a copy without the link."""
     pytest.importorskip("setuptools")

@@ -152,7 +152,6 @@ def test_the_python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.torch
-@pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # of torch itself
 def test_the_example_with_torch_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
@@ -223,7 +222,6 @@ def test_the_job_runs_commands_that_there_are() -> None:
 
 
 @pytest.mark.tensorflow
-@pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # of TensorFlow itself
 def test_the_example_with_keras_runs_for_real(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

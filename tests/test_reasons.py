@@ -31,7 +31,6 @@ def test_the_list_is_in_the_json_of_rules() -> None:
     assert told == {reason.value: reason.meaning for reason in Reason}
 
 
-@pytest.mark.slow
 def test_each_code_is_used() -> None:
     used = set()
     for path in SOURCES:
@@ -45,7 +44,6 @@ def test_each_code_is_used() -> None:
     assert used == set(Reason.__members__)
 
 
-@pytest.mark.slow
 def test_a_refusal_names_its_code_first() -> None:
     """Whatever says why padding stays says it with a code of the list."""
     found = 0

@@ -74,7 +74,6 @@ def computed(model: onnx.ModelProto) -> tuple[int, ...] | None:
     return tuple(result.shape)
 
 
-@pytest.mark.slow
 def test_where_shape_inference_is_wrong_the_analysis_is_right() -> None:
     """Of random windows: both sides of a claim are as they are told, by two oracles."""
     random = Random(5)

@@ -183,7 +183,6 @@ def window_operators(draw: Any) -> tuple[str, int, dict[str, Any]]:
     return op, opset, attributes
 
 
-@pytest.mark.slow
 @examples(2.5)
 @given(window_operators())
 def test_window_operator_agrees_with_onnxruntime(case: tuple[str, int, dict[str, Any]]) -> None:

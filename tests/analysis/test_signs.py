@@ -494,7 +494,6 @@ CHOICES = st.lists(
 )
 
 
-@pytest.mark.slow
 @examples(0.6)
 @given(CHOICES)
 def test_random_graphs(choices: list[tuple[str, tuple[int, ...]]]) -> None:

@@ -886,7 +886,6 @@ def test_what_is_unknown_does_not_spread_to_other_elements() -> None:
     assert second == 2
 
 
-@pytest.mark.slow
 def test_deep_graph_needs_no_deep_stack() -> None:
     depth = 5_000
     relus = [helper.make_node("Relu", [f"x{k}"], [f"x{k + 1}"]) for k in range(depth)]

@@ -55,7 +55,6 @@ class Pathlike:
         return self.path
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("given", [RAW, bytearray(RAW), memoryview(RAW), model()], ids=type)
 def test_a_model_in_memory_is_one_in_any_form(given: Any) -> None:
     result = onnxpad.fix(given)
@@ -122,7 +121,6 @@ def test_sizes_without_a_name_are_those_of_the_only_input(shapes: Any) -> None:
     assert "64x64" in onnxpad.validate(RAW, RAW, shapes=shapes).runs[0].inputs
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dims", "ranges"),
     [
@@ -226,7 +224,6 @@ def test_a_result_is_saved_to_a_path_only(tmp_path: Path) -> None:
 # Models that are not what they should be
 
 
-@pytest.mark.slow
 def test_a_size_beyond_any_memory_is_not_drawn() -> None:
     for size in (2**31, 2**40, 2**62, 2**63 - 1):
         for count in (1, 4):
@@ -294,7 +291,6 @@ def named(place: str) -> onnx.ModelProto:
 PLACES = ["node", "tensor", "input", "dimension", "attribute", "operator", "domain"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("place", [*PLACES, "what is not there"])
 def test_a_name_of_a_megabyte_takes_seconds_and_is_not_printed(place: str, tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
@@ -307,7 +303,6 @@ def test_a_name_of_a_megabyte_takes_seconds_and_is_not_printed(place: str, tmp_p
     assert time.process_time() - start < 25
 
 
-@pytest.mark.slow
 def test_a_long_name_is_whole_in_the_library() -> None:
     assert onnxpad.fix(named("node")).changes[0].node == LONG
 
@@ -379,7 +374,6 @@ def test_wheels_that_share_a_folder_are_warned_of(tmp_path: Path) -> None:
     assert wheels.warnings(tmp_path / "none") == ()
 
 
-@pytest.mark.slow
 def test_fix_and_validate_pass_the_warning_on(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
     monkeypatch.setattr(wheels, "warnings", lambda: ("two wheels",))
     result = onnxpad.fix(RAW)

@@ -20,8 +20,6 @@ from tests.broken import Lost
 from tests.random_models.draw import draw_model
 from tests.support import one
 
-pytestmark = pytest.mark.slow
-
 COMBINATIONS = list(
     product(("fold", "pad", "symmetric"), ("keep", "pad", "auto-pad"), (False, True), (False, True))
 )

@@ -382,7 +382,6 @@ def command(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
     return forks.run(f"{code}from onnxpad.__main__ import main; main()", *map(str, words))
 
 
-@pytest.mark.slow
 def test_the_command_takes_entry_points(tmp_path: Path) -> None:
     installed(tmp_path, "acme_onnx:EVERYTHING")
     assert "ACME777  warning  Kernels of one element." in command(tmp_path, "rules").stdout

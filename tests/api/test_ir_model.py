@@ -297,7 +297,6 @@ def test_an_initializer_without_values() -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # of torch itself
 def test_a_program_of_torch(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")

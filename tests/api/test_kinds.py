@@ -70,7 +70,6 @@ def test_a_path_is_saved(tmp_path: Path) -> None:
         onnxpad.fix(path, validate=False).as_same_kind()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("one", "other"), list(itertools.permutations(KINDS, 2)))
 def test_validate_takes_any_two_kinds(one: str, other: str, tmp_path: Path) -> None:
     fixed = onnxpad.fix(KINDS[other](), validate=False).as_same_kind()
@@ -94,7 +93,6 @@ def test_a_part_of_a_model_is_refused(given: Any, says: str) -> None:
             call(given())
 
 
-@pytest.mark.slow
 def test_no_package_is_imported_unless_it_is_needed(tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
     path.write_bytes(RAW)

@@ -205,7 +205,6 @@ def ended(model: onnx.ModelProto, *nodes: onnx.NodeProto, dtype: int) -> onnx.Mo
     return model
 
 
-@pytest.mark.slow
 def test_a_class_alone_tells_no_padding() -> None:
     """One of four classes agrees by chance, also with other weights."""
 
@@ -221,7 +220,6 @@ def test_a_class_alone_tells_no_padding() -> None:
         assert found.outcome != "not matched" or found.model == classes(BOTH, BOTH, BOTH, seed=seed)
 
 
-@pytest.mark.slow
 def test_a_saturated_softmax_tells_no_padding() -> None:
     """All 0 and 1: other weights give the same as often as not."""
 

@@ -136,7 +136,6 @@ class TestLibrary:
         result = onnxpad.validate(model, reference=REFERENCE, rtol=0, atol=0.15)
         result.raise_for_failure()
 
-    @pytest.mark.slow
     def test_a_repair_is_held_against_the_specification(self) -> None:
         for name in ("aspp_tensorflow", "wavenet_torchscript"):
             model, reference = (MODELS / f"{name}.{end}" for end in ("onnx", "npz"))
@@ -185,7 +184,6 @@ class TestLibrary:
         assert "axes of size 1" in aligned["logits"]
         assert any("input 'input' 1x3x56x79 as 1x56x79x3" in note for note in result.notes)
 
-    @pytest.mark.slow
     def test_open_sizes_are_also_odd_even_and_smallest(self) -> None:
         path = MODELS / "dynamic_keras.onnx"
         result = onnxpad.validate(path, path, samples=4)
@@ -213,7 +211,6 @@ class TestLibrary:
             assert height in range(64, 1025, 32)
             assert 5 <= width <= 8
 
-    @pytest.mark.slow
     def test_what_was_proved_for_a_range_is_validated_in_it(self) -> None:
         sizes = {"height": "32..256:32", "x[3]": "32..256:32"}
         result = onnxpad.fix(OPEN, dims=sizes)
@@ -444,7 +441,6 @@ class TestCommand:
         (line,) = result.stderr.splitlines()
         assert line.startswith("error: ")
 
-    @pytest.mark.slow
     @pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="a CUDA device is here")
     def test_cuda_without_a_device_is_4_and_auto_says_what_it_used(self, fixed: Path) -> None:
         assert runs(KERAS, fixed, "--provider", "cuda").exit_code == 4

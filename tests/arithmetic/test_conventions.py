@@ -23,7 +23,6 @@ from tests.oracles import Operator, walk
 from tests.strategies import sizes, windows
 
 
-@pytest.mark.slow
 @given(sizes, windows())
 def test_causal_reads_nothing_later_than_its_output(size: int, window: Window) -> None:
     padding = keras_causal(size, window)
@@ -33,7 +32,6 @@ def test_causal_reads_nothing_later_than_its_output(size: int, window: Window) -
     assert [read[-1] for read in reads] == list(range(0, size, window.stride))
 
 
-@pytest.mark.slow
 @given(sizes, windows())
 def test_caffe_pools_until_a_window_reaches_the_end(size: int, window: Window) -> None:
     assume(window.extent <= size)

@@ -195,7 +195,6 @@ def test_some_points_of_each_call() -> None:
             check(framework, call, *case)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "framework",
     [

@@ -87,7 +87,6 @@ def remainders(n: Extent) -> list[Extent]:
     return [*whole, *halves]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("symbol", [ANY, STRIDED, FOURFOLD, BETWEEN, ODD])
 def test_formulas_compute_the_size(symbol: Symbol) -> None:
     values = [symbol.sizes.value(index) for index in range(min(symbol.sizes.count, 140))]

@@ -201,7 +201,6 @@ def check(expression: Expression, samples: list[dict[str, int]]) -> None:
     assert isinstance(extent, int) == (lo == hi), expression.text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("symbol", DOMAINS)
 @examples(0.6)
 @given(data=st.data())
@@ -212,7 +211,6 @@ def test_any_expression_of_one_symbol_is_exact_or_unknown(
     check(expression, [{"height": value} for value in sizes(symbol)])
 
 
-@pytest.mark.slow
 @given(expression=expressions(HEIGHT, WIDTH, Symbol("depth", Sizes(8, 64, 8))))
 def test_any_expression_of_several_symbols_is_exact_or_unknown(expression: Expression) -> None:
     chance = random.Random(0)
@@ -650,7 +648,6 @@ def test_equal_sets_of_sizes_are_equal() -> None:
     ]
 
 
-@pytest.mark.slow
 @given(
     *(st.tuples(st.integers(-9, 30), st.integers(0, 60), st.integers(1, 12)) for _ in range(2)),
 )
@@ -703,7 +700,6 @@ def climbing(n: Extent, steps: str) -> Extent:
     return n
 
 
-@pytest.mark.slow
 @examples(1.5)
 @given(
     st.text("hpctd", max_size=3),

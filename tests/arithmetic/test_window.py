@@ -49,7 +49,6 @@ def test_output_size_counts_the_windows_that_fit(
     assert max(output, 0) == len(fitting(size, window, begin, end))
 
 
-@pytest.mark.slow
 @given(sizes, windows(), st.data(), st.booleans())
 def test_pools_run_until_a_window_reaches_the_end(
     size: int, window: Window, data: st.DataObject, ceil_mode: bool
@@ -80,7 +79,6 @@ def test_same_is_the_least_padding_for_its_output_size(
     assert longer - shorter == (begin + end) % 2
 
 
-@pytest.mark.slow
 @given(sizes, windows())
 def test_same_raw_total_is_what_the_last_window_lacks(size: int, window: Window) -> None:
     reads = walk(window, 0, len(range(0, size, window.stride)))
@@ -89,7 +87,6 @@ def test_same_raw_total_is_what_the_last_window_lacks(size: int, window: Window)
     assert raw in range(window.extent - window.stride, window.extent)
 
 
-@pytest.mark.slow
 @given(sizes, windows(), pads, st.integers(1, 9))
 def test_last_and_end_read(size: int, window: Window, begin: int, output: int) -> None:
     reads = walk(window, begin, output)
@@ -100,7 +97,6 @@ def test_last_and_end_read(size: int, window: Window, begin: int, output: int) -
     assert not end or fitting(size, window, begin, end - 1)[:output] != reads
 
 
-@pytest.mark.slow
 @examples(1.5)
 @given(
     windows(max_kernel=5, max_stride=5, max_dilation=2),
@@ -150,7 +146,6 @@ def agree(candidate: tuple[int, int], window: Window, odd: Side, admitted: list[
     )
 
 
-@pytest.mark.slow
 @examples(0.6)
 @given(
     windows(max_kernel=5, max_stride=4, max_dilation=2),
@@ -176,7 +171,6 @@ def test_constant_in_effect_exists_exactly_when_some_constant_reads_the_same(
     assert constant in agreeing if agreeing else constant is None
 
 
-@pytest.mark.slow
 @given(windows(), sides)
 def test_constant_in_effect_of_an_unknown_size_holds_for_every_size(
     window: Window, odd: Side
@@ -185,7 +179,6 @@ def test_constant_in_effect_of_an_unknown_size_holds_for_every_size(
     assert constant == constant_in_effect(symbol("n"), window, odd=odd)
 
 
-@pytest.mark.slow
 @given(sizes, windows(), sides)
 def test_constant_in_effect_of_a_known_size_is_same(size: int, window: Window, odd: Side) -> None:
     assert constant_in_effect(size, window, odd=odd) == same_pads(size, window, odd=odd)
@@ -261,7 +254,6 @@ def test_a_symbolic_kernel_gives_what_each_of_its_kernels_gives(
     )
 
 
-@pytest.mark.slow
 @given(st.integers(1, 12), windows(), st.integers(0, 3), st.integers(0, 3), st.integers(0, 2))
 def test_transposed_output_size_counts_what_is_written(
     size: int, window: Window, begin: int, end: int, output_padding: int
@@ -272,7 +264,6 @@ def test_transposed_output_size_counts_what_is_written(
     assert transposed_output_size(size, window, begin, end, output_padding) == len(left)
 
 
-@pytest.mark.slow
 @given(st.integers(1, 12), windows(), st.integers(0, 3), sides)
 def test_transposed_same_crops_to_size_times_stride(
     size: int, window: Window, output_padding: int, odd: Side
@@ -288,7 +279,6 @@ def test_transposed_same_crops_to_size_times_stride(
     assert longer - shorter in (0, 1)
 
 
-@pytest.mark.slow
 @given(st.integers(1, 12), windows(), st.integers(0, 3), st.integers(1, 60), sides)
 def test_transposed_pads_reach_the_output_asked_for(
     size: int, window: Window, output_padding: int, wanted: int, odd: Side
@@ -352,7 +342,6 @@ def check_conv(operator: Operator, size: int, window: Window, begin: int, output
         assert operator(values) == convolved(values, window, begin, output)
 
 
-@pytest.mark.slow
 def test_onnxruntime_conv_with_pads() -> None:
     draw = random.Random(1)
     for window in grid(2, 60):

@@ -759,7 +759,6 @@ def test_an_interruption_of_the_start_is_told_in_one_line() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted\n")
 
 
-@pytest.mark.slow
 def test_a_check_runs_no_model(same: Path) -> None:
     code = (
         "import sys\nfrom onnxpad.cli import app\n"
@@ -835,7 +834,6 @@ def in_terminal(program: str, **env: str) -> str:
     return output.decode()
 
 
-@pytest.mark.slow
 def test_a_check_imports_nothing_it_does_not_need(model: Path) -> None:
     lines = (
         "try: app(['check', 'm.onnx', '--format', sys.argv[1]])",
@@ -848,7 +846,6 @@ def test_a_check_imports_nothing_it_does_not_need(model: Path) -> None:
         assert (done.returncode, done.stderr) == (0, "[]\n")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("args", [["--version"], ["--help"], [], ["check", "--help"]])
 def test_help_and_version_start_without_the_engine(args: list[str]) -> None:
     code = (
@@ -859,7 +856,6 @@ def test_help_and_version_start_without_the_engine(args: list[str]) -> None:
     assert forks.run(code, modules=forks.LIGHT).returncode == 0
 
 
-@pytest.mark.slow
 def test_a_terminal_has_colours_and_no_bar_for_quick_work() -> None:
     shown = in_terminal(stubbed("app(['fix', 'm.onnx'])"))
     assert "\x1b[1mm.fixed.onnx\x1b[0m" in shown
@@ -871,7 +867,6 @@ def test_colours_can_be_turned_off(env: dict[str, str]) -> None:
     assert "\x1b" not in in_terminal(stubbed("app(['fix', 'm.onnx'])"), **env)
 
 
-@pytest.mark.slow
 def test_long_work_shows_a_bar() -> None:
     shown = in_terminal(stubbed("DELAY = 2.1", "app(['fix', 'm.onnx'])"))
     assert "certify" in shown
@@ -880,12 +875,10 @@ def test_long_work_shows_a_bar() -> None:
     assert "Wrote" in shown[shown.rindex("certify") :]
 
 
-@pytest.mark.slow
 def test_quiet_work_shows_no_bar() -> None:
     assert in_terminal(stubbed("DELAY = 0.7", "app(['fix', 'm.onnx', '-q'])")) == ""
 
 
-@pytest.mark.slow
 def test_a_pipe_has_whole_plain_lines() -> None:
     command = script("app(['check', 'm.onnx'])")
     done = subprocess.run(command, capture_output=True, env={**os.environ, "COLUMNS": "80"})
@@ -912,7 +905,6 @@ def test_a_reader_that_went_away_is_no_error() -> None:
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="closes stdout by a shell")
 def test_without_a_stdout_only_the_exit_code_is_left() -> None:
     command = ["sh", "-c", 'exec "$@" >&-', "sh", *script("app(['check', 'm.onnx'])")]
@@ -947,7 +939,6 @@ def on_screen(output: str) -> list[str]:
     return lines
 
 
-@pytest.mark.slow
 def test_the_bar_moves_while_models_run_and_leaves_nothing(tmp_path: Path) -> None:
     model = one(
         "y = Conv <pads = [1, 1, 1, 1]> (x, w)",

@@ -334,7 +334,6 @@ def test_bad_usage_as_json() -> None:
     assert (document["command"], document["error"]["kind"]) == ("explain", "usage")
 
 
-@pytest.mark.slow
 def test_it_needs_neither_onnx_nor_onnxruntime() -> None:
     words = ["-m", "onnxpad", "explain", *STEM]
     run = subprocess.run(

@@ -14,7 +14,6 @@ from tests.support import forks
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="signals are POSIX's"),
-    pytest.mark.slow,
 ]
 
 ITSELF = """

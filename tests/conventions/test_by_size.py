@@ -27,7 +27,6 @@ def together(size: int, question: Question) -> dict[str, int]:
     return {name: place for place, names in enumerate(agree) for name in names}
 
 
-@pytest.mark.slow
 @examples(0.4)
 @given(questions)
 def test_partings_hold_at_all_sizes(question: Question) -> None:
@@ -50,7 +49,6 @@ def test_partings_hold_at_all_sizes(question: Question) -> None:
     assert not told
 
 
-@pytest.mark.slow
 @examples(0.4)
 @given(questions)
 def test_classes_agree_at_all_long_sizes(question: Question) -> None:

@@ -73,7 +73,6 @@ def test_the_names_are_those_promised() -> None:
     assert set(get_args(Op)) == set(OPS)
 
 
-@pytest.mark.slow
 @given(questions())
 def test_pads_and_output_fit_together(question: Question) -> None:
     """Windows fit the padded line, one more where a pool rounds up; crops leave the output."""
@@ -106,7 +105,6 @@ def test_groups_are_those_that_compute_the_same(question: Question) -> None:
             assert read != different or gaps, (names, others)
 
 
-@pytest.mark.slow
 @given(questions("conv", "maxpool", "avgpool"))
 def test_same_gives_every_strideth_output(question: Question) -> None:
     outputs = len(range(0, question.sizes[0], question.windows[0].stride))
@@ -115,7 +113,6 @@ def test_same_gives_every_strideth_output(question: Question) -> None:
             assert answer.output == (outputs,), name
 
 
-@pytest.mark.slow
 @given(questions("convtranspose"))
 def test_transposed_same_gives_size_times_stride(question: Question) -> None:
     wanted = question.sizes[0] * question.windows[0].stride
@@ -126,7 +123,6 @@ def test_transposed_same_gives_size_times_stride(question: Question) -> None:
             assert answer.output == (wanted,), name
 
 
-@pytest.mark.slow
 @given(questions(), questions())
 def test_axes_are_independent(one: Question, other: Question) -> None:
     """Except for what frameworks refuse, and Caffe's drop of a window in any padded layer."""
@@ -180,7 +176,6 @@ def test_conventions_of_other_operators_are_none() -> None:
     assert "pytorch-padding" not in explanation.conventions
 
 
-@pytest.mark.slow
 @given(questions(), st.integers(0, 3))
 def test_a_padding_of_the_user_is_pytorchs(question: Question, padding: int) -> None:
     asked = Question(question.op, question.sizes, question.windows, (padding,))

@@ -100,7 +100,6 @@ def assert_close(found: list[float], wanted: list[float]) -> None:
             assert one == pytest.approx(other, rel=1e-5, abs=1e-5)
 
 
-@pytest.mark.slow
 @given(questions)
 def test_lines_of_onnx_compute_what_the_convention_does(question: Question) -> None:
     (size,), (window,) = question.sizes, question.windows
@@ -114,7 +113,6 @@ def test_lines_of_onnx_compute_what_the_convention_does(question: Question) -> N
             assert_close(by_onnxruntime(text, question.op, values, weights), wanted)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "framework", "by"),
     [

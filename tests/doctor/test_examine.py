@@ -307,7 +307,6 @@ def test_the_wheels_of_one_folder_are_found(
     assert Machine().owners("numpy") == ()
 
 
-@pytest.mark.slow
 def test_the_command_prints_one_report_and_nothing_else() -> None:
     """In a process of its own: onnxruntime and the loader write to the streams themselves."""
     for form in ("text", "json"):

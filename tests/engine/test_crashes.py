@@ -28,8 +28,6 @@ from onnxpad.validation.bisect import first_divergence
 from onnxpad.validation.inputs import Draw, describe
 from tests.support import parsed
 
-pytestmark = pytest.mark.slow
-
 POOL = "MaxPool <kernel_shape = [5,1], strides = [3,3]> (x)"
 SIGNATURE = "(float[1,%,H,W] x) => (float[1,A,B,C] y)"
 CRASHING = parsed(f"g {SIGNATURE.replace('%', '16')} {{ y = {POOL} }}")

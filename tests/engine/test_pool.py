@@ -18,8 +18,6 @@ from onnxpad.engine.runtime import CrashError, EngineError, LimitError
 from onnxpad.engine.sessions import evaluated_by_onnx, open_session
 from tests.support import ROOT, parsed
 
-pytestmark = pytest.mark.slow
-
 POSIX = pytest.mark.skipif(not hasattr(os, "fork"), reason="signals are POSIX's")
 
 

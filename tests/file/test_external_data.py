@@ -881,7 +881,6 @@ class TestInterruptions:
         assert set(order[:2]) == {"heavy.bin", "w.bin"}
         assert order[2:] == ["out.onnx"]
 
-    @pytest.mark.slow
     def test_by_a_signal(self, tmp_path: Path, other: Path) -> None:
         source = heavy(tmp_path / "a", 0)
         model = onnx.load(source, load_external_data=False)

@@ -98,12 +98,10 @@ class TestReading:
                 with pytest.raises(ModelError, match="that this process has open; give its own"):
                     Graph.load(path)
 
-    @pytest.mark.slow
     def test_refuses_or_keeps_every_truncation(self, raw: bytes, tmp_path: Path) -> None:
         refused = [not survives(raw[:length], tmp_path) for length in range(len(raw))]
         assert sum(refused) > len(raw) / 2
 
-    @pytest.mark.slow
     def test_refuses_or_keeps_every_damage(self, raw: bytes, tmp_path: Path) -> None:
         generator = random.Random(7)
         kept = 0
@@ -181,7 +179,6 @@ class TestPayloads:
         light = read_bytes(memoryview(raw), "net.onnx").light
         assert light == onnx.ModelProto.FromString(raw)
 
-    @pytest.mark.slow
     def test_cost_no_memory(self, tmp_path: Path) -> None:
         path, target = tmp_path / "net.onnx", tmp_path / "out.onnx"
         path.write_bytes(large(60).SerializeToString())

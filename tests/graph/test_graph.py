@@ -889,7 +889,6 @@ class TestCost:
         graph = helper.make_graph(nodes, "g", [x], outputs, tensors)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("sweep_each", [False, True])
     @pytest.mark.parametrize("shared", [False, True])
     def test_is_linear(self, shared: bool, sweep_each: bool) -> None:

@@ -347,7 +347,6 @@ def test_a_part_is_told_by_name_of_the_axis() -> None:
     )
 
 
-@pytest.mark.slow
 def test_a_long_chain_of_pads() -> None:
     q = helper.make_tensor("q", TensorProto.INT64, [8], [0, 0, 0, 0, 0, 0, 0, 1])
     chain = [node("Pad", f"{f't{i - 1}' if i else 'x'} q", f"t{i}", f"pad{i}") for i in range(1100)]

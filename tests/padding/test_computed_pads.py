@@ -64,7 +64,6 @@ def attribute(model: onnx.ModelProto, name: str) -> list[Any]:
 # Exported models
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", TIMM)
 def test_computed_same_becomes_the_attribute(name: str) -> None:
     before = original(name)
@@ -81,7 +80,6 @@ def test_computed_same_becomes_the_attribute(name: str) -> None:
     assert not onnxpad.check(result.model, dynamic="auto-pad").failing()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", TIMM)
 def test_computed_same_is_constant_for_multiples(name: str) -> None:
     before = original(name)
@@ -101,7 +99,6 @@ def test_computed_same_is_constant_for_multiples(name: str) -> None:
     assert agree(before, result.model, shapes) == 4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", UNET)
 def test_padding_to_a_skip_connection_stays_unless_it_is_nothing(name: str) -> None:
     before = original(name)
@@ -147,7 +144,6 @@ TO_A_MULTIPLE = {"windows_torchscript": 3, "detector_torchscript": 1}
 """How many computed Pads get fewer nodes with `--dynamic pad`; by model."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "changes", "stays", "shapes", "runs"), SETTLED, ids=NAMES)
 @pytest.mark.parametrize("dynamic", ["keep", "pad", "auto-pad"])
 def test_what_is_constant_in_effect_is_written_so(
@@ -170,7 +166,6 @@ def test_what_is_constant_in_effect_is_written_so(
     assert not onnxpad.check(result.model, dynamic=dynamic).failing()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", KERAS)
 @pytest.mark.parametrize("size", [(37, 50), (2, 3), (64, 64)])
 def test_a_fixed_size_settles_everything(name: str, size: tuple[int, int]) -> None:
@@ -187,7 +182,6 @@ def test_a_fixed_size_settles_everything(name: str, size: tuple[int, int]) -> No
     assert agree(before, result.model, [(1, *size, 3)]) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [*KERAS, "deconv_paddle", *TIMM])
 def test_a_computed_pad_is_the_same_at_every_size(name: str) -> None:
     before = original(name)
@@ -239,7 +233,6 @@ def test_dynamic_pad(
     assert not onnxpad.fix(result.model, dynamic="pad", validate=False).changed
 
 
-@pytest.mark.slow
 def test_dilated_same_runs_as_a_computed_pad() -> None:
     dilated = 'auto_pad = "SAME_UPPER", strides = [2, 2], dilations = [3, 2]'
     result = onnxpad.fix(conv(dilated, kernel=3, opset=17), dynamic="pad")
@@ -253,7 +246,6 @@ def test_dilated_same_runs_as_a_computed_pad() -> None:
 SLIDES = "float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}, float[1, 1, 2, 2] v = {1, 2, 3, 4}"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "shared"),
     [
@@ -424,7 +416,6 @@ DECODER = one(
 )
 
 
-@pytest.mark.slow
 def test_pads_of_a_decoder_are_known_while_float32_counts() -> None:
     result = onnxpad.fix(DECODER)
     assert not result.undone
@@ -450,7 +441,6 @@ def test_pads_of_a_decoder_are_known_while_float32_counts() -> None:
     assert told.endswith(": length a multiple of 2 from 2 to 52224")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", TIMM)
 def test_what_stays_says_first_what_it_is(name: str) -> None:
     kept = onnxpad.fix(original(name), validate=False).findings

@@ -20,7 +20,6 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here"),
 ]
 

@@ -88,7 +88,6 @@ def model_named(name: str) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
-@pytest.mark.slow
 def test_fix(tmp_path: Path) -> None:
     page = page_of(tmp_path, "fix", MODELS / "nasnet_keras.onnx", "-o", tmp_path / "out.onnx")
     check_form(page)
@@ -162,7 +161,6 @@ def test_check(tmp_path: Path) -> None:
     assert "unreadable" in page.text
 
 
-@pytest.mark.slow
 def test_show(tmp_path: Path) -> None:
     page = page_of(tmp_path, "show", MODELS / "nasnet_keras.onnx")
     check_form(page)
@@ -199,7 +197,6 @@ def test_validate_that_fails(tmp_path: Path) -> None:
     assert "failed" in page.text
 
 
-@pytest.mark.slow
 def test_results_of_the_library_are_pages_too() -> None:
     path = MODELS / "timm_same_torchscript.onnx"
     model = onnx.load(path)
@@ -227,7 +224,6 @@ def test_times_are_a_table() -> None:
     assert "no <device>" in page.text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", FEW[::2], ids=lambda path: path.stem)
 def test_models_of_all_kinds_have_well_formed_pages(path: Path) -> None:
     for result in (onnxpad.fix(path, validate=False), onnxpad.check(path), onnxpad.show(path)):
@@ -248,7 +244,6 @@ def test_names_are_escaped(kind: str, tmp_path: Path) -> None:
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", text)
 
 
-@pytest.mark.slow
 def test_many_changes_that_all_differ_make_a_small_page(tmp_path: Path) -> None:
     nodes, amounts, outputs = [], [], []
     for index in range(236):
@@ -284,7 +279,6 @@ def test_findings_that_differ_in_names_alone_have_one_card() -> None:
     assert len(cards) < 12
 
 
-@pytest.mark.slow
 def test_json_names_the_page(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     model = MODELS / "ceil_pool_torch.onnx"

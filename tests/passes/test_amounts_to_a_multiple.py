@@ -154,7 +154,6 @@ def test_copies_of_data_are_padded_by_the_same() -> None:
     compare(model, result.model)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["detector_torchscript", "windows_torchscript"])
 def test_exported_models_pad_to_a_multiple(name: str) -> None:
     (path,) = (path for path in EXPORTED if path.stem == name)

@@ -300,7 +300,6 @@ POOLS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("op", "more", "dtype"),
     [
@@ -334,7 +333,6 @@ def test_infinities_and_nan_stay_where_they_are(op: str, more: str, dtype: str, 
     assert seen > 500
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ceil_pool_torch", "ceil_pool_torchscript", "same_paddle"])
 def test_networks_that_exporters_wrote(name: str) -> None:
     path = MODELS / f"{name}.onnx"

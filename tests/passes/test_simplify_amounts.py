@@ -69,7 +69,6 @@ def test_nothing_is_simplified_unless_asked_for() -> None:
     assert not onnxpad.fix(padded("small", "large")).changed
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["timm_same_torchscript", "timm_same_dynamo"])
 def test_what_exporters_write(name: str) -> None:
     (path,) = (path for path in EXPORTED if path.stem == name)

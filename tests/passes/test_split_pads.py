@@ -346,7 +346,6 @@ def test_ceil_mode_with_the_same_number_of_windows() -> None:
     assert_graph(fixed(before, "pad").model, after)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("before", "pad", "symmetric", "weight"), OPERATORS)
 def test_fold_then_pad_and_pad_then_fold(
     before: str, pad: str, symmetric: str, weight: str

@@ -204,7 +204,6 @@ def lines(windows: Sequence[tuple[int, int, int]]) -> Iterator[Any]:
                     yield op, Window(kernel, stride, dilation), auto_pad == LOWER, size, model
 
 
-@pytest.mark.slow
 def test_what_onnxruntime_computes_is_what_is_written() -> None:
     compared = 0
     for _, _, _, _, model in lines(WINDOWS):
@@ -221,7 +220,6 @@ def test_what_onnxruntime_computes_is_what_is_written() -> None:
     assert compared > 90
 
 
-@pytest.mark.slow
 def test_what_is_specified_is_what_is_written() -> None:
     """A window that walks the line says what the specification means."""
     compared = 0

@@ -83,7 +83,6 @@ def followed(path: Path, given: Mapping[str, Any], option: str, about: Any) -> M
     return {**given, "dims": dict.fromkeys(named or every, 224)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "given"),
     [(path, given) for path in FEW for given in (CHOICES if path in FEW[::3] else CHOICES[:1])],

@@ -114,7 +114,6 @@ def doubtful(pools: int) -> onnx.ModelProto:
     )
 
 
-@pytest.mark.slow
 def test_taking_changes_back_costs_what_making_them_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is known of all the rest of the graph is not worked out anew each time."""
 

@@ -167,7 +167,6 @@ def test_what_cannot_be_compared_is_not_taken_back(tmp_path: Path) -> None:
     assert onnxpad_runs("validate", path, path).exit_code == 0
 
 
-@pytest.mark.slow
 def test_two_changes_that_are_wrong_only_together(planted: Callable[..., None]) -> None:
     model = chain()
     planted("conv12", beside="conv4")
@@ -176,7 +175,6 @@ def test_two_changes_that_are_wrong_only_together(planted: Callable[..., None]) 
     demand(result, model)
 
 
-@pytest.mark.slow
 def test_the_metadata_says_what_was_barred(planted: Callable[..., None]) -> None:
     planted("conv7")
     (entry,) = onnxpad.fix(chain()).model.metadata_props
@@ -188,7 +186,6 @@ def test_a_reason_that_is_not_known_names_the_metadata() -> None:
     assert barred.told("of another version") == "the model's metadata bars it (onnxpad.barred)"
 
 
-@pytest.mark.slow
 def test_the_command_writes_the_rest(planted: Callable[..., None], tmp_path: Path) -> None:
     planted("conv7")
     path = tmp_path / "model.onnx"
@@ -223,7 +220,6 @@ def test_a_fault_at_full_optimisation_only(monkeypatch: pytest.MonkeyPatch) -> N
     assert result.validation.ok
 
 
-@pytest.mark.slow
 def test_a_failure_that_no_change_explains_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Validation(False, (Run("", "off", "", (), (0, 0), "broken", ok=False),))
     assert heal([], broken, lambda _: broken) == ({}, broken)

@@ -19,7 +19,6 @@ from tests.pipeline.test_advice import COMPUTED, SAME, net
 from tests.support import FEW, MODELS, onnxpad_runs, parsed
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "style"),
     [

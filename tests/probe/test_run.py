@@ -169,7 +169,6 @@ def same_pads(size: int, kernel: int, stride: int, dilation: int, lower: bool) -
     return begin, total - begin
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("elem", ["float", "float16", "uint8"])
 @pytest.mark.parametrize("lower", [False, True])
 def test_same_with_dilation_is_judged_by_the_reference_evaluator(elem: str, lower: bool) -> None:

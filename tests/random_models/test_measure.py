@@ -310,7 +310,6 @@ def test_a_model_is_shrunk_to_what_is_wrong() -> None:
     assert [value.name for value in smallest.graph.initializer] == ["p"]
 
 
-@pytest.mark.slow
 def test_the_command_tells_what_came_of_a_run(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["--count", "3", "--seed", "5"]) == 0
     told = capfd.readouterr().out

@@ -62,7 +62,6 @@ def graph(nodes: list[onnx.NodeProto], **constants: object) -> onnx.GraphProto:
     return onnx.GraphProto(node=nodes, initializer=held)
 
 
-@pytest.mark.slow
 @examples(0.8)
 @given(st.data())
 def test_any_two_graphs(data: st.DataObject) -> None:
@@ -164,7 +163,6 @@ def test_colours_change_nothing_but_colour() -> None:
     assert painted(diff, coloured).count("\x1b[") == 2 * len(diff.splitlines())
 
 
-@pytest.mark.slow
 def test_many_nodes_and_long_weights() -> None:
     """What is quadratic in the nodes, or renders weights, would be noticed here."""
     weight = onnx.TensorProto(name="w", data_type=1, dims=[10_000_000], raw_data=b"")

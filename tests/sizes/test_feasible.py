@@ -345,7 +345,6 @@ def _feeds(model: onnx.ModelProto, sizes: Mapping[str, int]) -> dict[str, Array]
     return feeds
 
 
-@pytest.mark.slow
 def test_a_network_that_joins_what_it_halved_has_constant_pads() -> None:
     result = onnxpad.fix(UNET, strict=True)
     assert not result.undone
@@ -395,7 +394,6 @@ def test_what_a_rewrite_shows_of_the_sizes_is_used() -> None:
         np.testing.assert_array_equal(run(model, data)[0], run(result.model, data)[0])
 
 
-@pytest.mark.slow
 def test_a_range_and_what_the_graph_asks_hold_together() -> None:
     result = onnxpad.fix(UNET, dims={"height": "30..50", "width": "7..90"})
     assert len(result.changes) == 2

@@ -172,7 +172,6 @@ def test_outside_of_a_range_nothing_is_promised() -> None:
     assert not np.array_equal(run(OPEN, feeds)[0], run(result.model, feeds)[0])
 
 
-@pytest.mark.slow
 def test_what_holds_for_every_size_says_so_though_a_range_is_given() -> None:
     proto = one(
         'v = Conv <auto_pad = "SAME_UPPER"> (x, w) c = Conv <strides = [1, 1]> (v, e)'

@@ -15,8 +15,6 @@ from onnxpad.validation.inputs import Draw
 from onnxpad.validation.result import Divergence
 from tests.support import one
 
-pytestmark = pytest.mark.slow
-
 NODES = 500
 
 

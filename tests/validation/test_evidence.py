@@ -80,7 +80,6 @@ ENDINGS = ["untrained", "biased", "class"]
 
 
 class TestOutputsThatTellNothing:
-    @pytest.mark.slow
     @pytest.mark.parametrize("ending", ENDINGS)
     def test_padding_on_the_wrong_side_upstream_is_found(self, ending: str) -> None:
         model = classifier(ending)
@@ -364,7 +363,6 @@ class TestScores:
 
 
 class TestNames:
-    @pytest.mark.slow
     def test_inputs_and_outputs_of_other_names(self) -> None:
         model = onnx.load(KERAS)
         other = renamed(model, ends=True, inner=False)

@@ -236,7 +236,6 @@ def _added(op: str, name: str, result: str) -> list[onnx.NodeProto]:
     return [make(op, [name], [drawn]), make("Add", [name, drawn], [result])]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", FEW[::4], ids=lambda path: path.stem)
 def test_exported_models_agree_with_themselves(path: Path) -> None:
     assert onnxpad.validate(path, path).outcome == "passed"
