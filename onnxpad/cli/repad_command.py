@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from onnxpad.cli import completion
-from onnxpad.cli.fix_command import target_of
+from onnxpad.cli.fix_command import require_apart, target_of
 from onnxpad.cli.options import (
     DimOption,
     ExternalData,
@@ -103,6 +103,7 @@ def repad(
     not reproduced, or the result does not run though the original does: nothing is written then.
     """
     target = target_of(model, output, in_place=in_place, command="repad", ending="repadded")
+    require_apart(target, reference, inputs)
     shapes, dims = given("--shape", shape or ()), given("--dim", dim or ())
 
     from onnxpad.api import repad as api

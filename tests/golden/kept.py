@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from onnx.reference import ReferenceEvaluator
 
 from tests.behaviour.recording import invoked, model_lines, normalised
 from tests.golden.lines import lines
 from tests.golden.models import MODELS
+from tests.support import run
 
 FOLDER: Final = Path(__file__).parent / "kept"
 
@@ -48,9 +48,7 @@ def _recorded(name: str, path: Path) -> None:
     """What a model returns for an input of whole numbers, or, where it is wrong, a part of it."""
     given: dict[str, Any] = {"x": np.arange(512, dtype=np.float32).reshape(1, 2, 16, 16) % 7 - 3}
     model = MODELS["source" if name == "wrong" else name]
-    outputs: dict[str, Any] = dict(
-        zip("yc", ReferenceEvaluator(model).run(None, given), strict=True)
-    )
+    outputs: dict[str, Any] = dict(zip("yc", run(model, given), strict=True))
     if name == "wrong":
         outputs["y"] = outputs["y"] + 3
     np.savez(path, **given, **outputs)

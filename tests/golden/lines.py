@@ -53,6 +53,75 @@ match port.onnx --reference source.npz -o out.onnx
 match port.onnx --reference mixed.npz --format json
 match source.onnx --reference source.npz
 match port.onnx --reference wrong.npz --partial -o out.onnx
+match port.onnx --reference wrong.npz
+match port.onnx --reference source.npz -o port.onnx
+match port.onnx --reference source.npz -o source.npz
+match port.onnx --reference source.npz --seconds 0
+match port.onnx --reference absent.npz
+repad port.onnx --to keras --only pol
+repad port.onnx --to keras --reference source.npz -o source.npz
+repad port.onnx --to keras --inputs source.npz -o source.npz
+repad port.onnx --to theano
+repad port.onnx --to pytorch --reference wrong.npz
+repad port.onnx --to pytorch --reference wrong.npz --keep-invalid -q
+repad port.onnx --to keras --only * --in-place -o out.onnx
+fix port.onnx --reference wrong.npz --format json
+fix port.onnx --style pad --reference wrong.npz --keep-invalid -q
+fix port.onnx --reference source.npz --no-validate
+fix plain.onnx -o out.onnx
+fix plain.onnx -q
+fix forms.onnx
+fix forms.onnx --check -v --html page.html
+fix forms.onnx --diff --check -q
+fix forms.onnx -o forms.onnx
+fix forms.onnx -o -
+fix forms.onnx -o .
+fix forms.onnx -o absent/out.onnx
+fix forms.onnx -o out.onnx --in-place
+fix forms.onnx --html forms.onnx
+fix forms.onnx --html absent/page.html
+fix forms.onnx --select PAD9999
+fix forms.onnx --ignore nothing
+fix forms.onnx --style flod
+fix forms.onnx --shape x=1,2,3
+fix forms.onnx --shape x=1,2,9,9
+fix forms.onnx --shape y=1
+fix forms.onnx --shape x=1,two
+fix forms.onnx --run-timeout 0
+fix absent.onnx
+fix .
+fix open.onnx --no-validate --check --dim heigth=3
+fix open.onnx --no-validate --check --dim =3
+fix open.onnx --no-validate --check --dim height
+fix open.onnx --no-validate --check --dim height=9..3
+fix open.onnx --no-validate --check --dim height=0
+fix open.onnx --no-validate --check --dim height=1
+fix open.onnx --no-validate --check --dim height=3..
+fix open.onnx --no-validate --check --dim height=8 --shape x=1,2,9,8
+fix open.onnx --no-validate --check --shape 1,2,9,8 --trust-dim-names
+fix open.onnx --no-validate --check --trust onnxruntime --dim height=..64:2 -v
+check many.onnx --shape absent=1
+check many.onnx --dim absent=1
+check many.onnx --fail-on warning
+show many.onnx --node o --html page.html
+show many.onnx
+fix many.onnx --no-validate --check
+fix many.onnx --no-validate --check -v --html page.html
+show forms.onnx
+show forms.onnx --node firs
+show forms.onnx --node abs*
+show forms.onnx --node *a* --node two
+show names.onnx
+show open.onnx
+validate ends.onnx others.onnx
+validate ends.onnx end.onnx -v --html page.html
+validate ends.onnx end.onnx --format json
+validate pools.onnx absent.onnx
+validate pools.onnx
+validate pools.onnx pools.onnx --samples 0
+validate pools.onnx pools.onnx --rtol -1
+validate pools.onnx pools.onnx --provider tpu
+validate open.onnx open.onnx --dim height=9 --dim width=8 --samples 2
 repad ranks.onnx --to tensorflow
 repad last.onnx --to pytorch --only conv
 repad forms.onnx --to keras --only first --only same --format json
@@ -79,6 +148,23 @@ explain --op avgpool --size 5 --kernel 1 --stride 4
 explain --op convtranspose --size 4x5 --kernel 3 --stride 2 --output-padding 1 --svg drawing.svg
 explain --op convtranspose --size 7 --kernel 2 --stride 3 --format json
 explain --op convtranspose --size 5 --kernel 4 --stride 2 --padding 1
+explain --op conv --size 12345 --kernel 3 --stride 2 --svg drawing.svg
+explain --op conv --size 99 --kernel 11 --stride 4 --padding 2 --svg drawing.svg
+explain --op convtranspose --size 3 --kernel 5 --stride 4 --output-padding 3 --svg drawing.svg
+explain --op convtranspose --size 4 --kernel 2 --stride 1 --dilation 3 --padding 2
+explain --op conv --size 0 --kernel 3
+explain --op conv --size 7 --kernel 3 --stride 0
+explain --op convolution --size 7 --kernel 3
+explain --op conv
+explain
+explain forms.onnx --node first --op conv
+explain forms.onnx
+explain forms.onnx --node right
+explain forms.onnx --node cut
+explain forms.onnx --node fives --format json
+explain open.onnx --node by_size --dim height=9
+explain open.onnx --node of_input
+explain names.onnx --node mine
 explain --op conv --size 40 --kernel 9 --stride 4
 explain --op conv --size 2 --kernel 3 --dilation 4
 explain --op conv --size 7 --kernel 3 --output-padding 1
@@ -87,6 +173,9 @@ explain --op conv --size 7x7 --kernel 3x3x3
 explain --op conv --size 7 --kernel 3 --svg drawing.png
 rules
 rule PAD101
+rule PAD205
+rule pad9
+rules --format json
 """
 
 

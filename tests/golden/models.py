@@ -59,6 +59,15 @@ def _pools(*pads: int) -> onnx.ModelProto:
     )
 
 
+def _of_three(*pads: str) -> onnx.ModelProto:
+    """A pool for each output, two of them negated or doubled."""
+    first, second, third = (f"MaxPool <kernel_shape = [3, 3], pads = {each}> (x)" for each in pads)
+    return one(
+        f"y = {first} a = {second} z = Add (a, a) u = {third}",
+        outputs="float[] y, float[] z, float[] u",
+    )
+
+
 MODELS: Final[Mapping[str, onnx.ModelProto]] = {
     "forms": one(
         """
@@ -165,5 +174,27 @@ MODELS: Final[Mapping[str, onnx.ModelProto]] = {
     "mixed": _ported("[0, 0, 1, 1]", "[1, 1, 1, 1]", "[0, 0, 2, 2]"),
     "pools": _pools(1, 1, 1, 1),
     "others": _pools(0, 0, 2, 2),
+    "ends": _of_three("[1, 1, 1, 1]", "[1, 1, 1, 1]", "[0, 0, 0, 0]"),
+    "end": _of_three("[0, 0, 2, 2]", "[2, 2, 1, 1]", "[1, 1, 1, 1]"),
+    "many": one(
+        " ".join(
+            [
+                *(
+                    f"[pad_{i}] p{i} = Pad (x{i}, p) [conv_{i}] y{i} = Conv (p{i}, w)"
+                    for i in range(9)
+                ),
+                "[long] a = Custom.Op <pads = [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]> (x0)",
+                "[dozen] b = Custom.Op <pads = [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]> (x0)",
+                *(
+                    f'r{i} = Pad <mode = "edge"> (x{i}, p) [edge_{i}] z{i} = Conv (r{i}, w)'
+                    for i in range(9)
+                ),
+            ]
+        ),
+        inputs=", ".join(f'float[1, 2, "h{i}", 8] x{i}' for i in range(9)),
+        outputs=", ".join(f"float[] {name}{i}" for i in range(9) for name in "yz")
+        + ", float[] a, float[] b",
+        initializers=f"{W}, {BORDER}",
+    ),
     "plain": one("y = Relu (x)"),
 }
